@@ -1,0 +1,87 @@
+# gbx_library: one static library per folder under src/, with its unit tests beside it.
+# gbx_program: an executable in build/bin, static in release builds so that it starts fast
+#              and needs nothing of the place it runs in.
+# gbx_test:    a gtest program; ASan and UBSan are in it when GBX_SANITIZE is on.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+option(GBX_SANITIZE "Address and undefined-behaviour sanitizers" OFF)
+option(GBX_STATIC "Link the programs statically" OFF)
+option(GBX_FUZZ "Build the libFuzzer targets (clang)" OFF)
+set(GBX_BIN_DIR "${CMAKE_BINARY_DIR}/bin" CACHE PATH "Where programs are put")
+set(GBX_TEST_DIR "${CMAKE_BINARY_DIR}/tests" CACHE PATH "Where test programs are put")
+
+find_program(GBX_CCACHE ccache)
+if(GBX_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${GBX_CCACHE}")
+endif()
+
+add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 sees both in std::string's own code where there is neither (PR105329, PR105562).
+  add_compile_options(-Wno-restrict -Wno-maybe-uninitialized)
+endif()
+if(GBX_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+elseif(GBX_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
+  add_link_options(-fsanitize=address,undefined)
+else()
+  add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS
+                      -fstack-protector-strong -fstack-clash-protection -fcf-protection)
+  add_link_options(-Wl,-z,relro,-z,now,-z,noexecstack -Wl,--gc-sections)
+  add_compile_options(-ffunction-sections -fdata-sections)
+endif()
+
+# Libraries of ours are found as glovebox::<name>, and headers by their path from src/.
+function(gbx_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;TESTS;PUBLIC;PRIVATE" ${ARGN})
+  add_library(gbx_${name} STATIC ${arg_SOURCES})
+  add_library(glovebox::${name} ALIAS gbx_${name})
+  # -iquote and not -I: our sys/mount.h must not be found where <sys/mount.h> is meant.
+  target_compile_options(gbx_${name} PUBLIC "SHELL:-iquote ${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(gbx_${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+  if(arg_TESTS)
+    gbx_test(${name}_test SOURCES ${arg_TESTS} LIBRARIES glovebox::${name} ${arg_PRIVATE})
+  endif()
+endfunction()
+
+function(gbx_program name)
+  cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${GBX_BIN_DIR}")
+  if(GBX_STATIC)
+    # static-pie: one exec, no dynamic loader, and still a random address layout.
+    target_link_options(${name} PRIVATE -static-pie)
+  else()
+    target_link_options(${name} PRIVATE -pie)
+  endif()
+endfunction()
+
+function(gbx_test name)
+  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;ENVIRONMENT" ${ARGN})
+  if(GBX_FUZZ)
+    return()
+  endif()
+  if(NOT arg_LABEL)
+    set(arg_LABEL unit)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE GBX_BIN_DIR="${GBX_BIN_DIR}"
+                             GBX_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${GBX_TEST_DIR}")
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT}
+                       ENVIRONMENT "${arg_ENVIRONMENT}")
+endfunction()

@@ -1,0 +1,64 @@
+// Runs the attacks of the table inside sandboxes and judges what came of it. Used by `glovebox
+// attack` and by the escape tests, which ask for the controls as well. How a sandbox is run is the
+// caller's to say, by a callback; the usual one starts the `glovebox` program.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attack/attack_table.h"
+#include "attack/child_process.h"
+#include "attack/surroundings.h"
+#include "attack/verdict.h"
+#include "base/result.h"
+
+namespace glovebox::attack {
+
+struct SandboxRequest {
+  std::string program = "/home/user/a";  // where the attacks are inside
+  std::vector<std::string> arguments{};
+  std::vector<std::string> flags{};  // of `glovebox run`
+  Inheritance inherits{};
+  std::chrono::milliseconds limit{60000};
+  std::function<void()>
+      when_ready{};  // as in Command; then nothing but exit status and output is known
+};
+
+using RunSandboxed = std::function<Result<SandboxReport>(const SandboxRequest&)>;
+
+// Runs `glovebox run --engine ENGINE` with the attacks copied in.
+RunSandboxed sandboxes_of_program(std::string glovebox, std::string attacks, std::string engine);
+
+class AttackRunner {
+ public:
+  static Result<std::unique_ptr<AttackRunner>> make(std::string attacks_program, RunSandboxed run);
+
+  const std::vector<Row>& rows() const { return rows_; }
+
+  // The attack where nothing stops it: kBroken is what a working attack gives, kKernelLacks where
+  // this kernel has nothing to attack. Needs root.
+  Verdict control(const Row& row) const;
+  // The attack inside. Does not ask for the control first.
+  Verdict attack(const Row& row) const;
+  // For `glovebox attack`: what the kernel lacks is said and not counted, all else is tried.
+  Verdict judge(const Row& row) const;
+
+ private:
+  AttackRunner(std::string program, RunSandboxed run, std::vector<Row> rows,
+               std::unique_ptr<Surroundings> surroundings);
+  SandboxRequest request_for(const Row& row, const std::string& step,
+                             const std::string& token) const;
+  Verdict attack_once(const Row& row) const;
+  Verdict attack_survivor(const Row& row) const;
+  Verdict attack_neighbour(const Row& row) const;
+  Verdict check_outside(const Row& row, const std::string& token) const;
+
+  std::string program_;
+  RunSandboxed run_;
+  std::vector<Row> rows_;
+  std::unique_ptr<Surroundings> surroundings_;
+};
+
+}  // namespace glovebox::attack

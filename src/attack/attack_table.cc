@@ -1,0 +1,79 @@
+#include "attack/attack_table.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <optional>
+
+#include "attack/child_process.h"
+
+namespace glovebox::attack {
+namespace {
+
+namespace json = boost::json;
+
+std::optional<Kind> kind_named(std::string_view word) {
+  if (word == "probe") return Kind::kProbe;
+  if (word == "bomb") return Kind::kBomb;
+  if (word == "neighbour") return Kind::kNeighbour;
+  if (word == "survivor") return Kind::kSurvivor;
+  if (word == "out") return Kind::kOut;
+  if (word == "plant") return Kind::kPlant;
+  return std::nullopt;
+}
+
+std::string text_of(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  if (value == nullptr || !value->is_string()) return "";
+  return std::string(value->get_string());
+}
+
+std::vector<std::string> words_of(const json::object& object, std::string_view key) {
+  std::vector<std::string> words;
+  const json::value* value = object.if_contains(key);
+  if (value == nullptr || !value->is_array()) return words;
+  for (const json::value& word : value->get_array()) {
+    if (word.is_string()) words.emplace_back(word.get_string());
+  }
+  return words;
+}
+
+Result<Row> row_of(const json::value& value) {
+  if (!value.is_object()) return fail(Errc::kProtocol, "the attack table has a row of no object");
+  const json::object& object = value.get_object();
+  Row row{.name = text_of(object, "name"),
+          .group = text_of(object, "group"),
+          .aims_at = text_of(object, "aims_at"),
+          .held_by = text_of(object, "held_by"),
+          .needs = words_of(object, "needs"),
+          .outcomes = words_of(object, "outcome"),
+          .limits = words_of(object, "limits")};
+  const auto kind = kind_named(text_of(object, "kind"));
+  if (row.name.empty() || !kind) {
+    return fail(Errc::kProtocol, "the attack table has a row without name or kind");
+  }
+  row.kind = *kind;
+  return row;
+}
+
+}  // namespace
+
+bool Row::needs_a(std::string_view what) const {
+  return std::find(needs.begin(), needs.end(), what) != needs.end();
+}
+
+Result<std::vector<Row>> load_table(const std::string& attacks_program) {
+  TRY(const Finished listed, run_command({.argv = {attacks_program, "list", "--json"}}));
+  boost::system::error_code error;
+  const json::value table = json::parse(listed.out, error);
+  if (listed.exit_code != 0 || error || !table.is_array()) {
+    return fail(Errc::kProtocol, attacks_program + " does not list its attacks");
+  }
+  std::vector<Row> rows;
+  for (const json::value& value : table.get_array()) {
+    TRY(Row row, row_of(value));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace glovebox::attack

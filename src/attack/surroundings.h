@@ -1,0 +1,66 @@
+// What attacks aim at on the host, planted for them: a file with random bytes, sockets that listen,
+// a process, a directory to be mounted with a setuid program in it. All of it is ours, harmless,
+// and gone with this object.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "attack/attack_table.h"
+#include "attack/child_process.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace glovebox::attack {
+
+enum class Side { kInside, kOutside };
+
+class Surroundings {
+ public:
+  static Result<std::unique_ptr<Surroundings>> make(const std::string& attacks_program);
+  ~Surroundings();
+  Surroundings(const Surroundings&) = delete;
+  Surroundings& operator=(const Surroundings&) = delete;
+
+  // Why a row cannot be run here at all; empty if it can.
+  std::string missing_for(const Row& row) const;
+  // The key=value words that tell an attack where its aims are, seen from that side.
+  std::vector<std::string> arguments(const Row& row, Side side) const;
+  // How the caller of a row behaves.
+  Inheritance inheritance(const Row& row) const;
+  // Flags that hand the row's mounts and files in and out.
+  std::vector<std::string> flags(const Row& row) const;
+
+  // Whether `text` holds bytes that nobody inside should ever have seen.
+  bool has_secret(const std::string& text) const;
+  // What --out brought back; empty if nothing.
+  std::string taken() const;
+  // What is wrong with the files a guest left in the read-write mount; empty if nothing is.
+  std::string planted_trouble(const Row& row) const;
+
+ private:
+  Surroundings() = default;
+  std::string rw_dir(const Row& row) const;
+  Result<> make_files(const std::string& attacks_program);
+  Result<> make_listeners();
+  Result<> start_victim(const std::string& attacks_program);
+
+  std::string dir_;     // world-readable, so that only the sandbox's walls stand before the canary
+  std::string canary_;  // what is in it
+  std::string env_canary_;
+  std::string abstract_name_;
+  std::string program_inode_;
+  int port_ = 0;
+  int port6_ = 0;
+  UniqueFd listeners_[4];
+  UniqueFd victim_input_;
+  pid_t victim_ = -1;
+};
+
+// So many random bytes in hexadecimal.
+std::string random_hex(size_t bytes);
+
+}  // namespace glovebox::attack

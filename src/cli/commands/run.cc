@@ -1,0 +1,124 @@
+#include "cli/commands/run.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+
+#include "base/unique_fd.h"
+#include "cli/print.h"
+#include "cli/run_options.h"
+#include "cli/terminal.h"
+#include "engine/catalog.h"
+#include "engine/one_shot.h"
+#include "wire/outcome_json.h"
+
+namespace glovebox::cli {
+namespace {
+
+constexpr std::size_t kMaxCodeFromStdin = 16u << 20;
+constexpr int kExitInterrupted = 130;
+
+Result<std::string> code_from_stdin() {
+  std::string code;
+  char part[65536];
+  while (true) {
+    const ssize_t got = ::read(STDIN_FILENO, part, sizeof part);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(Error::from_errno("read standard input"));
+    if (got == 0) return code;
+    code.append(part, static_cast<std::size_t>(got));
+    if (code.size() > kMaxCodeFromStdin) return fail(Errc::kInvalidArgument, "the code is larger than 16M");
+  }
+}
+
+bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(fd, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return true;
+}
+
+UniqueFd signals(std::initializer_list<int> wanted) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : wanted) ::sigaddset(&set, signal);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+int report(const RunOptions& options, const engine::RunResult& result) {
+  const Outcome& outcome = result.outcome;
+  if (options.json) {
+    if (!write_all(STDOUT_FILENO, wire::outcome_json(outcome))) return kExitGloveboxFailed;
+  } else if (outcome.timed_out) {
+    std::fprintf(stderr, "glovebox: the time limit was reached\n");
+  } else if (outcome.oom_killed) {
+    std::fprintf(stderr, "glovebox: the memory limit was reached\n");
+  }
+  if (!options.json && outcome.truncated) {
+    std::fprintf(stderr, "glovebox: output past the limit was dropped\n");
+  }
+  return result.stopped ? kExitInterrupted : outcome.exit_code;
+}
+
+}  // namespace
+
+int run_command(std::span<const std::string> args) {
+  auto parsed = parse_run_options(args, code_from_stdin);
+  if (!parsed) return usage_error(parsed.error().message());
+  if (!parsed->options) {
+    std::fputs(parsed->help.c_str(), stdout);
+    return 0;
+  }
+  RunOptions& options = *parsed->options;
+  auto engine = engine::make_engine(options.engine);
+  if (!engine) return usage_error(engine.error().message());
+
+  ::signal(SIGPIPE, SIG_IGN);
+  const UniqueFd stop = signals({SIGINT, SIGTERM, SIGHUP, SIGQUIT});
+  const UniqueFd resized = signals({SIGWINCH});
+  engine::RunHooks hooks;
+  hooks.stop_fd = stop.get();
+  hooks.stdin_fd = options.stdin_is_code ? -1 : STDIN_FILENO;
+  std::string out;
+  std::string err;
+  hooks.on_output = [&](engine::Stream stream, std::string_view bytes) {
+    if (options.json) {
+      (stream == engine::Stream::kOut ? out : err).append(bytes);
+      return true;
+    }
+    return write_all(stream == engine::Stream::kOut ? STDOUT_FILENO : STDERR_FILENO, bytes);
+  };
+  std::optional<RawTerminal> raw;
+  if (options.terminal) {
+    if (::isatty(STDIN_FILENO) != 1) return usage_error("--tty: standard input is not a terminal");
+    options.request.exec.terminal = terminal_size(STDIN_FILENO);
+    hooks.resize_fd = resized.get();
+    hooks.on_resize = [&] {
+      signalfd_siginfo ignored;
+      while (::read(resized.get(), &ignored, sizeof ignored) > 0) {
+      }
+      return terminal_size(STDIN_FILENO);
+    };
+    constexpr char kEscape = 0x1d;  // Ctrl-]
+    hooks.on_input = [](std::string_view typed) { return typed.find(kEscape) == std::string_view::npos; };
+    raw.emplace(STDIN_FILENO);
+  }
+  auto result = engine::run_once(**engine, options.request, hooks);
+  raw.reset();
+  if (!result) {
+    if (options.json) write_all(STDOUT_FILENO, wire::failure_json(result.error()));
+    return failure(result.error());
+  }
+  result->outcome.out = std::move(out);
+  result->outcome.err = std::move(err);
+  return report(options, *result);
+}
+
+}  // namespace glovebox::cli

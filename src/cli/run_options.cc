@@ -1,0 +1,353 @@
+#include "cli/run_options.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmath>
+
+#include <CLI/CLI.hpp>
+
+#include "base/units.h"
+#include "engine/catalog.h"
+#include "wire/guest_frames.h"
+#include "wire/launcher_messages.h"
+
+namespace glovebox::cli {
+namespace {
+
+constexpr std::uint64_t kMaxCodeBytes = 16u << 20;
+constexpr std::uint64_t kDefaultJsonOutput = 10u << 20;
+
+struct Language {
+  const char* name;
+  const char* extension;
+  const char* program;
+};
+constexpr Language kLanguages[] = {
+    {"python", ".py", "/usr/bin/python3"},
+    {"bash", ".sh", "/bin/bash"},
+    {"node", ".js", "/usr/bin/node"},
+    {"node", ".mjs", "/usr/bin/node"},
+};
+
+// The words as typed; the checks below give them meaning.
+struct Words {
+  std::string file, code, lang, program, engine{engine::kDefaultEngine}, min_grade, timeout, cpu_time,
+      memory, cpus, pids, disk, output_limit, workdir, net = "none";
+  std::vector<std::string> mounts, env, files_in, files_out, args;
+  bool json = false, terminal = false, has_code = false;
+};
+
+tl::unexpected<Error> bad(std::string message) {
+  return fail(Errc::kInvalidArgument, std::move(message));
+}
+
+const Language* language_named(const std::string& name) {
+  for (const Language& language : kLanguages) {
+    if (name == language.name) return &language;
+  }
+  return nullptr;
+}
+
+const Language* language_of_file(const std::string& path) {
+  for (const Language& language : kLanguages) {
+    const std::string extension = language.extension;
+    if (path.size() > extension.size() &&
+        path.compare(path.size() - extension.size(), extension.size(), extension) == 0) {
+      return &language;
+    }
+  }
+  return nullptr;
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+Result<const Language*> choose_language(const Words& words) {
+  if (!words.lang.empty()) {
+    const Language* language = language_named(words.lang);
+    if (language == nullptr) {
+      return bad("unknown language '" + words.lang + "'; there are: python, bash, node");
+    }
+    return language;
+  }
+  if (words.has_code || words.file == "-") return &kLanguages[0];
+  const Language* language = language_of_file(words.file);
+  if (language == nullptr) {
+    return bad("the language of '" + words.file + "' is not known by its extension; say --lang, or --exec");
+  }
+  return language;
+}
+
+Result<> check_readable_file(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return fail(Error::from_errno(path));
+  if (S_ISDIR(info.st_mode)) return bad(path + " is a directory");
+  if (::access(path.c_str(), R_OK) != 0) return fail(Error::from_errno(path));
+  return {};
+}
+
+// What is run: a language's code (from FILE, -c or stdin), or an executable of the sandbox.
+Result<> choose_program(const Words& words, RunOptions& options, Result<std::string> (*code_from_stdin)()) {
+  ExecSpec& exec = options.request.exec;
+  const int sources = (words.file.empty() ? 0 : 1) + (words.has_code ? 1 : 0) + (words.program.empty() ? 0 : 1);
+  if (sources == 0) return bad("nothing to run: name a FILE, or say -c CODE, or - for standard input, or --exec PROGRAM");
+  if (sources > 1) return bad("say only one of FILE, -c and --exec (arguments go behind --)");
+  if (!words.program.empty()) {
+    if (!words.lang.empty()) return bad("--lang goes with code, not with --exec");
+    exec.argv = {words.program};
+  } else {
+    TRY(const Language* language, choose_language(words));
+    if (::access(language->program, X_OK) != 0) {
+      return bad(std::string(language->name) + " is not installed on this host (" + language->program + ")");
+    }
+    FileIn code{.host = "", .guest = GuestPath::parse("main").value(), .content = std::nullopt};
+    std::string name = std::string("main") + language->extension;
+    if (words.has_code) {
+      code.content = words.code;
+    } else if (words.file == "-") {
+      TRY(code.content, code_from_stdin());
+      options.stdin_is_code = true;
+    } else {
+      TRY_OK(check_readable_file(words.file));
+      code.host = words.file;
+      name = base_name(words.file);
+    }
+    TRY(code.guest, GuestPath::parse(name));
+    if (code.content && code.content->size() > kMaxCodeBytes) return bad("the code is larger than 16M");
+    exec.argv = {language->program, code.guest.str()};
+    options.request.files_in.push_back(std::move(code));
+  }
+  exec.argv.insert(exec.argv.end(), words.args.begin(), words.args.end());
+  return {};
+}
+
+Result<std::uint32_t> parse_count(const std::string& text, const char* what, std::uint32_t most) {
+  std::uint64_t value = 0;
+  bool good = !text.empty() && text.size() <= 9;
+  for (const char c : text) {
+    good = good && c >= '0' && c <= '9';
+    value = value * 10 + static_cast<std::uint64_t>(c - '0');
+  }
+  if (!good || value == 0 || value > most) {
+    return bad(std::string(what) + " must be a whole number from 1 to " + std::to_string(most));
+  }
+  return static_cast<std::uint32_t>(value);
+}
+
+Result<std::uint32_t> parse_cpus(const std::string& text) {
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  const bool plain = text.find_first_not_of("0123456789.") == std::string::npos;
+  if (text.empty() || *end != '\0' || !plain || !(value >= 0.01) || value > 1024) {
+    return bad("--cpus must be a number from 0.01 to 1024, like 0.5 or 2");
+  }
+  return static_cast<std::uint32_t>(std::lround(value * 1000));
+}
+
+Result<> set_limits(const Words& words, RunOptions& options) {
+  Limits& limits = options.request.sandbox.limits;
+  const auto named = [](const char* option) {
+    return [option](Error error) { return std::move(error).context(option); };
+  };
+  if (!words.timeout.empty()) {
+    TRY(limits.wall, parse_duration(words.timeout).map_error(named("--timeout")));
+    limits.mark_asked_for(LimitKind::kWall);
+  }
+  if (!words.cpu_time.empty()) {
+    TRY(limits.cpu_time, parse_duration(words.cpu_time).map_error(named("--cpu-time")));
+    limits.mark_asked_for(LimitKind::kCpuTime);
+  }
+  if (!words.memory.empty()) {
+    TRY(limits.memory_bytes, parse_size(words.memory).map_error(named("--memory")));
+    if (limits.memory_bytes < (8u << 20)) return bad("--memory must be at least 8M");
+    limits.mark_asked_for(LimitKind::kMemory);
+  }
+  if (!words.disk.empty()) {
+    TRY(limits.disk_bytes, parse_size(words.disk).map_error(named("--disk")));
+    if (limits.disk_bytes < (1u << 20)) return bad("--disk must be at least 1M");
+    limits.mark_asked_for(LimitKind::kDisk);
+  }
+  if (!words.pids.empty()) {
+    TRY(limits.pids, parse_count(words.pids, "--pids", 1'000'000));
+    // The agent and the program itself are two of them.
+    if (limits.pids < 2) return bad("--pids must be at least 2");
+    limits.mark_asked_for(LimitKind::kPids);
+  }
+  if (!words.cpus.empty()) {
+    TRY(limits.cpu_thousandths, parse_cpus(words.cpus));
+    limits.mark_asked_for(LimitKind::kCpus);
+  }
+  if (!words.output_limit.empty()) {
+    TRY(options.request.output_limit, parse_size(words.output_limit).map_error(named("--output-limit")));
+  } else if (words.json) {
+    options.request.output_limit = kDefaultJsonOutput;
+  }
+  return {};
+}
+
+// "ro:/host[:/guest]"
+Result<MountSpec> parse_mount(const std::string& text) {
+  const std::string form = "--mount " + text + ": write it like ro:/host/dir or rw:/host/dir:/guest/dir";
+  if (text.size() < 4 || (text.rfind("ro:", 0) != 0 && text.rfind("rw:", 0) != 0)) return bad(form);
+  std::string host = text.substr(3);
+  std::string guest;
+  if (const std::size_t colon = host.rfind(":/"); colon != std::string::npos && colon > 0) {
+    guest = host.substr(colon + 1);
+    host.resize(colon);
+  }
+  char* resolved = ::realpath(host.c_str(), nullptr);
+  if (resolved == nullptr) return fail(Error::from_errno("--mount " + host));
+  const std::string absolute = resolved;
+  std::free(resolved);
+  TRY(GuestPath guest_path, GuestPath::parse(guest.empty() ? absolute : guest));
+  return MountSpec{text[1] == 'o' ? MountMode::kReadOnly : MountMode::kReadWrite, absolute, guest_path};
+}
+
+Result<> set_files(const Words& words, RunOptions& options) {
+  for (const std::string& text : words.mounts) {
+    TRY(MountSpec mount, parse_mount(text));
+    options.request.sandbox.mounts.push_back(std::move(mount));
+  }
+  if (words.mounts.size() > wire::kMaxMounts) return bad("at most 16 mounts");
+  for (const std::string& text : words.files_in) {
+    const std::size_t colon = text.rfind(':');
+    if (colon == std::string::npos || colon == 0 || colon + 1 == text.size()) {
+      return bad("--file " + text + ": write it like host/file:/guest/file");
+    }
+    FileIn file{.host = text.substr(0, colon), .guest = GuestPath::parse("x").value(), .content = std::nullopt};
+    TRY_OK(check_readable_file(file.host));
+    TRY(file.guest, GuestPath::parse(text.substr(colon + 1)));
+    options.request.files_in.push_back(std::move(file));
+  }
+  for (const std::string& text : words.files_out) {
+    const std::size_t colon = text.find(':');
+    if (colon == std::string::npos || colon == 0 || colon + 1 == text.size()) {
+      return bad("--out " + text + ": write it like /guest/file:host/file");
+    }
+    TRY(GuestPath guest, GuestPath::parse(text.substr(0, colon)));
+    options.request.files_out.push_back({std::move(guest), text.substr(colon + 1)});
+  }
+  return {};
+}
+
+Result<> set_environment(const Words& words, RunOptions& options) {
+  ExecSpec& exec = options.request.exec;
+  // Nothing of the caller's environment goes in by itself.
+  exec.env = {"PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin", "HOME=/home/user",
+              "USER=user", "LOGNAME=user", "SHELL=/bin/bash", "LANG=C.UTF-8", "TMPDIR=/tmp",
+              "PYTHONDONTWRITEBYTECODE=1", "GLOVEBOX=1"};
+  if (words.terminal) {
+    const char* term = std::getenv("TERM");
+    exec.env.push_back(std::string("TERM=") + (term != nullptr ? term : "xterm"));
+  }
+  for (const std::string& variable : words.env) {
+    const std::size_t equals = variable.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return bad("--env " + variable.substr(0, 60) + ": write it like NAME=value");
+    }
+    const std::string prefix = variable.substr(0, equals + 1);
+    std::erase_if(exec.env, [&](const std::string& old) { return old.rfind(prefix, 0) == 0; });
+    exec.env.push_back(variable);
+  }
+  if (!words.workdir.empty()) {
+    TRY(const GuestPath workdir, GuestPath::parse(words.workdir));
+    exec.workdir = workdir.str();
+  }
+  std::size_t bytes = 0;
+  for (const auto* list : {&exec.argv, &exec.env}) {
+    for (const std::string& text : *list) bytes += text.size() + 1;
+  }
+  if (bytes > wire::kMaxExecBytes || exec.argv.size() + exec.env.size() > wire::kMaxExecStrings) {
+    return bad("arguments and environment together are larger than 128K; use a file or standard input");
+  }
+  return {};
+}
+
+void describe(CLI::App& app, Words& words) {
+  app.add_option("FILE", words.file, "a program; - reads it from standard input");
+  app.add_option("-c,--code", words.code, "the program's text");
+  app.add_option("--lang", words.lang, "python, bash or node (default: by extension, python for -c and -)");
+  app.add_option("--exec", words.program, "run this executable of the sandbox instead");
+  app.add_option("--engine", words.engine, "jail (default) or process (a convenience, not a security boundary)");
+  app.add_option("--min-grade", words.min_grade, "refuse to run behind weaker walls: process, jail-partial, jail, user-kernel, vm");
+  app.add_option("--timeout", words.timeout, "wall clock, like 10s or 500ms (default 30s)");
+  app.add_option("--cpu-time", words.cpu_time, "CPU time of all its processes together");
+  app.add_option("--memory", words.memory, "like 256M (default 512M)");
+  app.add_option("--cpus", words.cpus, "share of CPUs, like 0.5 (default 1)");
+  app.add_option("--pids", words.pids, "processes and threads at once (default 128)");
+  app.add_option("--disk", words.disk, "what it may write, like 100M (default 256M)");
+  app.add_option("--output-limit", words.output_limit, "what is printed past this is dropped (default: none; 10M with --json)");
+  app.add_option("--mount", words.mounts, "ro:/host[:/guest] or rw:/host[:/guest]")->type_size(1)->allow_extra_args(false);
+  app.add_option("--env", words.env, "NAME=value; nothing else of yours goes in")->type_size(1)->allow_extra_args(false);
+  app.add_option("--workdir", words.workdir, "where it starts (default /home/user)");
+  app.add_option("--file", words.files_in, "host:guest, copied in before")->type_size(1)->allow_extra_args(false);
+  app.add_option("--out", words.files_out, "guest:host, copied out after")->type_size(1)->allow_extra_args(false);
+  app.add_option("--net", words.net, "none (the only policy so far)");
+  app.add_flag("--json", words.json, "print one JSON object instead of streaming");
+  app.add_flag("-t,--tty", words.terminal, "give it a terminal (Ctrl-] ends the sandbox)");
+  app.footer("\nExit status: the program's own; 124 time ran out; 137 killed (out of memory included);\n"
+             "125 Glovebox failed; 2 bad usage.\n\n"
+             "examples:\n"
+             "  glovebox run script.py -- --input data.csv\n"
+             "  glovebox run -c 'print(1+1)' --json\n"
+             "  echo 'uname -a' | glovebox run --lang bash -\n"
+             "  glovebox run --exec /usr/bin/env --memory 64M --timeout 2s");
+}
+
+}  // namespace
+
+Result<ParsedRun> parse_run_options(std::span<const std::string> args,
+                                    Result<std::string> (*code_from_stdin)()) {
+  Words words;
+  // What stands behind "--" is the program's, whatever it looks like.
+  std::vector<std::string> ours;
+  bool theirs = false;
+  for (const std::string& arg : args) {
+    if (theirs) {
+      words.args.push_back(arg);
+    } else if (arg == "--") {
+      theirs = true;
+    } else {
+      ours.push_back(arg);
+    }
+  }
+  CLI::App app("Run code in a fresh sealed sandbox.\nusage: glovebox run [FILE | -c CODE | -] [OPTIONS] [-- ARGS]");
+  app.name("glovebox run");
+  describe(app, words);
+  std::vector<std::string> reversed(ours.rbegin(), ours.rend());  // as CLI11 wants it
+  try {
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    return ParsedRun{std::nullopt, app.help()};
+  } catch (const CLI::ParseError& error) {
+    std::string message = error.what();
+    message.resize(std::min(message.find('\n'), message.size()));
+    return bad(message + " (see `glovebox run --help`)");
+  }
+  words.has_code = app.count("--code") > 0;
+
+  RunOptions options;
+  options.json = words.json;
+  options.terminal = words.terminal;
+  options.engine = words.engine;
+  TRY_OK(engine::make_engine(words.engine));
+  if (words.net != "none") {
+    return bad("--net " + words.net + ": the only network policy so far is 'none'");
+  }
+  if (!words.min_grade.empty()) {
+    const Grade* grade = parse_grade(words.min_grade);
+    if (grade == nullptr) {
+      return bad("unknown grade '" + words.min_grade + "'; there are: process, jail-partial, jail, user-kernel, vm");
+    }
+    options.request.min_grade = *grade;
+  }
+  if (words.json && words.terminal) return bad("--json and --tty do not go together");
+  TRY_OK(set_limits(words, options));
+  TRY_OK(set_files(words, options));
+  TRY_OK(choose_program(words, options, code_from_stdin));
+  TRY_OK(set_environment(words, options));
+  return ParsedRun{std::move(options), ""};
+}
+
+}  // namespace glovebox::cli

@@ -1,0 +1,32 @@
+// What `glovebox run` was asked for: words of the command line, checked and turned into types
+// before anything is started. Every mistake is one clear line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "engine/one_shot.h"
+
+namespace glovebox::cli {
+
+struct RunOptions {
+  std::string engine;
+  engine::RunRequest request;
+  bool json = false;
+  bool terminal = false;
+  bool stdin_is_code = false;  // "-": the program's own stdin is then empty
+};
+
+struct ParsedRun {
+  std::optional<RunOptions> options;
+  std::string help;  // filled instead when help was asked for
+};
+
+// `code_from_stdin` is called when the code is to be read from standard input.
+Result<ParsedRun> parse_run_options(std::span<const std::string> args,
+                                    Result<std::string> (*code_from_stdin)());
+
+}  // namespace glovebox::cli

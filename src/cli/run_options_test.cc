@@ -1,0 +1,110 @@
+#include "cli/run_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace glovebox::cli {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+Result<std::string> some_code() { return std::string("print('from stdin')"); }
+
+Result<ParsedRun> parse(std::vector<std::string> args) { return parse_run_options(args, some_code); }
+RunOptions good(std::vector<std::string> args) { return parse(std::move(args)).value().options.value(); }
+std::string refusal(std::vector<std::string> args) {
+  const auto parsed = parse(std::move(args));
+  return parsed ? "was taken" : parsed.error().message();
+}
+
+TEST(RunOptions, CodeIsPythonUnlessSaid) {
+  const RunOptions options = good({"-c", "print(1)"});
+  EXPECT_THAT(options.request.exec.argv, ElementsAre("/usr/bin/python3", "/home/user/main.py"));
+  EXPECT_EQ(options.request.files_in.at(0).content, "print(1)");
+}
+
+TEST(RunOptions, CodeMayBeEmptyAndMayLookLikeAnOption) {
+  EXPECT_EQ(good({"-c", ""}).request.files_in.at(0).content, "");
+  EXPECT_EQ(good({"--code=-1"}).request.files_in.at(0).content, "-1");
+}
+
+TEST(RunOptions, ADashReadsTheCodeFromStandardInput) {
+  const RunOptions options = good({"-", "--lang", "bash"});
+  EXPECT_TRUE(options.stdin_is_code);
+  EXPECT_EQ(options.request.files_in.at(0).content, "print('from stdin')");
+  EXPECT_EQ(options.request.exec.argv.at(0), "/bin/bash");
+}
+
+TEST(RunOptions, WhatStandsBehindTheDashesIsThePrograms) {
+  const RunOptions options = good({"--exec", "/bin/echo", "--", "--json", "-c", "--"});
+  EXPECT_FALSE(options.json);
+  EXPECT_THAT(options.request.exec.argv, ElementsAre("/bin/echo", "--json", "-c", "--"));
+}
+
+TEST(RunOptions, TakesTheUnitsPeopleType) {
+  const Limits limits =
+      good({"-c", "", "--timeout", "500ms", "--memory", "256M", "--cpus", "0.5", "--pids", "9",
+            "--disk", "10M", "--cpu-time", "2s"}).request.sandbox.limits;
+  EXPECT_EQ(limits.wall.count(), 500);
+  EXPECT_EQ(limits.memory_bytes, 256ull << 20);
+  EXPECT_EQ(limits.cpu_thousandths, 500u);
+  EXPECT_EQ(limits.pids, 9u);
+  EXPECT_TRUE(limits.was_asked_for(LimitKind::kMemory));
+}
+
+TEST(RunOptions, ALimitNobodyNamedWasNotAskedFor) {
+  EXPECT_EQ(good({"-c", ""}).request.sandbox.limits.asked_for, 0);
+}
+
+TEST(RunOptions, NothingOfTheCallersEnvironmentGoesIn) {
+  ::setenv("GBX_TEST_SECRET", "x", 1);
+  const auto env = good({"-c", "", "--env", "A=1", "--env", "HOME=/tmp"}).request.exec.env;
+  EXPECT_THAT(env, Not(Contains(StartsWith("GBX_TEST_SECRET"))));
+  EXPECT_THAT(env, Contains("A=1"));
+  EXPECT_THAT(env, Contains("HOME=/tmp"));
+  EXPECT_THAT(env, Not(Contains("HOME=/home/user")));
+}
+
+TEST(RunOptions, MountsNameTheirGuestPathOrKeepTheHosts) {
+  const auto mounts = good({"-c", "", "--mount", "ro:/usr", "--mount", "rw:/tmp:/data"}).request.sandbox.mounts;
+  EXPECT_EQ(mounts.at(0).guest.str(), "/usr");
+  EXPECT_EQ(mounts.at(1).guest.str(), "/data");
+  EXPECT_EQ(mounts.at(1).mode, MountMode::kReadWrite);
+}
+
+TEST(RunOptions, EveryMistakeIsOneClearLine) {
+  EXPECT_THAT(refusal({}), HasSubstr("nothing to run"));
+  EXPECT_THAT(refusal({"/no/such.py"}), HasSubstr("No such file"));
+  EXPECT_THAT(refusal({"/tmp"}), HasSubstr("not known by its extension"));
+  EXPECT_THAT(refusal({"-c", "", "--engine", "docker"}), HasSubstr("jail, process"));
+  EXPECT_THAT(refusal({"-c", "", "--min-grade", "best"}), HasSubstr("unknown grade"));
+  EXPECT_THAT(refusal({"-c", "", "--mount", "ro:/no/such/dir"}), HasSubstr("No such file"));
+  EXPECT_THAT(refusal({"-c", "", "--mount", "/tmp"}), HasSubstr("write it like"));
+  EXPECT_THAT(refusal({"-c", "", "--memory", "12Q"}), HasSubstr("--memory"));
+  EXPECT_THAT(refusal({"-c", "", "--memory", "1K"}), HasSubstr("at least"));
+  EXPECT_THAT(refusal({"-c", "", "--timeout", "soon"}), HasSubstr("--timeout"));
+  EXPECT_THAT(refusal({"-c", "", "--pids", "1"}), HasSubstr("at least 2"));
+  EXPECT_THAT(refusal({"-c", "", "--pids", "-3"}), HasSubstr("--pids"));
+  EXPECT_THAT(refusal({"-c", "", "--cpus", "nan"}), HasSubstr("--cpus"));
+  EXPECT_THAT(refusal({"-c", "", "--net", "all"}), HasSubstr("only network policy"));
+  EXPECT_THAT(refusal({"-c", "", "--env", "novalue"}), HasSubstr("NAME=value"));
+  EXPECT_THAT(refusal({"-c", "", "--file", "x"}), HasSubstr("write it like"));
+  EXPECT_THAT(refusal({"-c", "", "--out", ":x"}), HasSubstr("write it like"));
+  EXPECT_THAT(refusal({"-c", "", "--out", "/a/../b:x"}), HasSubstr(".."));
+  EXPECT_THAT(refusal({"-c", "", "--frobnicate"}), HasSubstr("--frobnicate"));
+  EXPECT_THAT(refusal({"-c", "", "--lang", "cobol"}), HasSubstr("python, bash, node"));
+  EXPECT_THAT(refusal({"-c", "", "--exec", "/bin/true"}), HasSubstr("only one of"));
+  EXPECT_THAT(refusal({"--exec", "/bin/true", "--", std::string(10u << 20, 'x')}), HasSubstr("128K"));
+  EXPECT_THAT(refusal({"-c", "", "--workdir", std::string("/a\0b", 4)}), HasSubstr("NUL"));
+}
+
+TEST(RunOptions, HelpIsText) {
+  EXPECT_THAT(parse({"--help"}).value().help, HasSubstr("--min-grade"));
+}
+
+}  // namespace
+}  // namespace glovebox::cli

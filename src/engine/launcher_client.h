@@ -1,0 +1,41 @@
+// Our end of a launcher: one that is running, or a private one that lives as long as this object.
+#pragma once
+
+#include <sys/types.h>
+
+#include <span>
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "wire/launcher_messages.h"
+
+namespace glovebox::engine {
+
+class LauncherClient {
+ public:
+  // GLOVEBOX_LAUNCHER: "private", or the path of a socket; unset: the running one if there is one,
+  // else a private one.
+  static Result<LauncherClient> connect();
+  LauncherClient(LauncherClient&& other) noexcept;
+  LauncherClient& operator=(LauncherClient&& other) noexcept;
+  ~LauncherClient();
+
+  int fd() const { return socket_.get(); }
+  Result<> send(const wire::LauncherRequest& request, std::span<const int> fds = {});
+  // Waits for the next reply.
+  Result<wire::LauncherReply> receive();
+  // Closes; a private launcher is waited for, so that nothing of it is left when this returns.
+  void close();
+
+ private:
+  LauncherClient(UniqueFd socket, pid_t private_pid)
+      : socket_(std::move(socket)), private_pid_(private_pid) {}
+  UniqueFd socket_;
+  pid_t private_pid_ = 0;
+};
+
+// The directory our programs are in: beside this one, or in ../libexec/glovebox.
+std::string program_path(const std::string& name);
+
+}  // namespace glovebox::engine

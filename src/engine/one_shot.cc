@@ -1,0 +1,285 @@
+#include "engine/one_shot.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "engine/guest_link.h"
+
+namespace glovebox::engine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::chrono::microseconds since(Clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
+}
+
+class OneShot {
+ public:
+  OneShot(Engine& engine, const RunRequest& request, const RunHooks& hooks)
+      : engine_(engine), request_(request), hooks_(hooks) {}
+
+  Result<RunResult> run();
+
+ private:
+  Result<> create();
+  Result<> put_files_and_start();
+  Result<> await_started();
+  Result<> stream();
+  Result<> fetch_files();
+  Result<> finish();
+
+  void on_output(std::size_t which);
+  void feed_stdin();
+  void on_link();
+  Result<> on_event();
+  bool drained() const { return !streams_[0] && !streams_[1]; }
+
+  Engine& engine_;
+  const RunRequest& request_;
+  const RunHooks& hooks_;
+  std::unique_ptr<Instance> instance_;
+  std::optional<GuestLink> link_;
+  Clock::time_point asked_ = Clock::now();
+  Clock::time_point started_;
+  UniqueFd guest_stdin_;
+  UniqueFd streams_[2];  // the guest's stdout and stderr, or its terminal as the first
+  std::string stdin_left_;
+  bool stdin_ended_ = false;
+  bool link_open_ = true;
+  bool destroying_ = false;
+  bool wants_stop_ = false;
+  std::optional<wire::ProgramExited> exited_;
+  std::optional<Instance::Ended> ended_;
+  RunResult result_;
+};
+
+Result<RunResult> OneShot::run() {
+  TRY_OK(create());
+  TRY_OK(stream());
+  Result<> fetched = fetch_files();
+  TRY_OK(finish());
+  if (!fetched) return fail(std::move(fetched.error()));
+  return std::move(result_);
+}
+
+Result<> OneShot::create() {
+  TRY(instance_, engine_.begin_create(request_.sandbox));
+  link_.emplace(instance_->link());
+  // All of it is sent at once, while the sandbox is being made, and waits in its socket. If the
+  // making fails, sending fails too, and the launcher's word is the better explanation.
+  Result<> sent = put_files_and_start();
+  TRY_OK(engine_.finish_create(*instance_));
+  if (!sent) return sent;
+  result_.outcome.engine = engine_.kind();
+  result_.outcome.walls = instance_->walls();
+  return await_started();
+}
+
+Result<> OneShot::put_files_and_start() {
+  for (const FileIn& file : request_.files_in) TRY_OK(link_->put(file));
+  // With a demand on the walls, the program waits until they are known.
+  if (request_.min_grade) return {};
+  return link_->send(wire::StartProgram{request_.exec});
+}
+
+Result<> OneShot::await_started() {
+  if (request_.min_grade) {
+    const Grade stood = grade_of(engine_.kind(), instance_->walls());
+    if (stood < *request_.min_grade) {
+      return fail(Errc::kPolicy, "the walls that stand here make grade '" +
+                                     std::string(grade_name(stood)) + "', less than the '" +
+                                     std::string(grade_name(*request_.min_grade)) +
+                                     "' that was asked for (see `glovebox doctor`)");
+    }
+    TRY_OK(link_->send(wire::StartProgram{request_.exec}));
+  }
+  std::size_t stored = 0;
+  while (true) {
+    TRY(GuestLink::Incoming incoming, link_->receive());
+    if (std::holds_alternative<wire::FileStored>(incoming.frame)) {
+      if (++stored > request_.files_in.size()) return fail(Errc::kProtocol, "a file too many");
+    } else if (const auto* failed = std::get_if<wire::FileFailed>(&incoming.frame)) {
+      return fail(Error(Errc::kInvalidArgument, "put a file in: " + failed->what, failed->sys_errno));
+    } else if (const auto* refused = std::get_if<wire::StartFailed>(&incoming.frame)) {
+      const std::string what = refused->step == "execute"
+                                   ? "execute " + request_.exec.argv[0]
+                                   : refused->step;
+      return fail(Error::from_errno(what, refused->sys_errno).context("start the program"));
+    } else if (std::holds_alternative<wire::ProgramStarted>(incoming.frame)) {
+      const bool terminal = request_.exec.terminal.has_value();
+      if (incoming.fds.size() != (terminal ? 1u : 3u)) {
+        return fail(Errc::kProtocol, "the program's streams did not come along");
+      }
+      for (const UniqueFd& fd : incoming.fds) {
+        ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
+      }
+      if (terminal) {
+        guest_stdin_.reset(::fcntl(incoming.fds[0].get(), F_DUPFD_CLOEXEC, 3));
+        streams_[0] = std::move(incoming.fds[0]);
+      } else {
+        guest_stdin_ = std::move(incoming.fds[0]);
+        streams_[0] = std::move(incoming.fds[1]);
+        streams_[1] = std::move(incoming.fds[2]);
+      }
+      result_.outcome.setup = since(asked_);
+      started_ = Clock::now();
+      if (hooks_.stdin_fd < 0) guest_stdin_.reset();
+      return {};
+    } else {
+      return fail(Errc::kProtocol, "the sandbox answers something else");
+    }
+  }
+}
+
+// Until the program has ended and everything it printed has been read, or the sandbox is gone.
+Result<> OneShot::stream() {
+  while (true) {
+    const bool over = exited_ || ended_ || !link_open_;
+    if (over && drained()) break;
+    const bool read_stdin = guest_stdin_ && !stdin_ended_ && stdin_left_.empty() && !over;
+    enum { kOut, kErr, kStdin, kGuestStdin, kLink, kEvent, kStop, kResize, kCount };
+    pollfd events[kCount];
+    events[kOut] = {streams_[0].get(), POLLIN, 0};
+    events[kErr] = {streams_[1].get(), POLLIN, 0};
+    events[kStdin] = {read_stdin ? hooks_.stdin_fd : -1, POLLIN, 0};
+    events[kGuestStdin] = {guest_stdin_ && !stdin_left_.empty() ? guest_stdin_.get() : -1, POLLOUT, 0};
+    events[kLink] = {link_open_ && !exited_ ? instance_->link() : -1, POLLIN, 0};
+    events[kEvent] = {ended_ ? -1 : instance_->event_fd(), POLLIN, 0};
+    events[kStop] = {result_.stopped ? -1 : hooks_.stop_fd, POLLIN, 0};
+    events[kResize] = {hooks_.resize_fd, POLLIN, 0};
+    // After the sandbox's end its pipes are closed; the bound is against what we did not think of.
+    const int polled = ::poll(events, kCount, ended_ ? 1000 : -1);
+    if (polled < 0 && errno == EINTR) continue;
+    if (polled < 0) return fail(Error::from_errno("poll"));
+    if (polled == 0) break;
+    if (events[kOut].revents != 0) on_output(0);
+    if (events[kErr].revents != 0) on_output(1);
+    if (events[kStdin].revents != 0) {
+      stdin_left_.resize(65536);
+      const ssize_t got = ::read(hooks_.stdin_fd, stdin_left_.data(), stdin_left_.size());
+      stdin_left_.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+      if (got <= 0 && errno != EINTR) stdin_ended_ = true;
+      if (hooks_.on_input && !hooks_.on_input(stdin_left_)) wants_stop_ = true;
+      if (stdin_ended_ && !request_.exec.terminal) guest_stdin_.reset();
+    }
+    if (!stdin_left_.empty()) feed_stdin();
+    if (events[kLink].revents != 0) on_link();
+    if (events[kEvent].revents != 0) TRY_OK(on_event());
+    if (events[kStop].revents != 0) wants_stop_ = true;
+    if (wants_stop_ && !result_.stopped) {
+      result_.stopped = true;
+      destroying_ = true;
+      TRY_OK(instance_->begin_destroy());
+    }
+    if (events[kResize].revents != 0) (void)link_->send(wire::ResizeTerminal{hooks_.on_resize()});
+    // Nothing to fetch: the sandbox is ended while the last output is read.
+    if (exited_ && !destroying_ && request_.files_out.empty()) {
+      destroying_ = true;
+      TRY_OK(instance_->begin_destroy());
+    }
+  }
+  return {};
+}
+
+void OneShot::on_output(std::size_t which) {
+  char buffer[65536];
+  const ssize_t got = ::read(streams_[which].get(), buffer, sizeof buffer);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) return streams_[which].reset();  // EIO is how a terminal says it is closed
+  const auto size = static_cast<std::uint64_t>(got);
+  std::uint64_t shown = size;
+  if (request_.output_limit) {
+    const std::uint64_t before = result_.outcome.output_bytes;
+    const std::uint64_t left = *request_.output_limit > before ? *request_.output_limit - before : 0;
+    shown = std::min(shown, left);
+    if (shown < size) result_.outcome.truncated = true;
+  }
+  result_.outcome.output_bytes += size;
+  if (shown == 0 || !hooks_.on_output) return;
+  if (!hooks_.on_output(which == 0 ? Stream::kOut : Stream::kErr,
+                        std::string_view(buffer, static_cast<std::size_t>(shown)))) {
+    streams_[which].reset();  // the reader is gone; the program's next write tells it
+  }
+}
+
+void OneShot::feed_stdin() {
+  const ssize_t put = ::write(guest_stdin_.get(), stdin_left_.data(), stdin_left_.size());
+  if (put < 0 && errno != EAGAIN && errno != EINTR) {
+    stdin_left_.clear();  // the program has closed its end; what it did not want is dropped
+    guest_stdin_.reset();
+  } else if (put > 0) {
+    stdin_left_.erase(0, static_cast<std::size_t>(put));
+  }
+}
+
+void OneShot::on_link() {
+  auto incoming = link_->receive();
+  if (!incoming) {
+    link_open_ = false;
+    return;
+  }
+  if (const auto* exited = std::get_if<wire::ProgramExited>(&incoming->frame)) {
+    exited_ = *exited;
+    result_.outcome.wall = since(started_);
+  }
+}
+
+Result<> OneShot::on_event() {
+  TRY(ended_, instance_->ended());
+  if (!exited_) result_.outcome.wall = since(started_);
+  // Both may have become readable at once: a program that ended in time is not late.
+  if (!exited_ && link_open_) on_link();
+  return {};
+}
+
+Result<> OneShot::fetch_files() {
+  if (request_.files_out.empty()) return {};
+  for (const FileOut& file : request_.files_out) {
+    if (ended_ || !exited_) {
+      return fail(Errc::kUnavailable,
+                  "copy out " + file.guest.str() + ": the sandbox ended before its program did");
+    }
+    TRY_OK(link_->get(file));
+  }
+  return {};
+}
+
+Result<> OneShot::finish() {
+  if (!ended_) {
+    if (!destroying_) TRY_OK(instance_->begin_destroy());
+    TRY(ended_, instance_->ended());
+  }
+  Outcome& outcome = result_.outcome;
+  outcome.usage = ended_->usage;
+  outcome.oom_killed = ended_->usage.oom_kills > 0;
+  if (exited_) {
+    outcome.signal = exited_->signal;
+    outcome.exit_code = exited_->signal != 0 ? 128 + exited_->signal : exited_->code;
+    if (outcome.usage.cpu.count() == 0) outcome.usage.cpu = std::chrono::microseconds(exited_->cpu_us);
+    if (!outcome.usage.peak_memory_bytes && exited_->max_rss_bytes > 0) {
+      outcome.usage.peak_memory_bytes = exited_->max_rss_bytes;
+    }
+    // Where no cgroup counts the time, the kernel's own limit of a process has spoken.
+    outcome.timed_out = request_.sandbox.limits.cpu_time.count() > 0 && exited_->signal == SIGXCPU;
+  } else {
+    outcome.timed_out = ended_->reason == EndReason::kWallTimeout || ended_->reason == EndReason::kCpuTimeout;
+    outcome.signal = SIGKILL;
+    outcome.exit_code = kExitKilled;
+  }
+  if (outcome.timed_out) outcome.exit_code = kExitTimeout;
+  return {};
+}
+
+}  // namespace
+
+Result<RunResult> run_once(Engine& engine, const RunRequest& request, const RunHooks& hooks) {
+  return OneShot(engine, request, hooks).run();
+}
+
+}  // namespace glovebox::engine

@@ -1,0 +1,52 @@
+// A run: a sandbox that was never used before, files in, one program with live streams, files out,
+// and the sandbox gone. Used by the command line and by the tests of every engine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "engine/engine.h"
+#include "model/outcome.h"
+#include "model/sandbox_spec.h"
+
+namespace glovebox::engine {
+
+enum class Stream { kOut, kErr };
+
+struct RunRequest {
+  SandboxSpec sandbox;
+  ExecSpec exec;
+  std::vector<FileIn> files_in;
+  std::vector<FileOut> files_out;
+  std::optional<Grade> min_grade;
+  // What is printed past this is dropped and said; none: no limit.
+  std::optional<std::uint64_t> output_limit;
+};
+
+struct RunHooks {
+  // Borrowed; -1: the program's stdin is empty.
+  int stdin_fd = -1;
+  // Called with each piece of output, within the limit. False ends the run (the reader is gone).
+  std::function<bool(Stream, std::string_view)> on_output;
+  // Called with each piece of input before it goes in. False ends the run (an escape was typed).
+  std::function<bool(std::string_view)> on_input;
+  // Borrowed; readable when the caller wants to stop. -1: never.
+  int stop_fd = -1;
+  // Borrowed; when it becomes readable, ask on_resize for the new size. -1: never.
+  int resize_fd = -1;
+  std::function<TerminalSize()> on_resize;
+};
+
+struct RunResult {
+  Outcome outcome;
+  bool stopped = false;  // by the caller
+};
+
+// A failure of Glovebox is an error; everything a program can do to itself is an outcome.
+Result<RunResult> run_once(Engine& engine, const RunRequest& request, const RunHooks& hooks);
+
+}  // namespace glovebox::engine

@@ -1,0 +1,246 @@
+// Build-time program: writes the guest's system-call filter as C arrays.
+//
+// The list is grouped by what a program needs the calls for. What is not on it does not exist
+// (ENOSYS), so that libraries fall back as on an older kernel; what exists but is refused on
+// purpose answers EPERM, which is what a container's user is used to.
+#include <errno.h>
+#include <linux/filter.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+namespace {
+
+const char* const kFiles[] = {
+    "access", "chdir", "chmod", "chown", "close", "close_range", "copy_file_range", "creat", "dup",
+    "dup2", "dup3", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchdir", "fchmod",
+    "fchmodat", "fchown", "fchownat", "fcntl", "fdatasync", "fgetxattr", "flistxattr", "flock",
+    "fremovexattr", "fsetxattr", "fstat", "fstatfs", "fsync", "ftruncate", "futimesat", "getcwd",
+    "getdents", "getdents64", "getxattr", "inotify_add_watch", "inotify_init", "inotify_init1",
+    "inotify_rm_watch", "ioctl", "lchown", "lgetxattr", "link", "linkat", "listxattr", "llistxattr",
+    "lremovexattr", "lseek", "lsetxattr", "lstat", "mkdir", "mkdirat", "mknod", "mknodat",
+    "newfstatat", "open", "openat", "openat2", "pread64", "preadv", "preadv2", "pwrite64",
+    "pwritev", "pwritev2", "read", "readahead", "readlink", "readlinkat", "readv", "removexattr",
+    "rename", "renameat", "renameat2", "rmdir", "sendfile", "setxattr", "splice", "stat", "statfs",
+    "statx", "symlink", "symlinkat", "sync", "sync_file_range", "syncfs", "tee", "truncate",
+    "umask", "unlink", "unlinkat", "utime", "utimensat", "utimes", "vmsplice", "write", "writev",
+};
+const char* const kMemory[] = {
+    "brk", "madvise", "membarrier", "memfd_create", "mincore", "mlock", "mlock2", "mlockall", "mmap",
+    "mprotect", "mremap", "msync", "munlock", "munlockall", "munmap", "pkey_alloc", "pkey_free",
+    "pkey_mprotect", "process_madvise", "remap_file_pages",
+};
+const char* const kProcesses[] = {
+    "arch_prctl", "capget", "capset", "clone", "execve", "execveat", "exit", "exit_group", "fork",
+    "get_robust_list", "getegid", "geteuid", "getgid", "getgroups", "getpgid", "getpgrp", "getpid",
+    "getppid", "getpriority", "getresgid", "getresuid", "getrlimit", "getrusage", "getsid",
+    "gettid", "getuid", "kill", "pidfd_open", "pidfd_send_signal", "prctl", "prlimit64",
+    "process_vm_readv", "process_vm_writev", "ptrace", "rseq", "set_robust_list",
+    "set_tid_address", "setfsgid", "setfsuid", "setgid", "setgroups", "setpgid", "setpriority",
+    "setregid", "setresgid", "setresuid", "setreuid", "setrlimit", "setsid", "setuid", "tgkill",
+    "tkill", "unshare", "vfork", "wait4", "waitid", "landlock_create_ruleset", "landlock_add_rule",
+    "landlock_restrict_self", "seccomp",
+};
+const char* const kScheduling[] = {
+    "futex", "futex_waitv", "get_mempolicy", "getcpu", "ioprio_get", "ioprio_set",
+    "sched_get_priority_max", "sched_get_priority_min", "sched_getaffinity", "sched_getattr",
+    "sched_getparam", "sched_getscheduler", "sched_rr_get_interval", "sched_setaffinity",
+    "sched_setattr", "sched_setparam", "sched_setscheduler", "sched_yield", "set_mempolicy",
+};
+const char* const kSignals[] = {
+    "pause", "restart_syscall", "rt_sigaction", "rt_sigpending", "rt_sigprocmask",
+    "rt_sigqueueinfo", "rt_sigreturn", "rt_sigsuspend", "rt_sigtimedwait", "rt_tgsigqueueinfo",
+    "sigaltstack", "signalfd", "signalfd4",
+};
+const char* const kWaiting[] = {
+    "epoll_create", "epoll_create1", "epoll_ctl", "epoll_ctl_old", "epoll_pwait", "epoll_pwait2",
+    "epoll_wait", "epoll_wait_old", "eventfd", "eventfd2", "pipe", "pipe2", "poll", "ppoll",
+    "pselect6", "select", "io_cancel", "io_destroy", "io_getevents", "io_pgetevents", "io_setup",
+    "io_submit",
+};
+const char* const kTime[] = {
+    "alarm", "clock_getres", "clock_gettime", "clock_nanosleep", "getitimer", "gettimeofday",
+    "nanosleep", "setitimer", "time", "timer_create", "timer_delete", "timer_getoverrun",
+    "timer_gettime", "timer_settime", "timerfd_create", "timerfd_gettime", "timerfd_settime",
+    "times", "adjtimex", "clock_adjtime",
+};
+const char* const kSockets[] = {
+    "accept", "accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "listen",
+    "recvfrom", "recvmmsg", "recvmsg", "sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown",
+    "socket", "socketpair",
+};
+const char* const kIpc[] = {
+    "mq_getsetattr", "mq_notify", "mq_open", "mq_timedreceive", "mq_timedsend", "mq_unlink",
+    "msgctl", "msgget", "msgrcv", "msgsnd", "semctl", "semget", "semop", "semtimedop", "shmat",
+    "shmctl", "shmdt", "shmget",
+};
+const char* const kSystem[] = {
+    "getrandom", "sysinfo", "uname",
+};
+// Exist on every kernel and are refused on purpose: the caller is told "not permitted".
+const char* const kRefused[] = {
+    "acct", "add_key", "bpf", "chroot", "clock_settime", "create_module", "delete_module",
+    "fanotify_init", "fanotify_mark", "finit_module", "fsconfig", "fsmount", "fsopen", "fspick",
+    "get_kernel_syms", "init_module", "io_uring_enter", "io_uring_register", "io_uring_setup",
+    "ioperm", "iopl", "kcmp", "kexec_file_load", "kexec_load", "keyctl", "lookup_dcookie", "mbind",
+    "migrate_pages", "mount", "mount_setattr", "move_mount", "move_pages", "name_to_handle_at",
+    "nfsservctl", "open_by_handle_at", "open_tree", "perf_event_open", "pidfd_getfd", "pivot_root",
+    "query_module", "quotactl", "quotactl_fd", "reboot", "request_key", "set_mempolicy_home_node",
+    "setdomainname", "sethostname", "setns", "settimeofday", "swapoff", "swapon", "syslog", "umount2",
+    "uselib", "userfaultfd", "ustat", "vhangup", "modify_ldt", "memfd_secret", "sysfs", "_sysctl",
+};
+
+void must(int done, const std::string& what) {
+  if (done >= 0) return;
+  fprintf(stderr, "gen_filter: %s: %s\n", what.c_str(), strerror(-done));
+  exit(1);
+}
+
+template <std::size_t N>
+void add_all(scmp_filter_ctx filter, std::uint32_t action, const char* const (&names)[N]) {
+  for (const char* name : names) {
+    const int number = seccomp_syscall_resolve_name(name);
+    if (number == __NR_SCMP_ERROR) {
+      fprintf(stderr, "gen_filter: libseccomp does not know '%s'\n", name);
+      exit(1);
+    }
+    if (number < 0) continue;  // not on this architecture
+    must(seccomp_rule_add(filter, action, number, 0), name);
+  }
+}
+
+scmp_filter_ctx begin(std::uint32_t default_action) {
+  scmp_filter_ctx filter = seccomp_init(default_action);
+  if (filter == nullptr) exit(1);
+  // 32-bit and x32 calls have other numbers for other things: none of them exists here.
+  must(seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)), "bad arch");
+  must(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2), "binary tree");
+  // The caller sets no_new_privs itself; libseccomp is only the compiler here.
+  must(seccomp_attr_set(filter, SCMP_FLTATR_CTL_NNP, 0), "nnp");
+  return filter;
+}
+
+constexpr std::uint64_t kLow32 = 0xffffffffull;  // the kernel looks at no more of an int argument
+
+void refuse_ioctls(scmp_filter_ctx filter) {
+  // Characters pushed into a terminal, and the console's own commands, act on whoever reads it.
+  for (const std::uint64_t command : {0x5412ull /* TIOCSTI */, 0x541cull /* TIOCLINUX */}) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
+                          SCMP_A1(SCMP_CMP_MASKED_EQ, kLow32, command)), "ioctl");
+  }
+}
+
+void refuse_namespaces(scmp_filter_ctx filter) {
+  for (const std::uint64_t flag :
+       {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID,
+        CLONE_NEWNET}) {
+    const std::uint64_t bit = flag & kLow32;
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
+                          SCMP_A0(SCMP_CMP_MASKED_EQ, bit, bit)), "clone");
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(unshare), 1,
+                          SCMP_A0(SCMP_CMP_MASKED_EQ, bit, bit)), "unshare");
+  }
+  constexpr std::uint64_t kNewTime = 0x80;
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(unshare), 1,
+                        SCMP_A0(SCMP_CMP_MASKED_EQ, kNewTime, kNewTime)), "unshare time");
+  // Its flags are behind a pointer that a filter cannot follow; glibc falls back to clone.
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0), "clone3");
+}
+
+void refuse_sockets(scmp_filter_ctx filter) {
+  const auto refuse_family = [&](std::uint64_t family) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
+                          SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, family)), "socket");
+  };
+  for (std::uint64_t family = 0; family <= AF_NETLINK; ++family) {
+    if (family != AF_UNIX && family != AF_INET && family != AF_INET6 && family != AF_NETLINK) {
+      refuse_family(family);
+    }
+  }
+  // Everything newer than netlink: packet, alg, vsock, xdp, ...
+  for (std::uint64_t family = AF_NETLINK + 1; family < 64; ++family) refuse_family(family);
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
+                        SCMP_A0(SCMP_CMP_GE, 64)), "socket family past the end");
+  // Of netlink only routing (number 0), which getifaddrs() reads.
+  for (std::uint64_t protocol = 1; protocol < 32; ++protocol) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 2,
+                          SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
+                          SCMP_A2(SCMP_CMP_MASKED_EQ, kLow32, protocol)), "netlink");
+  }
+  for (const std::uint64_t family : {AF_INET, AF_INET6}) {
+    for (const std::uint64_t type : {3ull /* SOCK_RAW */, 10ull /* SOCK_PACKET */}) {
+      must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 2,
+                            SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, family),
+                            SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, type)), "raw socket");
+    }
+  }
+}
+
+void refuse_the_rest(scmp_filter_ctx filter) {
+  // A supervisor for other processes' system calls: much kernel, no ordinary use.
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(seccomp), 1,
+                        SCMP_A1(SCMP_CMP_MASKED_EQ, 8, 8 /* FLAG_NEW_LISTENER */)), "listener");
+}
+
+void write_array(scmp_filter_ctx filter, const char* name, FILE* to) {
+  char path[] = "/tmp/gen_filter_XXXXXX";
+  const int fd = mkstemp(path);
+  if (fd < 0) exit(1);
+  unlink(path);
+  must(seccomp_export_bpf(filter, fd), "export");
+  std::vector<sock_filter> program(static_cast<std::size_t>(lseek(fd, 0, SEEK_END)) /
+                                   sizeof(sock_filter));
+  if (pread(fd, program.data(), program.size() * sizeof(sock_filter), 0) !=
+      static_cast<ssize_t>(program.size() * sizeof(sock_filter))) {
+    exit(1);
+  }
+  fprintf(to, "constexpr sock_filter %s[] = {\n", name);
+  for (const sock_filter& op : program) {
+    fprintf(to, "{0x%04x,%u,%u,0x%08x},\n", op.code, op.jt, op.jf, op.k);
+  }
+  fprintf(to, "};\n");
+  close(fd);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  FILE* to = fopen(argv[1], "w");
+  if (to == nullptr) return 1;
+
+  scmp_filter_ctx refuse = begin(SCMP_ACT_ALLOW);
+  refuse_ioctls(refuse);
+  refuse_namespaces(refuse);
+  refuse_sockets(refuse);
+  refuse_the_rest(refuse);
+  write_array(refuse, "kRefuse", to);
+
+  scmp_filter_ctx allow = begin(SCMP_ACT_ERRNO(ENOSYS));
+  add_all(allow, SCMP_ACT_ALLOW, kFiles);
+  add_all(allow, SCMP_ACT_ALLOW, kMemory);
+  add_all(allow, SCMP_ACT_ALLOW, kProcesses);
+  add_all(allow, SCMP_ACT_ALLOW, kScheduling);
+  add_all(allow, SCMP_ACT_ALLOW, kSignals);
+  add_all(allow, SCMP_ACT_ALLOW, kWaiting);
+  add_all(allow, SCMP_ACT_ALLOW, kTime);
+  add_all(allow, SCMP_ACT_ALLOW, kSockets);
+  add_all(allow, SCMP_ACT_ALLOW, kIpc);
+  add_all(allow, SCMP_ACT_ALLOW, kSystem);
+  add_all(allow, SCMP_ACT_ERRNO(EPERM), kRefused);
+  // Address randomisation must stay on: only "what is it" and the plain personality.
+  for (const std::uint64_t persona : {0x0ull, 0xffffffffull, 0x8ull}) {
+    must(seccomp_rule_add(allow, SCMP_ACT_ALLOW, SCMP_SYS(personality), 1,
+                          SCMP_A0(SCMP_CMP_EQ, persona)), "personality");
+  }
+  write_array(allow, "kAllow", to);
+  return fclose(to) == 0 ? 0 : 1;
+}

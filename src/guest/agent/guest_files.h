@@ -1,0 +1,31 @@
+// Files into and out of the sandbox, opened inside it with the guest user's rights. Nothing here
+// blocks on what a guest prepared: no FIFO, no device, no file of /proc.
+#pragma once
+
+#include <string_view>
+
+#include "base/guest_path.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace glovebox::agent {
+
+// While it lives, this process opens files as the guest's user and not as root inside.
+class AsGuestUser {
+ public:
+  explicit AsGuestUser(bool change_user);
+  ~AsGuestUser();
+  AsGuestUser(const AsGuestUser&) = delete;
+  AsGuestUser& operator=(const AsGuestUser&) = delete;
+
+ private:
+  bool changed_;
+};
+
+// Made or truncated, parents made on the way (0755).
+Result<UniqueFd> create_guest_file(const GuestPath& path, unsigned mode);
+// A regular file, for reading.
+Result<UniqueFd> open_guest_file(const GuestPath& path);
+Result<> write_all(int fd, std::string_view bytes);
+
+}  // namespace glovebox::agent

@@ -1,0 +1,160 @@
+#include "guest/agent/program.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "guest/agent/guest_child.h"
+#include "guest/agent/guest_files.h"
+
+namespace glovebox::agent {
+namespace {
+
+struct Streams {
+  UniqueFd guest_in, guest_out, guest_err;
+  std::vector<UniqueFd> client_ends;
+  UniqueFd master;
+};
+
+bool make_pipe(UniqueFd& read_end, UniqueFd& write_end) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+  read_end.reset(ends[0]);
+  write_end.reset(ends[1]);
+  return true;
+}
+
+bool make_pipes(Streams& streams) {
+  streams.client_ends.resize(3);
+  return make_pipe(streams.guest_in, streams.client_ends[0]) &&
+         make_pipe(streams.client_ends[1], streams.guest_out) &&
+         make_pipe(streams.client_ends[2], streams.guest_err);
+}
+
+bool make_terminal(Streams& streams, TerminalSize size, bool change_user) {
+  const AsGuestUser as_user(change_user);  // the slave belongs to whoever opened the master
+  streams.master.reset(::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  int unlock = 0;
+  if (!streams.master || ::ioctl(streams.master.get(), TIOCSPTLCK, &unlock) != 0) return false;
+  resize_terminal(streams.master.get(), size);
+  streams.guest_in.reset(::ioctl(streams.master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!streams.guest_in) return false;
+  streams.guest_out.reset(::fcntl(streams.guest_in.get(), F_DUPFD_CLOEXEC, 3));
+  streams.guest_err.reset(::fcntl(streams.guest_in.get(), F_DUPFD_CLOEXEC, 3));
+  streams.client_ends.emplace_back(::fcntl(streams.master.get(), F_DUPFD_CLOEXEC, 3));
+  return streams.guest_out && streams.guest_err && streams.client_ends[0];
+}
+
+// As a shell would: a name without a slash is looked for along the program's own PATH.
+std::string find_program(const ExecSpec& exec) {
+  const std::string& name = exec.argv[0];
+  if (name.find('/') != std::string::npos) return name;
+  std::string_view path = "/usr/local/bin:/usr/bin:/bin";
+  for (const std::string& variable : exec.env) {
+    if (variable.rfind("PATH=", 0) == 0) path = std::string_view(variable).substr(5);
+  }
+  while (!path.empty()) {
+    const std::string_view directory = path.substr(0, path.find(':'));
+    path.remove_prefix(std::min(path.size(), directory.size() + 1));
+    std::string candidate = std::string(directory) + "/" + name;
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return name;
+}
+
+std::vector<RlimitEntry> rlimits_of(const ServePlan& plan) {
+  std::vector<RlimitEntry> entries = {
+      {RLIMIT_CORE, 0, 0},
+      {RLIMIT_NOFILE, 1024, 4096},
+      {RLIMIT_NPROC, plan.limits.pids, plan.limits.pids},
+      {RLIMIT_SIGPENDING, 256, 256},
+      {RLIMIT_MSGQUEUE, 65536, 65536},
+      {RLIMIT_MEMLOCK, 65536, 65536},
+      {RLIMIT_STACK, 8u << 20, 64u << 20},
+      {RLIMIT_RTPRIO, 0, 0},
+      {RLIMIT_NICE, 0, 0},
+  };
+  // Where no cgroup bounds it, each process is bounded by itself: weaker, and said in the walls.
+  if (!plan.memory_is_bounded) {
+    entries.push_back({RLIMIT_DATA, plan.limits.memory_bytes, plan.limits.memory_bytes});
+  }
+  if (plan.limits.cpu_time.count() > 0) {
+    const auto seconds = static_cast<rlim_t>((plan.limits.cpu_time.count() + 999) / 1000);
+    entries.push_back({RLIMIT_CPU, seconds + 1, seconds + 2});
+  }
+  return entries;
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (const std::string& text : strings) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+StartOutcome failed(std::string step, int error) {
+  StartOutcome outcome;
+  outcome.failure = {std::move(step), error};
+  return outcome;
+}
+
+}  // namespace
+
+StartOutcome start_program(const ServePlan& plan, const ExecSpec& exec) {
+  Streams streams;
+  const bool made = exec.terminal ? make_terminal(streams, *exec.terminal, plan.change_user)
+                                  : make_pipes(streams);
+  if (!made) return failed("make standard streams", errno);
+  UniqueFd failure_read;
+  UniqueFd failure_write;
+  if (!make_pipe(failure_read, failure_write)) return failed("pipe", errno);
+
+  ExecSpec resolved = exec;
+  resolved.argv[0] = find_program(exec);
+  const std::vector<char*> argv = pointers_to(resolved.argv);
+  const std::vector<char*> envp = pointers_to(resolved.env);
+  const std::vector<RlimitEntry> rlimits = rlimits_of(plan);
+  GuestPlan child;
+  child.argv = argv.data();
+  child.envp = envp.data();
+  child.workdir = resolved.workdir.c_str();
+  child.stdin_fd = streams.guest_in.get();
+  child.stdout_fd = streams.guest_out.get();
+  child.stderr_fd = streams.guest_err.get();
+  child.terminal = exec.terminal.has_value();
+  child.change_user = plan.change_user;
+  child.rlimits = rlimits.data();
+  child.rlimit_count = rlimits.size();
+  child.landlock_fd = plan.landlock.get();
+  child.failure_fd = failure_write.get();
+
+  const pid_t pid = ::fork();
+  if (pid < 0) return failed("fork", errno);
+  if (pid == 0) run_guest_child(child);
+  failure_write.reset();
+  GuestFailure failure{};
+  ssize_t got = -1;
+  do {
+    got = ::read(failure_read.get(), &failure, sizeof failure);
+  } while (got < 0 && errno == EINTR);
+  if (got == static_cast<ssize_t>(sizeof failure)) {
+    ::waitpid(pid, nullptr, 0);
+    return failed(guest_step_name(failure.step), failure.error);
+  }
+  StartOutcome outcome;
+  outcome.started.pid = pid;
+  outcome.started.client_ends = std::move(streams.client_ends);
+  outcome.started.master = std::move(streams.master);
+  return outcome;
+}
+
+void resize_terminal(int master, TerminalSize size) {
+  winsize window{};
+  window.ws_row = size.rows;
+  window.ws_col = size.columns;
+  ::ioctl(master, TIOCSWINSZ, &window);
+}
+
+}  // namespace glovebox::agent

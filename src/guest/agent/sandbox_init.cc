@@ -1,0 +1,332 @@
+#include "guest/agent/sandbox_init.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <optional>
+#include <vector>
+
+#include "base/fd_message.h"
+#include "guest/agent/guest_ids.h"
+#include "guest/agent/proc_mask.h"
+#include "guest/agent/serve.h"
+#include "sys/file.h"
+#include "sys/landlock.h"
+#include "sys/loopback.h"
+#include "wire/sandbox_plan.h"
+
+namespace glovebox::agent {
+namespace {
+
+constexpr const char* kStage = "/stage";  // where the nursery's tiny root has a place for ours
+
+enum PlanFd : std::size_t { kRootFd, kUsrFd, kDevFd, kShmFd, kFirstMountFd };
+
+struct Setup {
+  UniqueFd go;
+  UniqueFd launcher;
+  bool own_slice = false;
+  wire::SandboxPlan plan;
+  std::vector<UniqueFd> mounts;
+  int landlock_abi = 0;
+  UniqueFd landlock;
+  WallSet walls;
+};
+
+Result<> errno_result(const char* what, int error) {
+  if (error == 0) return {};
+  return fail(Error::from_errno(what, error));
+}
+
+Result<> wait_for_users(Setup& setup) {
+  char byte = 0;
+  if (::read(setup.go.get(), &byte, 1) != 1) return fail(Errc::kUnavailable, "the broker is gone");
+  setup.go.reset();
+  // From here on nobody in this sandbox, root inside included, can read or trace us.
+  if (::prctl(PR_SET_DUMPABLE, 0) != 0) return fail(Error::from_errno("become undumpable"));
+  return {};
+}
+
+Result<> become_root_inside(Setup& setup) {
+  setup.walls.add(Wall::kUserNamespace);
+  if (!setup.own_slice) return {};
+  if (::syscall(SYS_setgroups, 0, nullptr) != 0 || ::syscall(SYS_setresgid, 0, 0, 0) != 0 ||
+      ::syscall(SYS_setresuid, 0, 0, 0) != 0) {
+    return fail(Error::from_errno("become root inside"));
+  }
+  setup.walls.add(Wall::kUidSlice);
+  return {};
+}
+
+Result<> say_hello(Setup& setup) {
+  // The launcher needs this namespace to show the layers' owners through it.
+  const UniqueFd userns(::open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC));
+  if (!userns) return fail(Error::from_errno("open own user namespace"));
+  const int fds[] = {userns.get()};
+  return send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(wire::SandboxHello{})), fds);
+}
+
+Result<> name_the_host(Setup& setup) {
+  setup.walls.add(Wall::kPidNamespace);
+  setup.walls.add(Wall::kMountNamespace);
+  setup.walls.add(Wall::kIpcNamespace);
+  const std::string_view name = kHostName;
+  if (::sethostname(name.data(), name.size()) != 0 || ::setdomainname("", 0) != 0) {
+    return fail(Error::from_errno("set host name"));
+  }
+  setup.walls.add(Wall::kUtsNamespace);
+  return {};
+}
+
+Result<> bring_loopback_up(Setup& setup) {
+  TRY_OK(errno_result("bring loopback up", sys::bring_loopback_up()));
+  setup.walls.add(Wall::kNetNamespace);
+  return {};
+}
+
+Result<> receive_plan(Setup& setup) {
+  TRY(Received received, receive_message(setup.launcher.get(), wire::kMaxPlanMessage, kMaxPassedFds));
+  TRY(wire::PlanMessage message, wire::decode_plan_message(received.bytes));
+  auto* plan = std::get_if<wire::SandboxPlan>(&message);
+  if (plan == nullptr || received.fds.size() != kFirstMountFd + plan->mounts.size()) {
+    return fail(Errc::kProtocol, "the launcher's plan is not one");
+  }
+  setup.plan = std::move(*plan);
+  setup.mounts = std::move(received.fds);
+  return {};
+}
+
+Result<> attach(int mount_fd, const std::string& where) {
+  constexpr unsigned kFromDescriptor = 0x00000004;  // MOVE_MOUNT_F_EMPTY_PATH
+  if (::syscall(SYS_move_mount, mount_fd, "", AT_FDCWD, where.c_str(), kFromDescriptor) != 0) {
+    return fail(Error::from_errno("attach " + where));
+  }
+  return {};
+}
+
+Result<> attach_root(Setup& setup) {
+  // Our copies must not tell the nursery's mount namespace anything.
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
+    return fail(Error::from_errno("make mounts private"));
+  }
+  TRY_OK(attach(setup.mounts[kRootFd].get(), kStage));
+  return attach(setup.mounts[kUsrFd].get(), std::string(kStage) + "/usr");
+}
+
+Result<> mount_proc(Setup&) {
+  // Before the pivot: the kernel allows a fresh proc in a user namespace only while a fully visible
+  // one is mounted in the same mount namespace.
+  if (::mount("proc", "/stage/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
+    return fail(Error::from_errno("mount proc"));
+  }
+  return {};
+}
+
+Result<> attach_dev(Setup& setup) {
+  TRY_OK(attach(setup.mounts[kDevFd].get(), "/stage/dev"));
+  TRY_OK(attach(setup.mounts[kShmFd].get(), "/stage/dev/shm"));
+  const char* options = setup.own_slice ? "newinstance,ptmxmode=0666,mode=0620,gid=5,max=64"
+                                        : "newinstance,ptmxmode=0666,mode=0620,max=64";
+  if (::mount("devpts", "/stage/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, options) != 0) {
+    return fail(Error::from_errno("mount devpts"));
+  }
+  setup.walls.add(Wall::kMinimalDev);
+  return {};
+}
+
+// A place to attach a mount: made if it is not there, component by component, and never through a
+// link, so that it is where its name says.
+Result<UniqueFd> mount_point(const GuestPath& path, bool directory) {
+  UniqueFd at(::open(kStage, O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!at) return fail(Error::from_errno("open the new root"));
+  std::string_view rest = std::string_view(path.str()).substr(1);
+  while (!rest.empty()) {
+    const std::string name(rest.substr(0, rest.find('/')));
+    rest.remove_prefix(std::min(rest.size(), name.size() + 1));
+    const bool last = rest.empty();
+    int kind = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+    if (!last || directory) {
+      kind |= O_DIRECTORY;
+      if (::mkdirat(at.get(), name.c_str(), 0755) != 0 && errno != EEXIST) {
+        return fail(Error::from_errno("make mount point " + path.str()));
+      }
+    } else {
+      const UniqueFd made(::openat(at.get(), name.c_str(),
+                                   O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644));
+      if (!made && errno != EEXIST) {
+        return fail(Error::from_errno("make mount point " + path.str()));
+      }
+    }
+    UniqueFd next(::openat(at.get(), name.c_str(), kind));
+    if (!next) return fail(Error::from_errno("open mount point " + path.str()));
+    at = std::move(next);
+  }
+  return at;
+}
+
+Result<> attach_mounts(Setup& setup) {
+  for (std::size_t i = 0; i < setup.plan.mounts.size(); ++i) {
+    const int source = setup.mounts[kFirstMountFd + i].get();
+    struct stat info {};
+    if (::fstat(source, &info) != 0) return fail(Error::from_errno("look at a mount"));
+    TRY(const UniqueFd target, mount_point(setup.plan.mounts[i], S_ISDIR(info.st_mode)));
+    constexpr unsigned kBothByDescriptor = 0x00000044;  // F_EMPTY_PATH | T_EMPTY_PATH
+    if (::syscall(SYS_move_mount, source, "", target.get(), "", kBothByDescriptor) != 0) {
+      return fail(Error::from_errno("attach mount " + setup.plan.mounts[i].str()));
+    }
+  }
+  return {};
+}
+
+Result<> wait_for_cgroups(Setup& setup) {
+  TRY(const Received received, receive_message(setup.launcher.get(), wire::kMaxPlanMessage, 0));
+  TRY(const wire::PlanMessage message, wire::decode_plan_message(received.bytes));
+  if (!std::holds_alternative<wire::CgroupsJoined>(message)) {
+    return fail(Errc::kProtocol, "the launcher did not say that the cgroups are joined");
+  }
+  return {};
+}
+
+Result<> hide_cgroups(Setup& setup) {
+  // After joining, so that the cgroup the sandbox is in is the root of what it sees.
+  if (!setup.plan.cgroup_namespace) return {};
+  if (::unshare(CLONE_NEWCGROUP) != 0) return fail(Error::from_errno("unshare cgroup namespace"));
+  setup.walls.add(Wall::kCgroupNamespace);
+  return {};
+}
+
+Result<> set_quotas(Setup& setup) {
+  struct Quota {
+    const char* name;
+    const char* most;
+  };
+  // No namespace below this one, and a share of inotify and fanotify that leaves the rest of what
+  // the kernel grants to all of them together.
+  static constexpr Quota kQuotas[] = {
+      {"max_user_namespaces", "0"}, {"max_pid_namespaces", "0"},     {"max_mnt_namespaces", "0"},
+      {"max_net_namespaces", "0"},  {"max_ipc_namespaces", "0"},     {"max_uts_namespaces", "0"},
+      {"max_cgroup_namespaces", "0"}, {"max_time_namespaces", "0"},
+      {"max_inotify_instances", "32"}, {"max_inotify_watches", "16384"},
+      {"max_fanotify_groups", "0"}, {"max_fanotify_marks", "0"},
+  };
+  for (const Quota& quota : kQuotas) {
+    auto set = sys::write_control(AT_FDCWD, std::string("/stage/proc/sys/user/") + quota.name, quota.most);
+    // A kernel without the facility has no quota for it either.
+    if (!set && set.error().sys_errno() != ENOENT) return set;
+  }
+  setup.walls.add(Wall::kNamespaceQuotas);
+  return {};
+}
+
+Result<> mask_proc(Setup& setup) {
+  TRY_OK(mask_proc_below(kStage));
+  setup.walls.add(Wall::kMaskedProc);
+  return {};
+}
+
+Result<> pivot_into_root(Setup& setup) {
+  // pivot_root(".", ".") stacks the old root at "/", where it can be detached without a directory
+  // to park it in.
+  if (::chdir(kStage) != 0) return fail(Error::from_errno("enter the new root"));
+  if (::syscall(SYS_pivot_root, ".", ".") != 0) return fail(Error::from_errno("pivot root"));
+  if (::umount2(".", MNT_DETACH) != 0) return fail(Error::from_errno("detach the old root"));
+  if (::chdir("/") != 0) return fail(Error::from_errno("enter the new root"));
+  setup.walls.add(Wall::kPrivateRoot);
+  return {};
+}
+
+Result<> empty_the_bounding_set(Setup&) {
+  // What is not in the bounding set no exec can bring back. The agent keeps what it holds: it
+  // never executes anything itself.
+  for (int capability = 0; capability <= 63; ++capability) {
+    if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) {
+      if (errno == EINVAL) break;  // past the last one this kernel has
+      return fail(Error::from_errno("drop capability"));
+    }
+  }
+  return {};
+}
+
+Result<> prepare_landlock(Setup& setup) {
+  setup.landlock_abi = sys::landlock_abi();
+  if (setup.landlock_abi == 0) return {};
+  sys::LandlockPaths paths;
+  paths.readable = {"/"};
+  paths.writable = {"/home", "/tmp", "/var/tmp", "/dev/shm", "/run/user"};
+  paths.devices = {"/dev"};
+  for (std::size_t i = 0; i < setup.plan.mounts.size(); ++i) {
+    if (setup.plan.mount_is_writable[i] != 0) paths.writable.push_back(setup.plan.mounts[i].str());
+  }
+  TRY(setup.landlock, sys::make_landlock_ruleset(setup.landlock_abi, paths));
+  setup.walls.add(Wall::kLandlock);
+  return {};
+}
+
+struct Step {
+  const char* name;
+  Result<> (*run)(Setup&);
+};
+
+// The order is the design; each step may rely on all those above it.
+constexpr Step kSteps[] = {
+    {"map users", wait_for_users},
+    {"become root inside", become_root_inside},
+    {"say hello", say_hello},  // the launcher builds the mounts and joins the cgroups meanwhile
+    {"name the host", name_the_host},
+    {"bring loopback up", bring_loopback_up},
+    {"receive the plan", receive_plan},
+    {"attach the root", attach_root},
+    {"mount proc", mount_proc},
+    {"attach /dev", attach_dev},
+    {"attach mounts", attach_mounts},
+    {"join cgroups", wait_for_cgroups},
+    {"hide cgroups", hide_cgroups},
+    {"set quotas", set_quotas},     // while /proc/sys is still writable; no namespace after this
+    {"mask proc", mask_proc},
+    {"pivot into the root", pivot_into_root},
+    {"empty the bounding set", empty_the_bounding_set},
+    {"prepare landlock", prepare_landlock},
+};
+
+}  // namespace
+
+void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, UniqueFd link, bool own_slice) {
+  ::signal(SIGCHLD, SIG_DFL);
+  Setup setup;
+  setup.go = std::move(go);
+  setup.launcher = std::move(setup_socket);
+  setup.own_slice = own_slice;
+  for (const Step& step : kSteps) {
+    if (auto done = step.run(setup); !done) {
+      const wire::SandboxFailed failed{std::string(step.name) + ": " + done.error().message(),
+                                       done.error().sys_errno()};
+      (void)send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(failed)));
+      ::_exit(1);
+    }
+  }
+  // These are set in every program's own start and stop it if they fail; see guest_child.cc.
+  for (const Wall wall : {Wall::kNoCapabilities, Wall::kNoNewPrivileges, Wall::kSeccomp,
+                          Wall::kRlimits, Wall::kScrubbedEnvironment}) {
+    setup.walls.add(wall);
+  }
+  setup.mounts.clear();
+  const wire::SandboxSealed sealed{setup.walls};
+  if (!send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(sealed)))) ::_exit(1);
+  setup.launcher.reset();
+  ServePlan serve_plan;
+  serve_plan.link = std::move(link);
+  serve_plan.landlock = std::move(setup.landlock);
+  serve_plan.limits = setup.plan.limits;
+  serve_plan.memory_is_bounded = setup.plan.memory_is_bounded;
+  serve_plan.change_user = own_slice;
+  ::_exit(serve(std::move(serve_plan)));
+}
+
+}  // namespace glovebox::agent

@@ -1,0 +1,177 @@
+#include "guest/agent/serve.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+
+#include <optional>
+
+#include "base/fd_message.h"
+#include "guest/agent/guest_files.h"
+#include "guest/agent/program.h"
+#include "wire/guest_frames.h"
+
+namespace glovebox::agent {
+namespace {
+
+class Agent {
+ public:
+  explicit Agent(ServePlan plan) : plan_(std::move(plan)) {}
+
+  int run();
+
+ private:
+  Result<> on_frame();
+  Result<> handle(const wire::PutFile& put);
+  Result<> handle(const wire::FileChunk& chunk);
+  Result<> handle(const wire::FileEnd&);
+  Result<> handle(const wire::GetFile& get);
+  Result<> handle(const wire::StartProgram& start);
+  Result<> handle(const wire::SignalProgram& signal);
+  Result<> handle(const wire::ResizeTerminal& resize);
+  Result<> reap();
+  Result<> say(const wire::AgentFrame& frame, std::span<const int> fds = {}) {
+    return send_message(plan_.link.get(), wire::encode(frame), fds);
+  }
+
+  ServePlan plan_;
+  UniqueFd upload_;
+  std::optional<wire::FileFailed> upload_failure_;
+  bool an_upload_failed_ = false;
+  pid_t program_ = 0;
+  UniqueFd master_;
+};
+
+int Agent::run() {
+  sigset_t children;
+  ::sigemptyset(&children);
+  ::sigaddset(&children, SIGCHLD);
+  ::sigprocmask(SIG_BLOCK, &children, nullptr);
+  const UniqueFd child_events(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!child_events) return 1;
+  while (true) {
+    pollfd events[] = {{plan_.link.get(), POLLIN, 0}, {child_events.get(), POLLIN, 0}};
+    if (::poll(events, 2, -1) < 0 && errno != EINTR) return 1;
+    if ((events[1].revents & POLLIN) != 0) {
+      signalfd_siginfo ignored;
+      while (::read(child_events.get(), &ignored, sizeof ignored) > 0) {
+      }
+      if (!reap()) return 0;
+    }
+    if (events[0].revents != 0 && !on_frame()) return 0;
+  }
+}
+
+Result<> Agent::on_frame() {
+  TRY(const Received received, receive_message(plan_.link.get(), wire::kMaxGuestFrame, 0));
+  if (received.bytes.empty()) return fail(Errc::kUnavailable, "the client is gone");
+  TRY(const wire::ClientFrame frame, wire::decode_client_frame(received.bytes));
+  return std::visit([this](const auto& one) { return handle(one); }, frame);
+}
+
+Result<> Agent::handle(const wire::PutFile& put) {
+  const AsGuestUser as_user(plan_.change_user);
+  upload_failure_.reset();
+  auto file = create_guest_file(put.path, put.mode);
+  if (file) {
+    upload_ = std::move(*file);
+  } else {
+    upload_failure_ = wire::FileFailed{file.error().sys_errno(), file.error().message()};
+  }
+  return {};
+}
+
+Result<> Agent::handle(const wire::FileChunk& chunk) {
+  if (!upload_) return {};  // it has failed already; the answer comes with the end
+  if (auto written = write_all(upload_.get(), chunk.bytes); !written) {
+    upload_failure_ = wire::FileFailed{written.error().sys_errno(), written.error().message()};
+    upload_.reset();
+  }
+  return {};
+}
+
+Result<> Agent::handle(const wire::FileEnd&) {
+  upload_.reset();
+  if (upload_failure_) {
+    an_upload_failed_ = true;
+    return say(*upload_failure_);
+  }
+  return say(wire::FileStored{});
+}
+
+Result<> Agent::handle(const wire::GetFile& get) {
+  Result<UniqueFd> file = [&] {
+    const AsGuestUser as_user(plan_.change_user);
+    return open_guest_file(get.path);
+  }();
+  if (!file) return say(wire::FileFailed{file.error().sys_errno(), file.error().message()});
+  wire::FileChunk chunk;
+  while (true) {
+    chunk.bytes.resize(wire::kMaxChunk);
+    const ssize_t got = ::read(file->get(), chunk.bytes.data(), chunk.bytes.size());
+    if (got < 0) return say(wire::FileFailed{errno, "read " + get.path.str()});
+    if (got == 0) return say(wire::FileEnd{});
+    chunk.bytes.resize(static_cast<std::size_t>(got));
+    TRY_OK(say(chunk));
+  }
+}
+
+Result<> Agent::handle(const wire::StartProgram& start) {
+  if (program_ != 0) return say(wire::StartFailed{EBUSY, "a program runs already"});
+  // The client sends files and start in one go; a program must not run without its files.
+  if (an_upload_failed_) return say(wire::StartFailed{ENOENT, "a file could not be put in"});
+  StartOutcome outcome = start_program(plan_, start.exec);
+  if (!outcome.failure.step.empty()) {
+    return say(wire::StartFailed{outcome.failure.error, outcome.failure.step});
+  }
+  program_ = outcome.started.pid;
+  master_ = std::move(outcome.started.master);
+  std::vector<int> fds;
+  for (const UniqueFd& end : outcome.started.client_ends) fds.push_back(end.get());
+  return say(wire::ProgramStarted{static_cast<std::uint32_t>(program_)}, fds);
+}
+
+Result<> Agent::handle(const wire::SignalProgram& signal) {
+  // Its whole process group, as a terminal would.
+  if (program_ > 0) ::kill(-program_, signal.signal);
+  return {};
+}
+
+Result<> Agent::handle(const wire::ResizeTerminal& resize) {
+  if (master_) resize_terminal(master_.get(), resize.size);
+  return {};
+}
+
+Result<> Agent::reap() {
+  while (true) {
+    int status = 0;
+    rusage usage{};
+    const pid_t pid = ::wait4(-1, &status, WNOHANG, &usage);
+    if (pid <= 0) return {};
+    if (pid != program_) continue;
+    // A run ends with its program. What it left behind goes now, which also closes the pipes, so
+    // that the client reads to the end and not to a guess.
+    ::kill(-1, SIGKILL);
+    master_.reset();
+    program_ = -1;
+    wire::ProgramExited exited;
+    if (WIFSIGNALED(status)) {
+      exited.signal = static_cast<std::uint8_t>(WTERMSIG(status));
+    } else {
+      exited.code = static_cast<std::uint8_t>(WEXITSTATUS(status));
+    }
+    exited.cpu_us = static_cast<std::uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) *
+                        1'000'000 +
+                    static_cast<std::uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    exited.max_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+    TRY_OK(say(exited));
+  }
+}
+
+}  // namespace
+
+int serve(ServePlan plan) { return Agent(std::move(plan)).run(); }
+
+}  // namespace glovebox::agent

@@ -1,0 +1,167 @@
+#include "launcher/host_layer.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/id.h"
+
+namespace glovebox::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Copied from the host: what programs of its /usr expect to find. Never shadow, host keys or the
+// machine's id.
+constexpr const char* kCopied[] = {
+    "/etc/alternatives", "/etc/ld.so.cache",   "/etc/ld.so.conf", "/etc/ld.so.conf.d",
+    "/etc/ssl/certs",    "/etc/ssl/openssl.cnf", "/etc/fonts",    "/etc/matplotlibrc",
+    "/etc/localtime",    "/etc/timezone",      "/etc/mime.types", "/etc/protocols",
+    "/etc/services",     "/etc/inputrc",       "/etc/python3",    "/etc/python3.11",
+    "/etc/debian_version", "/etc/os-release",  "/etc/lsb-release", "/etc/magic",
+    "/etc/terminfo",     "/etc/bash.bashrc",   "/etc/profile",    "/etc/locale.alias",
+    "/etc/java-17-openjdk", "/etc/perl",
+};
+
+struct OurFile {
+  const char* path;
+  const char* text;
+};
+constexpr OurFile kOurs[] = {
+    {"etc/passwd",
+     "root:x:0:0:root:/root:/bin/bash\n"
+     "user:x:1000:1000:user:/home/user:/bin/bash\n"
+     "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"},
+    {"etc/group",
+     "root:x:0:\ntty:x:5:\nsudo:x:27:user\nuser:x:1000:\nnogroup:x:65534:\n"},
+    {"etc/hosts", "127.0.0.1 localhost glovebox\n::1 localhost ip6-localhost\n"},
+    {"etc/hostname", "glovebox\n"},
+    {"etc/resolv.conf", "# no network\n"},
+    {"etc/nsswitch.conf",
+     "passwd: files\ngroup: files\nhosts: files dns\nprotocols: files\nservices: files\n"},
+    {"etc/environment", ""},
+};
+
+constexpr const char* kDirectories[] = {
+    "dev", "etc", "home", "mnt", "opt", "proc", "root", "run", "srv", "sys", "tmp", "usr",
+    "var", "var/cache", "var/lib", "var/log", "var/tmp",
+};
+
+constexpr const char* kIntoUsr[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
+
+// Changes when the recipe above does.
+constexpr std::string_view kRecipe = "host-layer-1";
+
+// The layer's name says what it was made of: a package upgrade on the host makes another one.
+std::string layer_name() {
+  std::uint64_t hash = 14695981039346656037ull;  // FNV-1a: a name, not a secret
+  const auto mix = [&hash](std::string_view bytes) {
+    for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+  };
+  mix(kRecipe);
+  for (const char* path : kCopied) {
+    struct stat info {};
+    if (::stat(path, &info) != 0) continue;
+    mix(path);
+    mix(std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec) + ":" +
+        std::to_string(info.st_size));
+  }
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return std::string("host-") + text;
+}
+
+// Copies what anybody may read; a file only root may read has no place in a layer.
+void copy_readable(const fs::path& from, const fs::path& to, std::error_code& error) {
+  const fs::file_status status = fs::symlink_status(from, error);
+  if (error) return;
+  if (fs::is_symlink(status)) {
+    fs::create_directories(to.parent_path(), error);
+    fs::copy_symlink(from, to, error);
+  } else if (fs::is_directory(status)) {
+    fs::create_directories(to, error);
+    for (const fs::directory_entry& entry : fs::directory_iterator(from, error)) {
+      std::error_code one;
+      copy_readable(entry.path(), to / entry.path().filename(), one);
+    }
+  } else if (fs::is_regular_file(status) &&
+             (status.permissions() & fs::perms::others_read) != fs::perms::none) {
+    fs::create_directories(to.parent_path(), error);
+    fs::copy_file(from, to, error);
+    ::chmod(to.c_str(), 0644);
+  }
+}
+
+Result<> build(const fs::path& root) {
+  std::error_code error;
+  for (const char* directory : kDirectories) fs::create_directories(root / directory, error);
+  if (error) return fail(Errc::kInternal, "make layer: " + error.message());
+  for (const char* name : kIntoUsr) {
+    // On a host whose /bin is a directory of its own there is nothing in /usr to link to; such
+    // hosts (before 2019) are not supported.
+    if (fs::exists(fs::path("/usr") / name, error)) {
+      fs::create_symlink(fs::path("usr") / name, root / name, error);
+    }
+  }
+  for (const char* path : kCopied) {
+    std::error_code ignored;  // not every host has every one
+    copy_readable(path, root / fs::path(path).relative_path(), ignored);
+  }
+  for (const OurFile& file : kOurs) {
+    std::ofstream out(root / file.path, std::ios::trunc);
+    out << file.text;
+    if (!out.flush()) return fail(Errc::kInternal, std::string("write layer file ") + file.path);
+    ::chmod((root / file.path).c_str(), 0644);
+  }
+  for (const char* place : {"tmp", "var/tmp"}) ::chmod((root / place).c_str(), 01777);
+  ::chmod((root / "root").c_str(), 0700);
+  fs::create_symlink("/proc/self/mounts", root / "etc/mtab", error);
+  ::chmod(root.c_str(), 0755);
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> ensure_host_layer(const std::string& layers_dir) {
+  const fs::path final_path = fs::path(layers_dir) / layer_name();
+  struct stat info {};
+  if (::lstat(final_path.c_str(), &info) == 0) {
+    if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 022) != 0) {
+      return fail(Errc::kPermissionDenied, final_path.string() + " is not ours");
+    }
+    return final_path.string();
+  }
+  const mode_t old_mask = ::umask(022);
+  std::error_code error;
+  fs::create_directories(layers_dir, error);
+  const fs::path draft = fs::path(layers_dir) / (".draft-" + random_label(12));
+  Result<> built = build(draft);
+  ::umask(old_mask);
+  if (built) {
+    fs::rename(draft, final_path, error);
+    if (!error) return final_path.string();
+    // Somebody else was faster; theirs is the same.
+    if (fs::exists(final_path)) built = {};
+    else built = fail(Errc::kInternal, "keep layer: " + error.message());
+  }
+  fs::remove_all(draft, error);
+  if (!built) return fail(std::move(built.error()));
+  return final_path.string();
+}
+
+std::string default_layers_dir() {
+  if (::geteuid() == 0) return "/var/lib/glovebox/layers";
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && cache[0] == '/') return std::string(cache) + "/glovebox/layers";
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && home[0] == '/' && ::access(home, W_OK) == 0) {
+    return std::string(home) + "/.cache/glovebox/layers";
+  }
+  return "/tmp/glovebox-" + std::to_string(::geteuid()) + "/layers";
+}
+
+}  // namespace glovebox::launcher

@@ -1,0 +1,169 @@
+#include "launcher/root_builder.h"
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sys/mount.h"
+
+namespace glovebox::launcher {
+namespace {
+
+constexpr std::uint64_t kLayerFlags = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+constexpr std::uint64_t kRootFlags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+constexpr std::uint32_t kGuestUser = 1000;
+
+struct DevLink {
+  const char* name;
+  const char* target;
+};
+
+Result<> make_dir(const std::string& path, mode_t mode, std::uint32_t uid, bool chown) {
+  if (::mkdir(path.c_str(), mode) != 0) return fail(Error::from_errno("make " + path));
+  if (::chmod(path.c_str(), mode) != 0) return fail(Error::from_errno("chmod " + path));
+  if (chown && ::chown(path.c_str(), uid, uid) != 0) return fail(Error::from_errno("chown " + path));
+  return {};
+}
+
+}  // namespace
+
+Result<RootBuilder> RootBuilder::open(const std::string& scratch, const std::string& layer) {
+  TRY(const UniqueFd tmpfs,
+      sys::new_mount("tmpfs", {{"size", "1m"}, {"mode", "0700"}}, MOUNT_ATTR_NOSUID));
+  TRY_OK(sys::attach_mount(tmpfs.get(), AT_FDCWD, scratch));
+  RootBuilder builder(scratch, layer);
+  for (const char* name : {"skel", "usr", "up", "empty", "dev"}) {
+    TRY_OK(make_dir(scratch + "/" + name, 0755, 0, false));
+  }
+  TRY_OK(builder.prepare_dev());
+  return builder;
+}
+
+RootBuilder::~RootBuilder() {
+  if (scratch_) (void)sys::detach(scratch());
+}
+
+// Once per launcher: a tmpfs with the host's harmless devices bound into it. Every sandbox gets a
+// read-only copy of this tree.
+Result<> RootBuilder::prepare_dev() {
+  const std::string dev = scratch() + "/dev";
+  TRY(const UniqueFd tmpfs, sys::new_mount("tmpfs", {{"size", "64k"}, {"mode", "0755"}},
+                                           MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  TRY_OK(sys::attach_mount(tmpfs.get(), AT_FDCWD, dev));
+  for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
+    const std::string place = dev + "/" + name;
+    const UniqueFd made(::open(place.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444));
+    if (!made) return fail(Error::from_errno("make " + place));
+    TRY(const UniqueFd device, sys::clone_mount(AT_FDCWD, std::string("/dev/") + name,
+                                                sys::Submounts::kLeaveOut));
+    TRY_OK(sys::restrict_mount(device.get(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
+                               sys::Submounts::kLeaveOut));
+    TRY_OK(sys::attach_mount(device.get(), AT_FDCWD, place));
+  }
+  TRY_OK(make_dir(dev + "/pts", 0755, 0, false));
+  TRY_OK(make_dir(dev + "/shm", 01777, 0, false));
+  for (const DevLink& link : {DevLink{"fd", "/proc/self/fd"}, DevLink{"stdin", "/proc/self/fd/0"},
+                              DevLink{"stdout", "/proc/self/fd/1"},
+                              DevLink{"stderr", "/proc/self/fd/2"}, DevLink{"ptmx", "pts/ptmx"}}) {
+    if (::symlink(link.target, (dev + "/" + link.name).c_str()) != 0) {
+      return fail(Error::from_errno(std::string("link /dev/") + link.name));
+    }
+  }
+  return sys::restrict_mount(tmpfs.get(), MOUNT_ATTR_RDONLY, sys::Submounts::kLeaveOut);
+}
+
+Result<UniqueFd> RootBuilder::idmapped_layer(const std::string& path, const Owner& owner,
+                                             bool& idmapped) {
+  TRY(UniqueFd layer, sys::clone_mount(AT_FDCWD, path, sys::Submounts::kLeaveOut));
+  if (owner.own_slice) {
+    auto done = sys::restrict_mount(layer.get(), kLayerFlags, sys::Submounts::kLeaveOut, owner.userns);
+    if (done) return layer;
+    // Some filesystems cannot be idmapped (an overlay, older network ones). Files then show as
+    // nobody's; they are readable all the same, and the answer's walls leave this one out.
+    if (done.error().sys_errno() != EINVAL && done.error().sys_errno() != EOPNOTSUPP) {
+      return fail(std::move(done.error()));
+    }
+  }
+  idmapped = false;
+  TRY_OK(sys::restrict_mount(layer.get(), kLayerFlags, sys::Submounts::kLeaveOut));
+  return layer;
+}
+
+Result<> RootBuilder::make_upper(const Limits& limits, const Owner& owner) {
+  const std::string up = scratch() + "/up";
+  TRY(const UniqueFd tmpfs,
+      sys::new_mount("tmpfs",
+                     {{"size", std::to_string(limits.disk_bytes)},
+                      {"nr_inodes", std::to_string(limits.disk_inodes)},
+                      {"mode", "0755"}},
+                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  TRY_OK(sys::attach_mount(tmpfs.get(), AT_FDCWD, up));
+  const std::uint32_t root = owner.host_uid;
+  const std::uint32_t user = owner.own_slice ? root + kGuestUser : root;
+  const bool chown = owner.own_slice;
+  // What the guest may write is made here with the right owner, whether or not layers are idmapped.
+  TRY_OK(make_dir(up + "/upper", 0755, root, chown));
+  TRY_OK(make_dir(up + "/work", 0755, root, chown));
+  TRY_OK(make_dir(up + "/shm", 01777, root, chown));
+  TRY_OK(make_dir(up + "/upper/tmp", 01777, root, chown));
+  TRY_OK(make_dir(up + "/upper/home", 0755, root, chown));
+  TRY_OK(make_dir(up + "/upper/home/user", 0755, user, chown));
+  return {};
+}
+
+Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owner) {
+  SandboxMounts mounts;
+  mounts.idmapped = true;
+  TRY(const UniqueFd skeleton, idmapped_layer(layer_, owner, mounts.idmapped));
+  TRY(const UniqueFd usr, idmapped_layer("/usr", owner, mounts.idmapped));
+
+  // Kernels before 6.15 take overlay layers only from where they are attached, so all three are,
+  // in our own mount namespace, for as long as it takes.
+  struct Attached {
+    std::vector<std::string> places;
+    ~Attached() {
+      for (const std::string& place : places) (void)sys::detach(place);
+    }
+  } attached;
+  TRY_OK(sys::attach_mount(skeleton.get(), AT_FDCWD, scratch() + "/skel"));
+  attached.places.push_back(scratch() + "/skel");
+  TRY_OK(sys::attach_mount(usr.get(), AT_FDCWD, scratch() + "/usr"));
+  attached.places.push_back(scratch() + "/usr");
+  if (auto made = make_upper(limits, owner); !made) {
+    (void)sys::detach(scratch() + "/up");
+    return fail(std::move(made.error()));
+  }
+  attached.places.push_back(scratch() + "/up");
+
+  std::vector<sys::MountOption> root_options = {{"lowerdir", scratch() + "/skel"},
+                                                {"upperdir", scratch() + "/up/upper"},
+                                                {"workdir", scratch() + "/up/work"}};
+  if (!owner.own_slice) root_options.emplace_back("userxattr", "");
+  TRY(mounts.root, sys::new_mount("overlay", root_options, kRootFlags));
+  // Not a bind mount: an overlay without an upper is read-only in itself, so that even a guest that
+  // gained every capability inside could not make the host's files writable.
+  TRY(mounts.usr, sys::new_mount("overlay",
+                                 {{"lowerdir", scratch() + "/usr:" + scratch() + "/empty"}}, kLayerFlags));
+  TRY(mounts.shm, sys::clone_mount(AT_FDCWD, scratch() + "/up/shm", sys::Submounts::kLeaveOut));
+  TRY(mounts.dev, sys::clone_mount(AT_FDCWD, scratch() + "/dev", sys::Submounts::kTakeAlong));
+  return mounts;
+}
+
+Result<UniqueFd> RootBuilder::build_mount(int host_fd, MountMode mode, HostUser mapped,
+                                          std::uint32_t guest_host_uid) {
+  TRY(UniqueFd tree, sys::clone_mount(host_fd, "", sys::Submounts::kLeaveOut));
+  std::uint64_t flags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+  if (mode == MountMode::kReadOnly) flags |= MOUNT_ATTR_RDONLY;
+  if (mapped.uid != 0 && mapped.uid != guest_host_uid) {
+    TRY(const UniqueFd userns, make_idmap_namespace(mapped, guest_host_uid));
+    auto done = sys::restrict_mount(tree.get(), flags, sys::Submounts::kLeaveOut, userns.get());
+    if (done) return tree;
+    // Without the mapping a guest's files would be a slice's uid on a host disk: never.
+    if (mode == MountMode::kReadWrite) return fail(std::move(done.error()));
+  }
+  TRY_OK(sys::restrict_mount(tree.get(), flags, sys::Submounts::kLeaveOut));
+  return tree;
+}
+
+}  // namespace glovebox::launcher

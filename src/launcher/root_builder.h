@@ -1,0 +1,60 @@
+// Builds what a sandbox sees as its files: an overlay over the read-only layers with a bounded
+// tmpfs on top, the host's /usr, a minimal /dev. All as detached mounts, which the sandbox's first
+// process attaches; nothing of it appears in the host's own mount namespace.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "launcher/idmap.h"
+#include "model/limits.h"
+#include "model/sandbox_spec.h"
+
+namespace glovebox::launcher {
+
+struct SandboxMounts {
+  UniqueFd root;
+  UniqueFd usr;
+  UniqueFd dev;
+  UniqueFd shm;
+  bool idmapped = false;  // host files keep their owners inside
+};
+
+struct Owner {
+  std::uint32_t host_uid = 0;  // of the sandbox's root
+  int userns = -1;             // borrowed; idmaps the layers
+  bool own_slice = false;
+};
+
+class RootBuilder {
+ public:
+  // The caller must be in a mount namespace of its own; `scratch` is an empty directory over which
+  // a small tmpfs is mounted there.
+  static Result<RootBuilder> open(const std::string& scratch, const std::string& layer);
+  RootBuilder(RootBuilder&& other) noexcept = default;
+  RootBuilder& operator=(RootBuilder&& other) = delete;
+  ~RootBuilder();
+
+  Result<SandboxMounts> build(const Limits& limits, const Owner& owner);
+
+  // A host path that the client opened, ready to be attached: nosuid, nodev, one uid mapped.
+  // `mapped` is whose rights the guest's user gets on it; uid 0 stands for nobody.
+  Result<UniqueFd> build_mount(int host_fd, MountMode mode, HostUser mapped,
+                               std::uint32_t guest_host_uid);
+
+ private:
+  RootBuilder(std::string scratch, std::string layer)
+      : scratch_(std::make_unique<std::string>(std::move(scratch))), layer_(std::move(layer)) {}
+  const std::string& scratch() const { return *scratch_; }
+  Result<> prepare_dev();
+  Result<UniqueFd> idmapped_layer(const std::string& path, const Owner& owner, bool& idmapped);
+  Result<> make_upper(const Limits& limits, const Owner& owner);
+
+  std::unique_ptr<std::string> scratch_;  // empty once moved from
+  std::string layer_;
+};
+
+}  // namespace glovebox::launcher

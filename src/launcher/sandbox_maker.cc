@@ -1,0 +1,264 @@
+#include "launcher/sandbox_maker.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "base/fd_message.h"
+#include "launcher/host_layer.h"
+#include "sys/clone.h"
+#include "sys/file.h"
+#include "wire/sandbox_plan.h"
+
+namespace glovebox::launcher {
+namespace {
+
+constexpr int kSetupStepMs = 20'000;
+constexpr const char* kAgentOomScore = "-999";
+
+// The next message of the sandbox's first process. It is our program and nobody else is in the
+// sandbox yet; still, it has a deadline and a bound.
+Result<Received> next_from(int socket, std::size_t max_fds) {
+  pollfd ready{socket, POLLIN, 0};
+  const int polled = ::poll(&ready, 1, kSetupStepMs);
+  if (polled == 0) return fail(Errc::kTimeout, "the sandbox's first process does not answer");
+  if (polled < 0) return fail(Error::from_errno("poll"));
+  TRY(Received received, receive_message(socket, wire::kMaxPlanMessage, max_fds));
+  if (received.bytes.empty()) return fail(Errc::kUnavailable, "the sandbox's first process died");
+  return received;
+}
+
+Result<Received> await_hello(int socket) {
+  TRY(Received received, next_from(socket, 1));
+  TRY(const wire::PlanMessage message, wire::decode_plan_message(received.bytes));
+  if (const auto* failed = std::get_if<wire::SandboxFailed>(&message)) {
+    return fail(Error(Errc::kInternal, failed->step, failed->sys_errno));
+  }
+  if (!std::holds_alternative<wire::SandboxHello>(message) || received.fds.size() != 1 ||
+      received.sender_pid <= 0) {
+    return fail(Errc::kProtocol, "the sandbox's first process did not say hello");
+  }
+  return received;
+}
+
+Result<WallSet> await_sealed(int socket) {
+  TRY(const Received received, next_from(socket, 0));
+  TRY(const wire::PlanMessage message, wire::decode_plan_message(received.bytes));
+  if (const auto* failed = std::get_if<wire::SandboxFailed>(&message)) {
+    return fail(Error(Errc::kInternal, failed->step, failed->sys_errno));
+  }
+  const auto* sealed = std::get_if<wire::SandboxSealed>(&message);
+  if (sealed == nullptr) return fail(Errc::kProtocol, "the sandbox was not sealed");
+  return sealed->walls;
+}
+
+// Where the request names a limit that this host cannot enforce, it is refused; a default is not.
+Result<> refuse_unenforceable(const Limits& limits, const sys::CgroupFeatures& features) {
+  const auto refuse = [](std::string_view what) {
+    return fail(Errc::kUnsupported,
+                std::string(what) + " was asked for but cannot be enforced here: no cgroup of ours "
+                "controls it (see `glovebox doctor`)");
+  };
+  if (limits.was_asked_for(LimitKind::kMemory) && !features.memory) return refuse("a memory limit");
+  if (limits.was_asked_for(LimitKind::kCpus) && !features.cpu) return refuse("a CPU share");
+  if (limits.was_asked_for(LimitKind::kCpuTime) && !features.any) return refuse("a CPU time limit");
+  return {};
+}
+
+}  // namespace
+
+SandboxMaker::SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots roots, StateDir state)
+    : config_(std::move(config)), policy_(std::move(policy)), roots_(std::move(roots)),
+      state_(std::move(state)) {}
+
+Result<Sandbox> SandboxMaker::make(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
+                                   const Caller& caller) {
+  TRY_OK(check(request, fds.size()));
+  SandboxId id = SandboxId::make();
+  // A full disk must be ENOSPC and never an OOM kill, and tmpfs pages are memory: both count.
+  const sys::CgroupLimits bounds{.memory_bytes = request.limits.memory_bytes + request.limits.disk_bytes,
+                                 .pids = request.limits.pids,
+                                 .cpu_thousandths = request.limits.cpu_thousandths};
+  TRY(sys::Cgroup cgroup, sys::Cgroup::create(roots_, state_.cgroup_name(id), bounds));
+  TRY_OK(refuse_unenforceable(request.limits, cgroup.features()));
+  TRY_OK(prepare());
+  return make_jail(request, std::move(fds), caller, std::move(id), std::move(cgroup));
+}
+
+Result<> SandboxMaker::check(const wire::CreateSandbox& request, std::size_t fds) const {
+  if (request.template_name != "host") {
+    return fail(Errc::kPolicy, "there is no template '" + request.template_name + "'");
+  }
+  if (fds != 1 + request.mounts.size()) {
+    return fail(Errc::kProtocol, "a request has other descriptors than it says");
+  }
+  if (request.engine == EngineKind::kProcess) {
+    if (!policy_.allow_process_engine) {
+      return fail(Errc::kPolicy, "the launcher's policy does not allow the process engine");
+    }
+    if (!request.mounts.empty()) {
+      return fail(Errc::kUnsupported, "the process engine has no mounts of its own");
+    }
+  }
+  if (!request.mounts.empty() && !policy_.allow_mounts) {
+    return fail(Errc::kPolicy, "the launcher's policy does not allow mounts");
+  }
+  for (const wire::MountRequest& mount : request.mounts) {
+    if (mount.mode == MountMode::kReadWrite && !policy_.allow_writable_mounts) {
+      return fail(Errc::kPolicy, "the launcher's policy does not allow writable mounts");
+    }
+    const std::string& guest = mount.guest.str();
+    for (const char* ours : {"/", "/proc", "/dev", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64"}) {
+      const std::string place = ours;
+      if (guest == place || (place != "/" && guest.rfind(place + "/", 0) == 0)) {
+        return fail(Errc::kPolicy, "nothing may be mounted at " + guest);
+      }
+    }
+  }
+  return check_limits(policy_, request.limits);
+}
+
+// What all sandboxes of this launcher share, made when the first one is wanted.
+Result<> SandboxMaker::prepare() {
+  if (!agent_) {
+    TRY(agent_, open_agent(config_.agent_path));
+  }
+  if (!config_.rootless && !slices_) {
+    TRY(slices_, SliceBlock::lease(state_.base() + "/slices", policy_.uid_first, policy_.uid_last,
+                                   config_.sandboxes_at_once + 1));
+  }
+  if (!nursery_) {
+    NurseryUsers users;
+    if (slices_) users = {slices_->host_uid(), slices_->uid_count()};
+    TRY(Nursery nursery, Nursery::start(agent_, users));
+    nursery_.emplace(std::move(nursery));
+  }
+  if (!files_) {
+    TRY(const std::string layer, ensure_host_layer(config_.layers_dir));
+    TRY(RootBuilder files, RootBuilder::open(state_.path(), layer));
+    files_.emplace(std::move(files));
+  }
+  return {};
+}
+
+Result<HostUser> SandboxMaker::mapped_user(int fd, MountMode mode, const Caller& caller) const {
+  if (config_.rootless) return HostUser{};  // the only user there is
+  if (caller.uid != 0) return HostUser{caller.uid, caller.gid};
+  if (policy_.mount_uid != 0) return HostUser{policy_.mount_uid, policy_.mount_uid};
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return fail(Error::from_errno("look at a mount"));
+  if (info.st_uid == 0 && mode == MountMode::kReadWrite) {
+    return fail(Errc::kPolicy,
+                "a directory of root's cannot be mounted writable, because a guest is never host "
+                "root: give it to an ordinary user (chown), or set mounts.uid in "
+                "/etc/glovebox/policy.toml");
+  }
+  return HostUser{info.st_uid, info.st_gid};
+}
+
+Result<std::vector<UniqueFd>> SandboxMaker::build_mounts(const wire::CreateSandbox& request,
+                                                         std::span<const UniqueFd> fds,
+                                                         const Caller& caller,
+                                                         std::uint32_t host_uid) {
+  std::vector<UniqueFd> trees;
+  for (std::size_t i = 0; i < request.mounts.size(); ++i) {
+    const wire::MountRequest& mount = request.mounts[i];
+    if (!policy_.mount_sources.empty()) {
+      char name[4096];
+      const std::string link = "/proc/self/fd/" + std::to_string(fds[i].get());
+      const ssize_t size = ::readlink(link.c_str(), name, sizeof name);
+      const std::string path(name, size > 0 ? static_cast<std::size_t>(size) : 0);
+      const bool allowed = std::any_of(
+          policy_.mount_sources.begin(), policy_.mount_sources.end(), [&](const std::string& source) {
+            return path == source || path.rfind(source + "/", 0) == 0;
+          });
+      if (!allowed) return fail(Errc::kPolicy, "the launcher's policy does not list this mount's source");
+    }
+    TRY(const HostUser mapped, mapped_user(fds[i].get(), mount.mode, caller));
+    auto tree = files_->build_mount(fds[i].get(), mount.mode, mapped, host_uid + 1000);
+    if (!tree) return fail(std::move(tree.error()).context("mount " + mount.guest.str()));
+    trees.push_back(std::move(*tree));
+  }
+  return trees;
+}
+
+Result<Sandbox> SandboxMaker::make_jail(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
+                                        const Caller& caller, SandboxId id, sys::Cgroup cgroup) {
+  std::optional<std::uint32_t> slice;
+  if (slices_) {
+    TRY(slice, slices_->take());
+  }
+  // Given back if anything below fails.
+  struct Return {
+    SandboxMaker* maker;
+    std::optional<std::uint32_t>* slice;
+    ~Return() {
+      if (maker != nullptr && *slice) maker->slices_->give_back(**slice);
+    }
+  } give_back{this, &slice};
+  const std::uint32_t host_uid = slice ? slices_->host_uid() + *slice : 0;
+
+  TRY(SocketPair setup, seqpacket_pair());
+  const int on = 1;
+  ::setsockopt(setup.ours.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+  const wire::MakeSandbox make{EngineKind::kJail, slice.value_or(0), slice ? kSliceSize : 1};
+  TRY(UniqueFd init, nursery_->make_sandbox(make, setup.theirs.get(), fds[0].get()));
+  setup.theirs.reset();
+  fds[0].reset();
+  // From here on the process exists: on every way out but the last it must die.
+  struct Kill {
+    int pidfd;
+    ~Kill() {
+      if (pidfd < 0) return;
+      sys::send_signal(pidfd, SIGKILL);
+      pollfd dead{pidfd, POLLIN, 0};
+      ::poll(&dead, 1, kSetupStepMs);
+    }
+  } kill_unless_sealed{init.get()};
+
+  TRY(const Received hello, await_hello(setup.ours.get()));
+  const pid_t pid = hello.sender_pid;
+  // Needs CAP_SYS_RESOURCE, which not every root has. Without it the agent, the smallest process of
+  // all, is still the last that the kernel would choose.
+  (void)sys::write_control(AT_FDCWD, "/proc/" + std::to_string(pid) + "/oom_score_adj", kAgentOomScore);
+  const Owner owner{.host_uid = host_uid, .userns = hello.fds[0].get(), .own_slice = slice.has_value()};
+  TRY(SandboxMounts files, files_->build(request.limits, owner));
+  TRY(const std::vector<UniqueFd> mounts,
+      build_mounts(request, std::span(fds).subspan(1), caller, host_uid));
+
+  wire::SandboxPlan plan;
+  plan.limits = request.limits;
+  plan.cgroup_namespace = true;
+  plan.memory_is_bounded = cgroup.features().memory;
+  std::vector<int> passed = {files.root.get(), files.usr.get(), files.dev.get(), files.shm.get()};
+  for (std::size_t i = 0; i < mounts.size(); ++i) {
+    plan.mounts.push_back(request.mounts[i].guest);
+    plan.mount_is_writable.push_back(request.mounts[i].mode == MountMode::kReadWrite ? 1 : 0);
+    passed.push_back(mounts[i].get());
+  }
+  TRY_OK(send_message(setup.ours.get(), wire::encode(wire::PlanMessage(plan)), passed));
+  // While it attaches its mounts: on v1 the first join after a quiet moment waits many
+  // milliseconds, and the program must not start before it.
+  TRY_OK(cgroup.join(pid));
+  TRY_OK(send_message(setup.ours.get(), wire::encode(wire::PlanMessage(wire::CgroupsJoined{}))));
+  TRY(WallSet walls, await_sealed(setup.ours.get()));
+  if (files.idmapped) walls.add(Wall::kIdmappedLayers);
+  if (cgroup.features().memory) walls.add(Wall::kMemoryLimit);
+  if (cgroup.features().cpu) walls.add(Wall::kCpuLimit);
+  // RLIMIT_NPROC counts per user and user namespace, so it bounds one sandbox exactly as a cgroup.
+  walls.add(Wall::kPidsLimit);
+
+  kill_unless_sealed.pidfd = -1;
+  give_back.maker = nullptr;
+  return Sandbox(std::move(id), request.limits, walls, std::move(cgroup), std::move(init), slice);
+}
+
+void SandboxMaker::release(const Sandbox& sandbox) {
+  if (sandbox.slice() && slices_) slices_->give_back(*sandbox.slice());
+}
+
+}  // namespace glovebox::launcher

@@ -1,0 +1,69 @@
+// Makes sandboxes: checks the request against the policy, then has namespaces, files, limits and
+// the agent put together in the one order that works. Fails closed: what was asked for and cannot
+// be set up stops the start, with the step's name.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "launcher/nursery.h"
+#include "launcher/policy.h"
+#include "launcher/root_builder.h"
+#include "launcher/sandbox.h"
+#include "launcher/slices.h"
+#include "launcher/state_dir.h"
+#include "wire/launcher_messages.h"
+
+namespace glovebox::launcher {
+
+struct MakerConfig {
+  std::string agent_path;
+  std::string layers_dir;
+  std::uint32_t sandboxes_at_once = 1;
+  bool rootless = false;
+};
+
+// Who asks, as the kernel says.
+struct Caller {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+};
+
+class SandboxMaker {
+ public:
+  SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots roots, StateDir state);
+
+  Result<Sandbox> make(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
+                       const Caller& caller);
+  // After a sandbox has ended: its slice may be used again, last of all.
+  void release(const Sandbox& sandbox);
+  // Readable when the broker has died; -1 while there is none.
+  int nursery_pidfd() const { return nursery_ ? nursery_->pidfd() : -1; }
+  void forget_nursery() { nursery_.reset(); }
+
+ private:
+  Result<> prepare();
+  Result<> check(const wire::CreateSandbox& request, std::size_t fds) const;
+  Result<std::vector<UniqueFd>> build_mounts(const wire::CreateSandbox& request,
+                                             std::span<const UniqueFd> fds, const Caller& caller,
+                                             std::uint32_t host_uid);
+  Result<HostUser> mapped_user(int fd, MountMode mode, const Caller& caller) const;
+  Result<Sandbox> make_jail(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
+                            const Caller& caller, SandboxId id, sys::Cgroup cgroup);
+
+  MakerConfig config_;
+  Policy policy_;
+  sys::CgroupRoots roots_;
+  StateDir state_;
+  UniqueFd agent_;
+  std::optional<SliceBlock> slices_;
+  std::optional<RootBuilder> files_;
+  std::optional<Nursery> nursery_;
+};
+
+}  // namespace glovebox::launcher

@@ -1,0 +1,99 @@
+#include "launcher/state_dir.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "base/log.h"
+
+namespace glovebox::launcher {
+namespace {
+
+constexpr const char* kCgroupPrefix = "glovebox-";
+
+UniqueFd open_directory(int at, const char* name) {
+  return UniqueFd(::openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+}
+
+bool same_file(int fd, const std::string& path) {
+  struct stat held {};
+  struct stat named {};
+  return ::fstat(fd, &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         held.st_ino == named.st_ino && held.st_dev == named.st_dev;
+}
+
+}  // namespace
+
+Result<StateDir> StateDir::claim(const std::string& base) {
+  for (int tries = 0; tries < 16; ++tries) {
+    if (::mkdir(base.c_str(), 0700) != 0 && errno != EEXIST) {
+      return fail(Error::from_errno("make " + base));
+    }
+    struct stat info {};
+    if (::lstat(base.c_str(), &info) != 0) return fail(Error::from_errno("look at " + base));
+    // In /tmp somebody else could have made it first.
+    if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 022) != 0) {
+      return fail(Errc::kPermissionDenied, base + " must be a directory of ours that only we can write");
+    }
+    LauncherId id = LauncherId::make();
+    const std::string path = base + "/" + id.str();
+    if (::mkdir(path.c_str(), 0700) != 0) {
+      if (errno == EEXIST) continue;
+      return fail(Error::from_errno("make " + path));
+    }
+    UniqueFd lock = open_directory(AT_FDCWD, path.c_str());
+    // A sweeper may have taken the fresh directory for a dead launcher's between the two calls:
+    // then it has the lock, or the directory is gone already, and another id is tried.
+    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && same_file(lock.get(), path)) {
+      return StateDir(base, std::move(id), std::move(lock));
+    }
+  }
+  return fail(Errc::kUnavailable, "no launcher directory could be claimed in " + base);
+}
+
+StateDir::~StateDir() {
+  if (!lock_) return;
+  // Removed while still locked, so that no sweeper takes it for a dead one's.
+  if (::rmdir(path_.c_str()) != 0 && errno != ENOENT) {
+    log::warn("launcher directory not removed", {{"path", path_}});
+  }
+}
+
+std::string StateDir::cgroup_name(const SandboxId& sandbox) const {
+  return kCgroupPrefix + id_.str() + "-" + sandbox.str();
+}
+
+int sweep_dead_launchers(const std::string& base, const sys::CgroupRoots& roots) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(base.c_str()), ::closedir);
+  if (!dir) return 0;
+  int swept = 0;
+  while (const dirent* entry = ::readdir(dir.get())) {
+    const auto id = LauncherId::parse(entry->d_name);
+    if (!id) continue;
+    const UniqueFd lock = open_directory(::dirfd(dir.get()), entry->d_name);
+    if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;  // alive
+    const int groups = sys::Cgroup::sweep(roots, kCgroupPrefix + id->str() + "-");
+    if (::unlinkat(::dirfd(dir.get()), entry->d_name, AT_REMOVEDIR) != 0 && errno != ENOENT) {
+      log::warn("dead launcher's directory not removed", {{"launcher", id->str()}});
+      continue;
+    }
+    log::info("swept a dead launcher", {{"launcher", id->str()}, {"cgroups", std::to_string(groups)}});
+    ++swept;
+  }
+  return swept;
+}
+
+std::string default_state_base() {
+  if (::geteuid() == 0) return "/run/glovebox";
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  if (runtime != nullptr && runtime[0] == '/' && ::access(runtime, W_OK) == 0) {
+    return std::string(runtime) + "/glovebox";
+  }
+  return "/tmp/glovebox-" + std::to_string(::geteuid());
+}
+
+}  // namespace glovebox::launcher

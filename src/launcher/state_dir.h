@@ -1,0 +1,46 @@
+// A launcher's name on this host: an id and a locked directory. Everything a launcher makes that
+// outlives a process carries the id, so that whoever starts next can clean up after one that was
+// killed, and can tell it from one that is alive by the lock alone.
+#pragma once
+
+#include <string>
+
+#include "base/id.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "sys/cgroup.h"
+
+namespace glovebox::launcher {
+
+class StateDir {
+ public:
+  // Below `base` (made if missing, 0700): "<base>/<id>", locked for as long as this object lives.
+  static Result<StateDir> claim(const std::string& base);
+  StateDir(StateDir&&) = default;
+  StateDir& operator=(StateDir&&) = default;
+  ~StateDir();
+
+  const LauncherId& id() const { return id_; }
+  const std::string& path() const { return path_; }
+  const std::string& base() const { return base_; }
+  // The name of a sandbox's cgroup.
+  std::string cgroup_name(const SandboxId& sandbox) const;
+
+ private:
+  StateDir(std::string base, LauncherId id, UniqueFd lock)
+      : base_(std::move(base)), id_(std::move(id)), path_(base_ + "/" + id_.str()),
+        lock_(std::move(lock)) {}
+  std::string base_;
+  LauncherId id_;
+  std::string path_;
+  UniqueFd lock_;
+};
+
+// Removes what dead launchers left below `base` and in the cgroup trees: only things whose id's
+// lock is free. Returns how many launchers were cleaned up after.
+int sweep_dead_launchers(const std::string& base, const sys::CgroupRoots& roots);
+
+// /run/glovebox for root, the user's runtime directory otherwise.
+std::string default_state_base();
+
+}  // namespace glovebox::launcher

@@ -1,0 +1,67 @@
+#include "launcher/state_dir.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace glovebox::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+class StateDirTest : public ::testing::Test {
+ protected:
+  StateDirTest() {
+    std::string pattern = (fs::temp_directory_path() / "gbx-state-XXXXXX").string();
+    root_ = ::mkdtemp(pattern.data());
+    base_ = (root_ / "run").string();
+    fs::create_directory(root_ / "cg");
+    roots_.v2 = (root_ / "cg").string();
+  }
+  ~StateDirTest() override { fs::remove_all(root_); }
+  fs::path root_;
+  std::string base_;
+  sys::CgroupRoots roots_;
+};
+
+TEST_F(StateDirTest, IsRemovedWithItsOwner) {
+  std::string path;
+  {
+    const StateDir dir = StateDir::claim(base_).value();
+    path = dir.path();
+    EXPECT_TRUE(fs::exists(path));
+  }
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST_F(StateDirTest, ASweepLeavesTheLivingAlone) {
+  const StateDir alive = StateDir::claim(base_).value();
+  const std::string group = roots_.v2 + "/" + alive.cgroup_name(SandboxId::make());
+  fs::create_directory(group);
+  EXPECT_EQ(sweep_dead_launchers(base_, roots_), 0);
+  EXPECT_TRUE(fs::exists(alive.path()));
+  EXPECT_TRUE(fs::exists(group));
+}
+
+TEST_F(StateDirTest, ASweepTakesWhatADeadOneLeft) {
+  fs::create_directories(base_);
+  const std::string dead = LauncherId::make().str();
+  fs::create_directory(base_ + "/" + dead);
+  fs::create_directory(roots_.v2 + "/glovebox-" + dead + "-sbx");
+  fs::create_directory(roots_.v2 + "/somebody-else");
+  EXPECT_EQ(sweep_dead_launchers(base_, roots_), 1);
+  EXPECT_FALSE(fs::exists(base_ + "/" + dead));
+  EXPECT_FALSE(fs::exists(roots_.v2 + "/glovebox-" + dead + "-sbx"));
+  EXPECT_TRUE(fs::exists(roots_.v2 + "/somebody-else"));
+}
+
+TEST_F(StateDirTest, RefusesADirectoryThatOthersCanWrite) {
+  fs::create_directories(base_);
+  ::chmod(base_.c_str(), 0777);
+  EXPECT_FALSE(StateDir::claim(base_));
+}
+
+}  // namespace
+}  // namespace glovebox::launcher

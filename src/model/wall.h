@@ -1,0 +1,70 @@
+// The walls that can stand round a sandbox, and the grade they add up to. An answer lists the
+// walls that really stood; a wall that was asked for and could not be built stops the start.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace glovebox {
+
+enum class Wall : std::uint8_t {
+  kUserNamespace,
+  kUidSlice,  // own 65,536 host uids that nobody else has
+  kPidNamespace,
+  kMountNamespace,
+  kNetNamespace,
+  kIpcNamespace,
+  kUtsNamespace,
+  kCgroupNamespace,
+  kPrivateRoot,      // pivot_root into an overlay; the old root is detached
+  kIdmappedLayers,   // host files keep their owners inside, and are read-only
+  kMaskedProc,
+  kMinimalDev,
+  kNoCapabilities,
+  kNoNewPrivileges,
+  kSeccomp,
+  kLandlock,
+  kRlimits,
+  kNamespaceQuotas,  // user.max_* of the sandbox's own user namespace
+  kMemoryLimit,
+  kPidsLimit,
+  kCpuLimit,
+  kImportPolicy,     // process engine: Python modules that may not be imported
+  kScrubbedEnvironment,
+  kCount,
+};
+
+std::string_view wall_name(Wall wall);
+
+class WallSet {
+ public:
+  WallSet() = default;
+  explicit WallSet(std::uint32_t bits) : bits_(bits & kAll) {}
+  void add(Wall wall) { bits_ |= bit(wall); }
+  void remove(Wall wall) { bits_ &= ~bit(wall); }
+  bool has(Wall wall) const { return (bits_ & bit(wall)) != 0; }
+  std::uint32_t bits() const { return bits_; }
+  std::vector<std::string_view> names() const;
+  bool operator==(const WallSet&) const = default;
+
+ private:
+  static constexpr std::uint32_t bit(Wall wall) { return 1u << static_cast<unsigned>(wall); }
+  static constexpr std::uint32_t kAll = (1u << static_cast<unsigned>(Wall::kCount)) - 1;
+  std::uint32_t bits_ = 0;
+};
+
+enum class EngineKind : std::uint8_t { kProcess = 1, kJail = 2 };
+std::string_view engine_name(EngineKind engine);
+
+// Weakest first; comparison is the order of strength.
+enum class Grade : std::uint8_t { kProcess = 1, kJailPartial, kJail, kUserKernel, kVm };
+std::string_view grade_name(Grade grade);
+// Empty when the name is unknown.
+Grade const* parse_grade(std::string_view name);
+
+// What these walls are worth. A jail is `jail` only with every wall that keeps guests apart and
+// bounded; Landlock and idmapped layers are on top and do not count.
+Grade grade_of(EngineKind engine, const WallSet& walls);
+
+}  // namespace glovebox

@@ -1,0 +1,93 @@
+#include "probe/limits.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "probe/kernel_text.h"
+
+namespace glovebox::probe {
+
+namespace {
+
+struct Want {
+  const char* sysctl;
+  std::int64_t enough;     // below this: a warning
+  std::int64_t recommend;  // what the fix sets
+  const char* why;
+};
+
+// Enough for 200 sandboxes at once, which is what `make bench` runs.
+constexpr Want kWants[] = {
+    {"fs.inotify.max_user_instances", 1024, 8192,
+     "all sandboxes of one user share it, and so do file watchers outside"},
+    {"fs.inotify.max_user_watches", 65536, 524288, "all sandboxes of one user share it"},
+    {"kernel.pid_max", 32768, 4194304, "every process on this host counts"},
+    {"user.max_user_namespaces", 1024, 65536, "each sandbox takes two"},
+    {"user.max_mnt_namespaces", 1024, 65536, "each sandbox takes one"},
+    {"user.max_pid_namespaces", 1024, 65536, "each sandbox takes one"},
+    {"user.max_net_namespaces", 1024, 65536, "each sandbox takes one"},
+    {"user.max_ipc_namespaces", 1024, 65536, "each sandbox takes one"},
+    {"user.max_uts_namespaces", 1024, 65536, "each sandbox takes one"},
+    {"user.max_cgroup_namespaces", 1024, 65536, "each sandbox takes one"},
+};
+constexpr std::uint64_t kEnoughFiles = 4096;
+
+Finding of_ceiling(const Want& want, std::int64_t value) {
+  Finding finding{"limits", want.sysctl, State::kOk, std::to_string(value), ""};
+  if (value >= want.enough) return finding;
+  finding.state = State::kWarn;
+  finding.detail += std::string(", small: ") + want.why;
+  const std::string line = std::string(want.sysctl) + "=" + std::to_string(want.recommend);
+  finding.fix = "sudo sysctl -w " + line + "   (to keep it: into /etc/sysctl.d/60-glovebox.conf)";
+  return finding;
+}
+
+}  // namespace
+
+std::string sysctl_path(const std::string& name) {
+  std::string path = "/proc/sys/" + name;
+  std::replace(path.begin(), path.end(), '.', '/');
+  return path;
+}
+
+LimitFacts probe_limits() {
+  LimitFacts facts;
+  for (const Want& want : kWants) {
+    facts.ceilings.push_back({want.sysctl, read_number(sysctl_path(want.sysctl))});
+  }
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    facts.open_files_soft = files.rlim_cur;
+    facts.open_files_hard = files.rlim_max;
+  }
+  return facts;
+}
+
+void explain(const LimitFacts& facts, Findings& findings) {
+  std::optional<std::int64_t> least;  // namespaces that have room share one line
+  for (const Ceiling& ceiling : facts.ceilings) {
+    const Want* want = std::find_if(std::begin(kWants), std::end(kWants), [&](const Want& known) {
+      return ceiling.sysctl == known.sysctl;
+    });
+    // Masked /proc: what cannot be read is not guessed.
+    if (want == std::end(kWants) || !ceiling.value) continue;
+    Finding finding = of_ceiling(*want, *ceiling.value);
+    if (finding.state == State::kOk && ceiling.sysctl.starts_with("user.")) {
+      least = std::min(least.value_or(*ceiling.value), *ceiling.value);
+      continue;
+    }
+    findings.push_back(std::move(finding));
+  }
+  if (least) {
+    findings.push_back({"limits", "user.max_*_namespaces", State::kOk,
+                        std::to_string(*least) + " or more of each kind", ""});
+  }
+  const bool enough = facts.open_files_hard >= kEnoughFiles;
+  findings.push_back(
+      {"limits", "open files", enough ? State::kOk : State::kWarn,
+       std::to_string(facts.open_files_soft) + ", up to " + std::to_string(facts.open_files_hard),
+       enough ? "" : "raise it: ulimit -n 65536 as root, or LimitNOFILE= of the service"});
+}
+
+}  // namespace glovebox::probe

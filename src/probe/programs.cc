@@ -1,0 +1,156 @@
+#include "probe/programs.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "probe/attempt.h"
+#include "probe/kernel_text.h"
+#include "probe/user_namespaces.h"
+
+namespace glovebox::probe {
+
+namespace {
+
+constexpr std::size_t kMaxLine = 60;
+constexpr std::chrono::milliseconds kDeadline{400};
+
+// In a helper, which becomes the program's parent: "<path> --version", without our environment or
+// input. Killed with the helper when it takes too long.
+Attempt ask_version(const std::string& path) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return Attempt::failed("pipe");
+  const pid_t child = fork_into(0);
+  if (child < 0) return Attempt::failed("fork");
+  if (child == 0) {
+    const int nothing = ::open("/dev/null", O_RDWR);
+    ::dup2(nothing, STDIN_FILENO);
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::dup2(nothing, STDERR_FILENO);
+    std::string argument = "--version";
+    std::string program = path;
+    char* const argv[] = {program.data(), argument.data(), nullptr};
+    char* const environment[] = {nullptr};
+    ::execve(program.c_str(), argv, environment);
+    ::_exit(127);
+  }
+  ::close(ends[1]);
+  std::string output;
+  char buffer[512];
+  for (ssize_t n = 0; output.size() < 4096 && (n = ::read(ends[0], buffer, sizeof buffer)) > 0;) {
+    output.append(buffer, static_cast<std::size_t>(n));
+  }
+  ::close(ends[0]);
+  if (wait_for_child(child) != 0) return Attempt::failed("it does not run", -1);
+  Attempt asked = Attempt::worked();
+  asked.note = first_line(output);
+  return asked;
+}
+
+ProgramFact look_for(const std::string& name, const std::vector<std::string>& directories) {
+  ProgramFact fact{.name = name};
+  for (const std::string& directory : directories) {
+    const std::string path = directory + "/" + name;
+    if (::access(path.c_str(), X_OK) != 0) continue;
+    fact.path = path;
+    fact.version = attempt_in_helper([&] { return ask_version(path); }, kDeadline).note;
+    break;
+  }
+  return fact;
+}
+
+// newuidmap is of use only if setuid root or with file capabilities.
+bool has_privileged_newuidmap() {
+  const char* path = "/usr/bin/newuidmap";
+  struct stat seen {};
+  if (::stat(path, &seen) != 0) return false;
+  if ((seen.st_mode & S_ISUID) != 0 && seen.st_uid == 0) return true;
+  return ::getxattr(path, "security.capability", nullptr, 0) > 0;
+}
+
+// /etc/passwd is read by hand: NSS in a static program would load libraries.
+std::string own_user_name() {
+  const std::string passwd = read_text("/etc/passwd").value_or("");
+  const std::string uid = std::to_string(::geteuid());
+  for (const std::string_view line : split(passwd, '\n')) {
+    const std::vector<std::string_view> fields = split(line, ':');
+    if (fields.size() > 2 && fields[2] == uid) return std::string(fields[0]);
+  }
+  return {};
+}
+
+void explain_runtime(const ProgramFact& fact, Findings& findings) {
+  Finding finding{"programs", fact.name, State::kOk, "", ""};
+  const std::string package = fact.name == "node" ? "nodejs" : fact.name;
+  if (fact.path.empty()) {
+    finding.state = State::kWarn;
+    finding.detail = "not at /usr/bin/" + fact.name + ": no such language in the default template";
+    finding.fix = "sudo apt install " + package;
+  } else if (fact.version.empty()) {
+    finding.state = State::kWarn;
+    finding.detail = fact.path + " does not run";
+    finding.fix = "sudo apt install --reinstall " + package;
+  } else {
+    finding.detail = fact.path + ", " + fact.version;
+  }
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+std::string first_line(std::string_view output) {
+  for (const std::string_view line : split(output, '\n')) {
+    std::string clean;
+    for (const char c : trim(line)) {
+      if (c >= ' ' && c < 0x7f && clean.size() < kMaxLine) clean += c;
+    }
+    if (!clean.empty()) return clean;
+  }
+  return {};
+}
+
+ProgramFacts probe_programs() {
+  ProgramFacts facts;
+  for (const char* name : {"python3", "bash", "node"}) {
+    facts.runtimes.push_back(look_for(name, {"/usr/bin"}));
+  }
+  const std::vector<std::string> everywhere = {"/usr/bin", "/usr/sbin", "/usr/local/bin"};
+  for (const char* name : {"bwrap", "runc", "docker"}) {
+    facts.bench.push_back(look_for(name, everywhere));
+  }
+  facts.is_root = ::geteuid() == 0;
+  facts.newuidmap = has_privileged_newuidmap();
+  facts.subordinate_uids =
+      subordinate_ids(read_text("/etc/subuid").value_or(""), own_user_name(), ::geteuid());
+  return facts;
+}
+
+void explain(const ProgramFacts& facts, Findings& findings) {
+  for (const ProgramFact& fact : facts.runtimes) explain_runtime(fact, findings);
+  if (!facts.is_root) {
+    Finding finding{"programs", "newuidmap", State::kOk, "", ""};
+    finding.detail = facts.newuidmap ? "there; /etc/subuid gives this user " +
+                                           std::to_string(facts.subordinate_uids) + " uids"
+                                     : "not there, or without its privileges";
+    finding.detail += "; a rootless jail maps only you and does not use it";
+    findings.push_back(std::move(finding));
+  }
+  std::string here;
+  std::string absent;
+  for (const ProgramFact& fact : facts.bench) {
+    std::string& list = fact.version.empty() ? absent : here;
+    list += (list.empty() ? "" : ", ") + fact.name;
+  }
+  Finding finding{"programs", "for make bench", State::kOk, here, ""};
+  if (!absent.empty()) {
+    finding.state = State::kWarn;
+    finding.detail = "not here: " + absent + "; only make bench compares with them";
+    finding.fix = "sudo apt install bubblewrap runc";
+  }
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace glovebox::probe

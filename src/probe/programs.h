@@ -1,0 +1,33 @@
+// Programs on the host that sandboxes or benchmarks use. They are run, not only looked for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "probe/finding.h"
+
+namespace glovebox::probe {
+
+struct ProgramFact {
+  std::string name{};
+  std::string path{};     // empty: not found
+  std::string version{};  // its own first line; empty: it did not run
+};
+
+struct ProgramFacts {
+  std::vector<ProgramFact> runtimes{};  // python3, bash, node, as sandboxes see them, below /usr
+  std::vector<ProgramFact> bench{};     // only `make bench` wants these
+  bool newuidmap = false;               // with the privileges it needs
+  std::uint64_t subordinate_uids = 0;   // of this user, in /etc/subuid
+  bool is_root = false;
+};
+
+ProgramFacts probe_programs();
+void explain(const ProgramFacts& facts, Findings& findings);
+
+// The first non-empty line, shortened, with control characters taken out: it goes to a terminal.
+std::string first_line(std::string_view output);
+
+}  // namespace glovebox::probe

@@ -1,0 +1,78 @@
+#include "probe/user_namespaces.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace glovebox::probe {
+namespace {
+
+using ::testing::HasSubstr;
+
+const Attempt kDeniedMap = Attempt::failed("write uid_map", EPERM);
+const Attempt kDeniedUnshare = Attempt::failed("create a user namespace", EPERM);
+
+UserNamespaceFacts refused(const Attempt& attempt, UserNamespaceSwitches switches) {
+  return {.ordinary_user = attempt,
+          .uid_slice = Attempt::failed("write uid_map", EPERM),
+          .switches = switches,
+          .is_root = false};
+}
+
+TEST(UserNamespaces, OnUbuntuItIsAppArmor) {
+  const Blame blame = blame_switch(kDeniedMap, {.unprivileged_userns_clone = 1,
+                                                .apparmor_restrict_unprivileged_userns = 1,
+                                                .max_user_namespaces = 63000});
+  EXPECT_THAT(blame.reason, HasSubstr("AppArmor"));
+  EXPECT_THAT(blame.fix, HasSubstr("kernel.apparmor_restrict_unprivileged_userns=0"));
+}
+
+TEST(UserNamespaces, OnOldDebianItIsTheCloneSwitch) {
+  const Blame blame =
+      blame_switch(kDeniedUnshare, {.unprivileged_userns_clone = 0, .max_user_namespaces = 63000});
+  EXPECT_THAT(blame.fix, HasSubstr("kernel.unprivileged_userns_clone=1"));
+}
+
+TEST(UserNamespaces, OnHardenedHostsItIsTheCountOfZero) {
+  const Blame blame =
+      blame_switch(Attempt::failed("create a user namespace", ENOSPC),
+                   {.apparmor_restrict_unprivileged_userns = 1, .max_user_namespaces = 0});
+  EXPECT_THAT(blame.fix, HasSubstr("user.max_user_namespaces="));
+}
+
+TEST(UserNamespaces, InAContainerItIsItsFilter) {
+  const Blame blame =
+      blame_switch(kDeniedUnshare, {.max_user_namespaces = 63000, .under_seccomp = true});
+  EXPECT_THAT(blame.reason, HasSubstr("seccomp"));
+}
+
+TEST(UserNamespaces, ACapabilitylessRootCannotMapItself) {
+  const Blame blame =
+      blame_switch(kDeniedMap, {.max_user_namespaces = 63000, .root_without_setfcap = true});
+  EXPECT_THAT(blame.reason, HasSubstr("CAP_SETFCAP"));
+}
+
+TEST(UserNamespaces, NoSwitchIsBlamedForNothing) {
+  const Blame blame = blame_switch(kDeniedUnshare, {.unprivileged_userns_clone = 1,
+                                                    .apparmor_restrict_unprivileged_userns = 0,
+                                                    .max_user_namespaces = 63000});
+  EXPECT_THAT(blame.reason, HasSubstr("none of the known switches"));
+}
+
+TEST(UserNamespaces, TheFindingNamesTheSwitchThatBites) {
+  Findings findings;
+  explain(refused(kDeniedMap, {.apparmor_restrict_unprivileged_userns = 1}), findings);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings[0].state, State::kMissing);
+  EXPECT_THAT(findings[0].detail, HasSubstr("write uid_map: Operation not permitted"));
+  EXPECT_THAT(findings[0].detail, HasSubstr("AppArmor"));
+}
+
+TEST(UserNamespaces, CountsTheSubordinateIdsOfAUser) {
+  const std::string_view text = "root:100000:65536\nann:165536:65536\n1000:300000:1000\nbad\nx:1\n";
+  EXPECT_EQ(subordinate_ids(text, "ann", 1000), 66536u);
+  EXPECT_EQ(subordinate_ids(text, "bob", 1001), 0u);
+  EXPECT_EQ(subordinate_ids("", "", 0), 0u);
+}
+
+}  // namespace
+}  // namespace glovebox::probe

@@ -1,0 +1,264 @@
+#include "sys/cgroup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+
+#include "base/log.h"
+#include "sys/file.h"
+
+namespace glovebox::sys {
+namespace {
+
+std::uint64_t to_number(std::string_view text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+std::optional<std::uint64_t> read_number(const UniqueFd& dir, const char* file) {
+  const auto text = read_small_file(dir.get(), file);
+  if (!text) return std::nullopt;
+  return to_number(*text);
+}
+
+// "key value" lines, as in memory.events, cpu.stat and v1's memory.oom_control.
+std::uint64_t read_key(const UniqueFd& dir, const char* file, std::string_view key) {
+  const auto text = read_small_file(dir.get(), file);
+  if (!text) return 0;
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (line.size() > key.size() && line.substr(0, key.size()) == key && line[key.size()] == ' ') {
+      return to_number(line.substr(key.size() + 1));
+    }
+  }
+  return 0;
+}
+
+// cpu.max and cfs_quota are refused below a millisecond of quota.
+std::string quota_us(std::uint32_t cpu_thousandths, std::uint32_t period_us) {
+  const std::uint64_t quota = static_cast<std::uint64_t>(cpu_thousandths) * period_us / 1000;
+  return std::to_string(std::max<std::uint64_t>(quota, 1000));
+}
+
+constexpr std::uint32_t kCpuPeriodUs = 50'000;
+
+// In place of an event: the kernel tells nobody when the last dead task has left a v1 cgroup.
+// Bounded by the caller, and in practice the first try succeeds.
+void pause_briefly(int ms) { ::poll(nullptr, 0, ms); }
+
+Result<> remove_directory(int parent_fd, const std::string& name) {
+  for (int tries = 0;; ++tries) {
+    if (::unlinkat(parent_fd, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+    if (errno != EBUSY || tries == 400) return fail(Error::from_errno("remove cgroup " + name));
+    pause_briefly(tries < 10 ? 1 : 5);
+  }
+}
+
+void kill_members(int dir_fd) {
+  if (write_control(dir_fd, "cgroup.kill", "1")) return;
+  const auto procs = read_small_file(dir_fd, "cgroup.procs");
+  if (!procs) return;
+  std::string_view rest = *procs;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    const auto pid = static_cast<pid_t>(to_number(line));
+    if (pid > 1) ::kill(pid, SIGKILL);
+  }
+}
+
+}  // namespace
+
+Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const std::string& name,
+                              const CgroupLimits& limits) {
+  Cgroup group;
+  group.name_ = name;
+  const auto try_part = [&](const std::string& root, Part part) -> bool {
+    return !root.empty() && group.add_part(root, std::move(part)).has_value();
+  };
+  if (roots.v2_controls) {
+    Part part;
+    part.v2 = part.memory = part.pids = part.cpu = part.cpuacct = true;
+    if (try_part(roots.v2, std::move(part))) {
+      const int dir = group.parts_.back().dir.get();
+      group.features_.memory =
+          write_control(dir, "memory.max", std::to_string(limits.memory_bytes)).has_value();
+      (void)write_control(dir, "memory.swap.max", "0");  // absent where there is no swap
+      group.features_.pids =
+          write_control(dir, "pids.max", std::to_string(limits.pids)).has_value();
+      group.features_.cpu =
+          write_control(dir, "cpu.max", quota_us(limits.cpu_thousandths, kCpuPeriodUs) + " " +
+                                            std::to_string(kCpuPeriodUs))
+              .has_value();
+    }
+  } else {
+    Part unified;
+    unified.v2 = true;
+    try_part(roots.v2, std::move(unified));
+    Part memory;
+    memory.memory = true;
+    if (try_part(roots.v1_memory, std::move(memory))) {
+      const int dir = group.parts_.back().dir.get();
+      const std::string bytes = std::to_string(limits.memory_bytes);
+      group.features_.memory = write_control(dir, "memory.limit_in_bytes", bytes).has_value();
+      // Absent without swap accounting; with it, memory and swap together get the same bound.
+      (void)write_control(dir, "memory.memsw.limit_in_bytes", bytes);
+      (void)write_control(dir, "memory.swappiness", "0");
+    }
+    Part pids;
+    pids.pids = true;
+    if (try_part(roots.v1_pids, std::move(pids))) {
+      group.features_.pids =
+          write_control(group.parts_.back().dir.get(), "pids.max", std::to_string(limits.pids))
+              .has_value();
+    }
+    Part cpu;
+    cpu.cpu = true;
+    cpu.cpuacct = roots.v1_cpuacct == roots.v1_cpu;
+    if (try_part(roots.v1_cpu, std::move(cpu))) {
+      const int dir = group.parts_.back().dir.get();
+      group.features_.cpu =
+          write_control(dir, "cpu.cfs_period_us", std::to_string(kCpuPeriodUs)).has_value() &&
+          write_control(dir, "cpu.cfs_quota_us", quota_us(limits.cpu_thousandths, kCpuPeriodUs))
+              .has_value();
+    }
+    if (roots.v1_cpuacct != roots.v1_cpu) {
+      Part cpuacct;
+      cpuacct.cpuacct = true;
+      try_part(roots.v1_cpuacct, std::move(cpuacct));
+    }
+  }
+  group.features_.any = !group.parts_.empty();
+  return group;
+}
+
+Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
+  if (this != &other) {
+    (void)remove();
+    name_ = std::move(other.name_);
+    parts_ = std::move(other.parts_);
+    features_ = other.features_;
+    other.parts_.clear();
+  }
+  return *this;
+}
+
+Cgroup::~Cgroup() {
+  if (const auto removed = remove(); !removed) {
+    log::warn("cgroup not removed", {{"name", name_}, {"error", removed.error().message()}});
+  }
+}
+
+Result<> Cgroup::add_part(const std::string& parent, Part part) {
+  const std::string path = parent + "/" + name_;
+  if (::mkdir(path.c_str(), 0755) != 0) return fail(Error::from_errno("make cgroup " + path));
+  part.parent = parent;
+  auto dir = open_dir(AT_FDCWD, path);
+  if (!dir) {
+    ::rmdir(path.c_str());
+    return fail(std::move(dir.error()));
+  }
+  part.dir = std::move(*dir);
+  parts_.push_back(std::move(part));
+  return {};
+}
+
+const Cgroup::Part* Cgroup::part_with(bool Part::*what) const {
+  for (const Part& part : parts_) {
+    if (part.*what) return &part;
+  }
+  return nullptr;
+}
+
+Result<> Cgroup::join(pid_t pid) const {
+  for (const Part& part : parts_) {
+    if (auto joined = write_control(part.dir.get(), "cgroup.procs", std::to_string(pid)); !joined) {
+      return fail(std::move(joined.error()).context("join cgroup in " + part.parent));
+    }
+  }
+  return {};
+}
+
+std::uint64_t Cgroup::cpu_us() const {
+  if (const Part* part = part_with(&Part::cpuacct); part != nullptr && !part->v2) {
+    return read_number(part->dir, "cpuacct.usage").value_or(0) / 1000;
+  }
+  // cpu.stat's usage is there in every v2 cgroup, with or without the controller.
+  const Part* part = part_with(&Part::v2);
+  return part != nullptr ? read_key(part->dir, "cpu.stat", "usage_usec") : 0;
+}
+
+CgroupUsage Cgroup::usage() const {
+  CgroupUsage usage;
+  usage.cpu_us = cpu_us();
+  if (const Part* part = part_with(&Part::memory); part != nullptr) {
+    usage.peak_memory_bytes =
+        read_number(part->dir, part->v2 ? "memory.peak" : "memory.max_usage_in_bytes");
+    usage.oom_kills = static_cast<std::uint32_t>(
+        read_key(part->dir, part->v2 ? "memory.events" : "memory.oom_control", "oom_kill"));
+  }
+  if (const Part* part = part_with(&Part::pids); part != nullptr) {
+    if (const auto peak = read_number(part->dir, "pids.peak")) {
+      usage.processes_peak = static_cast<std::uint32_t>(*peak);
+    }
+  }
+  return usage;
+}
+
+void Cgroup::kill() const {
+  for (const Part& part : parts_) {
+    if (part.v2) (void)write_control(part.dir.get(), "cgroup.kill", "1");
+  }
+}
+
+Result<> Cgroup::remove() {
+  Result<> outcome;
+  for (Part& part : parts_) {
+    // Pages of a removed v1 memory cgroup keep it alive in the kernel unless they are dropped now.
+    if (part.memory && !part.v2) (void)write_control(part.dir.get(), "memory.force_empty", "0");
+    part.dir.reset();
+    auto parent = open_dir(AT_FDCWD, part.parent);
+    if (!parent) {
+      outcome = fail(std::move(parent.error()));
+      continue;
+    }
+    if (auto removed = remove_directory(parent->get(), name_); !removed) outcome = std::move(removed);
+  }
+  parts_.clear();
+  return outcome;
+}
+
+int Cgroup::sweep(const CgroupRoots& roots, std::string_view prefix) {
+  int removed = 0;
+  std::vector<std::string> places = {roots.v2,     roots.v1_memory, roots.v1_pids,
+                                     roots.v1_cpu, roots.v1_cpuacct};
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  for (const std::string& place : places) {
+    if (place.empty()) continue;
+    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(place.c_str()), ::closedir);
+    if (!dir) continue;
+    while (const dirent* entry = ::readdir(dir.get())) {
+      const std::string name = entry->d_name;
+      if (name.compare(0, prefix.size(), prefix) != 0) continue;
+      const UniqueFd group(::openat(::dirfd(dir.get()), entry->d_name,
+                                    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+      if (!group) continue;
+      kill_members(group.get());
+      (void)write_control(group.get(), "memory.force_empty", "0");
+      if (remove_directory(::dirfd(dir.get()), name)) ++removed;
+    }
+  }
+  return removed;
+}
+
+}  // namespace glovebox::sys

@@ -1,0 +1,88 @@
+// One sandbox's cgroups: a directory of the same name in every hierarchy this host has, v2 where
+// it has controllers, v1 otherwise, and the v2 tree beside v1 for killing. Removed on destruction.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace glovebox::sys {
+
+// Where sandboxes' cgroups go. An empty path means that hierarchy is not there for us.
+struct CgroupRoots {
+  std::string v2;
+  bool v2_controls = false;  // limits through v2; else through the v1 roots below
+  std::string v1_memory;
+  std::string v1_pids;
+  std::string v1_cpu;
+  std::string v1_cpuacct;
+};
+
+struct CgroupLimits {
+  std::uint64_t memory_bytes = 0;
+  std::uint32_t pids = 0;
+  std::uint32_t cpu_thousandths = 0;
+};
+
+// What could really be set up: a limit that is false here is not enforced by a cgroup.
+struct CgroupFeatures {
+  bool any = false;
+  bool memory = false;
+  bool pids = false;
+  bool cpu = false;
+};
+
+struct CgroupUsage {
+  std::uint64_t cpu_us = 0;
+  std::optional<std::uint64_t> peak_memory_bytes;
+  std::optional<std::uint32_t> processes_peak;
+  std::uint32_t oom_kills = 0;
+};
+
+class Cgroup {
+ public:
+  // Makes the directories and sets the limits. Hierarchies we may not write to are left out and
+  // told by features(); a half-made one is removed.
+  static Result<Cgroup> create(const CgroupRoots& roots, const std::string& name,
+                               const CgroupLimits& limits);
+  Cgroup() = default;
+  Cgroup(Cgroup&&) noexcept = default;
+  Cgroup& operator=(Cgroup&& other) noexcept;
+  ~Cgroup();
+
+  const CgroupFeatures& features() const { return features_; }
+  // Moves a process, and all that it will fork, into every one of the directories.
+  Result<> join(pid_t pid) const;
+  std::uint64_t cpu_us() const;
+  CgroupUsage usage() const;
+  // Kills what is inside, if the kernel has cgroup.kill.
+  void kill() const;
+  // Waits shortly for the dead to leave, then removes. The destructor does the same and logs.
+  Result<> remove();
+
+  // Removes every cgroup whose name starts with `prefix`, killing what is inside; how many.
+  static int sweep(const CgroupRoots& roots, std::string_view prefix);
+
+ private:
+  struct Part {
+    std::string parent;
+    UniqueFd dir;
+    bool v2 = false;
+    bool memory = false, pids = false, cpu = false, cpuacct = false;
+  };
+  Result<> add_part(const std::string& parent, Part part);
+  const Part* part_with(bool Part::*what) const;
+
+  std::string name_;
+  std::vector<Part> parts_;
+  CgroupFeatures features_;
+};
+
+}  // namespace glovebox::sys

@@ -1,0 +1,50 @@
+// Against a directory that looks like /sys/fs/cgroup; the real tree is for the contract tests.
+#include "sys/cgroup.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace glovebox::sys {
+namespace {
+
+namespace fs = std::filesystem;
+
+class CgroupTree : public ::testing::Test {
+ protected:
+  CgroupTree() {
+    std::string pattern = (fs::temp_directory_path() / "gbx-cgroup-XXXXXX").string();
+    root_ = ::mkdtemp(pattern.data());
+  }
+  ~CgroupTree() override { fs::remove_all(root_); }
+  fs::path root_;
+};
+
+TEST_F(CgroupTree, AMissingHierarchyIsToldAndNotAnError) {
+  const auto group = Cgroup::create(CgroupRoots{.v2 = "", .v1_memory = "/nonexistent"}, "x", {});
+  ASSERT_TRUE(group);
+  EXPECT_FALSE(group->features().any);
+  EXPECT_FALSE(group->features().memory);
+}
+
+TEST_F(CgroupTree, SweepTakesOnlyItsPrefix) {
+  fs::create_directory(root_ / "glovebox-lnone-a");
+  fs::create_directory(root_ / "glovebox-lntwo-b");
+  EXPECT_EQ(Cgroup::sweep(CgroupRoots{.v2 = root_}, "glovebox-lnone-"), 1);
+  EXPECT_FALSE(fs::exists(root_ / "glovebox-lnone-a"));
+  EXPECT_TRUE(fs::exists(root_ / "glovebox-lntwo-b"));
+}
+
+TEST_F(CgroupTree, IsRemovedWithItsOwner) {
+  {
+    const auto group = Cgroup::create(CgroupRoots{.v2 = root_}, "gone", {});
+    ASSERT_TRUE(fs::exists(root_ / "gone"));
+    EXPECT_TRUE(group->features().any);
+  }
+  EXPECT_FALSE(fs::exists(root_ / "gone"));
+}
+
+}  // namespace
+}  // namespace glovebox::sys

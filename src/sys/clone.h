@@ -1,0 +1,29 @@
+// clone3 and its relatives, for single-threaded programs.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace glovebox::sys {
+
+struct Cloned {
+  pid_t pid = 0;  // 0 in the child
+  UniqueFd pidfd;
+};
+// A fork into new namespaces. The child has its own copy of the memory, so it may go on with what
+// the caller knew; SIGCHLD tells the parent of its end.
+Result<Cloned> clone_into(std::uint64_t namespace_flags);
+
+// Acts as another effective user for one namespace-creating clone: the kernel charges a user
+// namespace's quotas to whoever made it, and that must not be host root. Capabilities are kept,
+// which needs SECBIT_NO_SETUID_FIXUP (keep_capabilities_across_uid_changes).
+Result<> keep_capabilities_across_uid_changes();
+Result<> become_effective(uid_t uid, gid_t gid);
+
+int send_signal(int pidfd, int signal) noexcept;
+
+}  // namespace glovebox::sys

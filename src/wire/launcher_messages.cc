@@ -1,0 +1,163 @@
+#include "wire/launcher_messages.h"
+
+#include "wire/byte_codec.h"
+#include "wire/limits_codec.h"
+
+namespace glovebox::wire {
+namespace {
+
+enum Kind : std::uint8_t {
+  kCreate = 1,
+  kDestroy = 2,
+  kCreated = 65,
+  kRefused = 66,
+  kEnded = 67,
+};
+
+constexpr std::size_t kMaxName = 64;
+constexpr std::size_t kMaxText = 2048;
+constexpr std::uint32_t kAbsent32 = ~0u;
+constexpr std::uint64_t kAbsent64 = ~0ull;
+
+ByteWriter begin(Kind kind) {
+  ByteWriter writer;
+  writer.number(kLauncherProtocol);
+  writer.number(static_cast<std::uint8_t>(kind));
+  return writer;
+}
+
+Result<SandboxId> get_id(ByteReader& from) { return SandboxId::parse(from.text(kMaxName)); }
+
+tl::unexpected<Error> malformed() { return fail(Errc::kProtocol, "malformed launcher message"); }
+
+struct Encoder {
+  std::vector<std::byte> operator()(const CreateSandbox& create) const {
+    ByteWriter writer = begin(kCreate);
+    writer.number(static_cast<std::uint8_t>(create.engine));
+    writer.text(create.template_name);
+    put_limits(writer, create.limits);
+    writer.number(static_cast<std::uint8_t>(create.mounts.size()));
+    for (const MountRequest& mount : create.mounts) {
+      writer.number(static_cast<std::uint8_t>(mount.mode));
+      writer.text(mount.guest.str());
+    }
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const DestroySandbox& destroy) const {
+    ByteWriter writer = begin(kDestroy);
+    writer.text(destroy.id.str());
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const SandboxCreated& created) const {
+    ByteWriter writer = begin(kCreated);
+    writer.text(created.id.str());
+    writer.number(created.walls.bits());
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const SandboxRefused& refused) const {
+    ByteWriter writer = begin(kRefused);
+    writer.number(static_cast<std::uint8_t>(refused.code));
+    writer.number(static_cast<std::uint32_t>(refused.sys_errno));
+    writer.text(std::string_view(refused.message).substr(0, kMaxText));
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const SandboxEnded& ended) const {
+    ByteWriter writer = begin(kEnded);
+    writer.text(ended.id.str());
+    writer.number(static_cast<std::uint8_t>(ended.reason));
+    writer.number(static_cast<std::uint64_t>(ended.usage.cpu.count()));
+    writer.number(ended.usage.peak_memory_bytes.value_or(kAbsent64));
+    writer.number(ended.usage.processes_peak.value_or(kAbsent32));
+    writer.number(ended.usage.oom_kills);
+    return writer.take();
+  }
+};
+
+bool starts_well(ByteReader& from) { return from.number<std::uint8_t>() == kLauncherProtocol; }
+
+Result<LauncherRequest> get_create(ByteReader& from) {
+  CreateSandbox create;
+  const auto engine = from.number<std::uint8_t>();
+  if (engine != static_cast<std::uint8_t>(EngineKind::kJail) &&
+      engine != static_cast<std::uint8_t>(EngineKind::kProcess)) {
+    return malformed();
+  }
+  create.engine = static_cast<EngineKind>(engine);
+  create.template_name = from.text(kMaxName);
+  create.limits = get_limits(from);
+  const auto mounts = from.number<std::uint8_t>();
+  if (mounts > kMaxMounts) return malformed();
+  for (unsigned i = 0; i < mounts; ++i) {
+    const auto mode = from.number<std::uint8_t>();
+    auto guest = GuestPath::parse(from.text(GuestPath::kMaxBytes));
+    if (!guest || (mode != static_cast<std::uint8_t>(MountMode::kReadOnly) &&
+                   mode != static_cast<std::uint8_t>(MountMode::kReadWrite))) {
+      return malformed();
+    }
+    create.mounts.push_back({static_cast<MountMode>(mode), std::move(*guest)});
+  }
+  if (!from.finished()) return malformed();
+  return create;
+}
+
+}  // namespace
+
+std::vector<std::byte> encode(const LauncherRequest& request) { return std::visit(Encoder{}, request); }
+std::vector<std::byte> encode(const LauncherReply& reply) { return std::visit(Encoder{}, reply); }
+
+Result<LauncherRequest> decode_launcher_request(std::span<const std::byte> bytes) {
+  ByteReader from(bytes);
+  if (bytes.size() > kMaxLauncherMessage || !starts_well(from)) return malformed();
+  switch (from.number<std::uint8_t>()) {
+    case kCreate: return get_create(from);
+    case kDestroy: {
+      auto id = get_id(from);
+      if (!id || !from.finished()) return malformed();
+      return DestroySandbox{std::move(*id)};
+    }
+    default: return malformed();
+  }
+}
+
+Result<LauncherReply> decode_launcher_reply(std::span<const std::byte> bytes) {
+  ByteReader from(bytes);
+  if (bytes.size() > kMaxLauncherMessage || !starts_well(from)) return malformed();
+  switch (from.number<std::uint8_t>()) {
+    case kCreated: {
+      auto id = get_id(from);
+      const WallSet walls(from.number<std::uint32_t>());
+      if (!id || !from.finished()) return malformed();
+      return SandboxCreated{std::move(*id), walls};
+    }
+    case kRefused: {
+      SandboxRefused refused;
+      const auto code = from.number<std::uint8_t>();
+      refused.code = code >= 1 && code <= static_cast<std::uint8_t>(Errc::kInternal)
+                         ? static_cast<Errc>(code)
+                         : Errc::kInternal;
+      refused.sys_errno = static_cast<int>(from.number<std::uint32_t>() & 0xffff);
+      refused.message = from.text(kMaxText);
+      if (!from.finished()) return malformed();
+      return refused;
+    }
+    case kEnded: {
+      auto id = get_id(from);
+      const auto reason = from.number<std::uint8_t>();
+      Usage usage;
+      usage.cpu = std::chrono::microseconds(from.number<std::uint64_t>() & (kAbsent64 >> 1));
+      const auto memory = from.number<std::uint64_t>();
+      const auto processes = from.number<std::uint32_t>();
+      usage.oom_kills = from.number<std::uint32_t>();
+      if (memory != kAbsent64) usage.peak_memory_bytes = memory;
+      if (processes != kAbsent32) usage.processes_peak = processes;
+      if (!id || reason < 1 || reason > static_cast<std::uint8_t>(EndReason::kAgentKilled) ||
+          !from.finished()) {
+        return malformed();
+      }
+      return SandboxEnded{std::move(*id), static_cast<EndReason>(reason), usage};
+    }
+    default: return malformed();
+  }
+}
+
+}  // namespace glovebox::wire

@@ -1,0 +1,105 @@
+// Every message survives a round trip, and no cut, stretched or flipped one is taken for another.
+#include <gtest/gtest.h>
+
+#include "wire/guest_frames.h"
+#include "wire/launcher_messages.h"
+#include "wire/sandbox_plan.h"
+
+namespace glovebox::wire {
+namespace {
+
+GuestPath path(std::string_view text) { return GuestPath::parse(text).value(); }
+
+std::vector<LauncherRequest> requests() {
+  CreateSandbox create;
+  create.limits.pids = 7;
+  create.limits.mark_asked_for(LimitKind::kPids);
+  create.mounts = {{MountMode::kReadOnly, path("/data")}, {MountMode::kReadWrite, path("/out")}};
+  return {create, CreateSandbox{}, DestroySandbox{SandboxId::make()}};
+}
+
+std::vector<LauncherReply> replies() {
+  Usage usage{.cpu = std::chrono::microseconds(5),
+              .peak_memory_bytes = 4096,
+              .processes_peak = 3,
+              .oom_kills = 1};
+  return {SandboxCreated{SandboxId::make(), WallSet(5)},
+          SandboxRefused{Errc::kPolicy, EPERM, "no"},
+          SandboxEnded{SandboxId::make(), EndReason::kCpuTimeout, usage},
+          SandboxEnded{SandboxId::make(), EndReason::kExited, Usage{}}};
+}
+
+std::vector<ClientFrame> client_frames() {
+  StartProgram piped{{.argv = {"/bin/sh", "-c", ""}, .env = {"A=b"}, .terminal = std::nullopt}};
+  StartProgram terminal{{.argv = {"x"}, .env = {}, .terminal = TerminalSize{50, 132}}};
+  return {PutFile{path("/a"), 0755}, GetFile{path("/b/c")}, FileChunk{std::string("\0\xff", 2)},
+          FileEnd{},                 piped,                 terminal,
+          SignalProgram{15},         ResizeTerminal{{1, 2}}};
+}
+
+std::vector<AgentFrame> agent_frames() {
+  return {FileStored{},        FileFailed{ENOENT, "open"}, FileChunk{"x"}, FileEnd{},
+          ProgramStarted{2},   StartFailed{ENOENT, "exec"}, ProgramExited{1, 0, 77, 4096}};
+}
+
+std::vector<PlanMessage> plan_messages() {
+  SandboxPlan plan;
+  plan.mounts = {path("/data")};
+  plan.mount_is_writable = {1};
+  return {MakeSandbox{EngineKind::kJail, 65536, 65536}, SandboxHello{}, plan, CgroupsJoined{},
+          SandboxSealed{WallSet(3)}, SandboxFailed{"mount proc", EPERM}};
+}
+
+template <class Messages, class Decode>
+void expect_round_trips(const Messages& messages, Decode decode) {
+  for (const auto& message : messages) {
+    const std::vector<std::byte> bytes = encode(message);
+    const auto back = decode(bytes);
+    ASSERT_TRUE(back);
+    EXPECT_EQ(*back, message);
+    // No prefix is a message, and neither is the message with a byte more.
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      EXPECT_FALSE(decode(std::span(bytes).first(size)));
+    }
+    std::vector<std::byte> longer = bytes;
+    longer.push_back(std::byte{0});
+    EXPECT_FALSE(decode(longer));
+    // Another version is another protocol.
+    std::vector<std::byte> other = bytes;
+    other[0] = std::byte{99};
+    EXPECT_FALSE(decode(other));
+  }
+}
+
+TEST(LauncherMessages, RoundTripAndTakeNothingElse) {
+  expect_round_trips(requests(), decode_launcher_request);
+  expect_round_trips(replies(), decode_launcher_reply);
+}
+TEST(GuestFrames, RoundTripAndTakeNothingElse) {
+  expect_round_trips(client_frames(), decode_client_frame);
+  expect_round_trips(agent_frames(), decode_agent_frame);
+}
+TEST(PlanMessages, RoundTripAndTakeNothingElse) {
+  expect_round_trips(plan_messages(), decode_plan_message);
+}
+
+TEST(GuestFrames, RefuseANulInAnArgument) {
+  StartProgram start{{.argv = {std::string("/bin/true\0x", 11)}, .env = {}, .terminal = {}}};
+  EXPECT_FALSE(decode_client_frame(encode(ClientFrame(start))));
+}
+
+TEST(LauncherMessages, RefuseALimitOfZero) {
+  CreateSandbox create;
+  create.limits.memory_bytes = 0;
+  EXPECT_FALSE(decode_launcher_request(encode(LauncherRequest(create))));
+}
+
+TEST(LauncherMessages, ALyingCountAllocatesNothing) {
+  // A start frame that promises four thousand strings in six bytes.
+  std::vector<std::byte> bytes = {std::byte{1},    std::byte{5},    std::byte{0x00},
+                                  std::byte{0x10}, std::byte{0x00}, std::byte{0x00}};
+  EXPECT_FALSE(decode_client_frame(bytes));
+}
+
+}  // namespace
+}  // namespace glovebox::wire

@@ -1,0 +1,18 @@
+// An Outcome as the one JSON object that every surface of Glovebox answers with.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "model/outcome.h"
+
+namespace glovebox::wire {
+
+// One line, newline at the end. Output that is not UTF-8 is shown with replacement
+// characters and given whole beside it as `stdout_base64` / `stderr_base64`.
+std::string outcome_json(const Outcome& outcome);
+
+// The same shape when Glovebox itself failed: `error` is filled, nothing ran.
+std::string failure_json(const Error& error);
+
+}  // namespace glovebox::wire

@@ -1,0 +1,110 @@
+#include "wire/sandbox_plan.h"
+
+#include "wire/byte_codec.h"
+#include "wire/limits_codec.h"
+
+namespace glovebox::wire {
+namespace {
+
+constexpr std::uint8_t kPlanProtocol = 1;
+constexpr std::size_t kMaxPlanMounts = 16;
+constexpr std::size_t kMaxStep = 256;
+
+enum Kind : std::uint8_t { kMake = 1, kHello, kPlan, kJoined, kSealed, kFailed };
+
+ByteWriter begin(Kind kind) {
+  ByteWriter writer;
+  writer.number(kPlanProtocol);
+  writer.number(static_cast<std::uint8_t>(kind));
+  return writer;
+}
+
+tl::unexpected<Error> malformed() { return fail(Errc::kProtocol, "malformed plan message"); }
+
+struct Encoder {
+  std::vector<std::byte> operator()(const MakeSandbox& make) const {
+    ByteWriter writer = begin(kMake);
+    writer.number(static_cast<std::uint8_t>(make.engine));
+    writer.number(make.slice_first);
+    writer.number(make.slice_count);
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const SandboxHello&) const { return begin(kHello).take(); }
+  std::vector<std::byte> operator()(const SandboxPlan& plan) const {
+    ByteWriter writer = begin(kPlan);
+    put_limits(writer, plan.limits);
+    writer.number(static_cast<std::uint8_t>(plan.cgroup_namespace));
+    writer.number(static_cast<std::uint8_t>(plan.memory_is_bounded));
+    writer.number(static_cast<std::uint8_t>(plan.mounts.size()));
+    for (std::size_t i = 0; i < plan.mounts.size(); ++i) {
+      writer.number(plan.mount_is_writable[i]);
+      writer.text(plan.mounts[i].str());
+    }
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const CgroupsJoined&) const { return begin(kJoined).take(); }
+  std::vector<std::byte> operator()(const SandboxSealed& sealed) const {
+    ByteWriter writer = begin(kSealed);
+    writer.number(sealed.walls.bits());
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const SandboxFailed& failed) const {
+    ByteWriter writer = begin(kFailed);
+    writer.text(std::string_view(failed.step).substr(0, kMaxStep));
+    writer.number(static_cast<std::uint32_t>(failed.sys_errno));
+    return writer.take();
+  }
+};
+
+Result<PlanMessage> get_plan(ByteReader& from) {
+  SandboxPlan plan;
+  plan.limits = get_limits(from);
+  plan.cgroup_namespace = from.number<std::uint8_t>() != 0;
+  plan.memory_is_bounded = from.number<std::uint8_t>() != 0;
+  const auto mounts = from.number<std::uint8_t>();
+  if (mounts > kMaxPlanMounts) return malformed();
+  for (unsigned i = 0; i < mounts; ++i) {
+    plan.mount_is_writable.push_back(from.number<std::uint8_t>() != 0);
+    TRY(GuestPath guest, GuestPath::parse(from.text(GuestPath::kMaxBytes)));
+    plan.mounts.push_back(std::move(guest));
+  }
+  if (!from.finished()) return malformed();
+  return plan;
+}
+
+}  // namespace
+
+std::vector<std::byte> encode(const PlanMessage& message) { return std::visit(Encoder{}, message); }
+
+Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes) {
+  ByteReader from(bytes);
+  if (bytes.size() > kMaxPlanMessage || from.number<std::uint8_t>() != kPlanProtocol) {
+    return malformed();
+  }
+  PlanMessage message;
+  switch (from.number<std::uint8_t>()) {
+    case kMake: {
+      const auto engine = from.number<std::uint8_t>();
+      const auto first = from.number<std::uint32_t>();
+      const auto count = from.number<std::uint32_t>();
+      if (engine < 1 || engine > 2) return malformed();
+      message = MakeSandbox{static_cast<EngineKind>(engine), first, count};
+      break;
+    }
+    case kHello: message = SandboxHello{}; break;
+    case kPlan: return get_plan(from);
+    case kJoined: message = CgroupsJoined{}; break;
+    case kSealed: message = SandboxSealed{WallSet(from.number<std::uint32_t>())}; break;
+    case kFailed: {
+      std::string step = from.text(kMaxStep);
+      message = SandboxFailed{std::move(step),
+                              static_cast<int>(from.number<std::uint32_t>() & 0xffff)};
+      break;
+    }
+    default: return malformed();
+  }
+  if (!from.finished()) return malformed();
+  return message;
+}
+
+}  // namespace glovebox::wire

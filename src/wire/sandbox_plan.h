@@ -1,0 +1,68 @@
+// What the launcher tells the broker and the sandbox's first process while a sandbox is made, and
+// what that process answers. Both ends are of one build; still, the launcher trusts nothing that
+// comes back: fixed kinds, bounded sizes.
+//
+//   launcher -> broker   MakeSandbox   (the agent's ends of both sockets go along)
+//   agent -> launcher    SandboxHello  (its user namespace goes along; the kernel says its pid)
+//   launcher -> agent    SandboxPlan   (the mounts go along)
+//   launcher -> agent    CgroupsJoined (from here on what it forks is counted and bounded)
+//   agent -> launcher    SandboxSealed or SandboxFailed
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/guest_path.h"
+#include "base/result.h"
+#include "model/limits.h"
+#include "model/wall.h"
+
+namespace glovebox::wire {
+
+inline constexpr std::size_t kMaxPlanMessage = 24 * 1024;
+
+struct MakeSandbox {
+  EngineKind engine = EngineKind::kJail;
+  // First uid of the sandbox's slice as the nursery numbers it, and how many. One uid means there
+  // is no slice to give (rootless): the guest's user is then the nursery's only one.
+  std::uint32_t slice_first = 0;
+  std::uint32_t slice_count = 1;
+  bool operator==(const MakeSandbox&) const = default;
+};
+
+struct SandboxHello {
+  bool operator==(const SandboxHello&) const = default;
+};
+
+// Descriptors of a plan, in this order: root, usr, dev, shm, then one per mount.
+struct SandboxPlan {
+  Limits limits;
+  bool cgroup_namespace = true;
+  bool memory_is_bounded = true;  // by a cgroup; else rlimits stand in
+  std::vector<GuestPath> mounts;
+  std::vector<std::uint8_t> mount_is_writable;
+  bool operator==(const SandboxPlan&) const = default;
+};
+
+struct SandboxSealed {
+  WallSet walls;
+  bool operator==(const SandboxSealed&) const = default;
+};
+struct SandboxFailed {
+  std::string step;
+  int sys_errno = 0;
+  bool operator==(const SandboxFailed&) const = default;
+};
+struct CgroupsJoined {
+  bool operator==(const CgroupsJoined&) const = default;
+};
+
+using PlanMessage = std::variant<MakeSandbox, SandboxHello, SandboxPlan, CgroupsJoined,
+                                 SandboxSealed, SandboxFailed>;
+std::vector<std::byte> encode(const PlanMessage& message);
+Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes);
+
+}  // namespace glovebox::wire
