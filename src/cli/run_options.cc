@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "engine/catalog.h"
+#include "engine/process/import_policy.h"
 #include "wire/guest_frames.h"
 #include "wire/launcher_messages.h"
 
@@ -35,7 +36,7 @@ constexpr Language kLanguages[] = {
 struct Words {
   std::string file, code, lang, program, engine{engine::kDefaultEngine}, min_grade, timeout, cpu_time,
       memory, cpus, pids, disk, output_limit, workdir, net = "none";
-  std::vector<std::string> mounts, env, files_in, files_out, args;
+  std::vector<std::string> mounts, env, files_in, files_out, deny_imports, allow_imports, args;
   bool json = false, terminal = false, has_code = false;
 };
 
@@ -264,6 +265,27 @@ Result<> set_environment(const Words& words, RunOptions& options) {
   return {};
 }
 
+// Python in the process engine always has an import policy; elsewhere there are real walls.
+Result<> set_import_policy(const Words& words, RunOptions& options) {
+  const bool asked = !words.deny_imports.empty() || !words.allow_imports.empty();
+  if (words.engine != "process") {
+    if (asked) return bad("--deny-import and --allow-import go with --engine process");
+    return {};
+  }
+  if (!words.deny_imports.empty() && !words.allow_imports.empty()) {
+    return bad("say --deny-import or --allow-import, not both");
+  }
+  const bool python = options.request.exec.argv[0] == kLanguages[0].program && words.program.empty();
+  if (!python) {
+    if (asked) return bad("an import policy goes with Python code");
+    return {};
+  }
+  engine::ImportPolicy policy = engine::ImportPolicy::standard();
+  policy.modules.insert(policy.modules.end(), words.deny_imports.begin(), words.deny_imports.end());
+  if (!words.allow_imports.empty()) policy = {engine::ImportPolicy::Mode::kAllow, words.allow_imports};
+  return engine::apply_import_policy(policy, options.request);
+}
+
 void describe(CLI::App& app, Words& words) {
   app.add_option("FILE", words.file, "a program; - reads it from standard input");
   app.add_option("-c,--code", words.code, "the program's text");
@@ -283,6 +305,8 @@ void describe(CLI::App& app, Words& words) {
   app.add_option("--workdir", words.workdir, "where it starts (default /home/user)");
   app.add_option("--file", words.files_in, "host:guest, copied in before")->type_size(1)->allow_extra_args(false);
   app.add_option("--out", words.files_out, "guest:host, copied out after")->type_size(1)->allow_extra_args(false);
+  app.add_option("--deny-import", words.deny_imports, "process engine: a Python module it may not import, besides the usual ones")->type_size(1)->allow_extra_args(false);
+  app.add_option("--allow-import", words.allow_imports, "process engine: the only Python modules it may import")->type_size(1)->allow_extra_args(false);
   app.add_option("--net", words.net, "none (the only policy so far)");
   app.add_flag("--json", words.json, "print one JSON object instead of streaming");
   app.add_flag("-t,--tty", words.terminal, "give it a terminal (Ctrl-] ends the sandbox)");
@@ -346,6 +370,7 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
   TRY_OK(set_limits(words, options));
   TRY_OK(set_files(words, options));
   TRY_OK(choose_program(words, options, code_from_stdin));
+  TRY_OK(set_import_policy(words, options));
   TRY_OK(set_environment(words, options));
   return ParsedRun{std::move(options), ""};
 }

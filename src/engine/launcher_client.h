@@ -35,7 +35,8 @@ class LauncherClient {
   pid_t private_pid_ = 0;
 };
 
-// The directory our programs are in: beside this one, or in ../libexec/glovebox.
+// Where a program of ours is: in $GLOVEBOX_LIBEXEC if that is set, beside this one, or in
+// ../libexec/glovebox.
 std::string program_path(const std::string& name);
 
 }  // namespace glovebox::engine

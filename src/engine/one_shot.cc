@@ -64,7 +64,7 @@ Result<RunResult> OneShot::run() {
   TRY_OK(stream());
   Result<> fetched = fetch_files();
   TRY_OK(finish());
-  if (!fetched) return fail(std::move(fetched.error()));
+  if (!fetched) result_.out_failure = std::move(fetched.error());
   return std::move(result_);
 }
 
@@ -77,7 +77,7 @@ Result<> OneShot::create() {
   TRY_OK(engine_.finish_create(*instance_));
   if (!sent) return sent;
   result_.outcome.engine = engine_.kind();
-  result_.outcome.walls = instance_->walls();
+  result_.outcome.walls = WallSet(instance_->walls().bits() | request_.extra_walls.bits());
   return await_started();
 }
 

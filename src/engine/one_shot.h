@@ -25,6 +25,8 @@ struct RunRequest {
   std::optional<Grade> min_grade;
   // What is printed past this is dropped and said; none: no limit.
   std::optional<std::uint64_t> output_limit;
+  // Walls that the request itself brings along.
+  WallSet extra_walls;
 };
 
 struct RunHooks {
@@ -43,7 +45,8 @@ struct RunHooks {
 
 struct RunResult {
   Outcome outcome;
-  bool stopped = false;  // by the caller
+  bool stopped = false;             // by the caller
+  std::optional<Error> out_failure;  // a file could not be copied out; the outcome stands
 };
 
 // A failure of Glovebox is an error; everything a program can do to itself is an outcome.

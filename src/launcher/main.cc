@@ -1,6 +1,7 @@
 // glovebox-launcher: the only program of ours with privileges. It clones namespaces, mounts, and
 // writes cgroups, and does so for typed, bounded messages only; it parses nothing of a guest's or
 // a network client's.
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,7 +16,6 @@
 
 #include "base/log.h"
 #include "launcher/host_layer.h"
-#include "launcher/own_namespace.h"
 #include "launcher/policy.h"
 #include "launcher/sandbox_maker.h"
 #include "launcher/server.h"
@@ -91,11 +91,12 @@ Result<> run(const Options& options) {
   if (shared) {
     TRY(listener, listen_at(options.listen));
   }
-  if (!rootless) {
+  if (rootless) {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // what a process sandbox leaves behind is ours to end
+  } else {
     lift_own_limits();
     TRY_OK(sys::keep_capabilities_across_uid_changes());
   }
-  TRY_OK(enter_own_namespace(rootless));
   const std::uint32_t most = config.sandboxes_at_once;
   SandboxMaker maker(std::move(config), policy, roots, std::move(state));
   const auto served =
@@ -131,7 +132,7 @@ int run_main(int argc, char** argv) {
   }
   if (options.listen.empty() && options.client_fd < 0) return usage_error("nothing to serve");
   if (!options.listen.empty()) {
-    ::mkdir(default_state_base().c_str(), 0700);
+    ::mkdir(default_state_base().c_str(), 0711);
   }
   if (auto done = run(options); !done) {
     std::fprintf(stderr, "glovebox-launcher: %s\n", done.error().message().c_str());

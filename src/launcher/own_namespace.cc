@@ -28,8 +28,9 @@ Result<> enter_own_namespace(bool rootless) {
     TRY_OK(sys::write_control(AT_FDCWD, "/proc/self/uid_map", "0 " + std::to_string(uid) + " 1"));
     TRY_OK(sys::write_control(AT_FDCWD, "/proc/self/gid_map", "0 " + std::to_string(gid) + " 1"));
   }
-  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
-    return fail(Error::from_errno("make mounts private"));
+  // What the host mounts later is seen here, for callers to mount; what we mount is not seen there.
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
+    return fail(Error::from_errno("make mounts our own"));
   }
   return {};
 }

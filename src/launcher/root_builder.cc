@@ -19,6 +19,25 @@ struct DevLink {
   const char* target;
 };
 
+// The client's descriptor is of its mount namespace, and a mount can be cloned only from our own.
+// So it is opened again by its name, and must be the very same file then.
+Result<UniqueFd> same_in_our_namespace(int client_fd) {
+  char name[4096];
+  const ssize_t size = ::readlink(sys::fd_path(client_fd).c_str(), name, sizeof name - 1);
+  if (size <= 0) return fail(Error::from_errno("name a mount's source"));
+  const std::string path(name, static_cast<std::size_t>(size));
+  UniqueFd here(::open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
+  struct stat theirs {};
+  struct stat ours {};
+  if (!here || ::fstat(client_fd, &theirs) != 0 || ::fstat(here.get(), &ours) != 0) {
+    return fail(Error::from_errno("open a mount's source"));
+  }
+  if (theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino) {
+    return fail(Errc::kNotFound, "the launcher does not see what the caller sees at this path");
+  }
+  return here;
+}
+
 Result<> make_dir(const std::string& path, mode_t mode, std::uint32_t uid, bool chown) {
   if (::mkdir(path.c_str(), mode) != 0) return fail(Error::from_errno("make " + path));
   if (::chmod(path.c_str(), mode) != 0) return fail(Error::from_errno("chmod " + path));
@@ -41,7 +60,9 @@ Result<RootBuilder> RootBuilder::open(const std::string& scratch, const std::str
 }
 
 RootBuilder::~RootBuilder() {
-  if (scratch_) (void)sys::detach(scratch());
+  if (!scratch_) return;
+  (void)!::chdir("/");
+  (void)sys::detach(scratch());
 }
 
 // Once per launcher: a tmpfs with the host's harmless devices bound into it. Every sandbox gets a
@@ -136,15 +157,16 @@ Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owne
   }
   attached.places.push_back(scratch() + "/up");
 
-  std::vector<sys::MountOption> root_options = {{"lowerdir", scratch() + "/skel"},
-                                                {"upperdir", scratch() + "/up/upper"},
-                                                {"workdir", scratch() + "/up/work"}};
+  // By relative names: the guest reads these options in its own mountinfo.
+  if (::chdir(scratch().c_str()) != 0) return fail(Error::from_errno("enter " + scratch()));
+  std::vector<sys::MountOption> root_options = {
+      {"lowerdir", "skel"}, {"upperdir", "up/upper"}, {"workdir", "up/work"}};
   if (!owner.own_slice) root_options.emplace_back("userxattr", "");
   TRY(mounts.root, sys::new_mount("overlay", root_options, kRootFlags));
   // Not a bind mount: an overlay without an upper is read-only in itself, so that even a guest that
   // gained every capability inside could not make the host's files writable.
   TRY(mounts.usr, sys::new_mount("overlay",
-                                 {{"lowerdir", scratch() + "/usr:" + scratch() + "/empty"}}, kLayerFlags));
+{{"lowerdir", "usr:empty"}}, kLayerFlags));
   TRY(mounts.shm, sys::clone_mount(AT_FDCWD, scratch() + "/up/shm", sys::Submounts::kLeaveOut));
   TRY(mounts.dev, sys::clone_mount(AT_FDCWD, scratch() + "/dev", sys::Submounts::kTakeAlong));
   return mounts;
@@ -152,7 +174,8 @@ Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owne
 
 Result<UniqueFd> RootBuilder::build_mount(int host_fd, MountMode mode, HostUser mapped,
                                           std::uint32_t guest_host_uid) {
-  TRY(UniqueFd tree, sys::clone_mount(host_fd, "", sys::Submounts::kLeaveOut));
+  TRY(const UniqueFd here, same_in_our_namespace(host_fd));
+  TRY(UniqueFd tree, sys::clone_mount(here.get(), "", sys::Submounts::kLeaveOut));
   std::uint64_t flags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
   if (mode == MountMode::kReadOnly) flags |= MOUNT_ATTR_RDONLY;
   if (mapped.uid != 0 && mapped.uid != guest_host_uid) {

@@ -1,6 +1,7 @@
 #include "launcher/sandbox.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 
@@ -10,9 +11,9 @@
 namespace glovebox::launcher {
 
 Sandbox::Sandbox(SandboxId id, Limits limits, WallSet walls, sys::Cgroup cgroup, UniqueFd init,
-                 std::optional<std::uint32_t> slice)
-    : id_(std::move(id)), limits_(limits), walls_(walls), slice_(slice), started_(Clock::now()),
-      cgroup_(std::move(cgroup)), init_(std::move(init)) {}
+                 std::optional<std::uint32_t> slice, std::optional<ProcessStart> process)
+    : id_(std::move(id)), limits_(limits), walls_(walls), slice_(slice),
+      process_(std::move(process)), started_(Clock::now()), cgroup_(std::move(cgroup)), init_(std::move(init)) {}
 
 Clock::time_point Sandbox::next_check(Clock::time_point now) const {
   if (end_reason_) return Clock::time_point::max();
@@ -48,6 +49,11 @@ void Sandbox::kill(EndReason reason) {
 }
 
 Usage Sandbox::finish() {
+  if (process_) {
+    ::waitid(P_PIDFD, static_cast<id_t>(init_.get()), nullptr, WEXITED);  // it is our own child
+    cgroup_.kill();
+    clean_up_process(*process_);
+  }
   const sys::CgroupUsage counted = cgroup_.usage();
   Usage usage;
   usage.cpu = std::chrono::microseconds(counted.cpu_us);

@@ -8,6 +8,7 @@
 #include "base/id.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "launcher/process_maker.h"
 #include "model/limits.h"
 #include "model/outcome.h"
 #include "model/wall.h"
@@ -20,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 class Sandbox {
  public:
   Sandbox(SandboxId id, Limits limits, WallSet walls, sys::Cgroup cgroup, UniqueFd init,
-          std::optional<std::uint32_t> slice);
+          std::optional<std::uint32_t> slice, std::optional<ProcessStart> process = {});
 
   const SandboxId& id() const { return id_; }
   const WallSet& walls() const { return walls_; }
@@ -41,6 +42,7 @@ class Sandbox {
   Limits limits_;
   WallSet walls_;
   std::optional<std::uint32_t> slice_;
+  std::optional<ProcessStart> process_;  // of the process engine: what to clean up
   Clock::time_point started_;
   std::optional<EndReason> end_reason_;
   // Destroyed bottom to top: the process dies first, the cgroup can go only when it is empty.

@@ -5,11 +5,14 @@
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 
 #include "base/fd_message.h"
 #include "launcher/host_layer.h"
+#include "launcher/own_namespace.h"
+#include "launcher/process_maker.h"
 #include "sys/clone.h"
 #include "sys/file.h"
 #include "wire/sandbox_plan.h"
@@ -85,7 +88,11 @@ Result<Sandbox> SandboxMaker::make(const wire::CreateSandbox& request, std::vect
                                  .cpu_thousandths = request.limits.cpu_thousandths};
   TRY(sys::Cgroup cgroup, sys::Cgroup::create(roots_, state_.cgroup_name(id), bounds));
   TRY_OK(refuse_unenforceable(request.limits, cgroup.features()));
-  TRY_OK(prepare());
+  TRY_OK(prepare_users());
+  if (request.engine == EngineKind::kProcess) {
+    return make_process(request, std::move(fds), std::move(id), std::move(cgroup));
+  }
+  TRY_OK(prepare_jail());
   return make_jail(request, std::move(fds), caller, std::move(id), std::move(cgroup));
 }
 
@@ -123,13 +130,21 @@ Result<> SandboxMaker::check(const wire::CreateSandbox& request, std::size_t fds
 }
 
 // What all sandboxes of this launcher share, made when the first one is wanted.
-Result<> SandboxMaker::prepare() {
+Result<> SandboxMaker::prepare_users() {
   if (!agent_) {
     TRY(agent_, open_agent(config_.agent_path));
   }
   if (!config_.rootless && !slices_) {
     TRY(slices_, SliceBlock::lease(state_.base() + "/slices", policy_.uid_first, policy_.uid_last,
                                    config_.sandboxes_at_once + 1));
+  }
+  return {};
+}
+
+Result<> SandboxMaker::prepare_jail() {
+  if (!in_own_namespace_) {
+    TRY_OK(enter_own_namespace(config_.rootless));
+    in_own_namespace_ = true;
   }
   if (!nursery_) {
     NurseryUsers users;
@@ -255,6 +270,53 @@ Result<Sandbox> SandboxMaker::make_jail(const wire::CreateSandbox& request, std:
   kill_unless_sealed.pidfd = -1;
   give_back.maker = nullptr;
   return Sandbox(std::move(id), request.limits, walls, std::move(cgroup), std::move(init), slice);
+}
+
+Result<Sandbox> SandboxMaker::make_process(const wire::CreateSandbox& request,
+                                           std::vector<UniqueFd> fds, SandboxId id,
+                                           sys::Cgroup cgroup) {
+  ProcessStart start;
+  start.home = state_.home_of(id);
+  std::optional<std::uint32_t> slice;
+  if (slices_) {
+    TRY(slice, slices_->take());
+    start.host_uid = slices_->host_uid() + *slice + 1000;
+  }
+  TRY(SocketPair setup, seqpacket_pair());
+  // Until the end of this function: killed, cleaned up, and the slice given back.
+  struct Undo {
+    SandboxMaker* maker;
+    const ProcessStart* start;
+    const std::optional<std::uint32_t>* slice;
+    UniqueFd* init;
+    ~Undo() {
+      if (maker == nullptr) return;
+      if (*init) {
+        sys::send_signal(init->get(), SIGKILL);
+        ::waitid(P_PIDFD, static_cast<id_t>(init->get()), nullptr, WEXITED);
+      }
+      clean_up_process(*start);
+      if (*slice) maker->slices_->give_back(**slice);
+    }
+  };
+  UniqueFd init;
+  Undo undo{this, &start, &slice, &init};
+  TRY(init, start_process_agent(start, agent_, cgroup, setup.theirs.get(), fds[0].get()));
+  setup.theirs.reset();
+  fds[0].reset();
+  wire::SandboxPlan plan;
+  plan.limits = request.limits;
+  plan.memory_is_bounded = cgroup.features().memory;
+  plan.own_uid = start.host_uid.has_value();
+  plan.home = start.home;
+  TRY_OK(send_message(setup.ours.get(), wire::encode(wire::PlanMessage(plan))));
+  TRY(WallSet walls, await_sealed(setup.ours.get()));
+  if (cgroup.features().memory) walls.add(Wall::kMemoryLimit);
+  if (cgroup.features().cpu) walls.add(Wall::kCpuLimit);
+  if (cgroup.features().pids || start.host_uid) walls.add(Wall::kPidsLimit);
+  undo.maker = nullptr;
+  return Sandbox(std::move(id), request.limits, walls, std::move(cgroup), std::move(init), slice,
+                 std::move(start));
 }
 
 void SandboxMaker::release(const Sandbox& sandbox) {

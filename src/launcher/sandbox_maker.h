@@ -47,7 +47,8 @@ class SandboxMaker {
   void forget_nursery() { nursery_.reset(); }
 
  private:
-  Result<> prepare();
+  Result<> prepare_users();
+  Result<> prepare_jail();
   Result<> check(const wire::CreateSandbox& request, std::size_t fds) const;
   Result<std::vector<UniqueFd>> build_mounts(const wire::CreateSandbox& request,
                                              std::span<const UniqueFd> fds, const Caller& caller,
@@ -55,12 +56,15 @@ class SandboxMaker {
   Result<HostUser> mapped_user(int fd, MountMode mode, const Caller& caller) const;
   Result<Sandbox> make_jail(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
                             const Caller& caller, SandboxId id, sys::Cgroup cgroup);
+  Result<Sandbox> make_process(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
+                               SandboxId id, sys::Cgroup cgroup);
 
   MakerConfig config_;
   Policy policy_;
   sys::CgroupRoots roots_;
   StateDir state_;
   UniqueFd agent_;
+  bool in_own_namespace_ = false;
   std::optional<SliceBlock> slices_;
   std::optional<RootBuilder> files_;
   std::optional<Nursery> nursery_;

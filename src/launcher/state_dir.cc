@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 
 #include "base/log.h"
@@ -19,6 +20,17 @@ UniqueFd open_directory(int at, const char* name) {
   return UniqueFd(::openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
 }
 
+std::string home_prefix(const LauncherId& id) { return "home-" + id.str() + "-"; }
+
+void remove_homes(const std::string& base, const LauncherId& id) {
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(base, error)) {
+    if (entry.path().filename().string().rfind(home_prefix(id), 0) != 0) continue;
+    std::error_code one;
+    std::filesystem::remove_all(entry.path(), one);  // follows no link
+  }
+}
+
 bool same_file(int fd, const std::string& path) {
   struct stat held {};
   struct stat named {};
@@ -30,7 +42,7 @@ bool same_file(int fd, const std::string& path) {
 
 Result<StateDir> StateDir::claim(const std::string& base) {
   for (int tries = 0; tries < 16; ++tries) {
-    if (::mkdir(base.c_str(), 0700) != 0 && errno != EEXIST) {
+    if (::mkdir(base.c_str(), 0711) != 0 && errno != EEXIST) {
       return fail(Error::from_errno("make " + base));
     }
     struct stat info {};
@@ -38,6 +50,10 @@ Result<StateDir> StateDir::claim(const std::string& base) {
     // In /tmp somebody else could have made it first.
     if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 022) != 0) {
       return fail(Errc::kPermissionDenied, base + " must be a directory of ours that only we can write");
+    }
+    // Others may pass through to a directory of their own whose name they know, and see nothing.
+    if ((info.st_mode & 0777) != 0711 && ::chmod(base.c_str(), 0711) != 0) {
+      return fail(Error::from_errno("chmod " + base));
     }
     LauncherId id = LauncherId::make();
     const std::string path = base + "/" + id.str();
@@ -63,6 +79,10 @@ StateDir::~StateDir() {
   }
 }
 
+std::string StateDir::home_of(const SandboxId& sandbox) const {
+  return base_ + "/" + home_prefix(id_) + sandbox.str();
+}
+
 std::string StateDir::cgroup_name(const SandboxId& sandbox) const {
   return kCgroupPrefix + id_.str() + "-" + sandbox.str();
 }
@@ -77,6 +97,7 @@ int sweep_dead_launchers(const std::string& base, const sys::CgroupRoots& roots)
     const UniqueFd lock = open_directory(::dirfd(dir.get()), entry->d_name);
     if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;  // alive
     const int groups = sys::Cgroup::sweep(roots, kCgroupPrefix + id->str() + "-");
+    remove_homes(base, *id);
     if (::unlinkat(::dirfd(dir.get()), entry->d_name, AT_REMOVEDIR) != 0 && errno != ENOENT) {
       log::warn("dead launcher's directory not removed", {{"launcher", id->str()}});
       continue;

@@ -14,7 +14,7 @@ namespace glovebox::launcher {
 
 class StateDir {
  public:
-  // Below `base` (made if missing, 0700): "<base>/<id>", locked for as long as this object lives.
+  // Below `base` (made if missing, 0711): "<base>/<id>", locked for as long as this object lives.
   static Result<StateDir> claim(const std::string& base);
   StateDir(StateDir&&) = default;
   StateDir& operator=(StateDir&&) = default;
@@ -23,6 +23,9 @@ class StateDir {
   const LauncherId& id() const { return id_; }
   const std::string& path() const { return path_; }
   const std::string& base() const { return base_; }
+  // The private directory of a process-engine sandbox. Beside ours and not in it: over ours the
+  // launcher mounts things.
+  std::string home_of(const SandboxId& sandbox) const;
   // The name of a sandbox's cgroup.
   std::string cgroup_name(const SandboxId& sandbox) const;
 

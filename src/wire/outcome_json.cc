@@ -1,6 +1,7 @@
 #include "wire/outcome_json.h"
 
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 
 #include <boost/json.hpp>
@@ -12,12 +13,24 @@ namespace {
 
 namespace json = boost::json;
 
-// Microseconds as milliseconds with three digits; a double holds that exactly enough.
-double as_ms(std::chrono::microseconds time) { return static_cast<double>(time.count()) / 1000.0; }
+// Boost.JSON writes every double in scientific notation; people read these.
+std::string as_ms(std::chrono::microseconds time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", static_cast<double>(time.count()) / 1000.0);
+  return text;
+}
 
 template <class T>
-json::value number_or_null(const std::optional<T>& value) {
-  return value ? json::value(static_cast<std::uint64_t>(*value)) : json::value(nullptr);
+std::string number_or_null(const std::optional<T>& value) {
+  return value ? std::to_string(*value) : "null";
+}
+
+std::string metrics_json(const Outcome& outcome) {
+  return "{\"wall_ms\":" + as_ms(outcome.wall) + ",\"setup_ms\":" + as_ms(outcome.setup) +
+         ",\"cpu_ms\":" + as_ms(outcome.usage.cpu) +
+         ",\"peak_memory_bytes\":" + number_or_null(outcome.usage.peak_memory_bytes) +
+         ",\"processes_peak\":" + number_or_null(outcome.usage.processes_peak) +
+         ",\"output_bytes\":" + std::to_string(outcome.output_bytes) + "}";
 }
 
 void add_output(json::object& object, const std::string& name, const std::string& bytes) {
@@ -53,14 +66,6 @@ std::string outcome_json(const Outcome& outcome) {
   object["timed_out"] = outcome.timed_out;
   object["oom_killed"] = outcome.oom_killed;
   object["truncated"] = outcome.truncated;
-  object["metrics"] = {
-      {"wall_ms", as_ms(outcome.wall)},
-      {"setup_ms", as_ms(outcome.setup)},
-      {"cpu_ms", as_ms(outcome.usage.cpu)},
-      {"peak_memory_bytes", number_or_null(outcome.usage.peak_memory_bytes)},
-      {"processes_peak", number_or_null(outcome.usage.processes_peak)},
-      {"output_bytes", outcome.output_bytes},
-  };
   json::array walls;
   for (const std::string_view name : outcome.walls.names()) walls.emplace_back(name);
   object["isolation"] = {
@@ -68,7 +73,9 @@ std::string outcome_json(const Outcome& outcome) {
       {"grade", grade_name(grade_of(outcome.engine, outcome.walls))},
       {"walls", std::move(walls)},
   };
-  return json::serialize(object) + "\n";
+  std::string text = json::serialize(object);
+  text.pop_back();
+  return text + ",\"metrics\":" + metrics_json(outcome) + "}\n";
 }
 
 std::string failure_json(const Error& error) {

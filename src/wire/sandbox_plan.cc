@@ -9,6 +9,7 @@ namespace {
 constexpr std::uint8_t kPlanProtocol = 1;
 constexpr std::size_t kMaxPlanMounts = 16;
 constexpr std::size_t kMaxStep = 256;
+constexpr std::size_t kMaxHome = 1024;
 
 enum Kind : std::uint8_t { kMake = 1, kHello, kPlan, kJoined, kSealed, kFailed };
 
@@ -40,6 +41,8 @@ struct Encoder {
       writer.number(plan.mount_is_writable[i]);
       writer.text(plan.mounts[i].str());
     }
+    writer.number(static_cast<std::uint8_t>(plan.own_uid));
+    writer.text(plan.home);
     return writer.take();
   }
   std::vector<std::byte> operator()(const CgroupsJoined&) const { return begin(kJoined).take(); }
@@ -68,6 +71,8 @@ Result<PlanMessage> get_plan(ByteReader& from) {
     TRY(GuestPath guest, GuestPath::parse(from.text(GuestPath::kMaxBytes)));
     plan.mounts.push_back(std::move(guest));
   }
+  plan.own_uid = from.number<std::uint8_t>() != 0;
+  plan.home = from.text(kMaxHome);
   if (!from.finished()) return malformed();
   return plan;
 }

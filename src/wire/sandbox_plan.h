@@ -44,6 +44,9 @@ struct SandboxPlan {
   bool memory_is_bounded = true;  // by a cgroup; else rlimits stand in
   std::vector<GuestPath> mounts;
   std::vector<std::uint8_t> mount_is_writable;
+  // Of the process engine: a uid nobody else has, and the directory that stands for /home/user.
+  bool own_uid = false;
+  std::string home;
   bool operator==(const SandboxPlan&) const = default;
 };
 

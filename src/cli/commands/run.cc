@@ -64,7 +64,8 @@ int report(const RunOptions& options, const engine::RunResult& result) {
   if (!options.json && outcome.truncated) {
     std::fprintf(stderr, "glovebox: output past the limit was dropped\n");
   }
-  return result.stopped ? kExitInterrupted : outcome.exit_code;
+  if (result.stopped) return kExitInterrupted;
+  return result.out_failure ? failure(*result.out_failure) : outcome.exit_code;
 }
 
 }  // namespace

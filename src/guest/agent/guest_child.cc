@@ -17,7 +17,6 @@
 #include <type_traits>
 
 #include "guest/agent/guest_ids.h"
-#include "guest/agent/seccomp_filter.h"
 #include "sys/landlock.h"
 
 namespace glovebox::agent {
@@ -56,7 +55,8 @@ int mark_the_rest_close_on_exec(const GuestPlan&) noexcept {
   return ::syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) == 0 ? 0 : errno;
 }
 
-int be_killable(const GuestPlan&) noexcept {
+int be_killable(const GuestPlan& plan) noexcept {
+  if (!plan.reset_oom_score) return 0;
   // The agent is protected from the OOM killer; what it starts is not. The file is the host
   // root's while we are not dumpable. Being so for a moment lets nobody in: until "become the
   // user" we have capabilities that no guest has, and the kernel lets only equals trace us.
@@ -112,7 +112,7 @@ int enter_landlock(const GuestPlan& plan) noexcept {
   return plan.landlock_fd < 0 ? 0 : sys::enter_landlock(plan.landlock_fd);
 }
 
-int install_seccomp(const GuestPlan&) noexcept { return install_filters(); }
+int install_seccomp(const GuestPlan& plan) noexcept { return install_filters(plan.extra_filter); }
 
 struct Step {
   const char* name;

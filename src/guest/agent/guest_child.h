@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "model/wall.h"
+#include "guest/agent/seccomp_filter.h"
 
 namespace glovebox::agent {
 
@@ -25,6 +25,8 @@ struct GuestPlan {
   int stderr_fd = -1;
   bool terminal = false;     // stdin_fd is a pty slave: make it the controlling terminal
   bool change_user = true;   // rootless: the only mapped user is the guest's already
+  bool reset_oom_score = true;
+  ExtraFilter extra_filter = ExtraFilter::kNone;
   const RlimitEntry* rlimits = nullptr;
   std::size_t rlimit_count = 0;
   int landlock_fd = -1;      // -1: this kernel has none

@@ -14,25 +14,25 @@
 namespace glovebox::agent {
 namespace {
 
-Result<UniqueFd> open_plain(const GuestPath& path, int flags, unsigned mode) {
+Result<UniqueFd> open_plain(const std::string& path, int flags, unsigned mode) {
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   how.mode = (flags & O_CREAT) != 0 ? mode : 0;
   // A link of /proc/self/fd would lead to a descriptor of the agent, not of the guest.
   how.resolve = RESOLVE_NO_MAGICLINKS;
   UniqueFd fd(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
-  if (!fd) return fail(Error::from_errno("open " + path.str()));
+  if (!fd) return fail(Error::from_errno("open " + path));
   struct stat info {};
   struct statfs where {};
   if (::fstat(fd.get(), &info) != 0 || ::fstatfs(fd.get(), &where) != 0) {
-    return fail(Error::from_errno("look at " + path.str()));
+    return fail(Error::from_errno("look at " + path));
   }
   if (!S_ISREG(info.st_mode)) {
-    return fail(Error(Errc::kInvalidArgument, path.str() + " is not a regular file", EINVAL));
+    return fail(Error(Errc::kInvalidArgument, path + " is not a regular file", EINVAL));
   }
   // "self" there is the agent.
   if (where.f_type == PROC_SUPER_MAGIC) {
-    return fail(Error(Errc::kPermissionDenied, path.str() + " is in /proc", EACCES));
+    return fail(Error(Errc::kPermissionDenied, path + " is in /proc", EACCES));
   }
   return fd;
 }
@@ -53,11 +53,10 @@ AsGuestUser::~AsGuestUser() {
   ::setfsgid(0);
 }
 
-Result<UniqueFd> create_guest_file(const GuestPath& path, unsigned mode) {
-  const std::string& text = path.str();
-  for (std::size_t slash = text.find('/', 1); slash != std::string::npos;
-       slash = text.find('/', slash + 1)) {
-    const std::string parent = text.substr(0, slash);
+Result<UniqueFd> create_guest_file(const std::string& path, unsigned mode) {
+  for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    const std::string parent = path.substr(0, slash);
     if (::mkdir(parent.c_str(), 0755) == 0 || errno == EEXIST) continue;
     // No right to make it and it is there: the open below tells what matters.
     if (errno == EACCES || errno == EROFS) continue;
@@ -65,12 +64,12 @@ Result<UniqueFd> create_guest_file(const GuestPath& path, unsigned mode) {
   }
   TRY(UniqueFd fd, open_plain(path, O_WRONLY | O_CREAT, mode));
   if (::ftruncate(fd.get(), 0) != 0 || ::fchmod(fd.get(), mode) != 0) {
-    return fail(Error::from_errno("write " + text));
+    return fail(Error::from_errno("write " + path));
   }
   return fd;
 }
 
-Result<UniqueFd> open_guest_file(const GuestPath& path) { return open_plain(path, O_RDONLY, 0); }
+Result<UniqueFd> open_guest_file(const std::string& path) { return open_plain(path, O_RDONLY, 0); }
 
 Result<> write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {

@@ -2,9 +2,9 @@
 // blocks on what a guest prepared: no FIFO, no device, no file of /proc.
 #pragma once
 
+#include <string>
 #include <string_view>
 
-#include "base/guest_path.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 
@@ -23,9 +23,9 @@ class AsGuestUser {
 };
 
 // Made or truncated, parents made on the way (0755).
-Result<UniqueFd> create_guest_file(const GuestPath& path, unsigned mode);
+Result<UniqueFd> create_guest_file(const std::string& path, unsigned mode);
 // A regular file, for reading.
-Result<UniqueFd> open_guest_file(const GuestPath& path);
+Result<UniqueFd> open_guest_file(const std::string& path);
 Result<> write_all(int fd, std::string_view bytes);
 
 }  // namespace glovebox::agent

@@ -1,18 +1,22 @@
-// glovebox-agent: our program inside. One static binary that is the broker of a nursery and, by a
-// fork of that, the first process of every sandbox. Started by the launcher only.
+// glovebox-agent: our program inside. One static binary that is the broker of a nursery, by a
+// fork of that the first process of every jail, and the agent of the process engine. Started by the launcher only.
 #include <cstdio>
 #include <exception>
 #include <string_view>
 
 #include "guest/agent/broker.h"
+#include "guest/agent/process_agent.h"
 
 int main(int argc, char** argv) {
   constexpr int kLauncherSocket = 3;
-  if (argc != 2 || std::string_view(argv[1]) != "broker") {
+  constexpr int kLinkSocket = 4;
+  const std::string_view role = argc == 2 ? argv[1] : "";
+  if (role != "broker" && role != "process") {
     std::fputs("glovebox-agent is started by glovebox-launcher\n", stderr);
     return 2;
   }
   try {
+    if (role == "process") return glovebox::agent::run_process_agent(kLauncherSocket, kLinkSocket);
     return glovebox::agent::run_broker(kLauncherSocket);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "glovebox-agent: %s\n", error.what());

@@ -68,7 +68,6 @@ std::vector<RlimitEntry> rlimits_of(const ServePlan& plan) {
   std::vector<RlimitEntry> entries = {
       {RLIMIT_CORE, 0, 0},
       {RLIMIT_NOFILE, 1024, 4096},
-      {RLIMIT_NPROC, plan.limits.pids, plan.limits.pids},
       {RLIMIT_SIGPENDING, 256, 256},
       {RLIMIT_MSGQUEUE, 65536, 65536},
       {RLIMIT_MEMLOCK, 65536, 65536},
@@ -76,6 +75,13 @@ std::vector<RlimitEntry> rlimits_of(const ServePlan& plan) {
       {RLIMIT_RTPRIO, 0, 0},
       {RLIMIT_NICE, 0, 0},
   };
+  // Counted per user: only where the user is this sandbox's alone.
+  if (!plan.process || plan.process->own_uid) {
+    entries.push_back({RLIMIT_NPROC, plan.limits.pids, plan.limits.pids});
+  }
+  if (plan.process) {  // no quota on a directory of the host's: each file is bounded by itself
+    entries.push_back({RLIMIT_FSIZE, plan.limits.disk_bytes, plan.limits.disk_bytes});
+  }
   // Where no cgroup bounds it, each process is bounded by itself: weaker, and said in the walls.
   if (!plan.memory_is_bounded) {
     entries.push_back({RLIMIT_DATA, plan.limits.memory_bytes, plan.limits.memory_bytes});
@@ -125,6 +131,8 @@ StartOutcome start_program(const ServePlan& plan, const ExecSpec& exec) {
   child.stderr_fd = streams.guest_err.get();
   child.terminal = exec.terminal.has_value();
   child.change_user = plan.change_user;
+  child.reset_oom_score = !plan.process;
+  if (plan.process) child.extra_filter = plan.process->filter;
   child.rlimits = rlimits.data();
   child.rlimit_count = rlimits.size();
   child.landlock_fd = plan.landlock.get();

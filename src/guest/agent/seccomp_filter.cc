@@ -1,15 +1,17 @@
 #include "guest/agent/seccomp_filter.h"
 
+#include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <span>
 
 namespace glovebox::agent {
 namespace {
 
-#include "guest_filter.inc"  // kRefuse, kAllow: made by gen_filter
+#include "guest_filter.inc"  // made by gen_filter
 
 int install(std::span<const sock_filter> filter) noexcept {
   const sock_fprog program{static_cast<unsigned short>(filter.size()),
@@ -19,12 +21,11 @@ int install(std::span<const sock_filter> filter) noexcept {
 
 }  // namespace
 
-std::span<const sock_filter> refuse_filter() { return kRefuse; }
-std::span<const sock_filter> allow_filter() { return kAllow; }
-
-int install_filters() noexcept {
-  if (const int error = install(refuse_filter()); error != 0) return error;
-  return install(allow_filter());
+int install_filters(ExtraFilter extra) noexcept {
+  int error = install(kRefuse);
+  if (error == 0 && extra != ExtraFilter::kNone) error = install(kProcess);
+  if (error == 0 && extra == ExtraFilter::kProcessAndSignals) error = install(kSignals);
+  return error == 0 ? install(kAllow) : error;
 }
 
 }  // namespace glovebox::agent

@@ -5,11 +5,14 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <optional>
 
+#include "base/assert.h"
 #include "base/fd_message.h"
 #include "guest/agent/guest_files.h"
+#include "guest/agent/process_home.h"
 #include "guest/agent/program.h"
 #include "wire/guest_frames.h"
 
@@ -32,6 +35,8 @@ class Agent {
   Result<> handle(const wire::SignalProgram& signal);
   Result<> handle(const wire::ResizeTerminal& resize);
   Result<> reap();
+  void kill_the_rest();
+  std::string place_of(const GuestPath& path) const;
   Result<> say(const wire::AgentFrame& frame, std::span<const int> fds = {}) {
     return send_message(plan_.link.get(), wire::encode(frame), fds);
   }
@@ -51,6 +56,11 @@ int Agent::run() {
   ::sigprocmask(SIG_BLOCK, &children, nullptr);
   const UniqueFd child_events(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!child_events) return 1;
+  // What the guest left must not outlive us: with a pid namespace the kernel sees to that.
+  struct AtEnd {
+    Agent* agent;
+    ~AtEnd() { agent->kill_the_rest(); }
+  } at_end{this};
   while (true) {
     pollfd events[] = {{plan_.link.get(), POLLIN, 0}, {child_events.get(), POLLIN, 0}};
     if (::poll(events, 2, -1) < 0 && errno != EINTR) return 1;
@@ -74,7 +84,7 @@ Result<> Agent::on_frame() {
 Result<> Agent::handle(const wire::PutFile& put) {
   const AsGuestUser as_user(plan_.change_user);
   upload_failure_.reset();
-  auto file = create_guest_file(put.path, put.mode);
+  auto file = create_guest_file(place_of(put.path), put.mode);
   if (file) {
     upload_ = std::move(*file);
   } else {
@@ -104,7 +114,7 @@ Result<> Agent::handle(const wire::FileEnd&) {
 Result<> Agent::handle(const wire::GetFile& get) {
   Result<UniqueFd> file = [&] {
     const AsGuestUser as_user(plan_.change_user);
-    return open_guest_file(get.path);
+    return open_guest_file(place_of(get.path));
   }();
   if (!file) return say(wire::FileFailed{file.error().sys_errno(), file.error().message()});
   wire::FileChunk chunk;
@@ -122,7 +132,8 @@ Result<> Agent::handle(const wire::StartProgram& start) {
   if (program_ != 0) return say(wire::StartFailed{EBUSY, "a program runs already"});
   // The client sends files and start in one go; a program must not run without its files.
   if (an_upload_failed_) return say(wire::StartFailed{ENOENT, "a file could not be put in"});
-  StartOutcome outcome = start_program(plan_, start.exec);
+  StartOutcome outcome = start_program(
+      plan_, plan_.process ? with_home(start.exec, plan_.process->home) : start.exec);
   if (!outcome.failure.step.empty()) {
     return say(wire::StartFailed{outcome.failure.error, outcome.failure.step});
   }
@@ -144,6 +155,17 @@ Result<> Agent::handle(const wire::ResizeTerminal& resize) {
   return {};
 }
 
+void Agent::kill_the_rest() {
+  if (plan_.process) return kill_descendants();
+  // "Everybody" is everybody in our own pid namespace only as its first process.
+  GBX_ASSERT(::getpid() == 1);
+  ::kill(-1, SIGKILL);
+}
+
+std::string Agent::place_of(const GuestPath& path) const {
+  return plan_.process ? place_in_home(path.str(), plan_.process->home) : path.str();
+}
+
 Result<> Agent::reap() {
   while (true) {
     int status = 0;
@@ -153,7 +175,7 @@ Result<> Agent::reap() {
     if (pid != program_) continue;
     // A run ends with its program. What it left behind goes now, which also closes the pipes, so
     // that the client reads to the end and not to a guess.
-    ::kill(-1, SIGKILL);
+    kill_the_rest();
     master_.reset();
     program_ = -1;
     wire::ProgramExited exited;

@@ -2,10 +2,21 @@
 // out, starts the one program of a run, reaps whatever is orphaned, and ends with its client.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "base/unique_fd.h"
+#include "guest/agent/seccomp_filter.h"
 #include "model/limits.h"
 
 namespace glovebox::agent {
+
+// What is different where there are no namespaces.
+struct ProcessEngine {
+  std::string home;      // stands for /home/user
+  bool own_uid = false;  // nobody else in the world has it
+  ExtraFilter filter = ExtraFilter::kProcess;
+};
 
 struct ServePlan {
   UniqueFd link;
@@ -13,6 +24,7 @@ struct ServePlan {
   Limits limits;
   bool memory_is_bounded = true;
   bool change_user = true;
+  std::optional<ProcessEngine> process;
 };
 
 // Returns the exit status, once the client has gone or broken the protocol.

@@ -1,0 +1,57 @@
+#include "guest/agent/process_home.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sstream>
+
+#include "sys/file.h"
+
+namespace glovebox::agent {
+namespace {
+
+constexpr std::string_view kGuestHome = "/home/user";
+
+}  // namespace
+
+std::string place_in_home(std::string_view path, std::string_view home) {
+  const bool inside = path.substr(0, kGuestHome.size()) == kGuestHome &&
+                      (path.size() == kGuestHome.size() || path[kGuestHome.size()] == '/');
+  if (!inside) return std::string(path);
+  return std::string(home) + std::string(path.substr(kGuestHome.size()));
+}
+
+ExecSpec with_home(ExecSpec exec, std::string_view home) {
+  for (std::string& argument : exec.argv) argument = place_in_home(argument, home);
+  for (std::string& variable : exec.env) {
+    const std::size_t equals = variable.find('=');
+    if (equals == std::string::npos) continue;
+    variable = variable.substr(0, equals + 1) + place_in_home(variable.substr(equals + 1), home);
+  }
+  exec.workdir = place_in_home(exec.workdir, home);
+  // There is no /tmp to write to.
+  for (std::string& variable : exec.env) {
+    if (variable == "TMPDIR=/tmp") variable = "TMPDIR=" + std::string(home);
+  }
+  return exec;
+}
+
+void kill_descendants() {
+  // Each round kills the children there are; theirs become ours and are met in the next. Bounded,
+  // since a fork bomb that outruns us would otherwise keep us here; the cgroup ends that one.
+  for (int round = 0; round < 2000; ++round) {
+    const auto children = sys::read_small_file(AT_FDCWD, "/proc/thread-self/children");
+    if (!children) return;
+    std::istringstream list(*children);
+    bool any = false;
+    for (pid_t pid = 0; list >> pid; any = true) ::kill(pid, SIGKILL);
+    if (!any) return;
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+  }
+}
+
+}  // namespace glovebox::agent
