@@ -86,7 +86,9 @@ Result<Sandbox> SandboxMaker::make(const wire::CreateSandbox& request, std::vect
   const sys::CgroupLimits bounds{.memory_bytes = request.limits.memory_bytes + request.limits.disk_bytes,
                                  .pids = request.limits.pids,
                                  .cpu_thousandths = request.limits.cpu_thousandths};
-  TRY(sys::Cgroup cgroup, sys::Cgroup::create(roots_, state_.cgroup_name(id), bounds));
+  sys::CgroupRoots roots = roots_;
+  roots.v2_for_killing = request.engine == EngineKind::kProcess;  // a jail dies with its PID 1
+  TRY(sys::Cgroup cgroup, sys::Cgroup::create(roots, state_.cgroup_name(id), bounds));
   TRY_OK(refuse_unenforceable(request.limits, cgroup.features()));
   TRY_OK(prepare_users());
   if (request.engine == EngineKind::kProcess) {
@@ -255,11 +257,15 @@ Result<Sandbox> SandboxMaker::make_jail(const wire::CreateSandbox& request, std:
     plan.mount_is_writable.push_back(request.mounts[i].mode == MountMode::kReadWrite ? 1 : 0);
     passed.push_back(mounts[i].get());
   }
+  TRY(const std::vector<UniqueFd> joins, cgroup.self_join_files());
+  for (const UniqueFd& file : joins) passed.push_back(file.get());
   TRY_OK(send_message(setup.ours.get(), wire::encode(wire::PlanMessage(plan)), passed));
-  // While it attaches its mounts: on v1 the first join after a quiet moment waits many
-  // milliseconds, and the program must not start before it.
-  TRY_OK(cgroup.join(pid));
-  TRY_OK(send_message(setup.ours.get(), wire::encode(wire::PlanMessage(wire::CgroupsJoined{}))));
+  if (joins.empty()) {
+    // While it attaches its mounts: this may wait many milliseconds, and nothing of the guest's may
+    // start before it.
+    TRY_OK(cgroup.join(pid));
+    TRY_OK(send_message(setup.ours.get(), wire::encode(wire::PlanMessage(wire::CgroupsJoined{}))));
+  }
   TRY(WallSet walls, await_sealed(setup.ours.get()));
   if (files.idmapped) walls.add(Wall::kIdmappedLayers);
   if (cgroup.features().memory) walls.add(Wall::kMemoryLimit);

@@ -103,7 +103,7 @@ Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const std::string& name,
   } else {
     Part unified;
     unified.v2 = true;
-    try_part(roots.v2, std::move(unified));
+    if (roots.v2_for_killing) try_part(roots.v2, std::move(unified));
     Part memory;
     memory.memory = true;
     if (try_part(roots.v1_memory, std::move(memory))) {
@@ -186,6 +186,17 @@ Result<> Cgroup::join(pid_t pid) const {
     }
   }
   return {};
+}
+
+Result<std::vector<UniqueFd>> Cgroup::self_join_files() const {
+  std::vector<UniqueFd> files;
+  for (const Part& part : parts_) {
+    if (part.v2) return std::vector<UniqueFd>();
+    UniqueFd file(::openat(part.dir.get(), "tasks", O_WRONLY | O_CLOEXEC));
+    if (!file) return fail(Error::from_errno("open tasks of a cgroup in " + part.parent));
+    files.push_back(std::move(file));
+  }
+  return files;
 }
 
 std::uint64_t Cgroup::cpu_us() const {

@@ -37,7 +37,8 @@ struct SandboxHello {
   bool operator==(const SandboxHello&) const = default;
 };
 
-// Descriptors of a plan, in this order: root, usr, dev, shm, then one per mount.
+// Descriptors of a plan, in this order: root, usr, dev, shm, one per mount, then the cgroup files
+// to write "0" to. Without those, the launcher does the joining and says CgroupsJoined.
 struct SandboxPlan {
   Limits limits;
   bool cgroup_namespace = true;

@@ -35,6 +35,7 @@ struct Setup {
   bool own_slice = false;
   wire::SandboxPlan plan;
   std::vector<UniqueFd> mounts;
+  std::vector<UniqueFd> cgroup_files;
   int landlock_abi = 0;
   UniqueFd landlock;
   WallSet walls;
@@ -95,11 +96,14 @@ Result<> receive_plan(Setup& setup) {
   TRY(Received received, receive_message(setup.launcher.get(), wire::kMaxPlanMessage, kMaxPassedFds));
   TRY(wire::PlanMessage message, wire::decode_plan_message(received.bytes));
   auto* plan = std::get_if<wire::SandboxPlan>(&message);
-  if (plan == nullptr || received.fds.size() != kFirstMountFd + plan->mounts.size()) {
+  if (plan == nullptr || received.fds.size() < kFirstMountFd + plan->mounts.size()) {
     return fail(Errc::kProtocol, "the launcher's plan is not one");
   }
   setup.plan = std::move(*plan);
   setup.mounts = std::move(received.fds);
+  for (std::size_t i = kFirstMountFd + setup.plan.mounts.size(); i < setup.mounts.size(); ++i) {
+    setup.cgroup_files.push_back(std::move(setup.mounts[i]));
+  }
   return {};
 }
 
@@ -185,7 +189,14 @@ Result<> attach_mounts(Setup& setup) {
   return {};
 }
 
-Result<> wait_for_cgroups(Setup& setup) {
+Result<> join_cgroups(Setup& setup) {
+  if (!setup.cgroup_files.empty()) {
+    for (const UniqueFd& file : setup.cgroup_files) {
+      if (::write(file.get(), "0", 1) != 1) return fail(Error::from_errno("write tasks"));
+    }
+    setup.cgroup_files.clear();
+    return {};
+  }
   TRY(const Received received, receive_message(setup.launcher.get(), wire::kMaxPlanMessage, 0));
   TRY(const wire::PlanMessage message, wire::decode_plan_message(received.bytes));
   if (!std::holds_alternative<wire::CgroupsJoined>(message)) {
@@ -286,7 +297,7 @@ constexpr Step kSteps[] = {
     {"mount proc", mount_proc},
     {"attach /dev", attach_dev},
     {"attach mounts", attach_mounts},
-    {"join cgroups", wait_for_cgroups},
+    {"join cgroups", join_cgroups},
     {"hide cgroups", hide_cgroups},
     {"set quotas", set_quotas},     // while /proc/sys is still writable; no namespace after this
     {"mask proc", mask_proc},
