@@ -40,8 +40,15 @@ Result<> send_message(int socket, std::span<const std::byte> bytes, std::span<co
 }
 
 Result<Received> receive_message(int socket, std::size_t max_bytes, std::size_t max_fds) {
+  // How long it is, first: most messages are short, and a buffer of the longest would be touched
+  // page by page each time.
+  ssize_t size = -1;
+  do {
+    size = ::recv(socket, nullptr, 0, MSG_PEEK | MSG_TRUNC);
+  } while (size < 0 && errno == EINTR);
+  if (size < 0) return fail(Error::from_errno("receive message"));
   Received received;
-  received.bytes.resize(max_bytes);
+  received.bytes.resize(std::min(static_cast<std::size_t>(size), max_bytes));
   iovec part{received.bytes.data(), received.bytes.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxPassedFds) +
                                 CMSG_SPACE(sizeof(ucred))];

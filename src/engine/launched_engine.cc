@@ -38,7 +38,6 @@ class LaunchedInstance final : public Instance {
     if (ended == nullptr || !id_ || ended->id != *id_) {
       return fail(Errc::kProtocol, "the launcher answers something else");
     }
-    launcher_.close();
     return Ended{ended->reason, ended->usage};
   }
 

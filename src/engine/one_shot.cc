@@ -65,6 +65,7 @@ Result<RunResult> OneShot::run() {
   Result<> fetched = fetch_files();
   TRY_OK(finish());
   if (!fetched) result_.out_failure = std::move(fetched.error());
+  result_.ended_instance = std::move(instance_);
   return std::move(result_);
 }
 

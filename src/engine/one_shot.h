@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,9 @@ struct RunResult {
   Outcome outcome;
   bool stopped = false;             // by the caller
   std::optional<Error> out_failure;  // a file could not be copied out; the outcome stands
+  // The sandbox is gone. A private launcher may still be on its way out, and destroying this waits
+  // for it; a program that ends now need not.
+  std::unique_ptr<Instance> ended_instance;
 };
 
 // A failure of Glovebox is an error; everything a program can do to itself is an outcome.

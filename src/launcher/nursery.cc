@@ -40,7 +40,7 @@ Result<Pipe> make_pipe() {
 
 }  // namespace
 
-Result<Nursery> Nursery::start(const UniqueFd& agent, const NurseryUsers& users) {
+Result<Nursery> Nursery::start(const UniqueFd& agent, const NurseryUsers& users, int cgroup) {
   TRY(SocketPair sockets, seqpacket_pair());
   TRY(Pipe go, make_pipe());
   TRY(Pipe failed, make_pipe());
@@ -53,26 +53,29 @@ Result<Nursery> Nursery::start(const UniqueFd& agent, const NurseryUsers& users)
   // used inside against the maker too.
   const bool slices = users.count > 1;
   if (slices) TRY_OK(sys::become_effective(users.host_uid, users.host_uid));
-  auto cloned = sys::clone_into(kNurseryNamespaces);
+  auto cloned = sys::clone_into(kNurseryNamespaces, cgroup);
   if (cloned && cloned->pid == 0) {
     go.write_end.reset();  // else a dead launcher would leave us waiting for a byte from ourselves
     run_nursery_child(plan);
   }
   if (slices) TRY_OK(sys::become_effective(0, 0));
   if (!cloned) return fail(std::move(cloned.error()).context("start nursery"));
-  Nursery nursery(cloned->pid, std::move(cloned->pidfd), std::move(sockets.ours));
+  Nursery nursery(cloned->pid, std::move(cloned->pidfd), std::move(sockets.ours),
+                  std::move(failed.read_end));
   if (auto mapped = map_users(nursery.pid_, users); !mapped) {
     return fail(std::move(mapped.error()).context("start nursery"));
   }
   (void)!::write(go.write_end.get(), "", 1);
-  failed.write_end.reset();
-  NurseryFailure failure{};
-  const ssize_t got = ::read(failed.read_end.get(), &failure, sizeof failure);
-  if (got == static_cast<ssize_t>(sizeof failure)) {
-    return fail(Error::from_errno(nursery_step_name(failure.step), failure.error)
-                    .context("start nursery"));
-  }
   return nursery;
+}
+
+Error Nursery::why_it_is_gone() const {
+  NurseryFailure failure{};
+  // The other end is closed by now, so this does not wait.
+  if (::read(failure_.get(), &failure, sizeof failure) == static_cast<ssize_t>(sizeof failure)) {
+    return Error::from_errno(nursery_step_name(failure.step), failure.error).context("start nursery");
+  }
+  return Error(Errc::kUnavailable, "the broker is gone");
 }
 
 Nursery::~Nursery() { stop(); }
@@ -85,15 +88,23 @@ void Nursery::stop() {
   pid_ = 0;
 }
 
-Result<UniqueFd> Nursery::make_sandbox(const wire::MakeSandbox& make, int setup, int link) {
-  const int fds[] = {setup, link};
-  TRY_OK(send_message(socket_.get(), wire::encode(wire::PlanMessage(make)), fds));
+Result<> Nursery::ask_for_sandbox(const wire::MakeSandbox& make, int setup, int link, int cgroup) {
+  std::vector<int> fds = {setup, link};
+  if (cgroup >= 0) fds.push_back(cgroup);
+  if (!send_message(socket_.get(), wire::encode(wire::PlanMessage(make)), fds)) {
+    return fail(why_it_is_gone());
+  }
+  return {};
+}
+
+Result<UniqueFd> Nursery::await_sandbox() {
   pollfd answer{socket_.get(), POLLIN, 0};
   if (::poll(&answer, 1, kBrokerAnswersWithinMs) != 1) {
     return fail(Errc::kTimeout, "the broker does not answer");
   }
-  TRY(Received received, receive_message(socket_.get(), wire::kMaxPlanMessage, 1));
-  if (received.bytes.empty()) return fail(Errc::kUnavailable, "the broker is gone");
+  auto arrived = receive_message(socket_.get(), wire::kMaxPlanMessage, 1);
+  if (!arrived || arrived->bytes.empty()) return fail(why_it_is_gone());
+  Received& received = *arrived;
   TRY(wire::PlanMessage message, wire::decode_plan_message(received.bytes));
   if (const auto* failed = std::get_if<wire::SandboxFailed>(&message)) {
     return fail(Error(Errc::kInternal, "make namespaces: " + failed->step, failed->sys_errno));

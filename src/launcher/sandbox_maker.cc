@@ -86,15 +86,18 @@ Result<Sandbox> SandboxMaker::make(const wire::CreateSandbox& request, std::vect
   const sys::CgroupLimits bounds{.memory_bytes = request.limits.memory_bytes + request.limits.disk_bytes,
                                  .pids = request.limits.pids,
                                  .cpu_thousandths = request.limits.cpu_thousandths};
-  sys::CgroupRoots roots = roots_;
-  roots.v2_for_killing = request.engine == EngineKind::kProcess;  // a jail dies with its PID 1
-  TRY(sys::Cgroup cgroup, sys::Cgroup::create(roots, state_.cgroup_name(id), bounds));
-  TRY_OK(refuse_unenforceable(request.limits, cgroup.features()));
   TRY_OK(prepare_users());
+  // First, since it needs the longest and runs beside what follows.
+  if (request.engine == EngineKind::kJail) TRY_OK(prepare_nursery());
+  sys::CgroupRoots roots = roots_;
+  roots.v2_directly = request.engine == EngineKind::kProcess;  // a jail dies with its PID 1
+  const sys::CgroupFamily* family =
+      request.engine == EngineKind::kJail && family_ ? &*family_ : nullptr;
+  TRY(sys::Cgroup cgroup, sys::Cgroup::create(roots, family, state_.cgroup_name(id), bounds));
+  TRY_OK(refuse_unenforceable(request.limits, cgroup.features()));
   if (request.engine == EngineKind::kProcess) {
     return make_process(request, std::move(fds), std::move(id), std::move(cgroup));
   }
-  TRY_OK(prepare_jail());
   return make_jail(request, std::move(fds), caller, std::move(id), std::move(cgroup));
 }
 
@@ -143,7 +146,7 @@ Result<> SandboxMaker::prepare_users() {
   return {};
 }
 
-Result<> SandboxMaker::prepare_jail() {
+Result<> SandboxMaker::prepare_nursery() {
   if (!in_own_namespace_) {
     TRY_OK(enter_own_namespace(config_.rootless));
     in_own_namespace_ = true;
@@ -151,9 +154,17 @@ Result<> SandboxMaker::prepare_jail() {
   if (!nursery_) {
     NurseryUsers users;
     if (slices_) users = {slices_->host_uid(), slices_->uid_count()};
-    TRY(Nursery nursery, Nursery::start(agent_, users));
+    if (!family_ && roots_.v2_controls) {
+      auto family = sys::CgroupFamily::create(roots_, state_.family_name(), users.host_uid);
+      if (family) family_.emplace(std::move(*family));
+    }
+    TRY(Nursery nursery, Nursery::start(agent_, users, family_ ? family_->nursery_dir() : -1));
     nursery_.emplace(std::move(nursery));
   }
+  return {};
+}
+
+Result<> SandboxMaker::prepare_files() {
   if (!files_) {
     TRY(const std::string layer, ensure_host_layer(config_.layers_dir));
     TRY(RootBuilder files, RootBuilder::open(state_.path(), layer));
@@ -223,9 +234,11 @@ Result<Sandbox> SandboxMaker::make_jail(const wire::CreateSandbox& request, std:
   const int on = 1;
   ::setsockopt(setup.ours.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
   const wire::MakeSandbox make{EngineKind::kJail, slice.value_or(0), slice ? kSliceSize : 1};
-  TRY(UniqueFd init, nursery_->make_sandbox(make, setup.theirs.get(), fds[0].get()));
+  TRY_OK(nursery_->ask_for_sandbox(make, setup.theirs.get(), fds[0].get(), cgroup.v2_dir()));
   setup.theirs.reset();
   fds[0].reset();
+  const Result<> prepared = prepare_files();
+  TRY(UniqueFd init, nursery_->await_sandbox());
   // From here on the process exists: on every way out but the last it must die.
   struct Kill {
     int pidfd;
@@ -236,6 +249,7 @@ Result<Sandbox> SandboxMaker::make_jail(const wire::CreateSandbox& request, std:
       ::poll(&dead, 1, kSetupStepMs);
     }
   } kill_unless_sealed{init.get()};
+  TRY_OK(prepared);
 
   TRY(const Received hello, await_hello(setup.ours.get()));
   const pid_t pid = hello.sender_pid;
@@ -257,15 +271,10 @@ Result<Sandbox> SandboxMaker::make_jail(const wire::CreateSandbox& request, std:
     plan.mount_is_writable.push_back(request.mounts[i].mode == MountMode::kReadWrite ? 1 : 0);
     passed.push_back(mounts[i].get());
   }
-  TRY(const std::vector<UniqueFd> joins, cgroup.self_join_files());
-  for (const UniqueFd& file : joins) passed.push_back(file.get());
+  TRY(const std::vector<UniqueFd> to_join, cgroup.open_join_files());
+  for (const UniqueFd& file : to_join) passed.push_back(file.get());
+  plan.cgroups = static_cast<std::uint8_t>(to_join.size());
   TRY_OK(send_message(setup.ours.get(), wire::encode(wire::PlanMessage(plan)), passed));
-  if (joins.empty()) {
-    // While it attaches its mounts: this may wait many milliseconds, and nothing of the guest's may
-    // start before it.
-    TRY_OK(cgroup.join(pid));
-    TRY_OK(send_message(setup.ours.get(), wire::encode(wire::PlanMessage(wire::CgroupsJoined{}))));
-  }
   TRY(WallSet walls, await_sealed(setup.ours.get()));
   if (files.idmapped) walls.add(Wall::kIdmappedLayers);
   if (cgroup.features().memory) walls.add(Wall::kMemoryLimit);
@@ -323,6 +332,17 @@ Result<Sandbox> SandboxMaker::make_process(const wire::CreateSandbox& request,
   undo.maker = nullptr;
   return Sandbox(std::move(id), request.limits, walls, std::move(cgroup), std::move(init), slice,
                  std::move(start));
+}
+
+void SandboxMaker::kill_nursery() const {
+  if (nursery_) sys::send_signal(nursery_->pidfd(), SIGKILL);
+}
+
+void SandboxMaker::shut_down() {
+  nursery_.reset();
+  family_.reset();
+  files_.reset();
+  state_.remove();
 }
 
 void SandboxMaker::release(const Sandbox& sandbox) {

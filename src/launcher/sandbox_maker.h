@@ -45,10 +45,15 @@ class SandboxMaker {
   // Readable when the broker has died; -1 while there is none.
   int nursery_pidfd() const { return nursery_ ? nursery_->pidfd() : -1; }
   void forget_nursery() { nursery_.reset(); }
+  // Of a launcher that serves one sandbox: its end is the nursery's, and both may die at once.
+  void kill_nursery() const;
+  // Removes everything that outlives a process. Nothing can be made after this.
+  void shut_down();
 
  private:
   Result<> prepare_users();
-  Result<> prepare_jail();
+  Result<> prepare_nursery();
+  Result<> prepare_files();
   Result<> check(const wire::CreateSandbox& request, std::size_t fds) const;
   Result<std::vector<UniqueFd>> build_mounts(const wire::CreateSandbox& request,
                                              std::span<const UniqueFd> fds, const Caller& caller,
@@ -67,6 +72,8 @@ class SandboxMaker {
   bool in_own_namespace_ = false;
   std::optional<SliceBlock> slices_;
   std::optional<RootBuilder> files_;
+  // Removable only when the nursery, which is in it, is gone.
+  std::optional<sys::CgroupFamily> family_;
   std::optional<Nursery> nursery_;
 };
 

@@ -52,8 +52,11 @@ class Server {
   bool is_dead(const Sandbox& sandbox) const;
   void say(Client& client, const wire::LauncherReply& reply);
   int wait_ms() const;
+  // Started for one client and one sandbox: ends with it.
+  bool is_private() const { return !listener_; }
 
   SandboxMaker maker_;
+  bool done_ = false;
   std::uint32_t max_sandboxes_;
   UniqueFd listener_;
   std::list<Client> clients_;  // stable addresses
@@ -89,7 +92,7 @@ Result<> Server::run() {
     }
     finish_dead();
     clients_.remove_if([](const Client& client) { return client.gone; });
-    if (sandboxes_.empty() && (stopping || (!listener_ && clients_.empty()))) return {};
+    if (done_ || (sandboxes_.empty() && (stopping || (is_private() && clients_.empty())))) return {};
 
     std::vector<pollfd> events;
     events.push_back({stop_events.get(), POLLIN, 0});
@@ -169,7 +172,9 @@ void Server::destroy(Client& client, const SandboxId& id) {
   for (Owned& owned : sandboxes_) {
     // Another client's sandbox is not there for this one.
     if (owned.sandbox.id() == id && owned.client == &client) {
-      return owned.sandbox.kill(EndReason::kDestroyed);
+      owned.sandbox.kill(EndReason::kDestroyed);
+      if (is_private()) maker_.kill_nursery();
+      return;
     }
   }
   say(client, wire::SandboxRefused{Errc::kNotFound, 0, "there is no such sandbox"});
@@ -201,6 +206,11 @@ void Server::finish_dead() {
     const wire::SandboxEnded ended{owned->sandbox.id(), owned->sandbox.end_reason(), usage};
     Client* client = owned->client;
     owned = sandboxes_.erase(owned);
+    if (is_private() && sandboxes_.empty()) {
+      // Before the answer: whoever has it may rely on nothing being left.
+      maker_.shut_down();
+      done_ = true;
+    }
     if (client != nullptr) say(*client, ended);
   }
 }

@@ -71,12 +71,15 @@ Result<StateDir> StateDir::claim(const std::string& base) {
   return fail(Errc::kUnavailable, "no launcher directory could be claimed in " + base);
 }
 
-StateDir::~StateDir() {
+StateDir::~StateDir() { remove(); }
+
+void StateDir::remove() {
   if (!lock_) return;
   // Removed while still locked, so that no sweeper takes it for a dead one's.
   if (::rmdir(path_.c_str()) != 0 && errno != ENOENT) {
     log::warn("launcher directory not removed", {{"path", path_}});
   }
+  lock_.reset();
 }
 
 std::string StateDir::home_of(const SandboxId& sandbox) const {
@@ -86,6 +89,8 @@ std::string StateDir::home_of(const SandboxId& sandbox) const {
 std::string StateDir::cgroup_name(const SandboxId& sandbox) const {
   return kCgroupPrefix + id_.str() + "-" + sandbox.str();
 }
+
+std::string StateDir::family_name() const { return kCgroupPrefix + id_.str() + "-family"; }
 
 int sweep_dead_launchers(const std::string& base, const sys::CgroupRoots& roots) {
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(base.c_str()), ::closedir);

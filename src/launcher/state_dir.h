@@ -19,6 +19,8 @@ class StateDir {
   StateDir(StateDir&&) = default;
   StateDir& operator=(StateDir&&) = default;
   ~StateDir();
+  // Removes the directory and gives up the lock; the destructor does the same.
+  void remove();
 
   const LauncherId& id() const { return id_; }
   const std::string& path() const { return path_; }
@@ -28,6 +30,8 @@ class StateDir {
   std::string home_of(const SandboxId& sandbox) const;
   // The name of a sandbox's cgroup.
   std::string cgroup_name(const SandboxId& sandbox) const;
+  // Of the v2 cgroup that its nursery is in and its sandboxes' are below.
+  std::string family_name() const;
 
  private:
   StateDir(std::string base, LauncherId id, UniqueFd lock)

@@ -76,14 +76,72 @@ void kill_members(int dir_fd) {
   }
 }
 
+// For the cgroups below. What the host does not offer stays off and is told by features().
+void enable_controllers(const std::string& path) {
+  for (const char* controller : {"+memory", "+pids", "+cpu"}) {
+    (void)write_control(AT_FDCWD, path + "/cgroup.subtree_control", controller);
+  }
+}
+
+// A family's sandboxes and its nursery.
+void remove_children(int dir_fd) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(
+      ::fdopendir(::fcntl(dir_fd, F_DUPFD_CLOEXEC, 3)), ::closedir);
+  if (!dir) return;
+  while (const dirent* entry = ::readdir(dir.get())) {
+    if (entry->d_type == DT_DIR && entry->d_name[0] != '.') {
+      (void)remove_directory(dir_fd, entry->d_name);
+    }
+  }
+}
+
 }  // namespace
 
-Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const std::string& name,
-                              const CgroupLimits& limits) {
+Result<CgroupFamily> CgroupFamily::create(const CgroupRoots& roots, const std::string& name,
+                                          uid_t root) {
+  CgroupFamily family;
+  family.path_ = roots.v2 + "/" + name;
+  family.root_ = root;
+  enable_controllers(roots.v2);
+  if (::mkdir(family.path_.c_str(), 0755) != 0) {
+    const int error = errno;
+    family.path_.clear();
+    return fail(Error::from_errno("make cgroup " + name, error));
+  }
+  enable_controllers(family.path_);
+  // A cgroup with controllers has processes or children, never both.
+  const std::string nursery = family.path_ + "/nursery";
+  if (::mkdir(nursery.c_str(), 0755) != 0) return fail(Error::from_errno("make cgroup " + nursery));
+  if (::chown((family.path_ + "/cgroup.procs").c_str(), root, root) != 0) {
+    return fail(Error::from_errno("give away " + family.path_));
+  }
+  TRY(family.nursery_, open_dir(AT_FDCWD, nursery));
+  return family;
+}
+
+CgroupFamily::~CgroupFamily() {
+  if (path_.empty()) return;
+  nursery_.reset();
+  (void)remove_directory(AT_FDCWD, path_ + "/nursery");
+  if (const auto removed = remove_directory(AT_FDCWD, path_); !removed) {
+    log::warn("cgroup not removed", {{"name", path_}, {"error", removed.error().message()}});
+  }
+}
+
+Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const CgroupFamily* family,
+                              const std::string& name, const CgroupLimits& limits) {
   Cgroup group;
   group.name_ = name;
   const auto try_part = [&](const std::string& root, Part part) -> bool {
-    return !root.empty() && group.add_part(root, std::move(part)).has_value();
+    if (root.empty()) return false;
+    if (!part.v2) return group.add_part(root, std::move(part)).has_value();
+    if (family == nullptr) {
+      return roots.v2_directly && group.add_part(root, std::move(part)).has_value();
+    }
+    if (!group.add_part(family->path(), std::move(part))) return false;
+    // Forking into it needs the right to write this.
+    const int dir = group.parts_.back().dir.get();
+    return ::fchownat(dir, "cgroup.procs", family->root(), family->root(), 0) == 0;
   };
   if (roots.v2_controls) {
     Part part;
@@ -103,7 +161,7 @@ Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const std::string& name,
   } else {
     Part unified;
     unified.v2 = true;
-    if (roots.v2_for_killing) try_part(roots.v2, std::move(unified));
+    try_part(roots.v2, std::move(unified));
     Part memory;
     memory.memory = true;
     if (try_part(roots.v1_memory, std::move(memory))) {
@@ -179,6 +237,22 @@ const Cgroup::Part* Cgroup::part_with(bool Part::*what) const {
   return nullptr;
 }
 
+Result<std::vector<UniqueFd>> Cgroup::open_join_files() const {
+  std::vector<UniqueFd> files;
+  for (const Part& part : parts_) {
+    if (part.v2) continue;
+    UniqueFd tasks(::openat(part.dir.get(), "tasks", O_WRONLY | O_CLOEXEC));
+    if (!tasks) return fail(Error::from_errno("join cgroup in " + part.parent));
+    files.push_back(std::move(tasks));
+  }
+  return files;
+}
+
+int Cgroup::v2_dir() const {
+  const Part* part = part_with(&Part::v2);
+  return part != nullptr ? part->dir.get() : -1;
+}
+
 Result<> Cgroup::join(pid_t pid) const {
   for (const Part& part : parts_) {
     if (auto joined = write_control(part.dir.get(), "cgroup.procs", std::to_string(pid)); !joined) {
@@ -186,17 +260,6 @@ Result<> Cgroup::join(pid_t pid) const {
     }
   }
   return {};
-}
-
-Result<std::vector<UniqueFd>> Cgroup::self_join_files() const {
-  std::vector<UniqueFd> files;
-  for (const Part& part : parts_) {
-    if (part.v2) return std::vector<UniqueFd>();
-    UniqueFd file(::openat(part.dir.get(), "tasks", O_WRONLY | O_CLOEXEC));
-    if (!file) return fail(Error::from_errno("open tasks of a cgroup in " + part.parent));
-    files.push_back(std::move(file));
-  }
-  return files;
 }
 
 std::uint64_t Cgroup::cpu_us() const {
@@ -265,6 +328,7 @@ int Cgroup::sweep(const CgroupRoots& roots, std::string_view prefix) {
                                     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
       if (!group) continue;
       kill_members(group.get());
+      if (place == roots.v2) remove_children(group.get());
       (void)write_control(group.get(), "memory.force_empty", "0");
       if (remove_directory(::dirfd(dir.get()), name)) ++removed;
     }

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -23,8 +24,9 @@ struct CgroupRoots {
   std::string v1_pids;
   std::string v1_cpu;
   std::string v1_cpuacct;
-  // Beside v1: the v2 tree, for killing what no pid namespace holds together.
-  bool v2_for_killing = true;
+  // Whether a v2 cgroup may be made below the root itself, for a process that is moved there with
+  // join(); also beside v1, for killing what no pid namespace holds together.
+  bool v2_directly = true;
 };
 
 struct CgroupLimits {
@@ -48,12 +50,36 @@ struct CgroupUsage {
   std::uint32_t oom_kills = 0;
 };
 
+// A launcher's own v2 cgroup. Its nursery is born in it and its sandboxes' v2 cgroups are below it,
+// because the kernel lets a process fork into another cgroup only where it could write
+// `cgroup.procs` both there and in the nearest common parent.
+class CgroupFamily {
+ public:
+  static Result<CgroupFamily> create(const CgroupRoots& roots, const std::string& name, uid_t root);
+  CgroupFamily(CgroupFamily&& other) noexcept
+      : path_(std::exchange(other.path_, {})), root_(other.root_),
+        nursery_(std::move(other.nursery_)) {}
+  CgroupFamily& operator=(CgroupFamily&&) = delete;
+  ~CgroupFamily();
+
+  const std::string& path() const { return path_; }
+  uid_t root() const { return root_; }
+  int nursery_dir() const { return nursery_.get(); }
+
+ private:
+  CgroupFamily() = default;
+  std::string path_;
+  uid_t root_ = 0;
+  UniqueFd nursery_;
+};
+
 class Cgroup {
  public:
   // Makes the directories and sets the limits. Hierarchies we may not write to are left out and
   // told by features(); a half-made one is removed.
-  static Result<Cgroup> create(const CgroupRoots& roots, const std::string& name,
-                               const CgroupLimits& limits);
+  // In the v2 tree it goes below `family`, and whoever is root of `family` may fork into it.
+  static Result<Cgroup> create(const CgroupRoots& roots, const CgroupFamily* family,
+                               const std::string& name, const CgroupLimits& limits);
   Cgroup() = default;
   Cgroup(Cgroup&&) noexcept = default;
   Cgroup& operator=(Cgroup&& other) noexcept;
@@ -61,12 +87,13 @@ class Cgroup {
 
   const CgroupFeatures& features() const { return features_; }
   // Moves a process, and all that it will fork, into every one of the directories. Waits for the
-  // kernel's whole-system lock: 7 to 25 ms after a quiet moment.
+  // kernel's whole-system lock, 7 to 27 ms after a quiet moment: the two ways below do not.
   Result<> join(pid_t pid) const;
-  // The quick way, on v1: a single-threaded process that writes "0" to each of these is in, and the
-  // kernel takes no such lock for it. Rights are those of whoever opened them, so they can be passed
-  // on. Empty where it must be join().
-  Result<std::vector<UniqueFd>> self_join_files() const;
+  // For a process to put itself, and all that it will fork, into the v1 directories: being
+  // single-threaded, it writes "0" to each. The kernel looks at the rights of whoever opened them.
+  Result<std::vector<UniqueFd>> open_join_files() const;
+  // The v2 directory, which a process is born into (clone_into); -1 if there is none.
+  int v2_dir() const;
   std::uint64_t cpu_us() const;
   CgroupUsage usage() const;
   // Kills what is inside, if the kernel has cgroup.kill.

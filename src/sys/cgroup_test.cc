@@ -23,7 +23,7 @@ class CgroupTree : public ::testing::Test {
 };
 
 TEST_F(CgroupTree, AMissingHierarchyIsToldAndNotAnError) {
-  const auto group = Cgroup::create(CgroupRoots{.v2 = "", .v1_memory = "/nonexistent"}, "x", {});
+  const auto group = Cgroup::create(CgroupRoots{.v2 = "", .v1_memory = "/nonexistent"}, nullptr, "x", {});
   ASSERT_TRUE(group);
   EXPECT_FALSE(group->features().any);
   EXPECT_FALSE(group->features().memory);
@@ -39,7 +39,7 @@ TEST_F(CgroupTree, SweepTakesOnlyItsPrefix) {
 
 TEST_F(CgroupTree, IsRemovedWithItsOwner) {
   {
-    const auto group = Cgroup::create(CgroupRoots{.v2 = root_}, "gone", {});
+    const auto group = Cgroup::create(CgroupRoots{.v1_pids = root_}, nullptr, "gone", {});
     ASSERT_TRUE(fs::exists(root_ / "gone"));
     EXPECT_TRUE(group->features().any);
   }

@@ -8,12 +8,16 @@
 
 namespace glovebox::sys {
 
-Result<Cloned> clone_into(std::uint64_t namespace_flags) {
+Result<Cloned> clone_into(std::uint64_t namespace_flags, int cgroup_fd) {
   int pidfd = -1;
   clone_args args{};
   args.flags = namespace_flags | CLONE_PIDFD;
   args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd);
   args.exit_signal = SIGCHLD;
+  if (cgroup_fd >= 0) {
+    args.flags |= CLONE_INTO_CGROUP;
+    args.cgroup = static_cast<std::uint64_t>(cgroup_fd);
+  }
   const long pid = ::syscall(SYS_clone3, &args, sizeof args);
   if (pid < 0) return fail(Error::from_errno("clone3"));
   Cloned cloned;

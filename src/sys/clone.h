@@ -15,8 +15,9 @@ struct Cloned {
   UniqueFd pidfd;
 };
 // A fork into new namespaces. The child has its own copy of the memory, so it may go on with what
-// the caller knew; SIGCHLD tells the parent of its end.
-Result<Cloned> clone_into(std::uint64_t namespace_flags);
+// the caller knew; SIGCHLD tells the parent of its end. With a v2 cgroup's directory it is born in
+// there, which, unlike joining later, waits for nobody.
+Result<Cloned> clone_into(std::uint64_t namespace_flags, int cgroup_fd = -1);
 
 // Acts as another effective user for one namespace-creating clone: the kernel charges a user
 // namespace's quotas to whoever made it, and that must not be host root. Capabilities are kept,

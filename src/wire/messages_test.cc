@@ -46,7 +46,9 @@ std::vector<PlanMessage> plan_messages() {
   SandboxPlan plan;
   plan.mounts = {path("/data")};
   plan.mount_is_writable = {1};
-  return {MakeSandbox{EngineKind::kJail, 65536, 65536}, SandboxHello{}, plan, CgroupsJoined{},
+  plan.cgroups = 4;
+  plan.home = "/run/x";
+  return {MakeSandbox{EngineKind::kJail, 65536, 65536}, SandboxHello{}, plan,
           SandboxSealed{WallSet(3)}, SandboxFailed{"mount proc", EPERM}};
 }
 

@@ -8,10 +8,11 @@ namespace {
 
 constexpr std::uint8_t kPlanProtocol = 1;
 constexpr std::size_t kMaxPlanMounts = 16;
+constexpr std::size_t kMaxPlanCgroups = 8;
 constexpr std::size_t kMaxStep = 256;
 constexpr std::size_t kMaxHome = 1024;
 
-enum Kind : std::uint8_t { kMake = 1, kHello, kPlan, kJoined, kSealed, kFailed };
+enum Kind : std::uint8_t { kMake = 1, kHello, kPlan, kSealed, kFailed };
 
 ByteWriter begin(Kind kind) {
   ByteWriter writer;
@@ -43,9 +44,9 @@ struct Encoder {
     }
     writer.number(static_cast<std::uint8_t>(plan.own_uid));
     writer.text(plan.home);
+    writer.number(plan.cgroups);
     return writer.take();
   }
-  std::vector<std::byte> operator()(const CgroupsJoined&) const { return begin(kJoined).take(); }
   std::vector<std::byte> operator()(const SandboxSealed& sealed) const {
     ByteWriter writer = begin(kSealed);
     writer.number(sealed.walls.bits());
@@ -73,6 +74,8 @@ Result<PlanMessage> get_plan(ByteReader& from) {
   }
   plan.own_uid = from.number<std::uint8_t>() != 0;
   plan.home = from.text(kMaxHome);
+  plan.cgroups = from.number<std::uint8_t>();
+  if (plan.cgroups > kMaxPlanCgroups) return malformed();
   if (!from.finished()) return malformed();
   return plan;
 }
@@ -98,7 +101,6 @@ Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes) {
     }
     case kHello: message = SandboxHello{}; break;
     case kPlan: return get_plan(from);
-    case kJoined: message = CgroupsJoined{}; break;
     case kSealed: message = SandboxSealed{WallSet(from.number<std::uint32_t>())}; break;
     case kFailed: {
       std::string step = from.text(kMaxStep);

@@ -2,10 +2,10 @@
 // what that process answers. Both ends are of one build; still, the launcher trusts nothing that
 // comes back: fixed kinds, bounded sizes.
 //
-//   launcher -> broker   MakeSandbox   (the agent's ends of both sockets go along)
+//   launcher -> broker   MakeSandbox   (the agent's ends of both sockets go along, and the v2 cgroup
+//                                      to be born in, if there is one)
 //   agent -> launcher    SandboxHello  (its user namespace goes along; the kernel says its pid)
-//   launcher -> agent    SandboxPlan   (the mounts go along)
-//   launcher -> agent    CgroupsJoined (from here on what it forks is counted and bounded)
+//   launcher -> agent    SandboxPlan   (the mounts and the cgroups to join go along)
 //   agent -> launcher    SandboxSealed or SandboxFailed
 #pragma once
 
@@ -37,8 +37,8 @@ struct SandboxHello {
   bool operator==(const SandboxHello&) const = default;
 };
 
-// Descriptors of a plan, in this order: root, usr, dev, shm, one per mount, then the cgroup files
-// to write "0" to. Without those, the launcher does the joining and says CgroupsJoined.
+// Descriptors of a plan, in this order: root, usr, dev, shm, then one per mount, then one per
+// cgroup to join.
 struct SandboxPlan {
   Limits limits;
   bool cgroup_namespace = true;
@@ -48,6 +48,7 @@ struct SandboxPlan {
   // Of the process engine: a uid nobody else has, and the directory that stands for /home/user.
   bool own_uid = false;
   std::string home;
+  std::uint8_t cgroups = 0;  // files to write "0" to, before anything is forked
   bool operator==(const SandboxPlan&) const = default;
 };
 
@@ -60,12 +61,9 @@ struct SandboxFailed {
   int sys_errno = 0;
   bool operator==(const SandboxFailed&) const = default;
 };
-struct CgroupsJoined {
-  bool operator==(const CgroupsJoined&) const = default;
-};
 
-using PlanMessage = std::variant<MakeSandbox, SandboxHello, SandboxPlan, CgroupsJoined,
-                                 SandboxSealed, SandboxFailed>;
+using PlanMessage =
+    std::variant<MakeSandbox, SandboxHello, SandboxPlan, SandboxSealed, SandboxFailed>;
 std::vector<std::byte> encode(const PlanMessage& message);
 Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes);
 

@@ -119,7 +119,8 @@ int run_command(std::span<const std::string> args) {
   }
   result->outcome.out = std::move(out);
   result->outcome.err = std::move(err);
-  return report(options, *result);
+  // Nothing of the sandbox is left; waiting for its launcher's last breath would be for nobody.
+  ::_exit(report(options, *result));
 }
 
 }  // namespace glovebox::cli

@@ -35,7 +35,6 @@ struct Setup {
   bool own_slice = false;
   wire::SandboxPlan plan;
   std::vector<UniqueFd> mounts;
-  std::vector<UniqueFd> cgroup_files;
   int landlock_abi = 0;
   UniqueFd landlock;
   WallSet walls;
@@ -96,14 +95,11 @@ Result<> receive_plan(Setup& setup) {
   TRY(Received received, receive_message(setup.launcher.get(), wire::kMaxPlanMessage, kMaxPassedFds));
   TRY(wire::PlanMessage message, wire::decode_plan_message(received.bytes));
   auto* plan = std::get_if<wire::SandboxPlan>(&message);
-  if (plan == nullptr || received.fds.size() < kFirstMountFd + plan->mounts.size()) {
+  if (plan == nullptr || received.fds.size() != kFirstMountFd + plan->mounts.size() + plan->cgroups) {
     return fail(Errc::kProtocol, "the launcher's plan is not one");
   }
   setup.plan = std::move(*plan);
   setup.mounts = std::move(received.fds);
-  for (std::size_t i = kFirstMountFd + setup.plan.mounts.size(); i < setup.mounts.size(); ++i) {
-    setup.cgroup_files.push_back(std::move(setup.mounts[i]));
-  }
   return {};
 }
 
@@ -190,17 +186,10 @@ Result<> attach_mounts(Setup& setup) {
 }
 
 Result<> join_cgroups(Setup& setup) {
-  if (!setup.cgroup_files.empty()) {
-    for (const UniqueFd& file : setup.cgroup_files) {
-      if (::write(file.get(), "0", 1) != 1) return fail(Error::from_errno("write tasks"));
-    }
-    setup.cgroup_files.clear();
-    return {};
-  }
-  TRY(const Received received, receive_message(setup.launcher.get(), wire::kMaxPlanMessage, 0));
-  TRY(const wire::PlanMessage message, wire::decode_plan_message(received.bytes));
-  if (!std::holds_alternative<wire::CgroupsJoined>(message)) {
-    return fail(Errc::kProtocol, "the launcher did not say that the cgroups are joined");
+  for (; setup.plan.cgroups > 0; --setup.plan.cgroups) {
+    // "0" is the writing thread itself, for which the kernel needs no lock of everybody's.
+    if (::write(setup.mounts.back().get(), "0", 1) != 1) return fail(Error::from_errno("join"));
+    setup.mounts.pop_back();
   }
   return {};
 }
@@ -293,11 +282,11 @@ constexpr Step kSteps[] = {
     {"name the host", name_the_host},
     {"bring loopback up", bring_loopback_up},
     {"receive the plan", receive_plan},
+    {"join cgroups", join_cgroups},  // from here on what it does and forks is counted and bounded
     {"attach the root", attach_root},
     {"mount proc", mount_proc},
     {"attach /dev", attach_dev},
     {"attach mounts", attach_mounts},
-    {"join cgroups", join_cgroups},
     {"hide cgroups", hide_cgroups},
     {"set quotas", set_quotas},     // while /proc/sys is still writable; no namespace after this
     {"mask proc", mask_proc},
