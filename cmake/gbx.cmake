@@ -47,7 +47,8 @@ function(gbx_library name)
   # -iquote and not -I: our sys/mount.h must not be found where <sys/mount.h> is meant.
   target_compile_options(gbx_${name} PUBLIC "SHELL:-iquote ${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(gbx_${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
-  if(arg_TESTS)
+  # Unit tests run with the sanitizers; the release build is for what starts sandboxes.
+  if(arg_TESTS AND GBX_SANITIZE)
     gbx_test(${name}_test SOURCES ${arg_TESTS} LIBRARIES glovebox::${name} ${arg_PRIVATE})
   endif()
 endfunction()

@@ -6,5 +6,6 @@ namespace glovebox {
 [[noreturn]] void assertion_failed(const char* what, const char* file, int line) noexcept;
 }
 
-#define GBX_ASSERT(condition) \
-  ((condition) ? static_cast<void>(0) : ::glovebox::assertion_failed(#condition, __FILE__, __LINE__))
+#define GBX_ASSERT(condition)         \
+  ((condition) ? static_cast<void>(0) \
+               : ::glovebox::assertion_failed(#condition, __FILE__, __LINE__))

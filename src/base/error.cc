@@ -6,16 +6,26 @@ namespace glovebox {
 
 std::string_view errc_name(Errc code) {
   switch (code) {
-    case Errc::kInvalidArgument: return "invalid_argument";
-    case Errc::kNotFound: return "not_found";
-    case Errc::kPermissionDenied: return "permission_denied";
-    case Errc::kPolicy: return "policy";
-    case Errc::kUnsupported: return "unsupported";
-    case Errc::kResourceExhausted: return "resource_exhausted";
-    case Errc::kUnavailable: return "unavailable";
-    case Errc::kTimeout: return "timeout";
-    case Errc::kProtocol: return "protocol";
-    case Errc::kInternal: return "internal";
+    case Errc::kInvalidArgument:
+      return "invalid_argument";
+    case Errc::kNotFound:
+      return "not_found";
+    case Errc::kPermissionDenied:
+      return "permission_denied";
+    case Errc::kPolicy:
+      return "policy";
+    case Errc::kUnsupported:
+      return "unsupported";
+    case Errc::kResourceExhausted:
+      return "resource_exhausted";
+    case Errc::kUnavailable:
+      return "unavailable";
+    case Errc::kTimeout:
+      return "timeout";
+    case Errc::kProtocol:
+      return "protocol";
+    case Errc::kInternal:
+      return "internal";
   }
   return "internal";
 }
@@ -24,22 +34,30 @@ namespace {
 
 Errc errc_of(int err) {
   switch (err) {
-    case EINVAL: return Errc::kInvalidArgument;
-    case ENOENT: return Errc::kNotFound;
+    case EINVAL:
+      return Errc::kInvalidArgument;
+    case ENOENT:
+      return Errc::kNotFound;
     case EACCES:
-    case EPERM: return Errc::kPermissionDenied;
+    case EPERM:
+      return Errc::kPermissionDenied;
     case ENOSYS:
-    case EOPNOTSUPP: return Errc::kUnsupported;
+    case EOPNOTSUPP:
+      return Errc::kUnsupported;
     case ENOSPC:
     case ENOMEM:
     case EMFILE:
     case ENFILE:
-    case EAGAIN: return Errc::kResourceExhausted;
+    case EAGAIN:
+      return Errc::kResourceExhausted;
     case EPIPE:
     case ECONNRESET:
-    case ECONNREFUSED: return Errc::kUnavailable;
-    case ETIMEDOUT: return Errc::kTimeout;
-    default: return Errc::kInternal;
+    case ECONNREFUSED:
+      return Errc::kUnavailable;
+    case ETIMEDOUT:
+      return Errc::kTimeout;
+    default:
+      return Errc::kInternal;
   }
 }
 

@@ -50,8 +50,8 @@ Result<Received> receive_message(int socket, std::size_t max_bytes, std::size_t 
   Received received;
   received.bytes.resize(std::min(static_cast<std::size_t>(size), max_bytes));
   iovec part{received.bytes.data(), received.bytes.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxPassedFds) +
-                                CMSG_SPACE(sizeof(ucred))];
+  alignas(
+      cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxPassedFds) + CMSG_SPACE(sizeof(ucred))];
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;

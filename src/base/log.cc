@@ -55,7 +55,9 @@ void write_line(Level level, std::string_view name, std::string_view message, Fi
 
 }  // namespace
 
-void debug(std::string_view message, Fields fields) { write_line(kDebug, "debug", message, fields); }
+void debug(std::string_view message, Fields fields) {
+  write_line(kDebug, "debug", message, fields);
+}
 void info(std::string_view message, Fields fields) { write_line(kInfo, "info", message, fields); }
 void warn(std::string_view message, Fields fields) { write_line(kWarn, "warn", message, fields); }
 

@@ -21,16 +21,16 @@ inline tl::unexpected<Error> fail(Errc code, std::string message) {
 
 #define GBX_CONCAT_(a, b) a##b
 #define GBX_CONCAT(a, b) GBX_CONCAT_(a, b)
-#define GBX_TRY_(tmp, decl, expr)                         \
-  auto tmp = (expr);                                      \
+#define GBX_TRY_(tmp, decl, expr)                            \
+  auto tmp = (expr);                                         \
   if (!tmp) return ::glovebox::fail(std::move(tmp.error())); \
   decl = std::move(*tmp)
 
 // Declare from a Result, or return its error.
 #define TRY(decl, ...) GBX_TRY_(GBX_CONCAT(gbx_try_, __LINE__), decl, (__VA_ARGS__))
 // The same with nothing to keep.
-#define TRY_OK(...)                                                           \
-  do {                                                                        \
-    auto gbx_try_ok_ = (__VA_ARGS__);                                         \
+#define TRY_OK(...)                                                            \
+  do {                                                                         \
+    auto gbx_try_ok_ = (__VA_ARGS__);                                          \
     if (!gbx_try_ok_) return ::glovebox::fail(std::move(gbx_try_ok_.error())); \
   } while (false)

@@ -32,13 +32,15 @@ constexpr Command kCommands[] = {
 };
 
 void print_help() {
-  std::printf("Glovebox runs code nobody has read, in a fresh sealed sandbox.\n\n"
-              "usage: glovebox COMMAND [OPTIONS]\n\n");
+  std::printf(
+      "Glovebox runs code nobody has read, in a fresh sealed sandbox.\n\n"
+      "usage: glovebox COMMAND [OPTIONS]\n\n");
   for (const Command& command : kCommands) {
     std::printf("  %-9.*s %.*s\n", static_cast<int>(command.name.size()), command.name.data(),
                 static_cast<int>(command.summary.size()), command.summary.data());
   }
-  std::printf("\n`glovebox COMMAND --help` says more. A first try:  glovebox run -c 'print(1+1)'\n");
+  std::printf(
+      "\n`glovebox COMMAND --help` says more. A first try:  glovebox run -c 'print(1+1)'\n");
 }
 
 }  // namespace

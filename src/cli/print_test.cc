@@ -10,7 +10,10 @@ TEST(Printable, LeavesTextAlone) { EXPECT_EQ(printable("naïve €"), "naïve �
 TEST(Printable, NoEscapeSequenceReachesATerminal) {
   EXPECT_EQ(printable("a\x1b[2Jb\nc"), "a\\x1b[2Jb\\x0ac");
   EXPECT_EQ(printable("\xff"), "\\xff");
-  EXPECT_EQ(printable("\xc2\x9b" "2J").find("\xc2\x9b"), std::string::npos);
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "2J")
+                .find("\xc2\x9b"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ constexpr Language kLanguages[] = {
 
 // The words as typed; the checks below give them meaning.
 struct Words {
-  std::string file, code, lang, program, engine{engine::kDefaultEngine}, min_grade, timeout, cpu_time,
-      memory, cpus, pids, disk, output_limit, workdir, net = "none";
+  std::string file, code, lang, program, engine{engine::kDefaultEngine}, min_grade, timeout,
+      cpu_time, memory, cpus, pids, disk, output_limit, workdir, net = "none";
   std::vector<std::string> mounts, env, files_in, files_out, deny_imports, allow_imports, args;
   bool json = false, terminal = false, has_code = false;
 };
@@ -75,7 +75,8 @@ Result<const Language*> choose_language(const Words& words) {
   if (words.has_code || words.file == "-") return &kLanguages[0];
   const Language* language = language_of_file(words.file);
   if (language == nullptr) {
-    return bad("the language of '" + words.file + "' is not known by its extension; say --lang, or --exec");
+    return bad("the language of '" + words.file +
+               "' is not known by its extension; say --lang, or --exec");
   }
   return language;
 }
@@ -84,15 +85,20 @@ Result<> check_readable_file(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return fail(Error::from_errno(path));
   if (S_ISDIR(info.st_mode)) return bad(path + " is a directory");
+  if (!S_ISREG(info.st_mode)) return bad(path + " is not a plain file");
   if (::access(path.c_str(), R_OK) != 0) return fail(Error::from_errno(path));
   return {};
 }
 
 // What is run: a language's code (from FILE, -c or stdin), or an executable of the sandbox.
-Result<> choose_program(const Words& words, RunOptions& options, Result<std::string> (*code_from_stdin)()) {
+Result<> choose_program(const Words& words, RunOptions& options,
+                        Result<std::string> (*code_from_stdin)()) {
   ExecSpec& exec = options.request.exec;
-  const int sources = (words.file.empty() ? 0 : 1) + (words.has_code ? 1 : 0) + (words.program.empty() ? 0 : 1);
-  if (sources == 0) return bad("nothing to run: name a FILE, or say -c CODE, or - for standard input, or --exec PROGRAM");
+  const int sources =
+      (words.file.empty() ? 0 : 1) + (words.has_code ? 1 : 0) + (words.program.empty() ? 0 : 1);
+  if (sources == 0)
+    return bad(
+        "nothing to run: name a FILE, or say -c CODE, or - for standard input, or --exec PROGRAM");
   if (sources > 1) return bad("say only one of FILE, -c and --exec (arguments go behind --)");
   if (!words.program.empty()) {
     if (!words.lang.empty()) return bad("--lang goes with code, not with --exec");
@@ -100,7 +106,8 @@ Result<> choose_program(const Words& words, RunOptions& options, Result<std::str
   } else {
     TRY(const Language* language, choose_language(words));
     if (::access(language->program, X_OK) != 0) {
-      return bad(std::string(language->name) + " is not installed on this host (" + language->program + ")");
+      return bad(std::string(language->name) + " is not installed on this host (" +
+                 language->program + ")");
     }
     FileIn code{.host = "", .guest = GuestPath::parse("main").value(), .content = std::nullopt};
     std::string name = std::string("main") + language->extension;
@@ -115,7 +122,10 @@ Result<> choose_program(const Words& words, RunOptions& options, Result<std::str
       name = base_name(words.file);
     }
     TRY(code.guest, GuestPath::parse(name));
-    if (code.content && code.content->size() > kMaxCodeBytes) return bad("the code is larger than 16M");
+    if (code.content && code.content->size() > kMaxCodeBytes)
+      return bad("the code is larger than 16M");
+    if (code.content && code.content->find('\0') != std::string::npos)
+      return bad("the code has a NUL byte in it");
     exec.argv = {language->program, code.guest.str()};
     options.request.files_in.push_back(std::move(code));
   }
@@ -180,7 +190,8 @@ Result<> set_limits(const Words& words, RunOptions& options) {
     limits.mark_asked_for(LimitKind::kCpus);
   }
   if (!words.output_limit.empty()) {
-    TRY(options.request.output_limit, parse_size(words.output_limit).map_error(named("--output-limit")));
+    TRY(options.request.output_limit,
+        parse_size(words.output_limit).map_error(named("--output-limit")));
   } else if (words.json) {
     options.request.output_limit = kDefaultJsonOutput;
   }
@@ -189,7 +200,8 @@ Result<> set_limits(const Words& words, RunOptions& options) {
 
 // "ro:/host[:/guest]"
 Result<MountSpec> parse_mount(const std::string& text) {
-  const std::string form = "--mount " + text + ": write it like ro:/host/dir or rw:/host/dir:/guest/dir";
+  const std::string form =
+      "--mount " + text + ": write it like ro:/host/dir or rw:/host/dir:/guest/dir";
   if (text.size() < 4 || (text.rfind("ro:", 0) != 0 && text.rfind("rw:", 0) != 0)) return bad(form);
   std::string host = text.substr(3);
   std::string guest;
@@ -201,8 +213,14 @@ Result<MountSpec> parse_mount(const std::string& text) {
   if (resolved == nullptr) return fail(Error::from_errno("--mount " + host));
   const std::string absolute = resolved;
   std::free(resolved);
+  struct stat info {};
+  if (::stat(absolute.c_str(), &info) != 0) return fail(Error::from_errno("--mount " + host));
+  if (!S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) {
+    return bad("--mount " + host + ": not a directory or a plain file");
+  }
   TRY(GuestPath guest_path, GuestPath::parse(guest.empty() ? absolute : guest));
-  return MountSpec{text[1] == 'o' ? MountMode::kReadOnly : MountMode::kReadWrite, absolute, guest_path};
+  return MountSpec{text[1] == 'o' ? MountMode::kReadOnly : MountMode::kReadWrite, absolute,
+                   guest_path};
 }
 
 Result<> set_files(const Words& words, RunOptions& options) {
@@ -216,7 +234,9 @@ Result<> set_files(const Words& words, RunOptions& options) {
     if (colon == std::string::npos || colon == 0 || colon + 1 == text.size()) {
       return bad("--file " + text + ": write it like host/file:/guest/file");
     }
-    FileIn file{.host = text.substr(0, colon), .guest = GuestPath::parse("x").value(), .content = std::nullopt};
+    FileIn file{.host = text.substr(0, colon),
+                .guest = GuestPath::parse("x").value(),
+                .content = std::nullopt};
     TRY_OK(check_readable_file(file.host));
     TRY(file.guest, GuestPath::parse(text.substr(colon + 1)));
     options.request.files_in.push_back(std::move(file));
@@ -235,9 +255,15 @@ Result<> set_files(const Words& words, RunOptions& options) {
 Result<> set_environment(const Words& words, RunOptions& options) {
   ExecSpec& exec = options.request.exec;
   // Nothing of the caller's environment goes in by itself.
-  exec.env = {"PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin", "HOME=/home/user",
-              "USER=user", "LOGNAME=user", "SHELL=/bin/bash", "LANG=C.UTF-8", "TMPDIR=/tmp",
-              "PYTHONDONTWRITEBYTECODE=1", "GLOVEBOX=1"};
+  exec.env = {"PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
+              "HOME=/home/user",
+              "USER=user",
+              "LOGNAME=user",
+              "SHELL=/bin/bash",
+              "LANG=C.UTF-8",
+              "TMPDIR=/tmp",
+              "PYTHONDONTWRITEBYTECODE=1",
+              "GLOVEBOX=1"};
   if (words.terminal) {
     const char* term = std::getenv("TERM");
     exec.env.push_back(std::string("TERM=") + (term != nullptr ? term : "xterm"));
@@ -260,7 +286,8 @@ Result<> set_environment(const Words& words, RunOptions& options) {
     for (const std::string& text : *list) bytes += text.size() + 1;
   }
   if (bytes > wire::kMaxExecBytes || exec.argv.size() + exec.env.size() > wire::kMaxExecStrings) {
-    return bad("arguments and environment together are larger than 128K; use a file or standard input");
+    return bad(
+        "arguments and environment together are larger than 128K; use a file or standard input");
   }
   return {};
 }
@@ -275,48 +302,69 @@ Result<> set_import_policy(const Words& words, RunOptions& options) {
   if (!words.deny_imports.empty() && !words.allow_imports.empty()) {
     return bad("say --deny-import or --allow-import, not both");
   }
-  const bool python = options.request.exec.argv[0] == kLanguages[0].program && words.program.empty();
+  const bool python =
+      options.request.exec.argv[0] == kLanguages[0].program && words.program.empty();
   if (!python) {
     if (asked) return bad("an import policy goes with Python code");
     return {};
   }
   engine::ImportPolicy policy = engine::ImportPolicy::standard();
   policy.modules.insert(policy.modules.end(), words.deny_imports.begin(), words.deny_imports.end());
-  if (!words.allow_imports.empty()) policy = {engine::ImportPolicy::Mode::kAllow, words.allow_imports};
+  if (!words.allow_imports.empty())
+    policy = {engine::ImportPolicy::Mode::kAllow, words.allow_imports};
   return engine::apply_import_policy(policy, options.request);
 }
 
 void describe(CLI::App& app, Words& words) {
   app.add_option("FILE", words.file, "a program; - reads it from standard input");
   app.add_option("-c,--code", words.code, "the program's text");
-  app.add_option("--lang", words.lang, "python, bash or node (default: by extension, python for -c and -)");
+  app.add_option("--lang", words.lang,
+                 "python, bash or node (default: by extension, python for -c and -)");
   app.add_option("--exec", words.program, "run this executable of the sandbox instead");
-  app.add_option("--engine", words.engine, "jail (default) or process (a convenience, not a security boundary)");
-  app.add_option("--min-grade", words.min_grade, "refuse to run behind weaker walls: process, jail-partial, jail, user-kernel, vm");
+  app.add_option("--engine", words.engine,
+                 "jail (default) or process (a convenience, not a security boundary)");
+  app.add_option("--min-grade", words.min_grade,
+                 "refuse to run behind weaker walls: process, jail-partial, jail, user-kernel, vm");
   app.add_option("--timeout", words.timeout, "wall clock, like 10s or 500ms (default 30s)");
   app.add_option("--cpu-time", words.cpu_time, "CPU time of all its processes together");
   app.add_option("--memory", words.memory, "like 256M (default 512M)");
   app.add_option("--cpus", words.cpus, "share of CPUs, like 0.5 (default 1)");
   app.add_option("--pids", words.pids, "processes and threads at once (default 128)");
   app.add_option("--disk", words.disk, "what it may write, like 100M (default 256M)");
-  app.add_option("--output-limit", words.output_limit, "what is printed past this is dropped (default: none; 10M with --json)");
-  app.add_option("--mount", words.mounts, "ro:/host[:/guest] or rw:/host[:/guest]")->type_size(1)->allow_extra_args(false);
-  app.add_option("--env", words.env, "NAME=value; nothing else of yours goes in")->type_size(1)->allow_extra_args(false);
+  app.add_option("--output-limit", words.output_limit,
+                 "what is printed past this is dropped (default: none; 10M with --json)");
+  app.add_option("--mount", words.mounts, "ro:/host[:/guest] or rw:/host[:/guest]")
+      ->type_size(1)
+      ->allow_extra_args(false);
+  app.add_option("--env", words.env, "NAME=value; nothing else of yours goes in")
+      ->type_size(1)
+      ->allow_extra_args(false);
   app.add_option("--workdir", words.workdir, "where it starts (default /home/user)");
-  app.add_option("--file", words.files_in, "host:guest, copied in before")->type_size(1)->allow_extra_args(false);
-  app.add_option("--out", words.files_out, "guest:host, copied out after")->type_size(1)->allow_extra_args(false);
-  app.add_option("--deny-import", words.deny_imports, "process engine: a Python module it may not import, besides the usual ones")->type_size(1)->allow_extra_args(false);
-  app.add_option("--allow-import", words.allow_imports, "process engine: the only Python modules it may import")->type_size(1)->allow_extra_args(false);
+  app.add_option("--file", words.files_in, "host:guest, copied in before")
+      ->type_size(1)
+      ->allow_extra_args(false);
+  app.add_option("--out", words.files_out, "guest:host, copied out after")
+      ->type_size(1)
+      ->allow_extra_args(false);
+  app.add_option("--deny-import", words.deny_imports,
+                 "process engine: a Python module it may not import, besides the usual ones")
+      ->type_size(1)
+      ->allow_extra_args(false);
+  app.add_option("--allow-import", words.allow_imports,
+                 "process engine: the only Python modules it may import")
+      ->type_size(1)
+      ->allow_extra_args(false);
   app.add_option("--net", words.net, "none (the only policy so far)");
   app.add_flag("--json", words.json, "print one JSON object instead of streaming");
   app.add_flag("-t,--tty", words.terminal, "give it a terminal (Ctrl-] ends the sandbox)");
-  app.footer("\nExit status: the program's own; 124 time ran out; 137 killed (out of memory included);\n"
-             "125 Glovebox failed; 2 bad usage.\n\n"
-             "examples:\n"
-             "  glovebox run script.py -- --input data.csv\n"
-             "  glovebox run -c 'print(1+1)' --json\n"
-             "  echo 'uname -a' | glovebox run --lang bash -\n"
-             "  glovebox run --exec /usr/bin/env --memory 64M --timeout 2s");
+  app.footer(
+      "\nExit status: the program's own; 124 time ran out; 137 killed (out of memory included);\n"
+      "125 Glovebox failed; 2 bad usage.\n\n"
+      "examples:\n"
+      "  glovebox run script.py -- --input data.csv\n"
+      "  glovebox run -c 'print(1+1)' --json\n"
+      "  echo 'uname -a' | glovebox run --lang bash -\n"
+      "  glovebox run --exec /usr/bin/env --memory 64M --timeout 2s");
 }
 
 }  // namespace
@@ -336,7 +384,9 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
       ours.push_back(arg);
     }
   }
-  CLI::App app("Run code in a fresh sealed sandbox.\nusage: glovebox run [FILE | -c CODE | -] [OPTIONS] [-- ARGS]");
+  CLI::App app(
+      "Run code in a fresh sealed sandbox.\nusage: glovebox run [FILE | -c CODE | -] [OPTIONS] [-- "
+      "ARGS]");
   app.name("glovebox run");
   describe(app, words);
   std::vector<std::string> reversed(ours.rbegin(), ours.rend());  // as CLI11 wants it
@@ -362,7 +412,8 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
   if (!words.min_grade.empty()) {
     const Grade* grade = parse_grade(words.min_grade);
     if (grade == nullptr) {
-      return bad("unknown grade '" + words.min_grade + "'; there are: process, jail-partial, jail, user-kernel, vm");
+      return bad("unknown grade '" + words.min_grade +
+                 "'; there are: process, jail-partial, jail, user-kernel, vm");
     }
     options.request.min_grade = *grade;
   }

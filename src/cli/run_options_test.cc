@@ -14,8 +14,12 @@ using ::testing::StartsWith;
 
 Result<std::string> some_code() { return std::string("print('from stdin')"); }
 
-Result<ParsedRun> parse(std::vector<std::string> args) { return parse_run_options(args, some_code); }
-RunOptions good(std::vector<std::string> args) { return parse(std::move(args)).value().options.value(); }
+Result<ParsedRun> parse(std::vector<std::string> args) {
+  return parse_run_options(args, some_code);
+}
+RunOptions good(std::vector<std::string> args) {
+  return parse(std::move(args)).value().options.value();
+}
 std::string refusal(std::vector<std::string> args) {
   const auto parsed = parse(std::move(args));
   return parsed ? "was taken" : parsed.error().message();
@@ -46,9 +50,9 @@ TEST(RunOptions, WhatStandsBehindTheDashesIsThePrograms) {
 }
 
 TEST(RunOptions, TakesTheUnitsPeopleType) {
-  const Limits limits =
-      good({"-c", "", "--timeout", "500ms", "--memory", "256M", "--cpus", "0.5", "--pids", "9",
-            "--disk", "10M", "--cpu-time", "2s"}).request.sandbox.limits;
+  const Limits limits = good({"-c", "", "--timeout", "500ms", "--memory", "256M", "--cpus", "0.5",
+                              "--pids", "9", "--disk", "10M", "--cpu-time", "2s"})
+                            .request.sandbox.limits;
   EXPECT_EQ(limits.wall.count(), 500);
   EXPECT_EQ(limits.memory_bytes, 256ull << 20);
   EXPECT_EQ(limits.cpu_thousandths, 500u);
@@ -70,7 +74,8 @@ TEST(RunOptions, NothingOfTheCallersEnvironmentGoesIn) {
 }
 
 TEST(RunOptions, MountsNameTheirGuestPathOrKeepTheHosts) {
-  const auto mounts = good({"-c", "", "--mount", "ro:/usr", "--mount", "rw:/tmp:/data"}).request.sandbox.mounts;
+  const auto mounts =
+      good({"-c", "", "--mount", "ro:/usr", "--mount", "rw:/tmp:/data"}).request.sandbox.mounts;
   EXPECT_EQ(mounts.at(0).guest.str(), "/usr");
   EXPECT_EQ(mounts.at(1).guest.str(), "/data");
   EXPECT_EQ(mounts.at(1).mode, MountMode::kReadWrite);
@@ -84,6 +89,8 @@ TEST(RunOptions, EveryMistakeIsOneClearLine) {
   EXPECT_THAT(refusal({"-c", "", "--min-grade", "best"}), HasSubstr("unknown grade"));
   EXPECT_THAT(refusal({"-c", "", "--mount", "ro:/no/such/dir"}), HasSubstr("No such file"));
   EXPECT_THAT(refusal({"-c", "", "--mount", "/tmp"}), HasSubstr("write it like"));
+  EXPECT_THAT(refusal({"-c", "", "--mount", "ro:/dev/null:/x"}), HasSubstr("not a directory"));
+  EXPECT_THAT(refusal({"-c", "", "--file", "/dev/null:/x"}), HasSubstr("not a plain file"));
   EXPECT_THAT(refusal({"-c", "", "--memory", "12Q"}), HasSubstr("--memory"));
   EXPECT_THAT(refusal({"-c", "", "--memory", "1K"}), HasSubstr("at least"));
   EXPECT_THAT(refusal({"-c", "", "--timeout", "soon"}), HasSubstr("--timeout"));
@@ -98,8 +105,16 @@ TEST(RunOptions, EveryMistakeIsOneClearLine) {
   EXPECT_THAT(refusal({"-c", "", "--frobnicate"}), HasSubstr("--frobnicate"));
   EXPECT_THAT(refusal({"-c", "", "--lang", "cobol"}), HasSubstr("python, bash, node"));
   EXPECT_THAT(refusal({"-c", "", "--exec", "/bin/true"}), HasSubstr("only one of"));
-  EXPECT_THAT(refusal({"--exec", "/bin/true", "--", std::string(10u << 20, 'x')}), HasSubstr("128K"));
+  EXPECT_THAT(refusal({"--exec", "/bin/true", "--", std::string(10u << 20, 'x')}),
+              HasSubstr("128K"));
   EXPECT_THAT(refusal({"-c", "", "--workdir", std::string("/a\0b", 4)}), HasSubstr("NUL"));
+}
+
+TEST(RunOptions, ANulByteInTheCodeIsRefused) {
+  const auto parsed = parse_run_options(std::vector<std::string>{"-"},
+                                        [] { return Result<std::string>(std::string("a\0b", 3)); });
+  ASSERT_FALSE(parsed);
+  EXPECT_THAT(parsed.error().message(), HasSubstr("NUL"));
 }
 
 TEST(RunOptions, HelpIsText) {

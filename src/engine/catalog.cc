@@ -30,8 +30,8 @@ Result<std::unique_ptr<Engine>> make_engine(std::string_view name) {
     if (entry.name == name) return entry.make();
     known += (known.empty() ? "" : ", ") + std::string(entry.name);
   }
-  return fail(Errc::kInvalidArgument, "unknown engine '" + std::string(name.substr(0, 40)) +
-                                          "'; there are: " + known);
+  return fail(Errc::kInvalidArgument,
+              "unknown engine '" + std::string(name.substr(0, 40)) + "'; there are: " + known);
 }
 
 }  // namespace glovebox::engine

@@ -35,7 +35,7 @@ class Instance {
     EndReason reason = EndReason::kExited;
     Usage usage;
   };
-  virtual Result<Ended> ended() = 0;    // waits for it
+  virtual Result<Ended> ended() = 0;     // waits for it
   virtual Result<> begin_destroy() = 0;  // asks for it; ended() tells when it is done
 };
 

@@ -81,7 +81,8 @@ Result<> GuestLink::get(const FileOut& file) {
   TRY_OK(send(wire::GetFile{file.guest}));
   Draft draft;
   draft.path = file.host + ".glovebox-" + random_label(8);
-  draft.fd.reset(::open(draft.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
+  draft.fd.reset(
+      ::open(draft.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
   if (!draft.fd) return fail(Error::from_errno("write " + file.host));
   while (true) {
     TRY(Incoming incoming, receive());

@@ -60,7 +60,8 @@ Result<UniqueFd> open_mount_source(const MountSpec& mount) {
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return fail(Error::from_errno("mount " + mount.host));
   if (!S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) {
-    return fail(Errc::kInvalidArgument, "mount " + mount.host + ": not a directory or a plain file");
+    return fail(Errc::kInvalidArgument,
+                "mount " + mount.host + ": not a directory or a plain file");
   }
   const int wanted = mount.mode == MountMode::kReadWrite ? R_OK | W_OK : R_OK;
   if (::faccessat(fd.get(), "", wanted, AT_EMPTY_PATH | AT_EACCESS) != 0) {

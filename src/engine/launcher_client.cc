@@ -39,7 +39,8 @@ Result<UniqueFd> connect_to(const std::string& path) {
 std::vector<std::string> launcher_environment() {
   std::vector<std::string> environment;
   for (const char* name : {"HOME", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "GLOVEBOX_LOG"}) {
-    if (const char* value = std::getenv(name)) environment.push_back(std::string(name) + "=" + value);
+    if (const char* value = std::getenv(name))
+      environment.push_back(std::string(name) + "=" + value);
   }
   return environment;
 }
@@ -57,7 +58,8 @@ Result<Started> start_private() {
                         const_cast<char*>(fd_text.c_str()), nullptr};
   const std::vector<std::string> environment = launcher_environment();
   std::vector<char*> envp;
-  for (const std::string& variable : environment) envp.push_back(const_cast<char*>(variable.c_str()));
+  for (const std::string& variable : environment)
+    envp.push_back(const_cast<char*>(variable.c_str()));
   envp.push_back(nullptr);
 
   posix_spawn_file_actions_t actions;

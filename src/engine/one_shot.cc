@@ -29,7 +29,9 @@ class OneShot {
  private:
   Result<> create();
   Result<> put_files_and_start();
+  Result<> await_created();
   Result<> await_started();
+  Result<> ended_before_it_began(Error why);
   Result<> stream();
   Result<> fetch_files();
   Result<> finish();
@@ -51,6 +53,7 @@ class OneShot {
   UniqueFd streams_[2];  // the guest's stdout and stderr, or its terminal as the first
   std::string stdin_left_;
   bool stdin_ended_ = false;
+  bool sealed_ = false;
   bool link_open_ = true;
   bool destroying_ = false;
   bool wants_stop_ = false;
@@ -60,7 +63,9 @@ class OneShot {
 };
 
 Result<RunResult> OneShot::run() {
-  TRY_OK(create());
+  if (auto created = create(); !created) {
+    TRY_OK(ended_before_it_began(std::move(created.error())));
+  }
   TRY_OK(stream());
   Result<> fetched = fetch_files();
   TRY_OK(finish());
@@ -75,11 +80,31 @@ Result<> OneShot::create() {
   // All of it is sent at once, while the sandbox is being made, and waits in its socket. If the
   // making fails, sending fails too, and the launcher's word is the better explanation.
   Result<> sent = put_files_and_start();
-  TRY_OK(engine_.finish_create(*instance_));
+  TRY_OK(await_created());
   if (!sent) return sent;
   result_.outcome.engine = engine_.kind();
   result_.outcome.walls = WallSet(instance_->walls().bits() | request_.extra_walls.bits());
   return await_started();
+}
+
+Result<> OneShot::await_created() {
+  pollfd events[] = {{instance_->event_fd(), POLLIN, 0}, {hooks_.stop_fd, POLLIN, 0}};
+  while (::poll(events, 2, -1) < 0 && errno == EINTR) {
+  }
+  if (events[0].revents == 0) return fail(Error(Errc::kUnavailable, "interrupted", EINTR));
+  TRY_OK(engine_.finish_create(*instance_));
+  sealed_ = true;
+  return {};
+}
+
+// A limit so short that it was reached before the program had started is an outcome like any other.
+Result<> OneShot::ended_before_it_began(Error why) {
+  if (!sealed_ || why.code() != Errc::kUnavailable) return fail(std::move(why));
+  TRY(ended_, instance_->ended());
+  if (ended_->reason != EndReason::kWallTimeout && ended_->reason != EndReason::kCpuTimeout) {
+    return fail(std::move(why));
+  }
+  return {};
 }
 
 Result<> OneShot::put_files_and_start() {
@@ -106,11 +131,11 @@ Result<> OneShot::await_started() {
     if (std::holds_alternative<wire::FileStored>(incoming.frame)) {
       if (++stored > request_.files_in.size()) return fail(Errc::kProtocol, "a file too many");
     } else if (const auto* failed = std::get_if<wire::FileFailed>(&incoming.frame)) {
-      return fail(Error(Errc::kInvalidArgument, "put a file in: " + failed->what, failed->sys_errno));
+      return fail(
+          Error(Errc::kInvalidArgument, "put a file in: " + failed->what, failed->sys_errno));
     } else if (const auto* refused = std::get_if<wire::StartFailed>(&incoming.frame)) {
-      const std::string what = refused->step == "execute"
-                                   ? "execute " + request_.exec.argv[0]
-                                   : refused->step;
+      const std::string what =
+          refused->step == "execute" ? "execute " + request_.exec.argv[0] : refused->step;
       return fail(Error::from_errno(what, refused->sys_errno).context("start the program"));
     } else if (std::holds_alternative<wire::ProgramStarted>(incoming.frame)) {
       const bool terminal = request_.exec.terminal.has_value();
@@ -149,7 +174,8 @@ Result<> OneShot::stream() {
     events[kOut] = {streams_[0].get(), POLLIN, 0};
     events[kErr] = {streams_[1].get(), POLLIN, 0};
     events[kStdin] = {read_stdin ? hooks_.stdin_fd : -1, POLLIN, 0};
-    events[kGuestStdin] = {guest_stdin_ && !stdin_left_.empty() ? guest_stdin_.get() : -1, POLLOUT, 0};
+    events[kGuestStdin] = {guest_stdin_ && !stdin_left_.empty() ? guest_stdin_.get() : -1, POLLOUT,
+                           0};
     events[kLink] = {link_open_ && !exited_ ? instance_->link() : -1, POLLIN, 0};
     events[kEvent] = {ended_ ? -1 : instance_->event_fd(), POLLIN, 0};
     events[kStop] = {result_.stopped ? -1 : hooks_.stop_fd, POLLIN, 0};
@@ -197,7 +223,8 @@ void OneShot::on_output(std::size_t which) {
   std::uint64_t shown = size;
   if (request_.output_limit) {
     const std::uint64_t before = result_.outcome.output_bytes;
-    const std::uint64_t left = *request_.output_limit > before ? *request_.output_limit - before : 0;
+    const std::uint64_t left =
+        *request_.output_limit > before ? *request_.output_limit - before : 0;
     shown = std::min(shown, left);
     if (shown < size) result_.outcome.truncated = true;
   }
@@ -262,14 +289,16 @@ Result<> OneShot::finish() {
   if (exited_) {
     outcome.signal = exited_->signal;
     outcome.exit_code = exited_->signal != 0 ? 128 + exited_->signal : exited_->code;
-    if (outcome.usage.cpu.count() == 0) outcome.usage.cpu = std::chrono::microseconds(exited_->cpu_us);
+    if (outcome.usage.cpu.count() == 0)
+      outcome.usage.cpu = std::chrono::microseconds(exited_->cpu_us);
     if (!outcome.usage.peak_memory_bytes && exited_->max_rss_bytes > 0) {
       outcome.usage.peak_memory_bytes = exited_->max_rss_bytes;
     }
     // Where no cgroup counts the time, the kernel's own limit of a process has spoken.
     outcome.timed_out = request_.sandbox.limits.cpu_time.count() > 0 && exited_->signal == SIGXCPU;
   } else {
-    outcome.timed_out = ended_->reason == EndReason::kWallTimeout || ended_->reason == EndReason::kCpuTimeout;
+    outcome.timed_out =
+        ended_->reason == EndReason::kWallTimeout || ended_->reason == EndReason::kCpuTimeout;
     outcome.signal = SIGKILL;
     outcome.exit_code = kExitKilled;
   }

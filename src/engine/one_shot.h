@@ -46,7 +46,7 @@ struct RunHooks {
 
 struct RunResult {
   Outcome outcome;
-  bool stopped = false;             // by the caller
+  bool stopped = false;              // by the caller
   std::optional<Error> out_failure;  // a file could not be copied out; the outcome stands
   // The sandbox is gone. A private launcher may still be on its way out, and destroying this waits
   // for it; a program that ends now need not.

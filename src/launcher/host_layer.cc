@@ -18,12 +18,14 @@ namespace fs = std::filesystem;
 // Copied from the host: what programs of its /usr expect to find. Never shadow, host keys or the
 // machine's id.
 constexpr const char* kCopied[] = {
-    "/etc/alternatives", "/etc/ld.so.cache",   "/etc/ld.so.conf", "/etc/ld.so.conf.d",
-    "/etc/ssl/certs",    "/etc/ssl/openssl.cnf", "/etc/fonts",    "/etc/matplotlibrc",
-    "/etc/localtime",    "/etc/timezone",      "/etc/mime.types", "/etc/protocols",
-    "/etc/services",     "/etc/inputrc",       "/etc/python3",    "/etc/python3.11",
-    "/etc/debian_version", "/etc/os-release",  "/etc/lsb-release", "/etc/magic",
-    "/etc/terminfo",     "/etc/bash.bashrc",   "/etc/profile",    "/etc/locale.alias",
+    "/etc/alternatives",    "/etc/ld.so.cache",    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",    "/etc/ssl/certs",      "/etc/ssl/openssl.cnf",
+    "/etc/fonts",           "/etc/matplotlibrc",   "/etc/localtime",
+    "/etc/timezone",        "/etc/mime.types",     "/etc/protocols",
+    "/etc/services",        "/etc/inputrc",        "/etc/python3",
+    "/etc/python3.11",      "/etc/debian_version", "/etc/os-release",
+    "/etc/lsb-release",     "/etc/magic",          "/etc/terminfo",
+    "/etc/bash.bashrc",     "/etc/profile",        "/etc/locale.alias",
     "/etc/java-17-openjdk", "/etc/perl",
 };
 
@@ -36,8 +38,7 @@ constexpr OurFile kOurs[] = {
      "root:x:0:0:root:/root:/bin/bash\n"
      "user:x:1000:1000:user:/home/user:/bin/bash\n"
      "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"},
-    {"etc/group",
-     "root:x:0:\ntty:x:5:\nsudo:x:27:user\nuser:x:1000:\nnogroup:x:65534:\n"},
+    {"etc/group", "root:x:0:\ntty:x:5:\nsudo:x:27:user\nuser:x:1000:\nnogroup:x:65534:\n"},
     {"etc/hosts", "127.0.0.1 localhost glovebox\n::1 localhost ip6-localhost\n"},
     {"etc/hostname", "glovebox\n"},
     {"etc/resolv.conf", "# no network\n"},
@@ -47,8 +48,8 @@ constexpr OurFile kOurs[] = {
 };
 
 constexpr const char* kDirectories[] = {
-    "dev", "etc", "home", "mnt", "opt", "proc", "root", "run", "srv", "sys", "tmp", "usr",
-    "var", "var/cache", "var/lib", "var/log", "var/tmp",
+    "dev", "etc", "home", "mnt", "opt",       "proc",    "root",    "run",     "srv",
+    "sys", "tmp", "usr",  "var", "var/cache", "var/lib", "var/log", "var/tmp",
 };
 
 constexpr const char* kIntoUsr[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
@@ -145,8 +146,10 @@ Result<std::string> ensure_host_layer(const std::string& layers_dir) {
     fs::rename(draft, final_path, error);
     if (!error) return final_path.string();
     // Somebody else was faster; theirs is the same.
-    if (fs::exists(final_path)) built = {};
-    else built = fail(Errc::kInternal, "keep layer: " + error.message());
+    if (fs::exists(final_path))
+      built = {};
+    else
+      built = fail(Errc::kInternal, "keep layer: " + error.message());
   }
   fs::remove_all(draft, error);
   if (!built) return fail(std::move(built.error()));

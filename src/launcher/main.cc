@@ -29,7 +29,8 @@ namespace {
 constexpr const char* kHelp =
     "usage: glovebox-launcher --listen [PATH]   serve clients on a socket (default: "
     "/run/glovebox/launcher.sock)\n"
-    "       glovebox-launcher --client-fd N     serve one client that is connected already, then end\n"
+    "       glovebox-launcher --client-fd N     serve one client that is connected already, then "
+    "end\n"
     "Started by `glovebox run` or by systemd; see docs/architecture.md.\n";
 
 struct Options {
@@ -78,9 +79,9 @@ Result<> run(const Options& options) {
   const bool shared = !options.listen.empty();
   ::umask(022);
   TRY(const Policy policy, load_policy(options.policy));
-  const sys::CgroupRoots roots = cgroup_roots();         // what this kernel can do
+  const sys::CgroupRoots roots = cgroup_roots();  // what this kernel can do
   const std::string base = default_state_base();
-  sweep_dead_launchers(base, roots);                     // what a crashed predecessor left
+  sweep_dead_launchers(base, roots);  // what a crashed predecessor left
   TRY(StateDir state, StateDir::claim(base));
   MakerConfig config;
   config.agent_path = agent_beside_us();

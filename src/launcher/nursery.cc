@@ -73,7 +73,8 @@ Error Nursery::why_it_is_gone() const {
   NurseryFailure failure{};
   // The other end is closed by now, so this does not wait.
   if (::read(failure_.get(), &failure, sizeof failure) == static_cast<ssize_t>(sizeof failure)) {
-    return Error::from_errno(nursery_step_name(failure.step), failure.error).context("start nursery");
+    return Error::from_errno(nursery_step_name(failure.step), failure.error)
+        .context("start nursery");
   }
   return Error(Errc::kUnavailable, "the broker is gone");
 }
@@ -124,13 +125,15 @@ Result<UniqueFd> open_agent(const std::string& path) {
   UniqueFd copy(::memfd_create("glovebox-agent", MFD_CLOEXEC));
   if (!from || !copy) return fail(Error::from_errno("copy " + path));
   for (off_t left = info.st_size; left > 0;) {
-    const ssize_t moved = ::sendfile(copy.get(), from.get(), nullptr, static_cast<std::size_t>(left));
+    const ssize_t moved =
+        ::sendfile(copy.get(), from.get(), nullptr, static_cast<std::size_t>(left));
     if (moved <= 0) return fail(Error::from_errno("copy " + path));
     left -= moved;
   }
   if (::fchmod(copy.get(), 0111) != 0) return fail(Error::from_errno("chmod agent"));
   // A file open for writing cannot be executed: go on with a handle that is not.
-  UniqueFd program(::open(("/proc/self/fd/" + std::to_string(copy.get())).c_str(), O_PATH | O_CLOEXEC));
+  UniqueFd program(
+      ::open(("/proc/self/fd/" + std::to_string(copy.get())).c_str(), O_PATH | O_CLOEXEC));
   if (!program) return fail(Error::from_errno("reopen agent"));
   return program;
 }

@@ -15,8 +15,8 @@
 namespace glovebox::launcher {
 
 struct NurseryUsers {
-  std::uint32_t host_uid = 0;   // of the nursery's root, as we number users
-  std::uint32_t count = 1;      // one: rootless, no slices to give
+  std::uint32_t host_uid = 0;  // of the nursery's root, as we number users
+  std::uint32_t count = 1;     // one: rootless, no slices to give
 };
 
 class Nursery {
@@ -25,8 +25,10 @@ class Nursery {
   // `cgroup` is the v2 cgroup it is born in, or -1.
   static Result<Nursery> start(const UniqueFd& agent, const NurseryUsers& users, int cgroup);
   Nursery(Nursery&& other) noexcept
-      : pid_(std::exchange(other.pid_, 0)), pidfd_(std::move(other.pidfd_)),
-        socket_(std::move(other.socket_)), failure_(std::move(other.failure_)) {}
+      : pid_(std::exchange(other.pid_, 0)),
+        pidfd_(std::move(other.pidfd_)),
+        socket_(std::move(other.socket_)),
+        failure_(std::move(other.failure_)) {}
   Nursery& operator=(Nursery&&) = delete;
   ~Nursery();
 
@@ -41,7 +43,9 @@ class Nursery {
 
  private:
   Nursery(pid_t pid, UniqueFd pidfd, UniqueFd socket, UniqueFd failure)
-      : pid_(pid), pidfd_(std::move(pidfd)), socket_(std::move(socket)),
+      : pid_(pid),
+        pidfd_(std::move(pidfd)),
+        socket_(std::move(socket)),
         failure_(std::move(failure)) {}
   Error why_it_is_gone() const;
   pid_t pid_ = 0;

@@ -67,7 +67,8 @@ int mount_tiny_root(const NurseryPlan&) noexcept {
 }
 
 int mount_proc(const NurseryPlan&) noexcept {
-  return ::mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0 ? 0 : errno;
+  return ::mount("proc", "proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0 ? 0
+                                                                                         : errno;
 }
 
 int pivot_into_root(const NurseryPlan&) noexcept {
@@ -97,7 +98,7 @@ constexpr Step kSteps[] = {
     {"drop standard streams", drop_standard_streams},
     {"make mounts private", make_mounts_private},  // else they propagate to the host
     {"mount a tiny root", mount_tiny_root},
-    {"mount proc", mount_proc},                    // before the pivot: needs a visible /proc
+    {"mount proc", mount_proc},  // before the pivot: needs a visible /proc
     {"pivot into root", pivot_into_root},
     {"keep only our descriptors", keep_only_our_descriptors},
 };

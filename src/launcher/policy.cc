@@ -27,7 +27,8 @@ Result<std::uint32_t> to_u32(const toml::node& node, const std::string& where) {
 
 Result<bool> to_bool(const toml::node& node, const std::string& where) {
   const auto value = node.value<bool>();
-  if (!node.is_boolean() || !value) return fail(Errc::kInvalidArgument, where + " must be true or false");
+  if (!node.is_boolean() || !value)
+    return fail(Errc::kInvalidArgument, where + " must be true or false");
   return *value;
 }
 
@@ -134,8 +135,8 @@ Result<Policy> parse_policy(const std::string& text, const std::string& name) {
     }
   }
   // A slice below 65,536 would hand a guest the host's own users.
-  if (policy.uid_first < 65536 || policy.uid_first % 65536 != 0 || policy.uid_last < policy.uid_first ||
-      policy.uid_last - policy.uid_first < 4 * 65536u - 1) {
+  if (policy.uid_first < 65536 || policy.uid_first % 65536 != 0 ||
+      policy.uid_last < policy.uid_first || policy.uid_last - policy.uid_first < 4 * 65536u - 1) {
     return bad(name, "uids.first must be a multiple of 65536 and leave room for four slices");
   }
   return policy;
@@ -161,8 +162,7 @@ Result<Policy> load_policy(const std::string& path) {
 
 Result<> check_limits(const Policy& policy, const Limits& limits) {
   const auto refuse = [](std::string_view what) {
-    return fail(Errc::kPolicy,
-                std::string(what) + " is past the ceiling in the launcher's policy");
+    return fail(Errc::kPolicy, std::string(what) + " is past the ceiling in the launcher's policy");
   };
   if (limits.memory_bytes > policy.max_memory_bytes) return refuse("the memory limit");
   if (limits.disk_bytes > policy.max_disk_bytes) return refuse("the disk limit");

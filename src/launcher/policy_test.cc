@@ -17,11 +17,14 @@ TEST(Policy, AMissingFileMeansTheCompiledInValues) {
 }
 
 TEST(Policy, ReadsEverySection) {
-  const Policy policy = parse_policy(
-      "[limits]\nmemory = '1G'\ndisk = '2G'\nwall = '1h'\npids = 10\ncpu_thousandths = 500\n"
-      "sandboxes = 3\n[uids]\nfirst = 655360\nlast = 1310719\n[mounts]\nallow = true\n"
-      "allow_writable = false\nsources = ['/srv/data']\nuid = 1234\n[engines]\nprocess = false\n",
-      "p").value();
+  const Policy policy =
+      parse_policy(
+          "[limits]\nmemory = '1G'\ndisk = '2G'\nwall = '1h'\npids = 10\ncpu_thousandths = 500\n"
+          "sandboxes = 3\n[uids]\nfirst = 655360\nlast = 1310719\n[mounts]\nallow = true\n"
+          "allow_writable = false\nsources = ['/srv/data']\nuid = 1234\n[engines]\nprocess = "
+          "false\n",
+          "p")
+          .value();
   EXPECT_EQ(policy.max_memory_bytes, 1ull << 30);
   EXPECT_EQ(policy.max_wall, std::chrono::hours(1));
   EXPECT_EQ(policy.max_sandboxes, 3u);
@@ -32,8 +35,8 @@ TEST(Policy, ReadsEverySection) {
 
 TEST(Policy, AnUnknownKeyOrWrongTypeIsAnErrorWithItsName) {
   for (const char* text : {"[limits]\nmemroy = '1G'\n", "[limits]\nmemory = 5\n", "x = 1\n",
-                           "[mounts]\nsources = 'a'\n", "[mounts]\nsources = ['data']\n", "[limits\n",
-                           "[engines]\njail = false\n", "[limits]\npids = -1\n"}) {
+                           "[mounts]\nsources = 'a'\n", "[mounts]\nsources = ['data']\n",
+                           "[limits\n", "[engines]\njail = false\n", "[limits]\npids = -1\n"}) {
     const auto policy = parse_policy(text, "/etc/glovebox/policy.toml");
     ASSERT_FALSE(policy) << text;
     EXPECT_NE(policy.error().message().find("/etc/glovebox/policy.toml"), std::string::npos);

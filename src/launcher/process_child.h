@@ -6,7 +6,7 @@
 namespace glovebox::launcher {
 
 struct ProcessPlan {
-  int go_fd = -1;       // readable once the cgroups are joined
+  int go_fd = -1;  // readable once the cgroups are joined
   int agent_fd = -1;
   int setup_fd = -1;
   int link_fd = -1;

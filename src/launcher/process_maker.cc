@@ -50,7 +50,8 @@ int kill_once(std::uint32_t uid) {
     // The handle first, then the look: if the number were reused in between, the look would be at
     // the new process and the signal would go to the old one, which is dead.
     const UniqueFd handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    const UniqueFd dir(::openat(::dirfd(proc.get()), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const UniqueFd dir(
+        ::openat(::dirfd(proc.get()), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!handle || !dir || !is_of(dir.get(), uid)) continue;
     if (sys::send_signal(handle.get(), SIGKILL) == 0) ++found;
   }
@@ -114,7 +115,8 @@ Result<UniqueFd> start_process_agent(const ProcessStart& start, const UniqueFd& 
   ProcessFailure failure{};
   if (::read(failed_read.get(), &failure, sizeof failure) == static_cast<ssize_t>(sizeof failure)) {
     ::waitpid(child.pid, nullptr, 0);
-    return fail(Error::from_errno(process_step_name(failure.step), failure.error).context("process engine"));
+    return fail(Error::from_errno(process_step_name(failure.step), failure.error)
+                    .context("process engine"));
   }
   return std::move(child.pidfd);
 }
@@ -127,7 +129,8 @@ void clean_up_process(const ProcessStart& start) {
   }
   std::error_code error;
   std::filesystem::remove_all(start.home, error);
-  if (error) log::warn("sandbox directory not removed", {{"path", start.home}, {"error", error.message()}});
+  if (error)
+    log::warn("sandbox directory not removed", {{"path", start.home}, {"error", error.message()}});
 }
 
 }  // namespace glovebox::launcher

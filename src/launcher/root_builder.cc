@@ -41,7 +41,8 @@ Result<UniqueFd> same_in_our_namespace(int client_fd) {
 Result<> make_dir(const std::string& path, mode_t mode, std::uint32_t uid, bool chown) {
   if (::mkdir(path.c_str(), mode) != 0) return fail(Error::from_errno("make " + path));
   if (::chmod(path.c_str(), mode) != 0) return fail(Error::from_errno("chmod " + path));
-  if (chown && ::chown(path.c_str(), uid, uid) != 0) return fail(Error::from_errno("chown " + path));
+  if (chown && ::chown(path.c_str(), uid, uid) != 0)
+    return fail(Error::from_errno("chown " + path));
   return {};
 }
 
@@ -76,8 +77,8 @@ Result<> RootBuilder::prepare_dev() {
     const std::string place = dev + "/" + name;
     const UniqueFd made(::open(place.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444));
     if (!made) return fail(Error::from_errno("make " + place));
-    TRY(const UniqueFd device, sys::clone_mount(AT_FDCWD, std::string("/dev/") + name,
-                                                sys::Submounts::kLeaveOut));
+    TRY(const UniqueFd device,
+        sys::clone_mount(AT_FDCWD, std::string("/dev/") + name, sys::Submounts::kLeaveOut));
     TRY_OK(sys::restrict_mount(device.get(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
                                sys::Submounts::kLeaveOut));
     TRY_OK(sys::attach_mount(device.get(), AT_FDCWD, place));
@@ -98,7 +99,8 @@ Result<UniqueFd> RootBuilder::idmapped_layer(const std::string& path, const Owne
                                              bool& idmapped) {
   TRY(UniqueFd layer, sys::clone_mount(AT_FDCWD, path, sys::Submounts::kLeaveOut));
   if (owner.own_slice) {
-    auto done = sys::restrict_mount(layer.get(), kLayerFlags, sys::Submounts::kLeaveOut, owner.userns);
+    auto done =
+        sys::restrict_mount(layer.get(), kLayerFlags, sys::Submounts::kLeaveOut, owner.userns);
     if (done) return layer;
     // Some filesystems cannot be idmapped (an overlay, older network ones). Files then show as
     // nobody's; they are readable all the same, and the answer's walls leave this one out.
@@ -113,12 +115,11 @@ Result<UniqueFd> RootBuilder::idmapped_layer(const std::string& path, const Owne
 
 Result<> RootBuilder::make_upper(const Limits& limits, const Owner& owner) {
   const std::string up = scratch() + "/up";
-  TRY(const UniqueFd tmpfs,
-      sys::new_mount("tmpfs",
-                     {{"size", std::to_string(limits.disk_bytes)},
-                      {"nr_inodes", std::to_string(limits.disk_inodes)},
-                      {"mode", "0755"}},
-                     MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  TRY(const UniqueFd tmpfs, sys::new_mount("tmpfs",
+                                           {{"size", std::to_string(limits.disk_bytes)},
+                                            {"nr_inodes", std::to_string(limits.disk_inodes)},
+                                            {"mode", "0755"}},
+                                           MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
   TRY_OK(sys::attach_mount(tmpfs.get(), AT_FDCWD, up));
   const std::uint32_t root = owner.host_uid;
   const std::uint32_t user = owner.own_slice ? root + kGuestUser : root;
@@ -165,8 +166,7 @@ Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owne
   TRY(mounts.root, sys::new_mount("overlay", root_options, kRootFlags));
   // Not a bind mount: an overlay without an upper is read-only in itself, so that even a guest that
   // gained every capability inside could not make the host's files writable.
-  TRY(mounts.usr, sys::new_mount("overlay",
-{{"lowerdir", "usr:empty"}}, kLayerFlags));
+  TRY(mounts.usr, sys::new_mount("overlay", {{"lowerdir", "usr:empty"}}, kLayerFlags));
   TRY(mounts.shm, sys::clone_mount(AT_FDCWD, scratch() + "/up/shm", sys::Submounts::kLeaveOut));
   TRY(mounts.dev, sys::clone_mount(AT_FDCWD, scratch() + "/dev", sys::Submounts::kTakeAlong));
   return mounts;

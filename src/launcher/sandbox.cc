@@ -12,8 +12,14 @@ namespace glovebox::launcher {
 
 Sandbox::Sandbox(SandboxId id, Limits limits, WallSet walls, sys::Cgroup cgroup, UniqueFd init,
                  std::optional<std::uint32_t> slice, std::optional<ProcessStart> process)
-    : id_(std::move(id)), limits_(limits), walls_(walls), slice_(slice),
-      process_(std::move(process)), started_(Clock::now()), cgroup_(std::move(cgroup)), init_(std::move(init)) {}
+    : id_(std::move(id)),
+      limits_(limits),
+      walls_(walls),
+      slice_(slice),
+      process_(std::move(process)),
+      started_(Clock::now()),
+      cgroup_(std::move(cgroup)),
+      init_(std::move(init)) {}
 
 Clock::time_point Sandbox::next_check(Clock::time_point now) const {
   if (end_reason_) return Clock::time_point::max();
@@ -21,10 +27,11 @@ Clock::time_point Sandbox::next_check(Clock::time_point now) const {
   if (limits_.cpu_time.count() > 0) {
     // The limit cannot be reached sooner than if every CPU it may use ran from now on.
     const auto used = std::chrono::microseconds(cgroup_.cpu_us());
-    const auto left = std::max(std::chrono::microseconds(limits_.cpu_time) - used,
-                               std::chrono::microseconds(0));
+    const auto left =
+        std::max(std::chrono::microseconds(limits_.cpu_time) - used, std::chrono::microseconds(0));
     const auto soonest = left * 1000 / std::max<std::uint32_t>(limits_.cpu_thousandths, 1);
-    next = std::min(next, now + std::max<std::chrono::microseconds>(soonest, std::chrono::milliseconds(2)));
+    next = std::min(
+        next, now + std::max<std::chrono::microseconds>(soonest, std::chrono::milliseconds(2)));
   }
   return next;
 }

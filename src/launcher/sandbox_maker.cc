@@ -63,8 +63,9 @@ Result<WallSet> await_sealed(int socket) {
 Result<> refuse_unenforceable(const Limits& limits, const sys::CgroupFeatures& features) {
   const auto refuse = [](std::string_view what) {
     return fail(Errc::kUnsupported,
-                std::string(what) + " was asked for but cannot be enforced here: no cgroup of ours "
-                "controls it (see `glovebox doctor`)");
+                std::string(what) +
+                    " was asked for but cannot be enforced here: no cgroup of ours "
+                    "controls it (see `glovebox doctor`)");
   };
   if (limits.was_asked_for(LimitKind::kMemory) && !features.memory) return refuse("a memory limit");
   if (limits.was_asked_for(LimitKind::kCpus) && !features.cpu) return refuse("a CPU share");
@@ -74,8 +75,11 @@ Result<> refuse_unenforceable(const Limits& limits, const sys::CgroupFeatures& f
 
 }  // namespace
 
-SandboxMaker::SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots roots, StateDir state)
-    : config_(std::move(config)), policy_(std::move(policy)), roots_(std::move(roots)),
+SandboxMaker::SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots roots,
+                           StateDir state)
+    : config_(std::move(config)),
+      policy_(std::move(policy)),
+      roots_(std::move(roots)),
       state_(std::move(state)) {}
 
 Result<Sandbox> SandboxMaker::make(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
@@ -83,9 +87,10 @@ Result<Sandbox> SandboxMaker::make(const wire::CreateSandbox& request, std::vect
   TRY_OK(check(request, fds.size()));
   SandboxId id = SandboxId::make();
   // A full disk must be ENOSPC and never an OOM kill, and tmpfs pages are memory: both count.
-  const sys::CgroupLimits bounds{.memory_bytes = request.limits.memory_bytes + request.limits.disk_bytes,
-                                 .pids = request.limits.pids,
-                                 .cpu_thousandths = request.limits.cpu_thousandths};
+  const sys::CgroupLimits bounds{
+      .memory_bytes = request.limits.memory_bytes + request.limits.disk_bytes,
+      .pids = request.limits.pids,
+      .cpu_thousandths = request.limits.cpu_thousandths};
   TRY_OK(prepare_users());
   // First, since it needs the longest and runs beside what follows.
   if (request.engine == EngineKind::kJail) TRY_OK(prepare_nursery());
@@ -124,7 +129,8 @@ Result<> SandboxMaker::check(const wire::CreateSandbox& request, std::size_t fds
       return fail(Errc::kPolicy, "the launcher's policy does not allow writable mounts");
     }
     const std::string& guest = mount.guest.str();
-    for (const char* ours : {"/", "/proc", "/dev", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64"}) {
+    for (const char* ours :
+         {"/", "/proc", "/dev", "/usr", "/etc", "/bin", "/sbin", "/lib", "/lib64"}) {
       const std::string place = ours;
       if (guest == place || (place != "/" && guest.rfind(place + "/", 0) == 0)) {
         return fail(Errc::kPolicy, "nothing may be mounted at " + guest);
@@ -200,11 +206,12 @@ Result<std::vector<UniqueFd>> SandboxMaker::build_mounts(const wire::CreateSandb
       const std::string link = "/proc/self/fd/" + std::to_string(fds[i].get());
       const ssize_t size = ::readlink(link.c_str(), name, sizeof name);
       const std::string path(name, size > 0 ? static_cast<std::size_t>(size) : 0);
-      const bool allowed = std::any_of(
-          policy_.mount_sources.begin(), policy_.mount_sources.end(), [&](const std::string& source) {
-            return path == source || path.rfind(source + "/", 0) == 0;
-          });
-      if (!allowed) return fail(Errc::kPolicy, "the launcher's policy does not list this mount's source");
+      const bool allowed = std::any_of(policy_.mount_sources.begin(), policy_.mount_sources.end(),
+                                       [&](const std::string& source) {
+                                         return path == source || path.rfind(source + "/", 0) == 0;
+                                       });
+      if (!allowed)
+        return fail(Errc::kPolicy, "the launcher's policy does not list this mount's source");
     }
     TRY(const HostUser mapped, mapped_user(fds[i].get(), mount.mode, caller));
     auto tree = files_->build_mount(fds[i].get(), mount.mode, mapped, host_uid + 1000);
@@ -214,8 +221,9 @@ Result<std::vector<UniqueFd>> SandboxMaker::build_mounts(const wire::CreateSandb
   return trees;
 }
 
-Result<Sandbox> SandboxMaker::make_jail(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
-                                        const Caller& caller, SandboxId id, sys::Cgroup cgroup) {
+Result<Sandbox> SandboxMaker::make_jail(const wire::CreateSandbox& request,
+                                        std::vector<UniqueFd> fds, const Caller& caller,
+                                        SandboxId id, sys::Cgroup cgroup) {
   std::optional<std::uint32_t> slice;
   if (slices_) {
     TRY(slice, slices_->take());
@@ -255,8 +263,10 @@ Result<Sandbox> SandboxMaker::make_jail(const wire::CreateSandbox& request, std:
   const pid_t pid = hello.sender_pid;
   // Needs CAP_SYS_RESOURCE, which not every root has. Without it the agent, the smallest process of
   // all, is still the last that the kernel would choose.
-  (void)sys::write_control(AT_FDCWD, "/proc/" + std::to_string(pid) + "/oom_score_adj", kAgentOomScore);
-  const Owner owner{.host_uid = host_uid, .userns = hello.fds[0].get(), .own_slice = slice.has_value()};
+  (void)sys::write_control(AT_FDCWD, "/proc/" + std::to_string(pid) + "/oom_score_adj",
+                           kAgentOomScore);
+  const Owner owner{
+      .host_uid = host_uid, .userns = hello.fds[0].get(), .own_slice = slice.has_value()};
   TRY(SandboxMounts files, files_->build(request.limits, owner));
   TRY(const std::vector<UniqueFd> mounts,
       build_mounts(request, std::span(fds).subspan(1), caller, host_uid));

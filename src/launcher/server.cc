@@ -92,7 +92,8 @@ Result<> Server::run() {
     }
     finish_dead();
     clients_.remove_if([](const Client& client) { return client.gone; });
-    if (done_ || (sandboxes_.empty() && (stopping || (is_private() && clients_.empty())))) return {};
+    if (done_ || (sandboxes_.empty() && (stopping || (is_private() && clients_.empty()))))
+      return {};
 
     std::vector<pollfd> events;
     events.push_back({stop_events.get(), POLLIN, 0});
@@ -156,9 +157,10 @@ void Server::on_request(Client& client) {
 }
 
 void Server::create(Client& client, const wire::CreateSandbox& request, std::vector<UniqueFd> fds) {
-  Result<Sandbox> sandbox = sandboxes_.size() >= max_sandboxes_
-                                ? fail(Errc::kResourceExhausted, "the launcher has no room for another sandbox")
-                                : maker_.make(request, std::move(fds), client.caller);
+  Result<Sandbox> sandbox =
+      sandboxes_.size() >= max_sandboxes_
+          ? fail(Errc::kResourceExhausted, "the launcher has no room for another sandbox")
+          : maker_.make(request, std::move(fds), client.caller);
   if (!sandbox) {
     const Error& error = sandbox.error();
     return say(client, wire::SandboxRefused{error.code(), error.sys_errno(), error.message()});

@@ -36,7 +36,8 @@ Result<SliceBlock> SliceBlock::lease(const std::string& file, std::uint32_t uid_
   // One launcher searches at a time; the whole-file lock is another kind than the byte locks.
   if (::flock(fd.get(), LOCK_EX) != 0) return fail(Error::from_errno("lock " + file));
   std::uint32_t start = 0;
-  if (::pread(fd.get(), &start, sizeof start, kCursorAt) != sizeof start || start >= total) start = 0;
+  if (::pread(fd.get(), &start, sizeof start, kCursorAt) != sizeof start || start >= total)
+    start = 0;
   // Onwards from where the last lease ended: a slice comes round again only after all the others.
   for (std::uint32_t tried = 0; tried < total; ++tried) {
     std::uint32_t first = (start + tried) % total;
@@ -52,7 +53,8 @@ Result<SliceBlock> SliceBlock::lease(const std::string& file, std::uint32_t uid_
 }
 
 Result<std::uint32_t> SliceBlock::take() {
-  if (free_.empty()) return fail(Errc::kResourceExhausted, "all uid slices of this launcher are in use");
+  if (free_.empty())
+    return fail(Errc::kResourceExhausted, "all uid slices of this launcher are in use");
   const std::uint32_t offset = free_.front();
   free_.pop_front();
   return offset;

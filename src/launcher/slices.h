@@ -24,7 +24,7 @@ class SliceBlock {
   SliceBlock(SliceBlock&&) = default;
   SliceBlock& operator=(SliceBlock&&) = default;
 
-  std::uint32_t host_uid() const { return host_uid_; }      // of the block's first user
+  std::uint32_t host_uid() const { return host_uid_; }  // of the block's first user
   std::uint32_t uid_count() const { return count_ * kSliceSize; }
 
   // A slice for a sandbox, as an offset from host_uid(); least recently used first.

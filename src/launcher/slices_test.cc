@@ -20,7 +20,9 @@ class Slices : public ::testing::Test {
     file_ = dir_ + "/slices";
   }
   ~Slices() override { std::filesystem::remove_all(dir_); }
-  Result<SliceBlock> lease(std::uint32_t count) { return SliceBlock::lease(file_, kFirst, kLast, count); }
+  Result<SliceBlock> lease(std::uint32_t count) {
+    return SliceBlock::lease(file_, kFirst, kLast, count);
+  }
   std::string dir_;
   std::string file_;
 };

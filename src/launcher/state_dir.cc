@@ -49,7 +49,8 @@ Result<StateDir> StateDir::claim(const std::string& base) {
     if (::lstat(base.c_str(), &info) != 0) return fail(Error::from_errno("look at " + base));
     // In /tmp somebody else could have made it first.
     if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 022) != 0) {
-      return fail(Errc::kPermissionDenied, base + " must be a directory of ours that only we can write");
+      return fail(Errc::kPermissionDenied,
+                  base + " must be a directory of ours that only we can write");
     }
     // Others may pass through to a directory of their own whose name they know, and see nothing.
     if ((info.st_mode & 0777) != 0711 && ::chmod(base.c_str(), 0711) != 0) {
@@ -107,7 +108,8 @@ int sweep_dead_launchers(const std::string& base, const sys::CgroupRoots& roots)
       log::warn("dead launcher's directory not removed", {{"launcher", id->str()}});
       continue;
     }
-    log::info("swept a dead launcher", {{"launcher", id->str()}, {"cgroups", std::to_string(groups)}});
+    log::info("swept a dead launcher",
+              {{"launcher", id->str()}, {"cgroups", std::to_string(groups)}});
     ++swept;
   }
   return swept;

@@ -35,7 +35,9 @@ class StateDir {
 
  private:
   StateDir(std::string base, LauncherId id, UniqueFd lock)
-      : base_(std::move(base)), id_(std::move(id)), path_(base_ + "/" + id_.str()),
+      : base_(std::move(base)),
+        id_(std::move(id)),
+        path_(base_ + "/" + id_.str()),
         lock_(std::move(lock)) {}
   std::string base_;
   LauncherId id_;

@@ -13,8 +13,8 @@ namespace glovebox {
 
 // Why a sandbox ended, as the launcher saw it.
 enum class EndReason : std::uint8_t {
-  kExited = 1,   // the agent ended by itself
-  kDestroyed,    // the client asked
+  kExited = 1,  // the agent ended by itself
+  kDestroyed,   // the client asked
   kWallTimeout,
   kCpuTimeout,
   kAgentKilled,  // by the OOM killer or from outside

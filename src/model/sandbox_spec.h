@@ -42,7 +42,7 @@ struct ExecSpec {
 
 // A file of the caller's that is copied in before the program starts.
 struct FileIn {
-  std::string host;      // read by the client; unused when `content` is given
+  std::string host;  // read by the client; unused when `content` is given
   GuestPath guest;
   std::optional<std::string> content;
   std::uint32_t mode = 0644;

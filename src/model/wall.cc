@@ -4,30 +4,54 @@ namespace glovebox {
 
 std::string_view wall_name(Wall wall) {
   switch (wall) {
-    case Wall::kUserNamespace: return "user-namespace";
-    case Wall::kUidSlice: return "uid-slice";
-    case Wall::kPidNamespace: return "pid-namespace";
-    case Wall::kMountNamespace: return "mount-namespace";
-    case Wall::kNetNamespace: return "net-namespace";
-    case Wall::kIpcNamespace: return "ipc-namespace";
-    case Wall::kUtsNamespace: return "uts-namespace";
-    case Wall::kCgroupNamespace: return "cgroup-namespace";
-    case Wall::kPrivateRoot: return "private-root";
-    case Wall::kIdmappedLayers: return "idmapped-layers";
-    case Wall::kMaskedProc: return "masked-proc";
-    case Wall::kMinimalDev: return "minimal-dev";
-    case Wall::kNoCapabilities: return "no-capabilities";
-    case Wall::kNoNewPrivileges: return "no-new-privileges";
-    case Wall::kSeccomp: return "seccomp";
-    case Wall::kLandlock: return "landlock";
-    case Wall::kRlimits: return "rlimits";
-    case Wall::kNamespaceQuotas: return "namespace-quotas";
-    case Wall::kMemoryLimit: return "memory-limit";
-    case Wall::kPidsLimit: return "pids-limit";
-    case Wall::kCpuLimit: return "cpu-limit";
-    case Wall::kImportPolicy: return "import-policy";
-    case Wall::kScrubbedEnvironment: return "scrubbed-environment";
-    case Wall::kCount: break;
+    case Wall::kUserNamespace:
+      return "user-namespace";
+    case Wall::kUidSlice:
+      return "uid-slice";
+    case Wall::kPidNamespace:
+      return "pid-namespace";
+    case Wall::kMountNamespace:
+      return "mount-namespace";
+    case Wall::kNetNamespace:
+      return "net-namespace";
+    case Wall::kIpcNamespace:
+      return "ipc-namespace";
+    case Wall::kUtsNamespace:
+      return "uts-namespace";
+    case Wall::kCgroupNamespace:
+      return "cgroup-namespace";
+    case Wall::kPrivateRoot:
+      return "private-root";
+    case Wall::kIdmappedLayers:
+      return "idmapped-layers";
+    case Wall::kMaskedProc:
+      return "masked-proc";
+    case Wall::kMinimalDev:
+      return "minimal-dev";
+    case Wall::kNoCapabilities:
+      return "no-capabilities";
+    case Wall::kNoNewPrivileges:
+      return "no-new-privileges";
+    case Wall::kSeccomp:
+      return "seccomp";
+    case Wall::kLandlock:
+      return "landlock";
+    case Wall::kRlimits:
+      return "rlimits";
+    case Wall::kNamespaceQuotas:
+      return "namespace-quotas";
+    case Wall::kMemoryLimit:
+      return "memory-limit";
+    case Wall::kPidsLimit:
+      return "pids-limit";
+    case Wall::kCpuLimit:
+      return "cpu-limit";
+    case Wall::kImportPolicy:
+      return "import-policy";
+    case Wall::kScrubbedEnvironment:
+      return "scrubbed-environment";
+    case Wall::kCount:
+      break;
   }
   return "unknown";
 }
@@ -51,11 +75,16 @@ constexpr Grade kGrades[] = {Grade::kProcess, Grade::kJailPartial, Grade::kJail,
 
 std::string_view grade_name(Grade grade) {
   switch (grade) {
-    case Grade::kProcess: return "process";
-    case Grade::kJailPartial: return "jail-partial";
-    case Grade::kJail: return "jail";
-    case Grade::kUserKernel: return "user-kernel";
-    case Grade::kVm: return "vm";
+    case Grade::kProcess:
+      return "process";
+    case Grade::kJailPartial:
+      return "jail-partial";
+    case Grade::kJail:
+      return "jail";
+    case Grade::kUserKernel:
+      return "user-kernel";
+    case Grade::kVm:
+      return "vm";
   }
   return "process";
 }

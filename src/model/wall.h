@@ -17,8 +17,8 @@ enum class Wall : std::uint8_t {
   kIpcNamespace,
   kUtsNamespace,
   kCgroupNamespace,
-  kPrivateRoot,      // pivot_root into an overlay; the old root is detached
-  kIdmappedLayers,   // host files keep their owners inside, and are read-only
+  kPrivateRoot,     // pivot_root into an overlay; the old root is detached
+  kIdmappedLayers,  // host files keep their owners inside, and are read-only
   kMaskedProc,
   kMinimalDev,
   kNoCapabilities,
@@ -30,7 +30,7 @@ enum class Wall : std::uint8_t {
   kMemoryLimit,
   kPidsLimit,
   kCpuLimit,
-  kImportPolicy,     // process engine: Python modules that may not be imported
+  kImportPolicy,  // process engine: Python modules that may not be imported
   kScrubbedEnvironment,
   kCount,
 };

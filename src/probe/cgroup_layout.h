@@ -9,8 +9,8 @@
 namespace glovebox::probe {
 
 struct CgroupLayout {
-  std::string v2_mount;                         // empty: no v2 tree
-  bool v2_has_controllers = false;              // memory and pids are to be had there
+  std::string v2_mount;                          // empty: no v2 tree
+  bool v2_has_controllers = false;               // memory and pids are to be had there
   std::map<std::string, std::string> v1_mounts;  // controller -> mount point
 
   bool usable_v2() const { return !v2_mount.empty() && v2_has_controllers; }

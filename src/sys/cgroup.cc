@@ -85,8 +85,8 @@ void enable_controllers(const std::string& path) {
 
 // A family's sandboxes and its nursery.
 void remove_children(int dir_fd) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(
-      ::fdopendir(::fcntl(dir_fd, F_DUPFD_CLOEXEC, 3)), ::closedir);
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::fdopendir(::fcntl(dir_fd, F_DUPFD_CLOEXEC, 3)),
+                                                ::closedir);
   if (!dir) return;
   while (const dirent* entry = ::readdir(dir.get())) {
     if (entry->d_type == DT_DIR && entry->d_name[0] != '.') {
@@ -136,6 +136,7 @@ Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const CgroupFamily* fami
     if (root.empty()) return false;
     if (!part.v2) return group.add_part(root, std::move(part)).has_value();
     if (family == nullptr) {
+      if (roots.v2_controls && roots.v2_directly) enable_controllers(root);
       return roots.v2_directly && group.add_part(root, std::move(part)).has_value();
     }
     if (!group.add_part(family->path(), std::move(part))) return false;
@@ -153,10 +154,10 @@ Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const CgroupFamily* fami
       (void)write_control(dir, "memory.swap.max", "0");  // absent where there is no swap
       group.features_.pids =
           write_control(dir, "pids.max", std::to_string(limits.pids)).has_value();
-      group.features_.cpu =
-          write_control(dir, "cpu.max", quota_us(limits.cpu_thousandths, kCpuPeriodUs) + " " +
-                                            std::to_string(kCpuPeriodUs))
-              .has_value();
+      group.features_.cpu = write_control(dir, "cpu.max",
+                                          quota_us(limits.cpu_thousandths, kCpuPeriodUs) + " " +
+                                              std::to_string(kCpuPeriodUs))
+                                .has_value();
     }
   } else {
     Part unified;
@@ -305,7 +306,8 @@ Result<> Cgroup::remove() {
       outcome = fail(std::move(parent.error()));
       continue;
     }
-    if (auto removed = remove_directory(parent->get(), name_); !removed) outcome = std::move(removed);
+    if (auto removed = remove_directory(parent->get(), name_); !removed)
+      outcome = std::move(removed);
   }
   parts_.clear();
   return outcome;
@@ -313,8 +315,8 @@ Result<> Cgroup::remove() {
 
 int Cgroup::sweep(const CgroupRoots& roots, std::string_view prefix) {
   int removed = 0;
-  std::vector<std::string> places = {roots.v2,     roots.v1_memory, roots.v1_pids,
-                                     roots.v1_cpu, roots.v1_cpuacct};
+  std::vector<std::string> places = {roots.v2, roots.v1_memory, roots.v1_pids, roots.v1_cpu,
+                                     roots.v1_cpuacct};
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
   for (const std::string& place : places) {

@@ -18,12 +18,12 @@ namespace glovebox::sys {
 
 // Where sandboxes' cgroups go. An empty path means that hierarchy is not there for us.
 struct CgroupRoots {
-  std::string v2;
+  std::string v2{};
   bool v2_controls = false;  // limits through v2; else through the v1 roots below
-  std::string v1_memory;
-  std::string v1_pids;
-  std::string v1_cpu;
-  std::string v1_cpuacct;
+  std::string v1_memory{};
+  std::string v1_pids{};
+  std::string v1_cpu{};
+  std::string v1_cpuacct{};
   // Whether a v2 cgroup may be made below the root itself, for a process that is moved there with
   // join(); also beside v1, for killing what no pid namespace holds together.
   bool v2_directly = true;
@@ -57,7 +57,8 @@ class CgroupFamily {
  public:
   static Result<CgroupFamily> create(const CgroupRoots& roots, const std::string& name, uid_t root);
   CgroupFamily(CgroupFamily&& other) noexcept
-      : path_(std::exchange(other.path_, {})), root_(other.root_),
+      : path_(std::exchange(other.path_, {})),
+        root_(other.root_),
         nursery_(std::move(other.nursery_)) {}
   CgroupFamily& operator=(CgroupFamily&&) = delete;
   ~CgroupFamily();

@@ -23,7 +23,8 @@ class CgroupTree : public ::testing::Test {
 };
 
 TEST_F(CgroupTree, AMissingHierarchyIsToldAndNotAnError) {
-  const auto group = Cgroup::create(CgroupRoots{.v2 = "", .v1_memory = "/nonexistent"}, nullptr, "x", {});
+  const auto group =
+      Cgroup::create(CgroupRoots{.v2 = "", .v1_memory = "/nonexistent"}, nullptr, "x", {});
   ASSERT_TRUE(group);
   EXPECT_FALSE(group->features().any);
   EXPECT_FALSE(group->features().memory);

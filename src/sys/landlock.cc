@@ -11,10 +11,10 @@ namespace glovebox::sys {
 namespace {
 
 // Debian 12's header knows ABI 2; the numbers below are the kernel's, from later ones.
-constexpr std::uint64_t kTruncate = 1ull << 14;  // ABI 3
-constexpr std::uint64_t kIoctlDev = 1ull << 15;  // ABI 5
-constexpr std::uint64_t kNetBindTcp = 1ull << 0;     // ABI 4
-constexpr std::uint64_t kNetConnectTcp = 1ull << 1;  // ABI 4
+constexpr std::uint64_t kTruncate = 1ull << 14;            // ABI 3
+constexpr std::uint64_t kIoctlDev = 1ull << 15;            // ABI 5
+constexpr std::uint64_t kNetBindTcp = 1ull << 0;           // ABI 4
+constexpr std::uint64_t kNetConnectTcp = 1ull << 1;        // ABI 4
 constexpr std::uint64_t kScopeAbstractSocket = 1ull << 0;  // ABI 6
 constexpr std::uint64_t kScopeSignal = 1ull << 1;          // ABI 6
 
@@ -24,13 +24,13 @@ struct RulesetAttr {  // as the kernel lays it out at ABI 6
   std::uint64_t scoped = 0;
 };
 
-constexpr std::uint64_t kRead = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE |
-                                LANDLOCK_ACCESS_FS_READ_DIR;
-constexpr std::uint64_t kChange =
-    LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
-    LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
-    LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
-    LANDLOCK_ACCESS_FS_MAKE_SYM;
+constexpr std::uint64_t kRead =
+    LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+constexpr std::uint64_t kChange = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |
+                                  LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR |
+                                  LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |
+                                  LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
+                                  LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM;
 
 std::uint64_t known_at(int abi) {
   std::uint64_t access = kRead | kChange;
@@ -82,7 +82,8 @@ Result<UniqueFd> make_landlock_ruleset(int abi, const LandlockPaths& paths) {
   for (const std::string& path : paths.devices) {
     TRY_OK(allow(ruleset.get(), path,
                  (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR |
-                  LANDLOCK_ACCESS_FS_WRITE_FILE | kTruncate | kIoctlDev) & known));
+                  LANDLOCK_ACCESS_FS_WRITE_FILE | kTruncate | kIoctlDev) &
+                     known));
   }
   return ruleset;
 }

@@ -53,23 +53,22 @@ Result<UniqueFd> new_mount(const char* type, const std::vector<MountOption>& opt
   UniqueFd context(static_cast<int>(::syscall(SYS_fsopen, type, FSOPEN_CLOEXEC)));
   if (!context) return fail(Error::from_errno(std::string("open filesystem ") + type));
   for (const auto& [key, value] : options) {
-    const long done =
-        value.empty()
-            ? ::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_FLAG, key.c_str(), nullptr, 0)
-            : ::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_STRING, key.c_str(),
-                        value.c_str(), 0);
+    const long done = value.empty() ? ::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_FLAG,
+                                                key.c_str(), nullptr, 0)
+                                    : ::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_STRING,
+                                                key.c_str(), value.c_str(), 0);
     if (done != 0) {
       const int err = errno;
-      return fail(Error::from_errno(std::string("mount ") + type + ": option " + key +
-                                        mount_log(context.get()), err));
+      return fail(Error::from_errno(
+          std::string("mount ") + type + ": option " + key + mount_log(context.get()), err));
     }
   }
   if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0) {
     const int err = errno;
     return fail(Error::from_errno(std::string("mount ") + type + mount_log(context.get()), err));
   }
-  UniqueFd mount(static_cast<int>(::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC,
-                                            static_cast<unsigned>(attributes))));
+  UniqueFd mount(static_cast<int>(
+      ::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, static_cast<unsigned>(attributes))));
   if (!mount) return fail(Error::from_errno(std::string("mount ") + type));
   return mount;
 }

@@ -166,7 +166,8 @@ Result<ClientFrame> decode_client_frame(std::span<const std::byte> bytes) {
     case kFileEnd:
       if (!from.finished()) return malformed();
       return FileEnd{};
-    case kStart: return get_start(from);
+    case kStart:
+      return get_start(from);
     case kSignal: {
       const auto signal = from.number<std::uint8_t>();
       if (!from.finished() || signal == 0 || signal > 64) return malformed();
@@ -179,7 +180,8 @@ Result<ClientFrame> decode_client_frame(std::span<const std::byte> bytes) {
       if (!from.finished()) return malformed();
       return ResizeTerminal{size};
     }
-    default: return malformed();
+    default:
+      return malformed();
   }
 }
 
@@ -224,7 +226,8 @@ Result<AgentFrame> decode_agent_frame(std::span<const std::byte> bytes) {
       if (!from.finished() || exited.signal > 64) return malformed();
       return exited;
     }
-    default: return malformed();
+    default:
+      return malformed();
   }
 }
 

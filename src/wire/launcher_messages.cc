@@ -102,20 +102,24 @@ Result<LauncherRequest> get_create(ByteReader& from) {
 
 }  // namespace
 
-std::vector<std::byte> encode(const LauncherRequest& request) { return std::visit(Encoder{}, request); }
+std::vector<std::byte> encode(const LauncherRequest& request) {
+  return std::visit(Encoder{}, request);
+}
 std::vector<std::byte> encode(const LauncherReply& reply) { return std::visit(Encoder{}, reply); }
 
 Result<LauncherRequest> decode_launcher_request(std::span<const std::byte> bytes) {
   ByteReader from(bytes);
   if (bytes.size() > kMaxLauncherMessage || !starts_well(from)) return malformed();
   switch (from.number<std::uint8_t>()) {
-    case kCreate: return get_create(from);
+    case kCreate:
+      return get_create(from);
     case kDestroy: {
       auto id = get_id(from);
       if (!id || !from.finished()) return malformed();
       return DestroySandbox{std::move(*id)};
     }
-    default: return malformed();
+    default:
+      return malformed();
   }
 }
 
@@ -156,7 +160,8 @@ Result<LauncherReply> decode_launcher_reply(std::span<const std::byte> bytes) {
       }
       return SandboxEnded{std::move(*id), static_cast<EndReason>(reason), usage};
     }
-    default: return malformed();
+    default:
+      return malformed();
   }
 }
 

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "base/id.h"
 #include "base/guest_path.h"
+#include "base/id.h"
 #include "base/result.h"
 #include "model/limits.h"
 #include "model/outcome.h"

@@ -23,8 +23,7 @@ std::vector<LauncherReply> replies() {
               .peak_memory_bytes = 4096,
               .processes_peak = 3,
               .oom_kills = 1};
-  return {SandboxCreated{SandboxId::make(), WallSet(5)},
-          SandboxRefused{Errc::kPolicy, EPERM, "no"},
+  return {SandboxCreated{SandboxId::make(), WallSet(5)}, SandboxRefused{Errc::kPolicy, EPERM, "no"},
           SandboxEnded{SandboxId::make(), EndReason::kCpuTimeout, usage},
           SandboxEnded{SandboxId::make(), EndReason::kExited, Usage{}}};
 }
@@ -32,14 +31,24 @@ std::vector<LauncherReply> replies() {
 std::vector<ClientFrame> client_frames() {
   StartProgram piped{{.argv = {"/bin/sh", "-c", ""}, .env = {"A=b"}, .terminal = std::nullopt}};
   StartProgram terminal{{.argv = {"x"}, .env = {}, .terminal = TerminalSize{50, 132}}};
-  return {PutFile{path("/a"), 0755}, GetFile{path("/b/c")}, FileChunk{std::string("\0\xff", 2)},
-          FileEnd{},                 piped,                 terminal,
-          SignalProgram{15},         ResizeTerminal{{1, 2}}};
+  return {PutFile{path("/a"), 0755},
+          GetFile{path("/b/c")},
+          FileChunk{std::string("\0\xff", 2)},
+          FileEnd{},
+          piped,
+          terminal,
+          SignalProgram{15},
+          ResizeTerminal{{1, 2}}};
 }
 
 std::vector<AgentFrame> agent_frames() {
-  return {FileStored{},        FileFailed{ENOENT, "open"}, FileChunk{"x"}, FileEnd{},
-          ProgramStarted{2},   StartFailed{ENOENT, "exec"}, ProgramExited{1, 0, 77, 4096}};
+  return {FileStored{},
+          FileFailed{ENOENT, "open"},
+          FileChunk{"x"},
+          FileEnd{},
+          ProgramStarted{2},
+          StartFailed{ENOENT, "exec"},
+          ProgramExited{1, 0, 77, 4096}};
 }
 
 std::vector<PlanMessage> plan_messages() {

@@ -46,9 +46,9 @@ json::value error_of(const Outcome& outcome) {
   if (outcome.oom_killed) return said("oom_killed", "the memory limit was reached");
   if (outcome.signal != 0) {
     const char* name = ::sigabbrev_np(outcome.signal);
-    return said("killed", std::string("the program was ended by signal ") +
-                              (name != nullptr ? "SIG" + std::string(name)
-                                               : std::to_string(outcome.signal)));
+    return said("killed",
+                std::string("the program was ended by signal ") +
+                    (name != nullptr ? "SIG" + std::string(name) : std::to_string(outcome.signal)));
   }
   return nullptr;
 }

@@ -99,16 +99,22 @@ Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes) {
       message = MakeSandbox{static_cast<EngineKind>(engine), first, count};
       break;
     }
-    case kHello: message = SandboxHello{}; break;
-    case kPlan: return get_plan(from);
-    case kSealed: message = SandboxSealed{WallSet(from.number<std::uint32_t>())}; break;
+    case kHello:
+      message = SandboxHello{};
+      break;
+    case kPlan:
+      return get_plan(from);
+    case kSealed:
+      message = SandboxSealed{WallSet(from.number<std::uint32_t>())};
+      break;
     case kFailed: {
       std::string step = from.text(kMaxStep);
-      message = SandboxFailed{std::move(step),
-                              static_cast<int>(from.number<std::uint32_t>() & 0xffff)};
+      message =
+          SandboxFailed{std::move(step), static_cast<int>(from.number<std::uint32_t>() & 0xffff)};
       break;
     }
-    default: return malformed();
+    default:
+      return malformed();
   }
   if (!from.finished()) return malformed();
   return message;

@@ -2,7 +2,8 @@
 // what that process answers. Both ends are of one build; still, the launcher trusts nothing that
 // comes back: fixed kinds, bounded sizes.
 //
-//   launcher -> broker   MakeSandbox   (the agent's ends of both sockets go along, and the v2 cgroup
+//   launcher -> broker   MakeSandbox   (the agent's ends of both sockets go along, and the v2
+//   cgroup
 //                                      to be born in, if there is one)
 //   agent -> launcher    SandboxHello  (its user namespace goes along; the kernel says its pid)
 //   launcher -> agent    SandboxPlan   (the mounts and the cgroups to join go along)

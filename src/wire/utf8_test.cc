@@ -16,7 +16,10 @@ TEST(Utf8, KnowsTextFromBytes) {
 }
 
 TEST(Utf8, ReplacesEachBrokenByte) {
-  EXPECT_EQ(to_utf8("a\xff\xfe" "b"), "a\xef\xbf\xbd\xef\xbf\xbd" "b");
+  EXPECT_EQ(to_utf8("a\xff\xfe"
+                    "b"),
+            "a\xef\xbf\xbd\xef\xbf\xbd"
+            "b");
   EXPECT_TRUE(is_utf8(to_utf8("\xe2\x82 \xed\xa0\x80")));
 }
 

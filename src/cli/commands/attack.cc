@@ -78,17 +78,27 @@ int finish(const std::vector<attack::Verdict>& verdicts, bool json) {
   std::size_t lacking = 0;
   boost::json::array rows;
   for (const attack::Verdict& verdict : verdicts) {
-    if (!verdict.held) ++broken;
-    else if (verdict.counted) ++held;
-    else ++lacking;
-    rows.push_back({{"name", verdict.name}, {"aims_at", verdict.aims_at}, {"held", verdict.held},
-                    {"by", verdict.by}, {"counted", verdict.counted}, {"detail", printable(verdict.detail)}});
+    if (!verdict.held)
+      ++broken;
+    else if (verdict.counted)
+      ++held;
+    else
+      ++lacking;
+    rows.push_back({{"name", verdict.name},
+                    {"aims_at", verdict.aims_at},
+                    {"held", verdict.held},
+                    {"by", verdict.by},
+                    {"counted", verdict.counted},
+                    {"detail", printable(verdict.detail)}});
   }
   if (json) {
-    std::printf("%s\n", boost::json::serialize(boost::json::object{{"attacks", std::move(rows)}}).c_str());
+    std::printf("%s\n",
+                boost::json::serialize(boost::json::object{{"attacks", std::move(rows)}}).c_str());
   } else {
-    std::printf("\n%zu attacks held, %zu succeeded or could not be tried, %zu not counted because this kernel lacks what they need\n",
-                held, broken, lacking);
+    std::printf(
+        "\n%zu attacks held, %zu succeeded or could not be tried, %zu not counted because this "
+        "kernel lacks what they need\n",
+        held, broken, lacking);
   }
   return broken == 0 ? 0 : 1;
 }
@@ -108,7 +118,8 @@ int attack_command(std::span<const std::string> args) {
   if (!runner) return failure(runner.error());
   for (const std::string& name : options->only) {
     const auto& rows = (*runner)->rows();
-    if (std::none_of(rows.begin(), rows.end(), [&](const attack::Row& row) { return row.name == name; })) {
+    if (std::none_of(rows.begin(), rows.end(),
+                     [&](const attack::Row& row) { return row.name == name; })) {
       return usage_error("attack: there is no attack '" + name + "' (see --list)");
     }
   }

@@ -30,7 +30,8 @@ Result<std::string> code_from_stdin() {
     if (got < 0) return fail(Error::from_errno("read standard input"));
     if (got == 0) return code;
     code.append(part, static_cast<std::size_t>(got));
-    if (code.size() > kMaxCodeFromStdin) return fail(Errc::kInvalidArgument, "the code is larger than 16M");
+    if (code.size() > kMaxCodeFromStdin)
+      return fail(Errc::kInvalidArgument, "the code is larger than 16M");
   }
 }
 
@@ -108,12 +109,15 @@ int run_command(std::span<const std::string> args) {
       return terminal_size(STDIN_FILENO);
     };
     constexpr char kEscape = 0x1d;  // Ctrl-]
-    hooks.on_input = [](std::string_view typed) { return typed.find(kEscape) == std::string_view::npos; };
+    hooks.on_input = [](std::string_view typed) {
+      return typed.find(kEscape) == std::string_view::npos;
+    };
     raw.emplace(STDIN_FILENO);
   }
   auto result = engine::run_once(**engine, options.request, hooks);
   raw.reset();
   if (!result) {
+    if (result.error().sys_errno() == EINTR) return kExitInterrupted;
     if (options.json) write_all(STDOUT_FILENO, wire::failure_json(result.error()));
     return failure(result.error());
   }

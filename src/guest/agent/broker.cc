@@ -19,8 +19,8 @@
 namespace glovebox::agent {
 namespace {
 
-constexpr std::uint64_t kSandboxNamespaces = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID |
-                                             CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+constexpr std::uint64_t kSandboxNamespaces =
+    CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
 
 // The kernel keeps these as the ceiling of a user namespace's whole population, counted against
 // its creator; each sandbox has a creator of its own, so no neighbour can use another's up.
@@ -40,9 +40,9 @@ Result<> map_users(pid_t pid, const wire::MakeSandbox& make) {
   // With a slice, ids keep their numbers from 0; without one, the nursery's only user is the
   // guest's `user`.
   const bool slice = make.slice_count > 1;
-  const std::string map = slice ? "0 " + std::to_string(make.slice_first) + " " +
-                                      std::to_string(make.slice_count)
-                                : "1000 0 1";
+  const std::string map =
+      slice ? "0 " + std::to_string(make.slice_first) + " " + std::to_string(make.slice_count)
+            : "1000 0 1";
   if (!slice) TRY_OK(sys::write_control(AT_FDCWD, proc + "setgroups", "deny"));
   TRY_OK(sys::write_control(AT_FDCWD, proc + "uid_map", map));
   return sys::write_control(AT_FDCWD, proc + "gid_map", map);
@@ -100,11 +100,12 @@ int run_broker(int launcher_socket) {
     Result<> sent;
     if (pidfd) {
       const int fds[] = {pidfd->get()};
-      sent = send_message(launcher_socket, wire::encode(wire::PlanMessage(wire::SandboxHello{})), fds);
+      sent =
+          send_message(launcher_socket, wire::encode(wire::PlanMessage(wire::SandboxHello{})), fds);
     } else {
-      sent = send_message(launcher_socket,
-                          wire::encode(wire::PlanMessage(wire::SandboxFailed{
-                              pidfd.error().message(), pidfd.error().sys_errno()})));
+      sent =
+          send_message(launcher_socket, wire::encode(wire::PlanMessage(wire::SandboxFailed{
+                                            pidfd.error().message(), pidfd.error().sys_errno()})));
     }
     if (!sent) return 0;
   }

@@ -1,9 +1,9 @@
 // Build-time program: writes the guest's system-call filter as C arrays.
 //
 // openat2 is not on the list: its mode is behind a pointer that a filter cannot follow, and callers
-// fall back to openat. The list is grouped by what a program needs the calls for. What is not on it does not exist
-// (ENOSYS), so that libraries fall back as on an older kernel; what exists but is refused on
-// purpose answers EPERM, which is what a container's user is used to.
+// fall back to openat. The list is grouped by what a program needs the calls for. What is not on it
+// does not exist (ENOSYS), so that libraries fall back as on an older kernel; what exists but is
+// refused on purpose answers EPERM, which is what a container's user is used to.
 #include <errno.h>
 #include <linux/filter.h>
 #include <sched.h>
@@ -19,86 +19,11 @@
 #include <string>
 #include <vector>
 
+#include "guest/agent/filter_calls.h"
+
 namespace {
 
-const char* const kFiles[] = {
-    "access", "chdir", "chmod", "chown", "close", "close_range", "copy_file_range", "creat", "dup",
-    "dup2", "dup3", "faccessat", "faccessat2", "fadvise64", "fallocate", "fchdir", "fchmod",
-    "fchmodat", "fchown", "fchownat", "fcntl", "fdatasync", "fgetxattr", "flistxattr", "flock",
-    "fremovexattr", "fsetxattr", "fstat", "fstatfs", "fsync", "ftruncate", "futimesat", "getcwd",
-    "getdents", "getdents64", "getxattr", "inotify_add_watch", "inotify_init", "inotify_init1",
-    "inotify_rm_watch", "ioctl", "lchown", "lgetxattr", "link", "linkat", "listxattr", "llistxattr",
-    "lremovexattr", "lseek", "lsetxattr", "lstat", "mkdir", "mkdirat", "mknod", "mknodat",
-    "newfstatat", "open", "openat", "pread64", "preadv", "preadv2", "pwrite64",
-    "pwritev", "pwritev2", "read", "readahead", "readlink", "readlinkat", "readv", "removexattr",
-    "rename", "renameat", "renameat2", "rmdir", "sendfile", "setxattr", "splice", "stat", "statfs",
-    "statx", "symlink", "symlinkat", "sync", "sync_file_range", "syncfs", "tee", "truncate",
-    "umask", "unlink", "unlinkat", "utime", "utimensat", "utimes", "vmsplice", "write", "writev",
-};
-const char* const kMemory[] = {
-    "brk", "madvise", "membarrier", "memfd_create", "mincore", "mlock", "mlock2", "mlockall", "mmap",
-    "mprotect", "mremap", "msync", "munlock", "munlockall", "munmap", "pkey_alloc", "pkey_free",
-    "pkey_mprotect", "process_madvise", "remap_file_pages",
-};
-const char* const kProcesses[] = {
-    "arch_prctl", "capget", "capset", "clone", "execve", "execveat", "exit", "exit_group", "fork",
-    "get_robust_list", "getegid", "geteuid", "getgid", "getgroups", "getpgid", "getpgrp", "getpid",
-    "getppid", "getpriority", "getresgid", "getresuid", "getrlimit", "getrusage", "getsid",
-    "gettid", "getuid", "kill", "pidfd_open", "pidfd_send_signal", "prctl", "prlimit64",
-    "process_vm_readv", "process_vm_writev", "ptrace", "rseq", "set_robust_list",
-    "set_tid_address", "setfsgid", "setfsuid", "setgid", "setgroups", "setpgid", "setpriority",
-    "setregid", "setresgid", "setresuid", "setreuid", "setrlimit", "setsid", "setuid", "tgkill",
-    "tkill", "unshare", "vfork", "wait4", "waitid", "landlock_create_ruleset", "landlock_add_rule",
-    "landlock_restrict_self", "seccomp",
-};
-const char* const kScheduling[] = {
-    "futex", "futex_waitv", "get_mempolicy", "getcpu", "ioprio_get", "ioprio_set",
-    "sched_get_priority_max", "sched_get_priority_min", "sched_getaffinity", "sched_getattr",
-    "sched_getparam", "sched_getscheduler", "sched_rr_get_interval", "sched_setaffinity",
-    "sched_setattr", "sched_setparam", "sched_setscheduler", "sched_yield", "set_mempolicy",
-};
-const char* const kSignalCalls[] = {
-    "pause", "restart_syscall", "rt_sigaction", "rt_sigpending", "rt_sigprocmask",
-    "rt_sigqueueinfo", "rt_sigreturn", "rt_sigsuspend", "rt_sigtimedwait", "rt_tgsigqueueinfo",
-    "sigaltstack", "signalfd", "signalfd4",
-};
-const char* const kWaiting[] = {
-    "epoll_create", "epoll_create1", "epoll_ctl", "epoll_ctl_old", "epoll_pwait", "epoll_pwait2",
-    "epoll_wait", "epoll_wait_old", "eventfd", "eventfd2", "pipe", "pipe2", "poll", "ppoll",
-    "pselect6", "select", "io_cancel", "io_destroy", "io_getevents", "io_pgetevents", "io_setup",
-    "io_submit",
-};
-const char* const kTime[] = {
-    "alarm", "clock_getres", "clock_gettime", "clock_nanosleep", "getitimer", "gettimeofday",
-    "nanosleep", "setitimer", "time", "timer_create", "timer_delete", "timer_getoverrun",
-    "timer_gettime", "timer_settime", "timerfd_create", "timerfd_gettime", "timerfd_settime",
-    "times", "adjtimex", "clock_adjtime",
-};
-const char* const kSockets[] = {
-    "accept", "accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt", "listen",
-    "recvfrom", "recvmmsg", "recvmsg", "sendmmsg", "sendmsg", "sendto", "setsockopt", "shutdown",
-    "socket", "socketpair",
-};
-const char* const kIpc[] = {
-    "mq_getsetattr", "mq_notify", "mq_open", "mq_timedreceive", "mq_timedsend", "mq_unlink",
-    "msgctl", "msgget", "msgrcv", "msgsnd", "semctl", "semget", "semop", "semtimedop", "shmat",
-    "shmctl", "shmdt", "shmget",
-};
-const char* const kSystem[] = {
-    "getrandom", "sysinfo", "uname",
-};
-// Exist on every kernel and are refused on purpose: the caller is told "not permitted".
-const char* const kRefused[] = {
-    "acct", "add_key", "bpf", "chroot", "clock_settime", "create_module", "delete_module",
-    "fanotify_init", "fanotify_mark", "finit_module", "fsconfig", "fsmount", "fsopen", "fspick",
-    "get_kernel_syms", "init_module", "io_uring_enter", "io_uring_register", "io_uring_setup",
-    "ioperm", "iopl", "kcmp", "kexec_file_load", "kexec_load", "keyctl", "lookup_dcookie", "mbind",
-    "migrate_pages", "mount", "mount_setattr", "move_mount", "move_pages", "name_to_handle_at",
-    "nfsservctl", "open_by_handle_at", "open_tree", "perf_event_open", "pidfd_getfd", "pivot_root",
-    "query_module", "quotactl", "quotactl_fd", "reboot", "request_key", "set_mempolicy_home_node",
-    "setdomainname", "sethostname", "setns", "settimeofday", "swapoff", "swapon", "syslog", "umount2",
-    "uselib", "userfaultfd", "ustat", "vhangup", "modify_ldt", "memfd_secret", "sysfs", "_sysctl",
-};
+using namespace glovebox::agent;  // the lists
 
 void must(int done, const std::string& what) {
   if (done >= 0) return;
@@ -136,23 +61,26 @@ void refuse_ioctls(scmp_filter_ctx filter) {
   // Characters pushed into a terminal, and the console's own commands, act on whoever reads it.
   for (const std::uint64_t command : {0x5412ull /* TIOCSTI */, 0x541cull /* TIOCLINUX */}) {
     must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
-                          SCMP_A1(SCMP_CMP_MASKED_EQ, kLow32, command)), "ioctl");
+                          SCMP_A1(SCMP_CMP_MASKED_EQ, kLow32, command)),
+         "ioctl");
   }
 }
 
 void refuse_namespaces(scmp_filter_ctx filter) {
-  for (const std::uint64_t flag :
-       {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID,
-        CLONE_NEWNET}) {
+  for (const std::uint64_t flag : {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
+                                   CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET}) {
     const std::uint64_t bit = flag & kLow32;
     must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
-                          SCMP_A0(SCMP_CMP_MASKED_EQ, bit, bit)), "clone");
+                          SCMP_A0(SCMP_CMP_MASKED_EQ, bit, bit)),
+         "clone");
     must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(unshare), 1,
-                          SCMP_A0(SCMP_CMP_MASKED_EQ, bit, bit)), "unshare");
+                          SCMP_A0(SCMP_CMP_MASKED_EQ, bit, bit)),
+         "unshare");
   }
   constexpr std::uint64_t kNewTime = 0x80;
   must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(unshare), 1,
-                        SCMP_A0(SCMP_CMP_MASKED_EQ, kNewTime, kNewTime)), "unshare time");
+                        SCMP_A0(SCMP_CMP_MASKED_EQ, kNewTime, kNewTime)),
+       "unshare time");
   // Its flags are behind a pointer that a filter cannot follow; glibc falls back to clone.
   must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0), "clone3");
 }
@@ -160,7 +88,8 @@ void refuse_namespaces(scmp_filter_ctx filter) {
 void refuse_sockets(scmp_filter_ctx filter) {
   const auto refuse_family = [&](std::uint64_t family) {
     must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
-                          SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, family)), "socket");
+                          SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, family)),
+         "socket");
   };
   for (std::uint64_t family = 0; family <= AF_NETLINK; ++family) {
     if (family != AF_UNIX && family != AF_INET && family != AF_INET6 && family != AF_NETLINK) {
@@ -170,18 +99,21 @@ void refuse_sockets(scmp_filter_ctx filter) {
   // Everything newer than netlink: packet, alg, vsock, xdp, ...
   for (std::uint64_t family = AF_NETLINK + 1; family < 64; ++family) refuse_family(family);
   must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
-                        SCMP_A0(SCMP_CMP_GE, 64)), "socket family past the end");
+                        SCMP_A0(SCMP_CMP_GE, 64)),
+       "socket family past the end");
   // Of netlink only routing (number 0), which getifaddrs() reads.
   for (std::uint64_t protocol = 1; protocol < 32; ++protocol) {
     must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 2,
                           SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
-                          SCMP_A2(SCMP_CMP_MASKED_EQ, kLow32, protocol)), "netlink");
+                          SCMP_A2(SCMP_CMP_MASKED_EQ, kLow32, protocol)),
+         "netlink");
   }
   for (const std::uint64_t family : {AF_INET, AF_INET6}) {
     for (const std::uint64_t type : {3ull /* SOCK_RAW */, 10ull /* SOCK_PACKET */}) {
       must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 2,
                             SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, family),
-                            SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, type)), "raw socket");
+                            SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, type)),
+           "raw socket");
     }
   }
 }
@@ -190,10 +122,11 @@ void refuse_sockets(scmp_filter_ctx filter) {
 void refuse_setuid_files(scmp_filter_ctx filter) {
   const auto refuse = [&](int number, std::initializer_list<scmp_arg_cmp> when, const char* what) {
     must(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), number,
-                                static_cast<unsigned>(when.size()), when.begin()), what);
+                                static_cast<unsigned>(when.size()), when.begin()),
+         what);
   };
-  constexpr std::uint64_t kCreate = 0100;          // O_CREAT
-  constexpr std::uint64_t kTmpfile = 020000000;    // O_TMPFILE's own bit
+  constexpr std::uint64_t kCreate = 0100;        // O_CREAT
+  constexpr std::uint64_t kTmpfile = 020000000;  // O_TMPFILE's own bit
   for (const std::uint64_t bit : {04000ull, 02000ull}) {
     refuse(SCMP_SYS(chmod), {SCMP_A1(SCMP_CMP_MASKED_EQ, bit, bit)}, "chmod");
     refuse(SCMP_SYS(fchmod), {SCMP_A1(SCMP_CMP_MASKED_EQ, bit, bit)}, "fchmod");
@@ -202,8 +135,12 @@ void refuse_setuid_files(scmp_filter_ctx filter) {
     refuse(SCMP_SYS(mknodat), {SCMP_A2(SCMP_CMP_MASKED_EQ, bit, bit)}, "mknodat");
     refuse(SCMP_SYS(creat), {SCMP_A1(SCMP_CMP_MASKED_EQ, bit, bit)}, "creat");
     for (const std::uint64_t makes : {kCreate, kTmpfile}) {  // else the mode is not looked at
-      refuse(SCMP_SYS(open), {SCMP_A1(SCMP_CMP_MASKED_EQ, makes, makes), SCMP_A2(SCMP_CMP_MASKED_EQ, bit, bit)}, "open");
-      refuse(SCMP_SYS(openat), {SCMP_A2(SCMP_CMP_MASKED_EQ, makes, makes), SCMP_A3(SCMP_CMP_MASKED_EQ, bit, bit)}, "openat");
+      refuse(SCMP_SYS(open),
+             {SCMP_A1(SCMP_CMP_MASKED_EQ, makes, makes), SCMP_A2(SCMP_CMP_MASKED_EQ, bit, bit)},
+             "open");
+      refuse(SCMP_SYS(openat),
+             {SCMP_A2(SCMP_CMP_MASKED_EQ, makes, makes), SCMP_A3(SCMP_CMP_MASKED_EQ, bit, bit)},
+             "openat");
     }
   }
 }
@@ -211,32 +148,36 @@ void refuse_setuid_files(scmp_filter_ctx filter) {
 void refuse_the_rest(scmp_filter_ctx filter) {
   // A supervisor for other processes' system calls: much kernel, no ordinary use.
   must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(seccomp), 1,
-                        SCMP_A1(SCMP_CMP_MASKED_EQ, 8, 8 /* FLAG_NEW_LISTENER */)), "listener");
+                        SCMP_A1(SCMP_CMP_MASKED_EQ, 8, 8 /* FLAG_NEW_LISTENER */)),
+       "listener");
 }
 
 // The process engine has no namespace between the guest and the host's other processes, so what
 // reaches them is refused by name.
 void refuse_for_process_engine(scmp_filter_ctx filter) {
   must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 0), "socket");
-  for (const int number : {SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev),
-                           SCMP_SYS(process_madvise), SCMP_SYS(shmget), SCMP_SYS(semget),
-                           SCMP_SYS(msgget), SCMP_SYS(mq_open)}) {
+  for (const int number : {SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv),
+                           SCMP_SYS(process_vm_writev), SCMP_SYS(process_madvise), SCMP_SYS(shmget),
+                           SCMP_SYS(semget), SCMP_SYS(msgget), SCMP_SYS(mq_open)}) {
     must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0), "process");
   }
   // Zero is the caller itself.
-  for (const int number : {SCMP_SYS(prlimit64), SCMP_SYS(sched_setaffinity),
-                           SCMP_SYS(sched_setscheduler), SCMP_SYS(sched_setparam),
-                           SCMP_SYS(sched_setattr)}) {
-    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1, SCMP_A0(SCMP_CMP_NE, 0)), "other");
+  for (const int number :
+       {SCMP_SYS(prlimit64), SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setscheduler),
+        SCMP_SYS(sched_setparam), SCMP_SYS(sched_setattr)}) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1, SCMP_A0(SCMP_CMP_NE, 0)),
+         "other");
   }
   must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setpriority), 1,
-                        SCMP_A1(SCMP_CMP_NE, 0)), "setpriority");
+                        SCMP_A1(SCMP_CMP_NE, 0)),
+       "setpriority");
 }
 
 // Where neither another uid nor Landlock (ABI 6) keeps signals in.
 void refuse_signals(scmp_filter_ctx filter) {
-  for (const int number : {SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo),
-                           SCMP_SYS(rt_tgsigqueueinfo), SCMP_SYS(pidfd_send_signal)}) {
+  for (const int number :
+       {SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo),
+        SCMP_SYS(rt_tgsigqueueinfo), SCMP_SYS(pidfd_send_signal)}) {
     must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0), "signal");
   }
 }
@@ -259,6 +200,7 @@ void write_array(scmp_filter_ctx filter, const char* name, FILE* to) {
   }
   fprintf(to, "};\n");
   close(fd);
+  seccomp_release(filter);
 }
 
 }  // namespace
@@ -291,7 +233,8 @@ int main(int argc, char** argv) {
   // Address randomisation must stay on: only "what is it" and the plain personality.
   for (const std::uint64_t persona : {0x0ull, 0xffffffffull, 0x8ull}) {
     must(seccomp_rule_add(allow, SCMP_ACT_ALLOW, SCMP_SYS(personality), 1,
-                          SCMP_A0(SCMP_CMP_EQ, persona)), "personality");
+                          SCMP_A0(SCMP_CMP_EQ, persona)),
+         "personality");
   }
   write_array(allow, "kAllow", to);
 

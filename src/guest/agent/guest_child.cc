@@ -98,9 +98,7 @@ int drop_capabilities(const GuestPlan&) noexcept {
   return ::syscall(SYS_capset, &header, none) == 0 ? 0 : errno;
 }
 
-int enter_workdir(const GuestPlan& plan) noexcept {
-  return ::chdir(plan.workdir) == 0 ? 0 : errno;
-}
+int enter_workdir(const GuestPlan& plan) noexcept { return ::chdir(plan.workdir) == 0 ? 0 : errno; }
 
 int forbid_new_privileges(const GuestPlan&) noexcept {
   // Before Landlock and the filter: the kernel refuses both to the unprivileged without it, and a
@@ -125,14 +123,14 @@ constexpr Step kSteps[] = {
     {"lead a session", lead_a_session},
     {"take standard streams", take_standard_streams},
     {"close descriptors", mark_the_rest_close_on_exec},
-    {"become killable", be_killable},             // while /proc may still be written
+    {"become killable", be_killable},  // while /proc may still be written
     {"set rlimits", set_rlimits},
     {"become the user", become_the_user},
     {"drop capabilities", drop_capabilities},
-    {"enter working directory", enter_workdir},   // with the user's rights, not ours
+    {"enter working directory", enter_workdir},  // with the user's rights, not ours
     {"forbid new privileges", forbid_new_privileges},
     {"enter landlock", enter_landlock},
-    {"install seccomp", install_seccomp},         // last: it denies what the others call
+    {"install seccomp", install_seccomp},  // last: it denies what the others call
 };
 
 }  // namespace

@@ -23,14 +23,14 @@ struct GuestPlan {
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;
-  bool terminal = false;     // stdin_fd is a pty slave: make it the controlling terminal
-  bool change_user = true;   // rootless: the only mapped user is the guest's already
+  bool terminal = false;    // stdin_fd is a pty slave: make it the controlling terminal
+  bool change_user = true;  // rootless: the only mapped user is the guest's already
   bool reset_oom_score = true;
   ExtraFilter extra_filter = ExtraFilter::kNone;
   const RlimitEntry* rlimits = nullptr;
   std::size_t rlimit_count = 0;
-  int landlock_fd = -1;      // -1: this kernel has none
-  int failure_fd = -1;       // CLOEXEC: end of file means the exec worked
+  int landlock_fd = -1;  // -1: this kernel has none
+  int failure_fd = -1;   // CLOEXEC: end of file means the exec worked
 };
 
 struct GuestFailure {

@@ -1,5 +1,6 @@
 // glovebox-agent: our program inside. One static binary that is the broker of a nursery, by a
-// fork of that the first process of every jail, and the agent of the process engine. Started by the launcher only.
+// fork of that the first process of every jail, and the agent of the process engine. Started by the
+// launcher only.
 #include <cstdio>
 #include <exception>
 #include <string_view>

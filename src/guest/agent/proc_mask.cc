@@ -8,22 +8,24 @@ namespace {
 
 // Files that hold the host's secrets, addresses or shape: covered by the null device.
 constexpr const char* kHiddenFiles[] = {
-    "kcore",      "kallsyms",  "keys",       "key-users",    "kmsg",        "timer_list",
-    "sched_debug", "latency_stats", "sysrq-trigger", "kpagecount", "kpageflags", "kpagecgroup",
-    "iomem",      "ioports",   "cmdline",    "config.gz",    "modules",     "partitions",
-    "diskstats",  "interrupts", "slabinfo",  "vmallocinfo",  "pagetypeinfo", "zoneinfo",
-    "schedstat",  "swaps",     "mtrr",       "locks",        "bootconfig",
+    "kcore",       "kallsyms",      "keys",          "key-users",   "kmsg",         "timer_list",
+    "sched_debug", "latency_stats", "sysrq-trigger", "kpagecount",  "kpageflags",   "kpagecgroup",
+    "iomem",       "ioports",       "cmdline",       "config.gz",   "modules",      "partitions",
+    "diskstats",   "interrupts",    "slabinfo",      "vmallocinfo", "pagetypeinfo", "zoneinfo",
+    "schedstat",   "swaps",         "mtrr",          "locks",       "bootconfig",
 };
 // Directories: covered by an empty one.
 constexpr const char* kHiddenDirectories[] = {
-    "acpi", "asound", "bus", "driver", "dynamic_debug", "fs", "irq", "scsi", "sysvipc", "tty",
-    "pressure",
+    "acpi", "asound", "bus",     "driver", "dynamic_debug", "fs",
+    "irq",  "scsi",   "sysvipc", "tty",    "pressure",
 };
 constexpr const char* kReadOnly[] = {"sys"};
 
-Result<> cover(const char* source, const char* type, unsigned long flags, const std::string& target) {
-  if (::mount(source, target.c_str(), type, flags, type != nullptr ? "size=4k,nr_inodes=1" : nullptr) !=
-          0 && errno != ENOENT) {
+Result<> cover(const char* source, const char* type, unsigned long flags,
+               const std::string& target) {
+  if (::mount(source, target.c_str(), type, flags,
+              type != nullptr ? "size=4k,nr_inodes=1" : nullptr) != 0 &&
+      errno != ENOENT) {
     return fail(Error::from_errno("cover " + target));
   }
   return {};
@@ -52,7 +54,8 @@ Result<> mask_proc_below(const std::string& root) {
     const std::string target = root + "/proc/" + name;
     TRY_OK(cover(target.c_str(), nullptr, MS_BIND, target));
     if (::mount(nullptr, target.c_str(), nullptr,
-                MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
+                MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+                nullptr) != 0) {
       return fail(Error::from_errno("make read-only " + target));
     }
   }

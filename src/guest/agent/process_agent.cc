@@ -25,10 +25,23 @@ Result<wire::SandboxPlan> receive_plan(int launcher) {
 // Programs and their libraries, no configuration, no homes, no /proc; its own directory to write.
 Result<UniqueFd> make_ruleset(int abi, const std::string& home) {
   sys::LandlockPaths paths;
-  paths.readable = {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc/ld.so.cache",
-                    "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/localtime",
-                    "/etc/python3", "/etc/python3.11", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
-                    "/etc/mime.types", "/etc/fonts"};
+  paths.readable = {"/usr",
+                    "/bin",
+                    "/sbin",
+                    "/lib",
+                    "/lib32",
+                    "/lib64",
+                    "/etc/ld.so.cache",
+                    "/etc/ld.so.conf",
+                    "/etc/ld.so.conf.d",
+                    "/etc/alternatives",
+                    "/etc/localtime",
+                    "/etc/python3",
+                    "/etc/python3.11",
+                    "/etc/ssl/certs",
+                    "/etc/ssl/openssl.cnf",
+                    "/etc/mime.types",
+                    "/etc/fonts"};
   paths.writable = {home};
   paths.devices = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
   paths.deny_tcp = true;
@@ -78,7 +91,8 @@ int run_process_agent(int launcher_socket, int link_socket) {
     (void)send_message(launcher.get(), wire::encode(wire::PlanMessage(failed)));
     return 1;
   }
-  if (!send_message(launcher.get(), wire::encode(wire::PlanMessage(wire::SandboxSealed{walls})))) return 1;
+  if (!send_message(launcher.get(), wire::encode(wire::PlanMessage(wire::SandboxSealed{walls}))))
+    return 1;
   launcher.reset();
   serve_plan->link = std::move(link);
   return serve(std::move(*serve_plan));

@@ -15,7 +15,8 @@ TEST(ProcessHome, StandsForTheGuestsHomeAndNothingElse) {
 TEST(ProcessHome, IsInArgumentsEnvironmentAndWorkdir) {
   const ExecSpec exec = with_home({.argv = {"/usr/bin/python3", "/home/user/main.py", "x"},
                                    .env = {"HOME=/home/user", "TMPDIR=/tmp", "A=1"},
-                                   .terminal = std::nullopt}, "/h");
+                                   .terminal = std::nullopt},
+                                  "/h");
   EXPECT_EQ(exec.argv, (std::vector<std::string>{"/usr/bin/python3", "/h/main.py", "x"}));
   EXPECT_EQ(exec.env, (std::vector<std::string>{"HOME=/h", "TMPDIR=/h", "A=1"}));
   EXPECT_EQ(exec.workdir, "/h");

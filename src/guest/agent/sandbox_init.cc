@@ -70,7 +70,8 @@ Result<> say_hello(Setup& setup) {
   const UniqueFd userns(::open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC));
   if (!userns) return fail(Error::from_errno("open own user namespace"));
   const int fds[] = {userns.get()};
-  return send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(wire::SandboxHello{})), fds);
+  return send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(wire::SandboxHello{})),
+                      fds);
 }
 
 Result<> name_the_host(Setup& setup) {
@@ -92,10 +93,12 @@ Result<> bring_loopback_up(Setup& setup) {
 }
 
 Result<> receive_plan(Setup& setup) {
-  TRY(Received received, receive_message(setup.launcher.get(), wire::kMaxPlanMessage, kMaxPassedFds));
+  TRY(Received received,
+      receive_message(setup.launcher.get(), wire::kMaxPlanMessage, kMaxPassedFds));
   TRY(wire::PlanMessage message, wire::decode_plan_message(received.bytes));
   auto* plan = std::get_if<wire::SandboxPlan>(&message);
-  if (plan == nullptr || received.fds.size() != kFirstMountFd + plan->mounts.size() + plan->cgroups) {
+  if (plan == nullptr ||
+      received.fds.size() != kFirstMountFd + plan->mounts.size() + plan->cgroups) {
     return fail(Errc::kProtocol, "the launcher's plan is not one");
   }
   setup.plan = std::move(*plan);
@@ -210,14 +213,16 @@ Result<> set_quotas(Setup& setup) {
   // No namespace below this one, and a share of inotify and fanotify that leaves the rest of what
   // the kernel grants to all of them together.
   static constexpr Quota kQuotas[] = {
-      {"max_user_namespaces", "0"}, {"max_pid_namespaces", "0"},     {"max_mnt_namespaces", "0"},
-      {"max_net_namespaces", "0"},  {"max_ipc_namespaces", "0"},     {"max_uts_namespaces", "0"},
-      {"max_cgroup_namespaces", "0"}, {"max_time_namespaces", "0"},
+      {"max_user_namespaces", "0"},    {"max_pid_namespaces", "0"},
+      {"max_mnt_namespaces", "0"},     {"max_net_namespaces", "0"},
+      {"max_ipc_namespaces", "0"},     {"max_uts_namespaces", "0"},
+      {"max_cgroup_namespaces", "0"},  {"max_time_namespaces", "0"},
       {"max_inotify_instances", "32"}, {"max_inotify_watches", "16384"},
-      {"max_fanotify_groups", "0"}, {"max_fanotify_marks", "0"},
+      {"max_fanotify_groups", "0"},    {"max_fanotify_marks", "0"},
   };
   for (const Quota& quota : kQuotas) {
-    auto set = sys::write_control(AT_FDCWD, std::string("/stage/proc/sys/user/") + quota.name, quota.most);
+    auto set =
+        sys::write_control(AT_FDCWD, std::string("/stage/proc/sys/user/") + quota.name, quota.most);
     // A kernel without the facility has no quota for it either.
     if (!set && set.error().sys_errno() != ENOENT) return set;
   }
@@ -288,7 +293,7 @@ constexpr Step kSteps[] = {
     {"attach /dev", attach_dev},
     {"attach mounts", attach_mounts},
     {"hide cgroups", hide_cgroups},
-    {"set quotas", set_quotas},     // while /proc/sys is still writable; no namespace after this
+    {"set quotas", set_quotas},  // while /proc/sys is still writable; no namespace after this
     {"mask proc", mask_proc},
     {"pivot into the root", pivot_into_root},
     {"empty the bounding set", empty_the_bounding_set},

@@ -132,8 +132,8 @@ Result<> Agent::handle(const wire::StartProgram& start) {
   if (program_ != 0) return say(wire::StartFailed{EBUSY, "a program runs already"});
   // The client sends files and start in one go; a program must not run without its files.
   if (an_upload_failed_) return say(wire::StartFailed{ENOENT, "a file could not be put in"});
-  StartOutcome outcome = start_program(
-      plan_, plan_.process ? with_home(start.exec, plan_.process->home) : start.exec);
+  StartOutcome outcome =
+      start_program(plan_, plan_.process ? with_home(start.exec, plan_.process->home) : start.exec);
   if (!outcome.failure.step.empty()) {
     return say(wire::StartFailed{outcome.failure.error, outcome.failure.step});
   }
@@ -184,9 +184,9 @@ Result<> Agent::reap() {
     } else {
       exited.code = static_cast<std::uint8_t>(WEXITSTATUS(status));
     }
-    exited.cpu_us = static_cast<std::uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) *
-                        1'000'000 +
-                    static_cast<std::uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    exited.cpu_us =
+        static_cast<std::uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000 +
+        static_cast<std::uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     exited.max_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
     TRY_OK(say(exited));
   }
