@@ -35,7 +35,7 @@ Result<> make_home(const ProcessStart& start) {
 // capabilities that would be everybody on the host, whatever uid we took on before.
 bool is_of(int proc_dir, std::uint32_t uid) {
   const auto status = sys::read_small_file(proc_dir, "status");
-  if (!status) return false;
+  if (!status || status->find("\nState:\tZ") != std::string::npos) return false;  // dead already
   const std::size_t at = status->find("\nUid:\t");
   return at != std::string::npos && std::strtoul(status->c_str() + at + 6, nullptr, 10) == uid;
 }
@@ -60,7 +60,7 @@ int kill_once(std::uint32_t uid) {
 
 void kill_all_of(std::uint32_t uid) {
   GBX_ASSERT(uid >= 65536);  // a slice's, never a user of the host's
-  // Until none is found. A zombie still counts until its parent, or init, has reaped it.
+  // Until none is found that lives.
   for (int round = 0; round < 200 && kill_once(uid) > 0; ++round) ::poll(nullptr, 0, 1);
 }
 

@@ -92,8 +92,7 @@ Result<> Server::run() {
     }
     finish_dead();
     clients_.remove_if([](const Client& client) { return client.gone; });
-    if (done_ || (sandboxes_.empty() && (stopping || (is_private() && clients_.empty()))))
-      return {};
+    if (sandboxes_.empty() && (stopping || (is_private() && clients_.empty()))) return {};
 
     std::vector<pollfd> events;
     events.push_back({stop_events.get(), POLLIN, 0});
@@ -158,7 +157,7 @@ void Server::on_request(Client& client) {
 
 void Server::create(Client& client, const wire::CreateSandbox& request, std::vector<UniqueFd> fds) {
   Result<Sandbox> sandbox =
-      sandboxes_.size() >= max_sandboxes_
+      done_ || sandboxes_.size() >= max_sandboxes_
           ? fail(Errc::kResourceExhausted, "the launcher has no room for another sandbox")
           : maker_.make(request, std::move(fds), client.caller);
   if (!sandbox) {
@@ -209,7 +208,8 @@ void Server::finish_dead() {
     Client* client = owned->client;
     owned = sandboxes_.erase(owned);
     if (is_private() && sandboxes_.empty()) {
-      // Before the answer: whoever has it may rely on nothing being left.
+      // Before the answer: whoever has it may rely on nothing being left. We stay until the client
+      // goes: closing on a message of its that we have not read would take our answer from it.
       maker_.shut_down();
       done_ = true;
     }
