@@ -89,8 +89,8 @@ void Nursery::stop() {
   pid_ = 0;
 }
 
-Result<> Nursery::ask_for_sandbox(const wire::MakeSandbox& make, int setup, int link, int cgroup) {
-  std::vector<int> fds = {setup, link};
+Result<> Nursery::ask_for_sandbox(const wire::MakeSandbox& make, int setup, int cgroup) {
+  std::vector<int> fds = {setup};
   if (cgroup >= 0) fds.push_back(cgroup);
   if (!send_message(socket_.get(), wire::encode(wire::PlanMessage(make)), fds)) {
     return fail(why_it_is_gone());

@@ -32,9 +32,9 @@ class Nursery {
   Nursery& operator=(Nursery&&) = delete;
   ~Nursery();
 
-  // An empty sandbox, up to the point where its first process says hello on `setup`; the other end
-  // of `link` is the client's, and `cgroup` the v2 cgroup it is born in, or -1.
-  Result<> ask_for_sandbox(const wire::MakeSandbox& make, int setup, int link, int cgroup);
+  // An empty sandbox, up to the point where its first process says hello on `setup`;
+  // `cgroup` is the v2 cgroup it is born in, or -1.
+  Result<> ask_for_sandbox(const wire::MakeSandbox& make, int setup, int cgroup);
   // That process.
   Result<UniqueFd> await_sandbox();
 

@@ -60,7 +60,8 @@ int mount_tiny_root(const NurseryPlan&) noexcept {
               "size=16k,nr_inodes=8,mode=0755") != 0) {
     return errno;
   }
-  if (::chdir(kAnywhere) != 0 || ::mkdir("proc", 0555) != 0 || ::mkdir("stage", 0755) != 0) {
+  if (::chdir(kAnywhere) != 0 || ::mkdir("proc", 0555) != 0 || ::mkdir("dev", 0755) != 0 ||
+      ::mkdir("stage", 0755) != 0) {
     return errno;
   }
   return 0;

@@ -134,6 +134,14 @@ Result<> RootBuilder::make_upper(const Limits& limits, const Owner& owner) {
   return {};
 }
 
+Attached::~Attached() {
+  for (const std::string& place : places_) (void)sys::detach(place);
+}
+
+Result<UniqueFd> RootBuilder::build_dev() const {
+  return sys::clone_mount(AT_FDCWD, scratch() + "/dev", sys::Submounts::kTakeAlong);
+}
+
 Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owner) {
   SandboxMounts mounts;
   mounts.idmapped = true;
@@ -142,21 +150,15 @@ Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owne
 
   // Kernels before 6.15 take overlay layers only from where they are attached, so all three are,
   // in our own mount namespace, for as long as it takes.
-  struct Attached {
-    std::vector<std::string> places;
-    ~Attached() {
-      for (const std::string& place : places) (void)sys::detach(place);
-    }
-  } attached;
   TRY_OK(sys::attach_mount(skeleton.get(), AT_FDCWD, scratch() + "/skel"));
-  attached.places.push_back(scratch() + "/skel");
+  mounts.attached.add(scratch() + "/skel");
   TRY_OK(sys::attach_mount(usr.get(), AT_FDCWD, scratch() + "/usr"));
-  attached.places.push_back(scratch() + "/usr");
+  mounts.attached.add(scratch() + "/usr");
   if (auto made = make_upper(limits, owner); !made) {
     (void)sys::detach(scratch() + "/up");
     return fail(std::move(made.error()));
   }
-  attached.places.push_back(scratch() + "/up");
+  mounts.attached.add(scratch() + "/up");
 
   // By relative names: the guest reads these options in its own mountinfo.
   if (::chdir(scratch().c_str()) != 0) return fail(Error::from_errno("enter " + scratch()));
@@ -168,7 +170,6 @@ Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owne
   // gained every capability inside could not make the host's files writable.
   TRY(mounts.usr, sys::new_mount("overlay", {{"lowerdir", "usr:empty"}}, kLayerFlags));
   TRY(mounts.shm, sys::clone_mount(AT_FDCWD, scratch() + "/up/shm", sys::Submounts::kLeaveOut));
-  TRY(mounts.dev, sys::clone_mount(AT_FDCWD, scratch() + "/dev", sys::Submounts::kTakeAlong));
   return mounts;
 }
 

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -15,12 +16,25 @@
 
 namespace glovebox::launcher {
 
+// Where layers are attached in our own mount namespace for as long as the overlays are being made.
+class Attached {
+ public:
+  Attached() = default;
+  Attached(Attached&& other) noexcept : places_(std::exchange(other.places_, {})) {}
+  Attached& operator=(Attached&&) = delete;
+  ~Attached();
+  void add(std::string place) { places_.push_back(std::move(place)); }
+
+ private:
+  std::vector<std::string> places_;
+};
+
 struct SandboxMounts {
   UniqueFd root;
   UniqueFd usr;
-  UniqueFd dev;
   UniqueFd shm;
   bool idmapped = false;  // host files keep their owners inside
+  Attached attached;      // goes once the sandbox has what it needs: each detach waits a little
 };
 
 struct Owner {
@@ -38,6 +52,8 @@ class RootBuilder {
   RootBuilder& operator=(RootBuilder&& other) = delete;
   ~RootBuilder();
 
+  // A copy of the tree that prepare_dev made.
+  Result<UniqueFd> build_dev() const;
   Result<SandboxMounts> build(const Limits& limits, const Owner& owner);
 
   // A host path that the client opened, ready to be attached: nosuid, nodev, one uid mapped.

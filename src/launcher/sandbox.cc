@@ -55,22 +55,27 @@ void Sandbox::kill(EndReason reason) {
   cgroup_.kill();
 }
 
-Usage Sandbox::finish() {
-  if (process_) {
-    ::waitid(P_PIDFD, static_cast<id_t>(init_.get()), nullptr, WEXITED);  // it is our own child
-    cgroup_.kill();
-    clean_up_process(*process_);
-  }
+Usage Sandbox::usage() const {
   const sys::CgroupUsage counted = cgroup_.usage();
   Usage usage;
   usage.cpu = std::chrono::microseconds(counted.cpu_us);
   usage.peak_memory_bytes = counted.peak_memory_bytes;
   usage.processes_peak = counted.processes_peak;
   usage.oom_kills = counted.oom_kills;
+  return usage;
+}
+
+Usage Sandbox::finish() {
+  if (process_) {
+    ::waitid(P_PIDFD, static_cast<id_t>(init_.get()), nullptr, WEXITED);  // it is our own child
+    cgroup_.kill();
+    clean_up_process(*process_);
+  }
+  const Usage used = usage();
   if (auto removed = cgroup_.remove(); !removed) {
     log::warn("cgroup not removed", {{"sandbox", id_.str()}, {"error", removed.error().message()}});
   }
-  return usage;
+  return used;
 }
 
 }  // namespace glovebox::launcher

@@ -36,6 +36,8 @@ class Sandbox {
   EndReason end_reason() const { return end_reason_.value_or(EndReason::kExited); }
   // After its death: what it used. Its cgroup is gone with this call.
   Usage finish();
+  // What it has used so far.
+  Usage usage() const;
 
  private:
   SandboxId id_;

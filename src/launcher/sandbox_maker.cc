@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "base/fd_message.h"
+#include "base/log.h"
 #include "launcher/host_layer.h"
 #include "launcher/own_namespace.h"
 #include "launcher/process_maker.h"
@@ -73,6 +74,26 @@ Result<> refuse_unenforceable(const Limits& limits, const sys::CgroupFeatures& f
   return {};
 }
 
+// A full disk must be ENOSPC and never an OOM kill, and tmpfs pages are memory: both count.
+sys::CgroupLimits bounds_of(const Limits& limits) {
+  return {.memory_bytes = limits.memory_bytes + limits.disk_bytes,
+          .pids = limits.pids,
+          .cpu_thousandths = limits.cpu_thousandths};
+}
+
+// Time is the launcher's to watch; everything else has been set up in the sandbox.
+bool same_but_for_time(const Limits& made, Limits wanted) {
+  wanted.wall = made.wall;
+  wanted.asked_for = made.asked_for;
+  return made == wanted;
+}
+
+bool give_link(int setup, int link) {
+  const int fds[] = {link};
+  return send_message(setup, wire::encode(wire::PlanMessage(wire::SandboxTaken{})), fds)
+      .has_value();
+}
+
 }  // namespace
 
 SandboxMaker::SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots roots,
@@ -85,25 +106,13 @@ SandboxMaker::SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots r
 Result<Sandbox> SandboxMaker::make(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
                                    const Caller& caller) {
   TRY_OK(check(request, fds.size()));
-  SandboxId id = SandboxId::make();
-  // A full disk must be ENOSPC and never an OOM kill, and tmpfs pages are memory: both count.
-  const sys::CgroupLimits bounds{
-      .memory_bytes = request.limits.memory_bytes + request.limits.disk_bytes,
-      .pids = request.limits.pids,
-      .cpu_thousandths = request.limits.cpu_thousandths};
   TRY_OK(prepare_users());
-  // First, since it needs the longest and runs beside what follows.
-  if (request.engine == EngineKind::kJail) TRY_OK(prepare_nursery());
-  sys::CgroupRoots roots = roots_;
-  roots.v2_directly = request.engine == EngineKind::kProcess;  // a jail dies with its PID 1
-  const sys::CgroupFamily* family =
-      request.engine == EngineKind::kJail && family_ ? &*family_ : nullptr;
-  TRY(sys::Cgroup cgroup, sys::Cgroup::create(roots, family, state_.cgroup_name(id), bounds));
+  if (request.engine == EngineKind::kJail) return make_jail(request, std::move(fds), caller);
+  SandboxId id = SandboxId::make();
+  TRY(sys::Cgroup cgroup,
+      sys::Cgroup::create(roots_, nullptr, state_.cgroup_name(id), bounds_of(request.limits)));
   TRY_OK(refuse_unenforceable(request.limits, cgroup.features()));
-  if (request.engine == EngineKind::kProcess) {
-    return make_process(request, std::move(fds), std::move(id), std::move(cgroup));
-  }
-  return make_jail(request, std::move(fds), caller, std::move(id), std::move(cgroup));
+  return make_process(request, std::move(fds), std::move(id), std::move(cgroup));
 }
 
 Result<> SandboxMaker::check(const wire::CreateSandbox& request, std::size_t fds) const {
@@ -147,7 +156,7 @@ Result<> SandboxMaker::prepare_users() {
   }
   if (!config_.rootless && !slices_) {
     TRY(slices_, SliceBlock::lease(state_.base() + "/slices", policy_.uid_first, policy_.uid_last,
-                                   config_.sandboxes_at_once + 1));
+                                   config_.sandboxes_at_once + 2));
   }
   return {};
 }
@@ -222,79 +231,117 @@ Result<std::vector<UniqueFd>> SandboxMaker::build_mounts(const wire::CreateSandb
 }
 
 Result<Sandbox> SandboxMaker::make_jail(const wire::CreateSandbox& request,
-                                        std::vector<UniqueFd> fds, const Caller& caller,
-                                        SandboxId id, sys::Cgroup cgroup) {
-  std::optional<std::uint32_t> slice;
-  if (slices_) {
-    TRY(slice, slices_->take());
+                                        std::vector<UniqueFd> fds, const Caller& caller) {
+  if (spare_ && request.mounts.empty() && same_but_for_time(spare_->limits, request.limits)) {
+    ReadyJail spare = *std::exchange(spare_, std::nullopt);
+    TRY_OK(refuse_unenforceable(request.limits, spare.cgroup.features()));
+    if (give_link(spare.setup.get(), fds[0].get()))
+      return to_sandbox(std::move(spare), request.limits);
+    // It has died while it waited; a new one is made instead.
   }
-  // Given back if anything below fails.
-  struct Return {
-    SandboxMaker* maker;
-    std::optional<std::uint32_t>* slice;
-    ~Return() {
-      if (maker != nullptr && *slice) maker->slices_->give_back(**slice);
-    }
-  } give_back{this, &slice};
-  const std::uint32_t host_uid = slice ? slices_->host_uid() + *slice : 0;
+  TRY(ReadyJail jail, make_ready(request, std::move(fds), caller));
+  return to_sandbox(std::move(jail), request.limits);
+}
+
+Sandbox SandboxMaker::to_sandbox(ReadyJail jail, const Limits& limits) {
+  jail.maker = nullptr;
+  return Sandbox(std::move(jail.id), limits, jail.walls, std::move(jail.cgroup),
+                 std::move(jail.init), jail.slice);
+}
+
+void SandboxMaker::make_spare() {
+  auto ready = make_ready(wire::CreateSandbox{}, {}, Caller{});
+  if (ready) {
+    spare_.emplace(std::move(*ready));
+  } else {
+    log::warn("no spare sandbox", {{"error", ready.error().message()}});
+    can_make_spares_ = false;
+  }
+}
+
+SandboxMaker::ReadyJail::~ReadyJail() {
+  if (maker == nullptr) return;
+  if (init) {
+    sys::send_signal(init.get(), SIGKILL);
+    pollfd dead{init.get(), POLLIN, 0};
+    ::poll(&dead, 1, kSetupStepMs);
+  }
+  if (slice) maker->slices_->give_back(*slice);
+}
+
+// Up to the point where the walls stand and nothing but a client's link is missing. That link is
+// the first of `fds`; without any it is a spare.
+Result<SandboxMaker::ReadyJail> SandboxMaker::make_ready(const wire::CreateSandbox& request,
+                                                         std::vector<UniqueFd> fds,
+                                                         const Caller& caller) {
+  // First, since it needs the longest and runs beside what follows.
+  TRY_OK(prepare_nursery());
+  // From here on, on every way out but the last, what there is already goes again.
+  ReadyJail jail(this, SandboxId::make(), request.limits);
+  sys::CgroupRoots roots = roots_;
+  roots.v2_directly = false;  // a jail dies with its PID 1
+  TRY(jail.cgroup, sys::Cgroup::create(roots, family_ ? &*family_ : nullptr,
+                                       state_.cgroup_name(jail.id), bounds_of(request.limits)));
+  TRY_OK(refuse_unenforceable(request.limits, jail.cgroup.features()));
+  if (slices_) {
+    TRY(jail.slice, slices_->take());
+  }
+  const std::uint32_t host_uid = jail.slice ? slices_->host_uid() + *jail.slice : 0;
 
   TRY(SocketPair setup, seqpacket_pair());
   const int on = 1;
   ::setsockopt(setup.ours.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
-  const wire::MakeSandbox make{EngineKind::kJail, slice.value_or(0), slice ? kSliceSize : 1};
-  TRY_OK(nursery_->ask_for_sandbox(make, setup.theirs.get(), fds[0].get(), cgroup.v2_dir()));
+  const wire::MakeSandbox make{EngineKind::kJail, jail.slice.value_or(0),
+                               jail.slice ? kSliceSize : 1};
+  TRY_OK(nursery_->ask_for_sandbox(make, setup.theirs.get(), jail.cgroup.v2_dir()));
   setup.theirs.reset();
-  fds[0].reset();
   const Result<> prepared = prepare_files();
-  TRY(UniqueFd init, nursery_->await_sandbox());
-  // From here on the process exists: on every way out but the last it must die.
-  struct Kill {
-    int pidfd;
-    ~Kill() {
-      if (pidfd < 0) return;
-      sys::send_signal(pidfd, SIGKILL);
-      pollfd dead{pidfd, POLLIN, 0};
-      ::poll(&dead, 1, kSetupStepMs);
-    }
-  } kill_unless_sealed{init.get()};
+  if (prepared) TRY_OK(send_basics(setup.ours.get(), jail.cgroup));
+  TRY(jail.init, nursery_->await_sandbox());
   TRY_OK(prepared);
 
   TRY(const Received hello, await_hello(setup.ours.get()));
-  const pid_t pid = hello.sender_pid;
-  // Needs CAP_SYS_RESOURCE, which not every root has. Without it the agent, the smallest process of
-  // all, is still the last that the kernel would choose.
-  (void)sys::write_control(AT_FDCWD, "/proc/" + std::to_string(pid) + "/oom_score_adj",
-                           kAgentOomScore);
   const Owner owner{
-      .host_uid = host_uid, .userns = hello.fds[0].get(), .own_slice = slice.has_value()};
-  TRY(SandboxMounts files, files_->build(request.limits, owner));
+      .host_uid = host_uid, .userns = hello.fds[0].get(), .own_slice = jail.slice.has_value()};
+  TRY(const SandboxMounts files, files_->build(request.limits, owner));
   TRY(const std::vector<UniqueFd> mounts,
-      build_mounts(request, std::span(fds).subspan(1), caller, host_uid));
+      build_mounts(request, fds.empty() ? std::span<UniqueFd>() : std::span(fds).subspan(1), caller,
+                   host_uid));
 
   wire::SandboxPlan plan;
   plan.limits = request.limits;
-  plan.cgroup_namespace = true;
-  plan.memory_is_bounded = cgroup.features().memory;
-  std::vector<int> passed = {files.root.get(), files.usr.get(), files.dev.get(), files.shm.get()};
+  plan.memory_is_bounded = jail.cgroup.features().memory;
+  std::vector<int> passed = {files.root.get(), files.usr.get(), files.shm.get()};
   for (std::size_t i = 0; i < mounts.size(); ++i) {
     plan.mounts.push_back(request.mounts[i].guest);
     plan.mount_is_writable.push_back(request.mounts[i].mode == MountMode::kReadWrite ? 1 : 0);
     passed.push_back(mounts[i].get());
   }
-  TRY(const std::vector<UniqueFd> to_join, cgroup.open_join_files());
-  for (const UniqueFd& file : to_join) passed.push_back(file.get());
-  plan.cgroups = static_cast<std::uint8_t>(to_join.size());
   TRY_OK(send_message(setup.ours.get(), wire::encode(wire::PlanMessage(plan)), passed));
-  TRY(WallSet walls, await_sealed(setup.ours.get()));
-  if (files.idmapped) walls.add(Wall::kIdmappedLayers);
-  if (cgroup.features().memory) walls.add(Wall::kMemoryLimit);
-  if (cgroup.features().cpu) walls.add(Wall::kCpuLimit);
+  if (!fds.empty() && !give_link(setup.ours.get(), fds[0].get())) {
+    return fail(Errc::kUnavailable, "the sandbox's first process died");
+  }
+  // Needs CAP_SYS_RESOURCE, which not every root has. Without it the agent, the smallest process of
+  // all, is still the last that the kernel would choose.
+  (void)sys::write_control(AT_FDCWD, "/proc/" + std::to_string(hello.sender_pid) + "/oom_score_adj",
+                           kAgentOomScore);
+  TRY(jail.walls, await_sealed(setup.ours.get()));
+  if (files.idmapped) jail.walls.add(Wall::kIdmappedLayers);
+  if (jail.cgroup.features().memory) jail.walls.add(Wall::kMemoryLimit);
+  if (jail.cgroup.features().cpu) jail.walls.add(Wall::kCpuLimit);
   // RLIMIT_NPROC counts per user and user namespace, so it bounds one sandbox exactly as a cgroup.
-  walls.add(Wall::kPidsLimit);
+  jail.walls.add(Wall::kPidsLimit);
+  jail.setup = std::move(setup.ours);
+  return jail;
+}
 
-  kill_unless_sealed.pidfd = -1;
-  give_back.maker = nullptr;
-  return Sandbox(std::move(id), request.limits, walls, std::move(cgroup), std::move(init), slice);
+Result<> SandboxMaker::send_basics(int setup, const sys::Cgroup& cgroup) const {
+  TRY(const UniqueFd dev, files_->build_dev());
+  TRY(const std::vector<UniqueFd> to_join, cgroup.open_join_files());
+  std::vector<int> passed = {dev.get()};
+  for (const UniqueFd& file : to_join) passed.push_back(file.get());
+  const wire::SandboxBasics basics{static_cast<std::uint8_t>(to_join.size())};
+  return send_message(setup, wire::encode(wire::PlanMessage(basics)), passed);
 }
 
 Result<Sandbox> SandboxMaker::make_process(const wire::CreateSandbox& request,
@@ -349,6 +396,7 @@ void SandboxMaker::kill_nursery() const {
 }
 
 void SandboxMaker::shut_down() {
+  spare_.reset();
   nursery_.reset();
   family_.reset();
   files_.reset();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -44,7 +45,15 @@ class SandboxMaker {
   void release(const Sandbox& sandbox);
   // Readable when the broker has died; -1 while there is none.
   int nursery_pidfd() const { return nursery_ ? nursery_->pidfd() : -1; }
-  void forget_nursery() { nursery_.reset(); }
+  void forget_nursery() {
+    spare_.reset();
+    nursery_.reset();
+  }
+  // One sandbox with the default limits made ahead, never used before, for whoever comes next. Only
+  // once there has been a first one: a launcher that nobody uses holds nothing.
+  bool wants_spare() const { return nursery_ && !spare_ && can_make_spares_; }
+  void make_spare();
+  void drop_spare() { spare_.reset(); }
   // Of a launcher that serves one sandbox: its end is the nursery's, and both may die at once.
   void kill_nursery() const;
   // Removes everything that outlives a process. Nothing can be made after this.
@@ -59,8 +68,37 @@ class SandboxMaker {
                                              std::span<const UniqueFd> fds, const Caller& caller,
                                              std::uint32_t host_uid);
   Result<HostUser> mapped_user(int fd, MountMode mode, const Caller& caller) const;
+  // A jail with all its walls, before it is anybody's.
+  struct ReadyJail {
+    ReadyJail(SandboxMaker* its_maker, SandboxId its_id, const Limits& its_limits)
+        : maker(its_maker), id(std::move(its_id)), limits(its_limits) {}
+    ReadyJail(ReadyJail&& other) noexcept
+        : maker(std::exchange(other.maker, nullptr)),
+          id(std::move(other.id)),
+          limits(other.limits),
+          walls(other.walls),
+          slice(other.slice),
+          cgroup(std::move(other.cgroup)),
+          init(std::move(other.init)),
+          setup(std::move(other.setup)) {}
+    ReadyJail& operator=(ReadyJail&&) = delete;
+    ~ReadyJail();  // kills it, unless it has become a sandbox
+
+    SandboxMaker* maker;
+    SandboxId id;
+    Limits limits;
+    WallSet walls;
+    std::optional<std::uint32_t> slice;
+    sys::Cgroup cgroup;
+    UniqueFd init;
+    UniqueFd setup;
+  };
   Result<Sandbox> make_jail(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
-                            const Caller& caller, SandboxId id, sys::Cgroup cgroup);
+                            const Caller& caller);
+  Result<ReadyJail> make_ready(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
+                               const Caller& caller);
+  Sandbox to_sandbox(ReadyJail jail, const Limits& limits);
+  Result<> send_basics(int setup, const sys::Cgroup& cgroup) const;
   Result<Sandbox> make_process(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
                                SandboxId id, sys::Cgroup cgroup);
 
@@ -75,6 +113,8 @@ class SandboxMaker {
   // Removable only when the nursery, which is in it, is gone.
   std::optional<sys::CgroupFamily> family_;
   std::optional<Nursery> nursery_;
+  std::optional<ReadyJail> spare_;
+  bool can_make_spares_ = true;
 };
 
 }  // namespace glovebox::launcher

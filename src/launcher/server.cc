@@ -52,6 +52,7 @@ class Server {
   bool is_dead(const Sandbox& sandbox) const;
   void say(Client& client, const wire::LauncherReply& reply);
   int wait_ms() const;
+  int spare_wait_ms() const;
   // Started for one client and one sandbox: ends with it.
   bool is_private() const { return !listener_; }
 
@@ -92,6 +93,7 @@ Result<> Server::run() {
     }
     finish_dead();
     clients_.remove_if([](const Client& client) { return client.gone; });
+    if (stopping) maker_.drop_spare();
     if (sandboxes_.empty() && (stopping || (is_private() && clients_.empty()))) return {};
 
     std::vector<pollfd> events;
@@ -100,9 +102,11 @@ Result<> Server::run() {
     events.push_back({maker_.nursery_pidfd(), POLLIN, 0});
     for (const Client& client : clients_) events.push_back({client.socket.get(), POLLIN, 0});
     for (const Owned& owned : sandboxes_) events.push_back({owned.sandbox.pidfd(), POLLIN, 0});
-    if (::poll(events.data(), events.size(), wait_ms()) < 0 && errno != EINTR) {
-      return fail(Error::from_errno("poll"));
-    }
+    const bool want_spare = !is_private() && !stopping && maker_.wants_spare();
+    const int ready =
+        ::poll(events.data(), events.size(), want_spare ? spare_wait_ms() : wait_ms());
+    if (ready < 0 && errno != EINTR) return fail(Error::from_errno("poll"));
+    if (ready == 0 && want_spare) maker_.make_spare();  // there is nothing better to do
     const Clock::time_point now = Clock::now();
     for (Owned& owned : sandboxes_) owned.sandbox.check(now);
     if ((events[0].revents & POLLIN) != 0) stopping = true;
@@ -115,6 +119,14 @@ Result<> Server::run() {
       if (events[at++].revents != 0) on_request(*client);
     }
   }
+}
+
+// At once if nobody is being served; else when they seem to be busy for longer.
+int Server::spare_wait_ms() const {
+  constexpr int kLongerMs = 5;
+  if (sandboxes_.empty()) return 0;
+  const int most = wait_ms();
+  return most < 0 ? kLongerMs : std::min(most, kLongerMs);
 }
 
 int Server::wait_ms() const {
@@ -173,9 +185,15 @@ void Server::destroy(Client& client, const SandboxId& id) {
   for (Owned& owned : sandboxes_) {
     // Another client's sandbox is not there for this one.
     if (owned.sandbox.id() == id && owned.client == &client) {
+      // What it has used is known now; it dies and is cleaned up behind the answer.
+      const Usage usage = owned.sandbox.usage();
       owned.sandbox.kill(EndReason::kDestroyed);
-      if (is_private()) maker_.kill_nursery();
-      return;
+      if (is_private()) {
+        maker_.kill_nursery();
+        return;
+      }
+      owned.client = nullptr;
+      return say(client, wire::SandboxEnded{id, EndReason::kDestroyed, usage});
     }
   }
   say(client, wire::SandboxRefused{Errc::kNotFound, 0, "there is no such sandbox"});

@@ -55,10 +55,14 @@ std::vector<PlanMessage> plan_messages() {
   SandboxPlan plan;
   plan.mounts = {path("/data")};
   plan.mount_is_writable = {1};
-  plan.cgroups = 4;
   plan.home = "/run/x";
-  return {MakeSandbox{EngineKind::kJail, 65536, 65536}, SandboxHello{}, plan,
-          SandboxSealed{WallSet(3)}, SandboxFailed{"mount proc", EPERM}};
+  return {MakeSandbox{EngineKind::kJail, 65536, 65536},
+          SandboxHello{},
+          SandboxBasics{4},
+          SandboxTaken{},
+          plan,
+          SandboxSealed{WallSet(3)},
+          SandboxFailed{"mount proc", EPERM}};
 }
 
 template <class Messages, class Decode>

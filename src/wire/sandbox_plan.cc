@@ -12,7 +12,7 @@ constexpr std::size_t kMaxPlanCgroups = 8;
 constexpr std::size_t kMaxStep = 256;
 constexpr std::size_t kMaxHome = 1024;
 
-enum Kind : std::uint8_t { kMake = 1, kHello, kPlan, kSealed, kFailed };
+enum Kind : std::uint8_t { kMake = 1, kHello, kPlan, kSealed, kFailed, kBasics, kTaken };
 
 ByteWriter begin(Kind kind) {
   ByteWriter writer;
@@ -32,10 +32,15 @@ struct Encoder {
     return writer.take();
   }
   std::vector<std::byte> operator()(const SandboxHello&) const { return begin(kHello).take(); }
+  std::vector<std::byte> operator()(const SandboxTaken&) const { return begin(kTaken).take(); }
+  std::vector<std::byte> operator()(const SandboxBasics& basics) const {
+    ByteWriter writer = begin(kBasics);
+    writer.number(basics.cgroups);
+    return writer.take();
+  }
   std::vector<std::byte> operator()(const SandboxPlan& plan) const {
     ByteWriter writer = begin(kPlan);
     put_limits(writer, plan.limits);
-    writer.number(static_cast<std::uint8_t>(plan.cgroup_namespace));
     writer.number(static_cast<std::uint8_t>(plan.memory_is_bounded));
     writer.number(static_cast<std::uint8_t>(plan.mounts.size()));
     for (std::size_t i = 0; i < plan.mounts.size(); ++i) {
@@ -44,7 +49,6 @@ struct Encoder {
     }
     writer.number(static_cast<std::uint8_t>(plan.own_uid));
     writer.text(plan.home);
-    writer.number(plan.cgroups);
     return writer.take();
   }
   std::vector<std::byte> operator()(const SandboxSealed& sealed) const {
@@ -63,7 +67,6 @@ struct Encoder {
 Result<PlanMessage> get_plan(ByteReader& from) {
   SandboxPlan plan;
   plan.limits = get_limits(from);
-  plan.cgroup_namespace = from.number<std::uint8_t>() != 0;
   plan.memory_is_bounded = from.number<std::uint8_t>() != 0;
   const auto mounts = from.number<std::uint8_t>();
   if (mounts > kMaxPlanMounts) return malformed();
@@ -74,8 +77,6 @@ Result<PlanMessage> get_plan(ByteReader& from) {
   }
   plan.own_uid = from.number<std::uint8_t>() != 0;
   plan.home = from.text(kMaxHome);
-  plan.cgroups = from.number<std::uint8_t>();
-  if (plan.cgroups > kMaxPlanCgroups) return malformed();
   if (!from.finished()) return malformed();
   return plan;
 }
@@ -104,6 +105,15 @@ Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes) {
       break;
     case kPlan:
       return get_plan(from);
+    case kTaken:
+      message = SandboxTaken{};
+      break;
+    case kBasics: {
+      const SandboxBasics basics{from.number<std::uint8_t>()};
+      if (basics.cgroups > kMaxPlanCgroups) return malformed();
+      message = basics;
+      break;
+    }
     case kSealed:
       message = SandboxSealed{WallSet(from.number<std::uint32_t>())};
       break;

@@ -2,12 +2,13 @@
 // what that process answers. Both ends are of one build; still, the launcher trusts nothing that
 // comes back: fixed kinds, bounded sizes.
 //
-//   launcher -> broker   MakeSandbox   (the agent's ends of both sockets go along, and the v2
-//   cgroup
+//   launcher -> broker   MakeSandbox   (the agent's end of the socket goes along, and the v2 cgroup
 //                                      to be born in, if there is one)
 //   agent -> launcher    SandboxHello  (its user namespace goes along; the kernel says its pid)
-//   launcher -> agent    SandboxPlan   (the mounts and the cgroups to join go along)
+//   launcher -> agent    SandboxBasics (/dev and the cgroups to join go along)
+//   launcher -> agent    SandboxPlan   (the mounts go along)
 //   agent -> launcher    SandboxSealed or SandboxFailed
+//   launcher -> agent    SandboxTaken  (the client's link goes along; a spare waits here)
 #pragma once
 
 #include <cstdint>
@@ -38,18 +39,22 @@ struct SandboxHello {
   bool operator==(const SandboxHello&) const = default;
 };
 
-// Descriptors of a plan, in this order: root, usr, dev, shm, then one per mount, then one per
-// cgroup to join.
+// What the agent begins with while its files are being made. Descriptors: /dev, then a file per
+// cgroup, to which it writes "0" before it forks anything.
+struct SandboxBasics {
+  std::uint8_t cgroups = 0;
+  bool operator==(const SandboxBasics&) const = default;
+};
+
+// Descriptors of a plan, in this order: root, usr, shm, then one per mount.
 struct SandboxPlan {
   Limits limits;
-  bool cgroup_namespace = true;
   bool memory_is_bounded = true;  // by a cgroup; else rlimits stand in
   std::vector<GuestPath> mounts;
   std::vector<std::uint8_t> mount_is_writable;
   // Of the process engine: a uid nobody else has, and the directory that stands for /home/user.
   bool own_uid = false;
   std::string home;
-  std::uint8_t cgroups = 0;  // files to write "0" to, before anything is forked
   bool operator==(const SandboxPlan&) const = default;
 };
 
@@ -63,8 +68,12 @@ struct SandboxFailed {
   bool operator==(const SandboxFailed&) const = default;
 };
 
-using PlanMessage =
-    std::variant<MakeSandbox, SandboxHello, SandboxPlan, SandboxSealed, SandboxFailed>;
+struct SandboxTaken {
+  bool operator==(const SandboxTaken&) const = default;
+};
+
+using PlanMessage = std::variant<MakeSandbox, SandboxHello, SandboxBasics, SandboxPlan,
+                                 SandboxSealed, SandboxFailed, SandboxTaken>;
 std::vector<std::byte> encode(const PlanMessage& message);
 Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes);
 

@@ -49,8 +49,8 @@ Result<> map_users(pid_t pid, const wire::MakeSandbox& make) {
 }
 
 // In the parent: the sandbox's first process, mapped and told to go on. The child never returns.
-Result<UniqueFd> make_sandbox(const wire::MakeSandbox& make, UniqueFd setup, UniqueFd link,
-                              UniqueFd cgroup, int launcher_socket) {
+Result<UniqueFd> make_sandbox(const wire::MakeSandbox& make, UniqueFd setup, UniqueFd cgroup,
+                              int launcher_socket) {
   int mapped[2];
   if (::pipe2(mapped, O_CLOEXEC) != 0) return fail(Error::from_errno("pipe"));
   UniqueFd wait_end(mapped[0]);
@@ -67,7 +67,7 @@ Result<UniqueFd> make_sandbox(const wire::MakeSandbox& make, UniqueFd setup, Uni
     go_end.reset();
     cgroup.reset();
     const bool own_slice = make.slice_count > 1;
-    run_sandbox_init(std::move(wait_end), std::move(setup), std::move(link), own_slice);
+    run_sandbox_init(std::move(wait_end), std::move(setup), own_slice);
   }
   ::prctl(PR_SET_DUMPABLE, 0);
   if (make.slice_count > 1) TRY_OK(sys::become_effective(0, 0));
@@ -89,14 +89,14 @@ int run_broker(int launcher_socket) {
   (void)sys::keep_capabilities_across_uid_changes();
   bound_what_the_next_namespace_may_hold();
   while (true) {
-    auto received = receive_message(launcher_socket, wire::kMaxPlanMessage, 3);
+    auto received = receive_message(launcher_socket, wire::kMaxPlanMessage, 2);
     if (!received || received->bytes.empty()) return 0;
     const auto message = wire::decode_plan_message(received->bytes);
     const auto* make = message ? std::get_if<wire::MakeSandbox>(&*message) : nullptr;
-    if (make == nullptr || received->fds.size() < 2) return 1;
-    UniqueFd cgroup = received->fds.size() > 2 ? std::move(received->fds[2]) : UniqueFd();
-    auto pidfd = make_sandbox(*make, std::move(received->fds[0]), std::move(received->fds[1]),
-                              std::move(cgroup), launcher_socket);
+    if (make == nullptr || received->fds.empty()) return 1;
+    UniqueFd cgroup = received->fds.size() > 1 ? std::move(received->fds[1]) : UniqueFd();
+    auto pidfd =
+        make_sandbox(*make, std::move(received->fds[0]), std::move(cgroup), launcher_socket);
     Result<> sent;
     if (pidfd) {
       const int fds[] = {pidfd->get()};

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -27,13 +28,15 @@ namespace {
 
 constexpr const char* kStage = "/stage";  // where the nursery's tiny root has a place for ours
 
-enum PlanFd : std::size_t { kRootFd, kUsrFd, kDevFd, kShmFd, kFirstMountFd };
+enum PlanFd : std::size_t { kRootFd, kUsrFd, kShmFd, kFirstMountFd };
 
 struct Setup {
   UniqueFd go;
   UniqueFd launcher;
   bool own_slice = false;
   wire::SandboxPlan plan;
+  UniqueFd dev;
+  std::vector<UniqueFd> cgroups;
   std::vector<UniqueFd> mounts;
   int landlock_abi = 0;
   UniqueFd landlock;
@@ -92,13 +95,26 @@ Result<> bring_loopback_up(Setup& setup) {
   return {};
 }
 
+Result<> receive_basics(Setup& setup) {
+  TRY(Received received,
+      receive_message(setup.launcher.get(), wire::kMaxPlanMessage, kMaxPassedFds));
+  TRY(const wire::PlanMessage message, wire::decode_plan_message(received.bytes));
+  const auto* basics = std::get_if<wire::SandboxBasics>(&message);
+  if (basics == nullptr || received.fds.size() != 1u + basics->cgroups) {
+    return fail(Errc::kProtocol, "the launcher's first message is not one");
+  }
+  setup.dev = std::move(received.fds.front());
+  setup.cgroups.assign(std::make_move_iterator(received.fds.begin() + 1),
+                       std::make_move_iterator(received.fds.end()));
+  return {};
+}
+
 Result<> receive_plan(Setup& setup) {
   TRY(Received received,
       receive_message(setup.launcher.get(), wire::kMaxPlanMessage, kMaxPassedFds));
   TRY(wire::PlanMessage message, wire::decode_plan_message(received.bytes));
   auto* plan = std::get_if<wire::SandboxPlan>(&message);
-  if (plan == nullptr ||
-      received.fds.size() != kFirstMountFd + plan->mounts.size() + plan->cgroups) {
+  if (plan == nullptr || received.fds.size() != kFirstMountFd + plan->mounts.size()) {
     return fail(Errc::kProtocol, "the launcher's plan is not one");
   }
   setup.plan = std::move(*plan);
@@ -114,30 +130,34 @@ Result<> attach(int mount_fd, const std::string& where) {
   return {};
 }
 
-Result<> attach_root(Setup& setup) {
+Result<> make_mounts_private(Setup&) {
   // Our copies must not tell the nursery's mount namespace anything.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
     return fail(Error::from_errno("make mounts private"));
   }
+  return {};
+}
+
+Result<> attach_root(Setup& setup) {
   TRY_OK(attach(setup.mounts[kRootFd].get(), kStage));
   return attach(setup.mounts[kUsrFd].get(), std::string(kStage) + "/usr");
 }
 
 Result<> mount_proc(Setup&) {
   // Before the pivot: the kernel allows a fresh proc in a user namespace only while a fully visible
-  // one is mounted in the same mount namespace.
-  if (::mount("proc", "/stage/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
+  // one is mounted in the same mount namespace. It and /dev are made over the nursery's own and
+  // moved into the root once that is there.
+  if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
     return fail(Error::from_errno("mount proc"));
   }
   return {};
 }
 
 Result<> attach_dev(Setup& setup) {
-  TRY_OK(attach(setup.mounts[kDevFd].get(), "/stage/dev"));
-  TRY_OK(attach(setup.mounts[kShmFd].get(), "/stage/dev/shm"));
+  TRY_OK(attach(setup.dev.get(), "/dev"));
   const char* options = setup.own_slice ? "newinstance,ptmxmode=0666,mode=0620,gid=5,max=64"
                                         : "newinstance,ptmxmode=0666,mode=0620,max=64";
-  if (::mount("devpts", "/stage/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, options) != 0) {
+  if (::mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, options) != 0) {
     return fail(Error::from_errno("mount devpts"));
   }
   setup.walls.add(Wall::kMinimalDev);
@@ -189,17 +209,24 @@ Result<> attach_mounts(Setup& setup) {
 }
 
 Result<> join_cgroups(Setup& setup) {
-  for (; setup.plan.cgroups > 0; --setup.plan.cgroups) {
+  for (const UniqueFd& cgroup : setup.cgroups) {
     // "0" is the writing thread itself, for which the kernel needs no lock of everybody's.
-    if (::write(setup.mounts.back().get(), "0", 1) != 1) return fail(Error::from_errno("join"));
-    setup.mounts.pop_back();
+    if (::write(cgroup.get(), "0", 1) != 1) return fail(Error::from_errno("join"));
   }
+  setup.cgroups.clear();
   return {};
+}
+
+Result<> move_proc_and_dev(Setup& setup) {
+  if (::mount("/proc", "/stage/proc", nullptr, MS_MOVE, nullptr) != 0 ||
+      ::mount("/dev", "/stage/dev", nullptr, MS_MOVE, nullptr) != 0) {
+    return fail(Error::from_errno("move"));
+  }
+  return attach(setup.mounts[kShmFd].get(), "/stage/dev/shm");
 }
 
 Result<> hide_cgroups(Setup& setup) {
   // After joining, so that the cgroup the sandbox is in is the root of what it sees.
-  if (!setup.plan.cgroup_namespace) return {};
   if (::unshare(CLONE_NEWCGROUP) != 0) return fail(Error::from_errno("unshare cgroup namespace"));
   setup.walls.add(Wall::kCgroupNamespace);
   return {};
@@ -222,7 +249,7 @@ Result<> set_quotas(Setup& setup) {
   };
   for (const Quota& quota : kQuotas) {
     auto set =
-        sys::write_control(AT_FDCWD, std::string("/stage/proc/sys/user/") + quota.name, quota.most);
+        sys::write_control(AT_FDCWD, std::string("/proc/sys/user/") + quota.name, quota.most);
     // A kernel without the facility has no quota for it either.
     if (!set && set.error().sys_errno() != ENOENT) return set;
   }
@@ -231,7 +258,7 @@ Result<> set_quotas(Setup& setup) {
 }
 
 Result<> mask_proc(Setup& setup) {
-  TRY_OK(mask_proc_below(kStage));
+  TRY_OK(mask_proc_below(""));
   setup.walls.add(Wall::kMaskedProc);
   return {};
 }
@@ -264,7 +291,7 @@ Result<> prepare_landlock(Setup& setup) {
   if (setup.landlock_abi == 0) return {};
   sys::LandlockPaths paths;
   paths.readable = {"/"};
-  paths.writable = {"/home", "/tmp", "/var/tmp", "/dev/shm", "/run/user"};
+  paths.writable = {"/home", "/tmp", "/var/tmp", "/dev/shm"};
   paths.devices = {"/dev"};
   for (std::size_t i = 0; i < setup.plan.mounts.size(); ++i) {
     if (setup.plan.mount_is_writable[i] != 0) paths.writable.push_back(setup.plan.mounts[i].str());
@@ -283,26 +310,38 @@ struct Step {
 constexpr Step kSteps[] = {
     {"map users", wait_for_users},
     {"become root inside", become_root_inside},
-    {"say hello", say_hello},  // the launcher builds the mounts and joins the cgroups meanwhile
+    {"say hello", say_hello},  // the launcher builds the mounts meanwhile
+    {"receive the basics", receive_basics},
+    {"join cgroups", join_cgroups},  // from here on what it does and forks is counted and bounded
+    {"hide cgroups", hide_cgroups},
     {"name the host", name_the_host},
     {"bring loopback up", bring_loopback_up},
-    {"receive the plan", receive_plan},
-    {"join cgroups", join_cgroups},  // from here on what it does and forks is counted and bounded
-    {"attach the root", attach_root},
+    {"make mounts private", make_mounts_private},
     {"mount proc", mount_proc},
-    {"attach /dev", attach_dev},
-    {"attach mounts", attach_mounts},
-    {"hide cgroups", hide_cgroups},
     {"set quotas", set_quotas},  // while /proc/sys is still writable; no namespace after this
+    {"attach /dev", attach_dev},
     {"mask proc", mask_proc},
+    {"receive the plan", receive_plan},
+    {"attach the root", attach_root},
+    {"move /proc and /dev", move_proc_and_dev},
+    {"attach mounts", attach_mounts},
     {"pivot into the root", pivot_into_root},
     {"empty the bounding set", empty_the_bounding_set},
     {"prepare landlock", prepare_landlock},
 };
 
+// A sandbox that was made ahead waits here until somebody wants it.
+UniqueFd await_client(int launcher) {
+  auto received = receive_message(launcher, wire::kMaxPlanMessage, 1);
+  if (!received || received->fds.size() != 1) return {};
+  const auto message = wire::decode_plan_message(received->bytes);
+  if (!message || !std::holds_alternative<wire::SandboxTaken>(*message)) return {};
+  return std::move(received->fds[0]);
+}
+
 }  // namespace
 
-void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, UniqueFd link, bool own_slice) {
+void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice) {
   ::signal(SIGCHLD, SIG_DFL);
   Setup setup;
   setup.go = std::move(go);
@@ -324,9 +363,10 @@ void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, UniqueFd link, bool ow
   setup.mounts.clear();
   const wire::SandboxSealed sealed{setup.walls};
   if (!send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(sealed)))) ::_exit(1);
-  setup.launcher.reset();
   ServePlan serve_plan;
-  serve_plan.link = std::move(link);
+  serve_plan.link = await_client(setup.launcher.get());
+  if (!serve_plan.link) ::_exit(0);
+  setup.launcher.reset();
   serve_plan.landlock = std::move(setup.landlock);
   serve_plan.limits = setup.plan.limits;
   serve_plan.memory_is_bounded = setup.plan.memory_is_bounded;

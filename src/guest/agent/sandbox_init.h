@@ -6,8 +6,8 @@
 
 namespace glovebox::agent {
 
-// `go` is readable once the user namespace is mapped; `setup` leads to the launcher, `link` to the
-// client. Never returns.
-[[noreturn]] void run_sandbox_init(UniqueFd go, UniqueFd setup, UniqueFd link, bool own_slice);
+// `go` is readable once the user namespace is mapped; `setup` leads to the launcher, which hands
+// over the client's socket when the sandbox is taken. Never returns.
+[[noreturn]] void run_sandbox_init(UniqueFd go, UniqueFd setup, bool own_slice);
 
 }  // namespace glovebox::agent
