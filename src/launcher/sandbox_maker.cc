@@ -1,10 +1,12 @@
 #include "launcher/sandbox_maker.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -60,6 +62,34 @@ Result<WallSet> await_sealed(int socket) {
   return sealed->walls;
 }
 
+// A guest on a kernel's own filesystem of ours would see the host's processes and switches.
+Result<> refuse_kernel_filesystems(int fd) {
+  struct statfs where {};
+  if (::fstatfs(fd, &where) != 0) return fail(Error::from_errno("look at a mount"));
+  for (const long kind : std::initializer_list<long>{
+           PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,
+           TRACEFS_MAGIC, SECURITYFS_MAGIC, DEVPTS_SUPER_MAGIC, BPF_FS_MAGIC, NSFS_MAGIC,
+           EFIVARFS_MAGIC, PSTOREFS_MAGIC}) {
+    if (where.f_type == kind) {
+      return fail(Errc::kPolicy,
+                  "a filesystem of the kernel's own (/proc, /sys, ...) cannot be mounted");
+    }
+  }
+  return {};
+}
+
+// What is passed on as the sandbox's own socket must be one, of the kind that was agreed.
+Result<> check_link(int fd) {
+  int domain = 0;
+  int type = 0;
+  socklen_t size = sizeof domain;
+  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_UNIX ||
+      ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET) {
+    return fail(Errc::kProtocol, "a request's first descriptor is not a SEQPACKET socket");
+  }
+  return {};
+}
+
 // Where the request names a limit that this host cannot enforce, it is refused; a default is not.
 Result<> refuse_unenforceable(const Limits& limits, const sys::CgroupFeatures& features) {
   const auto refuse = [](std::string_view what) {
@@ -106,6 +136,7 @@ SandboxMaker::SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots r
 Result<Sandbox> SandboxMaker::make(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
                                    const Caller& caller) {
   TRY_OK(check(request, fds.size()));
+  TRY_OK(check_link(fds[0].get()));
   TRY_OK(prepare_users());
   if (request.engine == EngineKind::kJail) return make_jail(request, std::move(fds), caller);
   SandboxId id = SandboxId::make();
@@ -210,6 +241,7 @@ Result<std::vector<UniqueFd>> SandboxMaker::build_mounts(const wire::CreateSandb
   std::vector<UniqueFd> trees;
   for (std::size_t i = 0; i < request.mounts.size(); ++i) {
     const wire::MountRequest& mount = request.mounts[i];
+    TRY_OK(refuse_kernel_filesystems(fds[i].get()));
     if (!policy_.mount_sources.empty()) {
       char name[4096];
       const std::string link = "/proc/self/fd/" + std::to_string(fds[i].get());
