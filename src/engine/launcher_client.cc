@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,8 +52,34 @@ struct Started {
   pid_t pid;
 };
 
+ServePrivately serve_privately = nullptr;
+
+// The child of a fork: no descriptor, signal mask or environment of the client's stays with it.
+[[noreturn]] void be_the_launcher(int socket, const std::string& agent) {
+  ::prctl(PR_SET_NAME, "glovebox-launcher");
+  ::setsid();
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0 || ::dup2(null, 0) < 0 || ::dup2(null, 1) < 0 || ::dup2(socket, kLauncherFd) < 0 ||
+      ::syscall(SYS_close_range, kLauncherFd + 1u, ~0u, 0) != 0 ||
+      ::fcntl(kLauncherFd, F_SETFD, FD_CLOEXEC) != 0) {
+    ::_exit(70);
+  }
+  ::_exit(serve_privately(kLauncherFd, agent));
+}
+
 Result<Started> start_private() {
   TRY(SocketPair pair, seqpacket_pair());
+  if (serve_privately != nullptr) {
+    const std::string agent = program_path("glovebox-agent");
+    const pid_t child = ::fork();
+    if (child < 0) return fail(Error::from_errno("start a launcher"));
+    if (child == 0) be_the_launcher(pair.theirs.get(), agent);
+    return Started{std::move(pair.ours), child};
+  }
   const std::string program = program_path("glovebox-launcher");
   const std::string fd_text = std::to_string(kLauncherFd);
   char* const argv[] = {const_cast<char*>("glovebox-launcher"), const_cast<char*>("--client-fd"),
@@ -89,6 +117,8 @@ std::string running_launcher() {
 }
 
 }  // namespace
+
+void LauncherClient::serve_privately_with(ServePrivately serve) { serve_privately = serve; }
 
 Result<LauncherClient> LauncherClient::connect() {
   const char* chosen = std::getenv("GLOVEBOX_LAUNCHER");

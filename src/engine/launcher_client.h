@@ -12,8 +12,13 @@
 
 namespace glovebox::engine {
 
+// Serves the one client on `client_fd` and returns an exit status.
+using ServePrivately = int (*)(int client_fd, const std::string& agent_path);
+
 class LauncherClient {
  public:
+  // With this a private launcher is a fork of this program; else it is a program of its own.
+  static void serve_privately_with(ServePrivately serve);
   // GLOVEBOX_LAUNCHER: "private", or the path of a socket; unset: the running one if there is one,
   // else a private one.
   static Result<LauncherClient> connect();

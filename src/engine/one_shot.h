@@ -48,8 +48,8 @@ struct RunResult {
   Outcome outcome;
   bool stopped = false;              // by the caller
   std::optional<Error> out_failure;  // a file could not be copied out; the outcome stands
-  // The sandbox is gone. A private launcher may still be on its way out, and destroying this waits
-  // for it; a program that ends now need not.
+  // What the sandbox was made of goes behind the answer; destroying this waits until a private
+  // launcher has seen to it. A program that ends now need not: the launcher does it all the same.
   std::unique_ptr<Instance> ended_instance;
 };
 

@@ -188,12 +188,10 @@ void Server::destroy(Client& client, const SandboxId& id) {
       // What it has used is known now; it dies and is cleaned up behind the answer.
       const Usage usage = owned.sandbox.usage();
       owned.sandbox.kill(EndReason::kDestroyed);
-      if (is_private()) {
-        maker_.kill_nursery();
-        return;
-      }
+      if (is_private()) maker_.kill_nursery();
       owned.client = nullptr;
-      return say(client, wire::SandboxEnded{id, EndReason::kDestroyed, usage});
+      // Its own reason if it had one already: a limit was reached before the client let go.
+      return say(client, wire::SandboxEnded{id, owned.sandbox.end_reason(), usage});
     }
   }
   say(client, wire::SandboxRefused{Errc::kNotFound, 0, "there is no such sandbox"});
@@ -226,8 +224,8 @@ void Server::finish_dead() {
     Client* client = owned->client;
     owned = sandboxes_.erase(owned);
     if (is_private() && sandboxes_.empty()) {
-      // Before the answer: whoever has it may rely on nothing being left. We stay until the client
-      // goes: closing on a message of its that we have not read would take our answer from it.
+      // We stay until the client goes: closing on a message of its that we have not read would take
+      // our answer from it.
       maker_.shut_down();
       done_ = true;
     }

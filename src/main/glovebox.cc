@@ -5,9 +5,26 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "engine/launcher_client.h"
+#include "launcher/run_launcher.h"
+
+namespace {
+
+int serve_privately(int client_fd, const std::string& agent_path) {
+  glovebox::launcher::LauncherOptions options;
+  options.client_fd = client_fd;
+  options.agent_path = agent_path;
+  const auto served = glovebox::launcher::run_launcher(options);
+  if (served) return 0;
+  std::fprintf(stderr, "glovebox-launcher: %s\n", served.error().message().c_str());
+  return 1;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   try {
+    glovebox::engine::LauncherClient::serve_privately_with(serve_privately);
     const std::vector<std::string> args(argv + 1, argv + argc);
     return glovebox::cli::run_command_line(args);
   } catch (const std::exception& error) {

@@ -123,7 +123,7 @@ int run_command(std::span<const std::string> args) {
   }
   result->outcome.out = std::move(out);
   result->outcome.err = std::move(err);
-  // Nothing of the sandbox is left; waiting for its launcher's last breath would be for nobody.
+  // The sandbox's program and all it started are dead; its launcher cleans up behind us.
   ::_exit(report(options, *result));
 }
 

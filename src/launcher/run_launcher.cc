@@ -1,0 +1,81 @@
+#include "launcher/run_launcher.h"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "launcher/host_layer.h"
+#include "launcher/policy.h"
+#include "launcher/sandbox_maker.h"
+#include "launcher/server.h"
+#include "launcher/state_dir.h"
+#include "probe/cgroup_layout.h"
+#include "sys/clone.h"
+
+namespace glovebox::launcher {
+namespace {
+
+sys::CgroupRoots cgroup_roots() {
+  const probe::CgroupLayout layout = probe::detect_cgroup_layout();
+  const auto v1 = [&](const char* controller) {
+    const auto found = layout.v1_mounts.find(controller);
+    return found != layout.v1_mounts.end() ? found->second : std::string();
+  };
+  return {.v2 = layout.v2_mount,
+          .v2_controls = layout.usable_v2(),
+          .v1_memory = v1("memory"),
+          .v1_pids = v1("pids"),
+          .v1_cpu = v1("cpu"),
+          .v1_cpuacct = v1("cpuacct")};
+}
+
+// What is used in user namespaces is bounded by what their maker may use: for the nursery that is
+// us, and the bound of each sandbox is the broker's to set.
+void lift_own_limits() {
+  const rlimit none{RLIM_INFINITY, RLIM_INFINITY};
+  for (const auto resource : {RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIMIT_MEMLOCK, RLIMIT_NPROC}) {
+    (void)::setrlimit(resource, &none);
+  }
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    (void)::setrlimit(RLIMIT_NOFILE, &files);
+  }
+}
+
+}  // namespace
+
+Result<> run_launcher(const LauncherOptions& options) {
+  const bool rootless = ::geteuid() != 0;
+  const bool shared = !options.listen.empty();
+  ::umask(022);
+  TRY(const Policy policy, load_policy(options.policy));
+  const sys::CgroupRoots roots = cgroup_roots();  // what this kernel can do
+  const std::string base = default_state_base();
+  sweep_dead_launchers(base, roots);  // what a crashed predecessor left
+  TRY(StateDir state, StateDir::claim(base));
+  MakerConfig config;
+  config.agent_path = options.agent_path;
+  config.layers_dir = default_layers_dir();
+  config.rootless = rootless;
+  config.sandboxes_at_once = shared ? policy.max_sandboxes : 1;
+  UniqueFd listener;
+  if (shared) {
+    TRY(listener, listen_at(options.listen));
+  }
+  if (rootless) {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // what a process sandbox leaves behind is ours to end
+  } else {
+    lift_own_limits();
+    TRY_OK(sys::keep_capabilities_across_uid_changes());
+  }
+  const std::uint32_t most = config.sandboxes_at_once;
+  SandboxMaker maker(std::move(config), policy, roots, std::move(state));
+  const auto served =
+      serve_clients(std::move(maker), most, std::move(listener), UniqueFd(options.client_fd));
+  if (shared) ::unlink(options.listen.c_str());
+  return served;
+}
+
+}  // namespace glovebox::launcher

@@ -1,0 +1,20 @@
+// A launcher's whole life, as the program glovebox-launcher or as a fork of `glovebox run`, which
+// is as privileged as its own private launcher and saves an exec by being it.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace glovebox::launcher {
+
+struct LauncherOptions {
+  int client_fd = -1;  // one client that is connected already
+  std::string listen;  // or: a socket to listen on
+  std::string policy = "/etc/glovebox/policy.toml";
+  std::string agent_path;
+};
+
+Result<> run_launcher(const LauncherOptions& options);
+
+}  // namespace glovebox::launcher
