@@ -75,6 +75,13 @@ Result<> RootBuilder::prepare_dev() {
   TRY_OK(sys::attach_mount(tmpfs.get(), AT_FDCWD, dev));
   for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
     const std::string place = dev + "/" + name;
+    // A node of our own where we may make one; ordinary users can only show the host's.
+    struct stat host {};
+    if (::stat((std::string("/dev/") + name).c_str(), &host) == 0 && S_ISCHR(host.st_mode) &&
+        ::mknod(place.c_str(), S_IFCHR | 0666, host.st_rdev) == 0) {
+      if (::chmod(place.c_str(), 0666) != 0) return fail(Error::from_errno("chmod " + place));
+      continue;
+    }
     const UniqueFd made(::open(place.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444));
     if (!made) return fail(Error::from_errno("make " + place));
     TRY(const UniqueFd device,

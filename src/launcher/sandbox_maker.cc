@@ -271,8 +271,26 @@ Result<Sandbox> SandboxMaker::make_jail(const wire::CreateSandbox& request,
       return to_sandbox(std::move(spare), request.limits);
     // It has died while it waited; a new one is made instead.
   }
-  TRY(ReadyJail jail, make_ready(request, std::move(fds), caller));
-  return to_sandbox(std::move(jail), request.limits);
+  auto jail = make_ready(request, fds, caller);
+  if (!jail && nursery_has_died()) {
+    // Its broker was killed, perhaps before this request came: the next one gets another try.
+    forget_nursery();
+    return to_sandbox_or_error(make_ready(request, fds, caller), request.limits);
+  }
+  return to_sandbox_or_error(std::move(jail), request.limits);
+}
+
+Result<Sandbox> SandboxMaker::to_sandbox_or_error(Result<ReadyJail> jail, const Limits& limits) {
+  if (!jail) return fail(std::move(jail.error()));
+  return to_sandbox(std::move(*jail), limits);
+}
+
+bool SandboxMaker::nursery_has_died() const {
+  if (!nursery_) return false;
+  pollfd dead{nursery_->pidfd(), POLLIN, 0};
+  // A killed process is on its way out for a moment before its handle says so.
+  constexpr int kMomentMs = 50;
+  return ::poll(&dead, 1, kMomentMs) == 1;
 }
 
 Sandbox SandboxMaker::to_sandbox(ReadyJail jail, const Limits& limits) {
@@ -287,7 +305,12 @@ void SandboxMaker::make_spare() {
     spare_.emplace(std::move(*ready));
   } else {
     log::warn("no spare sandbox", {{"error", ready.error().message()}});
-    can_make_spares_ = false;
+    // A dead broker is replaced with the next request; anything else would only fail again.
+    if (nursery_has_died()) {
+      forget_nursery();
+    } else {
+      can_make_spares_ = false;
+    }
   }
 }
 
@@ -304,7 +327,7 @@ SandboxMaker::ReadyJail::~ReadyJail() {
 // Up to the point where the walls stand and nothing but a client's link is missing. That link is
 // the first of `fds`; without any it is a spare.
 Result<SandboxMaker::ReadyJail> SandboxMaker::make_ready(const wire::CreateSandbox& request,
-                                                         std::vector<UniqueFd> fds,
+                                                         const std::vector<UniqueFd>& fds,
                                                          const Caller& caller) {
   // First, since it needs the longest and runs beside what follows.
   TRY_OK(prepare_nursery());
@@ -337,8 +360,8 @@ Result<SandboxMaker::ReadyJail> SandboxMaker::make_ready(const wire::CreateSandb
       .host_uid = host_uid, .userns = hello.fds[0].get(), .own_slice = jail.slice.has_value()};
   TRY(const SandboxMounts files, files_->build(request.limits, owner));
   TRY(const std::vector<UniqueFd> mounts,
-      build_mounts(request, fds.empty() ? std::span<UniqueFd>() : std::span(fds).subspan(1), caller,
-                   host_uid));
+      build_mounts(request, fds.empty() ? std::span<const UniqueFd>() : std::span(fds).subspan(1),
+                   caller, host_uid));
 
   wire::SandboxPlan plan;
   plan.limits = request.limits;

@@ -95,8 +95,11 @@ class SandboxMaker {
   };
   Result<Sandbox> make_jail(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
                             const Caller& caller);
-  Result<ReadyJail> make_ready(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
+  // `fds` are the client's socket and its mounts' sources; none for a spare.
+  Result<ReadyJail> make_ready(const wire::CreateSandbox& request, const std::vector<UniqueFd>& fds,
                                const Caller& caller);
+  Result<Sandbox> to_sandbox_or_error(Result<ReadyJail> jail, const Limits& limits);
+  bool nursery_has_died() const;
   Sandbox to_sandbox(ReadyJail jail, const Limits& limits);
   Result<> send_basics(int setup, const sys::Cgroup& cgroup) const;
   Result<Sandbox> make_process(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
