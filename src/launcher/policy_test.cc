@@ -34,9 +34,10 @@ TEST(Policy, ReadsEverySection) {
 }
 
 TEST(Policy, AnUnknownKeyOrWrongTypeIsAnErrorWithItsName) {
-  for (const char* text : {"[limits]\nmemroy = '1G'\n", "[limits]\nmemory = 5\n", "x = 1\n",
-                           "[mounts]\nsources = 'a'\n", "[mounts]\nsources = ['data']\n",
-                           "[limits\n", "[engines]\njail = false\n", "[limits]\npids = -1\n"}) {
+  for (const char* text :
+       {"[limits]\nmemroy = '1G'\n", "[limits]\nmemory = 5\n", "x = 1\n",
+        "[mounts]\nsources = 'a'\n", "[mounts]\nsources = ['data']\n", "[limits\n", "[)", "[a.)",
+        "[engines]\njail = false\n", "[limits]\npids = -1\n"}) {
     const auto policy = parse_policy(text, "/etc/glovebox/policy.toml");
     ASSERT_FALSE(policy) << text;
     EXPECT_NE(policy.error().message().find("/etc/glovebox/policy.toml"), std::string::npos);
