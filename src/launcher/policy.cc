@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+
 // toml++ 3.3 asserts on some malformed headers ("[)") and, without assertions, promises the
 // compiler that they do not occur. The file is the administrator's: a mistake in it is an error,
 // not a crash.
@@ -13,6 +15,7 @@
 
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "wire/utf8.h"
 
 namespace glovebox::launcher {
 namespace {
@@ -109,6 +112,13 @@ Result<> read_engines(Policy& policy, std::string_view key, const toml::node& no
 }  // namespace
 
 Result<Policy> parse_policy(const std::string& text, const std::string& name) {
+  // toml++ has its own troubles with bytes that are no text; none of them has a place here.
+  const bool controls = std::any_of(text.begin(), text.end(), [](unsigned char c) {
+    return (c < 0x20 && c != '\n' && c != '\t' && c != '\r') || c == 0x7f;
+  });
+  if (controls || !wire::is_utf8(text) || text.rfind("\xef\xbb", 0) == 0) {
+    return bad(name, "is not plain text in UTF-8");
+  }
   const toml::parse_result parsed = toml::parse(text, name);
   if (!parsed) {
     return bad(name, "line " + std::to_string(parsed.error().source().begin.line) + ": " +

@@ -44,6 +44,12 @@ TEST(Policy, AnUnknownKeyOrWrongTypeIsAnErrorWithItsName) {
   }
 }
 
+TEST(Policy, BytesThatAreNoTextAreAnError) {
+  EXPECT_FALSE(parse_policy(std::string("\xef\xbb\xbe\0", 4), "p"));
+  EXPECT_FALSE(parse_policy("\xff", "p"));
+  EXPECT_FALSE(parse_policy(std::string("a\0b", 3), "p"));
+}
+
 TEST(Policy, NeverHandsOutTheHostsOwnUsers) {
   EXPECT_FALSE(parse_policy("[uids]\nfirst = 0\n", "p"));
   EXPECT_FALSE(parse_policy("[uids]\nfirst = 65537\n", "p"));

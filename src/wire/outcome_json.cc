@@ -39,8 +39,8 @@ void add_output(json::object& object, const std::string& name, const std::string
 }
 
 json::value error_of(const Outcome& outcome) {
-  const auto said = [](std::string_view code, std::string message) {
-    return json::value{{"code", code}, {"message", std::move(message)}};
+  const auto said = [](std::string_view code, const std::string& message) {
+    return json::value{{"code", code}, {"message", message}};
   };
   if (outcome.timed_out) return said("timed_out", "the time limit was reached");
   if (outcome.oom_killed) return said("oom_killed", "the memory limit was reached");

@@ -82,11 +82,13 @@ bool exists(const std::string& path) {
   return ::lstat(path.c_str(), &info) == 0;
 }
 
-std::string unique_word() { return "1000.0" + std::to_string(::getpid()) + "0" + [] {
-  std::string digits = random_label(12);
-  for (char& c : digits) c = static_cast<char>('0' + c % 10);
-  return digits;
-}(); }
+std::string unique_word() {
+  return "1000.0" + std::to_string(::getpid()) + "0" + [] {
+    std::string digits = random_label(12);
+    for (char& c : digits) c = static_cast<char>('0' + c % 10);
+    return digits;
+  }();
+}
 
 bool gone_from_host(const std::string& word) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);

@@ -40,6 +40,8 @@ inline std::vector<std::string> every_engine() {
   for (const std::string_view name : engine::engine_names()) names.emplace_back(name);
   return names;
 }
-inline std::string engine_of(const ::testing::TestParamInfo<std::string>& info) { return info.param; }
+inline std::string engine_of(const ::testing::TestParamInfo<std::string>& info) {
+  return info.param;
+}
 
 }  // namespace glovebox::contract

@@ -50,7 +50,8 @@ TEST_P(ProgramFiles, AnEmptyFileIsThere) {
 TEST_P(ProgramFiles, ParentsAreMadeAndTheExecutableBitIsKept) {
   write_file(dir_ / "tool", "#!/bin/sh\necho tool ran\n", 0755);
   write_file(dir_ / "data", "plain", 0600);
-  engine::RunRequest request = shell("a/b/tool; test -x a/b/tool && ! test -x a/c/data && cat a/c/data");
+  engine::RunRequest request =
+      shell("a/b/tool; test -x a/b/tool && ! test -x a/c/data && cat a/c/data");
   request.files_in.push_back(from_host(dir_ / "tool", "a/b/tool"));
   request.files_in.push_back(from_host(dir_ / "data", "a/c/data"));
   const Collected ran = run(request);
@@ -78,8 +79,8 @@ TEST_P(ProgramFiles, AFileThatCannotBePutStopsTheStart) {
 }
 
 TEST_P(ProgramFiles, AFileComesOutUnchanged) {
-  engine::RunRequest request =
-      program({"/usr/bin/perl", "-e", "open F, '>', 'made'; print F chr($_ & 255) for 1..200000; exit 3"});
+  engine::RunRequest request = program(
+      {"/usr/bin/perl", "-e", "open F, '>', 'made'; print F chr($_ & 255) for 1..200000; exit 3"});
   request.files_out.push_back(to_host("made"));
   const Collected ran = run(request);
   ASSERT_TRUE(ran.ran()) << ran.story();
@@ -116,7 +117,8 @@ constexpr Trap kTraps[] = {
     {"a link to the terminal", "ln -s /dev/tty trap"},
     {"a link to itself", "ln -s trap trap"},
     {"a link to nothing", "ln -s nothing trap"},
-    {"a socket", "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); bind(S, sockaddr_un(\"trap\"))'"},
+    {"a socket",
+     "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); bind(S, sockaddr_un(\"trap\"))'"},
 };
 
 TEST_P(ProgramFiles, WhatIsNoPlainFileDoesNotComeOut) {

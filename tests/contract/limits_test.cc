@@ -12,7 +12,8 @@ class ProgramLimits : public EngineContract {};
 // pages can make the kernel read that code again and again, for seconds, before it gives up and
 // kills; this cannot.
 engine::RunRequest eat_memory() {
-  engine::RunRequest request = program({"/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=500M", "count=1"});
+  engine::RunRequest request =
+      program({"/bin/dd", "if=/dev/zero", "of=/dev/null", "bs=500M", "count=1"});
   request.sandbox.limits.memory_bytes = 64u << 20;
   request.sandbox.limits.disk_bytes = 8u << 20;
   return request;
@@ -34,7 +35,8 @@ TEST_P(ProgramLimits, WallTimeEndsASleeper) {
 
 TEST_P(ProgramLimits, WallTimeEndsAProgramThatIgnoresSignals) {
   const std::string word = unique_word();
-  engine::RunRequest request = shell("trap '' TERM INT HUP XCPU; sleep " + word + "; sleep " + word);
+  engine::RunRequest request =
+      shell("trap '' TERM INT HUP XCPU; sleep " + word + "; sleep " + word);
   request.sandbox.limits.wall = std::chrono::milliseconds(300);
   const Collected ran = run(request);
   ASSERT_TRUE(ran.ran()) << ran.story();
@@ -123,9 +125,10 @@ TEST_P(ProgramLimits, ProcessesPastTheirLimitCannotBeMade) {
   if (!features().walls.has(Wall::kPidsLimit)) {
     GTEST_SKIP() << GetParam() << " has no process limit of its own here";
   }
-  engine::RunRequest request = program(
-      {"/usr/bin/perl", "-e", "my $n = 0; while ($n < 100) { my $p = fork; last unless defined $p;"
-                              "if (!$p) { sleep 1000; exit } $n++ } print $n"});
+  engine::RunRequest request =
+      program({"/usr/bin/perl", "-e",
+               "my $n = 0; while ($n < 100) { my $p = fork; last unless defined $p;"
+               "if (!$p) { sleep 1000; exit } $n++ } print $n"});
   request.sandbox.limits.pids = 16;
   const Collected ran = run(request);
   ASSERT_TRUE(ran.ran()) << ran.story();
@@ -145,7 +148,8 @@ TEST_P(ProgramLimits, OneRunsTimeoutDoesNotTouchTheNext) {
   EXPECT_FALSE(next.outcome().timed_out);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryEngine, ProgramLimits, ::testing::ValuesIn(every_engine()), engine_of);
+INSTANTIATE_TEST_SUITE_P(EveryEngine, ProgramLimits, ::testing::ValuesIn(every_engine()),
+                         engine_of);
 
 }  // namespace
 }  // namespace glovebox::contract

@@ -131,7 +131,8 @@ TEST_P(ProgramOutcome, ADaemonThatLeftItsSessionAndIgnoresSignalsEndsWithTheProg
                                      "$SIG{$_} = 'IGNORE' for qw(HUP TERM INT QUIT PIPE);"
                                      "exit 7 if fork; POSIX::setsid(); exit 0 if fork;"
                                      "close $_ for (*STDIN, *STDOUT, *STDERR);"
-                                     "exec 'sleep', '" + word + "'"}));
+                                     "exec 'sleep', '" +
+                                         word + "'"}));
   ASSERT_TRUE(ran.ran()) << ran.story();
   EXPECT_EQ(ran.outcome().exit_code, 7) << ran.story();
   EXPECT_TRUE(gone_from_host(word));
@@ -164,7 +165,8 @@ TEST_P(ProgramOutcome, MetricsAreCounted) {
   EXPECT_GT(*outcome.usage.peak_memory_bytes, 100'000u);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryEngine, ProgramOutcome, ::testing::ValuesIn(every_engine()), engine_of);
+INSTANTIATE_TEST_SUITE_P(EveryEngine, ProgramOutcome, ::testing::ValuesIn(every_engine()),
+                         engine_of);
 
 }  // namespace
 }  // namespace glovebox::contract

@@ -9,7 +9,8 @@ class ProgramStreams : public EngineContract {};
 std::string every_byte_many_times() {
   std::string bytes;
   for (int round = 0; round < 1000; ++round) {
-    for (int byte = 0; byte < 256; ++byte) bytes.push_back(static_cast<char>((byte * 7 + round) & 255));
+    for (int byte = 0; byte < 256; ++byte)
+      bytes.push_back(static_cast<char>((byte * 7 + round) & 255));
   }
   return bytes;
 }
@@ -38,13 +39,15 @@ TEST_P(ProgramStreams, NoInputIsEndOfFile) {
 }
 
 TEST_P(ProgramStreams, EndOfInputReachesTheProgram) {
-  const Collected ran = run(shell("wc -c"), {.input = std::string(5'000'000, 'x'), .on_output = {}});
+  const Collected ran =
+      run(shell("wc -c"), {.input = std::string(5'000'000, 'x'), .on_output = {}});
   ASSERT_TRUE(ran.ran()) << ran.story();
   EXPECT_EQ(ran.out, "5000000\n");
 }
 
 TEST_P(ProgramStreams, InputThatNobodyReadsDoesNotHoldTheRun) {
-  const Collected ran = run(shell("exit 3"), {.input = std::string(5'000'000, 'x'), .on_output = {}});
+  const Collected ran =
+      run(shell("exit 3"), {.input = std::string(5'000'000, 'x'), .on_output = {}});
   ASSERT_TRUE(ran.ran()) << ran.story();
   EXPECT_EQ(ran.outcome().exit_code, 3);
 }
@@ -104,7 +107,8 @@ TEST_P(ProgramStreams, ATerminalIsOneWhereTheEngineHasThem) {
   EXPECT_EQ(ran.outcome().exit_code, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryEngine, ProgramStreams, ::testing::ValuesIn(every_engine()), engine_of);
+INSTANTIATE_TEST_SUITE_P(EveryEngine, ProgramStreams, ::testing::ValuesIn(every_engine()),
+                         engine_of);
 
 }  // namespace
 }  // namespace glovebox::contract

@@ -34,13 +34,15 @@ TEST_P(ProgramSurroundings, TheEnvironmentIsWhatWasGivenAndNothingElse) {
 }
 
 TEST_P(ProgramSurroundings, ArgumentsArriveAsGiven) {
-  const Collected ran = run(program({"/usr/bin/printf", "<%s>", "", "a b", "$HOME", "*", "-n", "\n", "\xff"}));
+  const Collected ran =
+      run(program({"/usr/bin/printf", "<%s>", "", "a b", "$HOME", "*", "-n", "\n", "\xff"}));
   ASSERT_TRUE(ran.ran()) << ran.story();
   EXPECT_EQ(ran.out, "<><a b><$HOME><*><-n><\n><\xff>");
 }
 
 TEST_P(ProgramSurroundings, ItIsNeverTheFirstProcessAndNeverRoot) {
-  const Collected ran = run(program({"/usr/bin/perl", "-e", "print \"$$ $< $> \", $( + 0, ' ', $) + 0"}));
+  const Collected ran =
+      run(program({"/usr/bin/perl", "-e", "print \"$$ $< $> \", $( + 0, ' ', $) + 0"}));
   ASSERT_TRUE(ran.ran()) << ran.story();
   std::istringstream said(ran.out);
   int pid = 0, uid = 0, euid = 0, gid = 0, egid = 0;
@@ -53,7 +55,8 @@ TEST_P(ProgramSurroundings, ItIsNeverTheFirstProcessAndNeverRoot) {
 }
 
 TEST_P(ProgramSurroundings, ItCannotBecomeRoot) {
-  const Collected ran = run(program({"/usr/bin/perl", "-e", "$< = $> = 0; print $> == 0 ? 'root' : 'user'"}));
+  const Collected ran =
+      run(program({"/usr/bin/perl", "-e", "$< = $> = 0; print $> == 0 ? 'root' : 'user'"}));
   ASSERT_TRUE(ran.ran()) << ran.story();
   EXPECT_EQ(ran.out, "user");
 }
@@ -61,9 +64,9 @@ TEST_P(ProgramSurroundings, ItCannotBecomeRoot) {
 TEST_P(ProgramSurroundings, ItHasItsThreeStreamsAndNoOtherDescriptor) {
   // One of ours that would be inherited if anybody forgot to close it.
   const UniqueFd leak(::open("/etc/hostname", O_RDONLY));
-  const Collected ran = run(program(
-      {"/usr/bin/perl", "-MPOSIX", "-e",
-       "for (0..1023) { my $d = POSIX::dup($_); next unless defined $d; POSIX::close($d); print \"$_ \" }"}));
+  const Collected ran = run(program({"/usr/bin/perl", "-MPOSIX", "-e",
+                                     "for (0..1023) { my $d = POSIX::dup($_); next unless defined "
+                                     "$d; POSIX::close($d); print \"$_ \" }"}));
   ASSERT_TRUE(ran.ran()) << ran.story();
   // Perl keeps the program text in memory for -e, so what is left is what it was started with.
   EXPECT_EQ(ran.out, "0 1 2 ");
@@ -71,7 +74,8 @@ TEST_P(ProgramSurroundings, ItHasItsThreeStreamsAndNoOtherDescriptor) {
 
 TEST_P(ProgramSurroundings, ItCannotSignalTheCaller) {
   const std::string pid = std::to_string(::getpid());
-  const Collected ran = run(shell("kill -0 " + pid + " 2>/dev/null && echo reached; kill -0 1 2>/dev/null && echo first; :"));
+  const Collected ran = run(shell(
+      "kill -0 " + pid + " 2>/dev/null && echo reached; kill -0 1 2>/dev/null && echo first; :"));
   ASSERT_TRUE(ran.ran()) << ran.story();
   EXPECT_EQ(ran.out, "");
 }
@@ -86,8 +90,8 @@ TEST_P(ProgramSurroundings, ItCannotReachTheHostsLoopback) {
   ASSERT_EQ(::listen(listener.get(), 1), 0);
   ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
   const std::string port = std::to_string(ntohs(address.sin_port));
-  const Collected ran = run(program(
-      {"/bin/bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/" + port + " && echo reached"}));
+  const Collected ran =
+      run(program({"/bin/bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/" + port + " && echo reached"}));
   ASSERT_TRUE(ran.ran()) << ran.story();
   EXPECT_EQ(ran.out, "");
   EXPECT_NE(ran.outcome().exit_code, 0);
@@ -102,7 +106,8 @@ TEST_P(ProgramSurroundings, RunsSideBySideKeepApart) {
       auto own = engine::make_engine(GetParam());
       if (!own) return;
       const std::string mine = std::to_string(i);
-      results[i] = contract::run(**own, shell("echo " + mine + " > x; sleep 0.2; cat x; exit " + mine));
+      results[i] =
+          contract::run(**own, shell("echo " + mine + " > x; sleep 0.2; cat x; exit " + mine));
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/fd_message.h"
+#include "guest/agent/process_home.h"
 #include "guest/agent/serve.h"
 #include "sys/landlock.h"
 #include "wire/sandbox_plan.h"
@@ -66,7 +67,14 @@ Result<ServePlan> shut_in(const wire::SandboxPlan& plan, WallSet& walls) {
   serve_plan.process = ProcessEngine{
       .home = plan.home,
       .own_uid = plan.own_uid,
-      .filter = signals_kept_in ? ExtraFilter::kProcess : ExtraFilter::kProcessAndSignals};
+      .filter = signals_kept_in ? ExtraFilter::kProcess : ExtraFilter::kProcessAndSignals,
+      .children = open_list_of_children()};
+  if (!serve_plan.process->children) return fail(Error::from_errno("open list of children"));
+  // We go in ourselves: what we open for the client, a link of the guest's included, is then no
+  // more than the guest could open. Each program goes in once more, below us, and cannot signal us.
+  if (const int error = sys::enter_landlock(serve_plan.landlock.get()); error != 0) {
+    return fail(Error::from_errno("enter landlock", error));
+  }
   for (const Wall wall : {Wall::kNoCapabilities, Wall::kNoNewPrivileges, Wall::kSeccomp,
                           Wall::kLandlock, Wall::kRlimits, Wall::kScrubbedEnvironment}) {
     walls.add(wall);

@@ -7,8 +7,6 @@
 
 #include <cstdlib>
 
-#include "sys/file.h"
-
 namespace glovebox::agent {
 namespace {
 
@@ -38,16 +36,22 @@ ExecSpec with_home(ExecSpec exec, std::string_view home) {
   return exec;
 }
 
-void kill_descendants() {
+UniqueFd open_list_of_children() {
+  return UniqueFd(::open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC));
+}
+
+void kill_descendants(int list_of_children) {
   // Each round kills the children there are; theirs become ours and are met in the next. Bounded,
   // since a fork bomb that outruns us would otherwise keep us here; the cgroup ends that one.
   for (int round = 0; round < 2000; ++round) {
-    const auto children = sys::read_small_file(AT_FDCWD, "/proc/thread-self/children");
-    if (!children) return;
+    char children[4096];
+    const ssize_t size = ::pread(list_of_children, children, sizeof children - 1, 0);
+    if (size <= 0) return;
+    children[size] = '\0';
     // Numbers with blanks between. Not by a stream: a stream brings the whole of locales with it,
     // which every start of the agent would pay for.
     bool any = false;
-    const char* at = children->c_str();
+    const char* at = children;
     char* end = nullptr;
     for (long pid = std::strtol(at, &end, 10); end != at; pid = std::strtol(at, &end, 10)) {
       if (pid > 1) ::kill(static_cast<pid_t>(pid), SIGKILL);

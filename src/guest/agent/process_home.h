@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/unique_fd.h"
 #include "model/sandbox_spec.h"
 
 namespace glovebox::agent {
@@ -12,8 +13,10 @@ namespace glovebox::agent {
 std::string place_in_home(std::string_view path, std::string_view home);
 ExecSpec with_home(ExecSpec exec, std::string_view home);
 
+// The list of this process's children, opened while /proc may still be.
+UniqueFd open_list_of_children();
 // Kills what descends from this process, however it hid: being its subreaper, everything orphaned
 // comes back as a child.
-void kill_descendants();
+void kill_descendants(int list_of_children);
 
 }  // namespace glovebox::agent

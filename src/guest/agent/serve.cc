@@ -156,7 +156,7 @@ Result<> Agent::handle(const wire::ResizeTerminal& resize) {
 }
 
 void Agent::kill_the_rest() {
-  if (plan_.process) return kill_descendants();
+  if (plan_.process) return kill_descendants(plan_.process->children.get());
   // "Everybody" is everybody in our own pid namespace only as its first process.
   GBX_ASSERT(::getpid() == 1);
   ::kill(-1, SIGKILL);

@@ -16,6 +16,7 @@ struct ProcessEngine {
   std::string home;      // stands for /home/user
   bool own_uid = false;  // nobody else in the world has it
   ExtraFilter filter = ExtraFilter::kProcess;
+  UniqueFd children;  // open_list_of_children()
 };
 
 struct ServePlan {

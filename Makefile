@@ -1,0 +1,127 @@
+# The front door. Every target does all the set-up it needs, so on a fresh Debian 12 machine any of
+# them may be the first command typed. `make help` lists them.
+
+JOBS    ?= 2
+PREFIX  ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 30
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help deps deps-lint deps-fuzz deps-vm build test run bench soak test-vm fuzz format lint \
+        install uninstall clean
+
+# ---- Debian packages ---------------------------------------------------------------------------
+
+packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-dev libcli11-dev \
+  libtomlplusplus-dev libboost1.81-dev libgtest-dev libgmock-dev python3 bubblewrap runc procps \
+  util-linux libcap2-bin
+packages_lint := clang-format clang-tidy
+packages_fuzz := clang-14 libclang-rt-14-dev
+packages_vm   := qemu-system-x86 mmdebstrap cpio busybox-static e2fsprogs zstd
+
+deps: ## install the Debian packages needed to build, test and compare (as root, or with sudo)
+	@scripts/install-packages $(packages)
+
+deps-lint: deps
+	@scripts/install-packages $(packages_lint)
+
+deps-fuzz: deps
+	@scripts/install-packages $(packages_fuzz)
+
+deps-vm: deps
+	@scripts/install-packages $(packages_vm)
+
+# ---- Building ----------------------------------------------------------------------------------
+
+# Ninja calls CMake again by itself when a CMakeLists.txt changes; only the first configuration and
+# a changed preset are ours to see.
+build/%/build.ninja: CMakePresets.json | deps
+	@mkdir -p build
+	@cmake --preset $* > build/configure-$*.log 2>&1 || { cat build/configure-$*.log; exit 1; }
+	@touch $@
+
+build/fuzz/build.ninja: | deps-fuzz
+
+programs := glovebox glovebox-launcher glovebox-agent glovebox-attacks
+
+build: deps build/release/build.ninja ## build the programs into build/bin
+	@cmake --build --preset release --parallel $(JOBS) --target $(programs)
+
+# ---- Trying and testing ------------------------------------------------------------------------
+
+run: build ## run an example in the sandbox and show its result and its walls
+	@scripts/demo
+
+# Sanitizers for the unit tests; the hardened release build for everything that starts sandboxes,
+# one at a time, because those tests compare what is on the host before and after.
+test: build build/dev/build.ninja ## run all tests but the long ones
+	@scripts/build-tests dev $(JOBS)
+	@scripts/build-tests release $(JOBS)
+	@ctest --preset dev --parallel $(JOBS)
+	@ctest --preset release
+
+test-vm: build deps-vm ## run the contract and escape tests in a VM with Debian's own kernel
+	@scripts/build-tests release $(JOBS)
+	@scripts/test-vm
+
+bench: build ## measure start times beside bwrap and runc; many runs, and nothing left behind
+	@cmake --build --preset release --parallel $(JOBS) --target bench_cold
+	@build/tests/bench_cold
+	@build/tests/bench_cold --leaks
+	@build/tests/bench_cold --memory
+
+soak: build ## the long tests: thousands of runs, with counts before and after
+	@ctest --test-dir build/release --output-on-failure -C soak -L soak
+
+fuzz: deps-fuzz build/fuzz/build.ninja ## fuzz every parser, FUZZ_SECONDS (30) each
+	@scripts/fuzz $(FUZZ_SECONDS) $(JOBS)
+
+# ---- Form --------------------------------------------------------------------------------------
+
+sources = $(shell find src tests \( -name "*.cc" -o -name "*.h" \) | sort)
+
+format: deps-lint ## lay out every source file with clang-format
+	@clang-format -i $(sources)
+
+lint: deps-lint build/dev/build.ninja ## check layout (clang-format) and code (clang-tidy)
+	@clang-format --dry-run -Werror $(sources)
+	@cmake --build --preset dev --parallel $(JOBS) --target guest_filter
+	@find src -name '*.cc' -print0 | sort -z \
+	  | xargs -0 -n 4 -P $(JOBS) clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option \
+	      --extra-arg=-Wno-missing-field-initializers -p build/dev
+
+# ---- Installing --------------------------------------------------------------------------------
+
+bin_dir     = $(DESTDIR)$(PREFIX)/bin
+libexec_dir = $(DESTDIR)$(PREFIX)/libexec/glovebox
+unit_dir    = $(DESTDIR)/etc/systemd/system
+
+install: build ## install into PREFIX (/usr/local), with a systemd unit; DESTDIR is honoured
+	@install -d $(bin_dir) $(libexec_dir) $(unit_dir)
+	@install -m 0755 build/bin/glovebox $(bin_dir)/glovebox
+	@install -m 0755 build/bin/glovebox-launcher build/bin/glovebox-attacks $(libexec_dir)/
+	@# Unreadable on purpose: a process of such a file cannot be traced or read from inside. To be
+	@# copied by an ordinary user it must be readable for that moment.
+	@chmod u+r build/bin/glovebox-agent
+	@install -m 0111 build/bin/glovebox-agent $(libexec_dir)/glovebox-agent
+	@chmod 0111 build/bin/glovebox-agent
+	@sed 's|@PREFIX@|$(PREFIX)|g' packaging/glovebox-launcher.service.in \
+	  > $(unit_dir)/glovebox-launcher.service
+	@chmod 0644 $(unit_dir)/glovebox-launcher.service
+	@echo "installed in $(DESTDIR)$(PREFIX); to keep a launcher running:"
+	@echo "  systemctl daemon-reload && systemctl enable --now glovebox-launcher"
+
+uninstall: ## remove what `make install` put there
+	@rm -f $(bin_dir)/glovebox $(unit_dir)/glovebox-launcher.service
+	@rm -f $(addprefix $(libexec_dir)/,glovebox-launcher glovebox-agent glovebox-attacks)
+	@rmdir $(libexec_dir) 2> /dev/null || true
+
+clean: ## remove everything that was built
+	@rm -rf build
+
+help: ## show this list
+	@echo "Glovebox. First try:  make run      All tests:  make test"
+	@echo
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
+	  | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'

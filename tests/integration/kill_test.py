@@ -1,0 +1,163 @@
+# kill -9 of the client, of the launcher, or of both, at any moment: what is left is at most what
+# the next launcher's start sweeps, and a sweep never touches what a live launcher has.
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import sealed
+from sealed import glovebox, start
+
+MOMENTS = 60
+
+
+def pids_named(name):
+    return [pid for pid, found in sealed.processes().items() if found == name]
+
+
+def launcher_of(process):
+    """The private launcher that this client started, if it has by now."""
+    for pid in pids_named("glovebox-launch"):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                if int(file.read().rsplit(")", 1)[1].split()[1]) == process.pid:
+                    return [pid]
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return []
+
+
+def kill(pids):
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+class Killed(sealed.TestCase):
+    def setUp(self):
+        super().setUp()
+        began = time.monotonic()
+        ran = glovebox("run", "--exec", "/bin/sleep", "--", "0.02")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        # Long enough to reach from before the launcher's start to after the program's.
+        self.one_run = time.monotonic() - began
+
+    def moments(self):
+        """Delays spread evenly over a run, most of them over its start."""
+        return [self.one_run * step / MOMENTS for step in range(MOMENTS)]
+
+    def sweep(self):
+        ran = glovebox("run", "--exec", "/bin/true")
+        self.assertEqual((ran.returncode, ran.stderr), (0, b""))
+
+    def kill_at_every_moment(self, whom):
+        for delay in self.moments():
+            process = start("run", "--exec", "/bin/sleep", "--", "1000", stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL)
+            # The moment itself is the point here: it is spread over the whole start.
+            deadline = time.monotonic() + delay
+            while time.monotonic() < deadline:
+                pass
+            launchers = launcher_of(process)
+            if whom == "client":
+                process.kill()
+            elif whom == "launcher":
+                kill(launchers)
+                if not launchers:
+                    process.kill()  # not started yet; there is nothing else to wait for
+            else:
+                kill(launchers + [process.pid])
+            self.assertNotEqual(process.wait(timeout=20), 0)
+        # Processes and mounts end by themselves; what has a name on disk waits for the sweep.
+        self.assertIsNotNone(sealed.wait_until(lambda: not sealed.processes(), 20), sealed.processes())
+        self.sweep()
+        self.assert_nothing_left()
+
+    def test_clients_leave_nothing(self):
+        self.kill_at_every_moment("client")
+
+    def test_launchers_leave_nothing_past_the_next_start(self):
+        self.kill_at_every_moment("launcher")
+
+    def test_both_at_once_leave_nothing_past_the_next_start(self):
+        self.kill_at_every_moment("both")
+
+    def test_the_client_of_a_killed_launcher_says_so(self):
+        process = start("run", "-c", "import time; print('ready', flush=True); time.sleep(1000)")
+        self.assertEqual(sealed.read_line(process.stdout), b"ready\n")
+        kill(pids_named("glovebox-launch"))
+        _, err = self.finish(process)
+        self.assertEqual(process.returncode, 125)
+        self.assert_one_line(err)
+        self.sweep()
+
+    def test_a_killed_broker_ends_the_run_and_leaves_nothing(self):
+        process = start("run", "-c", "import time; print('ready', flush=True); time.sleep(1000)")
+        self.assertEqual(sealed.read_line(process.stdout), b"ready\n")
+        launcher = pids_named("glovebox-launch")[0]
+        with open(f"/proc/{launcher}/task/{launcher}/children") as file:
+            kill([int(pid) for pid in file.read().split()])
+        self.finish(process)
+        self.assertIn(process.returncode, (125, 137))
+
+    def test_a_killed_agent_ends_the_run_and_leaves_nothing(self):
+        process = start("run", "-c", "import time; print('ready', flush=True); time.sleep(1000)")
+        self.assertEqual(sealed.read_line(process.stdout), b"ready\n")
+        launcher = pids_named("glovebox-launch")[0]
+        with open(f"/proc/{launcher}/task/{launcher}/children") as file:
+            broker = int(file.read().split()[0])
+        with open(f"/proc/{broker}/task/{broker}/children") as file:
+            kill([int(pid) for pid in file.read().split()])
+        self.finish(process)
+        self.assertEqual(process.returncode, 137)
+
+    def test_a_sweep_does_not_touch_the_living(self):
+        living = start("run", "--exec", "/bin/cat", stdin=subprocess.PIPE)
+        living.stdin.write(b"one\n")
+        living.stdin.flush()
+        self.assertEqual(sealed.read_line(living.stdout), b"one\n")
+        groups = sealed.cgroups()
+        self.assertNotEqual(groups, set())
+        for delay in self.moments()[::4]:
+            process = start("run", "--exec", "/bin/sleep", "--", "1000", stdout=subprocess.DEVNULL,
+                            stderr=subprocess.DEVNULL)
+            deadline = time.monotonic() + delay
+            while time.monotonic() < deadline:
+                pass
+            mine = launcher_of(process)
+            kill(mine + [process.pid])
+            process.wait(timeout=20)
+            self.sweep()
+        self.assertEqual(groups - sealed.cgroups(), set())
+        living.stdin.write(b"two\n")
+        living.stdin.flush()
+        self.assertEqual(sealed.read_line(living.stdout), b"two\n")
+        living.stdin.close()
+        self.assertEqual(living.wait(timeout=20), 0)
+        living.stdout.close()
+        living.stderr.close()
+
+    def test_a_shared_launcher_ends_the_sandboxes_of_killed_clients(self):
+        launcher = sealed.SharedLauncher(self.directory())
+        self.addCleanup(launcher.stop)
+        ran = glovebox("run", "--exec", "/bin/true", env=launcher.environment())
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        descriptors = launcher.settled_descriptors()
+        for delay in self.moments()[::2]:
+            process = start("run", "--exec", "/bin/sleep", "--", "1000", env=launcher.environment(),
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            deadline = time.monotonic() + delay
+            while time.monotonic() < deadline:
+                pass
+            process.kill()
+            process.wait(timeout=20)
+        self.assertIsNotNone(sealed.wait_until(lambda: not pids_named("sleep")))
+        self.assertEqual(launcher.settled_descriptors(), descriptors)
+
+
+if __name__ == "__main__":
+    sealed.main()

@@ -1,0 +1,209 @@
+"""Documents that name code tell the truth: links resolve, the life of a run names real functions,
+and docs/cli.md has exactly the commands and options of --help."""
+import re
+import subprocess
+import unittest
+
+from repository import BIN, ROOT, code_of, documents, relative
+
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+CLI = ROOT / "docs" / "cli.md"
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def without_code(text):
+    """Markdown without fenced blocks and inline code, where brackets mean other things."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.S | re.M)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+def anchors(text):
+    """The anchors that a Markdown file's headings make."""
+    found = set()
+    for heading in re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.S | re.M), re.M):
+        plain = re.sub(r"[^\w\s-]", "", heading.lower())
+        found.add(plain.strip().replace(" ", "-"))
+    return found
+
+
+def broken_links(path, text):
+    broken = []
+    for target in LINK.findall(without_code(text)):
+        if re.match(r"[a-z]+:", target):
+            continue  # another site's
+        name, _, anchor = target.partition("#")
+        file = (path.parent / name).resolve() if name else path
+        if not file.exists():
+            broken.append(f"{relative(path)}: {target} does not exist")
+        elif anchor and file.suffix == ".md" and anchor not in anchors(file.read_text()):
+            broken.append(f"{relative(path)}: {target} has no such heading")
+    return broken
+
+
+def section(text, heading):
+    """What stands below a heading, up to the next of its level."""
+    match = re.search(rf"^## {re.escape(heading)}$(.*?)(?=^## |\Z)", text, re.S | re.M)
+    return match.group(1) if match else ""
+
+
+def named_functions(text):
+    """[(file, function)] of the table in "The life of a run"."""
+    return re.findall(r"^\| \d+ \| `([^`]+)` \| `([^`]+)` \|", section(text, "The life of a run"), re.M)
+
+
+def has_function(source, function):
+    """Defined there: on its line a type at most, then its name, its parameters and a body."""
+    before = r"^(?!\s*(?:return|if|while|for|else|switch)\b)[\w:<>,&*\[\] ]*?(?<!\w)"
+    return re.search(before + re.escape(function) + r"\((?:[^;{}]|\{\})*?\)[^;{}()]*\{",
+                     code_of(source), re.M) is not None
+
+
+def missing_functions(pairs, root=ROOT):
+    missing = []
+    for file, function in pairs:
+        path = root / file
+        if not path.is_file():
+            missing.append(f"{file} does not exist")
+        elif not has_function(path.read_text(), function):
+            missing.append(f"{file} defines no {function}")
+    return missing
+
+
+def help_commands(text):
+    """Of `glovebox --help`: lines of two spaces, a word, and a summary."""
+    return set(re.findall(r"^  ([a-z]+) +[A-Z]", text, re.M))
+
+
+def help_options(text):
+    """Of a command's --help: what stands at the beginning of its option lines."""
+    found = set()
+    for line in text.splitlines():
+        if re.match(r"^  -", line):
+            column = re.split(r"\s{2,}", line.strip())[0]
+            found |= set(re.findall(r"(?:^|[\s,])(--?[a-z][a-z-]*)", column))
+    return found
+
+
+def documented_commands(text):
+    return set(re.findall(r"^## `glovebox ([a-z]+)`$", text, re.M))
+
+
+def documented_options(text, command):
+    """The first cell of the table rows in a command's section."""
+    rows = re.findall(r"^\| (`-[^|]*) \|", section(text, f"`glovebox {command}`"), re.M)
+    return {option for row in rows for option in re.findall(r"(?:^|[`\s,])(--?[a-z][a-z-]*)", row)}
+
+
+def policy_keys(source):
+    """What policy.cc accepts: the strings that `key` is compared with."""
+    return set(re.findall(r'\bkey [!=]= "([a-z_]+)"', source))
+
+
+def documented_keys(text):
+    """[section.key] of the table in "The policy"."""
+    return re.findall(r"^\| `([a-z]+\.[a-z_]+)` \|", section(text, "The policy"), re.M)
+
+
+def ask(*words):
+    return subprocess.run([BIN / "glovebox", *words], check=True, capture_output=True, text=True,
+                          timeout=20, stdin=subprocess.DEVNULL).stdout
+
+
+class Links(unittest.TestCase):
+    def test_every_relative_link_resolves(self):
+        files = documents()
+        self.assertGreater(len(files), 8)
+        self.assertEqual([], [one for path in files for one in broken_links(path, path.read_text())])
+
+    def test_every_document_can_be_reached_from_the_readme(self):
+        seen, left = set(), [ROOT / "README.md"]
+        while left:
+            path = left.pop()
+            if path in seen or path.suffix != ".md" or not path.is_file():
+                continue
+            seen.add(path)
+            for target in LINK.findall(without_code(path.read_text())):
+                if not re.match(r"[a-z]+:", target):
+                    left.append((path.parent / target.partition("#")[0]).resolve())
+        self.assertEqual([], [relative(path) for path in documents() if path not in seen])
+
+
+class LifeOfARun(unittest.TestCase):
+    def test_every_file_and_function_exists(self):
+        pairs = named_functions(ARCHITECTURE.read_text())
+        self.assertGreater(len(pairs), 30, "the table was not found")
+        self.assertEqual([], missing_functions(pairs))
+
+    def test_steps_are_numbered_in_order(self):
+        text = section(ARCHITECTURE.read_text(), "The life of a run")
+        numbers = [int(number) for number in re.findall(r"^\| (\d+) \|", text, re.M)]
+        self.assertEqual(list(range(1, len(numbers) + 1)), numbers)
+
+    def test_other_files_named_in_it_exist(self):
+        named = re.findall(r"`((?:src|tests|docs|scripts)/[\w./*-]+)`", ARCHITECTURE.read_text())
+        self.assertEqual([], [name for name in named if not list(ROOT.glob(name.rstrip("/")))])
+
+
+class Policy(unittest.TestCase):
+    def test_every_key_is_documented_and_accepted(self):
+        keys = documented_keys((ROOT / "docs" / "operations.md").read_text())
+        source = (ROOT / "src" / "launcher" / "policy.cc").read_text()
+        self.assertEqual(policy_keys(source), {key.partition(".")[2] for key in keys})
+        sections = set(re.findall(r'\{"([a-z]+)", read_\w+\}', source))
+        self.assertEqual(sections, {key.partition(".")[0] for key in keys})
+
+
+@unittest.skipUnless((BIN / "glovebox").is_file(), "glovebox is not built")
+class CommandLine(unittest.TestCase):
+    def test_commands_are_those_of_help(self):
+        commands = help_commands(ask("--help"))
+        self.assertIn("run", commands)
+        self.assertEqual(commands, documented_commands(CLI.read_text()))
+
+    def test_options_are_those_of_help(self):
+        text = CLI.read_text()
+        for command in sorted(help_commands(ask("--help")) - {"version"}):
+            with self.subTest(command=command):
+                options = help_options(ask(command, "--help")) - {"-h", "--help"}
+                self.assertTrue(options)
+                self.assertEqual(options, documented_options(text, command) - {"-h", "--help"})
+
+
+class BadSamplesAreCaught(unittest.TestCase):
+    def test_a_dead_link(self):
+        self.assertEqual(1, len(broken_links(ROOT / "README.md", "see [this](docs/nowhere.md)")))
+        self.assertEqual([], broken_links(ROOT / "README.md", "see [this](docs/architecture.md)"))
+        self.assertEqual([], broken_links(ROOT / "README.md", "`[x](nowhere)` https://example.org"))
+
+    def test_a_dead_anchor(self):
+        self.assertEqual(1, len(broken_links(ARCHITECTURE, "[x](architecture.md#no-such-part)")))
+        self.assertEqual([], broken_links(ARCHITECTURE, "[x](#the-life-of-a-run)"))
+
+    def test_a_function_that_is_gone(self):
+        table = "## The life of a run\n\n| 1 | `src/main/glovebox.cc` | `mein` | x |\n"
+        self.assertEqual(1, len(missing_functions(named_functions(table))))
+        self.assertEqual(1, len(missing_functions([("src/nowhere.cc", "main")])))
+        self.assertEqual([], missing_functions([("src/main/glovebox.cc", "main")]))
+
+    def test_a_call_or_a_comment_is_no_definition(self):
+        self.assertFalse(has_function("int main() { finish(); }", "finish"))
+        self.assertFalse(has_function("// int finish() {\n", "finish"))
+        self.assertFalse(has_function("  if (!finish()) {\n", "finish"))
+        self.assertFalse(has_function("int finish();", "finish"))
+        self.assertTrue(has_function("Result<> Server::finish(int a) const {\n}", "finish"))
+
+    def test_policy_keys(self):
+        self.assertEqual({"wall", "process"}, policy_keys('if (key == "wall") x; if (key != "process") y;'))
+        self.assertEqual(["limits.wall"], documented_keys("## The policy\n\n| `limits.wall` | `1h` |\n"))
+
+    def test_an_option_too_many_or_too_few(self):
+        shown = help_options("Options:\n  -c,--code TEXT      the text\n  --json        print --that\n")
+        self.assertEqual({"-c", "--code", "--json"}, shown)
+        text = "## `glovebox run`\n\n| option | what |\n|---|---|\n| `-c`, `--code CODE` | x --no |\n"
+        self.assertEqual({"-c", "--code"}, documented_options(text, "run"))
+        self.assertEqual({"run"}, documented_commands(text))
+        self.assertEqual({"run", "doctor"}, help_commands("  run       Run code\n  doctor    Say\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()

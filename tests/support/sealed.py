@@ -1,0 +1,376 @@
+# What the integration tests have in common. A test module's last line calls main() here, which
+# first moves the whole test into namespaces of its own (pid, mount, with an empty /run/glovebox),
+# so that "nothing is left" can be counted exactly, whatever else the host is doing.
+import fcntl
+import glob
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BIN = os.environ.get("GLOVEBOX_BIN_DIR", "")
+GLOVEBOX = os.path.join(BIN, "glovebox")
+LAUNCHER = os.path.join(BIN, "glovebox-launcher")
+STATE = "/run/glovebox"
+# Files of a launcher's directory that stay on purpose.
+KEPT = {"slices", "layers"}
+# For dd: touches 500 MB in a single call into the kernel. A program that runs code of its own
+# between its pages can make the kernel read that code again and again, for seconds, before it
+# gives up and kills; this cannot.
+EAT_MEMORY = ["if=/dev/zero", "of=/dev/null", "bs=500M", "count=1"]
+# Where tests that run at the same time keep what stands for their /run/glovebox, each in a
+# directory of its own that it holds a lock on.
+TESTS = "/run/glovebox-tests"
+_outside_state = None
+_own_state = ""
+
+
+def main():
+    """Runs the tests of the calling module in namespaces of their own."""
+    if not BIN:
+        sys.exit("GLOVEBOX_BIN_DIR must say where glovebox and glovebox-launcher are")
+    if os.geteuid() != 0:
+        print("skipped: the integration tests make namespaces and need root")
+        sys.exit(77)
+    if os.environ.get("GBX_SEALED") is None:
+        clean = environment({"GLOVEBOX_BIN_DIR": BIN, "GBX_SEALED": claim_state()})
+        command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+                   sys.executable, "-B"] + sys.argv
+        os.execvpe(command[0], command, clean)
+    global _outside_state, _own_state
+    _own_state = os.environ["GBX_SEALED"]
+    os.makedirs(STATE, mode=0o700, exist_ok=True)
+    _outside_state = os.open(STATE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    subprocess.run(["mount", "--bind", _own_state, STATE], check=True)
+    # Launchers outside lease uid slices too, and cannot see ours: start somewhere else.
+    with open(os.path.join(STATE, "slices"), "wb") as slices:
+        slices.seek(1 << 20)
+        slices.write(struct.pack("<I", 1024 + os.stat("/proc/self/ns/pid").st_ino % 2048))
+    # This process is PID 1 here and only reaps; the tests run in its child.
+    tests = os.fork()
+    if tests != 0:
+        while True:
+            pid, status = os.wait()
+            if pid == tests:
+                sweep_state(_own_state)
+                os._exit(os.waitstatus_to_exitcode(status) & 0xff)
+    unittest.main(module="__main__")
+
+
+def claim_state():
+    """A directory for this test, locked as long as it runs. Cleans up after tests that were killed."""
+    os.makedirs(TESTS, mode=0o700, exist_ok=True)
+    for name in os.listdir(TESTS):
+        path = os.path.join(TESTS, name)
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            sweep_state(path)
+        except BlockingIOError:
+            pass
+        finally:
+            os.close(fd)
+    made = tempfile.mkdtemp(dir=TESTS)
+    lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.set_inheritable(lock, True)
+    return made
+
+
+def sweep_state(path):
+    for name in os.listdir(path):
+        if name.startswith("ln"):
+            for group in glob.glob(f"/sys/fs/cgroup/*/glovebox-{name}-*") + glob.glob(
+                    f"/sys/fs/cgroup/glovebox-{name}-*"):
+                try:
+                    os.rmdir(group)
+                except OSError:
+                    pass
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def wait_until(condition, seconds=20):
+    """The first true value of condition(), polled; None if the time runs out."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            return None
+        time.sleep(0.005)  # between two looks at the same thing, not in place of an event
+
+
+# --- running glovebox ---------------------------------------------------------------------------
+
+def environment(more=None):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("GLOVEBOX")}
+    clean.update(more or {})
+    return clean
+
+
+def glovebox(*args, stdin=b"", env=None, timeout=60, **more):
+    """`glovebox ARGS`, to its end; output as bytes."""
+    return subprocess.run([GLOVEBOX, *args], input=stdin, capture_output=True, timeout=timeout,
+                          env=environment(env), **more)
+
+
+def start(*args, env=None, **more):
+    more.setdefault("stdin", subprocess.DEVNULL)
+    more.setdefault("stdout", subprocess.PIPE)
+    more.setdefault("stderr", subprocess.PIPE)
+    return subprocess.Popen([GLOVEBOX, *args], env=environment(env), **more)
+
+
+def run_json(*args, **more):
+    ran = glovebox("run", "--json", *args, **more)
+    return ran, json.loads(ran.stdout)
+
+
+def read_line(pipe, seconds=20):
+    """One line of a pipe, or what came of it until the deadline."""
+    line = b""
+    deadline = time.monotonic() + seconds
+    while not line.endswith(b"\n"):
+        ready, _, _ = select.select([pipe], [], [], max(0, deadline - time.monotonic()))
+        if not ready:
+            return line
+        byte = os.read(pipe.fileno(), 1)
+        if not byte:
+            return line
+        line += byte
+    return line
+
+
+# --- what is on the host ------------------------------------------------------------------------
+
+def processes():
+    """Pids in the test's own pid namespace besides PID 1 and this one, with their names."""
+    found = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) in (1, os.getpid()):
+            continue
+        try:
+            with open(f"/proc/{name}/stat") as file:
+                found[int(name)] = file.read().split("(", 1)[1].rsplit(")", 1)[0]
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
+
+
+def mounts():
+    with open("/proc/self/mountinfo") as file:
+        return sorted(line.split()[4] + " " + line.split(" - ", 1)[1].strip() for line in file)
+
+
+def hierarchies():
+    with open("/proc/self/mountinfo") as file:
+        lines = [line.split() for line in file]
+    return sorted({words[4] for words in lines
+                   if words[words.index("-") + 1] in ("cgroup", "cgroup2")})
+
+
+def foreign_launchers():
+    """Ids of launchers that are not this test's, but may run beside it."""
+    found = set(os.listdir(_outside_state))
+    for name in os.listdir(TESTS):
+        path = os.path.join(TESTS, name)
+        if path != _own_state:
+            try:
+                found |= set(os.listdir(path))
+            except FileNotFoundError:
+                pass
+    return found
+
+
+def cgroups():
+    """Cgroups of this test's launchers, in every hierarchy."""
+    found = {}
+    for root in hierarchies():
+        for name in os.listdir(root):
+            match = re.fullmatch(r"glovebox-(ln[a-z0-9]{20})-.*", name)
+            if match:
+                found[os.path.join(root, name)] = match.group(1)
+    # Asked for afterwards, because a launcher's directory is there before its cgroups and after.
+    foreign = foreign_launchers()
+    return {path for path, launcher in found.items() if launcher not in foreign}
+
+
+def sandboxes():
+    """Ids of this test's sandboxes, by their cgroups."""
+    return {match.group(1) for path in cgroups() if (match := re.search(r"-(sb[a-z0-9]{20})$", path))}
+
+
+def kernel_cgroups():
+    """How many cgroups the kernel keeps besides the sandboxes' that can be seen, by controller."""
+    seen = {root: sum(name.startswith("glovebox-") for name in os.listdir(root))
+            for root in hierarchies()}
+    unified = [root for root in seen if os.path.exists(os.path.join(root, "cgroup.controllers"))]
+    counts = {}
+    with open("/proc/cgroups") as file:
+        for line in file:
+            if not line.startswith("#"):
+                name, _, count, _ = line.split()
+                places = [root for root in seen if name in os.path.basename(root).split(",")]
+                counts[name] = int(count) - sum(seen[root] for root in (places or unified)[:1])
+    return counts
+
+
+def namespaces():
+    """Every namespace that a process of the test's own is in or holds open."""
+    found = set()
+    for pid in [name for name in os.listdir("/proc") if name.isdigit()]:
+        try:
+            for kind in os.listdir(f"/proc/{pid}/ns"):
+                found.add(os.readlink(f"/proc/{pid}/ns/{kind}"))
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                target = os.readlink(f"/proc/{pid}/fd/{fd}")
+                if re.fullmatch(r"(user|pid|mnt|net|ipc|uts|cgroup|time):\[\d+\]", target):
+                    found.add(target)
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            pass
+    return found
+
+
+def files():
+    """What launchers left in their directory."""
+    return {name for name in os.listdir(STATE) if name not in KEPT}
+
+
+def open_files(pid="self"):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+class Nothing:
+    """What was there before; still_there() says what has come since and has not gone again."""
+
+    def __init__(self):
+        self.processes = set(processes())
+        self.mounts = mounts()
+        self.cgroups = cgroups()
+        self.namespaces = namespaces()
+        self.files = files()
+        self.open_files = open_files()
+
+    def still_there(self, seconds=20):
+        left = []
+
+        def all_gone():
+            left.clear()
+            now = processes()
+            left.extend(f"process {pid} ({now[pid]})" for pid in set(now) - self.processes)
+            left.extend(f"mount {line}" for line in set(mounts()) - set(self.mounts))
+            left.extend(f"cgroup {path}" for path in cgroups() - self.cgroups)
+            left.extend(f"namespace {name}" for name in namespaces() - self.namespaces)
+            left.extend(f"file {name}" for name in files() - self.files)
+            if open_files() > self.open_files:
+                left.append("descriptors of the test's own")
+            return not left
+
+        wait_until(all_gone, seconds)
+        return sorted(left)
+
+
+class TestCase(unittest.TestCase):
+    """Checks after every test that nothing of a sandbox is left."""
+    maxDiff = None
+
+    def setUp(self):
+        self.before = Nothing()
+        self.addCleanup(self.assert_nothing_left)
+
+    def assert_nothing_left(self, seconds=20):
+        self.assertEqual(self.before.still_there(seconds), [])
+
+    def directory(self, owner=0):
+        made = tempfile.TemporaryDirectory(prefix="gbx-test-")
+        self.addCleanup(made.cleanup)
+        os.chmod(made.name, 0o755)
+        os.chown(made.name, owner, owner)
+        return made.name
+
+    def assert_one_line(self, text, about=""):
+        self.assertTrue(text.startswith(b"glovebox: "), (about, text))
+        self.assertEqual(text.count(b"\n"), 1, (about, text))
+        self.assertTrue(text.endswith(b"\n"), (about, text))
+
+    def finish(self, process, seconds=30):
+        """Waits for a started glovebox; its output as (stdout, stderr)."""
+        try:
+            return process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise
+
+
+# --- a launcher of the test's own ---------------------------------------------------------------
+
+class SharedLauncher:
+    """`glovebox-launcher --listen` in a directory of its own; ended with stop()."""
+
+    def __init__(self, directory, policy=None):
+        self.path = os.path.join(directory, "launcher.sock")
+        command = [LAUNCHER, "--listen", self.path]
+        if policy is not None:
+            policy_path = os.path.join(directory, "policy.toml")
+            with open(policy_path, "w") as file:
+                file.write(policy)
+            command += ["--policy", policy_path]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, env=environment())
+        if not wait_until(lambda: self.answers() or self.process.poll() is not None):
+            raise AssertionError("the launcher does not listen")
+        if self.process.poll() is not None:
+            raise AssertionError("the launcher ended by itself")
+
+    def answers(self):
+        try:
+            self.connect().close()
+            return True
+        except OSError:
+            return False
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def environment(self):
+        return {"GLOVEBOX_LAUNCHER": self.path}
+
+    def connect(self):
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        client.settimeout(20)
+        try:
+            client.connect(self.path)
+        except OSError:
+            client.close()
+            raise
+        return client
+
+    def settled_descriptors(self):
+        """How many it has open when nobody uses it: no sandbox but the one it keeps ready."""
+        seen = []
+
+        def quiet():
+            seen.append(open_files(self.pid) if len(sandboxes()) <= 1 else None)
+            return seen[-1] is not None and len(seen) >= 10 and len(set(seen[-10:])) == 1
+
+        return seen[-1] if wait_until(quiet) else None
+
+    def stop(self, how=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.process.wait(timeout=20)
