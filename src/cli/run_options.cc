@@ -333,7 +333,8 @@ void describe(CLI::App& app, Words& words) {
   app.add_option("--disk", words.disk, "what it may write, like 100M (default 256M)");
   app.add_option("--output-limit", words.output_limit,
                  "what is printed past this is dropped (default: none; 10M with --json)");
-  app.add_option("--mount", words.mounts, "ro:/host[:/guest] or rw:/host[:/guest]")
+  app.add_option("--mount", words.mounts,
+                 "ro:/host[:/guest] or rw:/host[:/guest]; sockets in it can be talked to")
       ->type_size(1)
       ->allow_extra_args(false);
   app.add_option("--env", words.env, "NAME=value; nothing else of yours goes in")

@@ -77,7 +77,7 @@ Result<> GuestLink::put(const FileIn& file) {
   return send(wire::FileEnd{});
 }
 
-Result<> GuestLink::get(const FileOut& file) {
+Result<> GuestLink::get(const FileOut& file, std::uint64_t most_bytes) {
   TRY_OK(send(wire::GetFile{file.guest}));
   Draft draft;
   draft.path = file.host + ".glovebox-" + random_label(8);
@@ -87,6 +87,11 @@ Result<> GuestLink::get(const FileOut& file) {
   while (true) {
     TRY(Incoming incoming, receive());
     if (const auto* chunk = std::get_if<wire::FileChunk>(&incoming.frame)) {
+      if (chunk->bytes.size() > most_bytes) {
+        return fail(Errc::kResourceExhausted,
+                    "copy out " + file.guest.str() + ": it is larger than the sandbox's disk");
+      }
+      most_bytes -= chunk->bytes.size();
       TRY_OK(write_all(draft.fd.get(), chunk->bytes));
     } else if (const auto* failed = std::get_if<wire::FileFailed>(&incoming.frame)) {
       return fail(Error(Errc::kNotFound, "copy out " + file.guest.str() + ": " + failed->what,

@@ -2,6 +2,7 @@
 // Whatever comes back is the guest's word: parsed, bounded, never trusted.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/fd_message.h"
@@ -28,7 +29,8 @@ class GuestLink {
   Result<> put(const FileIn& file);
   // Fetches into `file.host`, by way of a new file beside it, so that a failure leaves what was
   // there before.
-  Result<> get(const FileOut& file);
+  // More than `most_bytes` is refused: a guest's sparse file can claim to be any size.
+  Result<> get(const FileOut& file, std::uint64_t most_bytes);
 
  private:
   int socket_;

@@ -273,7 +273,7 @@ Result<> OneShot::fetch_files() {
       return fail(Errc::kUnavailable,
                   "copy out " + file.guest.str() + ": the sandbox ended before its program did");
     }
-    TRY_OK(link_->get(file));
+    TRY_OK(link_->get(file, request_.sandbox.limits.disk_bytes));
   }
   return {};
 }

@@ -1,5 +1,7 @@
 #include "launcher/host_layer.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +11,8 @@
 #include <fstream>
 
 #include "base/id.h"
+#include "base/unique_fd.h"
+#include "sys/remove_tree.h"
 
 namespace glovebox::launcher {
 namespace {
@@ -53,6 +57,8 @@ constexpr const char* kDirectories[] = {
 };
 
 constexpr const char* kIntoUsr[] = {"bin", "sbin", "lib", "lib32", "lib64", "libx32"};
+
+constexpr const char* kDraftPrefix = ".draft-";
 
 // Changes when the recipe above does.
 constexpr std::string_view kRecipe = "host-layer-1";
@@ -125,6 +131,17 @@ Result<> build(const fs::path& root) {
   return {};
 }
 
+// Drafts of builders that were killed: whoever builds holds a lock on his.
+void remove_dead_drafts(const std::string& layers_dir) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(layers_dir, error)) {
+    if (entry.path().filename().string().rfind(kDraftPrefix, 0) != 0) continue;
+    const UniqueFd lock(
+        ::open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) (void)sys::remove_tree(entry.path());
+  }
+}
+
 }  // namespace
 
 Result<std::string> ensure_host_layer(const std::string& layers_dir) {
@@ -139,8 +156,13 @@ Result<std::string> ensure_host_layer(const std::string& layers_dir) {
   const mode_t old_mask = ::umask(022);
   std::error_code error;
   fs::create_directories(layers_dir, error);
-  const fs::path draft = fs::path(layers_dir) / (".draft-" + random_label(12));
-  Result<> built = build(draft);
+  remove_dead_drafts(layers_dir);
+  const fs::path draft = fs::path(layers_dir) / (kDraftPrefix + random_label(12));
+  fs::create_directory(draft, error);
+  const UniqueFd lock(::open(draft.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  Result<> built = lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0
+                       ? build(draft)
+                       : fail(Errc::kUnavailable, "begin a layer in " + layers_dir);
   ::umask(old_mask);
   if (built) {
     fs::rename(draft, final_path, error);

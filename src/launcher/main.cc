@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/standard_streams.h"
 #include "launcher/run_launcher.h"
 #include "launcher/state_dir.h"
 
@@ -73,6 +74,7 @@ int run_main(int argc, char** argv) {
 }  // namespace glovebox::launcher
 
 int main(int argc, char** argv) {
+  if (!glovebox::ensure_standard_streams()) return 125;
   try {
     return glovebox::launcher::run_main(argc, argv);
   } catch (const std::exception& error) {

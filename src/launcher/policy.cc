@@ -178,6 +178,15 @@ Result<> check_limits(const Policy& policy, const Limits& limits) {
   const auto refuse = [](std::string_view what) {
     return fail(Errc::kPolicy, std::string(what) + " is past the ceiling in the launcher's policy");
   };
+  // Less than this and not even the agent would start; more inodes than this are memory by the back
+  // door.
+  constexpr std::uint64_t kLeastMemory = 8u << 20;
+  constexpr std::uint64_t kLeastDisk = 1u << 20;
+  constexpr std::uint32_t kMostInodes = 16u << 20;
+  if (limits.memory_bytes < kLeastMemory || limits.disk_bytes < kLeastDisk || limits.pids < 2) {
+    return fail(Errc::kPolicy, "a limit is too small for anything to run");
+  }
+  if (limits.disk_inodes > kMostInodes) return refuse("the inode limit");
   if (limits.memory_bytes > policy.max_memory_bytes) return refuse("the memory limit");
   if (limits.disk_bytes > policy.max_disk_bytes) return refuse("the disk limit");
   if (limits.pids > policy.max_pids) return refuse("the process limit");

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <sstream>
 
@@ -19,6 +18,7 @@
 #include "launcher/process_child.h"
 #include "sys/clone.h"
 #include "sys/file.h"
+#include "sys/remove_tree.h"
 
 namespace glovebox::launcher {
 namespace {
@@ -127,10 +127,10 @@ void clean_up_process(const ProcessStart& start) {
   } else {
     kill_orphans();
   }
-  std::error_code error;
-  std::filesystem::remove_all(start.home, error);
-  if (error)
-    log::warn("sandbox directory not removed", {{"path", start.home}, {"error", error.message()}});
+  if (auto removed = sys::remove_tree(start.home); !removed) {
+    log::warn("sandbox directory not removed",
+              {{"path", start.home}, {"error", removed.error().message()}});
+  }
 }
 
 }  // namespace glovebox::launcher

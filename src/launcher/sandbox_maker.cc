@@ -62,6 +62,17 @@ Result<WallSet> await_sealed(int socket) {
   return sealed->walls;
 }
 
+// The client checks the same, and is not believed: a socket or device mounted alone would be a way
+// to a service of the host's.
+Result<> refuse_special_files(int fd) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return fail(Error::from_errno("look at a mount"));
+  if (!S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) {
+    return fail(Errc::kPolicy, "only a directory or a plain file can be mounted");
+  }
+  return {};
+}
+
 // A guest on a kernel's own filesystem of ours would see the host's processes and switches.
 Result<> refuse_kernel_filesystems(int fd) {
   struct statfs where {};
@@ -160,6 +171,12 @@ Result<> SandboxMaker::check(const wire::CreateSandbox& request, std::size_t fds
     if (!request.mounts.empty()) {
       return fail(Errc::kUnsupported, "the process engine has no mounts of its own");
     }
+    if (request.limits.was_asked_for(LimitKind::kDisk)) {
+      return fail(
+          Errc::kUnsupported,
+          "a disk limit was asked for, but the process engine writes to the host's disk and "
+          "can bound each file only");
+    }
   }
   if (!request.mounts.empty() && !policy_.allow_mounts) {
     return fail(Errc::kPolicy, "the launcher's policy does not allow mounts");
@@ -219,9 +236,19 @@ Result<> SandboxMaker::prepare_files() {
   return {};
 }
 
+namespace {
+
+// A user's own group, never a group of the system's: a directory may well be somebody's and root's.
+HostUser without_system_groups(std::uint32_t uid, std::uint32_t gid) {
+  constexpr std::uint32_t kFirstOrdinary = 1000;
+  return {uid, gid >= kFirstOrdinary ? gid : uid};
+}
+
+}  // namespace
+
 Result<HostUser> SandboxMaker::mapped_user(int fd, MountMode mode, const Caller& caller) const {
   if (config_.rootless) return HostUser{};  // the only user there is
-  if (caller.uid != 0) return HostUser{caller.uid, caller.gid};
+  if (caller.uid != 0) return without_system_groups(caller.uid, caller.gid);
   if (policy_.mount_uid != 0) return HostUser{policy_.mount_uid, policy_.mount_uid};
   struct stat info {};
   if (::fstat(fd, &info) != 0) return fail(Error::from_errno("look at a mount"));
@@ -231,7 +258,7 @@ Result<HostUser> SandboxMaker::mapped_user(int fd, MountMode mode, const Caller&
                 "root: give it to an ordinary user (chown), or set mounts.uid in "
                 "/etc/glovebox/policy.toml");
   }
-  return HostUser{info.st_uid, info.st_gid};
+  return without_system_groups(info.st_uid, info.st_gid);
 }
 
 Result<std::vector<UniqueFd>> SandboxMaker::build_mounts(const wire::CreateSandbox& request,
@@ -241,6 +268,7 @@ Result<std::vector<UniqueFd>> SandboxMaker::build_mounts(const wire::CreateSandb
   std::vector<UniqueFd> trees;
   for (std::size_t i = 0; i < request.mounts.size(); ++i) {
     const wire::MountRequest& mount = request.mounts[i];
+    TRY_OK(refuse_special_files(fds[i].get()));
     TRY_OK(refuse_kernel_filesystems(fds[i].get()));
     if (!policy_.mount_sources.empty()) {
       char name[4096];

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/log.h"
+#include "sys/remove_tree.h"
 
 namespace glovebox::launcher {
 namespace {
@@ -22,13 +23,15 @@ UniqueFd open_directory(int at, const char* name) {
 
 std::string home_prefix(const LauncherId& id) { return "home-" + id.str() + "-"; }
 
-void remove_homes(const std::string& base, const LauncherId& id) {
+// Whether none is left.
+bool remove_homes(const std::string& base, const LauncherId& id) {
+  bool all = true;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(base, error)) {
     if (entry.path().filename().string().rfind(home_prefix(id), 0) != 0) continue;
-    std::error_code one;
-    std::filesystem::remove_all(entry.path(), one);  // follows no link
+    all = sys::remove_tree(entry.path()).has_value() && all;
   }
+  return all;
 }
 
 bool same_file(int fd, const std::string& path) {
@@ -103,7 +106,8 @@ int sweep_dead_launchers(const std::string& base, const sys::CgroupRoots& roots)
     const UniqueFd lock = open_directory(::dirfd(dir.get()), entry->d_name);
     if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;  // alive
     const int groups = sys::Cgroup::sweep(roots, kCgroupPrefix + id->str() + "-");
-    remove_homes(base, *id);
+    // The directory is what a later sweep finds the rest by: it goes last.
+    if (!remove_homes(base, *id)) continue;
     if (::unlinkat(::dirfd(dir.get()), entry->d_name, AT_REMOVEDIR) != 0 && errno != ENOENT) {
       log::warn("dead launcher's directory not removed", {{"launcher", id->str()}});
       continue;

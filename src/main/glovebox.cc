@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/standard_streams.h"
 #include "cli/commands.h"
 #include "engine/launcher_client.h"
 #include "launcher/run_launcher.h"
@@ -23,6 +24,7 @@ int serve_privately(int client_fd, const std::string& agent_path) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!glovebox::ensure_standard_streams()) return 125;
   try {
     glovebox::engine::LauncherClient::serve_privately_with(serve_privately);
     const std::vector<std::string> args(argv + 1, argv + argc);

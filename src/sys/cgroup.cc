@@ -172,6 +172,8 @@ Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const CgroupFamily* fami
       // Absent without swap accounting; with it, memory and swap together get the same bound.
       (void)write_control(dir, "memory.memsw.limit_in_bytes", bytes);
       (void)write_control(dir, "memory.swappiness", "0");
+      // On v1 the buffers of sockets are counted apart, and not at all unless they have a limit.
+      (void)write_control(dir, "memory.kmem.tcp.limit_in_bytes", bytes);
     }
     Part pids;
     pids.pids = true;

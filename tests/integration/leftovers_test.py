@@ -1,15 +1,16 @@
 # After any number of runs, however they ended, the host has what it had before: no process, mount,
 # cgroup (also in the kernel's own count), namespace, file or descriptor more.
+import ctypes
 import os
 import subprocess
 import sys
-import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import sealed
 from sealed import glovebox
 
+PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>
 SOAK = os.environ.get("GBX_SOAK") == "1"
 ONE_AFTER_ANOTHER = 1000 if SOAK else 100
 SIDE_BY_SIDE = 200 if SOAK else 50
@@ -74,6 +75,23 @@ class Leftovers(sealed.TestCase):
         self.assertEqual([result for result in results if result is not True], [])
         self.assert_nothing_left()
         self.assert_kernel_keeps_nothing()
+
+    def test_nothing_is_left_for_others_to_reap(self):
+        # In a container the first process is often one that waits for its own children only: whatever
+        # a run leaves to it stays a zombie for good.
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.assertEqual(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0)
+        self.addCleanup(libc.prctl, PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+        for words, expected in WAYS:
+            process = sealed.start("run", *words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.assertEqual(process.wait(timeout=60), expected, words)
+        left = dict(sealed.processes())
+        while True:  # do what such a process would not, for the tests after this one
+            try:
+                os.waitpid(-1, 0)
+            except ChildProcessError:
+                break
+        self.assertEqual(left, {})
 
 
 if __name__ == "__main__":

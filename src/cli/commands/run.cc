@@ -66,7 +66,10 @@ int report(const RunOptions& options, const engine::RunResult& result) {
     std::fprintf(stderr, "glovebox: output past the limit was dropped\n");
   }
   if (result.stopped) return kExitInterrupted;
-  return result.out_failure ? failure(*result.out_failure) : outcome.exit_code;
+  if (!result.out_failure) return outcome.exit_code;
+  // Said in any case; but a program's own trouble is the better explanation of it.
+  const int failed = failure(*result.out_failure);
+  return outcome.exit_code == 0 ? failed : outcome.exit_code;
 }
 
 }  // namespace

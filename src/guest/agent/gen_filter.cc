@@ -105,7 +105,16 @@ void refuse_sockets(scmp_filter_ctx filter) {
   must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 2,
                         SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_GT, 0)),
        "netlink");
+  // A pair of anything but Unix sockets would have the kernel load and ask that family first.
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socketpair), 1,
+                        SCMP_A0(SCMP_CMP_NE, AF_UNIX)),
+       "socketpair");
   for (const std::uint64_t family : {AF_INET, AF_INET6}) {
+    // UDP (17) is the highest that is wanted. Above it are SCTP, UDP-Lite, MPTCP and the like: much
+    // kernel for little use. What is below needs a raw socket.
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPROTONOSUPPORT), SCMP_SYS(socket), 2,
+                          SCMP_A0(SCMP_CMP_EQ, family), SCMP_A2(SCMP_CMP_GT, 17)),
+         "protocol");
     for (const std::uint64_t type : {3ull /* SOCK_RAW */, 10ull /* SOCK_PACKET */}) {
       must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 2,
                             SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, family),

@@ -257,6 +257,14 @@ Result<> set_quotas(Setup& setup) {
   return {};
 }
 
+// Small buffers for each connection: what sockets hold is the kernel's memory, and a part of it is
+// shared by the whole host. Best effort: not every kernel gives a namespace these.
+Result<> bound_socket_buffers(Setup&) {
+  (void)sys::write_control(AT_FDCWD, "/proc/sys/net/ipv4/tcp_rmem", "4096 65536 262144");
+  (void)sys::write_control(AT_FDCWD, "/proc/sys/net/ipv4/tcp_wmem", "4096 16384 262144");
+  return {};
+}
+
 Result<> mask_proc(Setup& setup) {
   TRY_OK(mask_proc_below(""));
   setup.walls.add(Wall::kMaskedProc);
@@ -319,6 +327,7 @@ constexpr Step kSteps[] = {
     {"make mounts private", make_mounts_private},
     {"mount proc", mount_proc},
     {"set quotas", set_quotas},  // while /proc/sys is still writable; no namespace after this
+    {"bound socket buffers", bound_socket_buffers},
     {"attach /dev", attach_dev},
     {"mask proc", mask_proc},
     {"receive the plan", receive_plan},

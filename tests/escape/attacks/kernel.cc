@@ -41,6 +41,11 @@ Verdict perf_event(const Args&) {
   return by_result("perf_event_open", syscall(SYS_perf_event_open, &attributes, 0, -1, -1, 0));
 }
 
+// Its contexts are counted once for the whole machine (fs.aio-max-nr).
+Verdict aio(const Args&) {
+  unsigned long context = 0;
+  return by_result("io_setup", syscall(SYS_io_setup, 1, &context));
+}
 Verdict io_uring(const Args&) {
   io_uring_params parameters{};
   return by_result("io_uring_setup", syscall(SYS_io_uring_setup, 1, &parameters));
@@ -204,6 +209,10 @@ const Attack kAttacks[] = {
      .aims_at = "the performance counters",
      .held_by = kFilter,
      .run = perf_event},
+    {.name = "kernel_aio",
+     .aims_at = "the host's asynchronous I/O contexts",
+     .held_by = kFilter,
+     .run = aio},
     {.name = "kernel_io_uring",
      .aims_at = "calls that no filter sees",
      .held_by = kFilter,

@@ -1,0 +1,10 @@
+// Descriptors 0, 1 and 2 exist, whatever the caller closed.
+#pragma once
+
+namespace glovebox {
+
+// First thing in main(): with one of them closed, the next descriptor we open would take its number,
+// and what is written to standard error would go into a socket of ours. False: it cannot be helped.
+bool ensure_standard_streams() noexcept;
+
+}  // namespace glovebox
