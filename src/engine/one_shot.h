@@ -49,7 +49,7 @@ struct RunResult {
   bool stopped = false;              // by the caller
   std::optional<Error> out_failure;  // a file could not be copied out; the outcome stands
   // What the sandbox was made of goes behind the answer; destroying this waits until a private
-  // launcher has seen to it. A program that ends now need not: the launcher does it all the same.
+  // launcher has seen to it and is gone.
   std::unique_ptr<Instance> ended_instance;
 };
 

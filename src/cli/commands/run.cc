@@ -126,8 +126,11 @@ int run_command(std::span<const std::string> args) {
   }
   result->outcome.out = std::move(out);
   result->outcome.err = std::move(err);
-  // The sandbox's program and all it started are dead; its launcher cleans up behind us.
-  ::_exit(report(options, *result));
+  const int status = report(options, *result);
+  // Only the exit status waits for the private launcher to have cleaned up: everything was printed.
+  // Whoever has it may rely on nothing being left, and where PID 1 reaps no strangers, no zombie is.
+  result->ended_instance.reset();
+  return status;
 }
 
 }  // namespace glovebox::cli
