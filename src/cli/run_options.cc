@@ -223,6 +223,26 @@ Result<MountSpec> parse_mount(const std::string& text) {
                    guest_path};
 }
 
+// Where a file is copied out to: noticed now, not after the run, if it cannot be.
+Result<std::string> parse_out_target(std::string path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) == 0) {
+    if (S_ISLNK(info.st_mode)) {
+      char* resolved = ::realpath(path.c_str(), nullptr);
+      if (resolved == nullptr) return fail(Error::from_errno("--out " + path));
+      path = resolved;
+      std::free(resolved);
+      if (::lstat(path.c_str(), &info) != 0) return fail(Error::from_errno("--out " + path));
+    }
+    if (S_ISDIR(info.st_mode)) return bad("--out " + path + " is a directory; name the file");
+    if (!S_ISREG(info.st_mode)) return bad("--out " + path + " is not a plain file");
+  }
+  const std::size_t slash = path.rfind('/');
+  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (::access(parent.c_str(), W_OK | X_OK) != 0) return fail(Error::from_errno("--out " + path));
+  return path;
+}
+
 Result<> set_files(const Words& words, RunOptions& options) {
   for (const std::string& text : words.mounts) {
     TRY(MountSpec mount, parse_mount(text));
@@ -247,7 +267,8 @@ Result<> set_files(const Words& words, RunOptions& options) {
       return bad("--out " + text + ": write it like /guest/file:host/file");
     }
     TRY(GuestPath guest, GuestPath::parse(text.substr(0, colon)));
-    options.request.files_out.push_back({std::move(guest), text.substr(colon + 1)});
+    TRY(std::string host, parse_out_target(text.substr(colon + 1)));
+    options.request.files_out.push_back({std::move(guest), std::move(host)});
   }
   return {};
 }

@@ -102,6 +102,9 @@ TEST(RunOptions, EveryMistakeIsOneClearLine) {
   EXPECT_THAT(refusal({"-c", "", "--file", "x"}), HasSubstr("write it like"));
   EXPECT_THAT(refusal({"-c", "", "--out", ":x"}), HasSubstr("write it like"));
   EXPECT_THAT(refusal({"-c", "", "--out", "/a/../b:x"}), HasSubstr(".."));
+  EXPECT_THAT(refusal({"-c", "", "--out", "f:/dev/null"}), HasSubstr("not a plain file"));
+  EXPECT_THAT(refusal({"-c", "", "--out", "f:/tmp"}), HasSubstr("is a directory"));
+  EXPECT_THAT(refusal({"-c", "", "--out", "f:/no/such/dir/f"}), HasSubstr("No such file"));
   EXPECT_THAT(refusal({"-c", "", "--frobnicate"}), HasSubstr("--frobnicate"));
   EXPECT_THAT(refusal({"-c", "", "--lang", "cobol"}), HasSubstr("python, bash, node"));
   EXPECT_THAT(refusal({"-c", "", "--exec", "/bin/true"}), HasSubstr("only one of"));

@@ -78,6 +78,11 @@ Result<> GuestLink::put(const FileIn& file) {
 }
 
 Result<> GuestLink::get(const FileOut& file, std::uint64_t most_bytes) {
+  struct stat target {};
+  if (::lstat(file.host.c_str(), &target) == 0 && !S_ISREG(target.st_mode)) {
+    // A rename would put a plain file in the place of a device or a link.
+    return fail(Errc::kInvalidArgument, "copy out to " + file.host + ": it is not a plain file");
+  }
   TRY_OK(send(wire::GetFile{file.guest}));
   Draft draft;
   draft.path = file.host + ".glovebox-" + random_label(8);

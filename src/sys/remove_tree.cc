@@ -5,9 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <memory>
 
-#include "base/unique_fd.h"
+#include "base/id.h"
 
 namespace glovebox::sys {
 namespace {
@@ -15,10 +16,17 @@ namespace {
 using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
 
 Directory open_listing(int at, const char* name) {
+  // The owner may have taken away his own rights to it. A link in its place would be followed by
+  // this, and changed where it leads; but nobody is alive who could put one there.
+  struct stat info {};
+  if (::fstatat(at, name, &info, AT_SYMLINK_NOFOLLOW) != 0) return {nullptr, ::closedir};
+  if (!S_ISDIR(info.st_mode)) {
+    errno = ENOTDIR;
+    return {nullptr, ::closedir};
+  }
+  if ((info.st_mode & 0700) != 0700) (void)!::fchmodat(at, name, 0700, 0);
   const int fd = ::openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return {nullptr, ::closedir};
-  // The owner may have taken away his own rights to it.
-  ::fchmod(fd, 0700);
   return {::fdopendir(fd), ::closedir};
 }
 
@@ -28,7 +36,7 @@ bool is_dots(const char* name) {
 
 // Removes the files of top/name, moves its directories up into `top` under names of our own, and
 // removes it. What was deep becomes wide, so nobody's depth can exhaust us.
-Result<> flatten(int top, const char* name, unsigned long& counter) {
+Result<> flatten(int top, const char* name, const std::string& prefix, unsigned long& counter) {
   {
     const Directory directory = open_listing(top, name);
     if (!directory) return fail(Error::from_errno("open a directory"));
@@ -37,8 +45,10 @@ Result<> flatten(int top, const char* name, unsigned long& counter) {
       const int here = ::dirfd(directory.get());
       if (::unlinkat(here, entry->d_name, 0) == 0 || errno == ENOENT) continue;
       if (errno != EISDIR && errno != EPERM) return fail(Error::from_errno("remove a file"));
-      const std::string moved = ".gbx-removed-" + std::to_string(counter++);
-      if (::renameat(here, entry->d_name, top, moved.c_str()) != 0) {
+      // Moving a directory changes its "..", for which one needs the right to write it.
+      (void)!::fchmodat(here, entry->d_name, 0700, 0);
+      const std::string moved = prefix + std::to_string(counter++);
+      if (::renameat2(here, entry->d_name, top, moved.c_str(), RENAME_NOREPLACE) != 0) {
         return fail(Error::from_errno("move a directory"));
       }
     }
@@ -52,6 +62,7 @@ Result<> flatten(int top, const char* name, unsigned long& counter) {
 
 Result<> remove_tree(const std::string& path) {
   unsigned long counter = 0;
+  const std::string prefix = ".gbx-" + random_label(16) + "-";  // not to be guessed beforehand
   // Each round empties the top of what it finds there; what was moved up is found in the next.
   for (bool found = true; found;) {
     found = false;
@@ -62,7 +73,7 @@ Result<> remove_tree(const std::string& path) {
       found = true;
       if (::unlinkat(::dirfd(top.get()), entry->d_name, 0) == 0 || errno == ENOENT) continue;
       const std::string name = entry->d_name;
-      TRY_OK(flatten(::dirfd(top.get()), name.c_str(), counter));
+      TRY_OK(flatten(::dirfd(top.get()), name.c_str(), prefix, counter));
     }
   }
   if (::rmdir(path.c_str()) != 0 && errno != ENOENT)

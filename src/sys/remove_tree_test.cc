@@ -60,6 +60,15 @@ TEST(RemoveTree, NeedsNoDescriptorPerLevel) {
   EXPECT_FALSE(fs::exists(place));
 }
 
+TEST(RemoveTree, ClosedDirectoriesBelowClosedOnesGoToo) {
+  const std::string place = make_place();
+  fs::create_directories(place + "/a/b/c/d");
+  fs::create_directories(place + "/.gbx-removed-0/x");
+  for (const char* name : {"/a/b/c", "/a/b", "/a", ""}) ::chmod((place + name).c_str(), 0);
+  EXPECT_TRUE(remove_tree(place));
+  EXPECT_FALSE(fs::exists(place));
+}
+
 TEST(RemoveTree, WhatIsNotThereIsNoError) { EXPECT_TRUE(remove_tree("/nonexistent/x")); }
 
 }  // namespace

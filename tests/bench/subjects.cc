@@ -61,7 +61,7 @@ Command glovebox_run(const Places& places, const std::string& launcher,
   return command;
 }
 
-std::vector<Subject> busy_subjects(const Places& places) {
+std::vector<Subject> single_subjects(const Places& places) {
   std::vector<Subject> subjects;
   subjects.push_back(subject("floor-true", "", {kTrue, {kPath}}));
   subjects.push_back(namespaces_alone());
@@ -81,17 +81,28 @@ std::vector<Subject> busy_subjects(const Places& places) {
   return subjects;
 }
 
-std::vector<Subject> quiet_subjects(const Places& places) {
+// The same three ways under another name.
+std::vector<Subject> named_subjects(const Places& places, const std::string& prefix) {
   std::vector<Subject> subjects;
-  subjects.push_back(subject("quiet-bwrap", "", bwrap(places, kTrue)));
-  subjects.push_back(subject("quiet-glovebox-cold", "quiet-bwrap",
+  subjects.push_back(subject(prefix + "-bwrap", "", bwrap(places, kTrue)));
+  subjects.push_back(subject(prefix + "-glovebox-cold", prefix + "-bwrap",
                              glovebox_run(places, "private", {"--exec", "/bin/true"})));
   subjects.push_back(
-      subject("quiet-glovebox-in-launcher", "quiet-bwrap",
+      subject(prefix + "-glovebox-in-launcher", prefix + "-bwrap",
               glovebox_run(places, places.launcher_socket, {"--exec", "/bin/true"})));
   return subjects;
 }
 
+std::vector<Subject> burst_subjects(const Places& places) {
+  constexpr unsigned kInARow = 20;
+  std::vector<Subject> subjects = named_subjects(places, "burst");
+  for (Subject& one : subjects) one.burst = kInARow;
+  return subjects;
+}
+
+std::vector<Subject> quiet_subjects(const Places& places) {
+  return named_subjects(places, "quiet");
+}
 Result<std::string> etc_of_sandboxes() {
   std::error_code error;
   fs::path newest;

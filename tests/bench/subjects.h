@@ -13,6 +13,7 @@ struct Subject {
   std::string name;
   std::string baseline;  // the subject it is compared with; empty: none
   std::function<Result<Timed>()> run;
+  unsigned burst = 1;   // how many calls in a row, without a pause, when it takes part
   unsigned every = 1;   // takes part in every n-th round: slow ones are bounded so
   std::string skipped;  // why it cannot run here; then it is not run
 };
@@ -24,8 +25,10 @@ struct Places {
   std::string etc;              // the /etc that sandboxes see
 };
 
-// One after another, without a pause.
-std::vector<Subject> busy_subjects(const Places& places);
+// What a call takes that finds the machine done with the one before.
+std::vector<Subject> single_subjects(const Places& places);
+// Many in a row: here each also pays for what the one before has left to be cleaned up.
+std::vector<Subject> burst_subjects(const Places& places);
 // With a pause before each: on hosts with v1 cgroups some of the kernel's waits only show then.
 std::vector<Subject> quiet_subjects(const Places& places);
 

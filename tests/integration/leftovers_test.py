@@ -15,6 +15,9 @@ SOAK = os.environ.get("GBX_SOAK") == "1"
 ONE_AFTER_ANOTHER = 1000 if SOAK else 100
 SIDE_BY_SIDE = 200 if SOAK else 50
 
+FILL_DISK = "head -c 8M /dev/zero > full 2>/dev/null; mkdir -p a/b/c; exit 0"
+FORK_UNTIL_REFUSED = "for (1..40) { my $p = fork; last unless defined $p; $p or sleep 1000 }"
+
 # Ways to end, with the exit status each must have.
 WAYS = [
     (["--exec", "/bin/true"], 0),
@@ -25,9 +28,9 @@ WAYS = [
     (["--lang", "bash", "-c", "sleep 1000 & setsid sleep 1000 & exit 3"], 3),
     (["--timeout", "50ms", "--exec", "/bin/sleep", "--", "1000"], 124),
     (["--memory", "32M", "--disk", "8M", "--exec", "/bin/dd", "--", *sealed.EAT_MEMORY], 137),
-    (["--disk", "4M", "--lang", "bash", "-c", "head -c 8M /dev/zero > full 2>/dev/null; mkdir -p a/b/c; exit 0"], 0),
+    (["--disk", "4M", "--lang", "bash", "-c", FILL_DISK], 0),
     (["--min-grade", "vm", "--exec", "/bin/true"], 125),
-    (["--pids", "16", "--exec", "/usr/bin/perl", "--", "-e", "for (1..40) { my $p = fork; last unless defined $p; $p or sleep 1000 }"], 0),
+    (["--pids", "16", "--exec", "/usr/bin/perl", "--", "-e", FORK_UNTIL_REFUSED], 0),
 ]
 
 

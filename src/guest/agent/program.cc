@@ -67,7 +67,7 @@ std::string find_program(const ExecSpec& exec) {
 std::vector<RlimitEntry> rlimits_of(const ServePlan& plan) {
   std::vector<RlimitEntry> entries = {
       {RLIMIT_CORE, 0, 0},
-      {RLIMIT_NOFILE, 1024, 4096},
+      {RLIMIT_NOFILE, 1024, 1024},  // times the processes: the host's table is one for all
       {RLIMIT_SIGPENDING, 256, 256},
       {RLIMIT_MSGQUEUE, 65536, 65536},
       {RLIMIT_MEMLOCK, 65536, 65536},
