@@ -3,8 +3,9 @@
 
 namespace glovebox {
 
-// First thing in main(): with one of them closed, the next descriptor we open would take its number,
-// and what is written to standard error would go into a socket of ours. False: it cannot be helped.
+// First thing in main(): with one of them closed, the next descriptor we open would take its
+// number, and what is written to standard error would go into a socket of ours. False: it cannot be
+// helped.
 bool ensure_standard_streams() noexcept;
 
 }  // namespace glovebox

@@ -54,7 +54,8 @@ struct Started {
 
 ServePrivately serve_privately = nullptr;
 
-// The child of a fork: no descriptor, signal mask or environment of the client's stays with it.
+// The child of a fork: no descriptor or signal mask of the client's stays with it. What it starts
+// in a sandbox is executed anew, with an empty environment.
 [[noreturn]] void be_the_launcher(int socket, const std::string& agent) {
   ::prctl(PR_SET_NAME, "glovebox-launcher");
   ::setsid();

@@ -24,7 +24,7 @@ tl::unexpected<Error> bad(const std::string& name, const std::string& what) {
 }
 
 Result<std::uint32_t> to_u32(const toml::node& node, const std::string& where) {
-  const auto value = node.value<std::int64_t>();
+  const auto value = node.value_exact<std::int64_t>();
   if (!node.is_integer() || !value || *value < 0 || *value > 0xffffffffll) {
     return fail(Errc::kInvalidArgument, where + " must be a whole number");
   }
@@ -32,14 +32,14 @@ Result<std::uint32_t> to_u32(const toml::node& node, const std::string& where) {
 }
 
 Result<bool> to_bool(const toml::node& node, const std::string& where) {
-  const auto value = node.value<bool>();
+  const auto value = node.value_exact<bool>();
   if (!node.is_boolean() || !value)
     return fail(Errc::kInvalidArgument, where + " must be true or false");
   return *value;
 }
 
 Result<std::string> to_text(const toml::node& node, const std::string& where) {
-  const auto value = node.value<std::string>();
+  const auto value = node.value_exact<std::string>();
   if (!node.is_string() || !value) return fail(Errc::kInvalidArgument, where + " must be a string");
   return *value;
 }
@@ -169,6 +169,18 @@ Result<Policy> load_policy(const std::string& path) {
   if (got < 0) return fail(Error::from_errno("read " + path));
   text.resize(static_cast<std::size_t>(got));
   return parse_policy(text, path);
+}
+
+Limits within_ceilings(const Policy& policy, Limits limits) {
+  const auto lower = [&](LimitKind kind, auto& value, auto ceiling) {
+    if (!limits.was_asked_for(kind) && value > ceiling) value = ceiling;
+  };
+  lower(LimitKind::kMemory, limits.memory_bytes, policy.max_memory_bytes);
+  lower(LimitKind::kDisk, limits.disk_bytes, policy.max_disk_bytes);
+  lower(LimitKind::kPids, limits.pids, policy.max_pids);
+  lower(LimitKind::kCpus, limits.cpu_thousandths, policy.max_cpu_thousandths);
+  lower(LimitKind::kWall, limits.wall, policy.max_wall);
+  return limits;
 }
 
 Result<> check_limits(const Policy& policy, const Limits& limits) {

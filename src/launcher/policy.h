@@ -44,6 +44,9 @@ Result<Policy> load_policy(const std::string& path);
 // For tests: the text of such a file.
 Result<Policy> parse_policy(const std::string& text, const std::string& name);
 
+// What nobody asked for is lowered to its ceiling instead of refused.
+Limits within_ceilings(const Policy& policy, Limits limits);
+
 // Refuses what is past a ceiling, saying which.
 Result<> check_limits(const Policy& policy, const Limits& limits);
 

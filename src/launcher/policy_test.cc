@@ -64,6 +64,15 @@ TEST(Policy, AFileThatOthersMayWriteIsRefused) {
   ::unlink(path);
 }
 
+TEST(Policy, ADefaultIsLoweredToItsCeilingAndAWishIsNot) {
+  Policy policy;
+  policy.max_memory_bytes = 128u << 20;
+  Limits limits;
+  EXPECT_EQ(within_ceilings(policy, limits).memory_bytes, policy.max_memory_bytes);
+  limits.mark_asked_for(LimitKind::kMemory);
+  EXPECT_EQ(within_ceilings(policy, limits), limits);
+}
+
 TEST(Policy, RefusesWhatIsPastACeilingAndSaysWhich) {
   Policy policy;
   policy.max_pids = 10;

@@ -1,5 +1,6 @@
 #include "launcher/run_launcher.h"
 
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -37,11 +38,14 @@ void lift_own_limits() {
   for (const auto resource : {RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIMIT_MEMLOCK, RLIMIT_NPROC}) {
     (void)::setrlimit(resource, &none);
   }
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
-    files.rlim_cur = files.rlim_max;
-    (void)::setrlimit(RLIMIT_NOFILE, &files);
+  // The caller's shell may have lowered these for its own programs; they are not the guest's.
+  for (const auto resource : {RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_CPU}) {
+    rlimit limit{};
+    if (::getrlimit(resource, &limit) != 0) continue;
+    limit.rlim_cur = limit.rlim_max;
+    (void)::setrlimit(resource, &limit);
   }
+  ::signal(SIGXFSZ, SIG_IGN);  // a write past a limit is an error then, and can be told
 }
 
 }  // namespace

@@ -144,8 +144,10 @@ SandboxMaker::SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots r
       roots_(std::move(roots)),
       state_(std::move(state)) {}
 
-Result<Sandbox> SandboxMaker::make(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
+Result<Sandbox> SandboxMaker::make(const wire::CreateSandbox& asked, std::vector<UniqueFd> fds,
                                    const Caller& caller) {
+  wire::CreateSandbox request = asked;
+  request.limits = within_ceilings(policy_, asked.limits);
   TRY_OK(check(request, fds.size()));
   TRY_OK(check_link(fds[0].get()));
   TRY_OK(prepare_users());
@@ -328,7 +330,9 @@ Sandbox SandboxMaker::to_sandbox(ReadyJail jail, const Limits& limits) {
 }
 
 void SandboxMaker::make_spare() {
-  auto ready = make_ready(wire::CreateSandbox{}, {}, Caller{});
+  wire::CreateSandbox plain;
+  plain.limits = within_ceilings(policy_, plain.limits);
+  auto ready = make_ready(plain, {}, Caller{});
   if (ready) {
     spare_.emplace(std::move(*ready));
   } else {

@@ -39,7 +39,7 @@ class SandboxMaker {
  public:
   SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots roots, StateDir state);
 
-  Result<Sandbox> make(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
+  Result<Sandbox> make(const wire::CreateSandbox& asked, std::vector<UniqueFd> fds,
                        const Caller& caller);
   // After a sandbox has ended: its slice may be used again, last of all.
   void release(const Sandbox& sandbox);

@@ -49,7 +49,7 @@ std::string quota_us(std::uint32_t cpu_thousandths, std::uint32_t period_us) {
   return std::to_string(std::max<std::uint64_t>(quota, 1000));
 }
 
-constexpr std::uint32_t kCpuPeriodUs = 50'000;
+constexpr std::uint32_t kCpuPeriodUs = 100'000;
 
 // In place of an event: the kernel tells nobody when the last dead task has left a v1 cgroup.
 // Bounded by the caller, and in practice the first try succeeds.

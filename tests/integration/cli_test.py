@@ -187,6 +187,24 @@ class Streams(sealed.TestCase):
                                  "PYTHONDONTWRITEBYTECODE", "GLOVEBOX"})
 
 
+    def test_with_all_three_closed_the_guest_cannot_speak_to_its_agent(self):
+        # Once, standard error was closed, its number went to the agent's socket, and what the guest
+        # printed there were commands. Exit 7: a file that only the agent could have made is there.
+        code = (
+            "import os, struct, time\n"
+            "text = lambda t: struct.pack('<I', len(t)) + t\n"
+            "os.write(2, b'\\1\\1' + text(b'/home/user/planted') + struct.pack('<I', 0o644))\n"
+            "os.write(2, b'\\1\\4')\n"
+            "end = time.monotonic() + 1\n"
+            "while time.monotonic() < end:\n"
+            "    if os.path.exists('/home/user/planted'): os._exit(7)\n"
+            "    time.sleep(0.01)\n")
+        closed = "exec \"$@\" <&- >&- 2>&-"
+        ran = subprocess.run(["/bin/sh", "-c", closed, "sh", sealed.GLOVEBOX, "run", "-c", code],
+                             env=sealed.environment(), timeout=60, check=False)
+        self.assertEqual(ran.returncode, 0)
+
+
 class Json(sealed.TestCase):
     FIELDS = {"exit_code": int, "stdout": str, "stderr": str, "timed_out": bool,
               "oom_killed": bool, "truncated": bool, "metrics": dict, "isolation": dict}

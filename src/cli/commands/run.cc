@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/unique_fd.h"
+#include "base/write_all.h"
 #include "cli/print.h"
 #include "cli/run_options.h"
 #include "cli/terminal.h"
@@ -33,16 +34,6 @@ Result<std::string> code_from_stdin() {
     if (code.size() > kMaxCodeFromStdin)
       return fail(Errc::kInvalidArgument, "the code is larger than 16M");
   }
-}
-
-bool write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(fd, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-  }
-  return true;
 }
 
 UniqueFd signals(std::initializer_list<int> wanted) {
@@ -98,7 +89,8 @@ int run_command(std::span<const std::string> args) {
       (stream == engine::Stream::kOut ? out : err).append(bytes);
       return true;
     }
-    return write_all(stream == engine::Stream::kOut ? STDOUT_FILENO : STDERR_FILENO, bytes);
+    return write_all(stream == engine::Stream::kOut ? STDOUT_FILENO : STDERR_FILENO, bytes)
+        .has_value();
   };
   std::optional<RawTerminal> raw;
   if (options.terminal) {
@@ -121,14 +113,15 @@ int run_command(std::span<const std::string> args) {
   raw.reset();
   if (!result) {
     if (result.error().sys_errno() == EINTR) return kExitInterrupted;
-    if (options.json) write_all(STDOUT_FILENO, wire::failure_json(result.error()));
+    if (options.json) (void)write_all(STDOUT_FILENO, wire::failure_json(result.error()));
     return failure(result.error());
   }
   result->outcome.out = std::move(out);
   result->outcome.err = std::move(err);
   const int status = report(options, *result);
   // Only the exit status waits for the private launcher to have cleaned up: everything was printed.
-  // Whoever has it may rely on nothing being left, and where PID 1 reaps no strangers, no zombie is.
+  // Whoever has it may rely on nothing being left, and where PID 1 reaps no strangers, no zombie
+  // is.
   result->ended_instance.reset();
   return status;
 }

@@ -71,6 +71,7 @@ Result<UniqueFd> make_sandbox(const wire::MakeSandbox& make, UniqueFd setup, Uni
   }
   ::prctl(PR_SET_DUMPABLE, 0);
   if (make.slice_count > 1) TRY_OK(sys::become_effective(0, 0));
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the kernel forgets it when the user changes
   if (!cloned) return fail(std::move(cloned.error()));
   if (auto done = map_users(cloned->pid, make); !done) {
     sys::send_signal(cloned->pidfd.get(), SIGKILL);

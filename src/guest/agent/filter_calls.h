@@ -87,7 +87,6 @@ inline constexpr const char* kFiles[] = {
     "statx",
     "symlink",
     "symlinkat",
-    "sync",
     "sync_file_range",
     "syncfs",
     "tee",

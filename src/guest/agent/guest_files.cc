@@ -71,14 +71,4 @@ Result<UniqueFd> create_guest_file(const std::string& path, unsigned mode) {
 
 Result<UniqueFd> open_guest_file(const std::string& path) { return open_plain(path, O_RDONLY, 0); }
 
-Result<> write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t put = ::write(fd, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return fail(Error::from_errno("write"));
-    bytes.remove_prefix(static_cast<std::size_t>(put));
-  }
-  return {};
-}
-
 }  // namespace glovebox::agent

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -26,6 +25,5 @@ class AsGuestUser {
 Result<UniqueFd> create_guest_file(const std::string& path, unsigned mode);
 // A regular file, for reading.
 Result<UniqueFd> open_guest_file(const std::string& path);
-Result<> write_all(int fd, std::string_view bytes);
 
 }  // namespace glovebox::agent

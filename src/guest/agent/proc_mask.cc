@@ -12,7 +12,8 @@ constexpr const char* kHiddenFiles[] = {
     "sched_debug", "latency_stats", "sysrq-trigger", "kpagecount",  "kpageflags",   "kpagecgroup",
     "iomem",       "ioports",       "cmdline",       "config.gz",   "modules",      "partitions",
     "diskstats",   "interrupts",    "slabinfo",      "vmallocinfo", "pagetypeinfo", "zoneinfo",
-    "schedstat",   "swaps",         "mtrr",          "locks",       "bootconfig",
+    "schedstat",   "swaps",         "mtrr",          "locks",       "bootconfig",   "buddyinfo",
+    "softirqs",    "consoles",      "misc",
 };
 // Directories: covered by an empty one.
 constexpr const char* kHiddenDirectories[] = {

@@ -11,6 +11,7 @@
 
 #include "base/assert.h"
 #include "base/fd_message.h"
+#include "base/write_all.h"
 #include "guest/agent/guest_files.h"
 #include "guest/agent/process_home.h"
 #include "guest/agent/program.h"
