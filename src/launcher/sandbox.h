@@ -33,6 +33,7 @@ class Sandbox {
   void check(Clock::time_point now);
 
   void kill(EndReason reason);
+  bool is_ending() const { return end_reason_.has_value(); }
   EndReason end_reason() const { return end_reason_.value_or(EndReason::kExited); }
   // After its death: what it used. Its cgroup is gone with this call.
   Usage finish();

@@ -186,12 +186,15 @@ void Server::destroy(Client& client, const SandboxId& id) {
     // Another client's sandbox is not there for this one.
     if (owned.sandbox.id() == id && owned.client == &client) {
       // What it has used is known now; it dies and is cleaned up behind the answer.
-      const Usage usage = owned.sandbox.usage();
+      // Its own reason if it had one already: a limit was reached before the client let go.
+      const EndReason reason =
+          owned.sandbox.is_ending() ? owned.sandbox.end_reason() : EndReason::kDestroyed;
+      owned.client = nullptr;
+      // First the answer: a process that is killed runs to its end before us if it has our CPU.
+      say(client, wire::SandboxEnded{id, reason, owned.sandbox.usage()});
       owned.sandbox.kill(EndReason::kDestroyed);
       if (is_private()) maker_.kill_nursery();
-      owned.client = nullptr;
-      // Its own reason if it had one already: a limit was reached before the client let go.
-      return say(client, wire::SandboxEnded{id, owned.sandbox.end_reason(), usage});
+      return;
     }
   }
   say(client, wire::SandboxRefused{Errc::kNotFound, 0, "there is no such sandbox"});
