@@ -134,7 +134,7 @@ TEST_P(ProgramFiles, WhatIsNoPlainFileDoesNotComeOut) {
 }
 
 TEST_P(ProgramFiles, AFileOnlyTheAgentMayReadDoesNotComeOut) {
-  engine::RunRequest request = shell("echo secret > mine; chmod 000 mine");
+  engine::RunRequest request = shell("umask 777; echo secret > mine");
   request.files_out.push_back(to_host("mine"));
   const Collected ran = run(request);
   EXPECT_FALSE(ran.ran()) << ran.story();

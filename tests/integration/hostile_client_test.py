@@ -219,7 +219,8 @@ class BeyondThePolicy(Hostile):
         for bounds, word in (({"memory": (1 << 30) + 1}, "memory"), ({"disk": (512 << 20) + 1}, "disk"),
                              ({"wall": 60_001}, "time"), ({"pids": 257}, "process"),
                              ({"cpus": 2001}, "CPU"), ({"memory": 1 << 49}, "memory")):
-            self.assert_refused(self.ask(wire.create(bounds=wire.limits(**bounds))), wire.POLICY, word)
+            asked_for = wire.limits(**bounds, asked=0x3f)
+            self.assert_refused(self.ask(wire.create(bounds=asked_for)), wire.POLICY, word)
 
     def test_an_unknown_template_is_refused(self):
         for template in ("", "other", "../host", "host\0", "/", "HOST", "x" * 64):
