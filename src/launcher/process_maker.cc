@@ -24,6 +24,10 @@ namespace glovebox::launcher {
 namespace {
 
 Result<> make_home(const ProcessStart& start) {
+  // Others may pass through to their own, whose name they know, and see nothing.
+  const std::string parent = start.home.substr(0, start.home.rfind('/'));
+  ::mkdir(parent.substr(0, parent.rfind('/')).c_str(), 0755);
+  ::mkdir(parent.c_str(), 0711);
   if (::mkdir(start.home.c_str(), 0700) != 0) return fail(Error::from_errno("make " + start.home));
   if (start.host_uid && ::chown(start.home.c_str(), *start.host_uid, *start.host_uid) != 0) {
     return fail(Error::from_errno("chown " + start.home));

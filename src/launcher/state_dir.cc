@@ -16,6 +16,7 @@ namespace glovebox::launcher {
 namespace {
 
 constexpr const char* kCgroupPrefix = "glovebox-";
+constexpr const char* kRootBase = "/run/glovebox";
 
 UniqueFd open_directory(int at, const char* name) {
   return UniqueFd(::openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
@@ -23,11 +24,16 @@ UniqueFd open_directory(int at, const char* name) {
 
 std::string home_prefix(const LauncherId& id) { return "home-" + id.str() + "-"; }
 
+// Programs are run from there, and /run is mounted noexec on many hosts.
+std::string homes_of(const std::string& base) {
+  return base == kRootBase ? "/var/lib/glovebox/homes" : base;
+}
+
 // Whether none is left.
 bool remove_homes(const std::string& base, const LauncherId& id) {
   bool all = true;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(base, error)) {
+  for (const auto& entry : std::filesystem::directory_iterator(homes_of(base), error)) {
     if (entry.path().filename().string().rfind(home_prefix(id), 0) != 0) continue;
     all = sys::remove_tree(entry.path()).has_value() && all;
   }
@@ -87,7 +93,7 @@ void StateDir::remove() {
 }
 
 std::string StateDir::home_of(const SandboxId& sandbox) const {
-  return base_ + "/" + home_prefix(id_) + sandbox.str();
+  return homes_of(base_) + "/" + home_prefix(id_) + sandbox.str();
 }
 
 std::string StateDir::cgroup_name(const SandboxId& sandbox) const {
@@ -120,7 +126,7 @@ int sweep_dead_launchers(const std::string& base, const sys::CgroupRoots& roots)
 }
 
 std::string default_state_base() {
-  if (::geteuid() == 0) return "/run/glovebox";
+  if (::geteuid() == 0) return kRootBase;
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   if (runtime != nullptr && runtime[0] == '/' && ::access(runtime, W_OK) == 0) {
     return std::string(runtime) + "/glovebox";

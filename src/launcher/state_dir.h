@@ -25,8 +25,8 @@ class StateDir {
   const LauncherId& id() const { return id_; }
   const std::string& path() const { return path_; }
   const std::string& base() const { return base_; }
-  // The private directory of a process-engine sandbox. Beside ours and not in it: over ours the
-  // launcher mounts things.
+  // The private directory of a process-engine sandbox. Not in ours, over which the launcher mounts
+  // things; and for root not in /run at all, which may be noexec.
   std::string home_of(const SandboxId& sandbox) const;
   // The name of a sandbox's cgroup.
   std::string cgroup_name(const SandboxId& sandbox) const;

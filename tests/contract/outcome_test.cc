@@ -41,6 +41,10 @@ TEST_P(ProgramOutcome, ExitCodeIsTheProgramsOwn) {
 }
 
 TEST_P(ProgramOutcome, AProgramThatASignalEndsIsNotAnError) {
+  // Where neither Landlock (ABI 6) nor a pid namespace keeps signals in, that engine has none at
+  // all.
+  const long abi = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, 1u);
+  if (GetParam() == "process" && abi < 6) GTEST_SKIP() << "process has no signals on this kernel";
   for (const int signal : {SIGSEGV, SIGABRT, SIGTERM, SIGKILL}) {
     const Collected ran = run(shell("kill -" + std::to_string(signal) + " $$"));
     ASSERT_TRUE(ran.ran()) << ran.story();
