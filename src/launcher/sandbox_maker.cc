@@ -241,9 +241,10 @@ Result<> SandboxMaker::prepare_files() {
 namespace {
 
 // A user's own group, never a group of the system's: a directory may well be somebody's and root's.
+constexpr std::uint32_t kFirstOrdinaryGroup = 1000;
+
 HostUser without_system_groups(std::uint32_t uid, std::uint32_t gid) {
-  constexpr std::uint32_t kFirstOrdinary = 1000;
-  return {uid, gid >= kFirstOrdinary ? gid : uid};
+  return {uid, gid >= kFirstOrdinaryGroup ? gid : uid};
 }
 
 }  // namespace
@@ -259,6 +260,12 @@ Result<HostUser> SandboxMaker::mapped_user(int fd, MountMode mode, const Caller&
                 "a directory of root's cannot be mounted writable, because a guest is never host "
                 "root: give it to an ordinary user (chown), or set mounts.uid in "
                 "/etc/glovebox/policy.toml");
+  }
+  if (info.st_gid < kFirstOrdinaryGroup && mode == MountMode::kReadWrite) {
+    // The group is not mapped, and the kernel lets nobody write where an owner is unknown.
+    return fail(Errc::kPolicy,
+                "a directory of a system group cannot be mounted writable: give it to an ordinary "
+                "user and his group (chown USER: DIR)");
   }
   return without_system_groups(info.st_uid, info.st_gid);
 }
