@@ -5,6 +5,12 @@ import socket
 import sys
 
 
+def network_interfaces():
+    """From /proc: there are no netlink sockets in a sandbox, which if_nameindex() would use."""
+    with open("/proc/net/dev") as table:
+        return [line.split(":")[0].strip() for line in table if ":" in line]
+
+
 def attempt(what, action):
     try:
         action()
@@ -21,7 +27,7 @@ def connect(host, port):
 name = sys.argv[1] if len(sys.argv) > 1 else "world"
 print(f"Hello {name}, from {getpass.getuser()}@{socket.gethostname()}, process {os.getpid()}.")
 print(f"I see {sum(entry.isdigit() for entry in os.listdir('/proc'))} processes "
-      f"and {len(socket.if_nameindex())} network interface.")
+      f"and {len(network_interfaces())} network interface.")
 with open("note.txt", "w") as note:
     note.write("gone with the sandbox\n")
 print("I can write in", os.getcwd())

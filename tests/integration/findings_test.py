@@ -86,5 +86,14 @@ class ProcessEngine(sealed.TestCase):
         self.assertIn(b"not permitted", ran.stderr)
 
 
+class FrontDoor(sealed.TestCase):
+    # `make run` is the first command a newcomer types, and nothing else ran its example.
+    def test_the_example_of_make_run_works(self):
+        example = os.path.join(os.path.dirname(__file__), "..", "..", "examples", "hello.py")
+        ran = glovebox("run", example)
+        self.assertEqual((ran.returncode, ran.stderr), (0, b""))
+        self.assertIn(b"1 network interface", ran.stdout)
+
+
 if __name__ == "__main__":
     sealed.main()
