@@ -5,6 +5,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -55,10 +57,15 @@ constexpr std::uint32_t kCpuPeriodUs = 100'000;
 // Bounded by the caller, and in practice the first try succeeds.
 void pause_briefly(int ms) { ::poll(nullptr, 0, ms); }
 
-Result<> remove_directory(int parent_fd, const std::string& name) {
+// In all about 150 ms: whoever has more patience comes again.
+constexpr int kMostTries = 30;
+
+Result<> remove_directory(int parent_fd, const std::string& name, int most_tries = kMostTries) {
   for (int tries = 0;; ++tries) {
     if (::unlinkat(parent_fd, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
-    if (errno != EBUSY || tries == 400) return fail(Error::from_errno("remove cgroup " + name));
+    if (errno != EBUSY || tries >= most_tries) {
+      return fail(Error::from_errno("remove cgroup " + name));
+    }
     pause_briefly(tries < 10 ? 1 : 5);
   }
 }
@@ -72,7 +79,14 @@ void kill_members(int dir_fd) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     const auto pid = static_cast<pid_t>(to_number(line));
-    if (pid > 1) ::kill(pid, SIGKILL);
+    if (pid <= 1) continue;
+    // By a handle, and only if it is a member still: its number may be another's by now.
+    const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    const auto again = read_small_file(dir_fd, "cgroup.procs");
+    if (!process || !again) continue;
+    const std::string text = "\n" + *again;
+    if (text.find("\n" + std::string(line) + "\n") == std::string::npos) continue;
+    (void)::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
   }
 }
 
@@ -147,51 +161,21 @@ Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const CgroupFamily* fami
   if (roots.v2_controls) {
     Part part;
     part.v2 = part.memory = part.pids = part.cpu = part.cpuacct = true;
-    if (try_part(roots.v2, std::move(part))) {
-      const int dir = group.parts_.back().dir.get();
-      group.features_.memory =
-          write_control(dir, "memory.max", std::to_string(limits.memory_bytes)).has_value();
-      (void)write_control(dir, "memory.swap.max", "0");  // absent where there is no swap
-      group.features_.pids =
-          write_control(dir, "pids.max", std::to_string(limits.pids)).has_value();
-      group.features_.cpu = write_control(dir, "cpu.max",
-                                          quota_us(limits.cpu_thousandths, kCpuPeriodUs) + " " +
-                                              std::to_string(kCpuPeriodUs))
-                                .has_value();
-    }
+    try_part(roots.v2, std::move(part));
   } else {
     Part unified;
     unified.v2 = true;
     try_part(roots.v2, std::move(unified));
     Part memory;
     memory.memory = true;
-    if (try_part(roots.v1_memory, std::move(memory))) {
-      const int dir = group.parts_.back().dir.get();
-      const std::string bytes = std::to_string(limits.memory_bytes);
-      group.features_.memory = write_control(dir, "memory.limit_in_bytes", bytes).has_value();
-      // Absent without swap accounting; with it, memory and swap together get the same bound.
-      (void)write_control(dir, "memory.memsw.limit_in_bytes", bytes);
-      (void)write_control(dir, "memory.swappiness", "0");
-      // On v1 the buffers of sockets are counted apart, and not at all unless they have a limit.
-      (void)write_control(dir, "memory.kmem.tcp.limit_in_bytes", bytes);
-    }
+    try_part(roots.v1_memory, std::move(memory));
     Part pids;
     pids.pids = true;
-    if (try_part(roots.v1_pids, std::move(pids))) {
-      group.features_.pids =
-          write_control(group.parts_.back().dir.get(), "pids.max", std::to_string(limits.pids))
-              .has_value();
-    }
+    try_part(roots.v1_pids, std::move(pids));
     Part cpu;
     cpu.cpu = true;
     cpu.cpuacct = roots.v1_cpuacct == roots.v1_cpu;
-    if (try_part(roots.v1_cpu, std::move(cpu))) {
-      const int dir = group.parts_.back().dir.get();
-      group.features_.cpu =
-          write_control(dir, "cpu.cfs_period_us", std::to_string(kCpuPeriodUs)).has_value() &&
-          write_control(dir, "cpu.cfs_quota_us", quota_us(limits.cpu_thousandths, kCpuPeriodUs))
-              .has_value();
-    }
+    try_part(roots.v1_cpu, std::move(cpu));
     if (roots.v1_cpuacct != roots.v1_cpu) {
       Part cpuacct;
       cpuacct.cpuacct = true;
@@ -199,7 +183,40 @@ Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const CgroupFamily* fami
     }
   }
   group.features_.any = !group.parts_.empty();
+  group.set_limits(limits);
+  for (const Part& part : group.parts_) {
+    // What every sandbox has alike. Absent where there is no swap.
+    if (part.v2 && part.memory) (void)write_control(part.dir.get(), "memory.swap.max", "0");
+    if (!part.v2 && part.memory) (void)write_control(part.dir.get(), "memory.swappiness", "0");
+  }
   return group;
+}
+
+void Cgroup::set_limits(const CgroupLimits& limits) {
+  const std::string bytes = std::to_string(limits.memory_bytes);
+  const std::string quota = quota_us(limits.cpu_thousandths, kCpuPeriodUs);
+  const std::string period = std::to_string(kCpuPeriodUs);
+  for (const Part& part : parts_) {
+    const int dir = part.dir.get();
+    const auto set = [dir](const char* file, const std::string& value) {
+      return write_control(dir, file, value).has_value();
+    };
+    if (part.pids) features_.pids = set("pids.max", std::to_string(limits.pids));
+    if (part.memory && part.v2) features_.memory = set("memory.max", bytes);
+    if (part.memory && !part.v2) {
+      features_.memory = set("memory.limit_in_bytes", bytes);
+      // Absent without swap accounting; with it, memory and swap together get the same bound, and
+      // have to be raised before memory alone can be.
+      (void)set("memory.memsw.limit_in_bytes", bytes);
+      if (!features_.memory) features_.memory = set("memory.limit_in_bytes", bytes);
+      // On v1 the buffers of sockets are counted apart, and not at all unless they have a limit.
+      (void)set("memory.kmem.tcp.limit_in_bytes", bytes);
+    }
+    if (part.cpu && part.v2) features_.cpu = set("cpu.max", quota + " " + period);
+    if (part.cpu && !part.v2) {
+      features_.cpu = set("cpu.cfs_period_us", period) && set("cpu.cfs_quota_us", quota);
+    }
+  }
 }
 
 Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
@@ -240,11 +257,12 @@ const Cgroup::Part* Cgroup::part_with(bool Part::*what) const {
   return nullptr;
 }
 
-Result<std::vector<UniqueFd>> Cgroup::open_join_files() const {
+Result<std::vector<UniqueFd>> Cgroup::open_join_files(JoinV2 v2) const {
   std::vector<UniqueFd> files;
   for (const Part& part : parts_) {
-    if (part.v2) continue;
-    UniqueFd tasks(::openat(part.dir.get(), "tasks", O_WRONLY | O_CLOEXEC));
+    if (part.v2 && v2 == JoinV2::kNo) continue;
+    const char* file = part.v2 ? "cgroup.procs" : "tasks";
+    UniqueFd tasks(::openat(part.dir.get(), file, O_WRONLY | O_CLOEXEC));
     if (!tasks) return fail(Error::from_errno("join cgroup in " + part.parent));
     files.push_back(std::move(tasks));
   }
@@ -297,21 +315,39 @@ void Cgroup::kill() const {
   }
 }
 
-Result<> Cgroup::remove() {
+Result<> Cgroup::remove() { return remove_parts(true); }
+
+Result<> Cgroup::remove_but_for_memory() { return remove_parts(false); }
+
+Result<> Cgroup::remove_parts(bool memory_too) {
   Result<> outcome;
+  std::vector<Part> left;
   for (Part& part : parts_) {
-    // Pages of a removed v1 memory cgroup keep it alive in the kernel unless they are dropped now.
-    if (part.memory && !part.v2) (void)write_control(part.dir.get(), "memory.force_empty", "0");
-    part.dir.reset();
+    const bool v1_memory = part.memory && !part.v2;
+    if (v1_memory && !memory_too) {
+      left.push_back(std::move(part));
+      continue;
+    }
     auto parent = open_dir(AT_FDCWD, part.parent);
     if (!parent) {
       outcome = fail(std::move(parent.error()));
       continue;
     }
-    if (auto removed = remove_directory(parent->get(), name_); !removed)
-      outcome = std::move(removed);
+    // Pages of a removed v1 memory cgroup keep it alive in the kernel unless they are dropped now.
+    if (v1_memory && read_number(part.dir, "memory.usage_in_bytes").value_or(1) != 0) {
+      (void)write_control(part.dir.get(), "memory.force_empty", "0");
+    }
+    auto removed = remove_directory(parent->get(), name_, 2);
+    if (!removed) {
+      // Somebody is in it who did not die with the sandbox.
+      kill_members(part.dir.get());
+      removed = remove_directory(parent->get(), name_);
+    }
+    if (removed) continue;
+    outcome = std::move(removed);
+    left.push_back(std::move(part));
   }
-  parts_.clear();
+  parts_ = std::move(left);
   return outcome;
 }
 

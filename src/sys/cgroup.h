@@ -33,6 +33,7 @@ struct CgroupLimits {
   std::uint64_t memory_bytes = 0;
   std::uint32_t pids = 0;
   std::uint32_t cpu_thousandths = 0;
+  bool operator==(const CgroupLimits&) const = default;
 };
 
 // What could really be set up: a limit that is false here is not enforced by a cgroup.
@@ -92,15 +93,24 @@ class Cgroup {
   Result<> join(pid_t pid) const;
   // For a process to put itself, and all that it will fork, into the v1 directories: being
   // single-threaded, it writes "0" to each. The kernel looks at the rights of whoever opened them.
-  Result<std::vector<UniqueFd>> open_join_files() const;
+  // The v2 one is there for a process that cannot be born in it, and waits for the system's lock.
+  enum class JoinV2 : bool { kNo, kYes };
+  Result<std::vector<UniqueFd>> open_join_files(JoinV2 v2 = JoinV2::kNo) const;
+  // Sets them anew; features() tells which of them hold.
+  void set_limits(const CgroupLimits& limits);
   // The v2 directory, which a process is born into (clone_into); -1 if there is none.
   int v2_dir() const;
   std::uint64_t cpu_us() const;
   CgroupUsage usage() const;
   // Kills what is inside, if the kernel has cgroup.kill.
   void kill() const;
-  // Waits shortly for the dead to leave, then removes. The destructor does the same and logs.
+  // Waits shortly for the dead to leave, then kills who is left, and removes. May be called again
+  // after it failed. The destructor does the same and logs.
   Result<> remove();
+  // The same, but for a v1 memory cgroup, which stays for a later call of remove(): what it still
+  // counts is let go by the kernel in its own time, and forcing it at once takes half a millisecond.
+  Result<> remove_but_for_memory();
+  bool is_removed() const { return parts_.empty(); }
 
   // Removes every cgroup whose name starts with `prefix`, killing what is inside; how many.
   static int sweep(const CgroupRoots& roots, std::string_view prefix);
@@ -112,6 +122,7 @@ class Cgroup {
     bool v2 = false;
     bool memory = false, pids = false, cpu = false, cpuacct = false;
   };
+  Result<> remove_parts(bool memory_too);
   Result<> add_part(const std::string& parent, Part part);
   const Part* part_with(bool Part::*what) const;
 

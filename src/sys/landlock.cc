@@ -88,6 +88,14 @@ Result<UniqueFd> make_landlock_ruleset(int abi, const LandlockPaths& paths) {
   return ruleset;
 }
 
+Result<UniqueFd> make_scoping_ruleset() {
+  RulesetAttr attr;
+  attr.scoped = kScopeAbstractSocket | kScopeSignal;
+  UniqueFd ruleset(static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attr, sizeof attr, 0)));
+  if (!ruleset) return fail(Error::from_errno("landlock ruleset"));
+  return ruleset;
+}
+
 int enter_landlock(int ruleset_fd) noexcept {
   return ::syscall(SYS_landlock_restrict_self, ruleset_fd, 0) == 0 ? 0 : errno;
 }

@@ -23,6 +23,12 @@ struct LandlockPaths {
 // the sandbox where the ABI can.
 Result<UniqueFd> make_landlock_ruleset(int abi, const LandlockPaths& paths);
 
+// A domain that says nothing of files: whoever is in it can neither trace, look into nor signal
+// anybody outside. Needs ABI kLandlockScopes; before that a domain without rules on files would
+// still forbid moving them between directories.
+inline constexpr int kLandlockScopes = 6;
+Result<UniqueFd> make_scoping_ruleset();
+
 // Async-signal-safe. Needs no_new_privs. Returns 0 or an errno.
 int enter_landlock(int ruleset_fd) noexcept;
 

@@ -21,6 +21,33 @@ std::string mount_log(int context) {
   return " (" + text + ")";
 }
 
+Result<> set_options(int context, const char* what, const std::vector<MountOption>& options) {
+  for (const auto& [key, value] : options) {
+    const long done = value.empty()
+                          ? ::syscall(SYS_fsconfig, context, FSCONFIG_SET_FLAG, key.c_str(),
+                                      nullptr, 0)
+                          : ::syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key.c_str(),
+                                      value.c_str(), 0);
+    if (done != 0) {
+      const int err = errno;
+      return fail(Error::from_errno(
+          std::string("mount ") + what + ": option " + key + mount_log(context), err));
+    }
+  }
+  return {};
+}
+
+Result<UniqueFd> create(const UniqueFd& context, const char* type, std::uint64_t attributes) {
+  if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0) {
+    const int err = errno;
+    return fail(Error::from_errno(std::string("mount ") + type + mount_log(context.get()), err));
+  }
+  UniqueFd mount(static_cast<int>(
+      ::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, static_cast<unsigned>(attributes))));
+  if (!mount) return fail(Error::from_errno(std::string("mount ") + type));
+  return mount;
+}
+
 }  // namespace
 
 Result<UniqueFd> clone_mount(int dir_fd, std::string_view path, Submounts submounts) {
@@ -52,25 +79,35 @@ Result<UniqueFd> new_mount(const char* type, const std::vector<MountOption>& opt
                            std::uint64_t attributes) {
   UniqueFd context(static_cast<int>(::syscall(SYS_fsopen, type, FSOPEN_CLOEXEC)));
   if (!context) return fail(Error::from_errno(std::string("open filesystem ") + type));
-  for (const auto& [key, value] : options) {
-    const long done = value.empty() ? ::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_FLAG,
-                                                key.c_str(), nullptr, 0)
-                                    : ::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_STRING,
-                                                key.c_str(), value.c_str(), 0);
-    if (done != 0) {
-      const int err = errno;
-      return fail(Error::from_errno(
-          std::string("mount ") + type + ": option " + key + mount_log(context.get()), err));
-    }
+  TRY_OK(set_options(context.get(), type, options));
+  return create(context, type, attributes);
+}
+
+Result<UniqueFd> new_overlay(const OverlayByFd& layers, std::uint64_t attributes) {
+  const UniqueFd context(static_cast<int>(::syscall(SYS_fsopen, "overlay", FSOPEN_CLOEXEC)));
+  if (!context) return fail(Error::from_errno("open filesystem overlay"));
+  const auto set = [&context](const char* key, int fd) {
+    return ::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_FD, key, nullptr, fd) == 0;
+  };
+  for (const int layer : layers.lower) {
+    if (!set("lowerdir+", layer)) return fail(Error::from_errno("overlay: a lower layer"));
   }
-  if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0) {
-    const int err = errno;
-    return fail(Error::from_errno(std::string("mount ") + type + mount_log(context.get()), err));
+  if (layers.upper >= 0 && (!set("upperdir", layers.upper) || !set("workdir", layers.work))) {
+    return fail(Error::from_errno("overlay: the upper layer"));
   }
-  UniqueFd mount(static_cast<int>(
-      ::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, static_cast<unsigned>(attributes))));
-  if (!mount) return fail(Error::from_errno(std::string("mount ") + type));
-  return mount;
+  TRY_OK(set_options(context.get(), "overlay", layers.options));
+  return create(context, "overlay", attributes);
+}
+
+Result<> reconfigure(int mount_fd, const std::vector<MountOption>& options) {
+  const UniqueFd context(
+      static_cast<int>(::syscall(SYS_fspick, mount_fd, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH)));
+  if (!context) return fail(Error::from_errno("pick a filesystem"));
+  TRY_OK(set_options(context.get(), "again", options));
+  if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_RECONFIGURE, nullptr, nullptr, 0) != 0) {
+    return fail(Error::from_errno("change a filesystem"));
+  }
+  return {};
 }
 
 Result<> attach_mount(int mount_fd, int dir_fd, std::string_view path) {

@@ -30,6 +30,19 @@ using MountOption = std::pair<std::string, std::string>;  // an empty value is a
 Result<UniqueFd> new_mount(const char* type, const std::vector<MountOption>& options,
                            std::uint64_t attributes);
 
+// An overlay of directories that are given as descriptors, the topmost layer first. Kernels before
+// 6.15 refuse layers that are not attached anywhere. Without an upper it is read-only.
+struct OverlayByFd {
+  std::vector<int> lower;
+  int upper = -1;
+  int work = -1;
+  std::vector<MountOption> options{};
+};
+Result<UniqueFd> new_overlay(const OverlayByFd& layers, std::uint64_t attributes);
+
+// Changes options of the filesystem behind a mount: a tmpfs' size.
+Result<> reconfigure(int mount_fd, const std::vector<MountOption>& options);
+
 // Attaches a detached mount at `path` below `dir_fd`. The target is not followed if it is a link.
 Result<> attach_mount(int mount_fd, int dir_fd, std::string_view path);
 

@@ -13,11 +13,15 @@ enum Kind : std::uint8_t {
   kStart,
   kSignal,
   kResize,
+  kJobChunk,
+  kStartJob,
+  kFindFiles,
   kFileStored = 65,
   kFileFailed,
   kStarted,
   kStartFailed,
   kExited,
+  kFoundFiles,
 };
 
 constexpr std::size_t kMaxStep = 256;
@@ -58,6 +62,28 @@ struct Encoder {
     const TerminalSize size = start.exec.terminal.value_or(TerminalSize{});
     writer.number(size.rows);
     writer.number(size.columns);
+    writer.number(static_cast<std::uint8_t>(start.runtime));
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const JobChunk& chunk) const {
+    ByteWriter writer = begin(kJobChunk);
+    writer.text(chunk.bytes);
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const StartJob&) const { return begin(kStartJob).take(); }
+  std::vector<std::byte> operator()(const FindFiles& find) const {
+    ByteWriter writer = begin(kFindFiles);
+    writer.text(find.pattern);
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const FoundFiles& found) const {
+    ByteWriter writer = begin(kFoundFiles);
+    writer.number(static_cast<std::uint16_t>(found.files.size()));
+    for (const FoundFile& file : found.files) {
+      writer.text(file.path.str());
+      writer.number(file.size);
+    }
+    writer.number(static_cast<std::uint8_t>(found.complete));
     return writer.take();
   }
   std::vector<std::byte> operator()(const SignalProgram& signal) const {
@@ -117,8 +143,10 @@ Result<ClientFrame> get_start(ByteReader& from) {
   TerminalSize size;
   size.rows = from.number<std::uint16_t>();
   size.columns = from.number<std::uint16_t>();
+  const auto runtime = from.number<std::uint8_t>();
   if (terminal == 1) start.exec.terminal = size;
-  if (!from.finished() || terminal > 1 || start.exec.argv.empty() ||
+  start.runtime = runtime == 1;
+  if (!from.finished() || terminal > 1 || runtime > 1 || (terminal == 1 && runtime == 1) || start.exec.argv.empty() ||
       (terminal == 0 && size != TerminalSize{}) || !free_of_nul(start.exec.argv) ||
       !free_of_nul(start.exec.env) || !free_of_nul({start.exec.workdir})) {
     return malformed();
@@ -132,6 +160,20 @@ Result<GuestPath> get_path(ByteReader& from) {
   auto path = GuestPath::parse(text);
   if (!path || path->str() != text) return malformed();
   return path;
+}
+
+Result<AgentFrame> get_found(ByteReader& from) {
+  FoundFiles found;
+  const auto count = from.number<std::uint16_t>();
+  if (count > kMaxFoundFiles) return malformed();
+  for (unsigned i = 0; i < count; ++i) {
+    TRY(GuestPath path, get_path(from));
+    found.files.push_back({std::move(path), from.number<std::uint64_t>()});
+  }
+  const auto complete = from.number<std::uint8_t>();
+  if (!from.finished() || complete > 1) return malformed();
+  found.complete = complete == 1;
+  return found;
 }
 
 bool starts_well(ByteReader& from, std::size_t size) {
@@ -168,6 +210,22 @@ Result<ClientFrame> decode_client_frame(std::span<const std::byte> bytes) {
       return FileEnd{};
     case kStart:
       return get_start(from);
+    case kJobChunk: {
+      JobChunk chunk{from.text(kMaxChunk)};
+      if (!from.finished()) return malformed();
+      return chunk;
+    }
+    case kStartJob:
+      if (!from.finished()) return malformed();
+      return StartJob{};
+    case kFindFiles: {
+      FindFiles find{from.text(GuestPath::kMaxBytes)};
+      if (!from.finished() || find.pattern.empty() || find.pattern[0] != '/' ||
+          !free_of_nul({find.pattern})) {
+        return malformed();
+      }
+      return find;
+    }
     case kSignal: {
       const auto signal = from.number<std::uint8_t>();
       if (!from.finished() || signal == 0 || signal > 64) return malformed();
@@ -206,6 +264,8 @@ Result<AgentFrame> decode_agent_frame(std::span<const std::byte> bytes) {
     case kFileEnd:
       if (!from.finished()) return malformed();
       return FileEnd{};
+    case kFoundFiles:
+      return get_found(from);
     case kStarted: {
       const ProgramStarted started{from.number<std::uint32_t>()};
       if (!from.finished()) return malformed();

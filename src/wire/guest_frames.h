@@ -15,12 +15,14 @@
 
 namespace glovebox::wire {
 
-inline constexpr std::uint8_t kGuestProtocol = 1;
+inline constexpr std::uint8_t kGuestProtocol = 2;
 inline constexpr std::size_t kMaxGuestFrame = 160 * 1024;
 inline constexpr std::size_t kMaxChunk = 64 * 1024;
 // Arguments and environment together; what the kernel takes in one string.
 inline constexpr std::size_t kMaxExecBytes = 128 * 1024;
 inline constexpr std::size_t kMaxExecStrings = 4096;
+inline constexpr std::size_t kMaxFoundFiles = 256;
+inline constexpr std::size_t kMaxJobBytes = 16 * 1024 * 1024;
 
 // Begins a file; chunks follow, then FileEnd. Parents are made, the owner is the guest's user.
 struct PutFile {
@@ -40,9 +42,27 @@ struct FileChunk {
 struct FileEnd {
   bool operator==(const FileEnd&) const = default;
 };
+// With `runtime` the program is a template's runtime, started cold: it also gets the job (what
+// JobChunk brought) as descriptor 4 and a pipe for its results as descriptor 3.
 struct StartProgram {
   ExecSpec exec;
+  bool runtime = false;
   bool operator==(const StartProgram&) const = default;
+};
+// A piece of a job (wire/job.h), which the agent does not read: gathered until it is started.
+struct JobChunk {
+  std::string bytes;
+  bool operator==(const JobChunk&) const = default;
+};
+// Hands the job to the runtime that waits in a warm sandbox.
+struct StartJob {
+  bool operator==(const StartJob&) const = default;
+};
+// Asks which regular files match, after the program has ended or while it runs; answered by
+// FoundFiles. `*` and `?` match within a name, `**` any number of directories.
+struct FindFiles {
+  std::string pattern;  // absolute
+  bool operator==(const FindFiles&) const = default;
 };
 struct SignalProgram {
   std::uint8_t signal = 0;
@@ -53,7 +73,8 @@ struct ResizeTerminal {
   bool operator==(const ResizeTerminal&) const = default;
 };
 using ClientFrame =
-    std::variant<PutFile, GetFile, FileChunk, FileEnd, StartProgram, SignalProgram, ResizeTerminal>;
+    std::variant<PutFile, GetFile, FileChunk, FileEnd, StartProgram, JobChunk, StartJob, FindFiles,
+                 SignalProgram, ResizeTerminal>;
 
 struct FileStored {
   bool operator==(const FileStored&) const = default;
@@ -63,7 +84,18 @@ struct FileFailed {
   std::string what;
   bool operator==(const FileFailed&) const = default;
 };
-// Descriptors: the write end of stdin, the read ends of stdout and stderr; or a pty master.
+struct FoundFile {
+  GuestPath path;
+  std::uint64_t size = 0;
+  bool operator==(const FoundFile&) const = default;
+};
+struct FoundFiles {
+  std::vector<FoundFile> files;  // sorted by name
+  bool complete = true;          // false: there are more than fit, or too much to look through
+  bool operator==(const FoundFiles&) const = default;
+};
+// Descriptors: the write end of stdin, the read ends of stdout and stderr and, of a job or a
+// runtime, of its results; or a pty master.
 struct ProgramStarted {
   std::uint32_t pid = 0;  // as the guest sees it
   bool operator==(const ProgramStarted&) const = default;
@@ -80,8 +112,8 @@ struct ProgramExited {
   std::uint64_t max_rss_bytes = 0;
   bool operator==(const ProgramExited&) const = default;
 };
-using AgentFrame = std::variant<FileStored, FileFailed, FileChunk, FileEnd, ProgramStarted,
-                                StartFailed, ProgramExited>;
+using AgentFrame = std::variant<FileStored, FileFailed, FileChunk, FileEnd, FoundFiles,
+                                ProgramStarted, StartFailed, ProgramExited>;
 
 std::vector<std::byte> encode(const ClientFrame& frame);
 std::vector<std::byte> encode(const AgentFrame& frame);

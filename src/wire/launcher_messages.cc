@@ -9,13 +9,20 @@ namespace {
 enum Kind : std::uint8_t {
   kCreate = 1,
   kDestroy = 2,
+  kTake,
+  kBecomeServer,
+  kPrepare,
   kCreated = 65,
   kRefused = 66,
   kEnded = 67,
+  kTemplate,
 };
 
 constexpr std::size_t kMaxName = 64;
 constexpr std::size_t kMaxText = 2048;
+constexpr std::size_t kMaxTraceback = 8192;
+constexpr std::size_t kMaxListed = 64;  // modules, variables or layers of a template
+constexpr std::size_t kMaxListedBytes = 512;
 constexpr std::uint32_t kAbsent32 = ~0u;
 constexpr std::uint64_t kAbsent64 = ~0ull;
 
@@ -33,6 +40,7 @@ tl::unexpected<Error> malformed() { return fail(Errc::kProtocol, "malformed laun
 struct Encoder {
   std::vector<std::byte> operator()(const CreateSandbox& create) const {
     ByteWriter writer = begin(kCreate);
+    writer.number(create.seq);
     writer.number(static_cast<std::uint8_t>(create.engine));
     writer.text(create.template_name);
     put_limits(writer, create.limits);
@@ -40,7 +48,47 @@ struct Encoder {
     for (const MountRequest& mount : create.mounts) {
       writer.number(static_cast<std::uint8_t>(mount.mode));
       writer.text(mount.guest.str());
+      writer.text(mount.name);
     }
+    writer.number(static_cast<std::uint8_t>(create.warm));
+    writer.number(static_cast<std::uint8_t>(create.waits));
+    writer.text(create.project);
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const TakeSandbox& take) const {
+    ByteWriter writer = begin(kTake);
+    writer.text(take.id.str());
+    put_limits(writer, take.limits);
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const BecomeServer&) const {
+    return begin(kBecomeServer).take();
+  }
+  std::vector<std::byte> operator()(const PrepareTemplate& prepare) const {
+    ByteWriter writer = begin(kPrepare);
+    writer.text(prepare.name);
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const TemplateChanged& changed) const {
+    const TemplateStatus& status = changed.status;
+    const Template& one = status.description;
+    ByteWriter writer = begin(kTemplate);
+    writer.text(one.name);
+    writer.text(one.description);
+    writer.number(static_cast<std::uint8_t>(one.built_in));
+    writer.number(static_cast<std::uint8_t>(one.runtime));
+    writer.text(one.language);
+    writer.texts(one.layers);
+    writer.texts(one.preload);
+    writer.texts(one.env);
+    put_limits(writer, one.limits);
+    writer.number(one.pool_min);
+    writer.number(one.pool_max);
+    writer.number(static_cast<std::uint8_t>(status.state));
+    writer.number(status.generation);
+    writer.number(status.zygotes);
+    writer.number(status.forks);
+    writer.text(std::string_view(status.error).substr(0, kMaxTraceback));
     return writer.take();
   }
   std::vector<std::byte> operator()(const DestroySandbox& destroy) const {
@@ -50,12 +98,15 @@ struct Encoder {
   }
   std::vector<std::byte> operator()(const SandboxCreated& created) const {
     ByteWriter writer = begin(kCreated);
+    writer.number(created.seq);
     writer.text(created.id.str());
     writer.number(created.walls.bits());
+    writer.number(created.generation);
     return writer.take();
   }
   std::vector<std::byte> operator()(const SandboxRefused& refused) const {
     ByteWriter writer = begin(kRefused);
+    writer.number(refused.seq);
     writer.number(static_cast<std::uint8_t>(refused.code));
     writer.number(static_cast<std::uint32_t>(refused.sys_errno));
     writer.text(std::string_view(refused.message).substr(0, kMaxText));
@@ -77,6 +128,7 @@ bool starts_well(ByteReader& from) { return from.number<std::uint8_t>() == kLaun
 
 Result<LauncherRequest> get_create(ByteReader& from) {
   CreateSandbox create;
+  create.seq = from.number<std::uint32_t>();
   const auto engine = from.number<std::uint8_t>();
   if (engine != static_cast<std::uint8_t>(EngineKind::kJail) &&
       engine != static_cast<std::uint8_t>(EngineKind::kProcess)) {
@@ -90,14 +142,50 @@ Result<LauncherRequest> get_create(ByteReader& from) {
   for (unsigned i = 0; i < mounts; ++i) {
     const auto mode = from.number<std::uint8_t>();
     auto guest = GuestPath::parse(from.text(GuestPath::kMaxBytes));
+    std::string name = from.text(kMaxName);
     if (!guest || (mode != static_cast<std::uint8_t>(MountMode::kReadOnly) &&
                    mode != static_cast<std::uint8_t>(MountMode::kReadWrite))) {
       return malformed();
     }
-    create.mounts.push_back({static_cast<MountMode>(mode), std::move(*guest)});
+    create.mounts.push_back({static_cast<MountMode>(mode), std::move(*guest), std::move(name)});
   }
-  if (!from.finished()) return malformed();
+  const auto warm = from.number<std::uint8_t>();
+  const auto waits = from.number<std::uint8_t>();
+  create.project = from.text(kMaxName);
+  if (!from.finished() || warm > 1 || waits > 1) return malformed();
+  create.warm = warm == 1;
+  create.waits = waits == 1;
   return create;
+}
+
+Result<LauncherReply> get_template(ByteReader& from) {
+  TemplateStatus status;
+  Template& one = status.description;
+  one.name = from.text(kMaxName);
+  one.description = from.text(kMaxListedBytes);
+  const auto built_in = from.number<std::uint8_t>();
+  const auto runtime = from.number<std::uint8_t>();
+  one.language = from.text(kMaxName);
+  one.layers = from.texts(kMaxListed, kMaxListedBytes);
+  one.preload = from.texts(kMaxListed, kMaxListedBytes);
+  one.env = from.texts(kMaxListed, kMaxListedBytes);
+  one.limits = get_limits(from);
+  one.pool_min = from.number<std::uint32_t>();
+  one.pool_max = from.number<std::uint32_t>();
+  const auto state = from.number<std::uint8_t>();
+  status.generation = from.number<std::uint32_t>();
+  status.zygotes = from.number<std::uint32_t>();
+  status.forks = from.number<std::uint64_t>();
+  status.error = from.text(kMaxTraceback);
+  if (!from.finished() || built_in > 1 || runtime < 1 ||
+      runtime > static_cast<std::uint8_t>(RuntimeKind::kNode) || state < 1 ||
+      state > static_cast<std::uint8_t>(RuntimeState::kRemoved)) {
+    return malformed();
+  }
+  one.built_in = built_in == 1;
+  one.runtime = static_cast<RuntimeKind>(runtime);
+  status.state = static_cast<RuntimeState>(state);
+  return TemplateChanged{std::move(status)};
 }
 
 }  // namespace
@@ -118,6 +206,20 @@ Result<LauncherRequest> decode_launcher_request(std::span<const std::byte> bytes
       if (!id || !from.finished()) return malformed();
       return DestroySandbox{std::move(*id)};
     }
+    case kTake: {
+      auto id = get_id(from);
+      const Limits limits = get_limits(from);
+      if (!id || !from.finished()) return malformed();
+      return TakeSandbox{std::move(*id), limits};
+    }
+    case kBecomeServer:
+      if (!from.finished()) return malformed();
+      return BecomeServer{};
+    case kPrepare: {
+      PrepareTemplate prepare{from.text(kMaxName)};
+      if (!from.finished()) return malformed();
+      return prepare;
+    }
     default:
       return malformed();
   }
@@ -128,13 +230,18 @@ Result<LauncherReply> decode_launcher_reply(std::span<const std::byte> bytes) {
   if (bytes.size() > kMaxLauncherMessage || !starts_well(from)) return malformed();
   switch (from.number<std::uint8_t>()) {
     case kCreated: {
+      const auto seq = from.number<std::uint32_t>();
       auto id = get_id(from);
       const WallSet walls(from.number<std::uint32_t>());
+      const auto generation = from.number<std::uint32_t>();
       if (!id || !from.finished()) return malformed();
-      return SandboxCreated{std::move(*id), walls};
+      return SandboxCreated{seq, std::move(*id), walls, generation};
     }
+    case kTemplate:
+      return get_template(from);
     case kRefused: {
       SandboxRefused refused;
+      refused.seq = from.number<std::uint32_t>();
       const auto code = from.number<std::uint8_t>();
       refused.code = code >= 1 && code <= static_cast<std::uint8_t>(Errc::kInternal)
                          ? static_cast<Errc>(code)

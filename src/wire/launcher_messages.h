@@ -14,41 +14,75 @@
 #include "model/limits.h"
 #include "model/outcome.h"
 #include "model/sandbox_spec.h"
+#include "model/template.h"
 #include "model/wall.h"
 
 namespace glovebox::wire {
 
-inline constexpr std::uint8_t kLauncherProtocol = 1;
-inline constexpr std::size_t kMaxLauncherMessage = 24 * 1024;
+inline constexpr std::uint8_t kLauncherProtocol = 2;
+inline constexpr std::size_t kMaxLauncherMessage = 32 * 1024;
 inline constexpr std::size_t kMaxMounts = 16;
 
 struct MountRequest {
   MountMode mode = MountMode::kReadOnly;
   GuestPath guest;
+  // An entry of the administrator's list, opened by the launcher; empty: a descriptor goes along.
+  std::string name;
   bool operator==(const MountRequest&) const = default;
 };
 
-// Descriptors: [0] the agent's end of the sandbox's socket, then one per mount.
+// Descriptors: [0] the agent's end of the sandbox's socket, then one per mount without a name.
+// Answered by SandboxCreated or SandboxRefused with the same `seq`.
 struct CreateSandbox {
+  std::uint32_t seq = 0;
   EngineKind engine = EngineKind::kJail;
-  std::string template_name = "host";
+  std::string template_name = "base";
   Limits limits;
   std::vector<MountRequest> mounts;
+  // Whether the template's runtime is to wait in it for a job (see StartJob in guest_frames.h).
+  bool warm = false;
+  // Whether it waits for TakeSandbox; until then no frame on its socket is looked at, and no time
+  // counts.
+  bool waits = false;
+  // For whom, as a server says: an entry of the list of mounts may be for some projects only.
+  std::string project;
   bool operator==(const CreateSandbox&) const = default;
+};
+// A waiting sandbox becomes somebody's, with this call's limits. Not answered if all is well: the
+// agent goes on with what waits on its socket. Refused with seq 0 and the sandbox ended otherwise.
+struct TakeSandbox {
+  SandboxId id;
+  Limits limits;
+  bool operator==(const TakeSandbox&) const = default;
 };
 struct DestroySandbox {
   SandboxId id;
   bool operator==(const DestroySandbox&) const = default;
 };
-using LauncherRequest = std::variant<CreateSandbox, DestroySandbox>;
+// This client is a server: from now on its mounts are entries of the administrator's list only, and
+// it is told of every template, now and whenever one changes (TemplateChanged).
+struct BecomeServer {
+  bool operator==(const BecomeServer&) const = default;
+};
+// Starts a template's zygote if it has one and it is not there; TemplateChanged tells how it goes.
+struct PrepareTemplate {
+  std::string name;
+  bool operator==(const PrepareTemplate&) const = default;
+};
+using LauncherRequest =
+    std::variant<CreateSandbox, TakeSandbox, DestroySandbox, BecomeServer, PrepareTemplate>;
 
 // Sent as soon as the sandbox is sealed and its agent listens.
 struct SandboxCreated {
+  std::uint32_t seq = 0;
   SandboxId id;
   WallSet walls;
+  std::uint32_t generation = 0;  // of its template
   bool operator==(const SandboxCreated&) const = default;
 };
+// kUnavailable to a warm request: the runtime is not there yet; ask for a cold one meanwhile.
 struct SandboxRefused {
+  std::uint32_t seq = 0;
   Errc code = Errc::kInternal;
   int sys_errno = 0;
   std::string message;
@@ -60,7 +94,11 @@ struct SandboxEnded {
   Usage usage;
   bool operator==(const SandboxEnded&) const = default;
 };
-using LauncherReply = std::variant<SandboxCreated, SandboxRefused, SandboxEnded>;
+struct TemplateChanged {
+  TemplateStatus status;
+  bool operator==(const TemplateChanged&) const = default;
+};
+using LauncherReply = std::variant<SandboxCreated, SandboxRefused, SandboxEnded, TemplateChanged>;
 
 std::vector<std::byte> encode(const LauncherRequest& request);
 std::vector<std::byte> encode(const LauncherReply& reply);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "wire/guest_frames.h"
+#include "wire/job.h"
 #include "wire/launcher_messages.h"
 #include "wire/sandbox_plan.h"
 
@@ -14,8 +15,17 @@ std::vector<LauncherRequest> requests() {
   CreateSandbox create;
   create.limits.pids = 7;
   create.limits.mark_asked_for(LimitKind::kPids);
-  create.mounts = {{MountMode::kReadOnly, path("/data")}, {MountMode::kReadWrite, path("/out")}};
-  return {create, CreateSandbox{}, DestroySandbox{SandboxId::make()}};
+  create.mounts = {{MountMode::kReadOnly, path("/data"), {}},
+                   {MountMode::kReadWrite, path("/out"), "shared"}};
+  create.seq = 77;
+  create.warm = true;
+  create.project = "default";
+  return {create,
+          CreateSandbox{},
+          TakeSandbox{SandboxId::make(), create.limits},
+          DestroySandbox{SandboxId::make()},
+          BecomeServer{},
+          PrepareTemplate{"python"}};
 }
 
 std::vector<LauncherReply> replies() {
@@ -23,7 +33,15 @@ std::vector<LauncherReply> replies() {
               .peak_memory_bytes = 4096,
               .processes_peak = 3,
               .oom_kills = 1};
-  return {SandboxCreated{SandboxId::make(), WallSet(5)}, SandboxRefused{Errc::kPolicy, EPERM, "no"},
+  TemplateStatus status;
+  status.description.name = "python";
+  status.description.preload = {"json", "re"};
+  status.description.env = {"A=b"};
+  status.state = RuntimeState::kFailed;
+  status.error = "Traceback";
+  return {SandboxCreated{3, SandboxId::make(), WallSet(5), 9},
+          SandboxRefused{4, Errc::kPolicy, EPERM, "no"},
+          TemplateChanged{status},
           SandboxEnded{SandboxId::make(), EndReason::kCpuTimeout, usage},
           SandboxEnded{SandboxId::make(), EndReason::kExited, Usage{}}};
 }
@@ -37,6 +55,10 @@ std::vector<ClientFrame> client_frames() {
           FileEnd{},
           piped,
           terminal,
+          StartProgram{piped.exec, true},
+          JobChunk{"x"},
+          StartJob{},
+          FindFiles{"/home/user/*.png"},
           SignalProgram{15},
           ResizeTerminal{{1, 2}}};
 }
@@ -46,6 +68,7 @@ std::vector<AgentFrame> agent_frames() {
           FileFailed{ENOENT, "open"},
           FileChunk{"x"},
           FileEnd{},
+          FoundFiles{{{path("/a"), 7}, {path("/b"), 0}}, false},
           ProgramStarted{2},
           StartFailed{ENOENT, "exec"},
           ProgramExited{1, 0, 77, 4096}};
@@ -56,7 +79,11 @@ std::vector<PlanMessage> plan_messages() {
   plan.mounts = {path("/data")};
   plan.mount_is_writable = {1};
   plan.home = "/run/x";
-  return {MakeSandbox{EngineKind::kJail, 65536, 65536},
+  plan.runtime = RuntimeKind::kNode;
+  plan.runtime_argv = {"/usr/bin/node"};
+  return {MakeSandbox{EngineKind::kJail, 65536, 65536, 3},
+          MakeZygote{5, 2, {"/usr/bin/python3", "-I"}, {"A=b"}},
+          RuntimeReady{},
           SandboxHello{},
           SandboxBasics{4},
           SandboxTaken{},
@@ -98,6 +125,16 @@ TEST(PlanMessages, RoundTripAndTakeNothingElse) {
   expect_round_trips(plan_messages(), decode_plan_message);
 }
 
+TEST(Job, RoundTripsAndTakesNothingElse) {
+  const Job job{{"A=b"}, {"-x"}, "/tmp", "main.py", std::string("print(1)\0", 9)};
+  const std::string bytes = encode_job(job);
+  EXPECT_EQ(decode_job(bytes).value(), job);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(decode_job(std::string_view(bytes).substr(0, size)));
+  }
+  EXPECT_FALSE(decode_job(bytes + "x"));
+}
+
 TEST(GuestFrames, RefuseANulInAnArgument) {
   StartProgram start{{.argv = {std::string("/bin/true\0x", 11)}, .env = {}, .terminal = {}}};
   EXPECT_FALSE(decode_client_frame(encode(ClientFrame(start))));
@@ -111,7 +148,7 @@ TEST(LauncherMessages, RefuseALimitOfZero) {
 
 TEST(LauncherMessages, ALyingCountAllocatesNothing) {
   // A start frame that promises four thousand strings in six bytes.
-  std::vector<std::byte> bytes = {std::byte{1},    std::byte{5},    std::byte{0x00},
+  std::vector<std::byte> bytes = {std::byte{2},    std::byte{5},    std::byte{0x00},
                                   std::byte{0x10}, std::byte{0x00}, std::byte{0x00}};
   EXPECT_FALSE(decode_client_frame(bytes));
 }

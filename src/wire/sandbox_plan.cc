@@ -6,13 +6,15 @@
 namespace glovebox::wire {
 namespace {
 
-constexpr std::uint8_t kPlanProtocol = 1;
+constexpr std::uint8_t kPlanProtocol = 2;
 constexpr std::size_t kMaxPlanMounts = 16;
 constexpr std::size_t kMaxPlanCgroups = 8;
 constexpr std::size_t kMaxStep = 256;
 constexpr std::size_t kMaxHome = 1024;
+constexpr std::size_t kMaxWords = 128;  // of a runtime's command line, or of its environment
+constexpr std::size_t kMaxWordBytes = 1024;
 
-enum Kind : std::uint8_t { kMake = 1, kHello, kPlan, kSealed, kFailed, kBasics, kTaken };
+enum Kind : std::uint8_t { kMake = 1, kHello, kPlan, kSealed, kFailed, kBasics, kTaken, kZygote, kReady };
 
 ByteWriter begin(Kind kind) {
   ByteWriter writer;
@@ -29,10 +31,24 @@ struct Encoder {
     writer.number(static_cast<std::uint8_t>(make.engine));
     writer.number(make.slice_first);
     writer.number(make.slice_count);
+    writer.number(make.maker);
     return writer.take();
   }
+  std::vector<std::byte> operator()(const MakeZygote& make) const {
+    ByteWriter writer = begin(kZygote);
+    writer.number(make.uid);
+    writer.number(make.cgroups);
+    writer.texts(make.argv);
+    writer.texts(make.env);
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const RuntimeReady&) const { return begin(kReady).take(); }
   std::vector<std::byte> operator()(const SandboxHello&) const { return begin(kHello).take(); }
-  std::vector<std::byte> operator()(const SandboxTaken&) const { return begin(kTaken).take(); }
+  std::vector<std::byte> operator()(const SandboxTaken& taken) const {
+    ByteWriter writer = begin(kTaken);
+    put_limits(writer, taken.limits);
+    return writer.take();
+  }
   std::vector<std::byte> operator()(const SandboxBasics& basics) const {
     ByteWriter writer = begin(kBasics);
     writer.number(basics.cgroups);
@@ -49,6 +65,9 @@ struct Encoder {
     }
     writer.number(static_cast<std::uint8_t>(plan.own_uid));
     writer.text(plan.home);
+    writer.number(static_cast<std::uint8_t>(plan.runtime));
+    writer.texts(plan.runtime_argv);
+    writer.texts(plan.runtime_env);
     return writer.take();
   }
   std::vector<std::byte> operator()(const SandboxSealed& sealed) const {
@@ -77,7 +96,13 @@ Result<PlanMessage> get_plan(ByteReader& from) {
   }
   plan.own_uid = from.number<std::uint8_t>() != 0;
   plan.home = from.text(kMaxHome);
-  if (!from.finished()) return malformed();
+  const auto runtime = from.number<std::uint8_t>();
+  plan.runtime_argv = from.texts(kMaxWords, kMaxWordBytes);
+  plan.runtime_env = from.texts(kMaxWords, kMaxWordBytes);
+  if (!from.finished() || runtime < 1 || runtime > static_cast<std::uint8_t>(RuntimeKind::kNode)) {
+    return malformed();
+  }
+  plan.runtime = static_cast<RuntimeKind>(runtime);
   return plan;
 }
 
@@ -96,17 +121,31 @@ Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes) {
       const auto engine = from.number<std::uint8_t>();
       const auto first = from.number<std::uint32_t>();
       const auto count = from.number<std::uint32_t>();
+      const auto maker = from.number<std::uint32_t>();
       if (engine < 1 || engine > 2) return malformed();
-      message = MakeSandbox{static_cast<EngineKind>(engine), first, count};
+      message = MakeSandbox{static_cast<EngineKind>(engine), first, count, maker};
       break;
     }
+    case kZygote: {
+      MakeZygote make;
+      make.uid = from.number<std::uint32_t>();
+      make.cgroups = from.number<std::uint8_t>();
+      make.argv = from.texts(kMaxWords, kMaxWordBytes);
+      make.env = from.texts(kMaxWords, kMaxWordBytes);
+      if (make.cgroups > kMaxPlanCgroups || make.argv.empty()) return malformed();
+      message = std::move(make);
+      break;
+    }
+    case kReady:
+      message = RuntimeReady{};
+      break;
     case kHello:
       message = SandboxHello{};
       break;
     case kPlan:
       return get_plan(from);
     case kTaken:
-      message = SandboxTaken{};
+      message = SandboxTaken{get_limits(from)};
       break;
     case kBasics: {
       const SandboxBasics basics{from.number<std::uint8_t>()};

@@ -7,8 +7,12 @@
 //   agent -> launcher    SandboxHello  (its user namespace goes along; the kernel says its pid)
 //   launcher -> agent    SandboxBasics (/dev and the cgroups to join go along)
 //   launcher -> agent    SandboxPlan   (the mounts go along)
-//   agent -> launcher    SandboxSealed or SandboxFailed
+//   agent -> launcher    SandboxSealed or SandboxFailed (with a runtime that is forked into the
+//                                      sandbox, all that its joining needs goes along)
+//   agent -> launcher    RuntimeReady  (a runtime waits in the sandbox) or SandboxFailed
 //   launcher -> agent    SandboxTaken  (the client's link goes along; a spare waits here)
+//
+//   launcher -> broker   MakeZygote    (its socket, its files and the cgroups to join go along)
 #pragma once
 
 #include <cstdint>
@@ -20,6 +24,7 @@
 #include "base/guest_path.h"
 #include "base/result.h"
 #include "model/limits.h"
+#include "model/template.h"
 #include "model/wall.h"
 
 namespace glovebox::wire {
@@ -32,7 +37,20 @@ struct MakeSandbox {
   // is no slice to give (rootless): the guest's user is then the nursery's only one.
   std::uint32_t slice_first = 0;
   std::uint32_t slice_count = 1;
+  // Who makes the sandbox's user namespace, in the nursery's numbers: the slice's own root, so that
+  // what the kernel charges to makers is charged to nobody else; or the zygote that is to be let
+  // in.
+  std::uint32_t maker = 0;
   bool operator==(const MakeSandbox&) const = default;
+};
+
+// Descriptors: the zygote's socket, root, usr, dev, then a file per cgroup.
+struct MakeZygote {
+  std::uint32_t uid = 0;  // in the nursery's numbers; nobody else has it
+  std::uint8_t cgroups = 0;
+  std::vector<std::string> argv;
+  std::vector<std::string> env;
+  bool operator==(const MakeZygote&) const = default;
 };
 
 struct SandboxHello {
@@ -55,9 +73,18 @@ struct SandboxPlan {
   // Of the process engine: a uid nobody else has, and the directory that stands for /home/user.
   bool own_uid = false;
   std::string home;
+  // What waits in the sandbox for a job. `runtime_argv` is for one that the agent starts itself.
+  RuntimeKind runtime = RuntimeKind::kNone;
+  std::vector<std::string> runtime_argv;
+  std::vector<std::string> runtime_env;
   bool operator==(const SandboxPlan&) const = default;
 };
 
+// With a runtime that joins, its descriptors: kNamespacesOfASandbox namespaces (user, mount, pid,
+// net, ipc, uts, cgroup), then kDescriptorsOfARuntime for it: stdin, stdout, stderr, results, the
+// job, its socket, and the Landlock ruleset if the kernel has Landlock.
+inline constexpr std::size_t kNamespacesOfASandbox = 7;
+inline constexpr std::size_t kDescriptorsOfARuntime = 6;
 struct SandboxSealed {
   WallSet walls;
   bool operator==(const SandboxSealed&) const = default;
@@ -68,12 +95,18 @@ struct SandboxFailed {
   bool operator==(const SandboxFailed&) const = default;
 };
 
+struct RuntimeReady {
+  bool operator==(const RuntimeReady&) const = default;
+};
+
 struct SandboxTaken {
+  Limits limits;
   bool operator==(const SandboxTaken&) const = default;
 };
 
-using PlanMessage = std::variant<MakeSandbox, SandboxHello, SandboxBasics, SandboxPlan,
-                                 SandboxSealed, SandboxFailed, SandboxTaken>;
+using PlanMessage =
+    std::variant<MakeSandbox, MakeZygote, SandboxHello, SandboxBasics, SandboxPlan, SandboxSealed,
+                 SandboxFailed, RuntimeReady, SandboxTaken>;
 std::vector<std::byte> encode(const PlanMessage& message);
 Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes);
 

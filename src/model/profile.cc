@@ -1,0 +1,82 @@
+#include "model/profile.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace glovebox {
+namespace {
+
+// The few characters that JSON does not take as they are. Everything else stays: text that came
+// from JSON is UTF-8.
+std::string quoted(std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20) {
+      out += "\\u00";
+      out += kHex[byte >> 4];
+      out += kHex[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+std::string mounts_text(std::vector<ProfileMount> mounts) {
+  std::sort(mounts.begin(), mounts.end(), [](const ProfileMount& a, const ProfileMount& b) {
+    return a.guest.str() < b.guest.str();
+  });
+  std::string text = "[";
+  for (const ProfileMount& mount : mounts) {
+    if (text.size() > 1) text += ',';
+    text += mount.mode == MountMode::kReadWrite ? "{\"mode\":\"rw\"" : "{\"mode\":\"ro\"";
+    text += ",\"name\":" + quoted(mount.name) + ",\"path\":" + quoted(mount.guest.str()) + "}";
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+Profile fill_in(const ProfileWishes& wishes, const Limits& defaults) {
+  Profile profile;
+  profile.limits = defaults;
+  profile.limits.asked_for = 0;
+  const auto wished = [&](const auto& wish, auto& limit, LimitKind kind) {
+    if (!wish) return;
+    limit = *wish;
+    profile.limits.mark_asked_for(kind);
+  };
+  wished(wishes.wall, profile.limits.wall, LimitKind::kWall);
+  wished(wishes.cpu_time, profile.limits.cpu_time, LimitKind::kCpuTime);
+  wished(wishes.memory_bytes, profile.limits.memory_bytes, LimitKind::kMemory);
+  wished(wishes.disk_bytes, profile.limits.disk_bytes, LimitKind::kDisk);
+  wished(wishes.pids, profile.limits.pids, LimitKind::kPids);
+  wished(wishes.cpu_thousandths, profile.limits.cpu_thousandths, LimitKind::kCpus);
+  profile.output_bytes = wishes.output_bytes.value_or(kDefaultOutputBytes);
+  profile.mounts = wishes.mounts;
+  return profile;
+}
+
+std::string canonical_text(const Profile& profile) {
+  const auto field = [](const char* name, std::uint64_t number) {
+    return std::string("\"") + name + "\":" + std::to_string(number);
+  };
+  const auto ms = [](std::chrono::milliseconds time) {
+    return static_cast<std::uint64_t>(time.count());
+  };
+  const Limits& limits = profile.limits;
+  return "{" + field("cpu_ms", ms(limits.cpu_time)) + "," +
+         field("cpu_thousandths", limits.cpu_thousandths) + "," +
+         field("disk_bytes", limits.disk_bytes) + "," + field("disk_inodes", limits.disk_inodes) +
+         "," + field("memory_bytes", limits.memory_bytes) +
+         ",\"mounts\":" + mounts_text(profile.mounts) + ",\"net\":\"none\"," +
+         field("output_bytes", profile.output_bytes) + "," + field("pids", limits.pids) + "," +
+         field("timeout_ms", ms(limits.wall)) + "}";
+}
+
+}  // namespace glovebox

@@ -1,0 +1,55 @@
+// What a sandbox may do, in one canonical form. Two spellings of one profile (an explicit default,
+// another order, another way to write a number) have one text and therefore one SHA-256, which is
+// the profile's name in answers. tests/vectors/profiles.json has examples that SDKs can share.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/limits.h"
+#include "model/sandbox_spec.h"
+
+namespace glovebox {
+
+inline constexpr std::uint64_t kDefaultOutputBytes = 1024 * 1024;
+
+// An entry of the administrator's list, and where a sandbox sees it.
+struct ProfileMount {
+  std::string name;
+  GuestPath guest;
+  MountMode mode = MountMode::kReadOnly;
+  bool operator==(const ProfileMount&) const = default;
+};
+
+// Complete: nothing is left to a default. There is no network yet, so `net` is always "none".
+struct Profile {
+  Limits limits;
+  std::uint64_t output_bytes = kDefaultOutputBytes;  // both streams together
+  std::vector<ProfileMount> mounts;                  // no two at one path
+};
+
+// What a request says of a profile; the rest is the template's.
+struct ProfileWishes {
+  std::optional<std::chrono::milliseconds> wall;
+  std::optional<std::chrono::milliseconds> cpu_time;
+  std::optional<std::uint64_t> memory_bytes;
+  std::optional<std::uint64_t> disk_bytes;
+  std::optional<std::uint64_t> output_bytes;
+  std::optional<std::uint32_t> pids;
+  std::optional<std::uint32_t> cpu_thousandths;
+  std::vector<ProfileMount> mounts;
+  bool operator==(const ProfileWishes&) const = default;
+};
+
+// The limits that were wished for are marked as asked for: a host that cannot enforce one of
+// those refuses, while a default falls back and is listed as missing.
+Profile fill_in(const ProfileWishes& wishes, const Limits& defaults);
+
+// JSON with sorted keys, no spaces, whole numbers only (milliseconds, bytes, thousandths of a
+// CPU), mounts in the order of their paths. Who asked for a limit is no part of it.
+std::string canonical_text(const Profile& profile);
+
+}  // namespace glovebox

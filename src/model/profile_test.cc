@@ -1,0 +1,104 @@
+#include "model/profile.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+namespace glovebox {
+namespace {
+
+GuestPath path(std::string_view text) { return *GuestPath::parse(text); }
+
+TEST(Profile, TheTextIsCompleteAndSorted) {
+  EXPECT_EQ(canonical_text(fill_in(ProfileWishes{}, Limits{})),
+            R"({"cpu_ms":0,"cpu_thousandths":1000,"disk_bytes":268435456,"disk_inodes":65536,)"
+            R"("memory_bytes":536870912,"mounts":[],"net":"none","output_bytes":1048576,)"
+            R"("pids":128,"timeout_ms":30000})");
+}
+
+TEST(Profile, ADefaultSaidAloudIsTheSameProfile) {
+  ProfileWishes wishes;
+  wishes.memory_bytes = 512ull << 20;
+  wishes.wall = std::chrono::seconds(30);
+  wishes.output_bytes = kDefaultOutputBytes;
+  EXPECT_EQ(canonical_text(fill_in(wishes, Limits{})),
+            canonical_text(fill_in(ProfileWishes{}, Limits{})));
+}
+
+TEST(Profile, OnlyWhatWasWishedIsAskedFor) {
+  Limits defaults;
+  defaults.mark_asked_for(LimitKind::kDisk);
+  ProfileWishes wishes;
+  wishes.memory_bytes = 64u << 20;
+  const Profile profile = fill_in(wishes, defaults);
+  EXPECT_TRUE(profile.limits.was_asked_for(LimitKind::kMemory));
+  EXPECT_FALSE(profile.limits.was_asked_for(LimitKind::kDisk));
+  EXPECT_FALSE(profile.limits.was_asked_for(LimitKind::kWall));
+}
+
+TEST(Profile, QuotesWhatJsonCannotHold) {
+  ProfileWishes wishes;
+  wishes.mounts.push_back({"data", path("/a\"b\\c\n"), MountMode::kReadWrite});
+  EXPECT_NE(canonical_text(fill_in(wishes, Limits{}))
+                .find(R"({"mode":"rw","name":"data","path":"/a\"b\\c\u000a"})"),
+            std::string::npos);
+}
+
+ProfileWishes random_wishes(std::mt19937& random) {
+  const auto number = [&](std::uint32_t low, std::uint32_t high) {
+    return std::uniform_int_distribution<std::uint32_t>(low, high)(random);
+  };
+  const auto maybe = [&] { return number(0, 1) == 1; };
+  ProfileWishes wishes;
+  if (maybe()) wishes.wall = std::chrono::milliseconds(number(1, 100'000));
+  if (maybe()) wishes.cpu_time = std::chrono::milliseconds(number(0, 100'000));
+  if (maybe()) wishes.memory_bytes = std::uint64_t{number(8, 4096)} << 20;
+  if (maybe()) wishes.disk_bytes = std::uint64_t{number(1, 4096)} << 20;
+  if (maybe()) wishes.output_bytes = std::uint64_t{number(1, 4096)} << 10;
+  if (maybe()) wishes.pids = number(1, 1000);
+  if (maybe()) wishes.cpu_thousandths = number(10, 4000);
+  for (std::uint32_t i = number(0, 3); i > 0; --i) {
+    wishes.mounts.push_back({"m" + std::to_string(number(0, 9)), path("/mnt/" + std::to_string(i)),
+                             maybe() ? MountMode::kReadOnly : MountMode::kReadWrite});
+  }
+  return wishes;
+}
+
+// Another way to say the same: defaults aloud, mounts in another order.
+ProfileWishes respelled(ProfileWishes wishes, const Limits& defaults, std::mt19937& random) {
+  if (!wishes.wall) wishes.wall = defaults.wall;
+  if (!wishes.pids) wishes.pids = defaults.pids;
+  if (!wishes.memory_bytes) wishes.memory_bytes = defaults.memory_bytes;
+  if (!wishes.output_bytes) wishes.output_bytes = kDefaultOutputBytes;
+  std::shuffle(wishes.mounts.begin(), wishes.mounts.end(), random);
+  return wishes;
+}
+
+bool same_profile(const Profile& a, const Profile& b) {
+  const auto sorted = [](std::vector<ProfileMount> mounts) {
+    std::sort(mounts.begin(), mounts.end(),
+              [](const auto& x, const auto& y) { return x.guest.str() < y.guest.str(); });
+    return mounts;
+  };
+  Limits left = a.limits, right = b.limits;
+  left.asked_for = right.asked_for = 0;
+  return left == right && a.output_bytes == b.output_bytes && sorted(a.mounts) == sorted(b.mounts);
+}
+
+TEST(Profile, OneTextExactlyForOneProfile) {
+  std::mt19937 random(20260203);
+  const Limits defaults;
+  Profile before = fill_in(random_wishes(random), defaults);
+  for (int round = 0; round < 2000; ++round) {
+    const ProfileWishes wishes = random_wishes(random);
+    const Profile profile = fill_in(wishes, defaults);
+    EXPECT_EQ(canonical_text(profile),
+              canonical_text(fill_in(respelled(wishes, defaults, random), defaults)));
+    EXPECT_EQ(canonical_text(profile) == canonical_text(before), same_profile(profile, before));
+    before = profile;
+  }
+}
+
+}  // namespace
+}  // namespace glovebox

@@ -1,0 +1,56 @@
+// What sandboxes are made of, as the administrator wrote it down: layers, a runtime with modules
+// imported ahead, defaults. The launcher reads templates from its own root-owned files and tells
+// the server about them; nobody else can make one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/limits.h"
+
+namespace glovebox {
+
+enum class RuntimeKind : std::uint8_t {
+  kNone = 1,  // programs are executed; nothing waits
+  kPython,    // a zygote is forked into each sandbox
+  kNode,      // a process is started ahead in each sandbox
+};
+
+struct Template {
+  std::string name;         // [a-z][a-z0-9-]{0,31}
+  std::string description;  // one line
+  bool built_in = false;
+  RuntimeKind runtime = RuntimeKind::kNone;
+  std::string language;              // what a request's `language` says: shell, python, javascript
+  std::vector<std::string> layers;   // directories of root's above the host's own, bottom first
+  std::vector<std::string> preload;  // modules imported ahead, in this order
+  std::vector<std::string> env;      // "NAME=value"; a request's own win
+  Limits limits;                     // the default profile
+  std::uint32_t pool_min = 0;        // sandboxes that wait even when nobody asks
+  std::uint32_t pool_max = 0;        // zero: nothing ever waits
+  bool operator==(const Template&) const = default;
+};
+
+// How a template's runtime is doing.
+enum class RuntimeState : std::uint8_t {
+  kIdle = 1,  // nobody has asked for it yet, or it needs none
+  kStarting,
+  kReady,
+  kFailed,   // its preload does not work; what it said is beside this
+  kRemoved,  // the administrator took the template away
+};
+
+struct TemplateStatus {
+  Template description;
+  RuntimeState state = RuntimeState::kIdle;
+  // Grows when sandboxes made before must not be handed out any more: a renewed zygote, a changed
+  // template, upgraded packages.
+  std::uint32_t generation = 0;
+  std::uint32_t zygotes = 0;  // alive
+  std::uint64_t forks = 0;    // by all its zygotes so far
+  std::string error;          // why it failed, with the traceback
+  bool operator==(const TemplateStatus&) const = default;
+};
+
+}  // namespace glovebox

@@ -1,0 +1,21 @@
+// One line that a runtime wrote about its code: a value that was shown, or the exception that
+// ended it. Guest code can write such lines, too: nothing in them is believed beyond its form.
+#pragma once
+
+#include <boost/json.hpp>
+#include <optional>
+#include <string_view>
+
+namespace glovebox::wire {
+
+struct GuestResult {
+  bool is_error = false;
+  bool main = false;  // the value of the last expression
+  // A result: MIME types and what they hold; an error: name, message, traceback, line.
+  boost::json::object content;
+};
+
+// Nothing when the line is not one of the two, or not as it should be.
+std::optional<GuestResult> parse_guest_result(std::string_view line);
+
+}  // namespace glovebox::wire
