@@ -83,7 +83,7 @@ Result<std::unique_ptr<Instance>> LaunchedEngine::begin_create(const SandboxSpec
     TRY(UniqueFd source, open_mount_source(mount));
     fds.push_back(source.get());
     opened.push_back(std::move(source));
-    create.mounts.push_back({mount.mode, mount.guest});
+    create.mounts.push_back({mount.mode, mount.guest, {}});
   }
   TRY(LauncherClient launcher, LauncherClient::connect());
   TRY_OK(launcher.send(create, fds));

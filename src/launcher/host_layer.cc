@@ -12,6 +12,7 @@
 
 #include "base/id.h"
 #include "base/unique_fd.h"
+#include "launcher/runtime_files.h"
 #include "sys/remove_tree.h"
 
 namespace glovebox::launcher {
@@ -61,7 +62,7 @@ constexpr const char* kIntoUsr[] = {"bin", "sbin", "lib", "lib32", "lib64", "lib
 constexpr const char* kDraftPrefix = ".draft-";
 
 // Changes when the recipe above does.
-constexpr std::string_view kRecipe = "host-layer-1";
+constexpr std::string_view kRecipe = "host-layer-2";
 
 // The layer's name says what it was made of: a package upgrade on the host makes another one.
 std::string layer_name() {
@@ -70,6 +71,10 @@ std::string layer_name() {
     for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
   };
   mix(kRecipe);
+  for (const RuntimeFile& file : runtime_files()) {
+    mix(file.path);
+    mix(file.bytes);
+  }
   for (const char* path : kCopied) {
     struct stat info {};
     if (::stat(path, &info) != 0) continue;
@@ -121,6 +126,13 @@ Result<> build(const fs::path& root) {
   for (const OurFile& file : kOurs) {
     std::ofstream out(root / file.path, std::ios::trunc);
     out << file.text;
+    if (!out.flush()) return fail(Errc::kInternal, std::string("write layer file ") + file.path);
+    ::chmod((root / file.path).c_str(), 0644);
+  }
+  for (const RuntimeFile& file : runtime_files()) {
+    fs::create_directories((root / file.path).parent_path(), error);
+    std::ofstream out(root / file.path, std::ios::trunc | std::ios::binary);
+    out << file.bytes;
     if (!out.flush()) return fail(Errc::kInternal, std::string("write layer file ") + file.path);
     ::chmod((root / file.path).c_str(), 0644);
   }

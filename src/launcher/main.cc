@@ -24,6 +24,8 @@ constexpr const char* kHelp =
     "/run/glovebox/launcher.sock)\n"
     "       glovebox-launcher --client-fd N     serve one client that is connected already, then "
     "end\n"
+    "       --policy FILE --templates DIR       instead of those in /etc/glovebox\n"
+    "       --zygote-max-age SECONDS --zygote-max-forks N   when a zygote is replaced\n"
     "Started by `glovebox run` or by systemd; see docs/architecture.md.\n";
 
 std::string agent_beside_us() {
@@ -55,6 +57,12 @@ int run_main(int argc, char** argv) {
       if (options.client_fd < 3) return usage_error("--client-fd takes a descriptor above 2");
     } else if (word == "--policy" && has_value) {
       options.policy = argv[++i];
+    } else if (word == "--templates" && has_value) {
+      options.templates = argv[++i];
+    } else if (word == "--zygote-max-age" && has_value) {
+      options.zygotes.max_age = std::chrono::seconds(std::atoll(argv[++i]));
+    } else if (word == "--zygote-max-forks" && has_value) {
+      options.zygotes.max_forks = static_cast<std::uint64_t>(std::atoll(argv[++i]));
     } else {
       return usage_error("unknown option '" + std::string(word) + "'");
     }

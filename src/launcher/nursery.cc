@@ -18,7 +18,6 @@ namespace glovebox::launcher {
 namespace {
 
 constexpr std::uint64_t kNurseryNamespaces = CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNS;
-constexpr int kBrokerAnswersWithinMs = 20'000;
 
 Result<> map_users(pid_t pid, const NurseryUsers& users) {
   const std::string proc = "/proc/" + std::to_string(pid) + "/";
@@ -89,29 +88,67 @@ void Nursery::stop() {
   pid_ = 0;
 }
 
-Result<> Nursery::ask_for_sandbox(const wire::MakeSandbox& make, int setup, int cgroup) {
+Result<Nursery::Question> Nursery::ask(const wire::PlanMessage& message,
+                                       std::span<const int> fds) {
+  if (!send_message(socket_.get(), wire::encode(message), fds)) return fail(why_it_is_gone());
+  return ++asked_;
+}
+
+Result<Nursery::Question> Nursery::ask_for_sandbox(const wire::MakeSandbox& make, int setup,
+                                                   int cgroup) {
   std::vector<int> fds = {setup};
   if (cgroup >= 0) fds.push_back(cgroup);
-  if (!send_message(socket_.get(), wire::encode(wire::PlanMessage(make)), fds)) {
-    return fail(why_it_is_gone());
+  return ask(make, fds);
+}
+
+Result<Nursery::Question> Nursery::ask_for_zygote(const wire::MakeZygote& make,
+                                                  std::span<const int> fds) {
+  return ask(make, fds);
+}
+
+Result<UniqueFd> Nursery::open_user_namespace() const {
+  UniqueFd userns(
+      ::open(("/proc/" + std::to_string(pid_) + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!userns) return fail(Error::from_errno("open the nursery's user namespace"));
+  return userns;
+}
+
+Result<> Nursery::receive_answer() {
+  auto arrived = receive_message(socket_.get(), wire::kMaxPlanMessage, 1);
+  if (!arrived || arrived->bytes.empty()) return fail(why_it_is_gone());
+  TRY(const wire::PlanMessage message, wire::decode_plan_message(arrived->bytes));
+  const Question question = ++answered_;
+  if (const auto* failed = std::get_if<wire::SandboxFailed>(&message)) {
+    answers_.emplace(question, fail(Error(Errc::kInternal, "make namespaces: " + failed->step,
+                                          failed->sys_errno)));
+  } else if (arrived->fds.size() == 1) {
+    answers_.emplace(question, std::move(arrived->fds[0]));
+  } else {
+    answers_.emplace(question, fail(Errc::kProtocol, "the broker's answer is not one"));
   }
   return {};
 }
 
-Result<UniqueFd> Nursery::await_sandbox() {
-  pollfd answer{socket_.get(), POLLIN, 0};
-  if (::poll(&answer, 1, kBrokerAnswersWithinMs) != 1) {
-    return fail(Errc::kTimeout, "the broker does not answer");
+Result<std::optional<UniqueFd>> Nursery::answer_to(Question question) {
+  pollfd event{socket_.get(), POLLIN, 0};
+  while (answered_ < question && ::poll(&event, 1, 0) == 1) TRY_OK(receive_answer());
+  const auto found = answers_.find(question);
+  if (found == answers_.end()) return std::optional<UniqueFd>();
+  Result<UniqueFd> answer = std::move(found->second);
+  answers_.erase(found);
+  if (!answer) return fail(std::move(answer.error()));
+  return std::optional<UniqueFd>(std::move(*answer));
+}
+
+Result<UniqueFd> Nursery::await(Question question, int within_ms) {
+  while (true) {
+    TRY(std::optional<UniqueFd> answer, answer_to(question));
+    if (answer) return std::move(*answer);
+    pollfd event{socket_.get(), POLLIN, 0};
+    const int polled = ::poll(&event, 1, within_ms);
+    if (polled == 0) return fail(Errc::kTimeout, "the broker does not answer");
+    if (polled < 0 && errno != EINTR) return fail(Error::from_errno("poll"));
   }
-  auto arrived = receive_message(socket_.get(), wire::kMaxPlanMessage, 1);
-  if (!arrived || arrived->bytes.empty()) return fail(why_it_is_gone());
-  Received& received = *arrived;
-  TRY(wire::PlanMessage message, wire::decode_plan_message(received.bytes));
-  if (const auto* failed = std::get_if<wire::SandboxFailed>(&message)) {
-    return fail(Error(Errc::kInternal, "make namespaces: " + failed->step, failed->sys_errno));
-  }
-  if (received.fds.size() != 1) return fail(Errc::kProtocol, "the broker's answer is not one");
-  return std::move(received.fds[0]);
 }
 
 Result<UniqueFd> open_agent(const std::string& path) {

@@ -77,23 +77,57 @@ Result<> read_uids(Policy& policy, std::string_view key, const toml::node& node,
   return {};
 }
 
+Result<std::vector<std::string>> to_texts(const toml::node& node, const std::string& where) {
+  const toml::array* list = node.as_array();
+  if (list == nullptr) return fail(Errc::kInvalidArgument, where + " must be a list");
+  std::vector<std::string> texts;
+  for (const toml::node& entry : *list) {
+    TRY(std::string text, to_text(entry, where));
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+Result<NamedMount> read_named_mount(const toml::table& table, const std::string& where) {
+  NamedMount mount;
+  for (const auto& [key, node] : table) {
+    const std::string at = where + "." + std::string(key.str());
+    if (key == "path") {
+      TRY(mount.path, to_text(node, at));
+    } else if (key == "mode") {
+      TRY(const std::string mode, to_text(node, at));
+      if (mode != "ro" && mode != "rw") {
+        return fail(Errc::kInvalidArgument, at + " must be \"ro\" or \"rw\"");
+      }
+      mount.writable = mode == "rw";
+    } else if (key == "projects") {
+      TRY(mount.projects, to_texts(node, at));
+    } else {
+      return fail(Errc::kInvalidArgument, "unknown key " + at);
+    }
+  }
+  if (mount.path.empty() || mount.path[0] != '/') {
+    return fail(Errc::kInvalidArgument, where + ".path must be an absolute path");
+  }
+  return mount;
+}
+
 Result<> read_mounts(Policy& policy, std::string_view key, const toml::node& node,
                      const std::string& where) {
-  if (key == "allow") {
+  if (const toml::table* named = node.as_table()) {
+    TRY(policy.named_mounts[std::string(key)], read_named_mount(*named, where));
+  } else if (key == "allow") {
     TRY(policy.allow_mounts, to_bool(node, where));
   } else if (key == "allow_writable") {
     TRY(policy.allow_writable_mounts, to_bool(node, where));
   } else if (key == "uid") {
     TRY(policy.mount_uid, to_u32(node, where));
   } else if (key == "sources") {
-    const toml::array* list = node.as_array();
-    if (list == nullptr) return fail(Errc::kInvalidArgument, where + " must be a list of paths");
-    for (const toml::node& entry : *list) {
-      TRY(std::string path, to_text(entry, where));
+    TRY(policy.mount_sources, to_texts(node, where));
+    for (const std::string& path : policy.mount_sources) {
       if (path.empty() || path[0] != '/') {
         return fail(Errc::kInvalidArgument, where + " must hold absolute paths");
       }
-      policy.mount_sources.push_back(std::move(path));
     }
   } else {
     return fail(Errc::kInvalidArgument, "unknown key " + where);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,14 @@
 #include "model/limits.h"
 
 namespace glovebox::launcher {
+
+// A host path that clients of a server may ask for by name.
+struct NamedMount {
+  std::string path;
+  bool writable = false;
+  std::vector<std::string> projects;  // none: every project
+  bool operator==(const NamedMount&) const = default;
+};
 
 struct Policy {
   // Ceilings of one sandbox.
@@ -34,6 +43,8 @@ struct Policy {
   // Whose files a writable mount's new files become when the caller is root; 0 means: the owner of
   // the mounted directory.
   std::uint32_t mount_uid = 0;
+  // [mounts.NAME]: the only mounts that a server's clients can have.
+  std::map<std::string, NamedMount> named_mounts;
 
   bool allow_process_engine = true;
 };

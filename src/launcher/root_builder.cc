@@ -38,25 +38,37 @@ Result<UniqueFd> same_in_our_namespace(int client_fd) {
   return here;
 }
 
-Result<> make_dir(const std::string& path, mode_t mode, std::uint32_t uid, bool chown) {
-  if (::mkdir(path.c_str(), mode) != 0) return fail(Error::from_errno("make " + path));
-  if (::chmod(path.c_str(), mode) != 0) return fail(Error::from_errno("chmod " + path));
-  if (chown && ::chown(path.c_str(), uid, uid) != 0)
+Result<> make_dir(int at, const std::string& path, mode_t mode, std::uint32_t uid, bool chown) {
+  if (::mkdirat(at, path.c_str(), mode) != 0) return fail(Error::from_errno("make " + path));
+  // The mask takes bits away only where a mode has more than 0755.
+  if ((mode & 07022) != 0 && ::fchmodat(at, path.c_str(), mode, 0) != 0) {
+    return fail(Error::from_errno("chmod " + path));
+  }
+  if (chown && ::fchownat(at, path.c_str(), uid, uid, AT_SYMLINK_NOFOLLOW) != 0) {
     return fail(Error::from_errno("chown " + path));
+  }
   return {};
 }
 
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> size_options(const Limits& limits) {
+  return {{"size", std::to_string(limits.disk_bytes)},
+          {"nr_inodes", std::to_string(limits.disk_inodes)}};
+}
 
 Result<RootBuilder> RootBuilder::open(const std::string& scratch, const std::string& layer) {
   TRY(const UniqueFd tmpfs,
       sys::new_mount("tmpfs", {{"size", "1m"}, {"mode", "0700"}}, MOUNT_ATTR_NOSUID));
   TRY_OK(sys::attach_mount(tmpfs.get(), AT_FDCWD, scratch));
   RootBuilder builder(scratch, layer);
-  for (const char* name : {"skel", "usr", "up", "empty", "dev"}) {
-    TRY_OK(make_dir(scratch + "/" + name, 0755, 0, false));
+  for (const char* name : {"empty", "dev"}) {
+    TRY_OK(make_dir(AT_FDCWD, scratch + "/" + name, 0755, 0, false));
   }
   TRY_OK(builder.prepare_dev());
+  // A mount of its own: its name, which the guest reads in its mountinfo, is "/" and not ours.
+  TRY(builder.empty_,
+      sys::clone_mount(AT_FDCWD, scratch + "/empty", sys::Submounts::kLeaveOut));
   return builder;
 }
 
@@ -90,8 +102,8 @@ Result<> RootBuilder::prepare_dev() {
                                sys::Submounts::kLeaveOut));
     TRY_OK(sys::attach_mount(device.get(), AT_FDCWD, place));
   }
-  TRY_OK(make_dir(dev + "/pts", 0755, 0, false));
-  TRY_OK(make_dir(dev + "/shm", 01777, 0, false));
+  TRY_OK(make_dir(AT_FDCWD, dev + "/pts", 0755, 0, false));
+  TRY_OK(make_dir(AT_FDCWD, dev + "/shm", 01777, 0, false));
   for (const DevLink& link : {DevLink{"fd", "/proc/self/fd"}, DevLink{"stdin", "/proc/self/fd/0"},
                               DevLink{"stdout", "/proc/self/fd/1"},
                               DevLink{"stderr", "/proc/self/fd/2"}, DevLink{"ptmx", "pts/ptmx"}}) {
@@ -120,25 +132,17 @@ Result<UniqueFd> RootBuilder::idmapped_layer(const std::string& path, const Owne
   return layer;
 }
 
-Result<> RootBuilder::make_upper(const Limits& limits, const Owner& owner) {
-  const std::string up = scratch() + "/up";
-  TRY(const UniqueFd tmpfs, sys::new_mount("tmpfs",
-                                           {{"size", std::to_string(limits.disk_bytes)},
-                                            {"nr_inodes", std::to_string(limits.disk_inodes)},
-                                            {"mode", "0755"}},
-                                           MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
-  TRY_OK(sys::attach_mount(tmpfs.get(), AT_FDCWD, up));
+// What the guest may write, with the right owner, whether or not layers are idmapped.
+Result<> RootBuilder::make_upper(int tmpfs, const Owner& owner) const {
   const std::uint32_t root = owner.host_uid;
   const std::uint32_t user = owner.own_slice ? root + kGuestUser : root;
   const bool chown = owner.own_slice;
-  // What the guest may write is made here with the right owner, whether or not layers are idmapped.
-  TRY_OK(make_dir(up + "/upper", 0755, root, chown));
-  TRY_OK(make_dir(up + "/work", 0755, root, chown));
-  TRY_OK(make_dir(up + "/shm", 01777, root, chown));
-  TRY_OK(make_dir(up + "/upper/tmp", 01777, root, chown));
-  TRY_OK(make_dir(up + "/upper/home", 0755, root, chown));
-  TRY_OK(make_dir(up + "/upper/home/user", 0755, user, chown));
-  return {};
+  TRY_OK(make_dir(tmpfs, "upper", 0755, root, chown));
+  TRY_OK(make_dir(tmpfs, "work", 0755, root, chown));
+  TRY_OK(make_dir(tmpfs, "shm", 01777, root, chown));
+  TRY_OK(make_dir(tmpfs, "upper/tmp", 01777, root, chown));
+  TRY_OK(make_dir(tmpfs, "upper/home", 0755, root, chown));
+  return make_dir(tmpfs, "upper/home/user", 0755, user, chown);
 }
 
 Attached::~Attached() {
@@ -149,35 +153,95 @@ Result<UniqueFd> RootBuilder::build_dev() const {
   return sys::clone_mount(AT_FDCWD, scratch() + "/dev", sys::Submounts::kTakeAlong);
 }
 
-Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owner) {
+Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owner,
+                                         const std::vector<std::string>& layers) {
   SandboxMounts mounts;
   mounts.idmapped = true;
-  TRY(const UniqueFd skeleton, idmapped_layer(layer_, owner, mounts.idmapped));
-  TRY(const UniqueFd usr, idmapped_layer("/usr", owner, mounts.idmapped));
-
-  // Kernels before 6.15 take overlay layers only from where they are attached, so all three are,
-  // in our own mount namespace, for as long as it takes.
-  TRY_OK(sys::attach_mount(skeleton.get(), AT_FDCWD, scratch() + "/skel"));
-  mounts.attached.add(scratch() + "/skel");
-  TRY_OK(sys::attach_mount(usr.get(), AT_FDCWD, scratch() + "/usr"));
-  mounts.attached.add(scratch() + "/usr");
-  if (auto made = make_upper(limits, owner); !made) {
-    (void)sys::detach(scratch() + "/up");
-    return fail(std::move(made.error()));
+  std::vector<UniqueFd> lower;  // the topmost first
+  std::vector<UniqueFd> usr;    // likewise
+  for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
+    TRY(UniqueFd fd, idmapped_layer(*layer, owner, mounts.idmapped));
+    lower.push_back(std::move(fd));
+    struct stat info {};
+    if (::lstat((*layer + "/usr").c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) continue;
+    TRY(UniqueFd its_usr, idmapped_layer(*layer + "/usr", owner, mounts.idmapped));
+    usr.push_back(std::move(its_usr));
   }
-  mounts.attached.add(scratch() + "/up");
+  TRY(UniqueFd skeleton, idmapped_layer(layer_, owner, mounts.idmapped));
+  lower.push_back(std::move(skeleton));
+  TRY(UniqueFd hosts_usr, idmapped_layer("/usr", owner, mounts.idmapped));
+  usr.push_back(std::move(hosts_usr));
+  std::vector<sys::MountOption> options = size_options(limits);
+  options.emplace_back("mode", "0755");
+  TRY(mounts.upper, sys::new_mount("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  TRY_OK(make_upper(mounts.upper.get(), owner));
+  if (takes_detached_) {
+    if (build_detached(mounts, lower, usr, owner)) return mounts;
+    takes_detached_ = false;
+  }
+  TRY_OK(build_attached(mounts, lower, usr, owner));
+  return mounts;
+}
 
+// Nothing is attached anywhere: three mounts and three unmounts less, each of which waits for every
+// CPU.
+Result<> RootBuilder::build_detached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
+                                     std::span<const UniqueFd> usr, const Owner& owner) const {
+  const auto below = [&mounts](const char* name) {
+    return UniqueFd(::openat(mounts.upper.get(), name, O_PATH | O_DIRECTORY | O_CLOEXEC));
+  };
+  const UniqueFd upper = below("upper");
+  const UniqueFd work = below("work");
+  if (!upper || !work) return fail(Error::from_errno("open the upper layer"));
+  sys::OverlayByFd root{.lower = {}, .upper = upper.get(), .work = work.get()};
+  for (const UniqueFd& layer : lower) root.lower.push_back(layer.get());
+  if (!owner.own_slice) root.options.emplace_back("userxattr", "");
+  TRY(mounts.root, sys::new_overlay(root, kRootFlags));
+  sys::OverlayByFd read_only{.lower = {}};
+  for (const UniqueFd& layer : usr) read_only.lower.push_back(layer.get());
+  read_only.lower.push_back(empty_.get());
+  TRY(mounts.usr, sys::new_overlay(read_only, kLayerFlags));
+  TRY(mounts.shm, sys::clone_mount(mounts.upper.get(), "shm", sys::Submounts::kLeaveOut));
+  return {};
+}
+
+// Kernels before 6.15 take overlay layers only from where they are attached, so all are, in our own
+// mount namespace, for as long as it takes.
+Result<> RootBuilder::build_attached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
+                                     std::span<const UniqueFd> usr, const Owner& owner) const {
+  const auto attach = [&](int mount, const std::string& place) -> Result<> {
+    const std::string where = scratch() + "/" + place;
+    if (::mkdir(where.c_str(), 0755) != 0 && errno != EEXIST) {
+      return fail(Error::from_errno("make " + where));
+    }
+    TRY_OK(sys::attach_mount(mount, AT_FDCWD, where));
+    mounts.attached.add(where);
+    return {};
+  };
+  std::string names;
+  for (std::size_t i = 0; i < lower.size(); ++i) {
+    const std::string place = "layer" + std::to_string(i);
+    TRY_OK(attach(lower[i].get(), place));
+    names += (names.empty() ? "" : ":") + place;
+  }
+  std::string usr_names;
+  for (std::size_t i = 0; i < usr.size(); ++i) {
+    const std::string place = "usr" + std::to_string(i);
+    TRY_OK(attach(usr[i].get(), place));
+    usr_names += place + ":";
+  }
+  TRY_OK(attach(mounts.upper.get(), "up"));
   // By relative names: the guest reads these options in its own mountinfo.
   if (::chdir(scratch().c_str()) != 0) return fail(Error::from_errno("enter " + scratch()));
   std::vector<sys::MountOption> root_options = {
-      {"lowerdir", "skel"}, {"upperdir", "up/upper"}, {"workdir", "up/work"}};
+      {"lowerdir", names}, {"upperdir", "up/upper"}, {"workdir", "up/work"}};
   if (!owner.own_slice) root_options.emplace_back("userxattr", "");
   TRY(mounts.root, sys::new_mount("overlay", root_options, kRootFlags));
   // Not a bind mount: an overlay without an upper is read-only in itself, so that even a guest that
   // gained every capability inside could not make the host's files writable.
-  TRY(mounts.usr, sys::new_mount("overlay", {{"lowerdir", "usr:empty"}}, kLayerFlags));
+  TRY(mounts.usr, sys::new_mount("overlay", {{"lowerdir", usr_names + "empty"}}, kLayerFlags));
   TRY(mounts.shm, sys::clone_mount(AT_FDCWD, scratch() + "/up/shm", sys::Submounts::kLeaveOut));
-  return mounts;
+  return {};
 }
 
 Result<UniqueFd> RootBuilder::build_mount(int host_fd, MountMode mode, HostUser mapped,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,9 +34,13 @@ struct SandboxMounts {
   UniqueFd root;
   UniqueFd usr;
   UniqueFd shm;
+  UniqueFd upper;         // the tmpfs that is written to: its size may be changed at the take
   bool idmapped = false;  // host files keep their owners inside
   Attached attached;      // goes once the sandbox has what it needs: each detach waits a little
 };
+
+// What a sandbox's writable filesystem is bounded by, as options of a tmpfs.
+std::vector<std::pair<std::string, std::string>> size_options(const Limits& limits);
 
 struct Owner {
   std::uint32_t host_uid = 0;  // of the sandbox's root
@@ -52,9 +57,14 @@ class RootBuilder {
   RootBuilder& operator=(RootBuilder&& other) = delete;
   ~RootBuilder();
 
+  void use_layer(std::string layer) { layer_ = std::move(layer); }
+
   // A copy of the tree that prepare_dev made.
   Result<UniqueFd> build_dev() const;
-  Result<SandboxMounts> build(const Limits& limits, const Owner& owner);
+  // `layers` are directories of root's, stacked above the host's own, the last one on top; a layer's
+  // usr, if it has one, above the host's /usr.
+  Result<SandboxMounts> build(const Limits& limits, const Owner& owner,
+                              const std::vector<std::string>& layers = {});
 
   // A host path that the client opened, ready to be attached: nosuid, nodev, one uid mapped.
   // `mapped` is whose rights the guest's user gets on it; uid 0 stands for nobody.
@@ -67,10 +77,16 @@ class RootBuilder {
   const std::string& scratch() const { return *scratch_; }
   Result<> prepare_dev();
   Result<UniqueFd> idmapped_layer(const std::string& path, const Owner& owner, bool& idmapped);
-  Result<> make_upper(const Limits& limits, const Owner& owner);
+  Result<> make_upper(int tmpfs, const Owner& owner) const;
+  Result<> build_detached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
+                          std::span<const UniqueFd> usr, const Owner& owner) const;
+  Result<> build_attached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
+                          std::span<const UniqueFd> usr, const Owner& owner) const;
 
   std::unique_ptr<std::string> scratch_;  // empty once moved from
   std::string layer_;
+  UniqueFd empty_;               // an empty directory
+  bool takes_detached_ = true;  // until the kernel has refused
 };
 
 }  // namespace glovebox::launcher

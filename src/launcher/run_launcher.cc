@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "launcher/host_layer.h"
+#include "launcher/listener.h"
 #include "launcher/policy.h"
 #include "launcher/sandbox_maker.h"
 #include "launcher/server.h"
@@ -62,6 +63,8 @@ Result<> run_launcher(const LauncherOptions& options) {
   MakerConfig config;
   config.agent_path = options.agent_path;
   config.layers_dir = default_layers_dir();
+  config.templates_dir = options.templates;
+  config.zygotes = options.zygotes;
   config.rootless = rootless;
   config.sandboxes_at_once = shared ? policy.max_sandboxes : 1;
   UniqueFd listener;
@@ -77,7 +80,7 @@ Result<> run_launcher(const LauncherOptions& options) {
   const std::uint32_t most = config.sandboxes_at_once;
   SandboxMaker maker(std::move(config), policy, roots, std::move(state));
   const auto served =
-      serve_clients(std::move(maker), most, std::move(listener), UniqueFd(options.client_fd));
+      serve_clients(maker, most, std::move(listener), UniqueFd(options.client_fd));
   if (shared) ::unlink(options.listen.c_str());
   return served;
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "launcher/broods.h"
 
 namespace glovebox::launcher {
 
@@ -12,7 +13,9 @@ struct LauncherOptions {
   int client_fd = -1;  // one client that is connected already
   std::string listen;  // or: a socket to listen on
   std::string policy = "/etc/glovebox/policy.toml";
+  std::string templates = "/etc/glovebox/templates";
   std::string agent_path;
+  ZygoteBounds zygotes;
 };
 
 Result<> run_launcher(const LauncherOptions& options);

@@ -5,8 +5,13 @@
 
 #include <algorithm>
 
+#include "base/fd_message.h"
 #include "base/log.h"
+#include "launcher/request_checks.h"
+#include "launcher/root_builder.h"
 #include "sys/clone.h"
+#include "sys/mount.h"
+#include "wire/sandbox_plan.h"
 
 namespace glovebox::launcher {
 
@@ -21,14 +26,51 @@ Sandbox::Sandbox(SandboxId id, Limits limits, WallSet walls, sys::Cgroup cgroup,
       cgroup_(std::move(cgroup)),
       init_(std::move(init)) {}
 
+sys::CgroupLimits bounds_of(const Limits& limits) {
+  return {.memory_bytes = limits.memory_bytes + limits.disk_bytes,
+          .pids = limits.pids,
+          .cpu_thousandths = limits.cpu_thousandths};
+}
+
+Result<> Sandbox::take(const Limits& limits) {
+  if (!waiting_ || !waiting_->link) return fail(Errc::kNotFound, "it is not waiting");
+  TRY_OK(refuse_unenforceable(limits, cgroup_.features()));
+  if (bounds_of(limits) != bounds_of(limits_)) {
+    const sys::CgroupFeatures before = cgroup_.features();
+    cgroup_.set_limits(bounds_of(limits));
+    const sys::CgroupFeatures& now = cgroup_.features();
+    if (before.memory != now.memory || before.pids != now.pids || before.cpu != now.cpu) {
+      return fail(Errc::kInternal, "the kernel refuses the limits");
+    }
+  }
+  if (limits.disk_bytes != limits_.disk_bytes || limits.disk_inodes != limits_.disk_inodes) {
+    TRY_OK(sys::reconfigure(waiting_->upper.get(), size_options(limits)));
+  }
+  limits_ = limits;
+  started_ = Clock::now();
+  const int fds[] = {waiting_->link.get()};
+  TRY_OK(send_message(waiting_->setup.get(),
+                      wire::encode(wire::PlanMessage(wire::SandboxTaken{limits})), fds));
+  waiting_.reset();
+  // What making it and waiting took is not the caller's.
+  cpu_before_ = std::chrono::microseconds(cgroup_.cpu_us());
+  return {};
+}
+
+std::chrono::microseconds Sandbox::cpu_used() const {
+  const std::chrono::microseconds all(cgroup_.cpu_us());
+  return all > cpu_before_ ? all - cpu_before_ : std::chrono::microseconds(0);
+}
+
 Clock::time_point Sandbox::next_check(Clock::time_point now) const {
   if (end_reason_) return Clock::time_point::max();
+  if (joining) return joining->deadline;
+  if (waiting_) return Clock::time_point::max();
   Clock::time_point next = started_ + limits_.wall;
   if (limits_.cpu_time.count() > 0) {
     // The limit cannot be reached sooner than if every CPU it may use ran from now on.
-    const auto used = std::chrono::microseconds(cgroup_.cpu_us());
-    const auto left =
-        std::max(std::chrono::microseconds(limits_.cpu_time) - used, std::chrono::microseconds(0));
+    const auto left = std::max(std::chrono::microseconds(limits_.cpu_time) - cpu_used(),
+                               std::chrono::microseconds(0));
     const auto soonest = left * 1000 / std::max<std::uint32_t>(limits_.cpu_thousandths, 1);
     next = std::min(
         next, now + std::max<std::chrono::microseconds>(soonest, std::chrono::milliseconds(2)));
@@ -37,11 +79,11 @@ Clock::time_point Sandbox::next_check(Clock::time_point now) const {
 }
 
 void Sandbox::check(Clock::time_point now) {
-  if (end_reason_) return;
+  if (end_reason_ || joining || waiting_) return;
   if (now >= started_ + limits_.wall) {
     kill(EndReason::kWallTimeout);
   } else if (limits_.cpu_time.count() > 0 &&
-             std::chrono::microseconds(cgroup_.cpu_us()) >= limits_.cpu_time) {
+             cpu_used() >= limits_.cpu_time) {
     kill(EndReason::kCpuTimeout);
   }
 }
@@ -58,7 +100,8 @@ void Sandbox::kill(EndReason reason) {
 Usage Sandbox::usage() const {
   const sys::CgroupUsage counted = cgroup_.usage();
   Usage usage;
-  usage.cpu = std::chrono::microseconds(counted.cpu_us);
+  usage.cpu = std::max(std::chrono::microseconds(counted.cpu_us) - cpu_before_,
+                       std::chrono::microseconds(0));
   usage.peak_memory_bytes = counted.peak_memory_bytes;
   usage.processes_peak = counted.processes_peak;
   usage.oom_kills = counted.oom_kills;
@@ -72,10 +115,16 @@ Usage Sandbox::finish() {
     clean_up_process(*process_);
   }
   const Usage used = usage();
-  if (auto removed = cgroup_.remove(); !removed) {
-    log::warn("cgroup not removed", {{"sandbox", id_.str()}, {"error", removed.error().message()}});
-  }
+  waiting_.reset();
+  empty_ = cgroup_.remove_but_for_memory().has_value();
+  if (!empty_) log::warn("a sandbox's cgroup is not empty", {{"sandbox", id_.str()}});
   return used;
+}
+
+bool Sandbox::clean_up() {
+  if (!empty_) empty_ = cgroup_.remove_but_for_memory().has_value();
+  if (empty_) (void)cgroup_.remove();
+  return is_clean();
 }
 
 }  // namespace glovebox::launcher

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/id.h"
 #include "base/result.h"
@@ -18,10 +19,34 @@ namespace glovebox::launcher {
 
 using Clock = std::chrono::steady_clock;
 
+// A full disk must be ENOSPC and never an OOM kill, and tmpfs pages are memory: both count.
+sys::CgroupLimits bounds_of(const Limits& limits);
+
 class Sandbox {
  public:
   Sandbox(SandboxId id, Limits limits, WallSet walls, sys::Cgroup cgroup, UniqueFd init,
           std::optional<std::uint32_t> slice, std::optional<ProcessStart> process = {});
+
+  // Of a jail that is not taken yet.
+  struct Waiting {
+    UniqueFd setup;  // to its agent
+    UniqueFd link;   // the client's end of the agent's socket; none: it is nobody's
+    UniqueFd upper;  // its writable filesystem
+  };
+  void wait_with(Waiting waiting) { waiting_ = std::move(waiting); }
+  bool is_waiting() const { return waiting_.has_value(); }
+  int setup_fd() const { return waiting_ ? waiting_->setup.get() : -1; }
+  void give_link(UniqueFd link) { waiting_->link = std::move(link); }
+  // Becomes the client's, with its limits: time counts from now on.
+  Result<> take(const Limits& limits);
+
+  // Of a sandbox that a zygote has been shown and whose runtime is not ready yet.
+  struct Joining {
+    std::string template_name;
+    std::uint32_t zygote_uid = 0;
+    Clock::time_point deadline;
+  };
+  std::optional<Joining> joining;
 
   const SandboxId& id() const { return id_; }
   const WallSet& walls() const { return walls_; }
@@ -35,19 +60,29 @@ class Sandbox {
   void kill(EndReason reason);
   bool is_ending() const { return end_reason_.has_value(); }
   EndReason end_reason() const { return end_reason_.value_or(EndReason::kExited); }
-  // After its death: what it used. Its cgroup is gone with this call.
+  // After its death: what it used. Its cgroups are gone with this call or with later ones of
+  // clean_up(): where memory is counted apart that takes the kernel a while.
   Usage finish();
+  bool clean_up();
+  // Nobody is in it any more: its uids may be given to others.
+  bool is_empty() const { return empty_; }
+  bool is_clean() const { return cgroup_.is_removed(); }
   // What it has used so far.
   Usage usage() const;
 
  private:
+  std::chrono::microseconds cpu_used() const;
+
   SandboxId id_;
   Limits limits_;
   WallSet walls_;
   std::optional<std::uint32_t> slice_;
   std::optional<ProcessStart> process_;  // of the process engine: what to clean up
+  std::optional<Waiting> waiting_;
   Clock::time_point started_;
   std::optional<EndReason> end_reason_;
+  bool empty_ = false;
+  std::chrono::microseconds cpu_before_{0};  // the take
   // Destroyed bottom to top: the process dies first, the cgroup can go only when it is empty.
   sys::Cgroup cgroup_;
   UniqueFd init_;

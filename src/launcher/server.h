@@ -11,10 +11,7 @@ namespace glovebox::launcher {
 // Either or both: a listening socket, and a client that is connected already. Without a listening
 // socket it ends with that client. Returns when told to stop (SIGTERM, SIGINT) or when done; every
 // sandbox is gone then.
-Result<> serve_clients(SandboxMaker maker, std::uint32_t max_sandboxes, UniqueFd listener,
+Result<> serve_clients(SandboxMaker& maker, std::uint32_t max_sandboxes, UniqueFd listener,
                        UniqueFd client);
-
-// A socket at `path` (0600). One that nobody answers on is replaced, a live one is an error.
-Result<UniqueFd> listen_at(const std::string& path);
 
 }  // namespace glovebox::launcher

@@ -30,7 +30,7 @@ SliceBlock::SliceBlock(UniqueFd file, std::uint32_t host_uid, std::uint32_t coun
 Result<SliceBlock> SliceBlock::lease(const std::string& file, std::uint32_t uid_first,
                                      std::uint32_t uid_last, std::uint32_t count) {
   const std::uint32_t total = (uid_last - uid_first + 1) / kSliceSize;
-  if (count < 2 || count > total) return fail(Errc::kResourceExhausted, "too few uid slices");
+  if (count < 2 || count >= total) return fail(Errc::kResourceExhausted, "too few uid slices");
   UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return fail(Error::from_errno("open " + file));
   // One launcher searches at a time; the whole-file lock is another kind than the byte locks.
@@ -41,7 +41,8 @@ Result<SliceBlock> SliceBlock::lease(const std::string& file, std::uint32_t uid_
   // Onwards from where the last lease ended: a slice comes round again only after all the others.
   for (std::uint32_t tried = 0; tried < total; ++tried) {
     std::uint32_t first = (start + tried) % total;
-    if (first + count > total) continue;
+    // The first slice is never a sandbox's: its first uid is the server's.
+    if (first == 0 || first + count > total) continue;
     if (!lock_range(fd.get(), first, count, F_WRLCK)) continue;
     const std::uint32_t next = first + count >= total ? 0 : first + count;
     (void)!::pwrite(fd.get(), &next, sizeof next, kCursorAt);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <string>
@@ -12,6 +13,7 @@
 #include "base/fd_message.h"
 #include "base/log.h"
 #include "guest/agent/sandbox_init.h"
+#include "guest/agent/zygote_init.h"
 #include "sys/clone.h"
 #include "sys/file.h"
 #include "wire/sandbox_plan.h"
@@ -55,9 +57,8 @@ Result<UniqueFd> make_sandbox(const wire::MakeSandbox& make, UniqueFd setup, Uni
   if (::pipe2(mapped, O_CLOEXEC) != 0) return fail(Error::from_errno("pipe"));
   UniqueFd wait_end(mapped[0]);
   UniqueFd go_end(mapped[1]);
-  // The creator of the namespace is the sandbox's own root, so that what the kernel charges to
-  // creators is charged to nobody else.
-  if (make.slice_count > 1) TRY_OK(sys::become_effective(make.slice_first, make.slice_first));
+  // See MakeSandbox for who that is.
+  if (make.slice_count > 1) TRY_OK(sys::become_effective(make.maker, make.maker));
   // The child's uid_map is ours to write only while the child is dumpable, which it takes from us;
   // it stops being so before there is anybody in its sandbox.
   ::prctl(PR_SET_DUMPABLE, 1);
@@ -81,6 +82,40 @@ Result<UniqueFd> make_sandbox(const wire::MakeSandbox& make, UniqueFd setup, Uni
   return std::move(cloned->pidfd);
 }
 
+// A zygote shares our user and pid namespace, so that it may join the sandboxes below them, and
+// nothing else.
+constexpr std::uint64_t kZygoteNamespaces =
+    CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+
+Result<UniqueFd> make_zygote(const wire::MakeZygote& make, std::vector<UniqueFd>& fds,
+                             int launcher_socket) {
+  // In its sandbox a zygote's child is always process 3, after the agent and a shim. Libraries
+  // notice a fork by a changed process id, so the zygote itself must be any other.
+  constexpr pid_t kChildsId = 3;
+  while (true) {
+    auto cloned = sys::clone_into(kZygoteNamespaces);
+    if (!cloned) return fail(std::move(cloned.error()));
+    if (cloned->pid == 0) {
+      if (::getpid() == kChildsId) ::_exit(0);
+      ::close(launcher_socket);
+      run_zygote_init(make, std::move(fds));
+    }
+    if (cloned->pid != kChildsId) return std::move(cloned->pidfd);
+  }
+}
+
+// What to answer with: a process, or why there is none.
+Result<UniqueFd> obey(const wire::PlanMessage& message, std::vector<UniqueFd> fds,
+                      int launcher_socket) {
+  if (const auto* make = std::get_if<wire::MakeSandbox>(&message); make != nullptr && !fds.empty()) {
+    UniqueFd cgroup = fds.size() > 1 ? std::move(fds[1]) : UniqueFd();
+    return make_sandbox(*make, std::move(fds[0]), std::move(cgroup), launcher_socket);
+  }
+  const auto* zygote = std::get_if<wire::MakeZygote>(&message);
+  if (zygote == nullptr) return fail(Errc::kProtocol, "the launcher asks for something else");
+  return make_zygote(*zygote, fds, launcher_socket);
+}
+
 }  // namespace
 
 int run_broker(int launcher_socket) {
@@ -90,14 +125,11 @@ int run_broker(int launcher_socket) {
   (void)sys::keep_capabilities_across_uid_changes();
   bound_what_the_next_namespace_may_hold();
   while (true) {
-    auto received = receive_message(launcher_socket, wire::kMaxPlanMessage, 2);
+    auto received = receive_message(launcher_socket, wire::kMaxPlanMessage, kMaxPassedFds);
     if (!received || received->bytes.empty()) return 0;
     const auto message = wire::decode_plan_message(received->bytes);
-    const auto* make = message ? std::get_if<wire::MakeSandbox>(&*message) : nullptr;
-    if (make == nullptr || received->fds.empty()) return 1;
-    UniqueFd cgroup = received->fds.size() > 1 ? std::move(received->fds[1]) : UniqueFd();
-    auto pidfd =
-        make_sandbox(*make, std::move(received->fds[0]), std::move(cgroup), launcher_socket);
+    if (!message) return 1;
+    auto pidfd = obey(*message, std::move(received->fds), launcher_socket);
     Result<> sent;
     if (pidfd) {
       const int fds[] = {pidfd->get()};

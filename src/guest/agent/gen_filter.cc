@@ -149,6 +149,14 @@ void refuse_setuid_files(scmp_filter_ctx filter) {
 }
 
 void refuse_the_rest(scmp_filter_ctx filter) {
+  // A tracee that stops at its exit dies only when its tracer lets it, whoever kills it: two that
+  // trace each other so would never die, and neither would their sandbox.
+  for (const std::uint64_t request : {0x4206ull /* SEIZE */, 0x4200ull /* SETOPTIONS */}) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ptrace), 2,
+                          SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, request),
+                          SCMP_A3(SCMP_CMP_MASKED_EQ, 0x40, 0x40 /* PTRACE_O_TRACEEXIT */)),
+         "hold at exit");
+  }
   // A supervisor for other processes' system calls: much kernel, no ordinary use.
   must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(seccomp), 1,
                         SCMP_A1(SCMP_CMP_MASKED_EQ, 8, 8 /* FLAG_NEW_LISTENER */)),
@@ -197,6 +205,38 @@ void refuse_signals(scmp_filter_ctx filter) {
   }
 }
 
+// The calls that exist. A zygote is one more than a guest: its children join sandboxes.
+scmp_filter_ctx make_allow(bool zygote) {
+  scmp_filter_ctx allow = begin(SCMP_ACT_ERRNO(ENOSYS));
+  add_all(allow, SCMP_ACT_ALLOW, kFiles);
+  add_all(allow, SCMP_ACT_ALLOW, kMemory);
+  add_all(allow, SCMP_ACT_ALLOW, kProcesses);
+  add_all(allow, SCMP_ACT_ALLOW, kScheduling);
+  add_all(allow, SCMP_ACT_ALLOW, kSignalCalls);
+  add_all(allow, SCMP_ACT_ALLOW, kWaiting);
+  add_all(allow, SCMP_ACT_ALLOW, kTime);
+  add_all(allow, SCMP_ACT_ALLOW, kSockets);
+  add_all(allow, SCMP_ACT_ALLOW, kIpc);
+  add_all(allow, SCMP_ACT_ALLOW, kSystem);
+  for (const char* name : kRefused) {
+    const bool joins = zygote && std::string(name) == "setns";
+    const int number = seccomp_syscall_resolve_name(name);
+    if (number == __NR_SCMP_ERROR) must(-EINVAL, name);
+    if (number < 0) continue;  // not on this architecture
+    must(seccomp_rule_add(allow, joins ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(EPERM), number, 0), name);
+  }
+  // Done, and nothing done: it would write back every disk of the host. fsync is there for one's
+  // own.
+  must(seccomp_rule_add(allow, SCMP_ACT_ERRNO(0), SCMP_SYS(sync), 0), "sync");
+  // Address randomisation must stay on: only "what is it" and the plain personality.
+  for (const std::uint64_t persona : {0x0ull, 0xffffffffull, 0x8ull}) {
+    must(seccomp_rule_add(allow, SCMP_ACT_ALLOW, SCMP_SYS(personality), 1,
+                          SCMP_A0(SCMP_CMP_EQ, persona)),
+         "personality");
+  }
+  return allow;
+}
+
 void write_array(scmp_filter_ctx filter, const char* name, FILE* to) {
   char path[] = "/tmp/gen_filter_XXXXXX";
   const int fd = mkstemp(path);
@@ -233,28 +273,13 @@ int main(int argc, char** argv) {
   refuse_the_rest(refuse);
   write_array(refuse, "kRefuse", to);
 
-  scmp_filter_ctx allow = begin(SCMP_ACT_ERRNO(ENOSYS));
-  add_all(allow, SCMP_ACT_ALLOW, kFiles);
-  add_all(allow, SCMP_ACT_ALLOW, kMemory);
-  add_all(allow, SCMP_ACT_ALLOW, kProcesses);
-  add_all(allow, SCMP_ACT_ALLOW, kScheduling);
-  add_all(allow, SCMP_ACT_ALLOW, kSignalCalls);
-  add_all(allow, SCMP_ACT_ALLOW, kWaiting);
-  add_all(allow, SCMP_ACT_ALLOW, kTime);
-  add_all(allow, SCMP_ACT_ALLOW, kSockets);
-  add_all(allow, SCMP_ACT_ALLOW, kIpc);
-  add_all(allow, SCMP_ACT_ALLOW, kSystem);
-  add_all(allow, SCMP_ACT_ERRNO(EPERM), kRefused);
-  // Done, and nothing done: it would write back every disk of the host. fsync is there for one's
-  // own.
-  must(seccomp_rule_add(allow, SCMP_ACT_ERRNO(0), SCMP_SYS(sync), 0), "sync");
-  // Address randomisation must stay on: only "what is it" and the plain personality.
-  for (const std::uint64_t persona : {0x0ull, 0xffffffffull, 0x8ull}) {
-    must(seccomp_rule_add(allow, SCMP_ACT_ALLOW, SCMP_SYS(personality), 1,
-                          SCMP_A0(SCMP_CMP_EQ, persona)),
-         "personality");
-  }
-  write_array(allow, "kAllow", to);
+  write_array(make_allow(false), "kAllow", to);
+  write_array(make_allow(true), "kAllowZygote", to);
+
+  // What a zygote has more than a guest, and its children give up.
+  scmp_filter_ctx joined = begin(SCMP_ACT_ALLOW);
+  must(seccomp_rule_add(joined, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setns), 0), "setns");
+  write_array(joined, "kJoined", to);
 
   scmp_filter_ctx process = begin(SCMP_ACT_ALLOW);
   refuse_for_process_engine(process);

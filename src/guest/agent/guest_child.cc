@@ -48,11 +48,15 @@ int take_standard_streams(const GuestPlan& plan) noexcept {
       ::dup2(plan.stderr_fd, 2) < 0) {
     return errno;
   }
+  for (unsigned i = 0; i < plan.more_count; ++i) {
+    if (::dup2(plan.more_fds[i], static_cast<int>(3 + i)) < 0) return errno;
+  }
   return 0;
 }
 
-int mark_the_rest_close_on_exec(const GuestPlan&) noexcept {
-  return ::syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC) == 0 ? 0 : errno;
+int mark_the_rest_close_on_exec(const GuestPlan& plan) noexcept {
+  const unsigned first = 3 + plan.more_count;
+  return ::syscall(SYS_close_range, first, ~0u, CLOSE_RANGE_CLOEXEC) == 0 ? 0 : errno;
 }
 
 int be_killable(const GuestPlan& plan) noexcept {

@@ -23,6 +23,9 @@ struct GuestPlan {
   int stdin_fd = -1;
   int stdout_fd = -1;
   int stderr_fd = -1;
+  // A runtime's results, job and socket, to be 3, 4 and 5; all of them are above that.
+  int more_fds[3] = {-1, -1, -1};
+  unsigned more_count = 0;
   bool terminal = false;    // stdin_fd is a pty slave: make it the controlling terminal
   bool change_user = true;  // rootless: the only mapped user is the guest's already
   bool reset_oom_score = true;

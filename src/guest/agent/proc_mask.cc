@@ -1,6 +1,7 @@
 #include "guest/agent/proc_mask.h"
 
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace glovebox::agent {
@@ -37,7 +38,12 @@ Result<> cover(const char* source, const char* type, unsigned long flags,
 Result<> mask_proc_below(const std::string& root) {
   const std::string null = root + "/dev/null";
   for (const char* name : kHiddenFiles) {
-    TRY_OK(cover(null.c_str(), nullptr, MS_BIND, root + "/proc/" + name));
+    const std::string target = root + "/proc/" + name;
+    // What only the host's root may open needs no cover: nobody in here is that, nor has rights
+    // over a file of its.
+    struct stat info {};
+    if (::stat(target.c_str(), &info) != 0 || (info.st_mode & 0077) == 0) continue;
+    TRY_OK(cover(null.c_str(), nullptr, MS_BIND, target));
   }
   // One empty filesystem for all directories: a mount costs a few microseconds, a tmpfs thirty.
   std::string empty;

@@ -57,7 +57,8 @@ Result<ServePlan> shut_in(const wire::SandboxPlan& plan, WallSet& walls) {
                 "file its user can");
   }
   ServePlan serve_plan;
-  TRY(serve_plan.landlock, make_ruleset(abi, plan.home));
+  TRY(const UniqueFd ruleset, make_ruleset(abi, plan.home));
+  serve_plan.landlock.reset(::fcntl(ruleset.get(), F_DUPFD_CLOEXEC, kAboveItsOwn));
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return fail(Error::from_errno("become subreaper"));
   serve_plan.limits = plan.limits;
   serve_plan.memory_is_bounded = plan.memory_is_bounded;

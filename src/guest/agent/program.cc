@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "guest/agent/guest_child.h"
 #include "guest/agent/guest_files.h"
 
@@ -14,6 +16,7 @@ namespace {
 
 struct Streams {
   UniqueFd guest_in, guest_out, guest_err;
+  std::vector<UniqueFd> more;  // a runtime's
   std::vector<UniqueFd> client_ends;
   UniqueFd master;
 };
@@ -26,7 +29,8 @@ bool make_pipe(UniqueFd& read_end, UniqueFd& write_end) {
   return true;
 }
 
-bool make_pipes(Streams& streams) {
+bool make_pipes(Streams& streams, bool change_user) {
+  const AsGuestUser as_user(change_user);  // who may open them again by name (/dev/stdout)
   streams.client_ends.resize(3);
   return make_pipe(streams.guest_in, streams.client_ends[0]) &&
          make_pipe(streams.client_ends[1], streams.guest_out) &&
@@ -108,20 +112,70 @@ StartOutcome failed(std::string step, int error) {
 
 }  // namespace
 
+namespace {
+
+StartOutcome start_with(const ServePlan& plan, const ExecSpec& exec, Streams streams,
+                        const std::vector<RlimitEntry>& rlimits);
+
+}  // namespace
+
 StartOutcome start_program(const ServePlan& plan, const ExecSpec& exec) {
   Streams streams;
   const bool made = exec.terminal ? make_terminal(streams, *exec.terminal, plan.change_user)
-                                  : make_pipes(streams);
+                                  : make_pipes(streams, plan.change_user);
   if (!made) return failed("make standard streams", errno);
+  return start_with(plan, exec, std::move(streams), rlimits_of(plan));
+}
+
+StartOutcome start_runtime(const ServePlan& plan, const ExecSpec& exec, RuntimePlaces places,
+                           Ahead ahead) {
+  Streams streams;
+  streams.guest_in = std::move(places.theirs[0]);
+  streams.guest_out = std::move(places.theirs[1]);
+  streams.guest_err = std::move(places.theirs[2]);
+  streams.more.push_back(std::move(places.theirs[3]));
+  streams.more.push_back(std::move(places.theirs[4]));
+  if (ahead == Ahead::kYes) streams.more.push_back(std::move(places.theirs[5]));
+  streams.client_ends = std::move(places.ours.client_ends);
+  StartOutcome outcome =
+      start_with(plan, exec, std::move(streams),
+                 ahead == Ahead::kYes ? std::vector<RlimitEntry>() : rlimits_of(plan));
+  outcome.started.job = std::move(places.ours.job);
+  outcome.started.socket = std::move(places.ours.socket);
+  return outcome;
+}
+
+Result<> limit_runtime(const ServePlan& plan, pid_t pid) {
+  for (const RlimitEntry& entry : rlimits_of(plan)) {
+    const auto resource = static_cast<__rlimit_resource>(entry.resource);
+    rlimit now{};
+    if (::prlimit(pid, resource, nullptr, &now) != 0) {
+      return fail(Error::from_errno("look at a limit"));
+    }
+    // A hard limit below ours is a stronger one; see set_rlimits in guest_child.cc.
+    rlimit limit{std::min(entry.soft, now.rlim_max), std::min(entry.hard, now.rlim_max)};
+    if (::prlimit(pid, resource, &limit, nullptr) != 0) {
+      return fail(Error::from_errno("set a limit"));
+    }
+  }
+  return {};
+}
+
+namespace {
+
+// One fork, and the child's own account of what went wrong if it did.
+StartOutcome start_with(const ServePlan& plan, const ExecSpec& exec, Streams streams,
+                        const std::vector<RlimitEntry>& rlimits) {
   UniqueFd failure_read;
   UniqueFd failure_write;
   if (!make_pipe(failure_read, failure_write)) return failed("pipe", errno);
+  failure_write.reset(::fcntl(failure_write.get(), F_DUPFD_CLOEXEC, kAboveItsOwn));
+  if (!failure_write) return failed("pipe", errno);
 
   ExecSpec resolved = exec;
   resolved.argv[0] = find_program(exec);
   const std::vector<char*> argv = pointers_to(resolved.argv);
   const std::vector<char*> envp = pointers_to(resolved.env);
-  const std::vector<RlimitEntry> rlimits = rlimits_of(plan);
   GuestPlan child;
   child.argv = argv.data();
   child.envp = envp.data();
@@ -129,6 +183,7 @@ StartOutcome start_program(const ServePlan& plan, const ExecSpec& exec) {
   child.stdin_fd = streams.guest_in.get();
   child.stdout_fd = streams.guest_out.get();
   child.stderr_fd = streams.guest_err.get();
+  for (const UniqueFd& fd : streams.more) child.more_fds[child.more_count++] = fd.get();
   child.terminal = exec.terminal.has_value();
   child.change_user = plan.change_user;
   child.reset_oom_score = !plan.process;
@@ -157,6 +212,8 @@ StartOutcome start_program(const ServePlan& plan, const ExecSpec& exec) {
   outcome.started.master = std::move(streams.master);
   return outcome;
 }
+
+}  // namespace
 
 void resize_terminal(int master, TerminalSize size) {
   winsize window{};

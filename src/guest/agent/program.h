@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "guest/agent/runtime.h"
 #include "guest/agent/serve.h"
 #include "model/sandbox_spec.h"
 
@@ -17,6 +18,8 @@ struct StartedProgram {
   pid_t pid = 0;
   std::vector<UniqueFd> client_ends;  // stdin, stdout, stderr; or the pty's master
   UniqueFd master;                    // ours too, to resize it
+  UniqueFd job;                       // of a runtime
+  UniqueFd socket;                    // of a runtime
 };
 struct ProgramFailure {
   std::string step;
@@ -30,6 +33,13 @@ struct StartOutcome {
 };
 
 StartOutcome start_program(const ServePlan& plan, const ExecSpec& exec);
+// A runtime as a program: with the streams and further descriptors that were made for it. One that
+// is started ahead is not limited yet: the caller's limits come with the take.
+enum class Ahead : bool { kNo, kYes };
+StartOutcome start_runtime(const ServePlan& plan, const ExecSpec& exec, RuntimePlaces places,
+                           Ahead ahead);
+// Sets a waiting runtime's limits, from outside.
+Result<> limit_runtime(const ServePlan& plan, pid_t pid);
 
 void resize_terminal(int master, TerminalSize size);
 

@@ -19,6 +19,10 @@
 #include "base/fd_message.h"
 #include "guest/agent/guest_ids.h"
 #include "guest/agent/proc_mask.h"
+#include "guest/agent/program.h"
+#include "guest/agent/root_view.h"
+#include "guest/agent/runtime.h"
+#include "guest/agent/sandbox_wait.h"
 #include "guest/agent/serve.h"
 #include "sys/file.h"
 #include "sys/landlock.h"
@@ -27,8 +31,6 @@
 
 namespace glovebox::agent {
 namespace {
-
-constexpr const char* kStage = "/stage";  // where the nursery's tiny root has a place for ours
 
 enum PlanFd : std::size_t { kRootFd, kUsrFd, kShmFd, kFirstMountFd };
 
@@ -124,35 +126,9 @@ Result<> receive_plan(Setup& setup) {
   return {};
 }
 
-Result<> attach(int mount_fd, const std::string& where) {
-  constexpr unsigned kFromDescriptor = 0x00000004;  // MOVE_MOUNT_F_EMPTY_PATH
-  if (::syscall(SYS_move_mount, mount_fd, "", AT_FDCWD, where.c_str(), kFromDescriptor) != 0) {
-    return fail(Error::from_errno("attach " + where));
-  }
-  return {};
-}
-
-Result<> make_mounts_private(Setup&) {
-  // Our copies must not tell the nursery's mount namespace anything.
-  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
-    return fail(Error::from_errno("make mounts private"));
-  }
-  return {};
-}
-
 Result<> attach_root(Setup& setup) {
   TRY_OK(attach(setup.mounts[kRootFd].get(), kStage));
   return attach(setup.mounts[kUsrFd].get(), std::string(kStage) + "/usr");
-}
-
-Result<> mount_proc(Setup&) {
-  // Before the pivot: the kernel allows a fresh proc in a user namespace only while a fully visible
-  // one is mounted in the same mount namespace. It and /dev are made over the nursery's own and
-  // moved into the root once that is there.
-  if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
-    return fail(Error::from_errno("mount proc"));
-  }
-  return {};
 }
 
 Result<> attach_dev(Setup& setup) {
@@ -219,11 +195,8 @@ Result<> join_cgroups(Setup& setup) {
   return {};
 }
 
-Result<> move_proc_and_dev(Setup& setup) {
-  if (::mount("/proc", "/stage/proc", nullptr, MS_MOVE, nullptr) != 0 ||
-      ::mount("/dev", "/stage/dev", nullptr, MS_MOVE, nullptr) != 0) {
-    return fail(Error::from_errno("move"));
-  }
+Result<> bring_proc_and_dev(Setup& setup) {
+  TRY_OK(move_proc_and_dev());
   return attach(setup.mounts[kShmFd].get(), "/stage/dev/shm");
 }
 
@@ -274,12 +247,7 @@ Result<> mask_proc(Setup& setup) {
 }
 
 Result<> pivot_into_root(Setup& setup) {
-  // pivot_root(".", ".") stacks the old root at "/", where it can be detached without a directory
-  // to park it in.
-  if (::chdir(kStage) != 0) return fail(Error::from_errno("enter the new root"));
-  if (::syscall(SYS_pivot_root, ".", ".") != 0) return fail(Error::from_errno("pivot root"));
-  if (::umount2(".", MNT_DETACH) != 0) return fail(Error::from_errno("detach the old root"));
-  if (::chdir("/") != 0) return fail(Error::from_errno("enter the new root"));
+  TRY_OK(pivot_into_stage());
   setup.walls.add(Wall::kPrivateRoot);
   return {};
 }
@@ -326,40 +294,73 @@ constexpr Step kSteps[] = {
     {"hide cgroups", hide_cgroups},
     {"name the host", name_the_host},
     {"bring loopback up", bring_loopback_up},
-    {"make mounts private", make_mounts_private},
-    {"mount proc", mount_proc},
+    {"make mounts private", [](Setup&) { return make_mounts_private(); }},
+    {"mount proc", [](Setup&) { return mount_proc(nullptr); }},
     {"set quotas", set_quotas},  // while /proc/sys is still writable; no namespace after this
     {"bound socket buffers", bound_socket_buffers},
     {"attach /dev", attach_dev},
     {"mask proc", mask_proc},
     {"receive the plan", receive_plan},
     {"attach the root", attach_root},
-    {"move /proc and /dev", move_proc_and_dev},
+    {"move /proc and /dev", bring_proc_and_dev},
     {"attach mounts", attach_mounts},
     {"pivot into the root", pivot_into_root},
     {"empty the bounding set", empty_the_bounding_set},
     {"prepare landlock", prepare_landlock},
 };
 
-// A fresh overlay knows no name yet, and the first look at each goes down to the layers' own disk.
-// Nearly every program needs these: a sandbox that waits looks them up ahead.
-void look_up_the_usual_names() {
-  for (const char* name :
-       {"/bin/sh", "/usr/bin/python3", "/lib64/ld-linux-x86-64.so.2", "/etc/ld.so.cache",
-        "/etc/ld.so.preload", "/lib/x86_64-linux-gnu/libc.so.6", "/usr/local/bin", "/home/user"}) {
-    (void)!::access(name, F_OK);
+// What a zygote's child needs to join: this sandbox's namespaces, and the places made for it.
+Result<std::vector<UniqueFd>> what_joining_needs(const Setup& setup, RuntimePlaces& places) {
+  std::vector<UniqueFd> fds;
+  for (const char* name : {"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}) {
+    fds.emplace_back(::open((std::string("/proc/self/ns/") + name).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fds.back()) return fail(Error::from_errno(std::string("open namespace ") + name));
   }
+  for (UniqueFd& place : places.theirs) fds.push_back(std::move(place));
+  if (setup.landlock) {
+    fds.emplace_back(::fcntl(setup.landlock.get(), F_DUPFD_CLOEXEC, 3));
+    if (!fds.back()) return fail(Error::from_errno("copy the ruleset"));
+  }
+  return fds;
 }
 
-// A sandbox that was made ahead waits here until somebody wants it.
-UniqueFd await_client(int launcher) {
-  pollfd taken{launcher, POLLIN, 0};
-  if (::poll(&taken, 1, 0) == 0) look_up_the_usual_names();
-  auto received = receive_message(launcher, wire::kMaxPlanMessage, 1);
-  if (!received || received->fds.size() != 1) return {};
-  const auto message = wire::decode_plan_message(received->bytes);
-  if (!message || !std::holds_alternative<wire::SandboxTaken>(*message)) return {};
-  return std::move(received->fds[0]);
+// Tells the launcher that the walls stand. A runtime that is forked into the sandbox is on its way
+// then; one that is started here has been started.
+Result<> report_sealed(Setup& setup, ServePlan& serve_plan) {
+  std::vector<UniqueFd> joining;
+  if (setup.plan.runtime != RuntimeKind::kNone) {
+    TRY(RuntimePlaces places, make_runtime_places(setup.own_slice));
+    if (setup.plan.runtime == RuntimeKind::kPython) {
+      TRY(joining, what_joining_needs(setup, places));
+      serve_plan.runtime = std::move(places.ours);
+      serve_plan.runtime->filters = kJoinedFilters;
+    } else {
+      ExecSpec exec;
+      exec.argv = setup.plan.runtime_argv;
+      exec.env = setup.plan.runtime_env;
+      if (exec.argv.empty()) return fail(Errc::kProtocol, "a runtime without a program");
+      StartOutcome outcome =
+          start_runtime(serve_plan, exec, std::move(places), Ahead::kYes);
+      if (!outcome.failure.step.empty()) {
+        return fail(Error::from_errno(outcome.failure.step, outcome.failure.error));
+      }
+      Runtime& runtime = serve_plan.runtime.emplace();
+      runtime.pid = outcome.started.pid;
+      runtime.job = std::move(outcome.started.job);
+      runtime.socket = std::move(outcome.started.socket);
+      runtime.client_ends = std::move(outcome.started.client_ends);
+    }
+  }
+  std::vector<int> fds;
+  for (const UniqueFd& fd : joining) fds.push_back(fd.get());
+  const wire::SandboxSealed sealed{setup.walls};
+  return send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(sealed)), fds);
+}
+
+[[noreturn]] void give_up(const Setup& setup, const std::string& step, const Error& error) {
+  const wire::SandboxFailed failed{step + ": " + error.message(), error.sys_errno()};
+  (void)send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(failed)));
+  ::_exit(1);
 }
 
 }  // namespace
@@ -371,29 +372,32 @@ void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice) {
   setup.launcher = std::move(setup_socket);
   setup.own_slice = own_slice;
   for (const Step& step : kSteps) {
-    if (auto done = step.run(setup); !done) {
-      const wire::SandboxFailed failed{std::string(step.name) + ": " + done.error().message(),
-                                       done.error().sys_errno()};
-      (void)send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(failed)));
-      ::_exit(1);
-    }
+    if (auto done = step.run(setup); !done) give_up(setup, step.name, done.error());
   }
-  // These are set in every program's own start and stop it if they fail; see guest_child.cc.
+  // These are set in every program's own start and stop it if they fail; see guest_child.cc. A
+  // runtime that was forked is looked at from outside; see runtime.cc.
   for (const Wall wall : {Wall::kNoCapabilities, Wall::kNoNewPrivileges, Wall::kSeccomp,
                           Wall::kRlimits, Wall::kScrubbedEnvironment}) {
     setup.walls.add(wall);
   }
   setup.mounts.clear();
-  const wire::SandboxSealed sealed{setup.walls};
-  if (!send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(sealed)))) ::_exit(1);
   ServePlan serve_plan;
-  serve_plan.link = await_client(setup.launcher.get());
-  if (!serve_plan.link) ::_exit(0);
-  setup.launcher.reset();
-  serve_plan.landlock = std::move(setup.landlock);
   serve_plan.limits = setup.plan.limits;
   serve_plan.memory_is_bounded = setup.plan.memory_is_bounded;
   serve_plan.change_user = own_slice;
+  // The ruleset is lent to whatever is started before there is a caller.
+  if (setup.landlock) {
+    serve_plan.landlock.reset(::fcntl(setup.landlock.get(), F_DUPFD_CLOEXEC, kAboveItsOwn));
+  }
+  if (auto reported = report_sealed(setup, serve_plan); !reported) {
+    give_up(setup, "make a runtime ready", reported.error());
+  }
+  setup.landlock.reset();
+  auto taken = wait_until_taken(setup.launcher.get(), serve_plan.runtime, own_slice);
+  if (!taken) ::_exit(0);
+  setup.launcher.reset();
+  serve_plan.link = std::move(taken->link);
+  serve_plan.limits = taken->limits;
   ::_exit(serve(std::move(serve_plan)));
 }
 

@@ -28,4 +28,11 @@ int install_filters(ExtraFilter extra) noexcept {
   return error == 0 ? install(kAllow) : error;
 }
 
+int install_joined_filter() noexcept { return install(kJoined); }
+
+int install_zygote_filters() noexcept {
+  const int error = install(kRefuse);
+  return error == 0 ? install(kAllowZygote) : error;
+}
+
 }  // namespace glovebox::agent

@@ -11,6 +11,13 @@ enum class ExtraFilter : unsigned char {
   kProcessAndSignals,  // and no signals at all
 };
 
+// What a zygote lives with, and every process forked from it beneath its own: a guest's calls and
+// setns. Async-signal-safe; needs no_new_privs. Returns 0 or an errno.
+int install_zygote_filters() noexcept;
+// What makes a guest of a zygote's child: the big filters are on it already, and the kernel would
+// take a fifth of a millisecond to translate them again.
+int install_joined_filter() noexcept;
+
 // Async-signal-safe; needs no_new_privs or CAP_SYS_ADMIN. Returns 0 or an errno.
 int install_filters(ExtraFilter extra) noexcept;
 

@@ -12,9 +12,11 @@
 #include "base/assert.h"
 #include "base/fd_message.h"
 #include "base/write_all.h"
+#include "guest/agent/find_files.h"
 #include "guest/agent/guest_files.h"
 #include "guest/agent/process_home.h"
 #include "guest/agent/program.h"
+#include "guest/agent/runtime.h"
 #include "wire/guest_frames.h"
 
 namespace glovebox::agent {
@@ -33,8 +35,12 @@ class Agent {
   Result<> handle(const wire::FileEnd&);
   Result<> handle(const wire::GetFile& get);
   Result<> handle(const wire::StartProgram& start);
+  Result<> handle(const wire::JobChunk& chunk);
+  Result<> handle(const wire::StartJob&);
+  Result<> handle(const wire::FindFiles& find);
   Result<> handle(const wire::SignalProgram& signal);
   Result<> handle(const wire::ResizeTerminal& resize);
+  Result<> say_started(StartOutcome outcome);
   Result<> reap();
   void kill_the_rest();
   std::string place_of(const GuestPath& path) const;
@@ -46,6 +52,8 @@ class Agent {
   UniqueFd upload_;
   std::optional<wire::FileFailed> upload_failure_;
   bool an_upload_failed_ = false;
+  std::optional<RuntimePlaces> cold_runtime_;  // made when its job's first piece comes
+  std::uint64_t job_bytes_ = 0;
   pid_t program_ = 0;
   UniqueFd master_;
 };
@@ -129,12 +137,8 @@ Result<> Agent::handle(const wire::GetFile& get) {
   }
 }
 
-Result<> Agent::handle(const wire::StartProgram& start) {
-  if (program_ != 0) return say(wire::StartFailed{EBUSY, "a program runs already"});
-  // The client sends files and start in one go; a program must not run without its files.
-  if (an_upload_failed_) return say(wire::StartFailed{ENOENT, "a file could not be put in"});
-  StartOutcome outcome =
-      start_program(plan_, plan_.process ? with_home(start.exec, plan_.process->home) : start.exec);
+// What a started program is to the client: its id and the ends of its streams.
+Result<> Agent::say_started(StartOutcome outcome) {
   if (!outcome.failure.step.empty()) {
     return say(wire::StartFailed{outcome.failure.error, outcome.failure.step});
   }
@@ -143,6 +147,59 @@ Result<> Agent::handle(const wire::StartProgram& start) {
   std::vector<int> fds;
   for (const UniqueFd& end : outcome.started.client_ends) fds.push_back(end.get());
   return say(wire::ProgramStarted{static_cast<std::uint32_t>(program_)}, fds);
+}
+
+Result<> Agent::handle(const wire::StartProgram& start) {
+  if (program_ != 0) return say(wire::StartFailed{EBUSY, "a program runs already"});
+  // The client sends files and start in one go; a program must not run without its files.
+  if (an_upload_failed_) return say(wire::StartFailed{ENOENT, "a file could not be put in"});
+  if (plan_.runtime) {
+    // It was not what was wanted, and nobody else may be in the sandbox of a program.
+    ::kill(plan_.runtime->pid, SIGKILL);
+    plan_.runtime.reset();
+  }
+  const ExecSpec exec =
+      plan_.process ? with_home(start.exec, plan_.process->home) : start.exec;
+  if (!start.runtime) return say_started(start_program(plan_, exec));
+  if (!cold_runtime_) return say(wire::StartFailed{EINVAL, "there is no job for the runtime"});
+  RuntimePlaces places = std::move(*cold_runtime_);
+  cold_runtime_.reset();
+  return say_started(start_runtime(plan_, exec, std::move(places), Ahead::kNo));
+}
+
+Result<> Agent::handle(const wire::JobChunk& chunk) {
+  if (!plan_.runtime && !cold_runtime_) {
+    TRY(cold_runtime_, make_runtime_places(plan_.change_user));
+  }
+  job_bytes_ += chunk.bytes.size();
+  if (job_bytes_ > wire::kMaxJobBytes) return fail(Errc::kProtocol, "the job is too large");
+  const int job = plan_.runtime ? plan_.runtime->job.get() : cold_runtime_->ours.job.get();
+  return write_all(job, chunk.bytes);
+}
+
+Result<> Agent::handle(const wire::StartJob&) {
+  if (program_ != 0) return say(wire::StartFailed{EBUSY, "a program runs already"});
+  if (an_upload_failed_) return say(wire::StartFailed{ENOENT, "a file could not be put in"});
+  if (!plan_.runtime || job_bytes_ == 0) {
+    return say(wire::StartFailed{EINVAL, "no runtime or no job waits here"});
+  }
+  if (auto limited = limit_runtime(plan_, plan_.runtime->pid); !limited) {
+    return say(wire::StartFailed{limited.error().sys_errno(), "limit the runtime"});
+  }
+  Runtime runtime = std::move(*plan_.runtime);
+  plan_.runtime.reset();
+  program_ = runtime.pid;
+  // Its socket is closed with this: the runtime has one byte, and nothing more to say to us.
+  TRY_OK(send_message(runtime.socket.get(), std::as_bytes(std::span("g", 1))));
+  std::vector<int> fds;
+  for (const UniqueFd& end : runtime.client_ends) fds.push_back(end.get());
+  return say(wire::ProgramStarted{static_cast<std::uint32_t>(program_)}, fds);
+}
+
+Result<> Agent::handle(const wire::FindFiles& find) {
+  const AsGuestUser as_user(plan_.change_user);
+  return say(find_files(plan_.process ? place_in_home(find.pattern, plan_.process->home)
+                                      : find.pattern));
 }
 
 Result<> Agent::handle(const wire::SignalProgram& signal) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/unique_fd.h"
+#include "guest/agent/runtime.h"
 #include "guest/agent/seccomp_filter.h"
 #include "model/limits.h"
 
@@ -26,6 +27,7 @@ struct ServePlan {
   bool memory_is_bounded = true;
   bool change_user = true;
   std::optional<ProcessEngine> process;
+  std::optional<Runtime> runtime;  // waits for its job
 };
 
 // Returns the exit status, once the client has gone or broken the protocol.

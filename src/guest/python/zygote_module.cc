@@ -1,0 +1,358 @@
+// _glovebox_zygote: the native half of a Python zygote, an extension module of the stable ABI.
+//
+// serve(fd, prepare, run) waits for sandboxes to join. For each, one process is forked that ends up
+// inside as an ordinary guest: sealed, with the sandbox's own streams and nothing of the zygote's.
+//
+//   zygote --vfork--> joiner: enters the cgroups and namespaces, one after the other
+//                       | vfork
+//                       v
+//                     shim: the first that is really in the sandbox's pid namespace
+//                       | fork            (the only copy of the interpreter that is made)
+//                       v
+//                     guest: no capability, the guest's user, Landlock, filters; then prepare(),
+//                            "ready" on its socket, a wait for the job, run(), and never back here
+//
+// Joiner and shim share our memory and stop us until they end (vfork), so joining costs no second
+// copy of the page tables. The joiner may join because our user made the sandbox's user namespace;
+// it has no capability anywhere else. Once it has joined it holds all of them in there, and from
+// then until the guest has given them up nobody may trace it: we are not dumpable, and so it is
+// not. The shim is there to die: the kernel gives an orphan to the first process of its parent's
+// pid namespace, and the joiner's is still the nursery's. So the guest becomes the agent's child.
+//
+// No C++ library is linked: the module must load into whatever interpreter the template has.
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x03080000
+#include <Python.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "guest/agent/guest_ids.h"
+#include "guest/agent/seccomp_filter.h"
+
+namespace {
+
+// As wire/sandbox_plan.h has them.
+constexpr int kNamespaces = 7;
+constexpr int kPlaces = 6;  // stdin, stdout, stderr, results, job, socket
+constexpr int kMaxCgroups = 8;
+constexpr int kMaxFds = kNamespaces + kMaxCgroups + kPlaces + 1;
+constexpr int kHigh = 64;  // above every number that a guest starts with
+
+// What the launcher says of a sandbox that is to be joined; its descriptors come along.
+struct Join {
+  unsigned char kind;  // 'J'
+  unsigned char cgroups;
+  unsigned char change_user;
+  unsigned char landlock;
+};
+
+struct Sandbox {
+  Join join;
+  int fds[kMaxFds];
+  int count;
+};
+
+int place_of(const Sandbox& sandbox, int which) {
+  return sandbox.fds[kNamespaces + sandbox.join.cgroups + which];
+}
+
+void close_all(Sandbox& sandbox) {
+  for (int i = 0; i < sandbox.count; ++i) close(sandbox.fds[i]);
+  sandbox.count = 0;
+}
+
+// 1: a sandbox; 0: the launcher is gone; -1: an error.
+int receive(int socket, Sandbox& sandbox) {
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxFds)];
+  iovec part{&sandbox.join, sizeof sandbox.join};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  sandbox.count = 0;
+  ssize_t got = -1;
+  do {
+    got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  } while (got < 0 && errno == EINTR);
+  if (got <= 0) return static_cast<int>(got);
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    sandbox.count = static_cast<int>((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+    memcpy(sandbox.fds, CMSG_DATA(header), sizeof(int) * static_cast<size_t>(sandbox.count));
+  }
+  const int expected = kNamespaces + sandbox.join.cgroups + kPlaces + sandbox.join.landlock;
+  const bool good = got == static_cast<ssize_t>(sizeof sandbox.join) && sandbox.join.kind == 'J' &&
+                    sandbox.join.cgroups <= kMaxCgroups && sandbox.join.landlock <= 1 &&
+                    sandbox.count == expected && (message.msg_flags & MSG_CTRUNC) == 0;
+  if (good) return 1;
+  close_all(sandbox);
+  errno = EPROTO;
+  return -1;
+}
+
+// In the joiner. Async-signal-safe calls only: the memory is the zygote's.
+int enter(const Sandbox& sandbox) {
+  for (int i = 0; i < sandbox.join.cgroups; ++i) {
+    // "0" is the writer itself; the right to it is of whoever opened the file.
+    if (write(sandbox.fds[kNamespaces + i], "0", 1) != 1) return errno;
+  }
+  // The user namespace first: it is what gives the right to enter the others.
+  constexpr int kKinds[kNamespaces] = {CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID,   CLONE_NEWNET,
+                                       CLONE_NEWIPC,  CLONE_NEWUTS, CLONE_NEWCGROUP};
+  for (int i = 0; i < kNamespaces; ++i) {
+    if (setns(sandbox.fds[i], kKinds[i]) != 0) return errno;
+  }
+  return 0;
+}
+
+// In the guest: its own descriptors from 0 on, and no other.
+int take_places(const Sandbox& sandbox) {
+  const int places = kPlaces + sandbox.join.landlock;
+  int high[kPlaces + 1];
+  for (int i = 0; i < places; ++i) {
+    high[i] = fcntl(place_of(sandbox, i), F_DUPFD, kHigh);
+    if (high[i] < 0) return errno;
+  }
+  for (int i = 0; i < places; ++i) {
+    // The streams stay over an exec; the others are the runtime's own.
+    if (dup3(high[i], i, i < 3 ? 0 : O_CLOEXEC) < 0) return errno;
+  }
+  return syscall(SYS_close_range, static_cast<unsigned>(places), ~0u, 0) == 0 ? 0 : errno;
+}
+
+int seal(const Sandbox& sandbox) {
+  using glovebox::agent::kGuestGid;
+  using glovebox::agent::kGuestUid;
+  if (setsid() < 0) return errno;
+  if (chdir("/") != 0) return errno;
+  // Raw calls: glibc's would tell threads that are not there, by a signal.
+  if (sandbox.join.change_user != 0 &&
+      (syscall(SYS_setgroups, 0, nullptr) != 0 ||
+       syscall(SYS_setresgid, kGuestGid, kGuestGid, kGuestGid) != 0 ||
+       syscall(SYS_setresuid, kGuestUid, kGuestUid, kGuestUid) != 0)) {
+    return errno;
+  }
+  // Joining gave it the namespace's whole bounding set; nothing may bring that back.
+  for (int capability = 0; capability <= 63; ++capability) {
+    if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) break;
+  }
+  if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) return errno;
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  const __user_cap_data_struct none[2] = {};
+  if (syscall(SYS_capset, &header, none) != 0) return errno;
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
+  if (sandbox.join.landlock != 0) {
+    constexpr int kLandlock = kPlaces;  // where take_places put it
+    if (syscall(SYS_landlock_restrict_self, kLandlock, 0) != 0) return errno;
+    close(kLandlock);
+  }
+  const int error = glovebox::agent::install_joined_filter();
+  if (error != 0) return error;
+  // From here on it is the guest's, as any program is: it may look at itself.
+  return prctl(PR_SET_DUMPABLE, 1) == 0 ? 0 : errno;
+}
+
+// In the guest, sealed. Never returns.
+[[noreturn]] void be_the_guest(PyObject* prepare, PyObject* run) {
+  constexpr int kSocket = 5;
+  PyObject* done = PyObject_CallFunctionObjArgs(prepare, nullptr);
+  if (done == nullptr) _exit(70);
+  char byte = 'r';
+  if (write(kSocket, &byte, 1) != 1) _exit(0);
+  ssize_t got = -1;
+  do {
+    got = read(kSocket, &byte, 1);
+  } while (got < 0 && errno == EINTR);
+  if (got != 1) _exit(0);  // nobody wanted this sandbox
+  close(kSocket);
+  done = PyObject_CallFunctionObjArgs(run, nullptr);
+  _exit(done == nullptr ? 70 : 0);
+}
+
+// Waits until everybody between the zygote and the guest is gone: nobody holds the gate then.
+void wait_at(const int gate[2]) {
+  close(gate[1]);
+  char byte;
+  while (read(gate[0], &byte, 1) < 0 && errno == EINTR) {
+  }
+}
+
+// The guest's process begins here and does not come back; the zygote returns 0 or an errno.
+int fork_into(Sandbox& sandbox, PyObject* prepare, PyObject* run) {
+  int volatile error = 0;  // shared with joiner and shim
+  int gate[2];
+  if (pipe2(gate, O_CLOEXEC) != 0) return errno;
+  PyOS_BeforeFork();
+  const pid_t joiner = vfork();
+  if (joiner == 0) {
+    error = enter(sandbox);
+    if (error != 0) _exit(1);
+    const pid_t shim = vfork();
+    if (shim == 0) {
+      // The C library's own fork: it tells the libraries that asked to know (pthread_atfork).
+      const pid_t guest = fork();
+      if (guest == 0) {
+        wait_at(gate);
+        int failed = take_places(sandbox);
+        if (failed == 0) failed = seal(sandbox);
+        if (failed != 0) _exit(71);
+        PyOS_AfterFork_Child();
+        be_the_guest(prepare, run);
+      }
+      if (guest < 0) error = errno;
+      _exit(0);
+    }
+    if (shim < 0) error = errno;
+    if (shim > 0) waitpid(shim, nullptr, 0);
+    _exit(0);
+  }
+  if (joiner < 0) error = errno;
+  if (joiner > 0) {
+    while (waitpid(joiner, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  close(gate[0]);
+  close(gate[1]);
+  PyOS_AfterFork_Parent();
+  return error;
+}
+
+// The kernel shows the words and the environment that a program was started with from its memory:
+// to a guest, in its own /proc, that would be the zygote's.
+void forget_how_we_were_started() {
+  char text[1024];
+  const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  const ssize_t size = read(fd, text, sizeof text - 1);
+  close(fd);
+  if (size <= 0) return;
+  text[size] = 0;
+  const char* at = strrchr(text, ')');
+  // After the name, the third field; arg_start to env_end are fields 48 to 51.
+  for (int field = 2; at != nullptr && field < 48; ++field) at = strchr(at + 1, ' ');
+  if (at == nullptr) return;
+  unsigned long places[4] = {};
+  for (unsigned long& place : places) {
+    char* end = nullptr;
+    place = strtoul(at, &end, 10);
+    at = end;
+  }
+  const auto wipe = [](unsigned long from, unsigned long to) {
+    if (from != 0 && to > from && to - from < (1ul << 20)) {
+      memset(reinterpret_cast<void*>(from), 0, to - from);
+    }
+  };
+  wipe(places[0], places[1]);
+  wipe(places[2], places[3]);
+  constexpr char kName[] = "python3";
+  if (places[1] > places[0] && places[1] - places[0] > sizeof kName) {
+    memcpy(reinterpret_cast<void*>(places[0]), kName, sizeof kName);
+  }
+}
+
+// A fork copies what a process knows of its memory, but leaves out files' pages in mappings of which
+// it never wrote a page: each child would fault them in anew, a hundred times. So one page of each
+// is written once, with what it holds.
+void keep_mappings_over_forks() {
+  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  constexpr size_t kMost = 256 * 1024;
+  char* text = static_cast<char*>(malloc(kMost + 1));
+  size_t size = 0;
+  ssize_t got = 0;
+  while (text != nullptr && size < kMost && (got = read(fd, text + size, kMost - size)) > 0) {
+    size += static_cast<size_t>(got);
+  }
+  close(fd);
+  if (text == nullptr) return;
+  text[size] = 0;
+  for (char* line = text; line != nullptr && *line != 0;) {
+    char* next = strchr(line, '\n');
+    if (next != nullptr) *next++ = 0;
+    char* end = nullptr;
+    const unsigned long from = strtoul(line, &end, 16);
+    const unsigned long to = *end == '-' ? strtoul(end + 1, &end, 16) : 0;
+    // "rwxp": readable, not writable, private; and of a file.
+    const bool wanted = to > from && end[0] == ' ' && end[1] == 'r' && end[2] == '-' &&
+                        end[4] == 'p' && strchr(end, '/') != nullptr;
+    if (wanted) {
+      const int rights = PROT_READ | (end[3] == 'x' ? PROT_EXEC : 0);
+      void* place = reinterpret_cast<void*>(from);
+      if (mprotect(place, to - from, rights | PROT_WRITE) == 0) {
+        volatile char* byte = static_cast<volatile char*>(place);
+        *byte = *byte;
+        (void)mprotect(place, to - from, rights);
+      }
+    }
+    line = next;
+  }
+  free(text);
+}
+
+PyObject* serve(PyObject*, PyObject* args) {
+  int socket = -1;
+  PyObject* prepare = nullptr;
+  PyObject* run = nullptr;
+  if (!PyArg_ParseTuple(args, "iOO:serve", &socket, &prepare, &run)) return nullptr;
+  forget_how_we_were_started();
+  keep_mappings_over_forks();
+  if (send(socket, "R", 1, MSG_NOSIGNAL) != 1) return PyErr_SetFromErrno(PyExc_OSError);
+  while (true) {
+    Sandbox sandbox;
+    const int got = receive(socket, sandbox);
+    if (got == 0) _exit(0);
+    if (got < 0) return PyErr_SetFromErrno(PyExc_OSError);
+    const int error = fork_into(sandbox, prepare, run);
+    close_all(sandbox);
+    if (error != 0) {
+      char text[64];
+      const int size = PyOS_snprintf(text, sizeof text, "Ejoin: errno %d", error);
+      (void)!send(socket, text, static_cast<size_t>(size), MSG_NOSIGNAL);
+    }
+  }
+}
+
+// Says why there will be no zygote, and ends.
+PyObject* give_up(PyObject*, PyObject* args) {
+  int socket = -1;
+  const char* text = nullptr;
+  Py_ssize_t size = 0;
+  if (!PyArg_ParseTuple(args, "iy#:give_up", &socket, &text, &size)) return nullptr;
+  constexpr Py_ssize_t kMost = 8000;
+  char message[kMost + 1];
+  message[0] = 'F';
+  // The end of a traceback says more than its beginning.
+  const Py_ssize_t from = size > kMost ? size - kMost : 0;
+  memcpy(message + 1, text + from, static_cast<size_t>(size - from));
+  (void)!send(socket, message, static_cast<size_t>(size - from + 1), MSG_NOSIGNAL);
+  _exit(1);
+}
+
+PyMethodDef methods[] = {
+    {"serve", serve, METH_VARARGS, nullptr},
+    {"give_up", give_up, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef module = {PyModuleDef_HEAD_INIT, "_glovebox_zygote", nullptr, -1, methods,
+                      nullptr,               nullptr,            nullptr, nullptr};
+
+}  // namespace
+
+// Importing it is the first thing a zygote does: from then on nobody can trace it or read it.
+PyMODINIT_FUNC PyInit__glovebox_zygote() {
+  if (prctl(PR_SET_DUMPABLE, 0) != 0) return PyErr_SetFromErrno(PyExc_OSError);
+  return PyModule_Create(&module);
+}

@@ -1,0 +1,113 @@
+// The nurseries of a launcher: a plain one for programs, and one for each template with a zygote,
+// so that templates share neither a broker nor a pid namespace. Starts zygotes when they are
+// wanted, replaces them when they die, grow old, or the host's packages change under them, and
+// keeps the account of each template that clients are shown.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <functional>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "launcher/nursery.h"
+#include "launcher/zygote.h"
+#include "model/template.h"
+
+namespace glovebox::launcher {
+
+// When a zygote is replaced by a new one; zero: never.
+struct ZygoteBounds {
+  std::chrono::seconds max_age{3600};
+  std::uint64_t max_forks = 50'000;
+};
+
+class Broods {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // What is needed of the rest of the launcher.
+  struct Making {
+    std::function<Result<Nursery>()> start_nursery;
+    std::function<Result<Zygote>(const Template&, Nursery&, std::uint32_t uid)> start_zygote;
+  };
+  Broods(Making making, ZygoteBounds bounds) : making_(std::move(making)), bounds_(bounds) {}
+
+  // Takes the templates as they are now; those that changed or went are renewed or given up.
+  void set_templates(std::vector<Template> templates);
+  const Template* find(const std::string& name) const;
+  std::uint32_t generation_of(const std::string& name) const;
+
+  // The nursery in which sandboxes of a template are made; for programs only, the plain one.
+  Result<Nursery*> nursery_for(const std::string& name, bool warm);
+  // The same if it is there, and not started for this.
+  Nursery* find_nursery(const std::string& name, bool warm);
+  // A zygote that can fork, or kUnavailable; it is on its way then.
+  Result<Zygote*> zygote_for(const std::string& name);
+  // Starts what is needed for warm sandboxes of a template.
+  Result<> prepare(const std::string& name);
+  // One of its children is in its sandbox, or will never be.
+  void joined(const std::string& name, std::uint32_t zygote_uid);
+  // It was shown a sandbox and nothing came of it.
+  void gave_up_waiting(const std::string& name, std::uint32_t zygote_uid);
+  // The same zygote as before, if it is there still.
+  Zygote* find_zygote(const std::string& name, std::uint32_t uid);
+  // A sandbox of its could not be made in time, and nobody but a zygote can have held that up.
+  void suspect(const std::string& name);
+
+  bool has_plain_nursery() const { return plain_.has_value(); }
+  // Whether any nursery is gone; it is forgotten then.
+  bool forget_dead_nurseries(int wait_ms);
+  void kill_plain_nursery() const;
+  // Nothing that was made before may be handed out any more.
+  void renew_all();
+  void stop();
+
+  void add_events(std::vector<pollfd>& events) const;
+  void on_events();
+  // When to call on_events() next at the latest.
+  std::optional<Clock::time_point> next_look() const;
+
+  std::vector<TemplateStatus> statuses() const;
+  // Those that changed since they were asked for last.
+  std::vector<TemplateStatus> take_changes();
+
+ private:
+  struct Brood {
+    Template description;
+    RuntimeState state = RuntimeState::kIdle;
+    std::uint32_t generation = 1;
+    std::string error;
+    std::uint64_t forks_before = 0;  // of zygotes that are gone
+    bool wanted = false;
+    bool changed = true;
+    unsigned failures = 0;
+    Clock::time_point retry_at{};
+    // Destroyed bottom to top: zygotes before the nursery they are in.
+    std::optional<Nursery> nursery;
+    std::list<Zygote> leaving;  // replaced, and still owing a child to some sandbox
+    std::optional<Zygote> zygote;
+    std::optional<Zygote> next;  // takes its place when it is ready
+  };
+  Result<> start(Brood& brood);
+  Result<Zygote> make_zygote(Brood& brood);
+  void look_after(Brood& brood, Clock::time_point now);
+  void settle(Brood& brood, Clock::time_point now);
+  bool is_old(const Zygote& zygote, Clock::time_point now) const;
+  void retire(Brood& brood, std::optional<Zygote>& zygote);
+  TemplateStatus status_of(const Brood& brood) const;
+  Brood* brood_of(const std::string& name);
+  std::optional<Nursery>& place_for(const std::string& name, bool warm);
+
+  Making making_;
+  ZygoteBounds bounds_;
+  std::uint32_t next_uid_ = 1;
+  std::optional<Nursery> plain_;
+  std::map<std::string, Brood> broods_;
+};
+
+}  // namespace glovebox::launcher

@@ -1,0 +1,51 @@
+// Who asks a launcher for sandboxes, and what is theirs. Plain records of its one loop.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "launcher/jail_mounts.h"
+#include "launcher/sandbox.h"
+#include "model/limits.h"
+#include "wire/launcher_messages.h"
+
+namespace glovebox::launcher {
+
+// A request that takes long enough for others to come before it.
+struct PendingCreate {
+  wire::CreateSandbox request;
+  std::vector<UniqueFd> fds;
+};
+
+struct Client;
+
+// What the answer to a request needs, while its jail is being made.
+struct Expected {
+  Client* client;  // null once it has gone
+  std::uint32_t seq = 0;
+  Limits limits;
+  std::string template_name;
+  bool waits = false;
+};
+
+struct Client {
+  UniqueFd socket;
+  Caller caller;
+  bool gone = false;
+  std::deque<PendingCreate> creates{};
+};
+
+struct Owned {
+  Sandbox sandbox;
+  Client* client;          // null once the client has gone; the sandbox is dying then
+  std::uint32_t seq = 0;   // of the request, for the answer
+  Limits limits;           // to be taken with, unless it waits
+  std::string template_name;
+  bool waits = false;      // for TakeSandbox
+  bool announced = false;  // the client knows of it
+};
+
+}  // namespace glovebox::launcher

@@ -1,0 +1,87 @@
+#include "launcher/jail_mounts.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "launcher/request_checks.h"
+
+namespace glovebox::launcher {
+namespace {
+
+constexpr std::uint32_t kGuestUser = 1000;
+
+// A user's own group, never a group of the system's: a directory may well be somebody's and root's.
+constexpr std::uint32_t kFirstOrdinaryGroup = 1000;
+
+HostUser without_system_groups(std::uint32_t uid, std::uint32_t gid) {
+  return {uid, gid >= kFirstOrdinaryGroup ? gid : uid};
+}
+
+Result<HostUser> mapped_user(const MountMaking& making, int fd, MountMode mode,
+                             const Caller& caller) {
+  if (making.rootless) return HostUser{};  // the only user there is
+  if (caller.uid != 0) return without_system_groups(caller.uid, caller.gid);
+  if (making.policy.mount_uid != 0) return HostUser{making.policy.mount_uid, making.policy.mount_uid};
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return fail(Error::from_errno("look at a mount"));
+  if (info.st_uid == 0 && mode == MountMode::kReadWrite) {
+    return fail(Errc::kPolicy,
+                "a directory of root's cannot be mounted writable, because a guest is never host "
+                "root: give it to an ordinary user (chown), or set mounts.uid in "
+                "/etc/glovebox/policy.toml");
+  }
+  if (info.st_gid < kFirstOrdinaryGroup && mode == MountMode::kReadWrite) {
+    // The group is not mapped, and the kernel lets nobody write where an owner is unknown.
+    return fail(Errc::kPolicy,
+                "a directory of a system group cannot be mounted writable: give it to an ordinary "
+                "user and his group (chown USER: DIR)");
+  }
+  return without_system_groups(info.st_uid, info.st_gid);
+}
+
+// Of what a client opened: only below a directory of the policy's, if that names any.
+Result<> check_listed_source(const Policy& policy, int source) {
+  const std::vector<std::string>& sources = policy.mount_sources;
+  if (sources.empty()) return {};
+  char name[4096];
+  const std::string link = "/proc/self/fd/" + std::to_string(source);
+  const ssize_t size = ::readlink(link.c_str(), name, sizeof name);
+  const std::string path(name, size > 0 ? static_cast<std::size_t>(size) : 0);
+  const auto covers = [&path](const std::string& one) {
+    return path == one || path.rfind(one + "/", 0) == 0;
+  };
+  if (std::any_of(sources.begin(), sources.end(), covers)) return {};
+  return fail(Errc::kPolicy, "the launcher's policy does not list this mount's source");
+}
+
+}  // namespace
+
+Result<std::vector<UniqueFd>> build_mounts(const MountMaking& making,
+                                           std::span<const wire::MountRequest> mounts,
+                                           std::span<const UniqueFd> fds, const Caller& caller,
+                                           std::uint32_t host_uid) {
+  std::vector<UniqueFd> trees;
+  std::size_t given = 0;
+  for (const wire::MountRequest& mount : mounts) {
+    UniqueFd listed;
+    if (!mount.name.empty()) {
+      const std::string& path = making.policy.named_mounts.at(mount.name).path;
+      listed.reset(::open(path.c_str(), O_PATH | O_CLOEXEC));
+      if (!listed) return fail(Error::from_errno("mount '" + mount.name + "'"));
+    }
+    const int source = listed ? listed.get() : fds[given++].get();
+    TRY_OK(refuse_special_files(source));
+    TRY_OK(refuse_kernel_filesystems(source));
+    if (!listed) TRY_OK(check_listed_source(making.policy, source));
+    TRY(const HostUser mapped, mapped_user(making, source, mount.mode, caller));
+    auto tree = making.files.build_mount(source, mount.mode, mapped, host_uid + kGuestUser);
+    if (!tree) return fail(std::move(tree.error()).context("mount " + mount.guest.str()));
+    trees.push_back(std::move(*tree));
+  }
+  return trees;
+}
+
+}  // namespace glovebox::launcher

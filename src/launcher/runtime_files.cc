@@ -1,0 +1,50 @@
+#include "launcher/runtime_files.h"
+
+// The assembler reads the files; there is no other way to carry bytes that is as short.
+#define GBX_CARRY(symbol, file)          \
+  asm(".section .rodata\n"               \
+      ".balign 16\n"                     \
+      ".global " #symbol "_begin\n"      \
+      #symbol "_begin:\n"                \
+      ".incbin \"" file "\"\n"           \
+      ".global " #symbol "_end\n"        \
+      #symbol "_end:\n"                  \
+      ".byte 0\n"                        \
+      ".previous\n");                    \
+  extern "C" const char symbol##_begin[]; \
+  extern "C" const char symbol##_end[]
+
+GBX_CARRY(gbx_display_py, GBX_PYTHON_DIR "/display.py");
+GBX_CARRY(gbx_failure_py, GBX_PYTHON_DIR "/failure.py");
+GBX_CARRY(gbx_figures_py, GBX_PYTHON_DIR "/figures.py");
+GBX_CARRY(gbx_run_py, GBX_PYTHON_DIR "/run.py");
+GBX_CARRY(gbx_runner_py, GBX_PYTHON_DIR "/runner.py");
+GBX_CARRY(gbx_zygote_py, GBX_PYTHON_DIR "/zygote.py");
+GBX_CARRY(gbx_zygote_module, GBX_ZYGOTE_MODULE);
+GBX_CARRY(gbx_run_js, GBX_NODE_DIR "/run.js");
+
+namespace glovebox::launcher {
+namespace {
+
+std::string_view between(const char* begin, const char* end) {
+  return {begin, static_cast<std::size_t>(end - begin)};
+}
+
+}  // namespace
+
+std::span<const RuntimeFile> runtime_files() {
+  static const RuntimeFile kFiles[] = {
+      {"opt/glovebox/python/display.py", between(gbx_display_py_begin, gbx_display_py_end)},
+      {"opt/glovebox/python/failure.py", between(gbx_failure_py_begin, gbx_failure_py_end)},
+      {"opt/glovebox/python/figures.py", between(gbx_figures_py_begin, gbx_figures_py_end)},
+      {"opt/glovebox/python/run.py", between(gbx_run_py_begin, gbx_run_py_end)},
+      {"opt/glovebox/python/runner.py", between(gbx_runner_py_begin, gbx_runner_py_end)},
+      {"opt/glovebox/python/zygote.py", between(gbx_zygote_py_begin, gbx_zygote_py_end)},
+      {"opt/glovebox/python/_glovebox_zygote.abi3.so",
+       between(gbx_zygote_module_begin, gbx_zygote_module_end)},
+      {"opt/glovebox/node/run.js", between(gbx_run_js_begin, gbx_run_js_end)},
+  };
+  return kFiles;
+}
+
+}  // namespace glovebox::launcher

@@ -1,0 +1,119 @@
+#include "launcher/zygote.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/fd_message.h"
+#include "base/log.h"
+#include "sys/clone.h"
+#include "wire/sandbox_plan.h"
+
+namespace glovebox::launcher {
+namespace {
+
+constexpr std::size_t kMostSaid = 8192;
+constexpr std::uint64_t kDiskBytes = 64u << 20;  // for what modules write while they are imported
+constexpr int kDiesWithinMs = 500;
+constexpr int kBornWithinMs = 5000;
+
+// A text from inside, shown to people: nothing but printable characters and line ends.
+std::string printable(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) {
+    const char c = static_cast<char>(byte);
+    text += (c >= ' ' && c < 0x7f) || c == '\n' ? c : '?';
+  }
+  return text;
+}
+
+wire::MakeZygote order(const Template& description, std::uint32_t uid) {
+  wire::MakeZygote make;
+  make.uid = uid;
+  make.argv = {"/usr/bin/python3", "-I", "/opt/glovebox/python/zygote.py"};
+  make.argv.insert(make.argv.end(), description.preload.begin(), description.preload.end());
+  make.env = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8",
+              "MPLCONFIGDIR=/tmp/matplotlib"};
+  make.env.insert(make.env.end(), description.env.begin(), description.env.end());
+  return make;
+}
+
+}  // namespace
+
+Result<Zygote> Zygote::start(const Template& description, Place place) {
+  wire::MakeZygote make = order(description, place.uid);
+  Limits limits = description.limits;
+  limits.disk_bytes = kDiskBytes;
+  TRY(const SandboxMounts mounts, place.files.build(limits, place.owner, description.layers));
+  TRY(const UniqueFd dev, place.files.build_dev());
+  TRY(const std::vector<UniqueFd> cgroups,
+      place.cgroup.open_join_files(sys::Cgroup::JoinV2::kYes));
+  make.cgroups = static_cast<std::uint8_t>(cgroups.size());
+  TRY(SocketPair pair, seqpacket_pair());
+  std::vector<int> fds = {pair.theirs.get(), mounts.root.get(), mounts.usr.get(), dev.get()};
+  for (const UniqueFd& file : cgroups) fds.push_back(file.get());
+  TRY(const Nursery::Question question, place.nursery.ask_for_zygote(make, fds));
+  TRY(UniqueFd process, place.nursery.await(question, kBornWithinMs));
+  // Its mounts are attached by now or will be: the descriptors it was given keep them.
+  return Zygote(std::move(pair.ours), std::move(process), place.uid, std::move(place.cgroup));
+}
+
+Zygote::~Zygote() {
+  if (!pidfd_) return;
+  sys::send_signal(pidfd_.get(), SIGKILL);
+  pollfd dead{pidfd_.get(), POLLIN, 0};
+  ::poll(&dead, 1, kDiesWithinMs);
+}
+
+void Zygote::fail_with(std::string why) {
+  state_ = State::kFailed;
+  error_ = std::move(why);
+  socket_.reset();
+  sys::send_signal(pidfd_.get(), SIGKILL);
+}
+
+void Zygote::on_event() {
+  auto received = receive_message(socket_.get(), kMostSaid, 0);
+  if (!received || received->bytes.empty()) {
+    return fail_with(state_ == State::kReady ? "the zygote has died"
+                                             : "the zygote died before it was ready");
+  }
+  const std::span<const std::byte> bytes = received->bytes;
+  const char kind = static_cast<char>(bytes[0]);
+  if (kind == 'R' && state_ == State::kStarting) {
+    state_ = State::kReady;
+  } else if (kind == 'E' && state_ == State::kReady) {
+    // It may well be talkative on purpose.
+    constexpr unsigned kMostComplaints = 64;
+    if (complaints_++ == 0) {
+      log::warn("a zygote could not join a sandbox", {{"why", printable(bytes.subspan(1))}});
+    }
+    if (complaints_ > kMostComplaints) fail_with("the zygote fails too often");
+  } else if (kind == 'F') {
+    fail_with(printable(bytes.subspan(1)));
+  } else if (auto message = wire::decode_plan_message(bytes)) {
+    const auto* failed = std::get_if<wire::SandboxFailed>(&*message);
+    fail_with(failed != nullptr ? "start the zygote: " + failed->step : "it says what it must not");
+  } else {
+    fail_with("it says what it must not");
+  }
+}
+
+Result<> Zygote::join(std::span<const int> fds, std::size_t cgroups, bool change_user,
+                      bool landlock) {
+  const std::byte message[] = {std::byte{'J'}, static_cast<std::byte>(cgroups),
+                               static_cast<std::byte>(change_user),
+                               static_cast<std::byte>(landlock)};
+  if (state_ != State::kReady) return fail(Errc::kUnavailable, "the zygote is not ready");
+  pollfd room{socket_.get(), POLLOUT, 0};
+  if (::poll(&room, 1, 0) != 1 || !send_message(socket_.get(), message, fds)) {
+    return fail(Errc::kUnavailable, "the zygote does not take any more");
+  }
+  ++forks_;
+  return {};
+}
+
+}  // namespace glovebox::launcher

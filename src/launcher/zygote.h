@@ -1,0 +1,77 @@
+// A template's zygote, as the launcher holds it: an interpreter in the template's nursery, without
+// capabilities, that forks itself into the sandboxes it is shown. What it says is a letter and a
+// text; a template's modules run in it, so it is believed nothing.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/id.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "launcher/nursery.h"
+#include "launcher/root_builder.h"
+#include "model/template.h"
+#include "sys/cgroup.h"
+
+namespace glovebox::launcher {
+
+class Zygote {
+ public:
+  using Clock = std::chrono::steady_clock;
+  enum class State { kStarting, kReady, kFailed };
+
+  struct Place {
+    Nursery& nursery;
+    RootBuilder& files;
+    Owner owner;              // of the nursery: its root sees the layers' files as its own
+    std::uint32_t uid = 0;    // in the nursery's numbers, never another's
+    sys::Cgroup cgroup;       // bounds what it imports
+  };
+  // Returns while it is still importing.
+  static Result<Zygote> start(const Template& description, Place place);
+  Zygote(Zygote&&) noexcept = default;
+  Zygote& operator=(Zygote&&) = delete;
+  ~Zygote();
+
+  State state() const { return state_; }
+  const std::string& error() const { return error_; }  // why it failed
+  std::uint32_t uid() const { return uid_; }
+  std::uint64_t forks() const { return forks_; }
+  Clock::time_point started() const { return started_; }
+  int socket() const { return socket_.get(); }
+  int pidfd() const { return pidfd_.get(); }
+  // Reads one thing that it says, or that it is gone.
+  void on_event();
+  void is_late(const std::string& why) { fail_with(why); }
+
+  // Shows it a sandbox. `fds` as SandboxSealed and the cgroups' files come: see zygote_module.cc.
+  Result<> join(std::span<const int> fds, std::size_t cgroups, bool change_user, bool landlock);
+  // Sandboxes that are being made for it, or that it was shown and in which its child is not ready.
+  std::uint32_t pending = 0;
+
+ private:
+  Zygote(UniqueFd socket, UniqueFd pidfd, std::uint32_t uid, sys::Cgroup cgroup)
+      : cgroup_(std::move(cgroup)),
+        socket_(std::move(socket)),
+        pidfd_(std::move(pidfd)),
+        uid_(uid) {}
+  void fail_with(std::string why);
+
+  // Destroyed bottom to top: it dies first, the cgroup can go only when it is empty.
+  sys::Cgroup cgroup_;
+  UniqueFd socket_;
+  UniqueFd pidfd_;
+  std::uint32_t uid_ = 0;
+  std::uint64_t forks_ = 0;
+  Clock::time_point started_ = Clock::now();
+  State state_ = State::kStarting;
+  std::string error_;
+  unsigned complaints_ = 0;
+};
+
+}  // namespace glovebox::launcher
