@@ -1,0 +1,139 @@
+// What a handler sees: the request, whole; the answer, whole or as a stream. Nothing of Beast.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/task.h"
+
+namespace glovebox::http {
+
+enum class Method : std::uint8_t { kGet, kHead, kPost, kPut, kPatch, kDelete, kOptions, kOther };
+std::string_view method_name(Method method);
+Method parse_method(std::string_view name);  // case-sensitive, as HTTP is
+
+// In the order of the message, duplicates kept. Names are compared without case.
+class Headers {
+ public:
+  using Field = std::pair<std::string, std::string>;
+  Headers() = default;
+  Headers(std::initializer_list<Field> fields) : fields_(fields) {}
+
+  const std::string* find(std::string_view name) const;  // the first one, or null
+  std::string_view get(std::string_view name) const;     // the first one, or ""
+  std::size_t count(std::string_view name) const;
+  void add(std::string name, std::string value);
+  void set(std::string_view name, std::string value);  // replaces all of that name
+  void remove(std::string_view name);
+
+  auto begin() const { return fields_.begin(); }
+  auto end() const { return fields_.end(); }
+  std::size_t size() const { return fields_.size(); }
+
+ private:
+  std::vector<Field> fields_;
+};
+
+// Decoded pairs, in order, duplicates kept.
+class Params {
+ public:
+  using Field = std::pair<std::string, std::string>;
+  const std::string* find(std::string_view name) const;  // the first one, or null
+  std::string_view get(std::string_view name) const;     // the first one, or ""
+  void add(std::string name, std::string value);
+  auto begin() const { return fields_.begin(); }
+  auto end() const { return fields_.end(); }
+  std::size_t size() const { return fields_.size(); }
+
+ private:
+  std::vector<Field> fields_;
+};
+
+// Implemented by the connection: tells once when the client has gone while a handler runs.
+class DisconnectSource {
+ public:
+  virtual ~DisconnectSource() = default;
+  virtual void watch(std::function<void()> callback) = 0;
+  virtual bool gone() const = 0;
+};
+
+struct Request {
+  Method method = Method::kGet;
+  std::string target;  // as sent, undecoded: "/v1/runs/a%20b?x=1"
+  std::string path;    // decoded: "/v1/runs/a b"
+  Params query;
+  Params path_params;  // of the route's pattern, decoded
+  Headers headers;
+  std::string body;
+  std::string host;         // of the request line or the Host header, as sent
+  std::string remote;       // "127.0.0.1:54321", "[::1]:54321"
+  std::string remote_host;  // "127.0.0.1", "::1"
+  std::string id;           // "rq" + 20 of [a-z0-9]; ours, whatever the client sent
+  std::string route;        // the pattern that matched, for figures; empty when none did
+  bool tls = false;
+
+  std::string_view header(std::string_view name) const { return headers.get(name); }
+  std::string_view param(std::string_view name) const { return path_params.get(name); }
+
+  // Calls back at most once, on the server's thread, when the client closes the connection before
+  // the answer is complete; never after the handler has returned. If it has gone already, the
+  // callback is called at once. Registering costs a watch, so trivial handlers should not.
+  void on_disconnect(std::function<void()> callback) {
+    if (source != nullptr) source->watch(std::move(callback));
+  }
+  bool disconnected() const { return source != nullptr && source->gone(); }
+
+  DisconnectSource* source = nullptr;  // the connection's; null in tests of handlers
+};
+
+// An error in the form every client knows: {"error":{"code","message"},"request_id"}. The request
+// id is filled in when the answer is written.
+struct Problem {
+  std::string code;
+  std::string message;
+};
+
+struct Response {
+  int status = 200;
+  Headers headers;
+  std::string body;
+  std::optional<Problem> problem;  // replaces body
+  bool is_streamed = false;        // the handler wrote through its ResponseWriter
+
+  static Response json(std::string body, int status = 200);
+  static Response text(std::string body, int status = 200);  // text/plain; charset=utf-8
+  static Response empty(int status = 204);
+  static Response refuse(int status, std::string code, std::string message);
+  static Response from_error(const Error& error);  // by the table in http/status.cc
+  // What a handler returns after it has used the writer.
+  static Response streamed();
+};
+
+// The streaming form, chunked. Not for two coroutines at once. Each call waits until the kernel has
+// taken the bytes, so a slow client slows the writer; false: the client is gone, stop.
+class ResponseWriter {
+ public:
+  virtual ~ResponseWriter() = default;
+  virtual asio::awaitable<bool> begin(int status, Headers headers) = 0;
+  virtual asio::awaitable<bool> write(std::string bytes) = 0;
+  virtual asio::awaitable<bool> finish() = 0;
+  virtual bool begun() const = 0;
+};
+
+// The raw stream of a connection after an upgrade (WebSocket). Bytes that the client sent behind
+// its request come out of read_some first.
+class RawStream {
+ public:
+  virtual ~RawStream() = default;
+  virtual asio::awaitable<std::size_t> read_some(char* into, std::size_t size) = 0;  // 0: ended
+  virtual asio::awaitable<bool> write(std::string bytes) = 0;
+  // Both directions; a read or write under way ends.
+  virtual void close() = 0;
+};
+
+}  // namespace glovebox::http

@@ -1,0 +1,138 @@
+#include "http/origin_rules.h"
+
+#include <algorithm>
+
+namespace glovebox::http {
+
+namespace {
+
+std::string lowered(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+struct HostPort {
+  std::string_view name;  // "[::1]" with its brackets
+  std::string_view port;  // "" when there is none
+  bool is_good = false;
+};
+
+HostPort split_host(std::string_view host) {
+  HostPort parts;
+  std::size_t name_end = 0;
+  if (host.starts_with('[')) {
+    const std::size_t bracket = host.find(']');
+    if (bracket == std::string_view::npos) return parts;
+    name_end = bracket + 1;
+  } else {
+    name_end = std::min(host.find(':'), host.size());
+  }
+  parts.name = host.substr(0, name_end);
+  const std::string_view rest = host.substr(name_end);
+  parts.is_good = !parts.name.empty() && (rest.empty() || rest[0] == ':');
+  if (rest.size() > 1) parts.port = rest.substr(1);
+  for (const char c : parts.port) parts.is_good = parts.is_good && c >= '0' && c <= '9';
+  if (parts.port.size() > 5) parts.is_good = false;
+  // Letters, digits, "-", "." and an address in brackets; nothing that another parser reads as
+  // something else ("user@", "/").
+  for (const char c : parts.name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
+                       c == '_' || c == '[' || c == ']' || c == ':';
+    parts.is_good = parts.is_good && plain;
+  }
+  return parts;
+}
+
+// `name` is `domain` or ends in ".domain", with something before the dot.
+bool is_within(std::string_view name, std::string_view domain) {
+  if (domain.empty()) return false;
+  if (name == domain) return true;
+  return name.size() > domain.size() + 1 && name.ends_with(domain) &&
+         name[name.size() - domain.size() - 1] == '.' && name.front() != '.';
+}
+}  // namespace
+
+bool host_allowed(const OriginRules& rules, std::string_view host) {
+  const std::string text = lowered(host);
+  const HostPort parts = split_host(text);
+  if (!parts.is_good) return false;
+  if (is_within(parts.name, "localhost")) return true;
+  if (parts.name == "127.0.0.1" || parts.name == "[::1]") return true;
+  for (const std::string& address : rules.listen_addresses) {
+    const std::string own = lowered(address);
+    const HostPort listened = split_host(own);
+    if (listened.name == "0.0.0.0" || listened.name == "[::]") continue;
+    if (own == text) return true;
+    // The default ports are left out by clients.
+    const bool is_default = listened.port == "80" || listened.port == "443";
+    if (parts.port.empty() && is_default && listened.name == parts.name) return true;
+  }
+  return std::any_of(rules.domains.begin(), rules.domains.end(), [&](const std::string& domain) {
+    return is_within(parts.name, lowered(domain));
+  });
+}
+
+bool origin_allowed(const OriginRules& rules, std::string_view origin) {
+  const std::string text = lowered(origin);
+  // "null" is what every sandboxed frame sends: never a name to trust.
+  if (text.empty() || text == "null") return false;
+  return std::any_of(rules.origins.begin(), rules.origins.end(),
+                     [&](const std::string& known) { return lowered(known) == text; });
+}
+
+OriginVerdict judge(const OriginRules& rules, const Request& request, Cors cors) {
+  if (!host_allowed(rules, request.host)) return OriginVerdict::kHostNotAllowed;
+  const std::string* origin = request.headers.find("Origin");
+  if (origin == nullptr || cors == Cors::kAny) return OriginVerdict::kAllowed;
+  if (request.headers.count("Origin") > 1) return OriginVerdict::kOriginNotAllowed;
+  return origin_allowed(rules, *origin) ? OriginVerdict::kAllowed
+                                        : OriginVerdict::kOriginNotAllowed;
+}
+
+Response refusal(OriginVerdict verdict) {
+  if (verdict == OriginVerdict::kHostNotAllowed) {
+    return Response::refuse(421, "host_not_allowed",
+                            "this server does not answer to the name in the Host header; "
+                            "add it to the configured domains if it should");
+  }
+  return Response::refuse(403, "origin_not_allowed",
+                          "pages of this Origin may not call this server; "
+                          "add it to the configured origins if they should");
+}
+
+bool is_preflight(const Request& request) {
+  return request.method == Method::kOptions && request.headers.find("Origin") != nullptr &&
+         request.headers.find("Access-Control-Request-Method") != nullptr;
+}
+
+Response answer_preflight(const Request& request, const std::vector<Method>& allowed, Cors cors) {
+  Response response = Response::empty(204);
+  add_cors_headers(request, cors, response.headers);
+  response.headers.add("Access-Control-Allow-Methods", allow_header(allowed));
+  const std::string_view asked = request.header("Access-Control-Request-Headers");
+  if (!asked.empty()) {
+    response.headers.add("Access-Control-Allow-Headers", std::string(asked));
+  }
+  response.headers.add("Access-Control-Max-Age", "600");
+  if (request.header("Access-Control-Request-Private-Network") == "true") {
+    response.headers.add("Access-Control-Allow-Private-Network", "true");
+  }
+  return response;
+}
+
+void add_cors_headers(const Request& request, Cors cors, Headers& headers) {
+  const std::string* origin = request.headers.find("Origin");
+  if (origin == nullptr) return;
+  if (cors == Cors::kAny) {
+    headers.set("Access-Control-Allow-Origin", "*");
+  } else {
+    headers.set("Access-Control-Allow-Origin", *origin);
+    headers.add("Vary", "Origin");
+  }
+  headers.set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After");
+}
+
+}  // namespace glovebox::http

@@ -1,0 +1,44 @@
+// Which names we answer to, and whose pages may talk to us (design.md section 6). A page in a
+// browser can make requests to our loopback address; it cannot forge Host or Origin, so these two
+// rules keep it out (DNS rebinding, cross-site requests). Pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/message.h"
+#include "http/router.h"
+
+namespace glovebox::http {
+
+struct OriginRules {
+  // "127.0.0.1:43121", "192.0.2.7:7070": where we listen. Of a wildcard ("0.0.0.0", "[::]") only
+  // loopback follows; whoever listens there names domains or addresses below.
+  std::vector<std::string> listen_addresses;
+  std::vector<std::string> domains;  // "glovebox.example.com": itself and its subdomains, any port
+  std::vector<std::string> origins;  // "https://app.example.com": exactly, case aside
+};
+
+enum class OriginVerdict : std::uint8_t {
+  kAllowed,
+  kHostNotAllowed,    // 421 host_not_allowed
+  kOriginNotAllowed,  // 403 origin_not_allowed
+};
+
+// `host` as sent: "localhost:7070", "[::1]". localhost, *.localhost, 127.0.0.1 and [::1] are
+// allowed with any port (forwarded ports, containers); listen addresses with theirs.
+bool host_allowed(const OriginRules& rules, std::string_view host);
+bool origin_allowed(const OriginRules& rules, std::string_view origin);
+
+// The verdict on a request; a route with Cors::kAny accepts every Origin.
+OriginVerdict judge(const OriginRules& rules, const Request& request, Cors cors);
+Response refusal(OriginVerdict verdict);
+
+// An OPTIONS request with Origin and Access-Control-Request-Method.
+bool is_preflight(const Request& request);
+Response answer_preflight(const Request& request, const std::vector<Method>& allowed, Cors cors);
+// The headers of a normal answer to an allowed Origin.
+void add_cors_headers(const Request& request, Cors cors, Headers& headers);
+
+}  // namespace glovebox::http

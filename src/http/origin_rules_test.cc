@@ -1,0 +1,77 @@
+#include "http/origin_rules.h"
+
+#include <gtest/gtest.h>
+
+namespace glovebox::http {
+namespace {
+
+OriginRules rules() {
+  OriginRules rules;
+  rules.listen_addresses = {"192.0.2.7:7070", "0.0.0.0:7070"};
+  rules.domains = {"box.example.com"};
+  rules.origins = {"https://app.example.com"};
+  return rules;
+}
+
+Request request_of(std::string host, std::string origin = {}) {
+  Request request;
+  request.host = std::move(host);
+  if (!origin.empty()) request.headers.add("Origin", std::move(origin));
+  return request;
+}
+
+TEST(OriginRules, OurOwnNamesAreAllowed) {
+  for (const std::string_view host :
+       {"localhost", "LOCALHOST:7070", "a.b.localhost:1", "127.0.0.1", "127.0.0.1:9", "[::1]",
+        "[::1]:7070", "192.0.2.7:7070", "box.example.com", "Box.Example.com:443",
+        "8000-sb1.box.example.com"}) {
+    EXPECT_TRUE(host_allowed(rules(), host)) << host;
+  }
+}
+
+TEST(OriginRules, OtherNamesAreNot) {
+  for (const std::string_view host :
+       {"", "evil.example", "localhost.evil.example", "xlocalhost", ".localhost", "127.0.0.1.evil",
+        "192.0.2.7:7071", "192.0.2.7", "0.0.0.0:7070", "notbox.example.com", "example.com",
+        "localhost:port", "localhost:123456", "user@localhost", "[::1", "[::1]x", "127.0.0.2"}) {
+    EXPECT_FALSE(host_allowed(rules(), host)) << host;
+  }
+}
+
+TEST(OriginRules, OnlyConfiguredOriginsAreAllowed) {
+  EXPECT_TRUE(origin_allowed(rules(), "https://APP.example.com"));
+  for (const std::string_view origin : {"", "null", "http://app.example.com", "http://localhost",
+                                        "https://app.example.com.evil.example"}) {
+    EXPECT_FALSE(origin_allowed(rules(), origin)) << origin;
+  }
+}
+
+TEST(OriginRules, JudgesHostThenOrigin) {
+  EXPECT_EQ(judge(rules(), request_of("localhost"), Cors::kConfigured), OriginVerdict::kAllowed);
+  EXPECT_EQ(judge(rules(), request_of("evil"), Cors::kAny), OriginVerdict::kHostNotAllowed);
+  EXPECT_EQ(judge(rules(), request_of("localhost", "http://evil"), Cors::kConfigured),
+            OriginVerdict::kOriginNotAllowed);
+  EXPECT_EQ(judge(rules(), request_of("localhost", "http://evil"), Cors::kAny),
+            OriginVerdict::kAllowed);
+  EXPECT_EQ(refusal(OriginVerdict::kHostNotAllowed).status, 421);
+  EXPECT_EQ(refusal(OriginVerdict::kOriginNotAllowed).problem->code, "origin_not_allowed");
+}
+
+TEST(OriginRules, APreflightNamesTheOriginAndTheMethods) {
+  Request request = request_of("localhost", "https://app.example.com");
+  request.method = Method::kOptions;
+  EXPECT_FALSE(is_preflight(request));
+  request.headers.add("Access-Control-Request-Method", "POST");
+  request.headers.add("Access-Control-Request-Headers", "x-api-key");
+  ASSERT_TRUE(is_preflight(request));
+  const Response response =
+      answer_preflight(request, {Method::kGet, Method::kPost}, Cors::kConfigured);
+  EXPECT_EQ(response.status, 204);
+  EXPECT_EQ(response.headers.get("Access-Control-Allow-Origin"), "https://app.example.com");
+  EXPECT_EQ(response.headers.get("Access-Control-Allow-Methods"), "GET, HEAD, POST");
+  EXPECT_EQ(response.headers.get("Access-Control-Allow-Headers"), "x-api-key");
+  EXPECT_EQ(response.headers.get("Vary"), "Origin");
+}
+
+}  // namespace
+}  // namespace glovebox::http

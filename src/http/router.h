@@ -1,0 +1,71 @@
+// The table of routes: {method, pattern, handler}. "{name}" stands for one segment of the path and
+// "{name*}", at the end, for the rest of it. Literal segments win over parameters.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/message.h"
+
+namespace glovebox::http {
+
+inline constexpr std::size_t kDefaultBodyLimit = std::size_t{16} << 20;
+inline constexpr std::size_t kRunBodyLimit = std::size_t{64} << 20;
+
+// The request outlives the handler's coroutine. An error that is returned becomes the answer
+// (http/status.cc), unless the handler had begun to stream: then the connection is cut.
+using Handler = std::function<Task<Response>(Request&, ResponseWriter&)>;
+
+// For requests with an Upgrade header. The handler owns the stream, writes the 101 itself (see
+// http/response_head.h), and the connection is closed when it returns.
+using UpgradeHandler = std::function<asio::awaitable<void>(Request&, RawStream&)>;
+
+enum class Cors : std::uint8_t {
+  kConfigured,  // only configured Origins
+  kAny,         // "*": for dialects whose clients run in browsers; keys are never cookies
+};
+
+struct Route {
+  Method method = Method::kGet;
+  std::string pattern;
+  Handler handler;
+  std::size_t max_body = kDefaultBodyLimit;
+  Cors cors = Cors::kConfigured;
+  UpgradeHandler upgrade = nullptr;
+};
+
+class Router {
+ public:
+  Router() = default;
+  explicit Router(std::vector<Route> routes);
+  void add(Route route);  // asserts that the pattern is well formed and not there yet
+
+  struct Match {
+    const Route* route = nullptr;  // null: no route
+    Params params;
+    std::vector<Method> allowed;  // of the path; empty: 404, else 405
+  };
+  // `raw_path` is undecoded, so that "%2F" stays inside its segment. HEAD finds GET.
+  Match find(Method method, std::string_view raw_path) const;
+
+  // For the test that compares the table with api/openapi.yaml.
+  const std::vector<Route>& routes() const { return routes_; }
+
+ private:
+  struct Pattern {
+    std::vector<std::string> segments;  // "v1", "{id}"
+  };
+  bool matches(const Pattern& pattern, const std::vector<std::string_view>& segments,
+               Params* params) const;
+
+  std::vector<Route> routes_;
+  std::vector<Pattern> patterns_;  // beside routes_
+};
+
+// The value of an Allow header: "GET, HEAD, POST".
+std::string allow_header(const std::vector<Method>& allowed);
+
+}  // namespace glovebox::http

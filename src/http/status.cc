@@ -1,0 +1,176 @@
+#include "http/status.h"
+
+#include <cstdint>
+
+namespace glovebox::http {
+
+ErrorStatus status_of(Errc code) {
+  switch (code) {
+    case Errc::kInvalidArgument:
+      return {400, "invalid_argument"};
+    case Errc::kNotFound:
+      return {404, "not_found"};
+    case Errc::kPermissionDenied:
+      return {403, "permission_denied"};
+    case Errc::kPolicy:
+      return {403, "policy"};
+    case Errc::kUnsupported:
+      return {501, "unsupported"};
+    // Full now, not for ever: the route adds Retry-After.
+    case Errc::kResourceExhausted:
+      return {429, "resource_exhausted"};
+    case Errc::kUnavailable:
+      return {503, "unavailable"};
+    case Errc::kTimeout:
+      return {504, "timeout"};
+    case Errc::kProtocol:
+      return {502, "protocol"};
+    case Errc::kInternal:
+      return {500, "internal"};
+  }
+  return {500, "internal"};
+}
+
+std::string_view reason_phrase(int status) {
+  switch (status) {
+    case 100:
+      return "Continue";
+    case 101:
+      return "Switching Protocols";
+    case 200:
+      return "OK";
+    case 201:
+      return "Created";
+    case 202:
+      return "Accepted";
+    case 204:
+      return "No Content";
+    case 206:
+      return "Partial Content";
+    case 301:
+      return "Moved Permanently";
+    case 302:
+      return "Found";
+    case 304:
+      return "Not Modified";
+    case 307:
+      return "Temporary Redirect";
+    case 308:
+      return "Permanent Redirect";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 406:
+      return "Not Acceptable";
+    case 408:
+      return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 410:
+      return "Gone";
+    case 412:
+      return "Precondition Failed";
+    case 413:
+      return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 417:
+      return "Expectation Failed";
+    case 421:
+      return "Misdirected Request";
+    case 422:
+      return "Unprocessable Content";
+    case 426:
+      return "Upgrade Required";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 502:
+      return "Bad Gateway";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    case 507:
+      return "Insufficient Storage";
+    default:
+      return "Status";
+  }
+}
+
+namespace {
+
+// How many bytes the UTF-8 character at the front of `text` has; 0: it is not one.
+std::size_t character_size(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  const std::uint8_t first = byte(0);
+  if (first < 0x80) return 1;
+  std::size_t size = 0;
+  std::uint8_t low = 0x80, high = 0xBF;  // of the second byte
+  if (first >= 0xC2 && first <= 0xDF) size = 2;
+  if (first >= 0xE0 && first <= 0xEF) size = 3;
+  if (first >= 0xF0 && first <= 0xF4) size = 4;
+  if (first == 0xE0) low = 0xA0;   // overlong
+  if (first == 0xED) high = 0x9F;  // surrogates
+  if (first == 0xF0) low = 0x90;
+  if (first == 0xF4) high = 0x8F;  // above U+10FFFF
+  if (size == 0 || text.size() < size) return 0;
+  if (byte(1) < low || byte(1) > high) return 0;
+  for (std::size_t i = 2; i < size; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  return size;
+}
+
+void append_json_string(std::string& out, std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  out += '"';
+  while (!text.empty()) {
+    const std::size_t size = character_size(text);
+    const char c = text[0];
+    if (size == 0) {
+      out += '?';
+    } else if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (size == 1 && (static_cast<std::uint8_t>(c) < 0x20 || c == 0x7F)) {
+      out += "\\u00";
+      out += kHex[static_cast<std::uint8_t>(c) >> 4];
+      out += kHex[c & 15];
+    } else {
+      out += text.substr(0, size);
+    }
+    text.remove_prefix(size == 0 ? 1 : size);
+  }
+  out += '"';
+}
+
+}  // namespace
+
+std::string error_body(std::string_view code, std::string_view message,
+                       std::string_view request_id) {
+  std::string out = R"({"error":{"code":)";
+  append_json_string(out, code);
+  out += R"(,"message":)";
+  append_json_string(out, message);
+  out += R"(},"request_id":)";
+  append_json_string(out, request_id);
+  out += '}';
+  return out;
+}
+
+}  // namespace glovebox::http

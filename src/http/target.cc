@@ -1,0 +1,102 @@
+#include "http/target.h"
+
+#include <algorithm>
+
+namespace glovebox::http {
+
+namespace {
+
+int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+Result<Params> parse_query(std::string_view text) {
+  Params params;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('&'), text.size());
+    const std::string_view pair = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (pair.empty()) continue;
+    const std::size_t equals = std::min(pair.find('='), pair.size());
+    TRY(std::string name, percent_decode(pair.substr(0, equals), Plus::kIsSpace));
+    TRY(std::string value,
+        percent_decode(pair.substr(std::min(equals + 1, pair.size())), Plus::kIsSpace));
+    params.add(std::move(name), std::move(value));
+  }
+  return params;
+}
+
+}  // namespace
+
+Result<std::string> percent_decode(std::string_view text, Plus plus) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%') {
+      const int high = i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
+      const int low = i + 2 < text.size() ? hex_value(text[i + 2]) : -1;
+      if (high < 0 || low < 0) return fail(Errc::kInvalidArgument, "a wrong % escape in the URL");
+      out += static_cast<char>(high * 16 + low);
+      i += 2;
+    } else if (text[i] == '+' && plus == Plus::kIsSpace) {
+      out += ' ';
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+std::string percent_encode(std::string_view text) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain) {
+      out += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out += '%';
+    out += kHex[byte >> 4];
+    out += kHex[byte & 15];
+  }
+  return out;
+}
+
+Result<Target> parse_target(std::string_view text) {
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte <= 0x20 || byte == 0x7F || c == '#') {
+      return fail(Errc::kInvalidArgument, "a character that cannot be in a URL");
+    }
+  }
+  Target target;
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!text.starts_with(scheme)) continue;
+    text.remove_prefix(scheme.size());
+    const std::size_t end = std::min(text.find_first_of("/?"), text.size());
+    target.host = text.substr(0, end);
+    if (target.host.empty()) return fail(Errc::kInvalidArgument, "the URL has no host");
+    text.remove_prefix(end);
+    break;
+  }
+  const std::size_t question = std::min(text.find('?'), text.size());
+  target.raw_path = text.substr(0, question);
+  if (target.raw_path.empty() && !target.host.empty()) target.raw_path = "/";
+  if (!target.raw_path.starts_with('/') && text != "*") {
+    return fail(Errc::kInvalidArgument, "the path does not begin with /");
+  }
+  TRY(target.path, percent_decode(target.raw_path));
+  if (target.path.find('\0') != std::string::npos) {
+    return fail(Errc::kInvalidArgument, "a NUL in the path");
+  }
+  TRY(target.query, parse_query(text.substr(std::min(question + 1, text.size()))));
+  return target;
+}
+
+}  // namespace glovebox::http
