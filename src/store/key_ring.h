@@ -1,0 +1,49 @@
+// All keys in memory, so that authenticating a request touches no disk. Loaded when the store is
+// opened, changed together with the table; a revoked key stops working at once.
+// Thread-safe: requests read it on the server's thread, the store's thread changes it.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "store/key.h"
+
+namespace glovebox::store {
+
+class KeyRing {
+ public:
+  void add(const KeyRecord& key);
+  // False: no such key, or it was revoked before.
+  bool revoke(const KeyId& id, std::int64_t now_ms);
+
+  // Empty for anything but the secret of a key that is not revoked.
+  std::optional<Principal> authenticate(std::string_view presented, std::int64_t now_ms);
+
+  std::optional<KeyRecord> find(const KeyId& id) const;
+  std::size_t usable_admin_keys() const;
+  // Oldest first.
+  std::vector<KeyRecord> list(const std::optional<std::string>& project) const;
+
+  // Keys used since they were last asked for here, and when; forgets that it told.
+  std::vector<std::pair<KeyId, std::int64_t>> take_used();
+
+ private:
+  struct DigestHash {
+    std::size_t operator()(const Digest& digest) const noexcept;
+  };
+  struct Entry {
+    KeyRecord record;
+    bool used_unsaved = false;
+  };
+
+  mutable std::mutex mutex_;
+  std::unordered_map<Digest, Entry, DigestHash> by_digest_;
+};
+
+}  // namespace glovebox::store

@@ -1,0 +1,100 @@
+#include "store/run_queue.h"
+
+#include <algorithm>
+
+namespace glovebox::store {
+
+namespace {
+
+// What a row costs besides its texts: numbers, indexes, and the record's own fields in memory.
+constexpr std::size_t kRowBytes = 400;
+
+std::size_t bytes_of(const RunRecord& run) {
+  return kRowBytes + run.request_id.size() + run.project.size() + run.key_id.size() +
+         run.template_name.size() + run.profile.size() + run.language.size() + run.engine.size() +
+         run.grade.size() + run.error_code.size() + run.error_message.size() + run.out.size() +
+         run.err.size() + run.answer.size();
+}
+
+}  // namespace
+
+bool matches(const RunFilter& filter, const RunRecord& run) {
+  return (!filter.status || run.status == *filter.status) &&
+         (!filter.template_name || run.template_name == *filter.template_name) &&
+         (!filter.since_ms || run.started_ms >= *filter.since_ms);
+}
+
+void RunQueue::start_after(std::int64_t seq) {
+  const std::lock_guard lock(mutex_);
+  last_seq_ = std::max(last_seq_, seq);
+}
+
+std::optional<std::size_t> RunQueue::add(RunRecord run, std::int64_t now_ms, TimePoint now) {
+  const std::size_t bytes = bytes_of(run);
+  const std::lock_guard lock(mutex_);
+  if (items_.size() >= max_records_ || bytes_ + bytes > max_bytes_) {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    return std::nullopt;
+  }
+  // A time where the clock allows it, and always after the one before.
+  last_seq_ = std::max(last_seq_ + 1, now_ms * 1000);
+  auto queued = std::make_shared<const QueuedRun>(
+      QueuedRun{.seq = last_seq_, .bytes = bytes, .run = std::move(run)});
+  by_id_.emplace(queued->run.id.str(), queued);
+  items_.push_back(Item{.run = std::move(queued), .added = now});
+  bytes_ += bytes;
+  return items_.size();
+}
+
+std::shared_ptr<const QueuedRun> RunQueue::find(const std::string& project, const RunId& id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_id_.find(id.str());
+  if (found == by_id_.end() || found->second->run.project != project) return nullptr;
+  return found->second;
+}
+
+QueuedRuns RunQueue::list(const std::string& project, const RunFilter& filter,
+                          std::int64_t before_seq, std::size_t limit) const {
+  QueuedRuns runs;
+  const std::lock_guard lock(mutex_);
+  for (auto item = items_.rbegin(); item != items_.rend() && runs.size() < limit; ++item) {
+    const QueuedRun& queued = *item->run;
+    if (before_seq != 0 && queued.seq >= before_seq) continue;
+    if (queued.run.project == project && matches(filter, queued.run)) runs.push_back(item->run);
+  }
+  return runs;
+}
+
+QueuedRuns RunQueue::oldest(std::size_t limit) const {
+  QueuedRuns runs;
+  const std::lock_guard lock(mutex_);
+  const std::size_t count = std::min(limit, items_.size());
+  runs.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) runs.push_back(items_[i].run);
+  return runs;
+}
+
+void RunQueue::remove_oldest(std::size_t count) {
+  const std::lock_guard lock(mutex_);
+  for (; count > 0 && !items_.empty(); --count) {
+    const QueuedRun& queued = *items_.front().run;
+    bytes_ -= queued.bytes;
+    const auto found = by_id_.find(queued.run.id.str());
+    // Not another record of the same id.
+    if (found != by_id_.end() && found->second == items_.front().run) by_id_.erase(found);
+    items_.pop_front();
+  }
+}
+
+std::size_t RunQueue::size() const {
+  const std::lock_guard lock(mutex_);
+  return items_.size();
+}
+
+std::optional<RunQueue::TimePoint> RunQueue::oldest_since() const {
+  const std::lock_guard lock(mutex_);
+  if (items_.empty()) return std::nullopt;
+  return items_.front().added;
+}
+
+}  // namespace glovebox::store

@@ -1,0 +1,156 @@
+#include "store/run_table.h"
+
+namespace glovebox::store {
+
+namespace {
+
+constexpr std::string_view kColumns =
+    "r.seq, r.id, r.project, r.request_id, r.key_id, r.template, r.profile, r.language, "
+    "r.started_ms, r.finished_ms, r.status, r.exit_code, r.wall_us, r.cpu_us, r.peak_memory, "
+    "r.warm, r.engine, r.grade, r.error_code, r.error_message, r.cut";
+constexpr int kColumnCount = 21;
+
+// Bits of `cut`.
+constexpr int kOutCut = 1;
+constexpr int kErrCut = 2;
+constexpr int kAnswerCut = 4;
+
+int cut_bits(const RunRecord& run) {
+  return (run.out_cut ? kOutCut : 0) | (run.err_cut ? kErrCut : 0) |
+         (run.answer_cut ? kAnswerCut : 0);
+}
+
+Result<RunRecord> read_run(const Statement& row) {
+  TRY(RunId id, RunId::parse(row.text(1)));
+  RunRecord run{.id = std::move(id),
+                .request_id = row.text(3),
+                .project = row.text(2),
+                .key_id = row.text(4),
+                .template_name = row.text(5),
+                .profile = row.text(6),
+                .language = row.text(7),
+                .started_ms = row.integer(8),
+                .finished_ms = row.integer(9),
+                .status = static_cast<RunStatus>(row.integer(10)),
+                .exit_code = static_cast<std::int32_t>(row.integer(11)),
+                .wall_us = row.integer(12),
+                .cpu_us = row.integer(13),
+                .warm = row.integer(15) != 0,
+                .engine = row.text(16),
+                .grade = row.text(17),
+                .error_code = row.text(18),
+                .error_message = row.text(19),
+                .out_cut = (row.integer(20) & kOutCut) != 0,
+                .err_cut = (row.integer(20) & kErrCut) != 0,
+                .answer_cut = (row.integer(20) & kAnswerCut) != 0};
+  if (!row.is_null(14)) run.peak_memory_bytes = static_cast<std::uint64_t>(row.integer(14));
+  return run;
+}
+
+}  // namespace
+
+Result<std::int64_t> RunTable::load() {
+  TRY(Statement select, db_.prepare("SELECT count(*), sum(bytes), max(seq) FROM runs"));
+  TRY(const bool row, select.next());
+  if (!row) return 0;
+  runs_ = static_cast<std::uint64_t>(select.integer(0));
+  bytes_ = static_cast<std::uint64_t>(select.integer(1));
+  return select.integer(2);
+}
+
+Result<> RunTable::insert(const QueuedRuns& runs) {
+  TRY(Transaction transaction, Transaction::begin(db_, Durability::kBatch));
+  TRY(Statement insert,
+      db_.prepare("INSERT OR IGNORE INTO runs(seq, id, project, request_id, key_id, template, "
+                  "profile, language, started_ms, finished_ms, status, exit_code, wall_us, cpu_us, "
+                  "peak_memory, warm, engine, grade, error_code, error_message, cut, bytes) "
+                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+  TRY(Statement body, db_.prepare("INSERT INTO run_bodies(seq, out, err, answer) VALUES(?,?,?,?)"));
+  std::uint64_t added = 0;
+  std::uint64_t added_bytes = 0;
+  for (const auto& queued : runs) {
+    const RunRecord& run = queued->run;
+    TRY_OK(insert
+               .bind(queued->seq, run.id.str(), run.project, run.request_id, run.key_id,
+                     run.template_name, run.profile, run.language, run.started_ms, run.finished_ms,
+                     static_cast<int>(run.status), run.exit_code, run.wall_us, run.cpu_us,
+                     run.peak_memory_bytes, static_cast<int>(run.warm), run.engine, run.grade,
+                     run.error_code, run.error_message, cut_bits(run), queued->bytes)
+               .run());
+    if (db_.changes() == 0) continue;
+    TRY_OK(body.bind(queued->seq, Blob{run.out}, Blob{run.err}, Blob{run.answer}).run());
+    ++added;
+    added_bytes += queued->bytes;
+  }
+  TRY_OK(transaction.commit());
+  runs_ += added;
+  bytes_ += added_bytes;
+  return {};
+}
+
+Result<RunRecord> RunTable::find(const std::string& project, const RunId& id) {
+  TRY(Statement select,
+      db_.prepare("SELECT " + std::string(kColumns) +
+                  ", b.out, b.err, b.answer FROM runs r JOIN run_bodies b ON b.seq = r.seq "
+                  "WHERE r.id = ? AND r.project = ?"));
+  TRY(const bool row, select.bind(id.str(), project).next());
+  if (!row) return fail(Errc::kNotFound, "there is no such run");
+  TRY(RunRecord run, read_run(select));
+  run.out = select.text(kColumnCount);
+  run.err = select.text(kColumnCount + 1);
+  run.answer = select.text(kColumnCount + 2);
+  return run;
+}
+
+Result<std::vector<std::pair<std::int64_t, RunRecord>>> RunTable::list(const std::string& project,
+                                                                       const RunFilter& filter,
+                                                                       std::int64_t before_seq,
+                                                                       std::size_t limit) {
+  // A filter that is not given is NULL. The order is the index's, so nothing is sorted.
+  TRY(Statement select,
+      db_.prepare("SELECT " + std::string(kColumns) +
+                  " FROM runs r INDEXED BY runs_by_project WHERE r.project = ?1 "
+                  "AND r.seq < ?2 AND (?3 IS NULL OR r.status = ?3) "
+                  "AND (?4 IS NULL OR r.template = ?4) AND (?5 IS NULL OR r.started_ms >= ?5) "
+                  "ORDER BY r.seq DESC LIMIT ?6"));
+  const std::optional<int> status =
+      filter.status ? std::optional<int>(static_cast<int>(*filter.status)) : std::nullopt;
+  select.bind(project, before_seq != 0 ? before_seq : INT64_MAX, status, filter.template_name,
+              filter.since_ms, static_cast<std::uint64_t>(limit));
+  std::vector<std::pair<std::int64_t, RunRecord>> runs;
+  while (true) {
+    TRY(const bool row, select.next());
+    if (!row) return runs;
+    TRY(RunRecord run, read_run(select));
+    runs.emplace_back(select.integer(0), std::move(run));
+  }
+}
+
+Result<std::uint64_t> RunTable::remove_oldest(const Removal& removal) {
+  TRY(Transaction transaction, Transaction::begin(db_, Durability::kBatch));
+  std::uint64_t runs = 0;
+  std::uint64_t bytes = 0;
+  std::int64_t last_seq = 0;
+  {
+    TRY(Statement select,
+        db_.prepare("SELECT seq, bytes FROM runs WHERE seq < ? ORDER BY seq LIMIT ?"));
+    select.bind(removal.before_seq.value_or(INT64_MAX),
+                static_cast<std::uint64_t>(removal.max_runs));
+    while (!removal.until_bytes || bytes < *removal.until_bytes) {
+      TRY(const bool row, select.next());
+      if (!row) break;
+      last_seq = select.integer(0);
+      bytes += static_cast<std::uint64_t>(select.integer(1));
+      ++runs;
+    }
+  }
+  if (runs == 0) return 0;
+  TRY(Statement remove, db_.prepare("DELETE FROM runs WHERE seq <= ?"));  // bodies go with them
+  TRY_OK(remove.bind(last_seq).run());
+  TRY_OK(transaction.commit());
+  runs_ -= runs;
+  bytes_ -= bytes;
+  return runs;
+}
+
+}  // namespace glovebox::store

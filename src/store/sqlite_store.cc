@@ -1,0 +1,200 @@
+// The calls of the server's thread, each handed to the store's thread; what that thread does is in
+// sqlite_worker.cc.
+#include "store/sqlite_store.h"
+
+#include <future>
+
+#include "store/clock.h"
+#include "store/sqlite_worker.h"
+
+namespace glovebox::store {
+
+class SqliteStore::Impl {
+ public:
+  explicit Impl(std::unique_ptr<SqliteWorker> the_worker)
+      : worker(std::move(the_worker)),
+        thread(std::make_unique<StoreThread>(worker->options.max_jobs, worker->options.post,
+                                             [w = worker.get()] { return w->tick(); })) {}
+
+  // Work on the database, on its thread.
+  template <class T>
+  void ask(std::function<Result<T>(SqliteWorker&)> work, Callback<T> done) {
+    std::function<Result<T>()> job = [this, work = std::move(work)] {
+      Result<T> result = work(*worker);
+      // Whatever made it ill, the tick finds out when it is well again.
+      if (worker->is_ill()) thread->wake();
+      return result;
+    };
+    thread->ask<T>(std::move(job), std::move(done));
+  }
+
+  // One step of the sweep, then the others' turn, until nothing is left.
+  void sweep_on(std::shared_ptr<GcReport> report, Callback<GcReport> done) {
+    const bool taken = thread->run([this, report, done] {
+      Result<bool> more = worker->sweep(*report);
+      if (!more) return thread->answer<GcReport>(done, fail(std::move(more.error())));
+      if (*more) return sweep_on(report, done);
+      report->bytes_after = files_bytes(worker->options.directory);
+      thread->answer<GcReport>(done, *report);
+    });
+    if (!taken) {
+      thread->answer<GcReport>(done, fail(Errc::kResourceExhausted, "store: too busy to tidy up"));
+    }
+  }
+
+  std::unique_ptr<SqliteWorker> worker;
+  std::unique_ptr<StoreThread> thread;  // last: it uses the worker
+};
+
+Result<std::unique_ptr<SqliteStore>> SqliteStore::open(StoreOptions options) {
+  Result<std::unique_ptr<SqliteWorker>> worker = SqliteWorker::open(std::move(options));
+  if (!worker) return fail(std::move(worker.error()).context("store"));
+  return std::unique_ptr<SqliteStore>(new SqliteStore(std::make_unique<Impl>(std::move(*worker))));
+}
+
+SqliteStore::SqliteStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+SqliteStore::~SqliteStore() {
+  impl_->thread.reset();  // the jobs that wait are done; from here on this is the only thread
+  impl_->worker->close();
+}
+
+std::optional<Principal> SqliteStore::authenticate(std::string_view presented) {
+  return impl_->worker->ring.authenticate(presented, wall_clock_ms());
+}
+
+Result<std::optional<std::string>> SqliteStore::ensure_admin_key() {
+  std::promise<Result<std::optional<std::string>>> promise;
+  const bool taken = impl_->thread->run([&] { promise.set_value(impl_->worker->admin_key()); });
+  if (!taken) return fail(Errc::kResourceExhausted, "store: too many requests are waiting");
+  return promise.get_future().get();
+}
+
+void SqliteStore::create_key(NewKey key, Callback<CreatedKey> done) {
+  if (Result<> good = check_new_key(key); !good) {
+    return impl_->thread->answer<CreatedKey>(done, fail(std::move(good.error())));
+  }
+  impl_->ask<CreatedKey>([key = std::move(key)](SqliteWorker& w) { return w.create_key(key); },
+                         std::move(done));
+}
+
+void SqliteStore::list_keys(std::optional<std::string> project,
+                            Callback<std::vector<KeyRecord>> done) {
+  impl_->thread->answer<std::vector<KeyRecord>>(done, impl_->worker->ring.list(project));
+}
+
+void SqliteStore::revoke_key(std::optional<std::string> project, KeyId id, Callback<> done) {
+  KeyRing& ring = impl_->worker->ring;
+  const std::optional<KeyRecord> key = ring.find(id);
+  if (!key || (project && key->project != *project)) {
+    return impl_->thread->answer<void>(done, fail(Errc::kNotFound, "there is no such key"));
+  }
+  if (key->revoked_ms) return impl_->thread->answer<void>(done, {});
+  if (key->role == KeyRole::kAdmin && ring.usable_admin_keys() == 1) {
+    return impl_->thread->answer<void>(
+        done, fail(Errc::kPolicy, "this is the last admin key: create another one first"));
+  }
+  // Here and not on the store's thread: the next request with this key is refused already.
+  const std::int64_t now_ms = wall_clock_ms();
+  ring.revoke(id, now_ms);
+  impl_->ask<void>([id, now_ms](SqliteWorker& w) { return w.revoke_key(id, now_ms); },
+                   std::move(done));
+}
+
+void SqliteStore::create_project(std::string name, Callback<> done) {
+  if (!is_project_name(name)) {
+    return impl_->thread->answer<void>(
+        done, fail(Errc::kInvalidArgument,
+                   "a project's name is 1 to 63 of a-z, 0-9 and -, and does not begin with -"));
+  }
+  impl_->ask<void>([name = std::move(name)](SqliteWorker& w) { return w.create_project(name); },
+                   std::move(done));
+}
+
+void SqliteStore::list_projects(Callback<std::vector<std::string>> done) {
+  impl_->ask<std::vector<std::string>>([](SqliteWorker& w) { return w.list_projects(); },
+                                       std::move(done));
+}
+
+void SqliteStore::add_run(RunRecord run) {
+  const StoreOptions& options = impl_->worker->options;
+  run.out_cut = cut_text(run.out, options.kept_output_bytes) || run.out_cut;
+  run.err_cut = cut_text(run.err, options.kept_output_bytes) || run.err_cut;
+  cut_text(run.error_message, options.kept_output_bytes);
+  if (run.answer.size() > options.kept_answer_bytes) {
+    run.answer = std::string();  // half a JSON text is of no use
+    run.answer_cut = true;
+  }
+  const std::optional<std::size_t> waiting = impl_->worker->queue.add(
+      std::move(run), impl_->worker->now_ms(), std::chrono::steady_clock::now());
+  if (!waiting) return;
+  // The first one starts the batch's time, a full batch ends it; the others wake nobody.
+  if (*waiting == 1 || *waiting == options.batch_records) impl_->thread->wake();
+}
+
+void SqliteStore::get_run(std::string project, RunId id, Callback<RunRecord> done) {
+  if (const auto queued = impl_->worker->queue.find(project, id)) {
+    return impl_->thread->answer<RunRecord>(done, queued->run);
+  }
+  impl_->ask<RunRecord>([project = std::move(project),
+                         id = std::move(id)](SqliteWorker& w) { return w.runs.find(project, id); },
+                        std::move(done));
+}
+
+void SqliteStore::list_runs(std::string project, RunFilter filter, Callback<RunPage> done) {
+  impl_->ask<RunPage>([project = std::move(project), filter = std::move(filter)](
+                          SqliteWorker& w) { return w.list_runs(project, filter); },
+                      std::move(done));
+}
+
+void SqliteStore::begin_idempotent(std::string project, std::string key, std::string body_sha256,
+                                   std::string run_id, Callback<IdempotentEntry> done) {
+  impl_->ask<IdempotentEntry>(
+      [project = std::move(project), key = std::move(key), body_sha256 = std::move(body_sha256),
+       run_id = std::move(run_id)](SqliteWorker& w) {
+        return w.noticed(w.requests.begin(project, key, body_sha256, run_id, w.now_ms()));
+      },
+      std::move(done));
+}
+
+void SqliteStore::finish_idempotent(std::string project, std::string key, int status,
+                                    std::string answer, Callback<> done) {
+  impl_->ask<void>(
+      [project = std::move(project), key = std::move(key), status,
+       answer = std::move(answer)](SqliteWorker& w) mutable {
+        return w.noticed(w.requests.finish(project, key, status, std::move(answer)));
+      },
+      std::move(done));
+}
+
+void SqliteStore::forget_idempotent(std::string project, std::string key, Callback<> done) {
+  impl_->ask<void>([project = std::move(project), key = std::move(key)](
+                       SqliteWorker& w) { return w.noticed(w.requests.forget(project, key)); },
+                   std::move(done));
+}
+
+void SqliteStore::flush(Callback<> done) {
+  impl_->ask<void>([](SqliteWorker& w) { return w.noticed(w.write_all()); }, std::move(done));
+}
+
+void SqliteStore::gc(Callback<GcReport> done) {
+  auto report = std::make_shared<GcReport>();
+  report->bytes_before = bytes_used();
+  impl_->sweep_on(std::move(report), std::move(done));
+}
+
+Health SqliteStore::health() const {
+  Health health = impl_->worker->health();
+  health.jobs = impl_->thread->waiting();
+  return health;
+}
+
+std::uint64_t SqliteStore::bytes_used() const {
+  return files_bytes(impl_->worker->options.directory);
+}
+
+void SqliteStore::set_max_pages(std::uint32_t pages, Callback<> done) {
+  impl_->ask<void>([pages](SqliteWorker& w) { return w.set_max_pages(pages); }, std::move(done));
+}
+
+}  // namespace glovebox::store

@@ -1,0 +1,86 @@
+// The embedded store: one SQLite file in the data directory, used by one thread of its own.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "store/store.h"
+
+namespace glovebox::store {
+
+struct Retention {
+  // Zero: no such limit.
+  std::chrono::seconds max_age = std::chrono::hours(24 * 7);
+  std::uint64_t max_runs = 100'000;
+  std::uint64_t max_run_bytes = 1ull << 30;   // of what is kept of the runs
+  std::uint64_t max_disk_bytes = 2ull << 30;  // of the database's files; oldest runs go first
+};
+
+struct StoreOptions {
+  std::string directory{};  // made if missing, 0700
+  // Where callbacks run. Empty: on the store's thread (tests, tools).
+  Post post{};
+  Retention retention{};
+  std::size_t kept_output_bytes = 16u << 10;   // of stdout and of stderr, each
+  std::size_t kept_answer_bytes = 256u << 10;  // of a run's answer; a longer one is left out
+  // Of an idempotent request's answer; a longer one is left out and the entry says so.
+  std::size_t kept_idempotent_answer_bytes = 32u << 20;
+  std::chrono::seconds idempotency_age = std::chrono::hours(24);
+
+  std::size_t queue_records = 20'000;
+  std::size_t queue_bytes = 64u << 20;
+  std::size_t batch_records = 256;
+  std::chrono::milliseconds batch_interval{200};
+  std::size_t max_jobs = 4096;
+
+  // A hard ceiling of the database file in pages of 4 KB; zero: none. Reaching it is a full disk.
+  std::uint32_t max_pages = 0;
+  // Milliseconds since 1970 for ages and the order of runs; empty: a clock that starts at the wall
+  // clock and then ignores its jumps.
+  std::function<std::int64_t()> clock_ms{};
+};
+
+class SqliteStore final : public Store {
+ public:
+  // Blocks, at the program's start. Errors are plain: a newer schema, a file that is no database of
+  // ours, a corrupt one; the file is left as it is then. Start it after the process has taken its
+  // final user, because it starts a thread.
+  static Result<std::unique_ptr<SqliteStore>> open(StoreOptions options);
+  // Writes what is queued, if that works, and answers every request that waits.
+  ~SqliteStore() override;
+
+  std::optional<Principal> authenticate(std::string_view presented) override;
+  Result<std::optional<std::string>> ensure_admin_key() override;
+  void create_key(NewKey key, Callback<CreatedKey> done) override;
+  void list_keys(std::optional<std::string> project,
+                 Callback<std::vector<KeyRecord>> done) override;
+  void revoke_key(std::optional<std::string> project, KeyId id, Callback<> done) override;
+  void create_project(std::string name, Callback<> done) override;
+  void list_projects(Callback<std::vector<std::string>> done) override;
+  void add_run(RunRecord run) override;
+  void get_run(std::string project, RunId id, Callback<RunRecord> done) override;
+  void list_runs(std::string project, RunFilter filter, Callback<RunPage> done) override;
+  void begin_idempotent(std::string project, std::string key, std::string body_sha256,
+                        std::string run_id, Callback<IdempotentEntry> done) override;
+  void finish_idempotent(std::string project, std::string key, int status, std::string answer,
+                         Callback<> done) override;
+  void forget_idempotent(std::string project, std::string key, Callback<> done) override;
+  void flush(Callback<> done) override;
+  void gc(Callback<GcReport> done) override;
+  Health health() const override;
+  std::uint64_t bytes_used() const override;
+
+  // Moves StoreOptions::max_pages while it runs.
+  void set_max_pages(std::uint32_t pages, Callback<> done);
+
+ private:
+  class Impl;
+  explicit SqliteStore(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace glovebox::store

@@ -1,0 +1,77 @@
+#include "store/store_thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+namespace glovebox::store {
+
+StoreThread::StoreThread(std::size_t max_jobs, Post post, Tick tick)
+    : max_jobs_(max_jobs), post_(std::move(post)), tick_(std::move(tick)) {
+  // Signals are the server thread's business: a new thread inherits this mask.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { loop(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+StoreThread::~StoreThread() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+bool StoreThread::run(std::function<void()> job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (jobs_.size() >= max_jobs_) return false;
+    jobs_.push_back(std::move(job));
+  }
+  changed_.notify_one();
+  return true;
+}
+
+void StoreThread::wake() {
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+  }
+  changed_.notify_one();
+}
+
+std::size_t StoreThread::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return jobs_.size();
+}
+
+void StoreThread::loop() {
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point next_tick = Clock::now();
+  std::unique_lock lock(mutex_);
+  while (true) {
+    // The tick before the jobs: a stream of jobs must not keep batches from being written.
+    if (woken_ || Clock::now() >= next_tick) {
+      woken_ = false;
+      lock.unlock();
+      next_tick = Clock::now() + tick_();
+      lock.lock();
+    }
+    if (!jobs_.empty()) {
+      std::function<void()> job = std::move(jobs_.front());
+      jobs_.pop_front();
+      lock.unlock();
+      job();
+      job = nullptr;  // what it holds is destroyed outside the lock
+      lock.lock();
+      continue;
+    }
+    if (stopping_) return;
+    changed_.wait_until(lock, next_tick, [this] { return woken_ || stopping_ || !jobs_.empty(); });
+  }
+}
+
+}  // namespace glovebox::store
