@@ -1,0 +1,164 @@
+#include "config/keys.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace glovebox::config {
+namespace {
+
+constexpr std::uint64_t kMs = 1;
+constexpr std::uint64_t kSecond = 1000;
+constexpr std::uint64_t kHour = 3600 * kSecond;
+constexpr std::uint64_t kYear = 365 * 24 * kHour;
+
+// server.data_dir's default depends on who we are: load.cc fills it in.
+// server.uid's is the first of our range, unless the launcher's policy names another range.
+// clang-format off
+constexpr Key kKeys[] = {
+    {"server.listen", Kind::kAddress, &Settings::listen, "127.0.0.1:7070",
+     "Address and port; port 0 picks a free one, and serve.json says which",
+     0, ~0ull, {}, "GLOVEBOX_LISTEN"},
+    {"server.data_dir", Kind::kPath, &Settings::data_dir, "",
+     "Where the store, the admin key and serve.json are",
+     0, ~0ull, {}, "GLOVEBOX_DATA_DIR"},
+    {"server.user", Kind::kText, &Settings::user, "",
+     "The unprivileged user the server becomes when started as root; empty: server.uid"},
+    {"server.uid", Kind::kNumber, &Settings::uid, "1879048192",
+     "The uid and gid it becomes when server.user is empty", 1, 0xfffffffe},
+    {"server.domain", Kind::kText, &Settings::domain, "",
+     "A host name, besides our addresses and localhost, that requests may be addressed to"},
+    {"server.origins", Kind::kList, &Settings::origins, "",
+     "Web origins whose pages may use the API"},
+    {"server.tls_cert", Kind::kPath, &Settings::tls_cert, "",
+     "Certificate chain (PEM); with tls_key the server speaks HTTPS"},
+    {"server.tls_key", Kind::kPath, &Settings::tls_key, "", "Private key (PEM) of tls_cert"},
+    {"server.stop_timeout", Kind::kDuration, &Settings::stop_timeout, "30s",
+     "How long a stop waits for what runs", 100 * kMs, kHour},
+    {"server.max_connections", Kind::kNumber, &Settings::max_connections, "16384",
+     "Connections at once; past it the longest idle one is closed, else the new one refused", 1, 1'000'000},
+    {"server.header_timeout", Kind::kDuration, &Settings::header_timeout, "10s",
+     "Time for a request's header to arrive", 10 * kMs, kHour},
+    {"server.body_timeout", Kind::kDuration, &Settings::body_timeout, "60s",
+     "Time for a request's body to arrive", 10 * kMs, kHour},
+    {"server.write_timeout", Kind::kDuration, &Settings::write_timeout, "60s",
+     "How long a client may leave an answer unread", 10 * kMs, kHour},
+    {"server.idle_timeout", Kind::kDuration, &Settings::idle_timeout, "75s",
+     "How long a connection is kept open between requests", 10 * kMs, 24 * kHour},
+    {"server.max_header", Kind::kSize, &Settings::max_header, "32K",
+     "Largest header of a request", 1024, 1 << 20},
+    {"server.max_body", Kind::kSize, &Settings::max_body, "32M",
+     "Largest body of a request", 1024, 4ull << 30},
+
+    {"pools.max_sandboxes", Kind::kNumber, &Settings::max_sandboxes, "256",
+     "Sandboxes at once, waiting ones included", 1, 100'000},
+    {"pools.max_memory", Kind::kSize, &Settings::max_memory, "0",
+     "Memory promised to sandboxes at once; 0: what the host can spare"},
+    {"pools.max_pools", Kind::kNumber, &Settings::max_pools, "16",
+     "Pools at once; the longest unused goes first", 1, 10'000},
+    {"pools.max", Kind::kNumber, &Settings::pool_max, "64",
+     "Sandboxes that wait of one template, at most, whatever the template says", 1, 10'000},
+    {"pools.idle_decay", Kind::kDuration, &Settings::pool_idle_decay, "60s",
+     "How long an unused pool keeps what it grew to", 100 * kMs, kYear},
+    {"pools.queue_length", Kind::kNumber, &Settings::queue_length, "512",
+     "Requests that may wait for a sandbox when the host is full", 0, 1'000'000},
+    {"pools.queue_wait", Kind::kDuration, &Settings::queue_wait, "10s",
+     "How long each of them waits before it is refused", 1 * kMs, kHour},
+
+    {"zygotes.max_age", Kind::kDuration, &Settings::zygote_max_age, "1h",
+     "Age at which a zygote is replaced; off: never", 0, kYear},
+    {"zygotes.max_forks", Kind::kNumber, &Settings::zygote_max_forks, "50000",
+     "Forks after which a zygote is replaced; 0: never"},
+
+    {"store.retention_age", Kind::kDuration, &Settings::retention_age, "168h",
+     "Records of runs older than this are removed; off: kept", 0, kYear},
+    {"store.retention_count", Kind::kNumber, &Settings::retention_count, "100000",
+     "Records of runs that are kept; 0: all"},
+    {"store.retention_bytes", Kind::kSize, &Settings::retention_bytes, "1G",
+     "Bytes of records that are kept; 0: all"},
+    {"store.keep_output", Kind::kSize, &Settings::keep_output, "16K",
+     "How much of a run's output its record keeps", 0, 16 << 20},
+    {"store.batch_interval", Kind::kDuration, &Settings::batch_interval, "200ms",
+     "Records are written together, this often; a crash loses at most one batch",
+     1 * kMs, 60 * kSecond},
+    {"store.disk_ceiling", Kind::kSize, &Settings::disk_ceiling, "4G",
+     "What the data directory may hold before records are removed early; 0: no ceiling"},
+
+    {"log.level", Kind::kChoice, &Settings::log_level, "info",
+     "How much is logged", 0, ~0ull, "debug|info|warn", "GLOVEBOX_LOG"},
+    {"log.requests", Kind::kBool, &Settings::log_requests, "true",
+     "Whether every request is logged, at info"},
+
+    {"isolation.min_grade", Kind::kChoice, &Settings::min_grade, "jail-partial",
+     "The weakest isolation any run may have, whatever it asks for",
+     0, ~0ull, "process|jail-partial|jail|user-kernel|vm"},
+};
+// clang-format on
+
+// How many letters must be inserted, removed, changed or swapped with their neighbour.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  std::iota(last.begin(), last.end(), 0u);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t change = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, change});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before[j - 2] + 1);
+      }
+    }
+    std::swap(before, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+std::span<const Key> all_keys() { return kKeys; }
+
+const Key* find_key(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kKeys), std::end(kKeys),
+                                   [&](const Key& key) { return key.name == name; });
+  return found == std::end(kKeys) ? nullptr : found;
+}
+
+std::string variable_of(const Key& key) {
+  std::string variable = "GLOVEBOX_";
+  for (const char c : key.name) {
+    variable += c == '.' ? '_' : static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  }
+  return variable;
+}
+
+std::string_view nearest(std::string_view word, std::span<const std::string> candidates) {
+  if (word.size() > 100) return {};
+  std::string_view best;
+  // A third of the letters wrong is a typing error; more is another word.
+  std::size_t best_distance = std::max<std::size_t>(word.size() / 3, 1) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t how_far = distance(word, candidate);
+    if (how_far < best_distance) {
+      best_distance = how_far;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string suggestion_for_key(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Key& key : kKeys) {
+    // Right but for its section, or for having none?
+    const std::string_view last = key.name.substr(key.name.find('.') + 1);
+    if (name.substr(name.rfind('.') + 1) == last) {
+      return "; did you mean '" + std::string(key.name) + "'?";
+    }
+    names.emplace_back(key.name);
+  }
+  const std::string_view near = nearest(name, names);
+  return near.empty() ? "" : "; did you mean '" + std::string(near) + "'?";
+}
+
+}  // namespace glovebox::config

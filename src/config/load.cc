@@ -1,0 +1,261 @@
+#include "config/load.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "config/toml_file.h"
+#include "config/value.h"
+
+namespace glovebox::config {
+
+const char* const kOptionsHelp =
+    "  --listen ADDRESS:PORT  where to listen (127.0.0.1:7070); port 0 picks a free one\n"
+    "  --data-dir DIR         store, admin key and serve.json (/var/lib/glovebox, or below\n"
+    "                         $XDG_DATA_HOME when not root)\n"
+    "  --config FILE          settings (/etc/glovebox/server.toml, or below $XDG_CONFIG_HOME)\n"
+    "  --set KEY=VALUE        any setting; `glovebox config` lists them\n";
+
+namespace {
+
+// Ours too, and read elsewhere.
+constexpr std::string_view kOtherVariables[] = {"GLOVEBOX_LAUNCHER", "GLOVEBOX_LIBEXEC",
+                                                "GLOVEBOX_URL",      "GLOVEBOX_API_KEY",
+                                                "GLOVEBOX_KEY",      "GLOVEBOX_BIN_DIR"};
+
+// Of everything bound to be in the file system under this directory the sockets have the shortest
+// limit: 107 bytes for "<data_dir>/launcher.sock".
+constexpr std::size_t kLongestDataDir = 90;
+
+struct Flags {
+  std::optional<std::string> file;
+  bool no_config = false;
+  std::vector<Entry> values;
+  std::vector<std::string> rest;
+};
+
+tl::unexpected<Error> bad(const std::string& what) { return fail(Errc::kInvalidArgument, what); }
+
+Result<Entry> entry_of_set(const std::string& word) {
+  const std::size_t equals = word.find('=');
+  if (equals == std::string::npos) return bad("--set takes KEY=VALUE, not '" + word + "'");
+  const std::string name = word.substr(0, equals);
+  const Key* key = find_key(name);
+  if (key == nullptr) return bad("--set: unknown key '" + name + "'" + suggestion_for_key(name));
+  return Entry{key, word.substr(equals + 1), "flag --set"};
+}
+
+Result<Flags> read_flags(std::span<const std::string> args) {
+  Flags flags;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const std::size_t equals = args[i].find('=');
+    const std::string option = args[i].substr(0, equals);
+    if (option == "--no-config" && equals == std::string::npos) {
+      flags.no_config = true;
+      continue;
+    }
+    if (option != "--listen" && option != "--data-dir" && option != "--config" &&
+        option != "--set") {
+      flags.rest.push_back(args[i]);
+      continue;
+    }
+    std::string value;
+    if (equals != std::string::npos) {
+      value = args[i].substr(equals + 1);
+    } else if (i + 1 < args.size()) {
+      value = args[++i];
+    } else {
+      return bad(option + " needs a value");
+    }
+    if (value.empty() && option != "--set") return bad(option + " needs a value");
+    if (option == "--config") {
+      flags.file = value;
+    } else if (option == "--set") {
+      TRY(Entry entry, entry_of_set(value));
+      flags.values.push_back(std::move(entry));
+    } else {
+      const char* name = option == "--listen" ? "server.listen" : "server.data_dir";
+      flags.values.push_back({find_key(name), value, "flag " + option});
+    }
+  }
+  return flags;
+}
+
+// Kubernetes tells every pod of a service called "glovebox" in variables of these forms; they are
+// nobody's typing errors.
+bool is_service_link(std::string_view name) {
+  return name.find("_SERVICE_") != std::string_view::npos ||
+         name.find("_PORT") != std::string_view::npos;
+}
+
+// Refuses a variable that must be meant for us, but is none of ours. Others are left alone.
+Result<> check_unknown_variable(const std::string& name) {
+  if (std::find(std::begin(kOtherVariables), std::end(kOtherVariables), name) !=
+          std::end(kOtherVariables) ||
+      is_service_link(name)) {
+    return {};
+  }
+  std::vector<std::string> known;
+  bool in_a_section = false;
+  for (const Key& key : all_keys()) {
+    const std::string variable = variable_of(key);
+    const std::size_t section = variable.find('_', sizeof "GLOVEBOX_" - 1) + 1;
+    in_a_section |= name.starts_with(variable.substr(0, section));
+    known.push_back(variable);
+    if (!key.short_variable.empty()) known.emplace_back(key.short_variable);
+  }
+  const std::string_view near = nearest(name, known);
+  if (!in_a_section && near.empty()) return {};
+  return bad("environment: unknown variable " + name +
+             (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
+}
+
+// The short form first, so that the full one has the last word.
+Result<std::vector<Entry>> read_environment(std::span<const std::string> environment) {
+  std::vector<Entry> short_forms, full_forms;
+  for (const std::string& variable : environment) {
+    if (!variable.starts_with("GLOVEBOX_")) continue;
+    const std::size_t equals = variable.find('=');
+    const std::string name = variable.substr(0, equals);
+    const std::string text = equals == std::string::npos ? "" : variable.substr(equals + 1);
+    bool is_known = false;
+    for (const Key& key : all_keys()) {
+      const bool is_full = name == variable_of(key);
+      if (!is_full && name != key.short_variable) continue;
+      (is_full ? full_forms : short_forms).push_back({&key, text, "environment " + name});
+      is_known = true;
+    }
+    if (!is_known) TRY_OK(check_unknown_variable(name));
+  }
+  std::move(full_forms.begin(), full_forms.end(), std::back_inserter(short_forms));
+  return short_forms;
+}
+
+Result<std::vector<Entry>> read_file(const std::string& path, Missing missing, Trust trust) {
+  TRY(const std::string text, read_text_file(path, missing, trust));
+  TRY(std::vector<FileEntry> entries, parse_file(text, path));
+  std::vector<Entry> values;
+  for (FileEntry& entry : entries) {
+    values.push_back({find_key(entry.key), std::move(entry.text),
+                      "file " + path + ":" + std::to_string(entry.line)});
+  }
+  return values;
+}
+
+Table defaults(const Surroundings& surroundings) {
+  Table table;
+  for (const Key& key : all_keys()) {
+    table.push_back({&key, std::string(key.default_text), "default"});
+    if (key.name == "server.data_dir") table.back().text = surroundings.data_dir;
+    if (key.name == "server.uid" && !surroundings.policy.empty()) {
+      if (const auto first = first_uid_of_policy(surroundings.policy)) {
+        table.back().text = std::to_string(*first);
+        table.back().origin = "policy " + surroundings.policy;
+      }
+    }
+  }
+  return table;
+}
+
+void override_with(Table& table, std::vector<Entry> values) {
+  for (Entry& value : values) {
+    for (Entry& entry : table) {
+      if (entry.key == value.key) entry = std::move(value);
+    }
+  }
+}
+
+std::string origin_of(const Table& table, std::string_view name) {
+  const auto found = std::find_if(table.begin(), table.end(),
+                                  [&](const Entry& entry) { return entry.key->name == name; });
+  return found == table.end() ? "" : " (" + found->origin + ")";
+}
+
+// What can only be seen with several values in hand.
+Result<> check_together(const Settings& settings, const Table& table) {
+  if (settings.data_dir.empty()) {
+    return bad("server.data_dir is not set, and neither XDG_DATA_HOME nor HOME says where it is");
+  }
+  if (settings.data_dir.size() > kLongestDataDir) {
+    return bad("server.data_dir" + origin_of(table, "server.data_dir") + " must be at most " +
+               std::to_string(kLongestDataDir) + " bytes long: there are sockets in it");
+  }
+  if (settings.tls_cert.empty() != settings.tls_key.empty()) {
+    const char* given = settings.tls_cert.empty() ? "server.tls_key" : "server.tls_cert";
+    return bad(given + origin_of(table, given) +
+               ": server.tls_cert and server.tls_key are needed together");
+  }
+  return {};
+}
+
+std::string below(const char* variable, const char* home_part) {
+  if (const char* base = std::getenv(variable); base != nullptr && base[0] == '/') return base;
+  const char* home = std::getenv("HOME");
+  return home != nullptr && home[0] == '/' ? std::string(home) + home_part : "";
+}
+
+}  // namespace
+
+Surroundings Surroundings::here() {
+  Surroundings here;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    here.environment.emplace_back(*variable);
+  }
+  here.is_root = ::geteuid() == 0;
+  if (here.is_root) {
+    here.data_dir = "/var/lib/glovebox";
+    here.file = "/etc/glovebox/server.toml";
+    here.policy = "/etc/glovebox/policy.toml";
+    return here;
+  }
+  const std::string data = below("XDG_DATA_HOME", "/.local/share");
+  const std::string config = below("XDG_CONFIG_HOME", "/.config");
+  if (!data.empty()) here.data_dir = data + "/glovebox";
+  if (!config.empty()) here.file = config + "/glovebox/server.toml";
+  return here;
+}
+
+Result<Loaded> load(std::span<const std::string> args, const Surroundings& surroundings) {
+  TRY(Flags flags, read_flags(args));
+  Loaded loaded;
+  loaded.table = defaults(surroundings);
+  if (flags.file) {
+    TRY(std::vector<Entry> values, read_file(*flags.file, Missing::kIsAnError, Trust::kAnybodys));
+    override_with(loaded.table, std::move(values));
+  } else if (!flags.no_config && !surroundings.file.empty()) {
+    const Trust trust = surroundings.is_root ? Trust::kOnlyRoots : Trust::kAnybodys;
+    TRY(std::vector<Entry> values, read_file(surroundings.file, Missing::kIsEmpty, trust));
+    override_with(loaded.table, std::move(values));
+  }
+  if (!flags.no_config) {
+    TRY(std::vector<Entry> values, read_environment(surroundings.environment));
+    override_with(loaded.table, std::move(values));
+  }
+  override_with(loaded.table, std::move(flags.values));
+  for (Entry& entry : loaded.table) {
+    if (auto assigned = assign(loaded.settings, *entry.key, entry.text); !assigned) {
+      return bad(std::string(entry.key->name) + " (" + entry.origin + ") " +
+                 assigned.error().message() + ", not '" + entry.text.substr(0, 100) + "'");
+    }
+    if (entry.key->kind == Kind::kPath) {  // absolute now
+      entry.text = loaded.settings.*std::get<std::string Settings::*>(entry.key->member);
+    }
+  }
+  TRY_OK(check_together(loaded.settings, loaded.table));
+  loaded.rest = std::move(flags.rest);
+  return loaded;
+}
+
+std::vector<std::string> as_arguments(const Table& table) {
+  std::vector<std::string> arguments = {"--no-config"};
+  for (const Entry& entry : table) {
+    arguments.emplace_back("--set");
+    arguments.push_back(std::string(entry.key->name) + "=" + entry.text);
+  }
+  return arguments;
+}
+
+}  // namespace glovebox::config

@@ -1,0 +1,55 @@
+// What the server can be told, as plain values. keys.cc says what each is called, what it is when
+// nobody says anything, and what is accepted; load.cc fills it in.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace glovebox::config {
+
+struct Settings {
+  // [server]
+  std::string listen;
+  std::string data_dir;  // absolute, like the other paths here
+  std::string user;      // empty: `uid`
+  std::uint64_t uid = 0;
+  std::string domain;
+  std::vector<std::string> origins;
+  std::string tls_cert;  // both or neither of the two
+  std::string tls_key;
+  std::chrono::milliseconds stop_timeout{};
+  std::uint64_t max_connections = 0;
+  std::chrono::milliseconds header_timeout{};
+  std::chrono::milliseconds body_timeout{};
+  std::chrono::milliseconds write_timeout{};
+  std::chrono::milliseconds idle_timeout{};
+  std::uint64_t max_header = 0;
+  std::uint64_t max_body = 0;
+  // [pools]
+  std::uint64_t max_sandboxes = 0;
+  std::uint64_t pool_max = 0;
+  std::uint64_t max_memory = 0;  // 0: what the host can spare
+  std::uint64_t max_pools = 0;
+  std::chrono::milliseconds pool_idle_decay{};
+  std::uint64_t queue_length = 0;
+  std::chrono::milliseconds queue_wait{};
+  // [zygotes]; 0: never for that reason
+  std::chrono::milliseconds zygote_max_age{};
+  std::uint64_t zygote_max_forks = 0;
+  // [store]; 0: no such bound
+  std::chrono::milliseconds retention_age{};
+  std::uint64_t retention_count = 0;
+  std::uint64_t retention_bytes = 0;
+  std::uint64_t keep_output = 0;
+  std::chrono::milliseconds batch_interval{};
+  std::uint64_t disk_ceiling = 0;
+  // [log]
+  std::string log_level;
+  bool log_requests = true;
+  // [isolation]
+  std::string min_grade;
+};
+
+}  // namespace glovebox::config

@@ -1,0 +1,79 @@
+// `glovebox serve`: keeps a launcher and a server running, and introduces them to each other.
+//
+// It listens to nothing and has one thread. Neither of the two dies with it: a supervisor that is
+// started anew on the same data directory adopts what still runs, and `glovebox serve --stop` ends
+// it. Everybody is known by a pidfd, never by a bare pid.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/load.h"
+#include "supervisor/control_channel.h"
+#include "supervisor/data_dir.h"
+#include "supervisor/part.h"
+
+namespace glovebox::supervisor {
+
+enum class Then : std::uint8_t { kServe, kStop };
+
+class Supervisor {
+ public:
+  // `data` is locked. `version` goes into serve.json.
+  Supervisor(config::Loaded config, DataDir data, std::string version);
+
+  // Takes over what a predecessor left running. False: nothing was.
+  bool adopt();
+  // kServe: until a signal says stop. kStop: ends what was adopted, starting nothing.
+  Result<> run(Then then);
+
+ private:
+  enum class Stopping : std::uint8_t { kNo, kServer, kLauncher, kDone };
+
+  void start_what_is_due(Clock::time_point now);
+  void start_launcher(Clock::time_point now);
+  void start_server(Clock::time_point now);
+  void reconnect_to_server(Clock::time_point now);
+  void introduce(Clock::time_point now);
+  void tell_where_we_are();
+  void greet() const;
+
+  Result<> wait_for_something(Clock::time_point now);
+  Result<> handle_signals(Clock::time_point now);
+  void handle_message(Clock::time_point now);
+  Result<> handle_end_of_launcher(Clock::time_point now);
+  Result<> handle_end_of_server(Clock::time_point now);
+
+  void begin_stop(Clock::time_point now);
+  void hurry_stop(Clock::time_point now);
+  Result<> advance_stop(Clock::time_point now);
+  Clock::time_point next_deadline(Clock::time_point now) const;
+
+  config::Loaded config_;
+  DataDir data_;
+  std::string version_;
+  UniqueFd signals_;
+  Part launcher_{"glovebox-launcher"};
+  Part server_{"glovebox-server"};
+  UniqueFd channel_;  // to the server
+  std::string url_;   // where the server says it serves; empty: it has not said so yet
+  bool url_is_this_channels_ = false;
+  std::string fixed_listen_;  // the port that port 0 turned into, so that it stays
+  bool is_introduced_ = false;
+  bool was_ever_up_ = false;
+  bool has_greeted_ = false;
+  Clock::time_point next_try_{};  // of introducing, or of reconnecting
+  Clock::time_point launcher_since_{};
+  std::optional<ServeInfo> written_;
+  Stopping stopping_ = Stopping::kNo;
+  bool has_killed_ = false;
+  Clock::time_point stop_deadline_{};
+};
+
+// Says "stop" to whoever serves on this data directory and waits for the end: the supervisor that
+// holds its lock, or what a killed one left running.
+Result<> stop_serving(config::Loaded config, DataDir data, const std::string& version);
+
+}  // namespace glovebox::supervisor
