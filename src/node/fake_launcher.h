@@ -1,0 +1,92 @@
+// For tests: a launcher and its agents as far as the wire can tell. It speaks the real messages
+// over real sockets and runs nothing: an agent does what its script says.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/fd_message.h"
+#include "base/unique_fd.h"
+#include "wire/guest_frames.h"
+#include "wire/launcher_messages.h"
+
+namespace glovebox::node {
+
+// What the guest's program does once it is started.
+struct Script {
+  std::string out = {};
+  std::string err = {};
+  std::string results = {};
+  std::uint8_t code = 0;
+  bool echo_stdin = false;
+  bool lingers = false;                           // closes its pipes, and its exit is never told
+  bool hangs = false;                             // until it is destroyed
+  bool start_fails = false;                       // of a job: the runtime that waited is broken
+  bool dies_at_start = false;                     // the agent goes without a word
+  bool garbage = false;                           // it sends what nobody can parse
+  bool bad_fds = false;                           // what it sends as streams are no pipes
+  std::map<std::string, std::string> files = {};  // found by any pattern
+};
+
+class FakeLauncher {
+ public:
+  explicit FakeLauncher(boost::asio::io_context& io) : io_(io) {}
+  ~FakeLauncher();
+
+  // The server's end. What was there before is gone.
+  UniqueFd connect();
+  void die();  // closes the launcher's socket and every sandbox
+  void tell(const TemplateStatus& status);
+  void say_garbage();
+  void end(const std::string& id, EndReason reason);  // a sandbox ends by itself
+
+  Script script;
+  bool holds_creates = false;  // requests are kept until release_creates()
+  bool holds_warm = false;     // the same, those with a runtime
+  void release_creates();
+  bool warm_not_ready = false;
+  std::optional<wire::SandboxRefused> refuses;  // every making
+  std::uint32_t generation = 1;
+  WallSet walls;
+
+  // What was seen.
+  int created = 0;
+  int created_warm = 0;
+  int created_waiting = 0;
+  int destroyed = 0;
+  int prepared = 0;
+  std::size_t most_creates_at_once = 0;
+  std::vector<std::string> taken;      // ids, in order
+  std::vector<std::string> jobs;       // the code of each job, in order
+  std::vector<std::string> templates;  // of each making, in order
+  std::set<std::string> alive;
+  std::map<std::string, std::string> files_put;
+  bool reused = false;  // a sandbox was asked for a second program
+
+ private:
+  struct Agent;
+  void on_message();
+  void create(const wire::CreateSandbox& request, UniqueFd socket);
+  void make(const wire::CreateSandbox& request, UniqueFd socket);
+  void say(const wire::LauncherReply& reply);
+  void wait();
+  void wait_agent(const std::shared_ptr<Agent>& agent);
+  void on_frame(const std::shared_ptr<Agent>& agent, const wire::ClientFrame& frame);
+  void start(const std::shared_ptr<Agent>& agent, bool runtime);
+  void close(Agent& agent);
+
+  struct Link;
+  boost::asio::io_context& io_;
+  std::shared_ptr<Link> link_;
+  std::list<std::pair<wire::CreateSandbox, UniqueFd>> held_, stuck_;
+  std::map<std::string, std::shared_ptr<Agent>> agents_;
+};
+
+}  // namespace glovebox::node

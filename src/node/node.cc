@@ -1,0 +1,103 @@
+#include "node/node.h"
+
+#include <boost/asio/steady_timer.hpp>
+#include <csignal>
+#include <utility>
+
+#include "node/pools.h"
+#include "node/run.h"
+
+namespace glovebox::node {
+namespace {
+
+constexpr std::chrono::milliseconds kLookAtClock{500};
+constexpr std::chrono::milliseconds kDrainLook{10};
+// For runs that were told to end at the deadline of a drain.
+constexpr std::chrono::milliseconds kLastGrace{2000};
+
+}  // namespace
+
+// Runs hold it, so that it is there until the last of them is over.
+struct Node::State {
+  State(boost::asio::io_context& context, NodeOptions wanted)
+      : io(context), options(std::move(wanted)), pools(context, options), clock_timer(context) {}
+
+  boost::asio::io_context& io;
+  NodeOptions options;
+  RunWatch watch;
+  Pools pools;
+  boost::asio::steady_timer clock_timer;
+  std::uint32_t runs = 0;
+  bool draining = false;
+};
+
+namespace {
+
+struct Counted {
+  std::uint32_t& count;
+  explicit Counted(std::uint32_t& counter) : count(counter) { ++count; }
+  ~Counted() { --count; }
+};
+
+}  // namespace
+
+Node::Node(boost::asio::io_context& io, NodeOptions options)
+    : state_(std::make_shared<State>(io, std::move(options))) {
+  // A guest that closes its stdin is an errno and not the end of the server.
+  ::signal(SIGPIPE, SIG_IGN);
+  look_at_clock(state_);
+}
+
+Node::~Node() {
+  state_->clock_timer.cancel();
+  state_->watch.stop();
+  state_->pools.stop();
+}
+
+void Node::look_at_clock(const std::shared_ptr<State>& state) {
+  state->clock_timer.expires_after(kLookAtClock);
+  state->clock_timer.async_wait(
+      [weak = std::weak_ptr<State>(state)](const boost::system::error_code& error) {
+        const std::shared_ptr<State> there = weak.lock();
+        if (error || !there) return;
+        there->watch.look_at_clock(there->options.now());
+        look_at_clock(there);
+      });
+}
+
+void Node::attach_launcher(UniqueFd socket) { state_->pools.attach_launcher(std::move(socket)); }
+
+Task<RunReport> Node::run(RunJob job, RunSink& sink, std::shared_ptr<CancelFlag> cancel) {
+  const std::shared_ptr<State> state = state_;
+  if (state->draining) co_return fail(Errc::kUnavailable, "the server is stopping");
+  const Counted counted(state->runs);
+  RunPlace place{state->io, state->pools, state->watch, state->options};
+  co_return co_await run_job(place, std::move(job), sink, std::move(cancel));
+}
+
+std::vector<TemplateStatus> Node::templates() const { return state_->pools.templates(); }
+
+const TemplateStatus* Node::find_template(std::string_view name) const {
+  return state_->pools.find_template(name);
+}
+
+NodeFigures Node::figures() const { return state_->pools.figures(); }
+
+boost::asio::awaitable<void> Node::drain(Clock::time_point deadline) {
+  const std::shared_ptr<State> state = state_;
+  state->draining = true;
+  boost::asio::steady_timer timer(state->io);
+  while (state->runs > 0 && Clock::now() < deadline) {
+    timer.expires_after(kDrainLook);
+    co_await timer.async_wait(boost::asio::use_awaitable);
+  }
+  state->watch.stop();
+  state->pools.stop();
+  const Clock::time_point last = Clock::now() + kLastGrace;
+  while (state->runs > 0 && Clock::now() < last) {
+    timer.expires_after(kDrainLook);
+    co_await timer.async_wait(boost::asio::use_awaitable);
+  }
+}
+
+}  // namespace glovebox::node

@@ -1,0 +1,41 @@
+// This host as a place to run code: the launcher, the pools, and the runs under way. Everything
+// lives on one io_context with one thread; there are no locks.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "node/node_options.h"
+#include "node/run_service.h"
+
+namespace glovebox::node {
+
+class Node final : public RunService {
+ public:
+  // `io` outlives this object.
+  Node(boost::asio::io_context& io, NodeOptions options);
+  ~Node() override;
+
+  // A connected SEQPACKET socket on which somebody has already sent BecomeServer. Replaces the
+  // launcher before it: what waited or ran there is over. Templates are known as it tells of them.
+  void attach_launcher(UniqueFd socket);
+
+  Task<RunReport> run(RunJob job, RunSink& sink, std::shared_ptr<CancelFlag> cancel) override;
+  std::vector<TemplateStatus> templates() const override;
+  const TemplateStatus* find_template(std::string_view name) const override;
+  NodeFigures figures() const override;
+
+  // Runs that begin now are refused. Waits for those under way until `deadline`, then ends them,
+  // and then the pools.
+  boost::asio::awaitable<void> drain(Clock::time_point deadline);
+
+ private:
+  struct State;
+  static void look_at_clock(const std::shared_ptr<State>& state);
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace glovebox::node

@@ -1,0 +1,39 @@
+// What one host gives away at most, and how patient it is. The defaults suit a small machine; the
+// server fills them from its configuration.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+namespace glovebox::node {
+
+using Clock = std::chrono::steady_clock;
+
+struct NodeOptions {
+  std::uint32_t max_sandboxes = 512;  // waiting, being made, and in use
+  // What sandboxes in use may need at most, memory and disk together, and a small figure for each
+  // that waits.
+  std::uint64_t max_memory_bytes = 64ull << 30;
+  std::uint64_t waiting_memory_bytes = 16ull << 20;
+  std::uint32_t max_pools = 64;
+  std::uint32_t max_waiting = 64;  // in one pool, whatever its template says
+  // The launcher is one thread: more at once would only wait there, in its order and not in ours.
+  std::uint32_t max_creates = 3;
+
+  std::uint32_t max_queue = 4096;            // runs that wait for a sandbox
+  std::uint32_t max_queue_per_owner = 1024;  // the same, of one owner
+  std::chrono::milliseconds queue_wait{10'000};
+  // How long a run waits for a launcher that is being restarted.
+  std::chrono::milliseconds launcher_wait{3'000};
+
+  std::chrono::milliseconds idle_decay{30'000};  // without a take: the pool shrinks
+  std::chrono::milliseconds renew_after{600'000};
+  // The launcher ends a sandbox in time; this much later we do not believe in that any more.
+  std::chrono::milliseconds backstop{5'000};
+  std::chrono::milliseconds create_wait{20'000};
+
+  std::function<Clock::time_point()> now = [] { return Clock::now(); };  // tests have their own
+};
+
+}  // namespace glovebox::node

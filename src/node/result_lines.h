@@ -1,0 +1,40 @@
+// The lines a runtime writes about its results, cut out of what comes from its pipe. The guest
+// writes them, so their size and their number have bounds; what is beyond is dropped and said.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace glovebox::node {
+
+class ResultLines {
+ public:
+  static constexpr std::size_t kMaxLine = 8u << 20;
+  static constexpr std::size_t kMaxTotal = 16u << 20;
+  static constexpr std::size_t kMaxLines = 4096;
+
+  // Lines that were completed by these bytes.
+  std::vector<std::string> add(std::string_view bytes);
+  // A last line without its end, if there is one.
+  std::vector<std::string> finish();
+  bool truncated() const { return truncated_; }
+
+ private:
+  void keep(std::string_view part);
+  void end_line(std::vector<std::string>& lines);
+
+  std::string line_;
+  bool skipping_ = false;  // the rest of a line that is too long
+  std::size_t total_ = 0;
+  std::size_t count_ = 0;
+  bool truncated_ = false;
+};
+
+// The last word of a runtime that is done: its exit code, said before its process is torn down.
+std::optional<std::uint8_t> exit_line(std::string_view line);
+
+}  // namespace glovebox::node
