@@ -6,8 +6,10 @@
 
 #include "base/standard_streams.h"
 #include "cli/commands.h"
+#include "cli/commands/template.h"
 #include "engine/launcher_client.h"
 #include "launcher/run_launcher.h"
+#include "launcher/template_file.h"
 
 namespace {
 
@@ -27,6 +29,7 @@ int main(int argc, char** argv) {
   if (!glovebox::ensure_standard_streams()) return 125;
   try {
     glovebox::engine::LauncherClient::serve_privately_with(serve_privately);
+    glovebox::cli::check_templates_with(glovebox::launcher::parse_template);
     const std::vector<std::string> args(argv + 1, argv + argc);
     return glovebox::cli::run_command_line(args);
   } catch (const std::exception& error) {

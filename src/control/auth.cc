@@ -1,0 +1,58 @@
+#include "control/auth.h"
+
+#include <strings.h>
+
+namespace glovebox::control {
+namespace {
+
+std::string_view presented_key(const http::Request& request) {
+  if (const std::string* key = request.headers.find("X-API-Key")) return *key;
+  std::string_view value = request.header("Authorization");
+  constexpr std::string_view kScheme = "Bearer ";
+  if (value.size() <= kScheme.size() ||
+      ::strncasecmp(value.data(), kScheme.data(), kScheme.size()) != 0) {
+    return {};
+  }
+  value.remove_prefix(kScheme.size());
+  while (!value.empty() && value.front() == ' ') value.remove_prefix(1);
+  return value;
+}
+
+http::Response unauthorized(bool presented) {
+  http::Response response = http::Response::refuse(
+      401, "unauthorized",
+      presented ? "this API key is not valid (mistyped, or revoked)"
+                : "an API key is needed: send X-API-Key, or Authorization: Bearer");
+  response.headers.set("WWW-Authenticate", "Bearer realm=\"glovebox\"");
+  return response;
+}
+
+}  // namespace
+
+std::optional<store::Principal> principal_of(App& app, const http::Request& request) {
+  const std::string_view key = presented_key(request);
+  if (key.empty()) return std::nullopt;
+  return app.store.authenticate(key);
+}
+
+std::optional<http::Response> refuse(App& app, const http::Request& request, Access access) {
+  if (access == Access::kOpen) return std::nullopt;
+  if (access == Access::kOperator && app.settings.is_loopback) return std::nullopt;
+  const auto who = principal_of(app, request);
+  if (!who) return unauthorized(!presented_key(request).empty());
+  if (access == Access::kAdmin && !who->is_admin()) {
+    return http::Response::refuse(403, "admin_only", "this needs an admin key");
+  }
+  return std::nullopt;
+}
+
+Result<std::string> project_of(const store::Principal& who, const http::Request& request) {
+  const std::string* asked = request.query.find("project");
+  if (asked == nullptr || *asked == who.project) return who.project;
+  if (!who.is_admin()) {
+    return fail(Errc::kPolicy, "project: only an admin key sees other projects");
+  }
+  return *asked;
+}
+
+}  // namespace glovebox::control

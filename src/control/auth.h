@@ -1,0 +1,31 @@
+// Who asks, and whether they may. A key comes as X-API-Key or as Authorization: Bearer; it is
+// looked up by its hash and never logged.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "control/app.h"
+#include "http/message.h"
+#include "store/key.h"
+
+namespace glovebox::control {
+
+enum class Access : std::uint8_t {
+  kOpen,      // anybody: health
+  kOperator,  // anybody on loopback, else a key: figures and documents
+  kKey,
+  kAdmin,
+};
+
+// Nothing when there is no key, or not a good one.
+std::optional<store::Principal> principal_of(App& app, const http::Request& request);
+
+// The refusal, or nothing: go on. Cheap: called before a body is read.
+std::optional<http::Response> refuse(App& app, const http::Request& request, Access access);
+
+// Whose objects this request is about: the key's own project, or, for an admin key, the one that
+// the query names. kPolicy when somebody else names another.
+Result<std::string> project_of(const store::Principal& who, const http::Request& request);
+
+}  // namespace glovebox::control

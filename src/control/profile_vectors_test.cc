@@ -1,0 +1,43 @@
+// tests/vectors/profiles.json: what SDKs are given to check their own hashing with.
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "control/digest.h"
+#include "model/profile.h"
+#include "wire/profile_wishes.h"
+#include "wire/strict_json.h"
+
+namespace glovebox::control {
+namespace {
+
+namespace json = boost::json;
+
+TEST(ProfileVectors, EverySpellingHasTheTextAndTheHash) {
+  std::ifstream file(std::string(GBX_SOURCE_DIR) + "/tests/vectors/profiles.json");
+  std::stringstream text;
+  text << file.rdbuf();
+  const auto document = wire::parse_strict_json(text.str());
+  ASSERT_TRUE(document) << document.error().message();
+  std::size_t spellings = 0;
+  for (const json::value& vector : document->at("vectors").as_array()) {
+    const std::string canonical(vector.at("canonical").as_string());
+    EXPECT_EQ(sha256_hex(canonical), vector.at("sha256").as_string());
+    for (const json::value& spelling : vector.at("spellings").as_array()) {
+      const auto wishes = wire::read_profile_wishes(spelling, "profile");
+      ASSERT_TRUE(wishes) << wishes.error().message();
+      EXPECT_EQ(canonical_text(fill_in(*wishes, Limits{})), canonical) << spelling;
+      ++spellings;
+    }
+  }
+  EXPECT_GE(spellings, 12u);
+}
+
+TEST(Digest, MatchesTheKnownVector) {
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+}  // namespace
+}  // namespace glovebox::control

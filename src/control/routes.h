@@ -1,0 +1,38 @@
+// The table of routes: every path the server answers, who may ask, and one line of what it does.
+// api/openapi.yaml says the same at length; tests/style/openapi_test.py compares the two.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "control/app.h"
+#include "control/auth.h"
+#include "http/message.h"
+#include "http/router.h"
+
+namespace glovebox::control {
+
+struct RouteRow {
+  http::Method method;
+  std::string_view pattern;
+  Access access;
+  Task<http::Response> (*handler)(App&, http::Request&, http::ResponseWriter&);
+  std::string_view summary;
+  std::size_t max_body = 64 * 1024;
+};
+
+std::span<const RouteRow> all_routes();
+std::string_view access_name(Access access);
+
+// For http::Server: the router, and who is refused before their body is read.
+http::Router make_router(App& app, std::size_t max_run_body);
+std::optional<http::Response> admit(App& app, const http::Request& request);
+// One line in the log, and the figures.
+void note_exchange(App& app, const http::Exchange& exchange);
+
+// `glovebox-server routes`: the table as JSON, for the test.
+std::string routes_json();
+
+}  // namespace glovebox::control

@@ -1,0 +1,60 @@
+// For whoever runs the server: is it alive, is it ready, its figures, and tidying up.
+#include <boost/json.hpp>
+#include <utility>
+
+#include "control/routes/handlers.h"
+#include "control/store_call.h"
+#include "wire/utf8.h"
+
+namespace glovebox::control::routes {
+namespace {
+
+namespace json = boost::json;
+
+json::array reasons_not_ready(const App& app) {
+  json::array reasons;
+  if (app.stopping) reasons.emplace_back("the server stops");
+  if (!app.node.figures().launcher_up) reasons.emplace_back("there is no launcher");
+  const store::Health store = app.store.health();
+  if (!store.ok) reasons.emplace_back(wire::to_utf8(store.reason));
+  return reasons;
+}
+
+}  // namespace
+
+Task<Response> health(App& app, Request&, ResponseWriter&) {
+  json::object body{{"status", "ok"}, {"version", app.settings.version}};
+  co_return Response::json(json::serialize(body) + "\n");
+}
+
+Task<Response> health_ready(App& app, Request&, ResponseWriter&) {
+  json::array reasons = reasons_not_ready(app);
+  const bool ready = reasons.empty();
+  json::object body{{"status", ready ? "ready" : "not_ready"}, {"reasons", std::move(reasons)}};
+  Response response = Response::json(json::serialize(body) + "\n", ready ? 200 : 503);
+  if (!ready) response.headers.set("Retry-After", "1");
+  co_return response;
+}
+
+Task<Response> metrics(App& app, Request&, ResponseWriter&) {
+  const http::ServerFigures http = app.http_figures ? app.http_figures() : http::ServerFigures{};
+  Response response =
+      Response::text(app.metrics.text(app.node.figures(), app.store.health(), http,
+                                      app.node.templates(), app.events.subscribers()));
+  response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+  co_return response;
+}
+
+Task<Response> collect_garbage(App& app, Request&, ResponseWriter&) {
+  const Ask<store::GcReport> ask = [&](store::Callback<store::GcReport> done) {
+    app.store.gc(std::move(done));
+  };
+  CO_TRY(const store::GcReport report, co_await store_call(ask));
+  json::object body{{"runs_removed", report.runs},
+                    {"idempotent_entries_removed", report.idempotent_entries},
+                    {"bytes_before", report.bytes_before},
+                    {"bytes_after", report.bytes_after}};
+  co_return Response::json(json::serialize(body) + "\n");
+}
+
+}  // namespace glovebox::control::routes

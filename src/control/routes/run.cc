@@ -1,0 +1,182 @@
+// POST /v1/run: code in, result out. The steps are in post_run, in their order.
+#include <boost/asio/steady_timer.hpp>
+#include <boost/json.hpp>
+#include <utility>
+
+#include "control/auth.h"
+#include "control/clock.h"
+#include "control/idempotency.h"
+#include "control/routes/handlers.h"
+#include "control/run_output.h"
+#include "control/run_plan.h"
+#include "control/run_record.h"
+#include "control/run_refusal.h"
+
+namespace glovebox::control::routes {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Nobody reads this answer; the number is for the log.
+constexpr int kClientClosedRequest = 499;
+
+// A server that has just been started learns of templates in a moment, from its launcher.
+asio::awaitable<void> wait_for_templates(App& app) {
+  constexpr std::chrono::milliseconds kStep{20};
+  constexpr int kSteps = 100;
+  if (app.node.find_template("base") != nullptr) co_return;  // always there, and cheap to ask
+  asio::steady_timer timer(app.io);
+  for (int i = 0; i < kSteps && app.node.templates().empty(); ++i) {
+    timer.expires_after(kStep);
+    co_await timer.async_wait(kAwaitTuple);
+  }
+}
+
+RunHeader header_of(const Request& request, const store::Principal& who, const RunPlan& plan) {
+  RunHeader run;
+  run.request_id = request.id;
+  run.project = who.project;
+  run.key_id = who.key.str();
+  run.template_name = plan.job.template_name;
+  run.language = plan.language;
+  run.profile_hash = plan.profile_hash;
+  run.started_ms = wall_clock_ms();
+  run.began = Clock::now();
+  return run;
+}
+
+wire::RunAnswer answer_of(const RunHeader& run, node::RunReport& report) {
+  wire::RunAnswer answer;
+  answer.id = run.id.str();
+  answer.request_id = run.request_id;
+  answer.outcome = report.outcome;
+  answer.outcome.truncated = answer.outcome.truncated || report.results_truncated;
+  answer.results = std::move(report.results);
+  for (node::OutputFile& file : report.files) {
+    answer.files.push_back({std::move(file.path), std::move(file.content)});
+  }
+  answer.files_error = report.files_truncated && report.files_error.empty()
+                           ? "there are more files, or larger ones, than an answer can hold"
+                           : report.files_error;
+  answer.profile = run.profile_hash;
+  answer.template_name = run.template_name;
+  answer.warm = report.warm;
+  answer.cancelled = report.cancelled;
+  answer.queued = report.queued;
+  return answer;
+}
+
+// A run that was ended for us rather than by its caller: the server stops.
+Response ended_early(const Request& request) {
+  if (request.disconnected()) {
+    return Response::refuse(kClientClosedRequest, "client_gone", "the client went away");
+  }
+  Response response =
+      Response::refuse(503, "server_stopping", "the server stops; the run was ended");
+  response.headers.set("Retry-After", "2");
+  return response;
+}
+
+Response json_answer(std::string body) {
+  Response response = Response::json(std::move(body));
+  response.headers.set("Cache-Control", "no-store");
+  return response;
+}
+
+// The whole answer at once.
+Task<Response> run_and_answer(App& app, Request& request, RunHeader run, RunPlan plan,
+                              std::shared_ptr<node::CancelFlag> cancel) {
+  KeepingSink sink;
+  Result<node::RunReport> report = co_await app.node.run(std::move(plan.job), sink, cancel);
+  if (!report) {
+    Response refusal = refuse_run(report.error());
+    tell_failed(app, run, refusal.problem ? refusal.problem->code : "internal",
+                report.error().message());
+    co_return refusal;
+  }
+  wire::RunAnswer answer = answer_of(run, *report);
+  std::string exit_json = wire::run_exit_json(answer);
+  answer.outcome.out = std::move(sink.out);
+  answer.outcome.err = std::move(sink.err);
+  Response response = report->cancelled
+                          ? ended_early(request)
+                          : json_answer(wire::run_answer_json(exit_json, answer.outcome));
+  tell_finished(app, run, *report, std::move(answer.outcome.out), std::move(answer.outcome.err),
+                std::move(exit_json));
+  co_return response;
+}
+
+// The same as live events.
+Task<Response> run_and_stream(App& app, Request& request, ResponseWriter& writer, RunHeader run,
+                              RunPlan plan, AnswerForm form,
+                              std::shared_ptr<node::CancelFlag> cancel) {
+  StreamingSink sink(writer, form);
+  Result<node::RunReport> report = co_await app.node.run(std::move(plan.job), sink, cancel);
+  if (!report) {
+    Response refusal = refuse_run(report.error());
+    const std::string code = refusal.problem ? refusal.problem->code : "internal";
+    tell_failed(app, run, code, report.error().message());
+    if (!sink.begun()) co_return refusal;
+    const boost::json::object said{
+        {"code", code}, {"message", report.error().message()}, {"request_id", run.request_id}};
+    std::string data = boost::json::serialize(said);
+    std::string event = "error";
+    co_await sink.finish(std::move(event), std::move(data));
+    co_return Response::streamed();
+  }
+  const wire::RunAnswer answer = answer_of(run, *report);
+  std::string exit_json = wire::run_exit_json(answer);
+  const bool nobody = report->cancelled && !sink.begun();
+  tell_finished(app, run, *report, sink.out, sink.err, exit_json);
+  if (nobody) co_return ended_early(request);
+  std::string event = "exit";
+  co_await sink.finish(std::move(event), std::move(exit_json));
+  co_return Response::streamed();
+}
+
+}  // namespace
+
+Task<Response> post_run(App& app, Request& request, ResponseWriter& writer) {
+  const auto who = principal_of(app, request);
+  if (!who) co_return *refuse(app, request, Access::kKey);
+  auto parsed = wire::parse_run_request(request.body);
+  if (!parsed) co_return refuse_run(parsed.error());
+  co_await wait_for_templates(app);
+  auto plan = plan_run(app, std::move(*parsed));
+  if (!plan) co_return refuse_run(plan.error());
+  plan->job.owner = who->key.str();
+  plan->job.project = who->project;
+  const AnswerForm form = answer_form(request);
+  RunHeader run = header_of(request, *who, *plan);
+
+  Idempotency once(app, *who, request);
+  std::string run_id = run.id.str();
+  std::optional<Response> known = co_await once.begin(std::move(run_id), form != AnswerForm::kJson);
+  if (known) co_return std::move(*known);
+
+  const std::uint64_t memory = plan->job.limits.memory_bytes + plan->job.limits.disk_bytes;
+  auto admission = app.usage.admit(*who, memory, Clock::now());
+  if (!admission) {
+    app.metrics.count_refusal("key_limit");
+    Response refusal = refuse_run(admission.error());
+    co_await once.end(refusal);
+    co_return refusal;
+  }
+  // Its body can be large and has been read.
+  request.body = std::string();
+
+  auto cancel = std::make_shared<node::CancelFlag>();
+  // Whoever named the request comes back for the answer, so it goes on without them.
+  if (!once.named()) request.on_disconnect([cancel] { cancel->cancel(); });
+  tell_started(app, run);
+  if (form != AnswerForm::kJson) {
+    co_return co_await run_and_stream(app, request, writer, std::move(run), std::move(*plan), form,
+                                      cancel);
+  }
+  CO_TRY(Response answer,
+         co_await run_and_answer(app, request, std::move(run), std::move(*plan), cancel));
+  co_await once.end(answer);
+  co_return answer;
+}
+
+}  // namespace glovebox::control::routes

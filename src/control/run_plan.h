@@ -1,0 +1,25 @@
+// From what a caller said to what the node is to do: which template, which program or runtime,
+// which environment, and the whole profile.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "control/app.h"
+#include "model/profile.h"
+#include "node/runner.h"
+#include "wire/run_request.h"
+
+namespace glovebox::control {
+
+struct RunPlan {
+  node::RunJob job;
+  std::string language;      // of the template, for the record
+  std::string profile_hash;  // SHA-256 of its canonical text
+};
+
+// kNotFound: no such template; kInvalidArgument: it does not fit what was asked; kUnavailable: no
+// template is known at all, because this server has just started.
+Result<RunPlan> plan_run(const App& app, wire::RunRequest request);
+
+}  // namespace glovebox::control

@@ -1,0 +1,216 @@
+#include "main/serve.h"
+
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <optional>
+
+#include "base/log.h"
+#include "base/task.h"
+#include "config/load.h"
+#include "confine/server_filter.h"
+#include "confine/server_user.h"
+#include "control/routes.h"
+#include "control/template_watch.h"
+#include "http/server.h"
+#include "main/server_places.h"
+#include "main/supervisor_link.h"
+#include "node/node.h"
+#include "store/sqlite_store.h"
+
+namespace glovebox::server {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using config::Settings;
+
+// What is left of a second for answers that are written when the runs have been ended.
+constexpr std::chrono::milliseconds kForAnswers{1'000};
+
+Result<UniqueFd> control_fd(const std::vector<std::string>& rest) {
+  UniqueFd fd;
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    if (rest[i] != "--control-fd" || i + 1 == rest.size()) {
+      return fail(Errc::kInvalidArgument, "'" + rest[i] + "' is not known here");
+    }
+    const std::string& text = rest[++i];
+    int number = -1;
+    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (ec != std::errc{} || end != text.data() + text.size() || number < 3) {
+      return fail(Errc::kInvalidArgument, "--control-fd takes a descriptor above 2");
+    }
+    fd.reset(number);
+  }
+  return fd;
+}
+
+// Guests rarely use what they may, so what may be promised together is what the machine has.
+std::uint64_t memory_of_host() {
+  struct sysinfo info {};
+  if (::sysinfo(&info) != 0) return 8ull << 30;
+  return static_cast<std::uint64_t>(info.totalram) * info.mem_unit;
+}
+
+node::NodeOptions node_options(const Settings& settings) {
+  node::NodeOptions options;
+  options.max_sandboxes = static_cast<std::uint32_t>(settings.max_sandboxes);
+  options.max_memory_bytes = settings.max_memory != 0 ? settings.max_memory : memory_of_host();
+  options.max_waiting = static_cast<std::uint32_t>(settings.pool_max);
+  options.max_pools = static_cast<std::uint32_t>(settings.max_pools);
+  options.max_queue = static_cast<std::uint32_t>(settings.queue_length);
+  options.queue_wait = settings.queue_wait;
+  options.idle_decay = settings.pool_idle_decay;
+  return options;
+}
+
+store::StoreOptions store_options(const Settings& settings, const std::string& directory,
+                                  asio::io_context& io) {
+  store::StoreOptions options;
+  options.directory = directory;
+  options.post = [&io](std::function<void()> call) { asio::post(io, std::move(call)); };
+  options.retention.max_age =
+      std::chrono::duration_cast<std::chrono::seconds>(settings.retention_age);
+  options.retention.max_runs = settings.retention_count;
+  options.retention.max_run_bytes = settings.retention_bytes;
+  options.retention.max_disk_bytes = settings.disk_ceiling;
+  options.kept_output_bytes = settings.keep_output;
+  options.batch_interval = settings.batch_interval;
+  return options;
+}
+
+http::ServerOptions http_options(const Settings& settings, const http::Listener& listener,
+                                 control::App& app) {
+  http::ServerOptions options;
+  options.limits.max_header_bytes = settings.max_header;
+  options.limits.header_time = settings.header_timeout;
+  options.limits.body_time = settings.body_timeout;
+  options.limits.write_time = settings.write_timeout;
+  options.limits.idle_time = settings.idle_timeout;
+  options.limits.max_connections = settings.max_connections;
+  options.origins.listen_addresses = {listener.address};
+  if (!settings.domain.empty()) options.origins.domains = {settings.domain};
+  options.origins.origins = settings.origins;
+  options.admit = [&app](http::Request& request) { return control::admit(app, request); };
+  options.on_exchange = [&app](const http::Exchange& exchange) {
+    control::note_exchange(app, exchange);
+  };
+  return options;
+}
+
+control::AppSettings app_settings(const Settings& settings, const http::Listener& listener) {
+  control::AppSettings out;
+  out.is_loopback = listener.is_loopback;
+  if (const Grade* floor = parse_grade(settings.min_grade)) out.min_grade = *floor;
+  out.log_requests = settings.log_requests;
+  out.version = GBX_VERSION;
+  return out;
+}
+
+// The first key, and one more if the file for it was left empty by a start that was cut short.
+Result<> provide_admin_key(store::Store& store, asio::io_context& io, UniqueFd file) {
+  TRY(std::optional<std::string> secret, store.ensure_admin_key());
+  if (!secret && file && is_empty_file(file)) {
+    std::optional<Result<store::CreatedKey>> made;
+    store.create_key({.name = "admin", .role = store::KeyRole::kAdmin},
+                     [&](Result<store::CreatedKey> key) { made = std::move(key); });
+    const auto work = asio::make_work_guard(io);
+    while (!made) io.run_one();
+    if (!*made) return fail(std::move(made->error()));
+    secret = (*made)->secret;
+  }
+  if (!secret) return {};
+  if (!file) {
+    return fail(Errc::kNotFound,
+                "there is no admin key any more, and no admin.key to write a new one to; make an "
+                "empty one (mode 0600) in the data directory and start again");
+  }
+  return write_admin_key(file, *secret);
+}
+
+// Finish what runs, refuse the new, within the limit.
+asio::awaitable<void> stop_gracefully(asio::io_context& io, control::App& app, node::Node& node,
+                                      http::Server& server, SupervisorLink& link,
+                                      std::chrono::milliseconds limit) {
+  const auto deadline = Clock::now() + limit;
+  log::info("stopping", {{"runs", std::to_string(node.figures().runs_active)}});
+  app.stopping = true;
+  server.stop_accepting();
+  app.events.close();
+  co_await node.drain(deadline - std::min(kForAnswers, limit / 2));
+  co_await server.drained(deadline);
+  link.stop();
+  io.stop();
+}
+
+asio::awaitable<void> wait_for_stop(asio::io_context& io, asio::signal_set& signals,
+                                    control::App& app, node::Node& node, http::Server& server,
+                                    SupervisorLink& link, std::chrono::milliseconds limit) {
+  const auto [ec, number] = co_await signals.async_wait(kAwaitTuple);
+  if (ec) co_return;
+  co_await stop_gracefully(io, app, node, server, link, limit);
+}
+
+Result<> serve(const Settings& settings, UniqueFd channel) {
+  TRY(const confine::ServerIds ids, confine::find_server_user(settings.user, settings.uid));
+  TRY(Places places, open_places(settings, ids));
+  asio::io_context io{1};
+  asio::signal_set signals(io, SIGTERM, SIGINT);
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN);  // for the launcher, which reads templates
+
+  // The link remembers who started us.
+  std::unique_ptr<node::Node> node;
+  SupervisorLink link(
+      io, places.url, [&](UniqueFd socket) { node->attach_launcher(std::move(socket)); },
+      [&] { return node->figures().launcher_up; });
+
+  TRY_OK(confine::become_server_user(ids));
+  TRY_OK(confine::install_server_filter());
+  // From here on nothing of root is left, and the filter stands.
+
+  TRY(auto store, store::SqliteStore::open(store_options(settings, places.store_dir, io)));
+  TRY_OK(provide_admin_key(*store, io, std::move(places.admin_key)));
+  node = std::make_unique<node::Node>(io, node_options(settings));
+  control::App app(io, *node, *store, app_settings(settings, places.listener));
+  http::Server server(io, control::make_router(app, settings.max_body),
+                      http_options(settings, places.listener, app));
+  app.http_figures = [&server] { return server.figures(); };
+  TRY_OK(server.serve(std::move(places.listener.fd), places.tls));
+  link.start(std::move(channel), std::move(places.control_socket));
+  asio::co_spawn(io, control::watch_templates(app), asio::detached);
+  asio::co_spawn(io, wait_for_stop(io, signals, app, *node, server, link, settings.stop_timeout),
+                 asio::detached);
+  link.say_ready();
+  log::info("serving", {{"url", places.url}});
+  io.restart();
+  io.run();
+  log::info("stopped");
+  return {};
+}
+
+}  // namespace
+
+int serve_command(const std::vector<std::string>& args) {
+  const auto complain = [](const Error& error) {
+    std::fprintf(stderr, "glovebox-server: %s\n", error.message().c_str());
+    return 1;
+  };
+  auto loaded = config::load(args, config::Surroundings::here());
+  if (!loaded) return complain(loaded.error());
+  auto channel = control_fd(loaded->rest);
+  if (!channel) return complain(channel.error());
+  if (auto served = serve(loaded->settings, std::move(*channel)); !served) {
+    return complain(served.error());
+  }
+  return 0;
+}
+
+}  // namespace glovebox::server

@@ -1,0 +1,152 @@
+#include "main/supervisor_link.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <span>
+
+#include "base/fd_message.h"
+#include "base/log.h"
+#include "base/task.h"
+
+namespace glovebox::server {
+namespace {
+
+using Descriptor = asio::posix::stream_descriptor;
+
+constexpr std::size_t kMaxMessage = 256;
+// Longer than a launcher takes to be restarted: only then do we ask for one.
+constexpr std::chrono::seconds kWithoutLauncher{3};
+
+bool is_ours(int socket, uid_t owner) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  return peer.uid == 0 || peer.uid == owner;
+}
+
+}  // namespace
+
+struct SupervisorLink::State : std::enable_shared_from_this<State> {
+  State(asio::io_context& context, std::string where) : io(context), url(std::move(where)) {}
+
+  asio::io_context& io;
+  std::string url;
+  uid_t owner = ::getuid();  // who started us; afterwards we are somebody else
+  std::function<void(UniqueFd)> on_launcher;
+  std::function<bool()> has_launcher;
+  std::shared_ptr<Descriptor> channel;
+  std::shared_ptr<Descriptor> listening;
+  std::shared_ptr<asio::steady_timer> timer;
+  bool is_ready = false;
+  bool is_stopped = false;
+
+  void say(const std::string& message) {
+    if (!channel || !channel->is_open()) return;
+    const auto bytes = std::as_bytes(std::span(message.data(), message.size()));
+    if (auto sent = send_message(channel->native_handle(), bytes); !sent) {
+      log::warn("cannot tell the supervisor", {{"error", sent.error().message()}});
+    }
+  }
+  void say_ready_if_so() {
+    if (is_ready) say("R{\"url\":\"" + url + "\"}");
+  }
+  void use(UniqueFd socket);
+  asio::awaitable<void> listen_to(std::shared_ptr<Descriptor> from);
+  asio::awaitable<void> accept();
+  asio::awaitable<void> ask_for_launchers();
+};
+
+void SupervisorLink::State::use(UniqueFd socket) {
+  ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
+  if (channel) channel->close();
+  channel = std::make_shared<Descriptor>(io, socket.release());
+  asio::co_spawn(io, listen_to(channel), asio::detached);
+  say_ready_if_so();
+}
+
+asio::awaitable<void> SupervisorLink::State::listen_to(std::shared_ptr<Descriptor> from) {
+  const auto self = shared_from_this();
+  while (!is_stopped) {
+    const auto [ec] = co_await from->async_wait(Descriptor::wait_read, kAwaitTuple);
+    if (ec || !from->is_open()) co_return;
+    auto message = receive_message(from->native_handle(), kMaxMessage, 1);
+    if (!message && message.error().code() == Errc::kResourceExhausted) continue;
+    if (!message || message->bytes.empty()) break;
+    if (message->bytes.size() == 1 && message->bytes[0] == std::byte{'L'} &&
+        message->fds.size() == 1) {
+      on_launcher(std::move(message->fds[0]));
+    } else {
+      log::warn("the supervisor said something unknown");
+    }
+  }
+  log::info("the supervisor is gone; waiting for another");
+  from->close();
+}
+
+asio::awaitable<void> SupervisorLink::State::accept() {
+  const auto self = shared_from_this();
+  while (!is_stopped) {
+    const auto [ec] = co_await listening->async_wait(Descriptor::wait_read, kAwaitTuple);
+    if (ec) co_return;
+    UniqueFd socket(
+        ::accept4(listening->native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) continue;
+    if (!is_ours(socket.get(), owner)) {
+      log::warn("somebody else wanted to be our supervisor");
+      continue;
+    }
+    use(std::move(socket));
+  }
+}
+
+asio::awaitable<void> SupervisorLink::State::ask_for_launchers() {
+  const auto self = shared_from_this();
+  timer = std::make_shared<asio::steady_timer>(io);
+  auto missing_since = std::chrono::steady_clock::now();
+  while (!is_stopped) {
+    timer->expires_after(std::chrono::milliseconds(500));
+    co_await timer->async_wait(kAwaitTuple);
+    const auto now = std::chrono::steady_clock::now();
+    if (has_launcher()) missing_since = now;
+    if (now - missing_since < kWithoutLauncher) continue;
+    missing_since = now;
+    say("N");
+  }
+}
+
+SupervisorLink::SupervisorLink(asio::io_context& io, std::string url,
+                               std::function<void(UniqueFd)> on_launcher,
+                               std::function<bool()> has_launcher)
+    : state_(std::make_shared<State>(io, std::move(url))) {
+  state_->on_launcher = std::move(on_launcher);
+  state_->has_launcher = std::move(has_launcher);
+}
+
+SupervisorLink::~SupervisorLink() { stop(); }
+
+void SupervisorLink::start(UniqueFd channel, UniqueFd listening) {
+  if (channel) state_->use(std::move(channel));
+  state_->listening = std::make_shared<Descriptor>(state_->io, listening.release());
+  asio::co_spawn(state_->io, state_->accept(), asio::detached);
+  asio::co_spawn(state_->io, state_->ask_for_launchers(), asio::detached);
+}
+
+void SupervisorLink::say_ready() {
+  state_->is_ready = true;
+  state_->say_ready_if_so();
+}
+
+void SupervisorLink::stop() {
+  state_->is_stopped = true;
+  if (state_->channel) state_->channel->close();
+  if (state_->listening) state_->listening->close();
+  if (state_->timer) state_->timer->cancel();
+}
+
+}  // namespace glovebox::server

@@ -1,0 +1,34 @@
+// The server's side of its supervisor: launchers come from there, and it is told that we are ready.
+// The supervisor may die and another one take its place through <data-dir>/server.sock; the server
+// goes on meanwhile.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace glovebox::server {
+
+class SupervisorLink {
+ public:
+  // `on_launcher` gets a connected launcher's socket. `has_launcher` says whether there is one.
+  // Both are called on `io`'s thread, which outlives this.
+  SupervisorLink(boost::asio::io_context& io, std::string url,
+                 std::function<void(UniqueFd)> on_launcher, std::function<bool()> has_launcher);
+  ~SupervisorLink();
+
+  // A channel that is there from the start, if any, and the socket where others come.
+  void start(UniqueFd channel, UniqueFd listening);
+  // "R": from now on, and to every supervisor that comes.
+  void say_ready();
+  void stop();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace glovebox::server
