@@ -14,8 +14,9 @@ FUZZ_SECONDS ?= 30
 # ---- Debian packages ---------------------------------------------------------------------------
 
 packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-dev libcli11-dev \
-  libtomlplusplus-dev libboost1.81-dev libgtest-dev libgmock-dev python3 bubblewrap runc procps \
-  util-linux libcap2-bin
+  libtomlplusplus-dev libboost1.81-dev libssl-dev libsqlite3-dev libgtest-dev libgmock-dev \
+  python3 python3-dev python3-yaml python3-numpy python3-pandas python3-matplotlib nodejs \
+  bubblewrap runc curl procps util-linux libcap2-bin
 packages_lint := clang-format clang-tidy
 packages_fuzz := clang-14 libclang-rt-14-dev
 packages_vm   := qemu-system-x86 mmdebstrap cpio busybox-static e2fsprogs zstd
@@ -43,15 +44,16 @@ build/%/build.ninja: CMakePresets.json | deps
 
 build/fuzz/build.ninja: | deps-fuzz
 
-programs := glovebox glovebox-launcher glovebox-agent glovebox-attacks
+programs := glovebox glovebox-server glovebox-launcher glovebox-agent glovebox-attacks
 
 build: deps build/release/build.ninja ## build the programs into build/bin
 	@cmake --build --preset release --parallel $(JOBS) --target $(programs)
 
 # ---- Trying and testing ------------------------------------------------------------------------
 
-run: build ## run an example in the sandbox and show its result and its walls
+run: build ## show an example in the sandbox, then serve on 127.0.0.1:7070 until Ctrl-C
 	@scripts/demo
+	@exec build/bin/glovebox serve
 
 # Sanitizers for the unit tests; the hardened release build for everything that starts sandboxes,
 # one at a time, because those tests compare what is on the host before and after.
@@ -100,21 +102,24 @@ unit_dir    = $(DESTDIR)/etc/systemd/system
 install: build ## install into PREFIX (/usr/local), with a systemd unit; DESTDIR is honoured
 	@install -d $(bin_dir) $(libexec_dir) $(unit_dir)
 	@install -m 0755 build/bin/glovebox $(bin_dir)/glovebox
-	@install -m 0755 build/bin/glovebox-launcher build/bin/glovebox-attacks $(libexec_dir)/
+	@install -m 0755 build/bin/glovebox-launcher build/bin/glovebox-server \
+	  build/bin/glovebox-attacks $(libexec_dir)/
 	@# Unreadable on purpose: a process of such a file cannot be traced or read from inside. To be
 	@# copied by an ordinary user it must be readable for that moment.
 	@chmod u+r build/bin/glovebox-agent
 	@install -m 0111 build/bin/glovebox-agent $(libexec_dir)/glovebox-agent
 	@chmod 0111 build/bin/glovebox-agent
-	@sed 's|@PREFIX@|$(PREFIX)|g' packaging/glovebox-launcher.service.in \
-	  > $(unit_dir)/glovebox-launcher.service
-	@chmod 0644 $(unit_dir)/glovebox-launcher.service
-	@echo "installed in $(DESTDIR)$(PREFIX); to keep a launcher running:"
-	@echo "  systemctl daemon-reload && systemctl enable --now glovebox-launcher"
+	@for unit in glovebox glovebox-launcher; do \
+	  sed 's|@PREFIX@|$(PREFIX)|g' packaging/$$unit.service.in > $(unit_dir)/$$unit.service; \
+	  chmod 0644 $(unit_dir)/$$unit.service; \
+	done
+	@echo "installed in $(DESTDIR)$(PREFIX); to keep a server running:"
+	@echo "  systemctl daemon-reload && systemctl enable --now glovebox"
 
 uninstall: ## remove what `make install` put there
-	@rm -f $(bin_dir)/glovebox $(unit_dir)/glovebox-launcher.service
-	@rm -f $(addprefix $(libexec_dir)/,glovebox-launcher glovebox-agent glovebox-attacks)
+	@rm -f $(bin_dir)/glovebox $(addprefix $(unit_dir)/,glovebox.service glovebox-launcher.service)
+	@rm -f $(addprefix $(libexec_dir)/,glovebox-launcher glovebox-server glovebox-agent \
+	  glovebox-attacks)
 	@rmdir $(libexec_dir) 2> /dev/null || true
 
 clean: ## remove everything that was built

@@ -4,9 +4,13 @@
 #include <string_view>
 
 #include "cli/commands/attack.h"
+#include "cli/commands/config.h"
 #include "cli/commands/doctor.h"
 #include "cli/commands/run.h"
+#include "cli/commands/serve.h"
+#include "cli/commands/template.h"
 #include "cli/print.h"
+#include "cli/server_command.h"
 #include "cli/version.h"
 #include "model/outcome.h"
 
@@ -26,6 +30,12 @@ int version_command(std::span<const std::string>) {
 
 constexpr Command kCommands[] = {
     {"run", "Run code in a fresh sealed sandbox", run_command},
+    {"serve", "Serve the API, and keep what it needs running", serve_command},
+    {"config", "Print every setting of `serve` and where it comes from", config_command},
+    {"key", "Make, list and revoke the keys of a server", key_command},
+    {"template", "What sandboxes can be made of; check a file", template_command},
+    {"gc", "Tell a server to remove what is past its retention", gc_command},
+    {"bench", "Measure a server beside bwrap, runc and docker", bench_command},
     {"doctor", "Say what this host offers, and what to do about each gap", doctor_command},
     {"attack", "Attack a sandbox on this very kernel and say which wall held", attack_command},
     {"version", "Print the version", version_command},

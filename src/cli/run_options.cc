@@ -35,9 +35,9 @@ constexpr Language kLanguages[] = {
 // The words as typed; the checks below give them meaning.
 struct Words {
   std::string file, code, lang, program, engine{engine::kDefaultEngine}, min_grade, timeout,
-      cpu_time, memory, cpus, pids, disk, output_limit, workdir, net = "none";
+      cpu_time, memory, cpus, pids, disk, output_limit, workdir, net = "none", url;
   std::vector<std::string> mounts, env, files_in, files_out, deny_imports, allow_imports, args;
-  bool json = false, terminal = false, has_code = false;
+  bool json = false, terminal = false, has_code = false, server = false, local = false;
 };
 
 tl::unexpected<Error> bad(std::string message) {
@@ -105,7 +105,8 @@ Result<> choose_program(const Words& words, RunOptions& options,
     exec.argv = {words.program};
   } else {
     TRY(const Language* language, choose_language(words));
-    if (::access(language->program, X_OK) != 0) {
+    options.language = language->name;
+    if (!options.is_remote && ::access(language->program, X_OK) != 0) {
       return bad(std::string(language->name) + " is not installed on this host (" +
                  language->program + ")");
     }
@@ -289,6 +290,7 @@ Result<> set_environment(const Words& words, RunOptions& options) {
     const char* term = std::getenv("TERM");
     exec.env.push_back(std::string("TERM=") + (term != nullptr ? term : "xterm"));
   }
+  options.own_env = words.env;
   for (const std::string& variable : words.env) {
     const std::size_t equals = variable.find('=');
     if (equals == std::string::npos || equals == 0) {
@@ -336,6 +338,44 @@ Result<> set_import_policy(const Words& words, RunOptions& options) {
   return engine::apply_import_policy(policy, options.request);
 }
 
+// On a server when --server or GLOVEBOX_URL says so.
+Result<> choose_place(const Words& words, RunOptions& options) {
+  if (words.server && words.local) return bad("--server and --local do not go together");
+  const char* known = std::getenv("GLOVEBOX_URL");
+  options.is_remote = !words.local && (words.server || (known != nullptr && known[0] != '\0'));
+  options.url = words.url;
+  if (!options.is_remote) return {};
+  if (words.terminal) return bad("--tty: a server gives no terminal; say --local to run here");
+  if (!words.mounts.empty()) {
+    return bad(
+        "--mount: a server mounts what its administrator named (`mounts` of POST /v1/run), not "
+        "paths of yours; say --local to run here");
+  }
+  if (words.engine != engine::kDefaultEngine) {
+    return bad("--engine " + words.engine + ": a server has its own; say --local to run here");
+  }
+  return {};
+}
+
+// The value is optional, and a FILE may follow: only what looks like an address is one.
+std::vector<std::string> take_server(const std::vector<std::string>& ours, Words& words) {
+  const auto is_url = [](const std::string& word) {
+    return word.starts_with("http://") || word.starts_with("https://");
+  };
+  std::vector<std::string> rest;
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const bool has_value = ours[i].starts_with("--server=");
+    if (ours[i] != "--server" && !has_value) {
+      rest.push_back(ours[i]);
+      continue;
+    }
+    words.server = true;
+    if (has_value) words.url = ours[i].substr(9);
+    if (!has_value && i + 1 < ours.size() && is_url(ours[i + 1])) words.url = ours[++i];
+  }
+  return rest;
+}
+
 void describe(CLI::App& app, Words& words) {
   app.add_option("FILE", words.file, "a program; - reads it from standard input");
   app.add_option("-c,--code", words.code, "the program's text");
@@ -377,6 +417,10 @@ void describe(CLI::App& app, Words& words) {
       ->type_size(1)
       ->allow_extra_args(false);
   app.add_option("--net", words.net, "none (the only policy so far)");
+  app.add_option("--server", words.url,
+                 "run on a server: at this URL, or the one that is known (also: GLOVEBOX_URL)")
+      ->type_name("[URL]");
+  app.add_flag("--local", words.local, "run here, also when GLOVEBOX_URL is set");
   app.add_flag("--json", words.json, "print one JSON object instead of streaming");
   app.add_flag("-t,--tty", words.terminal, "give it a terminal (Ctrl-] ends the sandbox)");
   app.footer(
@@ -411,6 +455,7 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
       "ARGS]");
   app.name("glovebox run");
   describe(app, words);
+  ours = take_server(ours, words);
   std::vector<std::string> reversed(ours.rbegin(), ours.rend());  // as CLI11 wants it
   try {
     app.parse(reversed);
@@ -428,6 +473,7 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
   options.terminal = words.terminal;
   options.engine = words.engine;
   TRY_OK(engine::make_engine(words.engine));
+  TRY_OK(choose_place(words, options));
   if (words.net != "none") {
     return bad("--net " + words.net + ": the only network policy so far is 'none'");
   }

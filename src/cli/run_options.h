@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "engine/one_shot.h"
@@ -18,6 +19,10 @@ struct RunOptions {
   bool json = false;
   bool terminal = false;
   bool stdin_is_code = false;  // "-": the program's own stdin is then empty
+  std::string language;        // "python", "bash", "node": files_in ends with its code; or --exec
+  std::vector<std::string> own_env;  // --env, as typed
+  bool is_remote = false;            // on a server: --server, or GLOVEBOX_URL
+  std::string url;                   // --server URL; empty: the one that is known
 };
 
 struct ParsedRun {

@@ -120,6 +120,33 @@ TEST(RunOptions, ANulByteInTheCodeIsRefused) {
   EXPECT_THAT(parsed.error().message(), HasSubstr("NUL"));
 }
 
+TEST(RunOptions, AServerIsNamedOrTheOneThatIsKnown) {
+  EXPECT_FALSE(good({"-c", "1"}).is_remote);
+  EXPECT_TRUE(good({"-c", "1", "--server"}).is_remote);
+  EXPECT_EQ(good({"--server", "http://127.0.0.1:7070", "-c", "1"}).url, "http://127.0.0.1:7070");
+  EXPECT_EQ(good({"--server=http://[::1]:1", "-c", "1"}).url, "http://[::1]:1");
+  const RunOptions known = good({"--server", "-", "--lang", "python"});
+  EXPECT_TRUE(known.is_remote);
+  EXPECT_EQ(known.url, "");
+  EXPECT_TRUE(known.stdin_is_code) << "what follows --server and is no address is the FILE";
+}
+
+TEST(RunOptions, TheEnvironmentNamesAServerUnlessLocalIsSaid) {
+  ::setenv("GLOVEBOX_URL", "http://127.0.0.1:7070", 1);
+  EXPECT_TRUE(good({"-c", "1"}).is_remote);
+  EXPECT_FALSE(good({"-c", "1", "--local"}).is_remote);
+  ::setenv("GLOVEBOX_URL", "", 1);
+  EXPECT_FALSE(good({"-c", "1"}).is_remote);
+  ::unsetenv("GLOVEBOX_URL");
+}
+
+TEST(RunOptions, WhatAServerCannotDoIsRefusedAndSaysWhatCan) {
+  EXPECT_THAT(refusal({"--server", "-c", "1", "-t"}), HasSubstr("--local"));
+  EXPECT_THAT(refusal({"--server", "-c", "1", "--mount", "ro:/tmp"}), HasSubstr("`mounts`"));
+  EXPECT_THAT(refusal({"--server", "-c", "1", "--engine", "process"}), HasSubstr("--local"));
+  EXPECT_THAT(refusal({"--server", "--local", "-c", "1"}), HasSubstr("do not go together"));
+}
+
 TEST(RunOptions, HelpIsText) {
   EXPECT_THAT(parse({"--help"}).value().help, HasSubstr("--min-grade"));
 }

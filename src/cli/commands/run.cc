@@ -10,6 +10,7 @@
 #include "base/unique_fd.h"
 #include "base/write_all.h"
 #include "cli/print.h"
+#include "cli/remote_run.h"
 #include "cli/run_options.h"
 #include "cli/terminal.h"
 #include "engine/catalog.h"
@@ -73,6 +74,7 @@ int run_command(std::span<const std::string> args) {
     return 0;
   }
   RunOptions& options = *parsed->options;
+  if (options.is_remote) return run_remotely(options);
   auto engine = engine::make_engine(options.engine);
   if (!engine) return usage_error(engine.error().message());
 

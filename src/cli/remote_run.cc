@@ -1,0 +1,178 @@
+#include "cli/remote_run.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "base/unique_fd.h"
+#include "base/write_all.h"
+#include "cli/print.h"
+#include "cli/server_command.h"
+#include "model/wall.h"
+#include "wire/utf8.h"
+
+namespace glovebox::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::uint64_t kMegabyte = 1u << 20;
+constexpr std::uint64_t kMaxOutputKb = 16 * 1024;
+// What a server takes is its administrator's to say; this is what is read before asking it.
+constexpr std::size_t kMaxBytes = 256u << 20;
+
+Result<std::string> read_to_end(int fd, const std::string& what) {
+  std::string bytes;
+  char part[65536];
+  while (true) {
+    const ssize_t got = ::read(fd, part, sizeof part);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(Error::from_errno("read " + what));
+    if (got == 0) return bytes;
+    bytes.append(part, static_cast<std::size_t>(got));
+    if (bytes.size() > kMaxBytes) {
+      return fail(Errc::kInvalidArgument, what + " is larger than 256M, too large for a server");
+    }
+  }
+}
+
+struct Content {
+  std::string bytes;
+  bool executable = false;
+};
+
+Result<Content> content_of(const FileIn& file) {
+  if (file.content) return Content{*file.content, false};
+  const UniqueFd source(::open(file.host.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!source) return fail(Error::from_errno("read " + file.host));
+  struct stat info {};
+  if (::fstat(source.get(), &info) != 0) return fail(Error::from_errno("read " + file.host));
+  TRY(std::string bytes, read_to_end(source.get(), file.host));
+  return Content{std::move(bytes), (info.st_mode & 0111) != 0};
+}
+
+void add_bytes(json::object& object, const std::string& name, const std::string& bytes) {
+  if (wire::is_utf8(bytes)) {
+    object[name] = bytes;
+  } else {
+    object[name + "_base64"] = wire::base64(bytes);
+  }
+}
+
+json::array texts(const std::vector<std::string>& list, std::size_t from) {
+  json::array out;
+  for (std::size_t i = from; i < list.size(); ++i) out.emplace_back(list[i]);
+  return out;
+}
+
+// Python and JavaScript are for the runtimes that wait in the server's sandboxes; what those do not
+// take as code goes as a file and a command, as it does here.
+bool is_for_a_runtime(const RunOptions& options, const FileIn& file, const std::string& code) {
+  if (!wire::is_utf8(code) || code.find('\0') != std::string::npos) return false;
+  return options.language == "python" ||
+         (options.language == "node" && !file.guest.str().ends_with(".mjs"));
+}
+
+Result<> add_files(const RunOptions& options, json::object& body) {
+  json::array files;
+  const auto& list = options.request.files_in;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    TRY(const Content content, content_of(list[i]));
+    const bool is_code = !options.language.empty() && i + 1 == list.size();
+    if (is_code && is_for_a_runtime(options, list[i], content.bytes)) {
+      body["language"] = options.language;
+      body["code"] = content.bytes;
+      continue;
+    }
+    json::object file{{"path", list[i].guest.str()}};
+    add_bytes(file, "content", content.bytes);
+    if (content.executable) file["mode"] = "755";
+    files.push_back(std::move(file));
+  }
+  if (!files.empty()) body["files"] = std::move(files);
+  const std::vector<std::string>& argv = options.request.exec.argv;
+  if (!body.contains("code")) {
+    body["command"] = texts(argv, 0);
+  } else if (argv.size() > 2) {
+    body["args"] = texts(argv, 2);
+  }
+  return {};
+}
+
+Result<json::object> profile_of(const RunOptions& options) {
+  const Limits& limits = options.request.sandbox.limits;
+  json::object profile;
+  const auto asked = [&](LimitKind kind) { return limits.was_asked_for(kind); };
+  if (asked(LimitKind::kWall)) profile["timeout_ms"] = limits.wall.count();
+  if (asked(LimitKind::kCpuTime)) profile["cpu_ms"] = limits.cpu_time.count();
+  // Whole megabytes, and not more than was said.
+  if (asked(LimitKind::kMemory)) profile["memory_mb"] = limits.memory_bytes / kMegabyte;
+  if (asked(LimitKind::kDisk)) profile["disk_mb"] = limits.disk_bytes / kMegabyte;
+  if (asked(LimitKind::kPids)) profile["pids"] = limits.pids;
+  if (asked(LimitKind::kCpus)) profile["cpus"] = limits.cpu_thousandths / 1000.0;
+  const std::uint64_t output = options.request.output_limit.value_or(kMaxOutputKb * 1024);
+  if (output > kMaxOutputKb * 1024) {
+    return fail(Errc::kInvalidArgument, "--output-limit: a server sends at most 16M");
+  }
+  profile["output_kb"] = std::max<std::uint64_t>((output + 1023) / 1024, 1);
+  return profile;
+}
+
+json::object variables_of(const RunOptions& options) {
+  json::object variables;
+  for (const std::string& variable : options.own_env) {
+    const std::size_t equals = variable.find('=');
+    variables[variable.substr(0, equals)] = variable.substr(equals + 1);
+  }
+  return variables;
+}
+
+}  // namespace
+
+Result<std::string> remote_body(const RunOptions& options, const std::string& input) {
+  const engine::RunRequest& request = options.request;
+  json::object body;
+  TRY_OK(add_files(options, body));
+  TRY(body["profile"], profile_of(options));
+  if (!options.own_env.empty()) body["env"] = variables_of(options);
+  if (!input.empty()) add_bytes(body, "stdin", input);
+  if (request.exec.workdir != ExecSpec{}.workdir) body["workdir"] = request.exec.workdir;
+  if (request.min_grade) body["min_grade"] = grade_name(*request.min_grade);
+  if (!request.files_out.empty()) {
+    json::array paths;
+    for (const FileOut& file : request.files_out) paths.emplace_back(file.guest.str());
+    body["return_files"] = std::move(paths);
+  }
+  return json::serialize(body);
+}
+
+int run_remotely(const RunOptions& options) {
+  std::string input;
+  if (!options.stdin_is_code && ::isatty(STDIN_FILENO) != 1) {
+    auto read = read_to_end(STDIN_FILENO, "standard input");
+    if (!read) return failure(read.error());
+    input = std::move(*read);
+  }
+  const auto body = remote_body(options, input);
+  if (!body) {
+    return body.error().code() == Errc::kInvalidArgument ? usage_error(body.error().message())
+                                                         : failure(body.error());
+  }
+  // Without CLOEXEC: it is for the program we become.
+  const UniqueFd file(::memfd_create("glovebox-run", 0));
+  if (!file) return failure(Error::from_errno("memfd_create"));
+  if (auto written = write_all(file.get(), *body); !written) return failure(written.error());
+  std::vector<std::string> words = {"--body-fd", std::to_string(file.get())};
+  if (options.json) words.emplace_back("--json");
+  if (!options.url.empty()) words.insert(words.end(), {"--url", options.url});
+  for (const FileOut& out : options.request.files_out) {
+    words.push_back(out.guest.str() + ":" + out.host);
+  }
+  return become_server_command("run", words);
+}
+
+}  // namespace glovebox::cli

@@ -1,0 +1,92 @@
+#include "cli/remote_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include "wire/run_request.h"
+
+namespace glovebox::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+RunOptions options(std::vector<std::string> args) {
+  args.emplace_back("--server");
+  return parse_run_options(args, [] { return Result<std::string>("from stdin"); })
+      .value()
+      .options.value();
+}
+
+// As the server reads it: a body it refuses is no body.
+wire::RunRequest request(const std::vector<std::string>& args, const std::string& input = "") {
+  return wire::parse_run_request(remote_body(options(args), input).value()).value();
+}
+
+TEST(RemoteRun, PythonIsForTheRuntimeThatWaits) {
+  const wire::RunRequest run = request({"-c", "print(1)", "--env", "A=b=c"});
+  EXPECT_EQ(run.language, "python");
+  EXPECT_EQ(run.code, "print(1)");
+  EXPECT_THAT(run.env, ElementsAre("A=b=c"));
+  EXPECT_TRUE(run.command.empty());
+  EXPECT_TRUE(run.files.empty());
+}
+
+TEST(RemoteRun, ArgumentsBehindTheDashesGoWithTheCode) {
+  std::vector<std::string> args = {"-c", "1", "--server", "--", "-x", "--server"};
+  const auto parsed = parse_run_options(args, nullptr).value().options.value();
+  const auto run = wire::parse_run_request(remote_body(parsed, "").value()).value();
+  EXPECT_THAT(run.args, ElementsAre("-x", "--server"));
+}
+
+TEST(RemoteRun, AShellScriptIsAFileAndACommandAsItIsHere) {
+  const wire::RunRequest run = request({"-c", "echo $0", "--lang", "bash"});
+  EXPECT_THAT(run.command, ElementsAre("/bin/bash", "/home/user/main.sh"));
+  ASSERT_EQ(run.files.size(), 1u);
+  EXPECT_EQ(run.files[0].path.str(), "/home/user/main.sh");
+  EXPECT_EQ(run.files[0].content, "echo $0");
+}
+
+TEST(RemoteRun, LimitsThatWereNotNamedAreTheServers) {
+  const ProfileWishes none = request({"-c", "1"}).profile;
+  EXPECT_FALSE(none.wall || none.memory_bytes || none.pids || none.cpu_thousandths);
+  const ProfileWishes all =
+      request({"-c", "1", "--timeout", "500ms", "--cpu-time", "2s", "--memory", "64.5M", "--disk",
+               "10M", "--pids", "9", "--cpus", "0.5", "--output-limit", "1"})
+          .profile;
+  EXPECT_EQ(all.wall, std::chrono::milliseconds(500));
+  EXPECT_EQ(all.cpu_time, std::chrono::milliseconds(2000));
+  EXPECT_EQ(all.memory_bytes, 64ull << 20);
+  EXPECT_EQ(all.disk_bytes, 10ull << 20);
+  EXPECT_EQ(all.pids, 9u);
+  EXPECT_EQ(all.cpu_thousandths, 500u);
+  EXPECT_EQ(all.output_bytes, 1024u);
+}
+
+TEST(RemoteRun, MoreOutputThanAServerSendsIsRefused) {
+  EXPECT_THAT(remote_body(options({"-c", "1", "--output-limit", "1G"}), "").error().message(),
+              HasSubstr("--output-limit"));
+}
+
+TEST(RemoteRun, BytesThatAreNoTextArriveWhole) {
+  const std::string bytes("\xff\0\n", 3);
+  EXPECT_EQ(request({"-c", "1"}, bytes).stdin_bytes, bytes);
+}
+
+TEST(RemoteRun, FilesGoInAndComeOut) {
+  const wire::RunRequest run =
+      request({"--exec", "/bin/true", "--file", "/bin/true:x", "--out", "/tmp/a:/tmp/b",
+               "--workdir", "/tmp", "--min-grade", "jail"});
+  EXPECT_THAT(run.command, ElementsAre("/bin/true"));
+  ASSERT_EQ(run.files.size(), 1u);
+  EXPECT_EQ(run.files[0].path.str(), "/home/user/x");
+  EXPECT_EQ(run.files[0].mode, 0755u);
+  EXPECT_THAT(run.return_files, ElementsAre("/tmp/a"));
+  EXPECT_EQ(run.workdir, "/tmp");
+  EXPECT_EQ(run.min_grade, Grade::kJail);
+}
+
+}  // namespace
+}  // namespace glovebox::cli

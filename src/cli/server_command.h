@@ -1,0 +1,17 @@
+// Commands that talk to a server are in another program, so that this one stays small and starts
+// fast. It is executed in our place.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace glovebox::cli {
+
+// `glovebox-server NAME ARGS`. Returns only when that cannot be executed: the exit status.
+int become_server_command(const std::string& name, std::span<const std::string> args);
+
+int key_command(std::span<const std::string> args);
+int gc_command(std::span<const std::string> args);
+int bench_command(std::span<const std::string> args);
+
+}  // namespace glovebox::cli

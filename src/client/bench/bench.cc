@@ -1,0 +1,103 @@
+// `glovebox bench`: what runs on a server cost, beside other means and the kernel alone, in one run
+// on this machine.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+
+#include "client/bench/load.h"
+#include "client/bench/options.h"
+#include "client/bench/own_server.h"
+#include "client/bench/report.h"
+#include "client/bench/subjects.h"
+#include "client/commands.h"
+#include "client/print.h"
+
+namespace glovebox::client {
+namespace {
+
+using bench::Row;
+using bench::Subject;
+
+constexpr int kExitInterrupted = 130;
+constexpr int kExitMissed = 1;
+
+void stop_on_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { bench::interrupted = true; };
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
+void say(const std::string& what) {
+  if (::isatty(STDERR_FILENO) == 1) std::fprintf(stderr, "\r\033[K%s", what.c_str());
+}
+
+// All subjects in every round, so that whatever disturbs this machine disturbs them alike.
+std::vector<Row> measure(std::vector<Subject> subjects, const Place& place, unsigned rounds) {
+  for (unsigned round = 0; round < rounds; ++round) {
+    for (Subject& subject : subjects) {
+      if (!subject.row.skipped.empty() || bench::interrupted) continue;
+      say("round " + std::to_string(round + 1) + " of " + std::to_string(rounds) + ": " +
+          subject.row.name);
+      bench::wait_until_settled(place);
+      subject.row.rounds.push_back(subject.measure());
+    }
+  }
+  say("");
+  std::vector<Row> rows;
+  for (Subject& subject : subjects) rows.push_back(std::move(subject.row));
+  return rows;
+}
+
+int report(const bench::BenchOptions& options, const std::vector<Row>& rows) {
+  const std::string text = options.json ? bench::json_text(rows) : bench::table_text(rows);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+  if (!options.check) return 0;
+  const std::string complaints = bench::complaints(rows);
+  std::fputs(complaints.c_str(), stderr);
+  return complaints.empty() ? 0 : kExitMissed;
+}
+
+int measure_at(const bench::BenchOptions& options, const Place& place) {
+  auto bundle = bench::OciBundle::make("/etc", bench::kPythonHello);
+  say("getting ready");
+  std::vector<Subject> subjects =
+      bench::make_subjects(place, options.effort, bundle ? &*bundle : nullptr);
+  const std::vector<Row> rows = measure(std::move(subjects), place, options.effort.rounds);
+  if (bench::interrupted) return kExitInterrupted;
+  return report(options, rows);
+}
+
+}  // namespace
+
+int bench_command(const std::vector<std::string>& args) {
+  const auto options = bench::parse_bench_options(args);
+  if (!options) return usage_error(options.error().message());
+  if (options->help) {
+    std::printf("%s%s%s", bench::kBenchHelp, kPlaceHelp, bench::kBenchMoreHelp);
+    return 0;
+  }
+  stop_on_signals();
+  const PlaceSurroundings here = PlaceSurroundings::here();
+  const PlaceWords& words = options->place;
+  if (!words.url.empty() || !words.data_dir.empty() || !here.url.empty()) {
+    const auto place = find_place(words, here);
+    if (!place) return failure(place.error());
+    if (bench::Caller(*place).get("/health").empty()) {
+      return failure(Error(Errc::kUnavailable, "no server answers at " + place->url +
+                                                   ", which is from " + place->origin));
+    }
+    return measure_at(*options, *place);
+  }
+  say("starting a server");
+  const auto server = bench::OwnServer::start();
+  if (!server) {
+    return bench::interrupted ? kExitInterrupted : failure(server.error());
+  }
+  return measure_at(*options, server->place());
+}
+
+}  // namespace glovebox::client

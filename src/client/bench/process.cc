@@ -1,0 +1,89 @@
+#include "client/bench/process.h"
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace glovebox::bench {
+namespace {
+
+std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (const std::string& text : strings) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+Result<pid_t> start(const Command& command, int err) {
+  const std::vector<char*> argv = pointers_to(command.argv);
+  const std::vector<char*> envp = pointers_to(command.env);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
+  ::posix_spawn_file_actions_adddup2(&actions, 0, 1);
+  ::posix_spawn_file_actions_adddup2(&actions, err >= 0 ? err : 0, 2);
+  pid_t pid = 0;
+  const int error = ::posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), envp.data());
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return fail(Error::from_errno("start " + command.argv[0], error));
+  return pid;
+}
+
+int wait_for(pid_t pid) {
+  int status = -1;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+Result<Timed> run_timed(const Command& command) {
+  const Clock::time_point began = Clock::now();
+  TRY(const pid_t pid, start(command));
+  Timed timed;
+  timed.status = wait_for(pid);
+  timed.took = Clock::now() - began;
+  return timed;
+}
+
+Trial try_once(const Command& command) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return {false, "pipe"};
+  const UniqueFd read_end(ends[0]);
+  UniqueFd write_end(ends[1]);
+  const auto pid = start(command, write_end.get());
+  write_end.reset();
+  if (!pid) return {false, pid.error().message()};
+  Trial trial;
+  char part[1024];
+  ssize_t got = 0;
+  while ((got = ::read(read_end.get(), part, sizeof part)) > 0) {
+    if (trial.message.size() < 4096) trial.message.append(part, static_cast<std::size_t>(got));
+  }
+  const int status = wait_for(*pid);
+  trial.worked = status == 0;
+  if (!trial.worked && trial.message.empty()) trial.message = "status " + std::to_string(status);
+  return trial;
+}
+
+Result<Timed> empty_namespaces_timed() {
+  clone_args args{};
+  args.flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC |
+               CLONE_NEWUTS | CLONE_NEWCGROUP;
+  args.exit_signal = SIGCHLD;
+  const Clock::time_point began = Clock::now();
+  const long pid = ::syscall(SYS_clone3, &args, sizeof args);
+  if (pid == 0) ::_exit(0);
+  if (pid < 0) return fail(Error::from_errno("clone3 with new namespaces"));
+  Timed timed;
+  timed.status = wait_for(static_cast<pid_t>(pid));
+  timed.took = Clock::now() - began;
+  return timed;
+}
+
+}  // namespace glovebox::bench

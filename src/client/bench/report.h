@@ -1,0 +1,47 @@
+// The rows of a run: a table for people, an array of objects for programs, and whether the bars of
+// design section 10 hold.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/bench/statistics.h"
+
+namespace glovebox::bench {
+
+// What is compared with the baseline: the median time, or how many in a second.
+enum class Measure { kTime, kRate };
+
+struct Bar {
+  enum class Kind { kNone, kRatioAtMost, kRatioAtLeast, kP99AtMost };
+  Kind kind = Kind::kNone;
+  double value = 0;
+  double tail = 0;   // if not 0: p99 is at most this many p50
+  std::string text;  // as people read it
+};
+
+struct Row {
+  std::string name;
+  std::string baseline;  // the row it is compared with; empty: none
+  Measure measure = Measure::kTime;
+  Bar bar;
+  std::string skipped;  // why it is not here
+  std::vector<Round> rounds;
+};
+
+enum class Verdict { kNone, kHeld, kMissed };
+
+// This row's figure over its baseline's; 0 where one of the two is missing.
+double ratio(const std::vector<Row>& rows, const Row& row);
+double ratio_to(const std::vector<Row>& rows, const Row& row, const std::string& baseline);
+// A bar that cannot be judged, for want of a baseline or of a run, is missed.
+Verdict judge(const std::vector<Row>& rows, const Row& row);
+
+std::string table_text(const std::vector<Row>& rows);
+// Exactly: name, n, errors, p50_ms, p99_ms, per_second, baseline, ratio. What is not here is left
+// out.
+std::string json_text(const std::vector<Row>& rows);
+// One line for each bar that is missed and each row with errors.
+std::string complaints(const std::vector<Row>& rows);
+
+}  // namespace glovebox::bench

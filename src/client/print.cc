@@ -1,0 +1,73 @@
+#include "client/print.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "model/outcome.h"
+#include "wire/utf8.h"
+
+namespace glovebox::client {
+namespace {
+
+constexpr std::size_t kMaxShown = 4000;
+constexpr int kExitRefused = 1;
+
+int say(const std::string& message, int status) {
+  std::fprintf(stderr, "glovebox: %s\n", printable(message).c_str());
+  return status;
+}
+
+// Bytes that begin a character: good enough for the names people give.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u;
+  }));
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  const bool utf8 = wire::is_utf8(text);
+  std::string shown;
+  for (const char c : text.substr(0, kMaxShown)) {
+    const auto byte = static_cast<unsigned char>(c);
+    // The C1 controls hide in UTF-8 as 0xc2 0x80-0x9f; without the lead byte they are broken text.
+    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !utf8) || byte == 0xc2) {
+      shown += "\\x";
+      shown += kHex[byte >> 4];
+      shown += kHex[byte & 15];
+    } else {
+      shown += c;
+    }
+  }
+  return shown;
+}
+
+int usage_error(const std::string& message) { return say(message, kExitUsage); }
+int failure(const Error& error) { return say(error.message(), kExitGloveboxFailed); }
+int refused(const std::string& message) { return say(message, kExitRefused); }
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], width_of(printable(row[i])));
+    }
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string cell = printable(row[i]);
+      line += cell;
+      line.append(widths[i] - width_of(cell) + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace glovebox::client

@@ -1,0 +1,24 @@
+#include "client/print.h"
+
+#include <gtest/gtest.h>
+
+namespace glovebox::client {
+namespace {
+
+TEST(ClientPrint, AServersControlCharactersDoNotReachTheTerminal) {
+  EXPECT_EQ(printable("a\x1b[2Jb\n"), "a\\x1b[2Jb\\x0a");
+  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\x9b") << "the lead byte of a C1 control is taken apart";
+  EXPECT_EQ(printable("z\xc3\xbcrich"), "z\xc3\xbcrich");
+}
+
+TEST(ClientPrint, ColumnsAreAsWideAsTheirWidestCell) {
+  EXPECT_EQ(table({{"NAME", "ROLE"}, {"z\xc3\xbcrich", "user"}, {"a", "admin"}}),
+            "NAME    ROLE\nz\xc3\xbcrich  user\na       admin\n");
+}
+
+TEST(ClientPrint, NoLineEndsWithSpaces) {
+  EXPECT_EQ(table({{"ID", "NAME"}, {"k1", ""}}), "ID  NAME\nk1\n");
+}
+
+}  // namespace
+}  // namespace glovebox::client

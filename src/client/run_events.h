@@ -1,0 +1,33 @@
+// The live answer of POST /v1/run: lines of JSON that arrive in pieces. Output goes out as it
+// comes; the last line says how it ended.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace glovebox::client {
+
+class RunEvents {
+ public:
+  // False: nobody takes it any more.
+  using OnOutput = std::function<bool(bool is_stderr, std::string_view bytes)>;
+  explicit RunEvents(OnOutput on_output);
+  ~RunEvents();
+
+  // False: no more is wanted. What is no event of ours is an error.
+  Result<bool> add(std::string_view piece);
+
+  // After the last piece: the whole answer without the output, or why the run failed.
+  Result<boost::json::object> take_end();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace glovebox::client

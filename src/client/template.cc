@@ -1,0 +1,125 @@
+// `glovebox template list|show`: what sandboxes can be made of, as a server sees it. `check` reads
+// a file as the launcher would, needs no server, and is the front's.
+#include <boost/json.hpp>
+#include <cstdio>
+
+#include "client/answers.h"
+#include "client/api.h"
+#include "client/commands.h"
+#include "client/print.h"
+
+namespace glovebox::client {
+namespace {
+
+namespace json = boost::json;
+
+constexpr const char* kUsage =
+    "usage: glovebox template list\n"
+    "       glovebox template show NAME\n"
+    "       glovebox template check FILE\n"
+    "\n"
+    "What sandboxes can be made of. `list` and `show` ask a server; `check` reads a file as the\n"
+    "launcher would and needs none.\n"
+    "\n";
+constexpr const char* kMore =
+    "  --json                 print JSON\n"
+    "  --help                 this text\n"
+    "\n"
+    "Exit status: 0 done, 1 the server said no or the file is not right, 2 bad usage, 125 no "
+    "server\n"
+    "answers.\n";
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// The last line of a traceback says what went wrong.
+std::string last_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
+}
+
+std::string pool_of(const json::object& one) {
+  return shown(one, "pool", "min") + "-" + shown(one, "pool", "max");
+}
+
+int list(const std::string& body) {
+  const auto answer = parse_answer(body);
+  if (!answer) return failure(answer.error());
+  const auto templates = list_in(*answer, "templates");
+  if (!templates) return failure(templates.error());
+  std::vector<std::vector<std::string>> rows = {
+      {"NAME", "LANGUAGE", "RUNTIME", "POOL", "STATE", "DESCRIPTION"}};
+  for (const json::value& value : *templates) {
+    if (!value.is_object()) continue;
+    const json::object& one = value.get_object();
+    const std::string error = shown(one, "error");
+    rows.push_back({shown(one, "name"), shown(one, "language"), shown(one, "runtime"), pool_of(one),
+                    shown(one, "state"),
+                    error == "-" ? first_line(shown(one, "description")) : last_line(error)});
+  }
+  print(table(rows));
+  return 0;
+}
+
+int show(const std::string& body) {
+  const auto answer = parse_answer(body);
+  if (!answer) return failure(answer.error());
+  const json::object& one = *answer;
+  std::vector<std::vector<std::string>> rows;
+  for (const char* name : {"name", "description", "built_in", "runtime", "language", "preload",
+                           "layers", "state", "generation", "zygotes", "forks"}) {
+    rows.push_back({name, shown(one, name)});
+  }
+  rows.push_back({"pool", pool_of(one)});
+  for (const char* name :
+       {"timeout_ms", "cpu_ms", "memory_mb", "disk_mb", "pids", "cpu_thousandths"}) {
+    rows.push_back({std::string("profile.") + name, shown(one, "profile", name)});
+  }
+  print(table(rows));
+  const std::string error = shown(one, "error");
+  if (error == "-") return 0;
+  print("\n");
+  std::size_t begin = 0;
+  while (begin < error.size()) {
+    const std::size_t end = std::min(error.find('\n', begin), error.size());
+    print(printable(error.substr(begin, end - begin)) + "\n");
+    begin = end + 1;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int template_command(const std::vector<std::string>& args) {
+  PlaceWords place;
+  bool is_json = false;
+  bool help = false;
+  std::vector<Option> options = place_options(place);
+  options.insert(options.end(), {{"--json", &is_json}, {"--help", &help}, {"-h", &help}});
+  const auto rest = take_options(args, options, "template");
+  if (!rest) return usage_error(rest.error().message());
+  if (help) {
+    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
+    return 0;
+  }
+  const std::string verb = rest->empty() ? "" : rest->front();
+  const bool is_list = verb == "list" && rest->size() == 1;
+  const bool is_show = verb == "show" && rest->size() == 2;
+  if (!is_list && !is_show) {
+    return usage_error(
+        "say `glovebox template list`, `show NAME` or `check FILE`; see `glovebox template "
+        "--help`");
+  }
+  http::ClientRequest request;
+  request.target = "/v1/templates" + (is_show ? "/" + url_encoded((*rest)[1]) : "");
+  const Asked asked = ask(place, std::move(request));
+  if (asked.status != 0) return asked.status;
+  if (is_json) {
+    print(asked.body);
+    return 0;
+  }
+  return is_list ? list(asked.body) : show(asked.body);
+}
+
+}  // namespace glovebox::client

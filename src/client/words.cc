@@ -1,0 +1,66 @@
+#include "client/words.h"
+
+#include <charconv>
+
+namespace glovebox::client {
+namespace {
+
+tl::unexpected<Error> bad(std::string message) {
+  return fail(Errc::kInvalidArgument, std::move(message));
+}
+
+const Option* option_named(std::span<const Option> options, std::string_view name) {
+  for (const Option& option : options) {
+    if (option.name == name) return &option;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> take_options(std::span<const std::string> words,
+                                              std::span<const Option> options,
+                                              std::string_view command) {
+  std::vector<std::string> rest;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (!word.starts_with("-") || word == "-") {
+      rest.push_back(word);
+      continue;
+    }
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    const Option* option = option_named(options, name);
+    if (option == nullptr) {
+      return bad("unknown option '" + name + "'; see `glovebox " + std::string(command) +
+                 " --help`");
+    }
+    if (bool* const* flag = std::get_if<bool*>(&option->to)) {
+      if (equals != std::string::npos) return bad(name + " takes no value");
+      **flag = true;
+      continue;
+    }
+    std::string& value = *std::get<std::string*>(option->to);
+    if (equals != std::string::npos) {
+      value = word.substr(equals + 1);
+    } else if (i + 1 < words.size()) {
+      value = words[++i];
+    } else {
+      return bad(name + " needs a value");
+    }
+    if (value.empty()) return bad(name + " needs a value");
+  }
+  return rest;
+}
+
+Result<std::uint64_t> parse_count(std::string_view text, std::string_view option,
+                                  std::uint64_t most) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || number > most) {
+    return bad(std::string(option) + " must be a whole number from 0 to " + std::to_string(most));
+  }
+  return number;
+}
+
+}  // namespace glovebox::client
