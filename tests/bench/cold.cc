@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "client/bench/oci_bundle.h"
 #include "modes.h"
-#include "oci_bundle.h"
 #include "report.h"
 #include "running_launcher.h"
 #include "subjects.h"

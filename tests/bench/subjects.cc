@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "oci_bundle.h"
+#include "client/bench/oci_bundle.h"
 
 namespace glovebox::bench {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "process.h"
+#include "client/bench/process.h"
 
 namespace glovebox::bench {
 

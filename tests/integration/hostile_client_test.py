@@ -113,7 +113,7 @@ class Malformed(Hostile):
                      wire.create(mounts=[(wire.READ_ONLY, "/" + "x" * 2000)]),
                      wire.create(mounts=[(wire.READ_ONLY, "/mnt")] * 17)]
         # A length that promises more than there is, or than there could be.
-        messages += [struct.pack("<BBBI", 1, 1, 2, size) + b"host" for size in (5, 0x7fffffff, 0xffffffff)]
+        messages += [struct.pack("<BBIBI", 2, 1, 0, 2, size) + b"base" for size in (5, 0x7fffffff, 0xffffffff)]
         for bounds in ({"wall": 0}, {"memory": 0}, {"disk": 0}, {"pids": 0}, {"cpus": 0}, {"inodes": 0},
                        {"wall": 2**64 - 1}, {"memory": 2**64 - 1}, {"disk": 2**63}, {"cpu": 2**64 - 1}):
             messages.append(wire.create(bounds=wire.limits(**bounds)))

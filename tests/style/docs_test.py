@@ -8,6 +8,9 @@ from repository import BIN, ROOT, code_of, documents, relative
 
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 CLI = ROOT / "docs" / "cli.md"
+SERVER = ROOT / "docs" / "server.md"
+API = ROOT / "docs" / "api.md"
+LIVES = ("The life of a run", "The life of a warm run")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -46,9 +49,9 @@ def section(text, heading):
     return match.group(1) if match else ""
 
 
-def named_functions(text):
-    """[(file, function)] of the table in "The life of a run"."""
-    return re.findall(r"^\| \d+ \| `([^`]+)` \| `([^`]+)` \|", section(text, "The life of a run"), re.M)
+def named_functions(text, heading="The life of a run"):
+    """[(file, function)] of the table below that heading."""
+    return re.findall(r"^\| \d+ \| `([^`]+)` \| `([^`]+)` \|", section(text, heading), re.M)
 
 
 def has_function(source, function):
@@ -64,6 +67,9 @@ def missing_functions(pairs, root=ROOT):
         path = root / file
         if not path.is_file():
             missing.append(f"{file} does not exist")
+        elif path.suffix == ".py":
+            if not re.search(rf"^def {re.escape(function)}\(", path.read_text(), re.M):
+                missing.append(f"{file} defines no {function}")
         elif not has_function(path.read_text(), function):
             missing.append(f"{file} defines no {function}")
     return missing
@@ -100,8 +106,40 @@ def policy_keys(source):
 
 
 def documented_keys(text):
-    """[section.key] of the table in "The policy"."""
-    return re.findall(r"^\| `([a-z]+\.[a-z_]+)` \|", section(text, "The policy"), re.M)
+    """[section.key] of the table in "The policy"; `mounts.NAME.path` is the key path of a mount."""
+    return re.findall(r"^\| `([a-z]+\.(?:NAME\.)?[a-z_]+)` \|", section(text, "The policy"), re.M)
+
+
+def settings(source):
+    """{key: default} of the table in keys.cc."""
+    return dict(re.findall(r'\{"([a-z]+\.[a-z_]+)", Kind::k\w+, &Settings::\w+,\s*"([^"]*)"', source))
+
+
+def documented_settings(text):
+    """{key: default} of the table in "Settings"."""
+    rows = re.findall(r"^\| `([a-z]+\.[a-z_]+)` \| (?:`([^`]*)`|none) \|", section(text, "Settings"), re.M)
+    return dict(rows)
+
+
+def error_codes(source):
+    """What a source answers with: refuse(404, "code", ...), refuse_for(...), and {404, "code"}."""
+    return set(re.findall(r'(?:refuse(?:_for)?\(|return \{)\s*\d{3},\s*"([a-z_]+)"', source))
+
+
+def documented_codes(text):
+    """The second cell of the table in "Errors"."""
+    cells = re.findall(r"^\| \d{3} \| ([^|]*) \|", section(text, "Errors"), re.M)
+    return {code for cell in cells for code in re.findall(r"`([a-z_]+)`", cell)}
+
+
+def routes(source):
+    """{"GET /v1/runs"} of the table in control/routes.cc."""
+    found = re.findall(r'\{Method::k(\w+), "([^"]+)"', source)
+    return {f"{method.upper()} {path}" for method, path in found}
+
+
+def documented_routes(text):
+    return set(re.findall(r"^\| `((?:GET|POST|PUT|PATCH|DELETE) /[^`]*)` \|", section(text, "Other routes"), re.M))
 
 
 def ask(*words):
@@ -130,14 +168,17 @@ class Links(unittest.TestCase):
 
 class LifeOfARun(unittest.TestCase):
     def test_every_file_and_function_exists(self):
-        pairs = named_functions(ARCHITECTURE.read_text())
-        self.assertGreater(len(pairs), 30, "the table was not found")
-        self.assertEqual([], missing_functions(pairs))
+        for heading in LIVES:
+            with self.subTest(heading=heading):
+                pairs = named_functions(ARCHITECTURE.read_text(), heading)
+                self.assertGreater(len(pairs), 30, "the table was not found")
+                self.assertEqual([], missing_functions(pairs))
 
     def test_steps_are_numbered_in_order(self):
-        text = section(ARCHITECTURE.read_text(), "The life of a run")
-        numbers = [int(number) for number in re.findall(r"^\| (\d+) \|", text, re.M)]
-        self.assertEqual(list(range(1, len(numbers) + 1)), numbers)
+        for heading in LIVES:
+            text = section(ARCHITECTURE.read_text(), heading)
+            numbers = [int(number) for number in re.findall(r"^\| (\d+) \|", text, re.M)]
+            self.assertEqual(list(range(1, len(numbers) + 1)), numbers)
 
     def test_other_files_named_in_it_exist(self):
         named = re.findall(r"`((?:src|tests|docs|scripts)/[\w./*-]+)`", ARCHITECTURE.read_text())
@@ -148,9 +189,33 @@ class Policy(unittest.TestCase):
     def test_every_key_is_documented_and_accepted(self):
         keys = documented_keys((ROOT / "docs" / "operations.md").read_text())
         source = (ROOT / "src" / "launcher" / "policy.cc").read_text()
-        self.assertEqual(policy_keys(source), {key.partition(".")[2] for key in keys})
+        self.assertEqual(policy_keys(source), {key.rpartition(".")[2] for key in keys})
         sections = set(re.findall(r'\{"([a-z]+)", read_\w+\}', source))
         self.assertEqual(sections, {key.partition(".")[0] for key in keys})
+
+
+class ServersDocuments(unittest.TestCase):
+    def test_every_setting_is_documented_with_its_default(self):
+        known = settings((ROOT / "src" / "config" / "keys.cc").read_text())
+        self.assertGreater(len(known), 30)
+        self.assertEqual(known, documented_settings(SERVER.read_text()))
+
+    def test_every_error_code_is_documented_and_none_besides(self):
+        sources = [path for folder in ("http", "control") for path in (ROOT / "src" / folder).rglob("*.cc")
+                   if not path.name.endswith("_test.cc")]
+        texts = [path.read_text() for path in sources]
+        codes = {code for text in texts for code in error_codes(text)}
+        self.assertGreater(len(codes), 20)
+        # Nobody reads the first; two are chosen between, and one is written out as text.
+        codes -= {"client_gone"}
+        codes |= {"launcher_restarting", "unavailable", "too_many_connections"}
+        self.assertEqual(set(), {code for code in codes if not any(f'"{code}"' in text for text in texts)})
+        self.assertEqual(codes, documented_codes(API.read_text()))
+
+    def test_every_route_is_documented(self):
+        known = routes((ROOT / "src" / "control" / "routes.cc").read_text())
+        self.assertGreater(len(known), 10)
+        self.assertEqual(known, documented_routes(API.read_text()))
 
 
 @unittest.skipUnless((BIN / "glovebox").is_file(), "glovebox is not built")
@@ -195,6 +260,21 @@ class BadSamplesAreCaught(unittest.TestCase):
     def test_policy_keys(self):
         self.assertEqual({"wall", "process"}, policy_keys('if (key == "wall") x; if (key != "process") y;'))
         self.assertEqual(["limits.wall"], documented_keys("## The policy\n\n| `limits.wall` | `1h` |\n"))
+
+    def test_a_python_function_that_is_gone(self):
+        self.assertEqual(1, len(missing_functions([("src/guest/python/zygote.py", "mein")])))
+        self.assertEqual([], missing_functions([("src/guest/python/zygote.py", "main")]))
+
+    def test_settings_codes_and_routes(self):
+        self.assertEqual({"log.level": "info"},
+                         settings('{"log.level", Kind::kChoice, &Settings::log_level, "info",\n "x"}'))
+        self.assertEqual({"log.level": "info", "server.user": ""},
+                         documented_settings("## Settings\n\n| `log.level` | `info` | x |\n"
+                                             "| `server.user` | none | x |\n"))
+        self.assertEqual({"a_b", "c"}, error_codes('Response::refuse(404, "a_b", x); return {400, "c"};'))
+        self.assertEqual({"a", "b"}, documented_codes("## Errors\n\n| 404 | `a`, `b` | `c` |\n"))
+        self.assertEqual({"GET /v1/runs"}, routes('    {Method::kGet, "/v1/runs", Access::kKey,'))
+        self.assertEqual({"GET /"}, documented_routes("## Other routes\n\n| `GET /` | none | x |\n"))
 
     def test_an_option_too_many_or_too_few(self):
         shown = help_options("Options:\n  -c,--code TEXT      the text\n  --json        print --that\n")

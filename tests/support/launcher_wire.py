@@ -4,9 +4,9 @@ import array
 import socket
 import struct
 
-VERSION = 1
-CREATE, DESTROY = 1, 2
-CREATED, REFUSED, ENDED = 65, 66, 67
+VERSION = 2
+CREATE, DESTROY, TAKE, BECOME_SERVER, PREPARE = 1, 2, 3, 4, 5
+CREATED, REFUSED, ENDED, TEMPLATE = 65, 66, 67, 68
 PROCESS, JAIL = 1, 2
 READ_ONLY, READ_WRITE = 1, 2
 INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, POLICY, UNSUPPORTED, EXHAUSTED = 1, 2, 3, 4, 5, 6
@@ -21,13 +21,26 @@ def limits(wall=30_000, cpu=0, memory=512 << 20, disk=256 << 20, inodes=65_536, 
     return struct.pack("<QQQQIIIB", wall, cpu, memory, disk, inodes, pids, cpus, asked)
 
 
-def create(engine=JAIL, template="host", bounds=None, mounts=(), version=VERSION, kind=CREATE):
-    message = struct.pack("<BBB", version, kind, engine) + text(template)
+def create(engine=JAIL, template="base", bounds=None, mounts=(), version=VERSION, kind=CREATE, seq=0, warm=0, waits=0,
+           project=""):
+    message = struct.pack("<BBIB", version, kind, seq, engine) + text(template)
     message += limits() if bounds is None else bounds
     message += struct.pack("<B", len(mounts))
-    for mode, guest in mounts:
-        message += struct.pack("<B", mode) + text(guest)
-    return message
+    for mode, guest, *name in mounts:
+        message += struct.pack("<B", mode) + text(guest) + text(name[0] if name else "")
+    return message + struct.pack("<BB", warm, waits) + text(project)
+
+
+def take(identity, bounds=None):
+    return struct.pack("<BB", VERSION, TAKE) + text(identity) + (limits() if bounds is None else bounds)
+
+
+def become_server():
+    return struct.pack("<BB", VERSION, BECOME_SERVER)
+
+
+def prepare(template):
+    return struct.pack("<BB", VERSION, PREPARE) + text(template)
 
 
 def destroy(identity):
@@ -42,12 +55,47 @@ def send(client, message, descriptors=()):
 class Reply:
     def __init__(self, message):
         self.kind = message[1] if len(message) > 1 else None
-        if self.kind in (CREATED, ENDED):
+        if self.kind == CREATED:
+            self.seq, size = struct.unpack_from("<II", message, 2)
+            self.id = message[10:10 + size].decode()
+            self.walls, self.generation = struct.unpack_from("<II", message, 10 + size)
+        elif self.kind == ENDED:
             (size,) = struct.unpack_from("<I", message, 2)
             self.id = message[6:6 + size].decode()
+            self.reason = message[6 + size]
         elif self.kind == REFUSED:
-            self.code = message[2]
-            self.message = message[11:].decode()
+            (self.seq,) = struct.unpack_from("<I", message, 2)
+            self.code = message[6]
+            self.message = message[15:].decode()
+        elif self.kind == TEMPLATE:
+            (size,) = struct.unpack_from("<I", message, 2)
+            self.name = message[6:6 + size].decode()
+            (error,) = struct.unpack_from("<I", message, self.error_at(message))
+            state_at = self.error_at(message) - 17
+            self.state = message[state_at]
+            self.generation, self.zygotes, self.forks = struct.unpack_from("<IIQ", message, state_at + 1)
+            self.error = message[len(message) - error:].decode() if error else ""
+
+    @staticmethod
+    def error_at(message):
+        """Where the last field begins: the others are read one by one, as their lengths say."""
+        at = 2
+
+        def skip_text():
+            nonlocal at
+            (size,) = struct.unpack_from("<I", message, at)
+            at += 4 + size
+
+        skip_text(), skip_text()
+        at += 2
+        skip_text()
+        for _ in range(3):
+            (count,) = struct.unpack_from("<I", message, at)
+            at += 4
+            for _ in range(count):
+                skip_text()
+        at += len(limits()) + 8
+        return at + 1 + 4 + 4 + 8
 
     def __repr__(self):
         return f"Reply({self.__dict__})"

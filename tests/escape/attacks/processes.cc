@@ -67,6 +67,24 @@ Verdict agent_ptrace(const Args&) {
   return in_child([] { return by_result("seize PID 1", ptrace(PTRACE_SEIZE, 1, 0, 0)); });
 }
 
+// A tracee that stops at its exit outlives every SIGKILL until its tracer lets it go; two that trace
+// each other would never die. Here the tracer lets go.
+Verdict hold_at_exit(const Args&) {
+  return in_child([] {
+    const pid_t held = fork();
+    if (held == 0) {
+      pause();
+      _exit(0);
+    }
+    const Verdict verdict =
+        by_result("seize to hold at exit", ptrace(PTRACE_SEIZE, held, 0, PTRACE_O_TRACEEXIT));
+    kill(held, SIGKILL);
+    int status = 0;
+    while (waitpid(held, &status, 0) == held && WIFSTOPPED(status)) ptrace(PTRACE_CONT, held, 0, 0);
+    return verdict;
+  });
+}
+
 Verdict agent_read_memory(const Args&) {
   char byte = 0;
   iovec local{&byte, 1};
@@ -258,6 +276,10 @@ const Attack kAttacks[] = {
      .held_by = kAgent,
      .run = agent_ptrace,
      .control = against_plain_init<agent_ptrace>},
+    {.name = "survivor_held_at_exit",
+     .aims_at = "outliving SIGKILL in a tracer's stop at exit",
+     .held_by = "ptrace that holds a process at its exit is refused (seccomp)",
+     .run = hold_at_exit},
     {.name = "agent_read_memory",
      .aims_at = "the agent's memory by process_vm_readv",
      .held_by = kAgent,

@@ -1,0 +1,314 @@
+# api/openapi.yaml tells the truth: every route in it is asked, well and badly, and each real answer
+# has a status, a type and a form that the contract names. The validator knows the part of JSON
+# Schema that the contract uses, and refuses to guess about the rest.
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+import yaml
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import sealed
+import server
+from sealed import wait_until
+
+CONTRACT = os.path.join(os.path.dirname(__file__), "..", "..", "api", "openapi.yaml")
+TYPES = {"object": dict, "array": list, "string": str, "null": type(None)}
+# Words that say something to people, not about the value.
+SILENT = {"description", "examples", "example", "default", "format", "contentEncoding"}
+KNOWN = SILENT | {"$ref", "type", "enum", "const", "required", "properties", "additionalProperties", "items",
+                  "allOf", "oneOf", "pattern", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems"}
+
+
+def is_of_type(value, name):
+    if name == "boolean":
+        return isinstance(value, bool)
+    if name == "integer":
+        return isinstance(value, int) and not isinstance(value, bool)
+    if name == "number":
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, TYPES[name])
+
+
+class Contract:
+    def __init__(self, text):
+        self.document = yaml.safe_load(text)
+
+    def resolve(self, node):
+        while "$ref" in node:
+            target = self.document
+            for part in node["$ref"].removeprefix("#/").split("/"):
+                target = target[part]
+            node = target
+        return node
+
+    def faults(self, value, schema, where="answer"):
+        """What is wrong with a value, as text; nothing: it has the form."""
+        schema = self.resolve(schema)
+        unknown = set(schema) - KNOWN
+        if unknown:
+            raise AssertionError(f"the validator does not know {unknown}")
+        found = []
+        types = schema.get("type", [])
+        types = [types] if isinstance(types, str) else types
+        if types and not any(is_of_type(value, name) for name in types):
+            return [f"{where}: {value!r:.80} is not {types}"]
+        if "enum" in schema and value not in schema["enum"]:
+            found.append(f"{where}: {value!r} is not one of {schema['enum']}")
+        if "const" in schema and value != schema["const"]:
+            found.append(f"{where}: {value!r} is not {schema['const']!r}")
+        for part in schema.get("allOf", []):
+            found += self.faults(value, part, where)
+        if "oneOf" in schema:
+            fitting = [part for part in schema["oneOf"] if not self.faults(value, part, where)]
+            if len(fitting) != 1:
+                found.append(f"{where}: fits {len(fitting)} of {len(schema['oneOf'])} forms")
+        if isinstance(value, str):
+            found += self.text_faults(value, schema, where)
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            if value < schema.get("minimum", value) or value > schema.get("maximum", value):
+                found.append(f"{where}: {value} is out of bounds")
+        if isinstance(value, list):
+            if not schema.get("minItems", 0) <= len(value) <= schema.get("maxItems", len(value)):
+                found.append(f"{where}: has {len(value)} items")
+            for number, item in enumerate(value):
+                found += self.faults(item, schema.get("items", {}), f"{where}[{number}]")
+        if isinstance(value, dict):
+            found += self.object_faults(value, schema, where)
+        return found
+
+    def text_faults(self, value, schema, where):
+        found = []
+        if "pattern" in schema and not re.search(schema["pattern"], value):
+            found.append(f"{where}: {value!r:.80} is not like {schema['pattern']}")
+        if not schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)):
+            found.append(f"{where}: has {len(value)} characters")
+        if schema.get("format") == "date-time" and not re.fullmatch(
+                r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", value):
+            found.append(f"{where}: {value!r} is no time")
+        return found
+
+    def object_faults(self, value, schema, where):
+        found = [f"{where}: has no {name}" for name in schema.get("required", []) if name not in value]
+        properties = schema.get("properties", {})
+        for name, item in value.items():
+            more = schema.get("additionalProperties", True)
+            if name in properties:
+                found += self.faults(item, properties[name], f"{where}.{name}")
+            elif more is False:
+                found.append(f"{where}: has {name}, which is not in the contract")
+            elif isinstance(more, dict):
+                found += self.faults(item, more, f"{where}.{name}")
+        return found
+
+    def named_properties(self, schema):
+        schema = self.resolve(schema)
+        names = set(schema.get("properties", {}))
+        for part in schema.get("allOf", []):
+            names |= self.named_properties(part)
+        return names
+
+    def answer(self, method, path, status):
+        operation = self.document["paths"][path][method.lower()]
+        responses = operation["responses"]
+        if str(status) not in responses:
+            raise AssertionError(f"{method} {path}: {status} is not in the contract")
+        return self.resolve(responses[str(status)])
+
+
+class Validator(unittest.TestCase):
+    """It must be able to say no."""
+
+    def setUp(self):
+        self.contract = Contract("components: {schemas: {A: {type: object, required: [a], "
+                                 "additionalProperties: false, properties: {a: {type: [integer, 'null']}, "
+                                 "b: {type: string, pattern: '^x$'}}}}}")
+
+    def test_good_and_bad(self):
+        schema = {"$ref": "#/components/schemas/A"}
+        for good in ({"a": 1}, {"a": None, "b": "x"}):
+            self.assertEqual(self.contract.faults(good, schema), [], good)
+        for bad in ({}, {"a": "1"}, {"a": True}, {"a": 1.5}, {"a": 1, "b": "y"}, {"a": 1, "c": 1}, [], None):
+            self.assertNotEqual(self.contract.faults(bad, schema), [], bad)
+        with self.assertRaises(AssertionError):
+            self.contract.faults(1, {"exclusiveMinimum": 0})
+
+    def test_combinations(self):
+        either = {"oneOf": [{"type": "string"}, {"type": "null"}]}
+        self.assertEqual(self.contract.faults(None, either), [])
+        self.assertNotEqual(self.contract.faults(1, either), [])
+        both = {"allOf": [{"required": ["a"]}, {"required": ["b"]}]}
+        self.assertEqual(self.contract.faults({"a": 1, "b": 1}, both), [])
+        self.assertNotEqual(self.contract.faults({"a": 1}, both), [])
+        self.assertNotEqual(self.contract.faults([1, "a"], {"items": {"type": "integer"}}), [])
+
+
+class Answers(server.Served):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        with open(CONTRACT) as file:
+            cls.text = file.read()
+        cls.contract = Contract(cls.text)
+        cls.asked = set()
+
+    def check(self, method, path, status, body=None, headers=None, client=None, at=None):
+        """Asks, and holds the answer against the contract."""
+        client = client or self.client
+        answer = client.call(method, at or path, body, headers)
+        self.assertEqual(answer.status, status, (path, answer))
+        form = self.contract.answer(method, path, status)
+        self.asked.add((method, path, status))
+        for name in form.get("headers", {}):
+            self.assertIn(name, answer.headers, (path, answer))
+        if "content" not in form:
+            self.assertEqual(answer.body, b"", path)
+            return answer
+        kind = answer.headers.get_content_type()
+        self.assertIn(kind, form["content"], path)
+        schema = form["content"][kind]["schema"]
+        if kind == "application/json":
+            self.assert_form(answer.json, schema, f"{method} {path} {status}")
+        return answer
+
+    def assert_form(self, value, schema, where):
+        self.assertEqual(self.contract.faults(value, schema, where), [])
+        # What we answer and do not describe is missing from the contract.
+        if isinstance(value, dict) and self.contract.named_properties(schema):
+            self.assertEqual(set(value) - self.contract.named_properties(schema), set(), where)
+
+    # --- in the order of the contract -----------------------------------------------------------
+
+    def test_run(self):
+        for body in ({"language": "python", "code": "print(1)\n{'a': 1}"},
+                     {"language": "python", "code": "1/0"},
+                     {"language": "python", "code": "while True: pass", "profile": {"timeout_ms": 300}},
+                     {"language": "javascript", "code": "({a: 1})"},
+                     {"command": ["/bin/sh", "-c", "printf '\\377'; kill -9 $$"]},
+                     {"command": ["/bin/dd", *sealed.EAT_MEMORY], "profile": {"memory_mb": 64}},
+                     {"command": "echo a > f; printf '\\377' > g", "return_files": ["f", "g", "nope"]}):
+            self.assert_form(body, {"$ref": "#/components/schemas/RunRequest"}, "request")
+            self.check("POST", "/v1/run", 200, body=body)
+        self.check("POST", "/v1/run", 400, body={"language": "python"})
+        self.check("POST", "/v1/run", 401, body={}, headers={"X-API-Key": "nope"})
+        self.check("POST", "/v1/run", 403, body={"command": "true", "profile": {
+            "mounts": [{"name": "nope", "path": "/a"}]}})
+        self.check("POST", "/v1/run", 404, body={"template": "nope", "code": "1"})
+        self.check("POST", "/v1/run", 413, body={"command": "cat", "stdin": "x" * (33 << 20)})
+        self.check("POST", "/v1/run", 400, body={"command": "cat"}, headers={"Idempotency-Key": "a b"})
+        self.check("POST", "/v1/run", 200, body={"command": "true"}, headers={"Idempotency-Key": "n"})
+        self.check("POST", "/v1/run", 200, body={"command": "true"}, headers={"Idempotency-Key": "n"})
+        self.check("POST", "/v1/run", 422, body={"command": "false"}, headers={"Idempotency-Key": "n"})
+        secret, _ = self.server.new_key(limits={"runs_per_minute": 1})
+        limited = self.server.client(secret)
+        self.check("POST", "/v1/run", 200, body={"command": "true"}, client=limited)
+        self.check("POST", "/v1/run", 429, body={"command": "true"}, client=limited)
+
+    def test_examples_are_requests(self):
+        for path, operations in self.contract.document["paths"].items():
+            for method, operation in operations.items():
+                content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+                for name, example in content.get("examples", {}).items():
+                    self.assert_form(example["value"], content["schema"], f"example {name}")
+                    self.check(method.upper(), path, 201 if path == "/v1/keys" else 200, body=example["value"])
+
+    def test_run_events(self):
+        schema = self.contract.resolve({"$ref": "#/components/schemas/RunEvent"})
+        exit_schema = {"$ref": "#/components/schemas/RunExit"}
+        code = "import sys\nprint(1)\nprint(2, file=sys.stderr)\nsys.stdout.buffer.write(b'\\xff')\n3"
+        for text in (code, code + "\n1/0"):
+            answer = self.client.post_run(language="python", code=text, headers={"Accept": "application/x-ndjson"})
+            self.assertEqual(answer.headers.get_content_type(), "application/x-ndjson")
+            for line in map(json.loads, answer.text.splitlines()):
+                self.assertEqual(self.contract.faults(line, schema), [])
+                if line["event"] == "exit":
+                    self.assert_form({name: value for name, value in line.items() if name != "event"}, exit_schema, "exit")
+                elif line["event"] == "error":
+                    said = {name: value for name, value in line.items() if name != "event"}
+                    self.assert_form(said, {"$ref": "#/components/schemas/RunError"}, "error")
+                else:
+                    self.assertEqual(set(line) - set(schema["properties"]), set(), line)
+        streamed = self.client.post_run(language="python", code="1", headers={"Accept": "text/event-stream"})
+        self.assertEqual(streamed.headers.get_content_type(), "text/event-stream")
+
+    def test_runs(self):
+        run = self.client.python("print(1)\n2")["id"]
+        failed = self.client.python("1/0")["id"]
+        self.assertTrue(wait_until(lambda: self.client.get("/v1/runs/" + failed).status == 200))
+        page = self.check("GET", "/v1/runs", 200, at="/v1/runs?limit=1").json
+        self.assertTrue(page["next_cursor"])
+        for one in page["runs"]:
+            self.assert_form(one, {"$ref": "#/components/schemas/RunSummary"}, "run")
+        self.check("GET", "/v1/runs", 400, at="/v1/runs?limit=1000")
+        self.check("GET", "/v1/runs", 401, headers={"X-API-Key": "nope"})
+        secret, _ = self.server.new_key(project="reader")
+        self.check("GET", "/v1/runs", 403, at="/v1/runs?project=default", client=self.server.client(secret))
+        for one in (run, failed):
+            self.check("GET", "/v1/runs/{id}", 200, at="/v1/runs/" + one)
+        self.check("GET", "/v1/runs/{id}", 404, at="/v1/runs/rn00000000000000000000")
+        self.check("GET", "/v1/runs/{id}", 404, at="/v1/runs/not-an-id")
+        self.check("GET", "/v1/runs/{id}", 401, at="/v1/runs/" + run, headers={"X-API-Key": "nope"})
+        self.check("GET", "/v1/runs/{id}", 403, at=f"/v1/runs/{run}?project=default", client=self.server.client(secret))
+
+    def test_templates(self):
+        listed = self.check("GET", "/v1/templates", 200).json["templates"]
+        self.assertLessEqual({"base", "python", "python-data", "node"}, {one["name"] for one in listed})
+        for one in listed:
+            self.assert_form(one, {"$ref": "#/components/schemas/Template"}, "template")
+        self.check("GET", "/v1/templates/{name}", 200, at="/v1/templates/python")
+        self.check("GET", "/v1/templates/{name}", 404, at="/v1/templates/nope")
+        self.check("GET", "/v1/templates", 401, headers={"X-API-Key": "nope"})
+        self.check("GET", "/v1/templates/{name}", 401, at="/v1/templates/python", headers={"X-API-Key": "nope"})
+
+    def test_keys(self):
+        for body in ({}, {"project": "p", "name": "n", "role": "user", "limits": {"max_in_flight": 1}}):
+            self.assert_form(body, {"$ref": "#/components/schemas/NewKey"}, "request")
+            made = self.check("POST", "/v1/keys", 201, body=body).json
+        for row in self.check("GET", "/v1/keys", 200).json["keys"]:
+            self.assert_form(row, {"$ref": "#/components/schemas/Key"}, "key")
+        user = self.server.client(made["key"])
+        self.check("POST", "/v1/keys", 400, body={"role": "king"})
+        self.check("POST", "/v1/keys", 401, body={}, headers={"X-API-Key": "nope"})
+        self.check("POST", "/v1/keys", 403, body={}, client=user)
+        self.check("GET", "/v1/keys", 403, client=user)
+        self.check("GET", "/v1/keys", 401, headers={"X-API-Key": "nope"})
+        path = "/v1/keys/" + made["id"]
+        self.check("DELETE", "/v1/keys/{id}", 403, at=path, client=user)
+        self.check("DELETE", "/v1/keys/{id}", 401, at=path, headers={"X-API-Key": "nope"})
+        self.check("DELETE", "/v1/keys/{id}", 404, at="/v1/keys/ky00000000000000000000")
+        self.check("DELETE", "/v1/keys/{id}", 204, at=path)
+
+    def test_operations(self):
+        user = self.server.client(self.server.new_key()[0])
+        self.check("POST", "/v1/gc", 200)
+        self.check("POST", "/v1/gc", 403, client=user)
+        self.check("POST", "/v1/gc", 401, headers={"X-API-Key": "nope"})
+        for path in ("/metrics", "/health", "/health/ready", "/docs", "/"):
+            self.check("GET", path, 200)
+        self.assertTrue(self.check("GET", "/openapi.yaml", 200).text == self.text, "another text is served")
+        self.check("GET", "/v1/events", 401, headers={"X-API-Key": "nope"})
+        self.check("GET", "/v1/events", 403, at="/v1/events?project=other", client=user)
+        with server.Client(self.server.url, self.server.key) as listener:
+            stream = listener.send("GET", "/v1/events")
+            self.assertEqual((stream.status, stream.headers.get_content_type()), (200, "text/event-stream"))
+            self.asked.add(("GET", "/v1/events", 200))
+            stream.close()
+
+    def test_zz_every_route_was_asked(self):
+        wanted = {(method.upper(), path) for path, operations in self.contract.document["paths"].items()
+                  for method in operations}
+        self.assertEqual(wanted - {(method, path) for method, path, _ in self.asked}, set())
+        routes = {(row["method"], row["path"]) for row in self.route_table()}
+        self.assertEqual(routes, wanted)
+
+    def route_table(self):
+        ran = subprocess.run([os.path.join(sealed.BIN, "glovebox-server"), "routes"], capture_output=True, timeout=20)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        return json.loads(ran.stdout)
+
+
+if __name__ == "__main__":
+    sealed.main()

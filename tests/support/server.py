@@ -1,0 +1,362 @@
+# A whole server of the test's own (`glovebox serve`: supervisor, launcher, server), and a small
+# client that keeps its connection. For tests below sealed.main(), which say what nothing-left means.
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import unittest
+
+import sealed
+import warm
+
+# The machine may be busy with other things: only what is stuck fails.
+PATIENCE = 60
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def descendants(root):
+    """{pid: (name, parent)} of everything below a process that is not a zombie."""
+    found, below = {}, {root}
+    for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()]:
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                head, _, rest = file.read().rpartition(")")
+            found[pid] = (head.split("(", 1)[1], int(rest.split()[1]), rest.split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    growing = True
+    while growing:
+        more = {pid for pid, (_, parent, _) in found.items() if parent in below} - below
+        below |= more
+        growing = bool(more)
+    return {pid: found[pid][:2] for pid in below - {root} if found[pid][2] != "Z"}
+
+
+def resident_bytes(pid):
+    with open(f"/proc/{pid}/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def metric(text, name):
+    """The sum of a Prometheus metric's values over all labels."""
+    return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines()
+               if line.startswith((name + " ", name + "{")))
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    @property
+    def text(self):
+        return self.body.decode()
+
+    @property
+    def code(self):
+        """The error code of a refusal."""
+        return self.json["error"]["code"]
+
+    def __repr__(self):
+        return f"{self.status} {dict(self.headers)} {self.body[:2000]!r}"
+
+
+class Client:
+    """One connection at a time, kept while both sides like. Not to be shared between threads."""
+
+    def __init__(self, url, key=None, timeout=PATIENCE):
+        host, port = url.removeprefix("http://").rsplit(":", 1)
+        self.address, self.key, self.timeout = (host, int(port)), key, timeout
+        self.connection = None
+
+    def open(self):
+        if self.connection is None:
+            self.connection = http.client.HTTPConnection(*self.address, timeout=self.timeout)
+        return self.connection
+
+    def close(self):
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def headers(self, more=None):
+        made = {} if self.key is None else {"X-API-Key": self.key}
+        made.update(more or {})
+        return {name: value for name, value in made.items() if value is not None}
+
+    def send(self, method, path, body=None, headers=None):
+        """The answer as http.client has it, unread; for streams."""
+        if body is not None and not isinstance(body, (bytes, str)):
+            body = json.dumps(body)
+        self.open().request(method, path, body, self.headers(headers))
+        return self.connection.getresponse()
+
+    def call(self, method, path, body=None, headers=None):
+        kept = self.connection is not None
+        try:
+            response = self.send(method, path, body, headers)
+            return self.take(response)
+        except (ConnectionResetError, BrokenPipeError, http.client.RemoteDisconnected):
+            # A kept connection may be closed by the other side at any time; a fresh one may not.
+            self.close()
+            if not kept or method != "GET":
+                raise
+            return self.take(self.send(method, path, body, headers))
+        except Exception:
+            self.close()
+            raise
+
+    def take(self, response):
+        answer = Answer(response.status, response.headers, response.read())
+        if response.will_close:
+            self.close()
+        return answer
+
+    def get(self, path, **more):
+        return self.call("GET", path, **more)
+
+    def post_run(self, headers=None, **request):
+        return self.call("POST", "/v1/run", request, headers)
+
+    def run(self, **request):
+        """A run that must be answered with 200; its answer."""
+        answer = self.post_run(**request)
+        if answer.status != 200:
+            raise AssertionError(answer)
+        return answer.json
+
+    def python(self, code, **request):
+        return self.run(language="python", code=code, **request)
+
+
+class Server:
+    """`glovebox serve` on a free port."""
+
+    def __init__(self, data=None, settings=(), env=None, prefix=(), listen="127.0.0.1:0"):
+        self.owned = tempfile.TemporaryDirectory(prefix="gbx-test-") if data is None else None
+        self.data = data or self.owned.name
+        os.chmod(self.data, 0o755)
+        self.words = ["serve", "--data-dir", self.data, "--listen", listen]
+        for name, value in dict(settings).items():
+            self.words += ["--set", f"{name}={value}"]
+        self.env, self.prefix, self.clients = env, list(prefix), []
+        log = tempfile.NamedTemporaryFile(prefix="gbx-test-", suffix=".log", delete=False)
+        self.log_path = log.name
+        log.close()
+        self.supervisor = None
+        try:
+            self.start()
+        except BaseException:
+            self.stop(check=False)
+            raise
+
+    def start(self):
+        """Starts a supervisor; if there was one before, what it left is taken over."""
+        with open(self.log_path, "ab") as log:
+            self.supervisor = subprocess.Popen(
+                [*self.prefix, sealed.GLOVEBOX, *self.words], stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, env=sealed.environment(self.env))
+        self.wait_ready()
+
+    def log(self):
+        with open(self.log_path, errors="replace") as file:
+            return file.read()
+
+    def file(self, name):
+        with open(os.path.join(self.data, name)) as file:
+            return file.read()
+
+    @property
+    def info(self):
+        try:
+            return json.loads(self.file("serve.json"))
+        except FileNotFoundError:
+            return {}
+
+    @property
+    def url(self):
+        return self.info["url"]
+
+    @property
+    def key(self):
+        return self.file("admin.key").strip()
+
+    def client(self, key=None, **more):
+        made = Client(self.url, key or self.key, **more)
+        self.clients.append(made)
+        return made
+
+    def is_ready(self):
+        info = self.info
+        if not info or info.get("supervisor_pid") is None:
+            return False
+        try:
+            with Client(info["url"], timeout=5) as client:
+                return client.get("/health/ready").status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def wait_ready(self, seconds=PATIENCE):
+        ready = sealed.wait_until(lambda: self.supervisor.poll() is not None or self.is_ready(), seconds)
+        if not ready or self.supervisor.poll() is not None:
+            raise AssertionError("the server is not ready: " + self.log()[-4000:])
+
+    def wait_warm(self, template="python", seconds=PATIENCE):
+        """Until sandboxes of a template wait with their runtime inside."""
+        with Client(self.url, self.key) as client:
+            warm_now = sealed.wait_until(lambda: client.run(template=template, code="1")["warm"], seconds)
+        if not warm_now:
+            raise AssertionError(f"{template} does not get warm: " + self.log()[-4000:])
+
+    def wait_written(self):
+        """Until what runs left behind is on the disk: records are written in batches."""
+        with Client(self.url) as client:
+            if not sealed.wait_until(
+                    lambda: metric(client.get("/metrics").text, "glovebox_store_queued") == 0, PATIENCE):
+                raise AssertionError("records are not written")
+
+    def new_key(self, **wishes):
+        """A key of a project; (secret, id)."""
+        with Client(self.url, self.key) as client:
+            answer = client.call("POST", "/v1/keys", wishes)
+        if answer.status != 201:
+            raise AssertionError(answer)
+        return answer.json["key"], answer.json["id"]
+
+    # --- its processes --------------------------------------------------------------------------
+
+    def brokers(self):
+        launcher = self.info["launcher_pid"]
+        return {pid for pid, (_, parent) in descendants(launcher).items() if parent == launcher}
+
+    def zygotes(self):
+        """Interpreters that are a broker's own children and in its pid namespace."""
+        below = descendants(self.info["launcher_pid"])
+        brokers = self.brokers()
+        return {pid for pid, (name, parent) in below.items()
+                if parent in brokers and name.startswith("python")
+                and len(warm.own_pids(pid)) == len(warm.own_pids(parent))}
+
+    def guests(self):
+        """Programs and runtimes inside sandboxes."""
+        levels = len(warm.own_pids(self.info["launcher_pid"])) + 1  # and the broker's
+        return {pid for pid, (name, _) in descendants(self.info["launcher_pid"]).items()
+                if len(warm.own_pids(pid)) > levels and not name.startswith("glovebox")}
+
+    def stop(self, check=True):
+        for client in self.clients:
+            client.close()
+        info = self.info
+        status = None
+        if self.supervisor is not None:
+            if self.supervisor.poll() is None:
+                # With a prefix, the process we started is not the supervisor itself.
+                os.kill(info.get("supervisor_pid", self.supervisor.pid), signal.SIGTERM)
+            try:
+                status = self.supervisor.wait(timeout=PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.supervisor.kill()
+                self.supervisor.wait()
+        # Whoever outlived a supervisor that was killed.
+        for name in ("pid", "launcher_pid"):
+            if info.get(name) and is_alive(info[name]):
+                os.kill(info[name], signal.SIGKILL)
+        log = self.log()
+        os.unlink(self.log_path)
+        if self.owned is not None:
+            self.owned.cleanup()
+        if check and status != 0:
+            raise AssertionError(f"`glovebox serve` ended with {status}: {log[-4000:]}")
+
+
+class Served(unittest.TestCase):
+    """One server for all tests of a class; at the end, nothing of it is left."""
+    maxDiff = None
+    settings = {}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.before = sealed.Nothing()
+        cls.prepare()
+        cls.server = Server(settings={"log.requests": "false", **cls.settings})
+
+    @classmethod
+    def prepare(cls):
+        """What must be there before the server starts."""
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.stop()
+        cls.tidy()
+        left = cls.before.still_there(PATIENCE)
+        if left:
+            raise AssertionError(left)
+
+    @classmethod
+    def tidy(cls):
+        """Takes back what prepare() did."""
+
+    def setUp(self):
+        self.client = self.server.client()
+        self.addCleanup(self.client.close)
+
+    def raw(self, data=b"", timeout=PATIENCE):
+        """A socket to the server, with something sent."""
+        connection = socket.create_connection(self.client.address, timeout=timeout)
+        self.addCleanup(connection.close)
+        if data:
+            connection.sendall(data)
+        return connection
+
+    def assert_refused(self, answer, status, code):
+        """An error of the platform, in the form that all have."""
+        self.assertEqual(answer.status, status, answer)
+        self.assertEqual(answer.headers.get_content_type(), "application/json", answer)
+        self.assertEqual(set(answer.json), {"error", "request_id"}, answer)
+        self.assertEqual(set(answer.json["error"]), {"code", "message"}, answer)
+        self.assertEqual(answer.json["error"]["code"], code, answer)
+        self.assertTrue(answer.json["error"]["message"], answer)
+
+
+class EtcGlovebox:
+    """An /etc/glovebox for the test alone: a file system of its own in the sealed mount namespace."""
+    PATH = "/etc/glovebox"
+
+    def __init__(self):
+        self.made = not os.path.isdir(self.PATH)
+        os.makedirs(self.PATH, exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=0755", "test", self.PATH], check=True)
+
+    def write(self, name, content):
+        path = os.path.join(self.PATH, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write(content)
+        return path
+
+    def remove(self):
+        subprocess.run(["umount", self.PATH], check=True)
+        if self.made:
+            try:
+                os.rmdir(self.PATH)
+            except OSError:
+                pass  # another test uses it
