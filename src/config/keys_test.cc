@@ -42,7 +42,7 @@ TEST(Keys, AreFoundByTheirNameOnly) {
 TEST(Keys, SuggestsTheNearestName) {
   EXPECT_THAT(suggestion_for_key("server.lisen"), HasSubstr("'server.listen'"));
   EXPECT_THAT(suggestion_for_key("server.data-dir"), HasSubstr("'server.data_dir'"));
-  EXPECT_THAT(suggestion_for_key("pool.min"), HasSubstr("'pools.min'"));
+  EXPECT_THAT(suggestion_for_key("pool.max"), HasSubstr("'pools.max'"));
   EXPECT_THAT(suggestion_for_key("servre.listne"), HasSubstr("'server.listen'"));
 }
 

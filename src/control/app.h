@@ -2,6 +2,7 @@
 // figures. Lives on the server's one thread, longer than any request.
 #pragma once
 
+#include <boost/asio/thread_pool.hpp>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "control/event_hub.h"
+#include "control/held_output.h"
 #include "control/metrics.h"
 #include "http/server.h"
 #include "model/wall.h"
@@ -25,6 +27,7 @@ struct AppSettings {
   std::optional<Grade> min_grade;  // the administrator's floor; a request may only raise it
   bool log_requests = true;
   std::string version;
+  std::uint64_t max_held_output = 512ull << 20;
 };
 
 struct App {
@@ -34,12 +37,16 @@ struct App {
         node(node_),
         store(store_),
         settings(std::move(settings_)),
+        held_output(settings.max_held_output),
         events(context.get_executor()) {}
 
   boost::asio::io_context& io;
   node::RunService& node;
   store::Store& store;
   AppSettings settings;
+  HeldOutput held_output;
+  // For what would keep the server's one thread from everybody else: answers of many megabytes.
+  boost::asio::thread_pool worker{1};
   store::KeyUsage usage;
   Metrics metrics;
   EventHub events;

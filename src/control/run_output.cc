@@ -26,11 +26,18 @@ AnswerForm answer_form(const http::Request& request) {
 }
 
 awaitable<bool> KeepingSink::on_output(bool is_stderr, std::string_view bytes) {
-  (is_stderr ? err : out) += bytes;
+  const std::uint64_t room = held_.add(bytes.size());
+  kept_ += room;
+  truncated_ = truncated_ || room < bytes.size();
+  (is_stderr ? err : out) += bytes.substr(0, static_cast<std::size_t>(room));
   co_return true;
 }
 
-awaitable<bool> KeepingSink::on_result(std::string_view) { co_return true; }
+awaitable<bool> KeepingSink::on_result(std::string_view json_line) {
+  const std::uint64_t room = held_.add(json_line.size());
+  kept_ += room;
+  co_return room == json_line.size();
+}
 
 awaitable<bool> StreamingSink::on_output(bool is_stderr, std::string_view bytes) {
   std::string& kept = is_stderr ? err : out;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "control/held_output.h"
 #include "http/message.h"
 #include "node/runner.h"
 #include "wire/run_answer.h"
@@ -16,14 +17,27 @@ enum class AnswerForm : std::uint8_t { kJson, kEvents, kLines };
 // By the Accept header; whoever says nothing of streams gets one JSON object.
 AnswerForm answer_form(const http::Request& request);
 
-// Keeps everything; the node has seen to the limit.
+// Keeps everything; the node has seen to the run's limit, and `held` is all runs' together.
 class KeepingSink final : public node::RunSink {
  public:
+  explicit KeepingSink(HeldOutput& held) : held_(held) {}
+  ~KeepingSink() override { held_.release(kept_); }
+  KeepingSink(const KeepingSink&) = delete;
+  KeepingSink& operator=(const KeepingSink&) = delete;
+
   boost::asio::awaitable<bool> on_output(bool is_stderr, std::string_view bytes) override;
+  // False, which ends the run, when there is no room for its results.
   boost::asio::awaitable<bool> on_result(std::string_view json_line) override;
+  std::uint64_t kept() const { return kept_; }
+  bool truncated() const { return truncated_; }
 
   std::string out;
   std::string err;
+
+ private:
+  HeldOutput& held_;
+  std::uint64_t kept_ = 0;
+  bool truncated_ = false;
 };
 
 // Writes each piece to the client, and keeps the first of it for the record. The answer begins

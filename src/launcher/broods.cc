@@ -45,7 +45,12 @@ void Broods::set_templates(std::vector<Template> templates) {
     Brood& brood = at->second;
     if (is_new || brood.description == one) {
       brood.description = std::move(one);
-      if (brood.state == RuntimeState::kRemoved) brood.state = RuntimeState::kIdle;
+      if (brood.state == RuntimeState::kRemoved) {  // it has come back
+        brood.state = RuntimeState::kIdle;
+        brood.changed = true;
+        brood.failures = 0;
+        brood.retry_at = {};
+      }
       continue;
     }
     brood.description = std::move(one);

@@ -131,6 +131,9 @@ Result<> SandboxMaker::check(const wire::CreateSandbox& request, std::size_t fds
   if (caller.is_server && given > 0) {
     return fail(Errc::kPolicy, "a server mounts entries of the administrator's list only");
   }
+  if (caller.is_server && request.engine != EngineKind::kJail) {
+    return fail(Errc::kPolicy, "a server has jails made, and nothing less");
+  }
   if ((request.warm || request.waits) && request.engine != EngineKind::kJail) {
     return fail(Errc::kUnsupported, "only jails are made ahead");
   }

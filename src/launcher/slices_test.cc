@@ -10,7 +10,7 @@ namespace glovebox::launcher {
 namespace {
 
 constexpr std::uint32_t kFirst = 1u << 24;
-constexpr std::uint32_t kLast = kFirst + 16 * kSliceSize - 1;
+constexpr std::uint32_t kLast = kFirst + 17 * kSliceSize - 1;  // sixteen, and the server's
 
 class Slices : public ::testing::Test {
  protected:
@@ -36,6 +36,11 @@ TEST_F(Slices, NoTwoLeasesOverlap) {
   }
   EXPECT_EQ(firsts.size(), 8u);
   EXPECT_FALSE(lease(2)) << "sixteen slices hold eight blocks of two";
+}
+
+TEST_F(Slices, TheFirstIsTheServersAndNeverLeased) {
+  for (int i = 0; i < 40; ++i) EXPECT_GE(lease(2).value().host_uid(), kFirst + kSliceSize);
+  EXPECT_FALSE(lease(17));
 }
 
 TEST_F(Slices, ALeaseEndsWithItsHolder) {

@@ -111,6 +111,7 @@ control::AppSettings app_settings(const Settings& settings, const http::Listener
   if (const Grade* floor = parse_grade(settings.min_grade)) out.min_grade = *floor;
   out.log_requests = settings.log_requests;
   out.version = GBX_VERSION;
+  out.max_held_output = memory_of_host() / 8;
   return out;
 }
 

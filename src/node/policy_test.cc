@@ -174,6 +174,17 @@ TEST(ResultLines, KeepsNoMoreThanItsTotal) {
   line += '\n';
   std::size_t kept = 0;
   for (int i = 0; i < 10; ++i) kept += lines.add(line).size();
+  EXPECT_EQ(kept, 1u);
+  EXPECT_TRUE(lines.truncated());
+}
+
+TEST(ResultLines, KeepsNoMoreValuesThanAreReadInAMoment) {
+  ResultLines lines;
+  std::string line = "{\"type\":\"result\",\"mime\":{\"application/json\":[0";
+  for (int i = 0; i < 15'000; ++i) line += ",0";
+  line += "]}}\n";
+  std::size_t kept = 0;
+  for (int i = 0; i < 10; ++i) kept += lines.add(line).size();
   EXPECT_EQ(kept, 2u);
   EXPECT_TRUE(lines.truncated());
 }

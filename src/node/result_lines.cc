@@ -1,5 +1,6 @@
 #include "node/result_lines.h"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -39,8 +40,17 @@ void ResultLines::keep(std::string_view part) {
 
 void ResultLines::end_line(std::vector<std::string>& lines) {
   if (!skipping_ && !line_.empty()) {
-    ++count_;
-    lines.push_back(std::exchange(line_, {}));
+    // Every value but the first of an object or array comes after a comma.
+    const auto values = static_cast<std::size_t>(std::count_if(
+        line_.begin(), line_.end(), [](char c) { return c == ',' || c == '[' || c == '{'; }));
+    if (values_ + values > kMaxValues) {
+      truncated_ = true;
+      line_.clear();
+    } else {
+      values_ += values;
+      ++count_;
+      lines.push_back(std::exchange(line_, {}));
+    }
   }
   skipping_ = false;
 }

@@ -14,8 +14,11 @@ namespace glovebox::node {
 class ResultLines {
  public:
   static constexpr std::size_t kMaxLine = 8u << 20;
-  static constexpr std::size_t kMaxTotal = 16u << 20;
-  static constexpr std::size_t kMaxLines = 4096;
+  static constexpr std::size_t kMaxTotal = 8u << 20;
+  static constexpr std::size_t kMaxLines = 256;
+  // Whoever reads the lines takes microseconds for each value in them, and all clients wait for the
+  // same thread.
+  static constexpr std::size_t kMaxValues = 40'000;
 
   // Lines that were completed by these bytes.
   std::vector<std::string> add(std::string_view bytes);
@@ -31,6 +34,7 @@ class ResultLines {
   bool skipping_ = false;  // the rest of a line that is too long
   std::size_t total_ = 0;
   std::size_t count_ = 0;
+  std::size_t values_ = 0;  // at most so many are in what was kept
   bool truncated_ = false;
 };
 

@@ -73,7 +73,7 @@ std::optional<GuestResult> as_error(const json::object& line) {
 }  // namespace
 
 std::optional<GuestResult> parse_guest_result(std::string_view line) {
-  auto value = parse_strict_json(line, JsonBounds{.depth = 64, .values = 200'000});
+  auto value = parse_strict_json(line, JsonBounds{.depth = 64, .values = 40'000});
   if (!value || !value->is_object()) return std::nullopt;
   json::object& object = value->get_object();
   const json::value* type = object.if_contains("type");

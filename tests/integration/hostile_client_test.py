@@ -212,6 +212,55 @@ class Descriptors(Hostile):
             os.close(fd)
 
 
+class TakenOverServer(Hostile):
+    """Whoever has taken over the server has its connection to the launcher, and no more."""
+    policy = "[mounts.data]\npath = \"{shared}\"\nprojects = [\"mine\"]\n"
+
+    def server(self):
+        client = self.client()
+        client.send(wire.become_server())
+        return client
+
+    def reply(self, client, message, descriptors=None):
+        wire.send(client, message, [self.link()[1].fileno()] if descriptors is None else descriptors)
+        while True:
+            reply = wire.receive(client)
+            if reply is None or reply.kind != wire.TEMPLATE:
+                return reply
+
+    def test_it_cannot_have_its_own_descriptors_mounted(self):
+        fd = os.open(self.shared, os.O_PATH)
+        self.addCleanup(os.close, fd)
+        for mode in (wire.READ_ONLY, wire.READ_WRITE):
+            message = wire.create(mounts=[(mode, "/mnt")])
+            self.assert_refused(self.reply(self.server(), message, [self.link()[1].fileno(), fd]), wire.POLICY, "list")
+
+    def test_it_has_listed_mounts_for_their_projects_and_modes_only(self):
+        def named(name, mode=wire.READ_ONLY, project="mine"):
+            return self.reply(self.server(), wire.create(mounts=[(mode, "/mnt", name)], project=project))
+        self.assertEqual(named("data").kind, wire.CREATED)
+        self.assert_refused(named("data", wire.READ_WRITE), wire.POLICY, "read-only")
+        self.assert_refused(named("data", project="other"), wire.POLICY, "no mount")
+        self.assert_refused(named("allow"), wire.POLICY, "no mount")
+
+    def test_it_has_jails_and_nothing_less(self):
+        self.assert_refused(self.reply(self.server(), wire.create(engine=wire.PROCESS)), wire.POLICY, "jails")
+
+    def test_it_takes_only_what_waits_for_it_and_only_once(self):
+        mine = self.server()
+        made = self.reply(mine, wire.create(waits=1))
+        self.assertEqual(made.kind, wire.CREATED, made)
+        self.assert_refused(self.reply(self.server(), wire.take(made.id), []), wire.NOT_FOUND)
+        mine.send(wire.take(made.id))
+        self.assert_refused(self.reply(mine, wire.take(made.id), []), wire.NOT_FOUND)
+
+    def test_it_cannot_take_with_limits_past_a_ceiling(self):
+        mine = self.server()
+        made = self.reply(mine, wire.create(waits=1))
+        refused = self.reply(mine, wire.take(made.id, wire.limits(memory=1 << 45, asked=0x3f)), [])
+        self.assert_refused(refused, wire.POLICY, "memory")
+
+
 class BeyondThePolicy(Hostile):
     policy = POLICY
 
@@ -224,7 +273,7 @@ class BeyondThePolicy(Hostile):
 
     def test_an_unknown_template_is_refused(self):
         for template in ("", "other", "../host", "host\0", "/", "HOST", "x" * 64):
-            self.assert_refused(self.ask(wire.create(template=template)), wire.POLICY)
+            self.assert_refused(self.ask(wire.create(template=template)), wire.NOT_FOUND)
 
     def test_an_engine_the_policy_forbids_is_refused(self):
         self.assert_refused(self.ask(wire.create(engine=wire.PROCESS)), wire.POLICY, "process engine")

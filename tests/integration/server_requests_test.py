@@ -2,11 +2,16 @@
 # origins are listened to, records and their pages, idempotency, clients that go away.
 import json
 import os
+import shutil
 import socket
+import ssl
 import stat
 import struct
+import subprocess
 import sys
+import tempfile
 import threading
+import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import sealed
@@ -342,6 +347,37 @@ class Operations(server.Served):
         self.assertNotIn("0", status["Uid"].split() + status["Gid"].split())
         self.assertEqual({int(status[name], 16) for name in ("CapEff", "CapPrm", "CapInh", "CapAmb")}, {0})
         self.assertEqual((status["NoNewPrivs"], status["Seccomp"], status["Groups"].strip()), ("1", "2", ""))
+
+
+@unittest.skipUnless(shutil.which("openssl"), "openssl makes the certificate")
+class Tls(server.Served):
+    @classmethod
+    def prepare(cls):
+        cls.place = tempfile.mkdtemp(prefix="gbx-test-")
+        cert, key = (os.path.join(cls.place, name) for name in ("cert.pem", "key.pem"))
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                        "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost",
+                        "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+        os.chmod(key, 0o600)  # root's alone: read before the server becomes somebody else
+        cls.cert = cert
+        cls.settings = {"server.tls_cert": cert, "server.tls_key": key}
+
+    @classmethod
+    def tidy(cls):
+        shutil.rmtree(cls.place)
+
+    def test_it_speaks_https_and_nothing_else(self):
+        self.assertTrue(self.server.url.startswith("https://"))
+        self.assertEqual(self.client.python("print(6 * 7)")["stdout"], "42\n")
+        context = ssl.create_default_context(cafile=self.cert)
+        with socket.create_connection(self.client.address, timeout=server.PATIENCE) as plain:
+            with context.wrap_socket(plain, server_hostname="127.0.0.1") as secure:
+                self.assertIn(secure.version(), ("TLSv1.2", "TLSv1.3"))
+        with self.raw(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") as plain:
+            try:
+                self.assertNotIn(b"200", plain.recv(65536))
+            except ConnectionResetError:
+                pass
 
 
 class Events(Around):

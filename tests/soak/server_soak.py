@@ -209,21 +209,23 @@ class Soak(sealed.TestCase):
     def test_bombs_beside_small_runs(self):
         quiet, wrong = run_many(self.server.url, self.server.key, COUNTS.small, 0)
         self.assertEqual(wrong[:5], [])
-        for name, bomb in (("memory", MEMORY_BOMB), ("fork", FORK_BOMB)):
+        for name, bombs in (("memory", [MEMORY_BOMB]), ("fork", [FORK_BOMB]), ("both", [MEMORY_BOMB, FORK_BOMB])):
             stop, ended = threading.Event(), []
+            secret, _ = self.server.new_key(project="bomber")
 
-            def explode():
-                secret, _ = self.server.new_key(project="bomber")
+            def explode(bomb):
                 with server.Client(self.server.url, secret) as client:
                     while not stop.is_set():
                         ended.append(client.run(**bomb))
-            thread = threading.Thread(target=explode, daemon=True)
-            thread.start()
-            self.assertTrue(wait_until(
-                lambda: server.metric(self.client.get("/metrics").text, "glovebox_runs_active") >= 1, 60))
+            threads = [threading.Thread(target=explode, args=(bomb,), daemon=True) for bomb in bombs]
+            for thread in threads:
+                thread.start()
+            self.assertTrue(wait_until(lambda: server.metric(
+                self.client.get("/metrics").text, "glovebox_runs_active") >= len(bombs), 60))
             loud, wrong = run_many(self.server.url, self.server.key, COUNTS.small, 1)
             stop.set()
-            thread.join(60)
+            for thread in threads:
+                thread.join(60)
             ratio = percentile(loud, 0.99) / percentile(quiet, 0.99)
             self.report(f"{name} bombs ({len(ended)}): quiet {milliseconds(quiet)}; beside them {milliseconds(loud)}; "
                         f"p99 x {ratio:.1f}")

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import unittest
@@ -78,12 +79,18 @@ class Client:
     """One connection at a time, kept while both sides like. Not to be shared between threads."""
 
     def __init__(self, url, key=None, timeout=PATIENCE):
-        host, port = url.removeprefix("http://").rsplit(":", 1)
+        scheme, _, place = url.partition("://")
+        host, port = place.rsplit(":", 1)
+        self.is_secure = scheme == "https"
         self.address, self.key, self.timeout = (host, int(port)), key, timeout
         self.connection = None
 
     def open(self):
-        if self.connection is None:
+        if self.connection is None and self.is_secure:
+            # Whose certificate it is is looked at by the tests that are about that.
+            self.connection = http.client.HTTPSConnection(
+                *self.address, timeout=self.timeout, context=ssl._create_unverified_context())
+        elif self.connection is None:
             self.connection = http.client.HTTPConnection(*self.address, timeout=self.timeout)
         return self.connection
 
@@ -171,6 +178,7 @@ class Server:
 
     def start(self):
         """Starts a supervisor; if there was one before, what it left is taken over."""
+        self.previous = self.info.get("supervisor_pid")
         with open(self.log_path, "ab") as log:
             self.supervisor = subprocess.Popen(
                 [*self.prefix, sealed.GLOVEBOX, *self.words], stdin=subprocess.DEVNULL, stdout=log,
@@ -207,7 +215,7 @@ class Server:
 
     def is_ready(self):
         info = self.info
-        if not info or info.get("supervisor_pid") is None:
+        if not info or info["supervisor_pid"] == self.previous:  # left by one that was killed
             return False
         try:
             with Client(info["url"], timeout=5) as client:
@@ -297,7 +305,11 @@ class Served(unittest.TestCase):
     def setUpClass(cls):
         cls.before = sealed.Nothing()
         cls.prepare()
-        cls.server = Server(settings={"log.requests": "false", **cls.settings})
+        try:
+            cls.server = Server(settings={"log.requests": "false", **cls.settings})
+        except BaseException:
+            cls.tidy()
+            raise
 
     @classmethod
     def prepare(cls):

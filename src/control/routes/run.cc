@@ -1,6 +1,9 @@
 // POST /v1/run: code in, result out. The steps are in post_run, in their order.
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
+#include <memory>
 #include <utility>
 
 #include "control/auth.h"
@@ -83,10 +86,34 @@ Response json_answer(std::string body) {
   return response;
 }
 
+struct Texts {
+  std::string exit;
+  std::string answer;  // empty for a stream
+};
+
+// Runs on the worker; touches nothing but what it is given.
+asio::awaitable<Texts> write_texts(std::shared_ptr<wire::RunAnswer> answer, bool whole) {
+  Texts texts;
+  texts.exit = wire::run_exit_json(*answer);
+  if (whole) texts.answer = wire::run_answer_json(texts.exit, answer->outcome);
+  co_return texts;
+}
+
+// A small answer is written here and now, one that takes longer on the worker meanwhile.
+asio::awaitable<Texts> texts_of(App& app, std::shared_ptr<wire::RunAnswer> answer, bool whole) {
+  constexpr std::size_t kSmall = 256 * 1024;
+  std::size_t size = answer->outcome.out.size() + answer->outcome.err.size();
+  for (const std::string& line : answer->results) size += line.size();
+  for (const wire::AnswerFile& file : answer->files) size += file.content.size();
+  asio::awaitable<Texts> writing = write_texts(std::move(answer), whole);
+  if (size <= kSmall) co_return co_await std::move(writing);
+  co_return co_await asio::co_spawn(app.worker, std::move(writing), asio::use_awaitable);
+}
+
 // The whole answer at once.
 Task<Response> run_and_answer(App& app, Request& request, RunHeader run, RunPlan plan,
                               std::shared_ptr<node::CancelFlag> cancel) {
-  KeepingSink sink;
+  KeepingSink sink(app.held_output);
   Result<node::RunReport> report = co_await app.node.run(std::move(plan.job), sink, cancel);
   if (!report) {
     Response refusal = refuse_run(report.error());
@@ -94,15 +121,15 @@ Task<Response> run_and_answer(App& app, Request& request, RunHeader run, RunPlan
                 report.error().message());
     co_return refusal;
   }
-  wire::RunAnswer answer = answer_of(run, *report);
-  std::string exit_json = wire::run_exit_json(answer);
-  answer.outcome.out = std::move(sink.out);
-  answer.outcome.err = std::move(sink.err);
-  Response response = report->cancelled
-                          ? ended_early(request)
-                          : json_answer(wire::run_answer_json(exit_json, answer.outcome));
-  tell_finished(app, run, *report, std::move(answer.outcome.out), std::move(answer.outcome.err),
-                std::move(exit_json));
+  auto answer = std::make_shared<wire::RunAnswer>(answer_of(run, *report));
+  answer->outcome.truncated = answer->outcome.truncated || sink.truncated();
+  answer->outcome.out = std::move(sink.out);
+  answer->outcome.err = std::move(sink.err);
+  Texts texts = co_await texts_of(app, answer, !report->cancelled);
+  Response response =
+      report->cancelled ? ended_early(request) : json_answer(std::move(texts.answer));
+  tell_finished(app, run, *report, std::move(answer->outcome.out), std::move(answer->outcome.err),
+                std::move(texts.exit));
   co_return response;
 }
 
@@ -124,8 +151,9 @@ Task<Response> run_and_stream(App& app, Request& request, ResponseWriter& writer
     co_await sink.finish(std::move(event), std::move(data));
     co_return Response::streamed();
   }
-  const wire::RunAnswer answer = answer_of(run, *report);
-  std::string exit_json = wire::run_exit_json(answer);
+  auto answer = std::make_shared<wire::RunAnswer>(answer_of(run, *report));
+  Texts texts = co_await texts_of(app, std::move(answer), false);
+  std::string exit_json = std::move(texts.exit);
   const bool nobody = report->cancelled && !sink.begun();
   tell_finished(app, run, *report, sink.out, sink.err, exit_json);
   if (nobody) co_return ended_early(request);

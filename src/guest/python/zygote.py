@@ -219,6 +219,8 @@ def prepare_after_fork():
     if (module := modules.get("uuid")) is not None:
         module._node = None
         module._last_timestamp = None
+        # libuuid keeps a node of its own, and would give every child the zygote's.
+        module._generate_time_safe = None
     # multiprocessing made its secret when it was imported.
     if (module := modules.get("multiprocessing.process")) is not None:
         module.current_process().authkey = os.urandom(32)

@@ -111,8 +111,16 @@ Verdict host_mounts(const Args&) {
     const size_t dash = line.find(" - ");
     if (dash == std::string::npos) continue;
     const std::string tail = line.substr(dash);
-    for (const char* word : {" /dev/", "lowerdir=/", "upperdir=/", "lowerdir+=/"}) {
-      if (tail.find(word) != std::string::npos) return succeeded("mountinfo tells" + tail);
+    if (tail.find(" /dev/") != std::string::npos) return succeeded("mountinfo tells" + tail);
+    // Layers that are attached nowhere are called "/" or by one name below it; a longer name is one
+    // of the host's.
+    for (size_t at = tail.find("dir"); at != std::string::npos; at = tail.find("dir", at + 1)) {
+      const size_t value = tail.find('=', at);
+      if (value == std::string::npos) break;
+      const std::string path = tail.substr(value + 1, tail.find_first_of(",:", value) - value - 1);
+      if (path.rfind('/', 0) == 0 && path.find('/', 1) != std::string::npos) {
+        return succeeded("mountinfo tells" + tail);
+      }
     }
     if (line.find("glovebox-") != std::string::npos) return succeeded("mountinfo tells " + line);
   }

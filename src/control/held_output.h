@@ -1,0 +1,27 @@
+// What all runs together have printed and nobody has taken yet. An answer that is given whole is kept
+// until its run ends; this is the bound on how much of the server's memory that may be.
+#pragma once
+
+#include <cstdint>
+
+namespace glovebox::control {
+
+class HeldOutput {
+ public:
+  explicit HeldOutput(std::uint64_t most) : most_(most) {}
+
+  // How much of it may be kept; the rest is dropped and said.
+  std::uint64_t add(std::uint64_t bytes) {
+    const std::uint64_t kept = held_ + bytes > most_ ? (most_ > held_ ? most_ - held_ : 0) : bytes;
+    held_ += kept;
+    return kept;
+  }
+  void release(std::uint64_t bytes) { held_ -= bytes; }
+  std::uint64_t held() const { return held_; }
+
+ private:
+  std::uint64_t most_;
+  std::uint64_t held_ = 0;
+};
+
+}  // namespace glovebox::control
