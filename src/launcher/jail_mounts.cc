@@ -1,7 +1,9 @@
 #include "launcher/jail_mounts.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,6 +44,20 @@ Result<HostUser> mapped_user(const MountMaking& making, int fd, MountMode mode,
   return without_system_groups(info.st_uid, info.st_gid);
 }
 
+// An entry of the administrator's list, opened with root's rights. A guest may be able to write
+// somewhere above it: no link on the way is followed, so what is opened is where its name says.
+Result<UniqueFd> open_listed(const std::string& path, const std::string& name) {
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  UniqueFd fd(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
+  if (fd) return fd;
+  if (errno == ELOOP) {
+    return fail(Errc::kPolicy, "mount '" + name + "': there is a link in its path");
+  }
+  return fail(Error::from_errno("mount '" + name + "'"));
+}
+
 // Of what a client opened: only below a directory of the policy's, if that names any.
 Result<> check_listed_source(const Policy& policy, int source) {
   const std::vector<std::string>& sources = policy.mount_sources;
@@ -68,9 +84,7 @@ Result<std::vector<UniqueFd>> build_mounts(const MountMaking& making,
   for (const wire::MountRequest& mount : mounts) {
     UniqueFd listed;
     if (!mount.name.empty()) {
-      const std::string& path = making.policy.named_mounts.at(mount.name).path;
-      listed.reset(::open(path.c_str(), O_PATH | O_CLOEXEC));
-      if (!listed) return fail(Error::from_errno("mount '" + mount.name + "'"));
+      TRY(listed, open_listed(making.policy.named_mounts.at(mount.name).path, mount.name));
     }
     const int source = listed ? listed.get() : fds[given++].get();
     TRY_OK(refuse_special_files(source));

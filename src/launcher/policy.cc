@@ -179,6 +179,15 @@ Result<Policy> parse_policy(const std::string& text, const std::string& name) {
       }
     }
   }
+  // What a guest can write it can also rename: an entry below such a place is whatever it made of it.
+  for (const auto& [outer_name, outer] : policy.named_mounts) {
+    for (const auto& [inner_name, inner] : policy.named_mounts) {
+      if (outer.writable && inner.path.rfind(outer.path + "/", 0) == 0) {
+        return bad(name, "mounts." + inner_name + " is in mounts." + outer_name +
+                             ", which guests may write");
+      }
+    }
+  }
   // A slice below 65,536 would hand a guest the host's own users.
   if (policy.uid_first < 65536 || policy.uid_first % 65536 != 0 ||
       policy.uid_last < policy.uid_first || policy.uid_last - policy.uid_first < 4 * 65536u - 1) {

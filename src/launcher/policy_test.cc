@@ -73,6 +73,18 @@ TEST(Policy, ADefaultIsLoweredToItsCeilingAndAWishIsNot) {
   EXPECT_EQ(within_ceilings(policy, limits), limits);
 }
 
+TEST(Policy, NoListedMountIsInsideOneThatGuestsMayWrite) {
+  const std::string outer = "[mounts.a]\npath = '/srv/a'\nmode = 'rw'\n";
+  const auto with = [&outer](const std::string& path) {
+    return parse_policy(outer + "[mounts.b]\npath = '" + path + "'\n", "p");
+  };
+  EXPECT_TRUE(with("/srv/b"));
+  EXPECT_TRUE(with("/srv/a-beside"));
+  EXPECT_TRUE(with("/srv"));
+  EXPECT_TRUE(with("/srv/a"));
+  EXPECT_FALSE(with("/srv/a/b"));
+}
+
 TEST(Policy, RefusesWhatIsPastACeilingAndSaysWhich) {
   Policy policy;
   policy.max_pids = 10;

@@ -47,13 +47,13 @@ Result<> Sandbox::take(const Limits& limits) {
     TRY_OK(sys::reconfigure(waiting_->upper.get(), size_options(limits)));
   }
   limits_ = limits;
+  // What making it and waiting took is not the caller's.
+  cpu_before_ = std::chrono::microseconds(cgroup_.cpu_us());
   started_ = Clock::now();
   const int fds[] = {waiting_->link.get()};
   TRY_OK(send_message(waiting_->setup.get(),
                       wire::encode(wire::PlanMessage(wire::SandboxTaken{limits})), fds));
   waiting_.reset();
-  // What making it and waiting took is not the caller's.
-  cpu_before_ = std::chrono::microseconds(cgroup_.cpu_us());
   return {};
 }
 

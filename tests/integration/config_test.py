@@ -41,11 +41,11 @@ class Config(sealed.TestCase):
                          home + "/.local/share/glovebox")
 
     def test_flags_over_environment_over_file(self):
-        path = self.file("[pools]\nmin = 3\nmax = 30\nqueue_length = 5\n")
+        path = self.file("[pools]\nmax_sandboxes = 3\nmax = 30\nqueue_length = 5\n")
         values = self.values("--config", path, "--set", "pools.max=32",
-                             env={"GLOVEBOX_POOLS_MAX": "31", "GLOVEBOX_POOLS_MIN": "4"})
+                             env={"GLOVEBOX_POOLS_MAX": "31", "GLOVEBOX_POOLS_MAX_SANDBOXES": "4"})
         self.assertEqual(values["pools.queue_length"], (5, f"file {path}:4"))
-        self.assertEqual(values["pools.min"], (4, "environment GLOVEBOX_POOLS_MIN"))
+        self.assertEqual(values["pools.max_sandboxes"], (4, "environment GLOVEBOX_POOLS_MAX_SANDBOXES"))
         self.assertEqual(values["pools.max"], (32, "flag --set"))
 
     def test_what_it_prints_is_a_file_that_says_the_same(self):

@@ -102,7 +102,7 @@ class Malformed(Hostile):
                     wire.destroy("sb" + "/" * 20), wire.destroy("sb../../../../../../.."),
                     wire.destroy("sb" + "a" * 19 + "\n"), wire.destroy("sb" + "a" * 20) + b"\0"]
         messages += [good[:size] for size in range(1, len(good))]
-        messages += [wire.create(version=version) for version in (0, 2, 255)]
+        messages += [wire.create(version=version) for version in (0, 1, 255)]
         messages += [wire.create(kind=kind) for kind in (0, 3, 65, 66, 67, 255)]
         messages += [wire.create(engine=engine) for engine in (0, 3, 255)]
         messages += [wire.create(template="x" * 65),

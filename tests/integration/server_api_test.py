@@ -234,12 +234,15 @@ class Mounts(server.Served):
         with open(os.path.join(cls.shared, "a"), "w") as file:
             file.write("shared")
         cls.etc = server.EtcGlovebox()
-        cls.etc.write("policy.toml", f'[mounts.data]\npath = "{cls.shared}"\n'
+        cls.link = cls.shared + "-link"
+        os.symlink("/etc", cls.link)
+        cls.etc.write("policy.toml", f'[mounts.data]\npath = "{cls.shared}"\n[mounts.linked]\npath = "{cls.link}"\n'
                                      f'[mounts.work]\npath = "{cls.shared}"\nmode = "rw"\nprojects = ["default"]\n')
 
     @classmethod
     def tidy(cls):
         cls.etc.remove()
+        os.unlink(cls.link)
         os.unlink(os.path.join(cls.shared, "a"))
         os.rmdir(cls.shared)
 
@@ -256,6 +259,11 @@ class Mounts(server.Served):
             answer = self.client.post_run(command="true", profile={"mounts": [mount]})
             self.assertIn(answer.status, (400, 403), (mount, answer))
             self.assert_refused(answer, answer.status, answer.code)
+
+    def test_no_link_in_a_listed_path_is_followed(self):
+        """A guest with a writable mount above it could have made it."""
+        answer = self.client.post_run(command="true", profile={"mounts": [{"name": "linked", "path": "/data"}]})
+        self.assert_refused(answer, 403, "policy")
 
     def test_a_mount_of_one_project_is_not_anothers(self):
         secret, _ = self.server.new_key(project="other")

@@ -127,11 +127,11 @@ class Serve(sealed.TestCase):
 
     def test_the_server_is_told_the_settings_as_they_were_resolved(self):
         self.env["GLOVEBOX_POOLS_MAX"] = "7"
-        self.serve("--set", "pools.min=3", "--set", "log.level=warn")
+        self.serve("--set", "pools.max_sandboxes=3", "--set", "log.level=warn")
         self.up()
         [begun] = self.events("server", "start")
         self.assertEqual(begun["args"][:4], ["serve", "--control-fd", "3", "--no-config"])
-        for word in ("pools.max=7", "pools.min=3", "log.level=warn", f"server.data_dir={self.data}",
+        for word in ("pools.max=7", "pools.max_sandboxes=3", "log.level=warn", f"server.data_dir={self.data}",
                      "server.listen=127.0.0.1:0"):
             self.assertIn(word, begun["args"])
         self.assertNotIn("GLOVEBOX_POOLS_MAX", begun["environment"])

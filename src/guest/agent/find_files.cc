@@ -31,8 +31,14 @@ std::vector<std::string> split(std::string_view pattern) {
 }
 
 bool matches(const std::string& part, const char* name) {
-  // As a shell does: a hidden file only if the pattern says so.
-  return ::fnmatch(part.c_str(), name, FNM_PERIOD | FNM_NOESCAPE) == 0;
+  // Brackets are themselves, and so is a backslash: escaped for fnmatch. As in a shell, a hidden file
+  // matches only if the pattern says so.
+  std::string plain;
+  for (const char c : part) {
+    if (c == '[' || c == ']' || c == '\\') plain += '\\';
+    plain += c;
+  }
+  return ::fnmatch(plain.c_str(), name, FNM_PERIOD) == 0;
 }
 
 class Search {
