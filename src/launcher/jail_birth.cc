@@ -218,7 +218,10 @@ Result<> JailBirth::have_it_joined(std::span<const UniqueFd> fds) {
   for (std::size_t i = wire::kNamespacesOfASandbox; i < fds.size(); ++i) {
     passed.push_back(fds[i].get());
   }
-  return zygote->join(passed, cgroups.size(), slice_.has_value(), fds.size() > kLeast);
+  return zygote->join(passed, {.cgroups = cgroups.size(),
+                               .change_user = slice_.has_value(),
+                               .landlock = fds.size() > kLeast,
+                               .hurry = wish_.hurry});
 }
 
 Sandbox JailBirth::take_sandbox() {
@@ -242,6 +245,7 @@ JailWish JailBirth::take_wish() {
   wish.fds = std::move(wish_.fds);
   wish.caller = wish_.caller;
   wish.ticket = wish_.ticket;
+  wish.hurry = wish_.hurry;
   return wish;
 }
 

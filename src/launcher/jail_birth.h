@@ -43,6 +43,7 @@ struct JailWish {
   Caller caller;
   // For whoever wished; means nothing here.
   std::uint64_t ticket = 0;
+  bool hurry = false;  // others wait as well
 };
 
 class JailBirth {

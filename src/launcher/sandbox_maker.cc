@@ -97,14 +97,14 @@ void SandboxMaker::host_files_changed() {
 
 Result<std::optional<Sandbox>> SandboxMaker::make(const wire::CreateSandbox& asked,
                                                   std::vector<UniqueFd> fds, const Caller& caller,
-                                                  std::uint64_t ticket) {
+                                                  std::uint64_t ticket, bool hurry) {
   wire::CreateSandbox request = asked;
   request.limits = within_ceilings(policy_, asked.limits);
   TRY_OK(check(request, fds.size(), caller));
   TRY_OK(check_link(fds[0].get()));
   TRY_OK(prepare_users());
   if (request.engine == EngineKind::kJail) {
-    jails_.begin({std::move(request), std::move(fds), caller, ticket});
+    jails_.begin({std::move(request), std::move(fds), caller, ticket, hurry});
     return std::optional<Sandbox>();
   }
   SandboxId id = SandboxId::make();

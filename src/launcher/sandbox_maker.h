@@ -36,7 +36,7 @@ class SandboxMaker {
   // A sandbox of the process engine, at once; a jail is begun, and comes from jails() under its
   // ticket.
   Result<std::optional<Sandbox>> make(const wire::CreateSandbox& asked, std::vector<UniqueFd> fds,
-                                      const Caller& caller, std::uint64_t ticket);
+                                      const Caller& caller, std::uint64_t ticket, bool hurry);
   // What nobody asked for, and what is past a ceiling, of a sandbox that is taken.
   Result<Limits> checked_limits(const Limits& asked) const;
   // After a sandbox has ended: its slice may be used again, last of all.

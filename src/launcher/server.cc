@@ -308,7 +308,8 @@ void Server::create(Client& client, const wire::CreateSandbox& request, std::vec
                           request.waits};
   const std::uint64_t ticket = next_ticket_++;
   expected_.emplace(ticket, expected);
-  auto sandbox = maker_.make(request, std::move(fds), client.caller, ticket);
+  const bool hurry = !client.creates.empty() || maker_.jails().under_way() > 0;
+  auto sandbox = maker_.make(request, std::move(fds), client.caller, ticket, hurry);
   if (sandbox && !*sandbox) return take_made();  // begun; perhaps there was a spare
   expected_.erase(ticket);
   if (!sandbox) return refuse(client, request.seq, sandbox.error());

@@ -102,11 +102,11 @@ void Zygote::on_event() {
   }
 }
 
-Result<> Zygote::join(std::span<const int> fds, std::size_t cgroups, bool change_user,
-                      bool landlock) {
-  const std::byte message[] = {std::byte{'J'}, static_cast<std::byte>(cgroups),
-                               static_cast<std::byte>(change_user),
-                               static_cast<std::byte>(landlock)};
+Result<> Zygote::join(std::span<const int> fds, const JoinWords& words) {
+  const std::byte message[] = {std::byte{'J'}, static_cast<std::byte>(words.cgroups),
+                               static_cast<std::byte>(words.change_user),
+                               static_cast<std::byte>(words.landlock),
+                               static_cast<std::byte>(words.hurry)};
   if (state_ != State::kReady) return fail(Errc::kUnavailable, "the zygote is not ready");
   pollfd room{socket_.get(), POLLOUT, 0};
   if (::poll(&room, 1, 0) != 1 || !send_message(socket_.get(), message, fds)) {

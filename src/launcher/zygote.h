@@ -50,7 +50,13 @@ class Zygote {
   void is_late(const std::string& why) { fail_with(why); }
 
   // Shows it a sandbox. `fds` as SandboxSealed and the cgroups' files come: see zygote_module.cc.
-  Result<> join(std::span<const int> fds, std::size_t cgroups, bool change_user, bool landlock);
+  struct JoinWords {
+    std::size_t cgroups = 0;  // how many of the descriptors are cgroups' files
+    bool change_user = false;
+    bool landlock = false;  // whether the last descriptor is a ruleset
+    bool hurry = false;     // others wait
+  };
+  Result<> join(std::span<const int> fds, const JoinWords& words);
   // Sandboxes that are being made for it, or that it was shown and in which its child is not ready.
   std::uint32_t pending = 0;
 

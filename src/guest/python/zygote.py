@@ -45,7 +45,7 @@ def give_up(native, what, why):
 def load_parts():
     """Everything of ours a child may need, and what the standard library imports late."""
     import json, linecache, threading, time, traceback  # noqa: E401, F401
-    import encodings.utf_8, encodings.idna, encodings.latin_1, encodings.ascii  # noqa: E401, F401
+    import encodings.utf_8, encodings.latin_1, encodings.ascii  # noqa: E401, F401
 
     path = __file__.rpartition("/")[0] + "/runner.py"
     runner = type(sys)("_glovebox_runner")
@@ -195,8 +195,11 @@ def hide():
             delattr(sys, name)
 
 
-def prepare_after_fork():
-    """Everything random that a zygote's children would otherwise share. Only what is loaded is touched."""
+def prepare_after_fork(hurry=False):
+    """Everything random that a zygote's children would otherwise share. Only what is loaded is touched.
+
+    In a hurry there is no rehearsal: it saves the run time, but costs more than that in all.
+    """
     modules = sys.modules
     # random: Mersenne Twister in user space. The module's own at-fork hook seeds it too, where the
     # fork ran the hooks; this does not depend on it.
@@ -229,7 +232,8 @@ def prepare_after_fork():
         main = module.main_thread()
         if hasattr(main, "_set_native_id"):
             main._set_native_id()
-    rehearse(modules["_glovebox_runner"])
+    if not hurry:
+        rehearse(modules["_glovebox_runner"])
 
 
 # Something of everything that runs usually do.

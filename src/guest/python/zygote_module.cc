@@ -29,7 +29,6 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -54,6 +53,7 @@ struct Join {
   unsigned char cgroups;
   unsigned char change_user;
   unsigned char landlock;
+  unsigned char hurry;  // others wait: prepare() leaves out what only saves time later
 };
 
 struct Sandbox {
@@ -94,7 +94,7 @@ int receive(int socket, Sandbox& sandbox) {
   }
   const int expected = kNamespaces + sandbox.join.cgroups + kPlaces + sandbox.join.landlock;
   const bool good = got == static_cast<ssize_t>(sizeof sandbox.join) && sandbox.join.kind == 'J' &&
-                    sandbox.join.cgroups <= kMaxCgroups && sandbox.join.landlock <= 1 &&
+                    sandbox.join.cgroups <= kMaxCgroups && sandbox.join.landlock <= 1 && sandbox.join.hurry <= 1 &&
                     sandbox.count == expected && (message.msg_flags & MSG_CTRUNC) == 0;
   if (good) return 1;
   close_all(sandbox);
@@ -165,9 +165,9 @@ int seal(const Sandbox& sandbox) {
 }
 
 // In the guest, sealed. Never returns.
-[[noreturn]] void be_the_guest(PyObject* prepare, PyObject* run) {
+[[noreturn]] void be_the_guest(bool hurry, PyObject* prepare, PyObject* run) {
   constexpr int kSocket = 5;
-  PyObject* done = PyObject_CallFunctionObjArgs(prepare, nullptr);
+  PyObject* done = PyObject_CallFunctionObjArgs(prepare, hurry ? Py_True : Py_False, nullptr);
   if (done == nullptr) _exit(70);
   char byte = 'r';
   if (write(kSocket, &byte, 1) != 1) _exit(0);
@@ -209,7 +209,7 @@ int fork_into(Sandbox& sandbox, PyObject* prepare, PyObject* run) {
         if (failed == 0) failed = seal(sandbox);
         if (failed != 0) _exit(71);
         PyOS_AfterFork_Child();
-        be_the_guest(prepare, run);
+        be_the_guest(sandbox.join.hurry != 0, prepare, run);
       }
       if (guest < 0) error = errno;
       _exit(0);
@@ -262,52 +262,12 @@ void forget_how_we_were_started() {
   }
 }
 
-// A fork copies what a process knows of its memory, but leaves out files' pages in mappings of which
-// it never wrote a page: each child would fault them in anew, a hundred times. So one page of each
-// is written once, with what it holds.
-void keep_mappings_over_forks() {
-  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return;
-  constexpr size_t kMost = 256 * 1024;
-  char* text = static_cast<char*>(malloc(kMost + 1));
-  size_t size = 0;
-  ssize_t got = 0;
-  while (text != nullptr && size < kMost && (got = read(fd, text + size, kMost - size)) > 0) {
-    size += static_cast<size_t>(got);
-  }
-  close(fd);
-  if (text == nullptr) return;
-  text[size] = 0;
-  for (char* line = text; line != nullptr && *line != 0;) {
-    char* next = strchr(line, '\n');
-    if (next != nullptr) *next++ = 0;
-    char* end = nullptr;
-    const unsigned long from = strtoul(line, &end, 16);
-    const unsigned long to = *end == '-' ? strtoul(end + 1, &end, 16) : 0;
-    // "rwxp": readable, not writable, private; and of a file.
-    const bool wanted = to > from && end[0] == ' ' && end[1] == 'r' && end[2] == '-' &&
-                        end[4] == 'p' && strchr(end, '/') != nullptr;
-    if (wanted) {
-      const int rights = PROT_READ | (end[3] == 'x' ? PROT_EXEC : 0);
-      void* place = reinterpret_cast<void*>(from);
-      if (mprotect(place, to - from, rights | PROT_WRITE) == 0) {
-        volatile char* byte = static_cast<volatile char*>(place);
-        *byte = *byte;
-        (void)mprotect(place, to - from, rights);
-      }
-    }
-    line = next;
-  }
-  free(text);
-}
-
 PyObject* serve(PyObject*, PyObject* args) {
   int socket = -1;
   PyObject* prepare = nullptr;
   PyObject* run = nullptr;
   if (!PyArg_ParseTuple(args, "iOO:serve", &socket, &prepare, &run)) return nullptr;
   forget_how_we_were_started();
-  keep_mappings_over_forks();
   if (send(socket, "R", 1, MSG_NOSIGNAL) != 1) return PyErr_SetFromErrno(PyExc_OSError);
   while (true) {
     Sandbox sandbox;
