@@ -17,7 +17,9 @@ set(GBX_TEST_DIR "${CMAKE_BINARY_DIR}/tests" CACHE PATH "Where test programs are
 
 find_program(GBX_CCACHE ccache)
 if(GBX_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${GBX_CCACHE}")
+  # Another clone of the same sources finds what this one compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      "${GBX_CCACHE}")
 endif()
 
 add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror)
@@ -41,7 +43,7 @@ endif()
 
 # Libraries of ours are found as glovebox::<name>, and headers by their path from src/.
 function(gbx_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;TESTS;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;TESTS;PATHS;PUBLIC;PRIVATE" ${ARGN})
   add_library(gbx_${name} STATIC ${arg_SOURCES})
   add_library(glovebox::${name} ALIAS gbx_${name})
   # -iquote and not -I: our sys/mount.h must not be found where <sys/mount.h> is meant.
@@ -49,7 +51,8 @@ function(gbx_library name)
   target_link_libraries(gbx_${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
   # Unit tests run with the sanitizers; the release build is for what starts sandboxes.
   if(arg_TESTS AND GBX_SANITIZE)
-    gbx_test(${name}_test SOURCES ${arg_TESTS} LIBRARIES glovebox::${name} ${arg_PRIVATE})
+    gbx_test(${name}_test SOURCES ${arg_TESTS} PATHS ${arg_PATHS}
+             LIBRARIES glovebox::${name} ${arg_PRIVATE})
   endif()
 endfunction()
 
@@ -67,7 +70,7 @@ function(gbx_program name)
 endfunction()
 
 function(gbx_test name)
-  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;LIBRARIES;ENVIRONMENT;PATHS" ${ARGN})
   if(GBX_FUZZ)
     return()
   endif()
@@ -79,8 +82,10 @@ function(gbx_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
-  target_compile_definitions(${name} PRIVATE GBX_BIN_DIR="${GBX_BIN_DIR}"
-                             GBX_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  # Only for the sources that need them: a path in a command line is a miss of the compiler's cache
+  # in every other clone.
+  set_source_files_properties(${arg_PATHS} PROPERTIES COMPILE_DEFINITIONS
+    "GBX_BIN_DIR=\"${GBX_BIN_DIR}\";GBX_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${GBX_TEST_DIR}")
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT}

@@ -1,7 +1,10 @@
 #include "base/log.h"
 
+#include <limits.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 
 namespace glovebox::log {
@@ -37,6 +40,26 @@ void append_escaped(std::string& line, std::string_view value) {
   line += '"';
 }
 
+// Lines that found no room since one last did.
+std::atomic<unsigned> dropped{0};
+
+// A reader that does not read must not stop us: then lines are dropped, and how many is said with
+// the next one that gets through. A pipe that poll calls writable takes PIPE_BUF bytes at once.
+void write_if_room(std::string line) {
+  pollfd out{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&out, 1, 0) == 0) {
+    ++dropped;
+    return;
+  }
+  if (const unsigned lost = dropped.exchange(0); lost > 0) {
+    line.insert(0, "glovebox warn: nobody read the log: lines were dropped count=\"" +
+                       std::to_string(lost) + "\"\n");
+  }
+  if (line.size() >= PIPE_BUF) line.replace(PIPE_BUF - 4, std::string::npos, "...");
+  line += '\n';
+  (void)!::write(STDERR_FILENO, line.data(), line.size());
+}
+
 void write_line(Level level, std::string_view name, std::string_view message, Fields fields) {
   if (level < threshold()) return;
   std::string line = "glovebox ";
@@ -49,8 +72,7 @@ void write_line(Level level, std::string_view name, std::string_view message, Fi
     line += '=';
     append_escaped(line, value);
   }
-  line += '\n';
-  (void)!::write(STDERR_FILENO, line.data(), line.size());
+  write_if_room(std::move(line));
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 #include "client/place.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <boost/json.hpp>
@@ -29,7 +32,12 @@ std::optional<std::string> read_small_file(const std::string& path) {
   return std::string(text, static_cast<std::size_t>(size));
 }
 
-std::optional<std::string> url_in(const std::string& serve_json) {
+struct Serving {
+  std::string url;
+  bool alive = false;  // its process is there
+};
+
+std::optional<Serving> serving_in(const std::string& serve_json) {
   const auto text = read_small_file(serve_json);
   if (!text) return std::nullopt;
   boost::system::error_code error;
@@ -37,11 +45,28 @@ std::optional<std::string> url_in(const std::string& serve_json) {
   const json::object* object = error ? nullptr : parsed.if_object();
   const json::value* url = object != nullptr ? object->if_contains("url") : nullptr;
   if (url == nullptr || !url->is_string()) return std::nullopt;
-  return std::string(url->get_string());
+  Serving serving{std::string(url->get_string())};
+  const json::value* pid = object->if_contains("pid");
+  if (pid != nullptr && pid->is_int64() && pid->get_int64() > 1) {
+    serving.alive = ::kill(static_cast<pid_t>(pid->get_int64()), 0) == 0 || errno == EPERM;
+  }
+  return serving;
 }
 
-bool is_this_machine(const http::Url& url) {
-  return url.host == "localhost" || url.host == "::1" || url.host.starts_with("127.");
+bool is_this_machine(const std::string& host) {
+  in_addr address{};
+  const bool numeric = ::inet_pton(AF_INET, host.c_str(), &address) == 1;
+  return host == "localhost" || host == "::1" ||
+         (numeric && (ntohl(address.s_addr) >> 24) == IN_LOOPBACKNET);
+}
+
+// The data directory's own server, under whatever name it has here. Its key goes to nobody else: a
+// port that it has left may be anybody's by now.
+bool is_its_server(const http::Url& url, const std::optional<Serving>& serving) {
+  if (!serving || !serving->alive) return false;
+  const auto its = http::parse_url(serving->url);
+  return its && its->port == url.port &&
+         (its->host == url.host || (is_this_machine(its->host) && is_this_machine(url.host)));
 }
 
 }  // namespace
@@ -76,8 +101,8 @@ Result<Place> find_place(const PlaceWords& words, const PlaceSurroundings& surro
   } else if (!surroundings.url.empty() && words.data_dir.empty()) {
     place.url = surroundings.url;
     place.origin = "GLOVEBOX_URL";
-  } else if (const auto url = url_in(serve_json)) {
-    place.url = *url;
+  } else if (const auto serving = serving_in(serve_json)) {
+    place.url = serving->url;
     place.origin = serve_json;
   } else {
     return fail(Errc::kUnavailable, "no server is known: there is no " + serve_json +
@@ -90,7 +115,7 @@ Result<Place> find_place(const PlaceWords& words, const PlaceSurroundings& surro
   } else if (!surroundings.key.empty()) {
     place.key = surroundings.key;
     place.key_origin = "GLOVEBOX_API_KEY";
-  } else if (is_this_machine(url) || url_in(serve_json) == place.url) {
+  } else if (is_its_server(url, serving_in(serve_json))) {
     place.key_origin = data_dir + "/admin.key";
     place.key = read_small_file(place.key_origin).value_or("");
     place.key.erase(place.key.find_last_not_of(" \t\r\n") + 1);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -23,8 +24,8 @@ class PlaceTest : public ::testing::Test {
   void write(const std::string& name, const std::string& text) {
     std::ofstream(directory_ + "/" + name) << text;
   }
-  void serve_at(const std::string& url) {
-    write("serve.json", "{\"url\":\"" + url + "\",\"pid\":1}\n");
+  void serve_at(const std::string& url, long pid = ::getpid()) {
+    write("serve.json", "{\"url\":\"" + url + "\",\"pid\":" + std::to_string(pid) + "}\n");
     write("admin.key", "gbx_admin\n");
   }
 
@@ -65,6 +66,19 @@ TEST_F(PlaceTest, TheAdminKeyIsNotShownToAStranger) {
   EXPECT_EQ(find_place(words, around_).value().key, "");
   serve_at("http://192.0.2.1:7070");  // unless it is our own server's address
   EXPECT_EQ(find_place(words, around_).value().key, "gbx_admin");
+}
+
+TEST_F(PlaceTest, TheAdminKeyIsForTheServerThatIsThere) {
+  serve_at("http://127.0.0.1:7070");
+  const auto key_for = [this](const std::string& url) {
+    return find_place({.url = url, .key = {}, .data_dir = {}}, around_).value().key;
+  };
+  EXPECT_EQ(key_for("http://localhost:7070"), "gbx_admin");
+  EXPECT_EQ(key_for("http://127.0.0.1:7071"), "");
+  EXPECT_EQ(key_for("http://127.evil.example:7070"), "");
+  constexpr long kNobody = 0x3fffffff;  // above every pid
+  serve_at("http://127.0.0.1:7070", kNobody);
+  EXPECT_EQ(key_for("http://127.0.0.1:7070"), "");
 }
 
 TEST_F(PlaceTest, WithoutAServerItSaysWhatToType) {

@@ -1,5 +1,6 @@
 #include "control/event_hub.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/task.h"
@@ -17,9 +18,10 @@ void EventHub::publish(std::string project, std::string type, std::string data) 
 }
 
 std::unique_ptr<EventHub::Subscription> EventHub::subscribe(std::string project,
-                                                            std::optional<std::uint64_t> after) {
+                                                            std::optional<std::uint64_t> after,
+                                                            std::string key) {
   if (closed_ || listeners_->size() >= kListeners) return nullptr;
-  auto subscription = std::make_unique<Subscription>(*this, std::move(project));
+  auto subscription = std::make_unique<Subscription>(*this, std::move(project), std::move(key));
   if (after) {
     // Ids begin anew with the server: an id from the future is of its predecessor.
     const bool ours = *after <= last_id_;
@@ -30,15 +32,22 @@ std::unique_ptr<EventHub::Subscription> EventHub::subscribe(std::string project,
   return subscription;
 }
 
+std::size_t EventHub::subscribers_of(std::string_view key) const {
+  return static_cast<std::size_t>(
+      std::count_if(listeners_->begin(), listeners_->end(),
+                    [&](const Subscription* listener) { return listener->key_ == key; }));
+}
+
 void EventHub::close() {
   closed_ = true;
   for (Subscription* listener : *listeners_) listener->close();
 }
 
-EventHub::Subscription::Subscription(EventHub& hub, std::string project)
+EventHub::Subscription::Subscription(EventHub& hub, std::string project, std::string key)
     : listeners_(hub.listeners_),
       place_(listeners_->insert(listeners_->end(), this)),
       project_(std::move(project)),
+      key_(std::move(key)),
       timer_(hub.executor_) {}
 
 EventHub::Subscription::~Subscription() { listeners_->erase(place_); }

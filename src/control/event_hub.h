@@ -29,6 +29,7 @@ class EventHub {
   static constexpr std::size_t kRing = 512;   // events that can be replayed
   static constexpr std::size_t kQueue = 256;  // events that wait for one listener
   static constexpr std::size_t kListeners = 256;
+  static constexpr std::size_t kListenersPerKey = 16;
 
   class Subscription;
 
@@ -37,12 +38,14 @@ class EventHub {
   void publish(std::string project, std::string type, std::string data);
 
   // `project`: empty for all of them. With `after`, what the ring has of later events comes first.
-  // Nothing when there are too many listeners or the hub is closed.
-  std::unique_ptr<Subscription> subscribe(std::string project, std::optional<std::uint64_t> after);
+  // Nothing when there are too many listeners or the hub is closed. `key` is who listens.
+  std::unique_ptr<Subscription> subscribe(std::string project, std::optional<std::uint64_t> after,
+                                          std::string key = {});
 
   // Ends every subscription: the server stops.
   void close();
   std::size_t subscribers() const { return listeners_->size(); }
+  std::size_t subscribers_of(std::string_view key) const;
 
  private:
   boost::asio::any_io_executor executor_;
@@ -56,7 +59,7 @@ class EventHub {
 
 class EventHub::Subscription {
  public:
-  Subscription(EventHub& hub, std::string project);
+  Subscription(EventHub& hub, std::string project, std::string key);
   ~Subscription();
   Subscription(const Subscription&) = delete;
   Subscription& operator=(const Subscription&) = delete;
@@ -77,6 +80,7 @@ class EventHub::Subscription {
   std::shared_ptr<Listeners> listeners_;
   Listeners::iterator place_;
   std::string project_;
+  std::string key_;
   std::deque<Event> queue_;
   std::uint64_t lost_ = 0;
   bool closed_ = false;

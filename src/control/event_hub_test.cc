@@ -79,5 +79,16 @@ TEST(EventHub, ListenersAreBounded) {
   EXPECT_NE(hub.subscribe("p", std::nullopt), nullptr);
 }
 
+TEST(EventHub, KnowsHowManyOneKeyHas) {
+  boost::asio::io_context io;
+  EventHub hub(io.get_executor());
+  const auto first = hub.subscribe("p", std::nullopt, "ky1");
+  auto second = hub.subscribe("p", std::nullopt, "ky1");
+  const auto other = hub.subscribe("p", std::nullopt, "ky2");
+  EXPECT_EQ(hub.subscribers_of("ky1"), 2u);
+  second.reset();
+  EXPECT_EQ(hub.subscribers_of("ky1"), 1u);
+}
+
 }  // namespace
 }  // namespace glovebox::control

@@ -40,8 +40,7 @@ std::optional<Response> answer_for(store::IdempotentEntry entry) {
     }
     case store::IdempotentState::kInterrupted:
       return Response::refuse(409, "interrupted",
-                              "the server was stopped while the first request with this key ran "
-                              "as " +
+                              "the first request with this key was cut short while it ran as " +
                                   entry.run_id + "; use a new key to run it again");
     case store::IdempotentState::kMismatch:
       return Response::refuse(422, "idempotency_key_reused",
@@ -84,17 +83,24 @@ boost::asio::awaitable<std::optional<Response>> Idempotency::begin(std::string r
   co_return answer_for(std::move(*entry));
 }
 
-boost::asio::awaitable<void> Idempotency::end(const Response& response) {
+boost::asio::awaitable<void> Idempotency::finish(const Response& response) {
   if (!std::exchange(begun_, false)) co_return;
-  const bool ran = response.status == 200;
   const Ask<void> ask = [&](store::Callback<> done) {
-    if (ran) {
-      app_.store.finish_idempotent(project_, key_, response.status, response.body, std::move(done));
+    app_.store.finish_idempotent(project_, key_, response.status, response.body, std::move(done));
+  };
+  // It is in memory and retried if the disk says no; the answer goes out all the same.
+  (void)co_await store_call(ask);
+}
+
+boost::asio::awaitable<void> Idempotency::give_up(bool may_have_run) {
+  if (!std::exchange(begun_, false)) co_return;
+  const Ask<void> ask = [&](store::Callback<> done) {
+    if (may_have_run) {
+      app_.store.interrupt_idempotent(project_, key_, std::move(done));
     } else {
       app_.store.forget_idempotent(project_, key_, std::move(done));
     }
   };
-  // It is in memory and retried if the disk says no; the answer goes out all the same.
   (void)co_await store_call(ask);
 }
 

@@ -19,11 +19,14 @@ class Idempotency {
 
   bool named() const { return !key_.empty(); }
 
-  // The answer to give instead of running, or nothing: run, and then call end().
+  // The answer to give instead of running, or nothing: run, and then call one of the other two.
   boost::asio::awaitable<std::optional<http::Response>> begin(std::string run_id, bool streamed);
 
-  // Remembers what was answered; a refusal is forgotten, and the next request tries anew.
-  boost::asio::awaitable<void> end(const http::Response& response);
+  // It ran to its end: this is the answer from now on.
+  boost::asio::awaitable<void> finish(const http::Response& response);
+  // It did not. What certainly never ran is forgotten, and the next request tries anew; the rest is
+  // interrupted for good.
+  boost::asio::awaitable<void> give_up(bool may_have_run);
 
  private:
   App& app_;

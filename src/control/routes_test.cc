@@ -166,6 +166,42 @@ TEST(Routes, EventsAreStreamedUntilTheHubCloses) {
   EXPECT_THAT(answer->body, Not(HasSubstr("\"b\"")));
 }
 
+TEST(Routes, EventsEndWithTheirKey) {
+  TestApp test;
+  const Answer made = test.send(Method::kPost, "/v1/keys", test.admin_key, R"({"project":"ours"})");
+  const json::value key = json::parse(made.body);
+  std::optional<Answer> answer;
+  test.begin(Method::kGet, "/v1/events", std::string(key.at("key").as_string()), "", {},
+             [&](Answer given) { answer = std::move(given); });
+  test.run_until([&] { return test.app->events.subscribers() == 1; });
+  const std::string id(key.at("id").as_string());
+  EXPECT_EQ(test.send(Method::kDelete, "/v1/keys/" + id, test.admin_key).status, 204);
+  test.app->events.publish("ours", "run.started", "{\"id\":\"secret\"}");
+  test.run_until([&] { return answer.has_value(); });
+  EXPECT_THAT(answer->body, Not(HasSubstr("secret")));
+  EXPECT_EQ(test.app->events.subscribers(), 0u);
+}
+
+TEST(Routes, OneKeyDoesNotTakeAllListeners) {
+  TestApp test;
+  const std::string ours = test.make_key("ours", store::KeyRole::kUser);
+  const std::string theirs = test.make_key("theirs", store::KeyRole::kUser);
+  std::size_t ended = 0;
+  const auto listen = [&](const std::string& key) {
+    test.begin(Method::kGet, "/v1/events", key, "", {}, [&](Answer) { ++ended; });
+  };
+  for (std::size_t i = 0; i < EventHub::kListenersPerKey; ++i) listen(ours);
+  test.run_until([&] { return test.app->events.subscribers() == EventHub::kListenersPerKey; });
+  const Answer refused = test.send(Method::kGet, "/v1/events", ours);
+  EXPECT_EQ(refused.status, 429);
+  EXPECT_EQ(code_of(refused), "too_many_listeners");
+  EXPECT_EQ(refused.headers.get("Retry-After"), "5");
+  listen(theirs);
+  test.run_until([&] { return test.app->events.subscribers() == EventHub::kListenersPerKey + 1; });
+  test.app->events.close();
+  test.run_until([&] { return ended == EventHub::kListenersPerKey + 1; });
+}
+
 TEST(Routes, OnlyAnAdminSeesOtherProjects) {
   TestApp test;
   const std::string ours = test.make_key("ours", store::KeyRole::kUser);

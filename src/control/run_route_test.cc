@@ -197,6 +197,49 @@ TEST(RunRoute, ARefusedIdempotentRequestMayBeTriedAgain) {
   EXPECT_EQ(test.send(Method::kPost, "/v1/run", test.admin_key, kHello, named).status, 200);
 }
 
+TEST(RunRoute, AnIdempotentRequestThatWasCutShortDoesNotRunAgain) {
+  TestApp test;
+  const auto cut = [&](const char* key, const std::function<Result<node::RunReport>()>& end) {
+    test.node.play = [&end](node::RunJob, node::RunSink& sink,
+                            std::shared_ptr<node::CancelFlag>) -> Task<node::RunReport> {
+      sink.set_may_have_run(true);
+      co_return end();
+    };
+    const http::Headers named{{"Idempotency-Key", key}};
+    const Answer first = test.send(Method::kPost, "/v1/run", test.admin_key, kHello, named);
+    const std::size_t ran = test.node.jobs.size();
+    test.node.play = says("2\n");
+    const Answer again = test.send(Method::kPost, "/v1/run", test.admin_key, kHello, named);
+    EXPECT_EQ(again.status, 409);
+    EXPECT_EQ(code_of(again), "interrupted");
+    EXPECT_EQ(test.node.jobs.size(), ran);
+    return code_of(first);
+  };
+  EXPECT_EQ(cut("launcher", [] { return fail(Errc::kUnavailable, "the launcher went away"); }),
+            "launcher_restarting");
+  EXPECT_EQ(cut("stop",
+                [] {
+                  node::RunReport report;
+                  report.cancelled = true;
+                  return report;
+                }),
+            "server_stopping");
+}
+
+TEST(RunRoute, AnExceptionDoesNotLeaveAnIdempotentRequestRunning) {
+  TestApp test;
+  const http::Headers named{{"Idempotency-Key", "k1"}};
+  test.node.play = [](node::RunJob, node::RunSink& sink,
+                      std::shared_ptr<node::CancelFlag>) -> Task<node::RunReport> {
+    sink.set_may_have_run(true);
+    throw std::runtime_error("a library's");
+    co_return node::RunReport();
+  };
+  EXPECT_EQ(test.send(Method::kPost, "/v1/run", test.admin_key, kHello, named).status, 500);
+  const Answer again = test.send(Method::kPost, "/v1/run", test.admin_key, kHello, named);
+  EXPECT_EQ(code_of(again), "interrupted");
+}
+
 TEST(RunRoute, EventsTellOfRuns) {
   TestApp test;
   auto listener = test.app->events.subscribe("default", std::nullopt);

@@ -54,7 +54,12 @@ asio::awaitable<void> handle(TestApp& test, std::shared_ptr<Exchange> exchange,
     if (auto refused = admit(*test.app, request)) {
       result = std::move(*refused);
     } else {
-      result = co_await match.route->handler(request, exchange->writer);
+      // As the server does: what is thrown is an error of this one request.
+      try {
+        result = co_await match.route->handler(request, exchange->writer);
+      } catch (const std::exception& error) {
+        result = fail(Errc::kInternal, error.what());
+      }
     }
   }
   done(as_answer(result, exchange->writer));

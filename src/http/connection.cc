@@ -167,7 +167,7 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     finish_exchange(exchanged);
     co_return Next::kLinger;
   }
-  HeldBody held(server_->figures);
+  HeldBody held(*server_, remote_.host());
   if (has_body) {
     if (!expects.empty() && pending_.empty()) {
       const bool sent = co_await send_parts("HTTP/1.1 100 Continue\r\n\r\n");
@@ -245,7 +245,7 @@ asio::awaitable<Connection::Read> Connection::read_body(RequestReader& reader, s
     if (step == RequestReader::Step::kDone) break;
     if (step == RequestReader::Step::kBodyTooLarge) co_return Read::kBodyTooLarge;
     if (step != RequestReader::Step::kNeedMore) co_return Read::kMalformed;
-    if (server_->figures.body_bytes > limits.max_body_bytes_total) co_return Read::kNoRoom;
+    if (held.is_too_much()) co_return Read::kNoRoom;
     deadline_ = began + limits.body_time +
                 std::chrono::milliseconds(reader.body_size() * 1000 / limits.min_bytes_per_second);
     std::size_t got = 0;
@@ -268,6 +268,7 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
   request.remote_host = remote_.host();
   request.remote = remote_.str();
   request.source = this;
+  if (listens_everywhere(server_->options.origins)) request.local = transport_.local_address();
   const bool is_good = reader.fill_head(request, exchanged.raw_path, reason);
   exchanged.is_http_1_0 = reader.is_http_1_0();
   exchanged.keep_alive = is_good && reader.keep_alive();

@@ -25,17 +25,32 @@ namespace glovebox::http {
 // Counts the bytes of one body, for max_body_bytes_total.
 class HeldBody {
  public:
-  explicit HeldBody(ServerFigures& figures) : figures_(figures) {}
-  ~HeldBody() { figures_.body_bytes -= bytes_; }
+  HeldBody(Server::State& server, std::string remote_host)
+      : server_(server), remote_host_(std::move(remote_host)) {}
+  ~HeldBody() {
+    if (bytes_ == 0) return;
+    server_.figures.body_bytes -= bytes_;
+    const auto from = server_.body_bytes_from.find(remote_host_);
+    from->second -= bytes_;
+    if (from->second == 0) server_.body_bytes_from.erase(from);
+  }
   HeldBody(const HeldBody&) = delete;
   HeldBody& operator=(const HeldBody&) = delete;
   void set(std::size_t bytes) {
-    figures_.body_bytes += bytes - bytes_;
+    if (bytes == bytes_) return;
+    server_.figures.body_bytes += bytes - bytes_;
+    server_.body_bytes_from[remote_host_] += bytes - bytes_;
     bytes_ = bytes;
+  }
+  bool is_too_much() const {
+    const std::size_t most = server_.options.limits.max_body_bytes_total;
+    if (server_.figures.body_bytes > most) return true;
+    return bytes_ > 0 && server_.body_bytes_from.at(remote_host_) > most / 4;
   }
 
  private:
-  ServerFigures& figures_;
+  Server::State& server_;
+  std::string remote_host_;
   std::size_t bytes_ = 0;
 };
 

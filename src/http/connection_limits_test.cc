@@ -88,18 +88,44 @@ TEST(ConnectionLimits, AnEndlessChunkLineIsRefused) {
 
 TEST(ConnectionLimits, BodiesOfAllTogetherAreBounded) {
   ServerOptions options = quick_options();
-  options.limits.max_body_bytes_total = 500;
+  options.limits.max_body_bytes_total = 800;
   TestServer server(table(), std::move(options));
+  const std::string most(200, 'x');
+  const std::string post = "POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n";
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (std::size_t i = 1; i <= 4; ++i) {
+    const std::string from = "127.0.0.1" + std::to_string(i);
+    clients.push_back(std::make_unique<RawClient>(from, "127.0.0.1", server.listener().port));
+    clients.back()->send(post + most);
+    ASSERT_TRUE(server.eventually([&](const ServerFigures& f) { return f.body_bytes == i * 200; }));
+  }
+  RawClient last(server);
+  last.send(post + "x");
+  EXPECT_THAT(last.read_answer(), HasSubstr("too_many_bodies"));
+  clients.clear();
+  EXPECT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes == 0; }));
+}
+
+TEST(ConnectionLimits, BodiesFromOneAddressAreAQuarterOfThat) {
+  ServerOptions options = quick_options();
+  options.limits.max_body_bytes_total = 2000;
+  TestServer server(table(), std::move(options));
+  const std::string post = "POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n";
   RawClient first(server);
-  first.send("POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n" +
-             std::string(400, 'x'));
+  first.send(post + std::string(400, 'x'));
   ASSERT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes == 400; }));
   RawClient second(server);
-  second.send("POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900\r\n\r\n" +
-              std::string(400, 'x'));
+  second.send(post + std::string(400, 'x'));
   EXPECT_THAT(second.read_answer(), HasSubstr("too_many_bodies"));
+  RawClient other("127.0.0.2", "127.0.0.1", server.listener().port);
+  other.send(post + std::string(400, 'x'));
+  EXPECT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes == 800; }));
+  // What was held by one that has gone counts no more.
   first.close();
-  EXPECT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes == 0; }));
+  ASSERT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes == 400; }));
+  RawClient third(server);
+  third.send(post + std::string(400, 'x'));
+  EXPECT_TRUE(server.eventually([](const ServerFigures& f) { return f.body_bytes == 800; }));
 }
 
 TEST(ConnectionLimits, ASlowHeaderIsCutOff) {

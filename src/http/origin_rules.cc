@@ -53,22 +53,37 @@ bool is_within(std::string_view name, std::string_view domain) {
   return name.size() > domain.size() + 1 && name.ends_with(domain) &&
          name[name.size() - domain.size() - 1] == '.' && name.front() != '.';
 }
+
+bool is_wildcard(std::string_view address) {
+  const std::string_view name = split_host(address).name;
+  return name == "0.0.0.0" || name == "[::]";
+}
+
+// Whether a Host, whole and in its parts, is this address with its port.
+bool names_address(std::string_view host, const HostPort& parts, std::string_view address) {
+  const std::string own = lowered(address);
+  if (own.empty()) return false;
+  if (own == host) return true;
+  // The default ports are left out by clients.
+  const HostPort listened = split_host(own);
+  const bool is_default = listened.port == "80" || listened.port == "443";
+  return parts.port.empty() && is_default && listened.name == parts.name;
+}
+
 }  // namespace
 
-bool host_allowed(const OriginRules& rules, std::string_view host) {
+bool listens_everywhere(const OriginRules& rules) {
+  return std::any_of(rules.listen_addresses.begin(), rules.listen_addresses.end(), is_wildcard);
+}
+
+bool host_allowed(const OriginRules& rules, std::string_view host, std::string_view local) {
   const std::string text = lowered(host);
   const HostPort parts = split_host(text);
   if (!parts.is_good) return false;
   if (is_within(parts.name, "localhost")) return true;
   if (parts.name == "127.0.0.1" || parts.name == "[::1]") return true;
   for (const std::string& address : rules.listen_addresses) {
-    const std::string own = lowered(address);
-    const HostPort listened = split_host(own);
-    if (listened.name == "0.0.0.0" || listened.name == "[::]") continue;
-    if (own == text) return true;
-    // The default ports are left out by clients.
-    const bool is_default = listened.port == "80" || listened.port == "443";
-    if (parts.port.empty() && is_default && listened.name == parts.name) return true;
+    if (names_address(text, parts, is_wildcard(address) ? local : address)) return true;
   }
   return std::any_of(rules.domains.begin(), rules.domains.end(), [&](const std::string& domain) {
     return is_within(parts.name, lowered(domain));
@@ -84,7 +99,7 @@ bool origin_allowed(const OriginRules& rules, std::string_view origin) {
 }
 
 OriginVerdict judge(const OriginRules& rules, const Request& request, Cors cors) {
-  if (!host_allowed(rules, request.host)) return OriginVerdict::kHostNotAllowed;
+  if (!host_allowed(rules, request.host, request.local)) return OriginVerdict::kHostNotAllowed;
   const std::string* origin = request.headers.find("Origin");
   if (origin == nullptr || cors == Cors::kAny) return OriginVerdict::kAllowed;
   if (request.headers.count("Origin") > 1) return OriginVerdict::kOriginNotAllowed;

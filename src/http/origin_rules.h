@@ -13,8 +13,8 @@
 namespace glovebox::http {
 
 struct OriginRules {
-  // "127.0.0.1:43121", "192.0.2.7:7070": where we listen. Of a wildcard ("0.0.0.0", "[::]") only
-  // loopback follows; whoever listens there names domains or addresses below.
+  // "127.0.0.1:43121", "192.0.2.7:7070": where we listen. Behind a wildcard ("0.0.0.0", "[::]") the
+  // address that a connection came to counts instead: no name can be pointed at a literal address.
   std::vector<std::string> listen_addresses;
   std::vector<std::string> domains;  // "glovebox.example.com": itself and its subdomains, any port
   std::vector<std::string> origins;  // "https://app.example.com": exactly, case aside
@@ -28,7 +28,9 @@ enum class OriginVerdict : std::uint8_t {
 
 // `host` as sent: "localhost:7070", "[::1]". localhost, *.localhost, 127.0.0.1 and [::1] are
 // allowed with any port (forwarded ports, containers); listen addresses with theirs.
-bool host_allowed(const OriginRules& rules, std::string_view host);
+// `local` is the address that the connection came to, for those who listen everywhere.
+bool host_allowed(const OriginRules& rules, std::string_view host, std::string_view local = {});
+bool listens_everywhere(const OriginRules& rules);
 bool origin_allowed(const OriginRules& rules, std::string_view origin);
 
 // The verdict on a request; a route with Cors::kAny accepts every Origin.

@@ -38,6 +38,26 @@ TEST(OriginRules, OtherNamesAreNot) {
   }
 }
 
+TEST(OriginRules, BehindAWildcardTheAddressOfTheConnectionIsAllowed) {
+  OriginRules everywhere;
+  everywhere.listen_addresses = {"0.0.0.0:7070"};
+  EXPECT_TRUE(listens_everywhere(everywhere));
+  EXPECT_TRUE(host_allowed(everywhere, "192.0.2.9:7070", "192.0.2.9:7070"));
+  EXPECT_TRUE(host_allowed(everywhere, "192.0.2.9", "192.0.2.9:80"));
+  for (const std::string_view host :
+       {"192.0.2.8:7070", "192.0.2.9", "192.0.2.9:7071", "evil.example:7070", "0.0.0.0:7070", ""}) {
+    EXPECT_FALSE(host_allowed(everywhere, host, "192.0.2.9:7070")) << host;
+  }
+  EXPECT_FALSE(host_allowed(everywhere, "192.0.2.9:7070"));
+  everywhere.listen_addresses = {"[::]:7070"};
+  EXPECT_TRUE(host_allowed(everywhere, "[2001:DB8::1]:7070", "[2001:db8::1]:7070"));
+  // Only there: elsewhere the address we were told to listen on is the one.
+  OriginRules one;
+  one.listen_addresses = {"192.0.2.7:7070"};
+  EXPECT_FALSE(listens_everywhere(one));
+  EXPECT_FALSE(host_allowed(one, "192.0.2.9:7070", "192.0.2.9:7070"));
+}
+
 TEST(OriginRules, OnlyConfiguredOriginsAreAllowed) {
   EXPECT_TRUE(origin_allowed(rules(), "https://APP.example.com"));
   for (const std::string_view origin : {"", "null", "http://app.example.com", "http://localhost",

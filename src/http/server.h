@@ -32,8 +32,9 @@ struct ServerLimits {
   std::chrono::milliseconds idle_time{75'000};
   std::chrono::milliseconds linger_time{2'000};  // reading on after a refusal, so that it arrives
   std::size_t max_connections = 12'000;
-  std::size_t max_requests = 4'096;                         // whose handlers run
-  std::size_t max_body_bytes_total = std::size_t{1} << 30;  // of all requests together
+  std::size_t max_requests = 4'096;  // whose handlers run
+  // Of all requests together; of those from one address, a quarter of it.
+  std::size_t max_body_bytes_total = std::size_t{1} << 30;
   // How often deadlines are looked at; their precision.
   std::chrono::milliseconds sweep_interval{1'000};
 };

@@ -6,7 +6,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <list>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "http/server.h"
@@ -23,6 +25,7 @@ struct Server::State : std::enable_shared_from_this<Server::State> {
   Router router;
   ServerOptions options;
   ServerFigures figures;
+  std::map<std::string, std::size_t> body_bytes_from;  // by remote address
   bool is_stopping = false;
 
   // Every connection is in one of the two. Idle ones are in the order in which they became idle, so

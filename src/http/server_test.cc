@@ -267,6 +267,24 @@ TEST(Server, RefusesForeignHostsAndOrigins) {
   EXPECT_THAT(client.read_answer(), HasSubstr("Access-Control-Allow-Methods: POST\r\n"));
 }
 
+TEST(Server, ListeningEverywhereItAnswersToTheAddressAConnectionCameTo) {
+  ServerOptions options;
+  options.origins.listen_addresses = {"0.0.0.0:7070"};
+  TestServer server(table(), std::move(options));
+  Result<Listener> everywhere = open_listener("0.0.0.0:0");
+  ASSERT_TRUE(everywhere) << everywhere.error().message();
+  const std::uint16_t port = everywhere->port;
+  server.on_thread([&](Server& one) { EXPECT_TRUE(one.serve(std::move(everywhere->fd))); });
+  RawClient client("127.0.0.1", "127.0.0.5", port);
+  const auto ask = [&](const std::string& host) {
+    client.send("GET /hello HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+    return client.read_answer();
+  };
+  EXPECT_THAT(ask("127.0.0.5:" + std::to_string(port)), HasSubstr("hello\n"));
+  EXPECT_THAT(ask("127.0.0.6:" + std::to_string(port)), HasSubstr("host_not_allowed"));
+  EXPECT_THAT(ask("evil.example:" + std::to_string(port)), HasSubstr("host_not_allowed"));
+}
+
 TEST(Server, RefusesBeforeTheBodyWhatIsNotAdmitted) {
   ServerOptions options = quick_options();
   options.admit = [](Request& request) -> std::optional<Response> {

@@ -99,6 +99,14 @@ RawClient::RawClient(const TestServer& server, int receive_buffer)
   EXPECT_EQ(::connect(fd_.get(), address->get(), address->size()), 0);
 }
 
+RawClient::RawClient(const std::string& from, const std::string& to, std::uint16_t port)
+    : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  const auto ours = SocketAddress::make(from, 0);
+  const auto theirs = SocketAddress::make(to, port);
+  EXPECT_EQ(::bind(fd_.get(), ours->get(), ours->size()), 0);
+  EXPECT_EQ(::connect(fd_.get(), theirs->get(), theirs->size()), 0);
+}
+
 void RawClient::send(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);

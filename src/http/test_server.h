@@ -49,6 +49,8 @@ class TestServer {
 class RawClient {
  public:
   explicit RawClient(const TestServer& server, int receive_buffer = 0);
+  // From and to any address of loopback: "127.0.0.2".
+  RawClient(const std::string& from, const std::string& to, std::uint16_t port);
   void send(std::string_view bytes);
   // Sends what the kernel takes, up to `count` bytes; false when the other side has gone.
   bool send_flood(std::size_t count);

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <string>
 
+#include "http/socket_address.h"
+
 namespace glovebox::http {
 
 namespace {
@@ -111,6 +113,13 @@ asio::awaitable<bool> Transport::wait(Io wanted) {
 void Transport::cancel() {
   boost::system::error_code ignored;
   descriptor_.cancel(ignored);
+}
+
+std::string Transport::local_address() {
+  SocketAddress address;
+  const int fd = descriptor_.native_handle();
+  if (::getsockname(fd, address.get(), address.size_slot()) != 0) return {};
+  return address.str();
 }
 
 Peer Transport::peer() {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/task.h"
@@ -35,6 +36,8 @@ class Transport {
   // Waits as the step asked. False: cancelled, or the descriptor is closed.
   asio::awaitable<bool> wait(Io wanted);
   void cancel();
+
+  std::string local_address();  // "192.0.2.7:7070"; empty when the kernel does not say
 
   // Looks without taking a byte of the application's.
   Peer peer();

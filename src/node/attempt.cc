@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <utility>
 
 #include "node/guest_pipe.h"
@@ -15,6 +16,12 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kBuffer = 64 * 1024;
 constexpr int kReadsPerTurn = 4;
+// Output past the run's limit is read and dropped, so that the program goes on: this much of it,
+// and of results, as fast as it comes, and the rest with a pause after each read. A read counts as
+// a page at least.
+constexpr std::uint64_t kMaxSurplus = 64u << 20;
+constexpr std::uint64_t kLeastRead = 4096;
+constexpr milliseconds kFloodPause{20};
 // When the sandbox has ended its pipes close; the bound is against what we did not think of.
 constexpr milliseconds kDrainTime{1000};
 constexpr milliseconds kLastWordsTime{1000};
@@ -91,7 +98,9 @@ Task<> Attempt::run_through(RuntimeKind runtime) {
   deadline_ = now() + job_.limits.wall + place_.options.backstop;
   // All of it at once: the frames are there when the launcher lets the agent go on.
   sandbox_->take(job_.limits);
+  sink_.set_may_have_run(true);
   link_.begin(std::move(frames));
+  handed_over_ = now();
   if (Result<> started = co_await await_started(); !started) {
     Error why = std::move(started.error());
     CO_TRY_OK(co_await ended_before_it_began(std::move(why)));
@@ -119,15 +128,19 @@ Task<> Attempt::await_started() {
     if (std::holds_alternative<wire::FileStored>(incoming.frame)) {
       if (++stored > job_.files.size()) co_return fail(Errc::kProtocol, "a file too many");
     } else if (const auto* failed = std::get_if<wire::FileFailed>(&incoming.frame)) {
+      sink_.set_may_have_run(false);
       co_return fail(
           Error(Errc::kInvalidArgument, "put a file in: " + failed->what, failed->sys_errno));
     } else if (const auto* refused = std::get_if<wire::StartFailed>(&incoming.frame)) {
       // The runtime that waited is broken, and not the caller's code.
       worth_another_ = way_ == StartWay::kWarmRuntime;
+      sink_.set_may_have_run(false);
       co_return fail(start_failed(*refused));
     } else if (std::holds_alternative<wire::ProgramStarted>(incoming.frame)) {
       CO_TRY_OK(take_pipes(std::move(incoming.fds)));
-      started_ = now();
+      // Code that was waited for begins when it is there. We may read the agent's word of it only when
+      // the code is over.
+      started_ = way_ == StartWay::kWarmRuntime ? handed_over_ : now();
       report_.outcome.setup = between(asked_, started_);
       co_return Result<>();
     } else {
@@ -175,7 +188,10 @@ Task<> Attempt::ended_before_it_began(Error why) {
   if (sandbox_->lost()) co_return fail(launcher_lost());
   if (sandbox_->ended()) {
     const Sandbox::Ended& ended = *sandbox_->ended();
-    if (ended.refusal) co_return fail(*ended.refusal);
+    if (ended.refusal) {
+      sink_.set_may_have_run(false);
+      co_return fail(*ended.refusal);
+    }
     if (ended.reason == EndReason::kWallTimeout || ended.reason == EndReason::kCpuTimeout ||
         ended.usage.oom_kills > 0) {
       co_return Result<>();
@@ -189,6 +205,7 @@ Task<> Attempt::ended_before_it_began(Error why) {
 Task<> Attempt::stream() {
   buffer_ = std::make_unique_for_overwrite<char[]>(kBuffer);
   std::optional<Clock::time_point> drain_until;
+  boost::asio::steady_timer pause(place_.io);
   while (true) {
     look_for_exit();
     if (sandbox_->lost()) co_return fail(launcher_lost());
@@ -215,6 +232,11 @@ Task<> Attempt::stream() {
         report_.outcome.wall = between(started_, now());
         break;
       }
+    }
+    if (more && floods()) {
+      pause.expires_after(kFloodPause);
+      co_await pause.async_wait(boost::asio::use_awaitable);
+      continue;
     }
     if (more) {
       // Others have their turn; this guest writes faster than anybody reads.
@@ -265,6 +287,11 @@ void Attempt::feed_stdin() {
 boost::asio::awaitable<bool> Attempt::pump(Pipe which) {
   WatchedFd& pipe = pipes_[which];
   for (int i = 0; i < kReadsPerTurn && !stopped_; ++i) {
+    // Nobody waits for a program that is over, and nobody would see the rest.
+    if (which != kResults && floods() && over() && report_.outcome.truncated) {
+      pipe.close();
+      co_return false;
+    }
     const ssize_t got = read_now(pipe.fd(), {buffer_.get(), kBuffer});
     if (got < 0 && errno == EAGAIN) {
       pipe.wait_readable();
@@ -276,6 +303,11 @@ boost::asio::awaitable<bool> Attempt::pump(Pipe which) {
     }
     const std::string_view bytes(buffer_.get(), static_cast<std::size_t>(got));
     co_await deliver(which, bytes);
+    if (which == kResults && results_.flooded()) {
+      pipe.close();
+      co_return false;
+    }
+    if (floods()) co_return true;
     // That was all for now; its end is looked for when the program has ended.
     if (bytes.size() < kBuffer && !over() && !last_word_) {
       pipe.wait_readable();
@@ -287,6 +319,7 @@ boost::asio::awaitable<bool> Attempt::pump(Pipe which) {
 
 boost::asio::awaitable<void> Attempt::deliver(Pipe which, std::string_view bytes) {
   if (which == kResults) {
+    surplus_ += std::max<std::uint64_t>(bytes.size(), kLeastRead);
     std::vector<std::string> lines = results_.add(bytes);
     co_await deliver_results(std::move(lines));
     co_return;
@@ -297,6 +330,7 @@ boost::asio::awaitable<void> Attempt::deliver(Pipe which, std::string_view bytes
   outcome.output_bytes += bytes.size();
   if (bytes.size() > left) {
     outcome.truncated = true;
+    surplus_ += std::max<std::uint64_t>(bytes.size() - left, kLeastRead);
     bytes = bytes.substr(0, static_cast<std::size_t>(left));
   }
   if (bytes.empty()) co_return;
@@ -316,6 +350,8 @@ boost::asio::awaitable<void> Attempt::deliver_results(std::vector<std::string> l
     report_.results.push_back(std::move(line));
   }
 }
+
+bool Attempt::floods() const { return surplus_ > kMaxSurplus; }
 
 Task<> Attempt::finish() {
   sandbox_->begin_destroy();

@@ -42,6 +42,7 @@ class Attempt final : public RunWatch::Entry {
   void look_for_exit();
   bool all_closed() const { return !pipes_[kOut] && !pipes_[kErr] && !pipes_[kResults]; }
   void feed_stdin();
+  bool floods() const;
   boost::asio::awaitable<bool> pump(Pipe which);
   boost::asio::awaitable<void> deliver(Pipe which, std::string_view bytes);
   boost::asio::awaitable<void> deliver_results(std::vector<std::string> lines);
@@ -64,6 +65,7 @@ class Attempt final : public RunWatch::Entry {
   Clock::time_point asked_;
   Clock::time_point deadline_{};
   Clock::time_point wake_at_ = Clock::time_point::max();
+  Clock::time_point handed_over_{};
   Clock::time_point started_{};
   Signal signal_;
   std::unique_ptr<Sandbox> sandbox_;
@@ -74,6 +76,7 @@ class Attempt final : public RunWatch::Entry {
   WatchedFd pipes_[kPipes];
   std::unique_ptr<char[]> buffer_;
   ResultLines results_;
+  std::uint64_t surplus_ = 0;  // read of output past its limit, and of results
   bool link_open_ = true;
   bool stopped_ = false;  // by the caller, or because the reader is gone
   bool overdue_ = false;

@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/assert.h"
@@ -21,11 +24,22 @@ class Budget {
   std::uint32_t sandboxes() const { return sandboxes_; }
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t max_bytes() const { return max_bytes_; }
+  // Of what there is, counted in sandboxes or in bytes.
+  bool holds_more_than_half(const std::string& owner) const {
+    const auto held = held_.find(owner);
+    return held != held_.end() &&
+           (held->second.sandboxes > max_sandboxes_ / 2 || held->second.bytes > max_bytes_ / 2);
+  }
   // Called when something came back.
   void on_release(std::function<void()> call) { on_release_ = std::move(call); }
 
  private:
   friend class Charge;
+  struct Held {
+    std::uint32_t sandboxes = 0;
+    std::uint64_t bytes = 0;
+  };
+  std::map<std::string, Held> held_;  // by owners
   std::uint32_t max_sandboxes_;
   std::uint64_t max_bytes_;
   std::uint32_t sandboxes_ = 0;
@@ -42,25 +56,41 @@ class Charge {
     budget.bytes_ += bytes;
   }
   Charge(Charge&& other) noexcept
-      : budget_(std::exchange(other.budget_, nullptr)), bytes_(other.bytes_) {}
+      : budget_(std::exchange(other.budget_, nullptr)),
+        bytes_(other.bytes_),
+        held_(std::exchange(other.held_, std::nullopt)) {}
   Charge& operator=(Charge&&) = delete;
   ~Charge() {
     if (budget_ == nullptr) return;
     --budget_->sandboxes_;
     budget_->bytes_ -= bytes_;
+    if (held_) {
+      Budget::Held& held = (*held_)->second;
+      held.bytes -= bytes_;
+      if (--held.sandboxes == 0) budget_->held_.erase(*held_);
+    }
     if (budget_->on_release_) budget_->on_release_();
   }
 
   void change(std::uint64_t bytes) {
     GBX_ASSERT(bytes <= bytes_ || budget_->fits(0, bytes - bytes_));
     budget_->bytes_ += bytes - bytes_;
+    if (held_) (*held_)->second.bytes += bytes - bytes_;
     bytes_ = bytes;
+  }
+  // For whom it is, from now on and to its end.
+  void give_to(const std::string& owner) {
+    GBX_ASSERT(!held_);
+    held_ = budget_->held_.try_emplace(owner).first;
+    ++(*held_)->second.sandboxes;
+    (*held_)->second.bytes += bytes_;
   }
   std::uint64_t bytes() const { return bytes_; }
 
  private:
   Budget* budget_;
   std::uint64_t bytes_;
+  std::optional<std::map<std::string, Budget::Held>::iterator> held_;
 };
 
 }  // namespace glovebox::node

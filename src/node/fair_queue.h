@@ -70,6 +70,15 @@ class FairQueue {
     }
   }
 
+  // Whether there is one in line for which it holds.
+  template <class Holds>
+  bool any_owner(Holds holds) const {
+    for (const auto& [owner, line] : lines_) {
+      if (holds(owner)) return true;
+    }
+    return false;
+  }
+
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   std::size_t size_of(const std::string& owner) const {

@@ -88,6 +88,12 @@ void FakeLauncher::end(const std::string& id, EndReason reason) {
   say(ended);
 }
 
+int FakeLauncher::guest_end(const std::string& id, std::size_t which) const {
+  const int fd = agents_.at(id)->kept.at(which).get();
+  ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  return fd;
+}
+
 void FakeLauncher::say(const wire::LauncherReply& reply) {
   if (link_) (void)send_message(link_->descriptor.native_handle(), wire::encode(reply));
 }

@@ -46,6 +46,9 @@ class FakeLauncher {
   void tell(const TemplateStatus& status);
   void say_garbage();
   void end(const std::string& id, EndReason reason);  // a sandbox ends by itself
+  // A stream of a program that hangs, at the guest's end, non-blocking: 1 is its stdout, 3 its
+  // results.
+  int guest_end(const std::string& id, std::size_t which) const;
 
   Script script;
   bool holds_creates = false;  // requests are kept until release_creates()

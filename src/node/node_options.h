@@ -22,7 +22,7 @@ struct NodeOptions {
   std::uint32_t max_creates = 3;
 
   std::uint32_t max_queue = 4096;            // runs that wait for a sandbox
-  std::uint32_t max_queue_per_owner = 1024;  // the same, of one owner
+  std::uint32_t max_queue_per_owner = 1024;  // of one owner; at most a quarter of it all
   std::chrono::milliseconds queue_wait{10'000};
   // How long a run waits for a launcher that is being restarted.
   std::chrono::milliseconds launcher_wait{3'000};

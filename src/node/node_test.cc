@@ -1,5 +1,8 @@
 // Tests of runs, through a whole node.
+#include <unistd.h>
+
 #include "node/node_fixture.h"
+#include "node/result_lines.h"
 
 namespace glovebox::node {
 namespace {
@@ -82,6 +85,124 @@ TEST_F(NodeTest, OutputBeyondTheLimitIsDroppedAndSaid) {
   EXPECT_EQ(call->sink.out.size() + call->sink.err.size(), 1500u);
   EXPECT_TRUE((*call->result)->outcome.truncated);
   EXPECT_EQ((*call->result)->outcome.output_bytes, 2000u);
+}
+
+// What was taken of a flood until its reader closed the pipe, or `time` was over.
+class Flood {
+ public:
+  Flood(boost::asio::io_context& io, int fd, char what) : io_(io), fd_(fd), bytes_(65536, what) {}
+  std::size_t go_on(std::size_t most, milliseconds time) {
+    std::size_t taken = 0;
+    const auto deadline = Clock::now() + time;
+    while (taken < most && Clock::now() < deadline) {
+      const ssize_t put = ::write(fd_, bytes_.data(), bytes_.size());
+      if (put < 0 && errno == EPIPE) {
+        closed = true;
+        break;
+      }
+      taken += put > 0 ? static_cast<std::size_t>(put) : 0;
+      io_.restart();
+      io_.run_one_for(milliseconds(1));
+    }
+    return taken;
+  }
+  bool closed = false;
+
+ private:
+  boost::asio::io_context& io_;
+  int fd_;
+  std::string bytes_;
+};
+
+TEST_F(NodeTest, AFloodOfEmptyResultLinesIsClosed) {
+  begin({status_of("python", RuntimeKind::kPython, 1, 1)});
+  fill("python", 1);
+  launcher.script = {.out = "begun\n", .hangs = true};
+  const auto call = start(python());
+  until([&] { return !call->sink.out.empty(); });
+  const std::string id = launcher.taken.at(0);
+  Flood flood(io, launcher.guest_end(id, 3), '\n');
+  EXPECT_LE(flood.go_on(100u << 20, seconds(20)), ResultLines::kMaxSeen + (1u << 20));
+  EXPECT_TRUE(flood.closed);
+  EXPECT_FALSE(call->done());  // its reader is gone; the run goes on
+  launcher.end(id, EndReason::kWallTimeout);
+  until([&] { return call->done(); });
+  ASSERT_TRUE(*call->result);
+  EXPECT_TRUE((*call->result)->results_truncated);
+}
+
+TEST_F(NodeTest, AfterAResultMuchTooLongTheLastWordIsStillHeard) {
+  begin({status_of("python", RuntimeKind::kPython, 1, 1)});
+  fill("python", 1);
+  launcher.script = {.out = "begun\n", .hangs = true};
+  const auto call = start(python());
+  until([&] { return !call->sink.out.empty(); });
+  const std::string id = launcher.taken.at(0);
+  const int results = launcher.guest_end(id, 3);
+  Flood flood(io, results, 'x');
+  EXPECT_GE(flood.go_on(66u << 20, seconds(20)), 66u << 20);
+  EXPECT_LT(flood.go_on(1u << 30, milliseconds(300)), 4u << 20);  // slowly, by now
+  EXPECT_FALSE(flood.closed);
+  const std::string_view last = "\n{\"type\":\"result\"}\n";
+  until([&] { return ::write(results, last.data(), last.size()) > 0; });
+  until([&] { return !call->sink.results.empty(); });
+  launcher.end(id, EndReason::kWallTimeout);
+  until([&] { return call->done(); });
+  ASSERT_TRUE(*call->result);
+  EXPECT_TRUE((*call->result)->results_truncated);
+}
+
+TEST_F(NodeTest, AFloodOfOutputIsReadSlowlyAndTheRunGoesOn) {
+  begin({status_of("base", RuntimeKind::kNone, 0, 0)});
+  launcher.script = {.out = "begun\n", .hangs = true};
+  RunJob job = shell();
+  job.output_limit = 1000;
+  const auto call = start(std::move(job));
+  until([&] { return !call->sink.out.empty(); });
+  const std::string id = *launcher.alive.begin();
+  Flood flood(io, launcher.guest_end(id, 1), 'x');
+  EXPECT_GE(flood.go_on(66u << 20, seconds(20)), 66u << 20);
+  // A read in 20 ms; without pauses it would be hundreds of megabytes.
+  const std::size_t later = flood.go_on(1u << 30, milliseconds(500));
+  EXPECT_GT(later, 0u);
+  EXPECT_LT(later, 4u << 20);
+  EXPECT_FALSE(flood.closed);
+  EXPECT_FALSE(call->done());
+  launcher.end(id, EndReason::kWallTimeout);
+  until([&] { return call->done(); });
+  ASSERT_TRUE(*call->result);
+  EXPECT_TRUE((*call->result)->outcome.truncated);
+  EXPECT_EQ(call->sink.out.size(), 1000u);
+}
+
+TEST_F(NodeTest, AnErrorSaysWhetherAnythingMayHaveRun) {
+  options.max_sandboxes = 1;
+  options.max_queue = 0;
+  begin({status_of("base", RuntimeKind::kNone, 0, 0)});
+  launcher.script = {.out = "begun\n", .hangs = true};
+  const auto runs = start(shell());
+  until([&] { return !runs->sink.out.empty(); });
+  const auto refused = finish(shell());
+  EXPECT_EQ(refused->result->error().code(), Errc::kResourceExhausted);
+  EXPECT_FALSE(refused->sink.may_have_run());
+  launcher.die();
+  until([&] { return runs->done(); });
+  EXPECT_FALSE(*runs->result);
+  EXPECT_TRUE(runs->sink.may_have_run());
+}
+
+TEST_F(NodeTest, WhatCouldNotBeStartedHasNotRun) {
+  begin({status_of("python", RuntimeKind::kPython, 0, 0)});
+  launcher.script.start_fails = true;
+  const auto call = start(python());
+  for (std::size_t attempts = 1; attempts <= 2; ++attempts) {
+    until([&] { return launcher.jobs.size() == attempts; });
+    settle();
+    now += milliseconds(1001);  // it waits for what the launcher may have to say
+  }
+  until([&] { return call->done(); });
+  ASSERT_FALSE(*call->result);
+  EXPECT_FALSE(call->sink.may_have_run());
 }
 
 TEST_F(NodeTest, ATimeoutIsAnOutcome) {

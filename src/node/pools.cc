@@ -30,6 +30,9 @@ Pools::Pools(boost::asio::io_context& io, NodeOptions options)
       gone_at_(attached_at_),
       tick_timer_(io),
       quiet_timer_(io) {
+  // However it is configured, the queue has room for the others.
+  options_.max_queue_per_owner =
+      std::min(options_.max_queue_per_owner, std::max(1u, options_.max_queue / 4));
   budget_.on_release([this] { schedule_pump(); });
   schedule_tick();
 }
@@ -130,11 +133,18 @@ void Pools::schedule_pump() {
 void Pools::pump() {
   if (stopped_ || !launcher_.up()) return;
   queue_.serve([this](const WaiterPtr& waiter) {
-    if (!serve(waiter)) return false;
+    if (has_its_share(waiter->wish.owner) || !serve(waiter)) return false;
     uncount(*waiter);
     return true;
   });
   refill();
+}
+
+// Who has more than half of everything gets no more while somebody waits who has not.
+bool Pools::has_its_share(const std::string& owner) const {
+  return budget_.holds_more_than_half(owner) && queue_.any_owner([this](const std::string& other) {
+    return !budget_.holds_more_than_half(other);
+  });
 }
 
 bool Pools::serve(const WaiterPtr& waiter) {
@@ -178,6 +188,7 @@ bool Pools::serve_from(Pool& pool, const WaiterPtr& waiter, const TemplateStatus
     if (!make_room(0, more, &pool)) return false;
     std::unique_ptr<Sandbox> sandbox = pool.take();
     sandbox->charge().change(bytes);
+    sandbox->charge().give_to(waiter->wish.owner);
     pool.size().on_take(options_.now());
     if (!waiter->missed) ++pool.hits;
     answer(*waiter, std::move(sandbox));
@@ -197,7 +208,9 @@ bool Pools::serve_from(Pool& pool, const WaiterPtr& waiter, const TemplateStatus
 bool Pools::serve_alone(const WaiterPtr& waiter, bool warm) {
   const std::uint64_t bytes = bytes_of(waiter->wish.limits);
   if (!may_create() || !make_room(1, bytes, nullptr)) return false;
-  create_alone(waiter, warm, Charge(budget_, bytes));
+  Charge charge(budget_, bytes);
+  charge.give_to(waiter->wish.owner);
+  create_alone(waiter, warm, std::move(charge));
   return true;
 }
 

@@ -77,6 +77,7 @@ class Pools final : private LauncherLink::Listener {
 
   // pools.cc: the queue. Each says whether the waiter is served, or on its way out of the queue.
   bool serve(const WaiterPtr& waiter);
+  bool has_its_share(const std::string& owner) const;
   bool serve_from(Pool& pool, const WaiterPtr& waiter, const TemplateStatus& status);
   bool serve_alone(const WaiterPtr& waiter, bool warm);
   void answer(Waiter& waiter, Result<std::unique_ptr<Sandbox>> result);

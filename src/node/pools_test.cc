@@ -202,6 +202,62 @@ TEST_F(PoolsTest, TheQueueHasAnEndInLengthAndInTime) {
   EXPECT_FALSE(calls[0]->done());
 }
 
+TEST_F(PoolsTest, OneOwnerHasAtMostAQuarterOfTheQueue) {
+  options.max_sandboxes = 1;
+  options.max_queue = 8;
+  begin({status_of("base", RuntimeKind::kNone, 0, 0)});
+  launcher.script.hangs = true;
+  const auto start_for = [&](const char* owner) {
+    RunJob job = shell();
+    job.owner = owner;
+    auto call = start(std::move(job));
+    settle();
+    return call;
+  };
+  std::vector<std::shared_ptr<Call>> many;
+  for (int i = 0; i < 4; ++i) many.push_back(start_for("many"));
+  EXPECT_FALSE(many[2]->done());
+  ASSERT_TRUE(many[3]->done());
+  EXPECT_EQ(many[3]->result->error().code(), Errc::kResourceExhausted);
+  EXPECT_FALSE(start_for("one")->done());
+}
+
+TEST_F(PoolsTest, WhoHoldsMoreThanHalfGetsNoMoreWhileAnotherWaits) {
+  for (const bool by_memory : {false, true}) {
+    SCOPED_TRACE(by_memory ? "memory" : "sandboxes");
+    RunJob job = shell();
+    options.max_sandboxes = by_memory ? 512 : 4;
+    options.max_memory_bytes =
+        by_memory ? 4 * (job.limits.memory_bytes + job.limits.disk_bytes) : 64ull << 30;
+    begin({status_of("base", RuntimeKind::kNone, 0, 0)});
+    launcher.script = {.out = "begun\n", .hangs = true};
+    std::vector<std::shared_ptr<Call>> many, others;
+    job.owner = "many";
+    for (int i = 0; i < 8; ++i) many.push_back(start(job));
+    const auto begun = [](const std::vector<std::shared_ptr<Call>>& calls) {
+      return std::count_if(calls.begin(), calls.end(),
+                           [](const auto& call) { return !call->sink.out.empty(); });
+    };
+    until([&] { return begun(many) == 4; });  // nobody else is there: all of it
+    job.owner = "one";
+    for (int i = 0; i < 3; ++i) others.push_back(start(job));
+    settle();
+    // In turns the first two places would be one for each.
+    many[0]->cancel->cancel();
+    until([&] { return begun(others) == 1; });
+    many[1]->cancel->cancel();
+    until([&] { return begun(many) + begun(others) == 6; });
+    EXPECT_GE(begun(others), 1);
+    EXPECT_LE(begun(many), 5);
+    for (const auto& call : many) call->cancel->cancel();
+    until([&] { return begun(others) == 3; });
+    for (const auto& call : others) call->cancel->cancel();
+    until([&] { return launcher.alive.empty(); });
+    node.reset();
+    settle();
+  }
+}
+
 TEST_F(PoolsTest, MemoryIsGivenOnceAndWaitingSandboxesMakeRoom) {
   options.max_memory_bytes = 2ull << 30;
   begin({status_of("python", RuntimeKind::kPython, 4, 8),

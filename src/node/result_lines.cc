@@ -8,11 +8,12 @@ namespace glovebox::node {
 
 std::vector<std::string> ResultLines::add(std::string_view bytes) {
   std::vector<std::string> lines;
-  while (!bytes.empty()) {
+  while (!bytes.empty() && !flooded()) {
     const std::size_t end = bytes.find('\n');
     keep(bytes.substr(0, end));
     if (end == std::string_view::npos) break;
     end_line(lines);
+    if (++seen_ > kMaxSeen) truncated_ = true;
     bytes.remove_prefix(end + 1);
   }
   return lines;

@@ -16,6 +16,8 @@ class ResultLines {
   static constexpr std::size_t kMaxLine = 8u << 20;
   static constexpr std::size_t kMaxTotal = 8u << 20;
   static constexpr std::size_t kMaxLines = 256;
+  // Ends of lines, kept or not, empty or not. Whoever writes more is not read any more.
+  static constexpr std::size_t kMaxSeen = 65'536;
   // Whoever reads the lines takes microseconds for each value in them, and all clients wait for the
   // same thread.
   static constexpr std::size_t kMaxValues = 40'000;
@@ -25,6 +27,7 @@ class ResultLines {
   // A last line without its end, if there is one.
   std::vector<std::string> finish();
   bool truncated() const { return truncated_; }
+  bool flooded() const { return seen_ > kMaxSeen; }
 
  private:
   void keep(std::string_view part);
@@ -32,6 +35,7 @@ class ResultLines {
 
   std::string line_;
   bool skipping_ = false;  // the rest of a line that is too long
+  std::size_t seen_ = 0;
   std::size_t total_ = 0;
   std::size_t count_ = 0;
   std::size_t values_ = 0;  // at most so many are in what was kept

@@ -73,6 +73,14 @@ class RunSink {
   virtual ~RunSink() = default;
   virtual boost::asio::awaitable<bool> on_output(bool is_stderr, std::string_view bytes) = 0;
   virtual boost::asio::awaitable<bool> on_result(std::string_view json_line) = 0;
+
+  // Whether any of the caller's code may have run. Said by the node before it can, and taken back
+  // when it certainly has not: after an error this tells a refusal from an interruption.
+  bool may_have_run() const { return may_have_run_; }
+  void set_may_have_run(bool may) { may_have_run_ = may; }
+
+ private:
+  bool may_have_run_ = false;
 };
 
 // Set by whoever notices that nobody waits for the run any more.

@@ -6,7 +6,6 @@ namespace {
 
 // In the database; kFresh and kMismatch are answers only.
 constexpr int kRunning = static_cast<int>(IdempotentState::kRunning);
-constexpr int kDone = static_cast<int>(IdempotentState::kDone);
 constexpr int kInterrupted = static_cast<int>(IdempotentState::kInterrupted);
 
 constexpr std::size_t kMaxKeyBytes = 255;
@@ -46,7 +45,7 @@ Result<IdempotentEntry> IdempotencyTable::begin(const std::string& project, cons
         return entry;
       }
       if (const auto pending = pending_.find(Name(project, key)); pending != pending_.end()) {
-        entry.state = IdempotentState::kDone;
+        entry.state = pending->second.state;
         entry.status = pending->second.status;
         entry.answer = pending->second.answer;
         entry.answer_cut = pending->second.cut;
@@ -76,7 +75,14 @@ Result<> IdempotencyTable::finish(const std::string& project, const std::string&
     finished.answer.clear();
     finished.cut = true;
   }
-  Name name(project, key);
+  return end(Name(project, key), std::move(finished));
+}
+
+Result<> IdempotencyTable::interrupt(const std::string& project, const std::string& key) {
+  return end(Name(project, key), Finished{.state = IdempotentState::kInterrupted});
+}
+
+Result<> IdempotencyTable::end(Name name, Finished finished) {
   Result<> saved = save(name, finished);
   if (saved) return saved;
   if (pending_bytes_ + finished.answer.size() > kMaxPendingBytes) {
@@ -93,8 +99,8 @@ Result<> IdempotencyTable::save(const Name& name, const Finished& finished) {
       db_.prepare("UPDATE idempotency SET state = ?, status = ?, answer_cut = ?, answer = ? "
                   "WHERE project = ? AND key = ? AND state = ?"));
   return update
-      .bind(kDone, finished.status, static_cast<int>(finished.cut), Blob{finished.answer},
-            name.first, name.second, kRunning)
+      .bind(static_cast<int>(finished.state), finished.status, static_cast<int>(finished.cut),
+            Blob{finished.answer}, name.first, name.second, kRunning)
       .run();
 }
 

@@ -27,6 +27,8 @@ class IdempotencyTable {
   // On an error the answer is kept in memory, found by begin(), and saved by save_pending().
   Result<> finish(const std::string& project, const std::string& key, int status,
                   std::string answer);
+  // The same, without an answer.
+  Result<> interrupt(const std::string& project, const std::string& key);
   Result<> forget(const std::string& project, const std::string& key);
   Result<> save_pending();
 
@@ -38,10 +40,12 @@ class IdempotencyTable {
  private:
   using Name = std::pair<std::string, std::string>;  // project, key
   struct Finished {
+    IdempotentState state = IdempotentState::kDone;
     int status = 0;
     std::string answer{};
     bool cut = false;
   };
+  Result<> end(Name name, Finished finished);
   Result<> save(const Name& name, const Finished& finished);
 
   Database& db_;

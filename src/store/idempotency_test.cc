@@ -58,6 +58,19 @@ TEST_F(Idempotency, AForgottenRequestIsFreshAgain) {
   EXPECT_EQ(begin("k", "other body").value().state, IdempotentState::kFresh);
 }
 
+TEST_F(Idempotency, AnInterruptedRequestStaysSo) {
+  open();
+  ASSERT_TRUE(begin("k", "body"));
+  ASSERT_TRUE(
+      answer_of<void>([&](auto done) { store_->interrupt_idempotent("default", "k", done); }));
+  const IdempotentEntry entry = begin("k", "body").value();
+  EXPECT_EQ(entry.state, IdempotentState::kInterrupted);
+  EXPECT_EQ(entry.run_id, "rn1");
+  ASSERT_TRUE(answer_of<void>([&](auto done) { store_->forget_idempotent("default", "k", done); }));
+  open();
+  EXPECT_EQ(begin("k", "body").value().state, IdempotentState::kInterrupted);
+}
+
 TEST_F(Idempotency, AFinishedRequestCannotBeForgotten) {
   open();
   ASSERT_TRUE(begin("k", "body"));

@@ -173,6 +173,12 @@ void SqliteStore::forget_idempotent(std::string project, std::string key, Callba
                    std::move(done));
 }
 
+void SqliteStore::interrupt_idempotent(std::string project, std::string key, Callback<> done) {
+  impl_->ask<void>([project = std::move(project), key = std::move(key)](
+                       SqliteWorker& w) { return w.noticed(w.requests.interrupt(project, key)); },
+                   std::move(done));
+}
+
 void SqliteStore::flush(Callback<> done) {
   impl_->ask<void>([](SqliteWorker& w) { return w.noticed(w.write_all()); }, std::move(done));
 }

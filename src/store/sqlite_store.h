@@ -69,6 +69,7 @@ class SqliteStore final : public Store {
   void finish_idempotent(std::string project, std::string key, int status, std::string answer,
                          Callback<> done) override;
   void forget_idempotent(std::string project, std::string key, Callback<> done) override;
+  void interrupt_idempotent(std::string project, std::string key, Callback<> done) override;
   void flush(Callback<> done) override;
   void gc(Callback<GcReport> done) override;
   Health health() const override;

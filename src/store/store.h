@@ -22,7 +22,7 @@ enum class IdempotentState : std::uint8_t {
   kFresh = 1,    // recorded, durably; the caller runs it and then calls finish_idempotent
   kRunning,      // the first request with this key is still at work
   kDone,         // `status` and `answer` are what the first one was told
-  kInterrupted,  // the server died while it ran: whether it had effects is unknown
+  kInterrupted,  // it was cut short while it ran: whether it had effects is unknown
   kMismatch,     // the same key with another body
 };
 
@@ -96,6 +96,8 @@ class Store {
                                  std::string answer, Callback<> done) = 0;
   // The run never started (refused, full): the next request with this key is fresh again.
   virtual void forget_idempotent(std::string project, std::string key, Callback<> done) = 0;
+  // It was cut short and has no answer. Remembered and retried like finish_idempotent.
+  virtual void interrupt_idempotent(std::string project, std::string key, Callback<> done) = 0;
 
   // Upkeep.
 

@@ -183,7 +183,7 @@ class Limits(server.Served):
 
     def test_cold(self):
         self.server.wait_warm()
-        code = "import sys\n'decimal' in sys.modules"
+        code = "import sys\n'datetime' in sys.modules"
         self.assertEqual(self.client.python(code)["result"]["text/plain"], "True")
         cold = self.client.python(code, cold=True)
         self.assertEqual((cold["warm"], cold["result"]["text/plain"]), (False, "False"))

@@ -34,8 +34,8 @@ std::string as_text(EventHub::Subscription& events) {
 
 // The subscription may end before the connection notices: on_disconnect() is called "never after
 // the handler has returned", and this goes with the handler.
-asio::awaitable<void> stream(std::unique_ptr<EventHub::Subscription> events, Request& request,
-                             ResponseWriter& writer) {
+asio::awaitable<void> stream(App& app, std::unique_ptr<EventHub::Subscription> events,
+                             Request& request, ResponseWriter& writer) {
   EventHub::Subscription* borrowed = events.get();
   request.on_disconnect([borrowed] { borrowed->close(); });
   // Sent at once, so that the client knows it listens.
@@ -45,6 +45,7 @@ asio::awaitable<void> stream(std::unique_ptr<EventHub::Subscription> events, Req
     if (!there) co_return;
     const auto woken = co_await events->wait(kHeartbeat);
     if (woken == EventHub::Subscription::Wake::kClosed) break;
+    if (!principal_of(app, request)) break;  // its key was revoked meanwhile
     text = woken == EventHub::Subscription::Wake::kNothing ? ": still here\n\n" : as_text(*events);
   }
   co_await writer.finish();
@@ -58,7 +59,14 @@ Task<Response> stream_events(App& app, Request& request, ResponseWriter& writer)
   CO_TRY(std::string project, project_of(*who, request));
   if (request.method == http::Method::kHead) co_return Response::empty(200);
   if (project == "*") project.clear();  // only an admin key gets here with that
-  auto events = app.events.subscribe(std::move(project), last_event_id(request));
+  std::string key = who->key.str();
+  if (app.events.subscribers_of(key) >= EventHub::kListenersPerKey) {
+    Response response =
+        Response::refuse(429, "too_many_listeners", "too many listen with this key already");
+    response.headers.set("Retry-After", "5");
+    co_return response;
+  }
+  auto events = app.events.subscribe(std::move(project), last_event_id(request), std::move(key));
   if (!events) {
     Response response = Response::refuse(503, "too_many_listeners", "too many listen already");
     response.headers.set("Retry-After", "5");
@@ -68,7 +76,7 @@ Task<Response> stream_events(App& app, Request& request, ResponseWriter& writer)
                         {"Cache-Control", "no-store"},
                         {"X-Accel-Buffering", "no"}};
   const bool there = co_await writer.begin(200, std::move(headers));
-  if (there) co_await stream(std::move(events), request, writer);
+  if (there) co_await stream(app, std::move(events), request, writer);
   co_return Response::streamed();
 }
 

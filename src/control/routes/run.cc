@@ -3,6 +3,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json.hpp>
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -111,9 +112,8 @@ asio::awaitable<Texts> texts_of(App& app, std::shared_ptr<wire::RunAnswer> answe
 }
 
 // The whole answer at once.
-Task<Response> run_and_answer(App& app, Request& request, RunHeader run, RunPlan plan,
-                              std::shared_ptr<node::CancelFlag> cancel) {
-  KeepingSink sink(app.held_output);
+Task<Response> run_and_answer(App& app, Request& request, KeepingSink& sink, RunHeader run,
+                              RunPlan plan, std::shared_ptr<node::CancelFlag> cancel) {
   Result<node::RunReport> report = co_await app.node.run(std::move(plan.job), sink, cancel);
   if (!report) {
     Response refusal = refuse_run(report.error());
@@ -131,6 +131,26 @@ Task<Response> run_and_answer(App& app, Request& request, RunHeader run, RunPlan
   tell_finished(app, run, *report, std::move(answer->outcome.out), std::move(answer->outcome.err),
                 std::move(texts.exit));
   co_return response;
+}
+
+// The same, and the request's name is never left as if it still ran, whatever is thrown.
+Task<Response> run_once(App& app, Request& request, Idempotency& once, RunHeader run, RunPlan plan,
+                        std::shared_ptr<node::CancelFlag> cancel) {
+  KeepingSink sink(app.held_output);
+  std::exception_ptr thrown;
+  Result<Response> answer = fail(Errc::kInternal, "no answer");
+  try {
+    answer = co_await run_and_answer(app, request, sink, std::move(run), std::move(plan), cancel);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  if (answer && answer->status == 200) {
+    co_await once.finish(*answer);
+  } else {
+    co_await once.give_up(sink.may_have_run());
+  }
+  if (thrown) std::rethrow_exception(thrown);
+  co_return answer;
 }
 
 // The same as live events.
@@ -187,7 +207,7 @@ Task<Response> post_run(App& app, Request& request, ResponseWriter& writer) {
   if (!admission) {
     app.metrics.count_refusal("key_limit");
     Response refusal = refuse_run(admission.error());
-    co_await once.end(refusal);
+    co_await once.give_up(false);
     co_return refusal;
   }
   // Its body can be large and has been read.
@@ -201,10 +221,7 @@ Task<Response> post_run(App& app, Request& request, ResponseWriter& writer) {
     co_return co_await run_and_stream(app, request, writer, std::move(run), std::move(*plan), form,
                                       cancel);
   }
-  CO_TRY(Response answer,
-         co_await run_and_answer(app, request, std::move(run), std::move(*plan), cancel));
-  co_await once.end(answer);
-  co_return answer;
+  co_return co_await run_once(app, request, once, std::move(run), std::move(*plan), cancel);
 }
 
 }  // namespace glovebox::control::routes
