@@ -1,5 +1,5 @@
-// What all runs together have printed and nobody has taken yet. An answer that is given whole is kept
-// until its run ends; this is the bound on how much of the server's memory that may be.
+// What all runs together have printed and nobody has taken yet. An answer that is given whole is
+// kept until its run ends; this is the bound on how much of the server's memory that may be.
 #pragma once
 
 #include <cstdint>

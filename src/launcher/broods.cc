@@ -84,8 +84,7 @@ std::uint32_t Broods::generation_of(const std::string& name) const {
 
 std::optional<Nursery>& Broods::place_for(const std::string& name, bool warm) {
   Brood* brood = brood_of(name);
-  const bool own =
-      warm && brood != nullptr && brood->description.runtime == RuntimeKind::kPython;
+  const bool own = warm && brood != nullptr && brood->description.runtime == RuntimeKind::kPython;
   return own ? brood->nursery : plain_;
 }
 
@@ -294,7 +293,8 @@ void Broods::settle(Brood& brood, Clock::time_point now) {
   if (brood.zygote && brood.zygote->state() == Zygote::State::kFailed) {
     log::warn("a zygote is gone",
               {{"template", brood.description.name}, {"why", brood.zygote->error()}});
-    // One that had been there for a while is replaced at once; one that never lasts, later and later.
+    // One that had been there for a while is replaced at once; one that never lasts, later and
+    // later.
     const bool lasted = now > brood.zygote->started() + kLastsFor;
     brood.failures = lasted ? 0 : brood.failures + 1;
     if (!lasted) brood.retry_at = now + delay(brood.failures);

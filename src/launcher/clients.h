@@ -40,9 +40,9 @@ struct Client {
 
 struct Owned {
   Sandbox sandbox;
-  Client* client;          // null once the client has gone; the sandbox is dying then
-  std::uint32_t seq = 0;   // of the request, for the answer
-  Limits limits;           // to be taken with, unless it waits
+  Client* client;         // null once the client has gone; the sandbox is dying then
+  std::uint32_t seq = 0;  // of the request, for the answer
+  Limits limits;          // to be taken with, unless it waits
   std::string template_name;
   bool waits = false;      // for TakeSandbox
   bool announced = false;  // the client knows of it

@@ -1,6 +1,6 @@
 // Sandboxes that are dead but not gone: their memory cgroups still count something, or somebody is
-// in their cgroups still, a zygote's process that never arrived. Cleaned up after a moment, a few at
-// a time, so that those who live do not wait for it.
+// in their cgroups still, a zygote's process that never arrived. Cleaned up after a moment, a few
+// at a time, so that those who live do not wait for it.
 #pragma once
 
 #include <chrono>

@@ -9,8 +9,9 @@ constexpr std::chrono::seconds kQuiet{2};
 
 // What a package manager changes whatever it installs, and the interpreters themselves.
 constexpr const char* kTouched[] = {
-    "/var/lib/dpkg/status", "/var/lib/rpm",     "/usr/lib/sysimage/rpm",  "/var/lib/pacman/local",
-    "/lib/apk/db/installed", "/usr/bin/python3", "/usr/lib/python3/dist-packages", "/usr/bin/node",
+    "/var/lib/dpkg/status",           "/var/lib/rpm",          "/usr/lib/sysimage/rpm",
+    "/var/lib/pacman/local",          "/lib/apk/db/installed", "/usr/bin/python3",
+    "/usr/lib/python3/dist-packages", "/usr/bin/node",
 };
 
 std::string look() {

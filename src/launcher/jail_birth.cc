@@ -229,8 +229,8 @@ Sandbox JailBirth::take_sandbox() {
   Sandbox sandbox(std::move(id_), wish_.request.limits, walls_, std::move(cgroup_),
                   std::move(init_), slice_);
   if (runtime_ != RuntimeKind::kNone) {
-    sandbox.joining.emplace(Sandbox::Joining{wish_.request.template_name, zygote_uid_,
-                                             Clock::now() + kJoinsWithin});
+    sandbox.joining.emplace(
+        Sandbox::Joining{wish_.request.template_name, zygote_uid_, Clock::now() + kJoinsWithin});
   }
   if (waits()) {
     UniqueFd link = wish_.fds.empty() ? UniqueFd() : std::move(wish_.fds[0]);

@@ -26,7 +26,8 @@ Result<HostUser> mapped_user(const MountMaking& making, int fd, MountMode mode,
                              const Caller& caller) {
   if (making.rootless) return HostUser{};  // the only user there is
   if (caller.uid != 0) return without_system_groups(caller.uid, caller.gid);
-  if (making.policy.mount_uid != 0) return HostUser{making.policy.mount_uid, making.policy.mount_uid};
+  if (making.policy.mount_uid != 0)
+    return HostUser{making.policy.mount_uid, making.policy.mount_uid};
   struct stat info {};
   if (::fstat(fd, &info) != 0) return fail(Error::from_errno("look at a mount"));
   if (info.st_uid == 0 && mode == MountMode::kReadWrite) {

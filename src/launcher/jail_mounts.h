@@ -1,5 +1,5 @@
-// The host paths that a jail was asked to have: opened by the client or named in the administrator's
-// list, looked at, and made ready to be attached inside.
+// The host paths that a jail was asked to have: opened by the client or named in the
+// administrator's list, looked at, and made ready to be attached inside.
 #pragma once
 
 #include <cstdint>

@@ -88,8 +88,7 @@ void Nursery::stop() {
   pid_ = 0;
 }
 
-Result<Nursery::Question> Nursery::ask(const wire::PlanMessage& message,
-                                       std::span<const int> fds) {
+Result<Nursery::Question> Nursery::ask(const wire::PlanMessage& message, std::span<const int> fds) {
   if (!send_message(socket_.get(), wire::encode(message), fds)) return fail(why_it_is_gone());
   return ++asked_;
 }

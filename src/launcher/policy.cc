@@ -179,7 +179,8 @@ Result<Policy> parse_policy(const std::string& text, const std::string& name) {
       }
     }
   }
-  // What a guest can write it can also rename: an entry below such a place is whatever it made of it.
+  // What a guest can write it can also rename: an entry below such a place is whatever it made of
+  // it.
   for (const auto& [outer_name, outer] : policy.named_mounts) {
     for (const auto& [inner_name, inner] : policy.named_mounts) {
       if (outer.writable && inner.path.rfind(outer.path + "/", 0) == 0) {

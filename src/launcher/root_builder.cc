@@ -67,8 +67,7 @@ Result<RootBuilder> RootBuilder::open(const std::string& scratch, const std::str
   }
   TRY_OK(builder.prepare_dev());
   // A mount of its own: its name, which the guest reads in its mountinfo, is "/" and not ours.
-  TRY(builder.empty_,
-      sys::clone_mount(AT_FDCWD, scratch + "/empty", sys::Submounts::kLeaveOut));
+  TRY(builder.empty_, sys::clone_mount(AT_FDCWD, scratch + "/empty", sys::Submounts::kLeaveOut));
   return builder;
 }
 

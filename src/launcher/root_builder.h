@@ -61,8 +61,8 @@ class RootBuilder {
 
   // A copy of the tree that prepare_dev made.
   Result<UniqueFd> build_dev() const;
-  // `layers` are directories of root's, stacked above the host's own, the last one on top; a layer's
-  // usr, if it has one, above the host's /usr.
+  // `layers` are directories of root's, stacked above the host's own, the last one on top; a
+  // layer's usr, if it has one, above the host's /usr.
   Result<SandboxMounts> build(const Limits& limits, const Owner& owner,
                               const std::vector<std::string>& layers = {});
 
@@ -85,7 +85,7 @@ class RootBuilder {
 
   std::unique_ptr<std::string> scratch_;  // empty once moved from
   std::string layer_;
-  UniqueFd empty_;               // an empty directory
+  UniqueFd empty_;              // an empty directory
   bool takes_detached_ = true;  // until the kernel has refused
 };
 

@@ -79,8 +79,7 @@ Result<> run_launcher(const LauncherOptions& options) {
   }
   const std::uint32_t most = config.sandboxes_at_once;
   SandboxMaker maker(std::move(config), policy, roots, std::move(state));
-  const auto served =
-      serve_clients(maker, most, std::move(listener), UniqueFd(options.client_fd));
+  const auto served = serve_clients(maker, most, std::move(listener), UniqueFd(options.client_fd));
   if (shared) ::unlink(options.listen.c_str());
   return served;
 }

@@ -1,17 +1,18 @@
 #include "launcher/runtime_files.h"
 
 // The assembler reads the files; there is no other way to carry bytes that is as short.
-#define GBX_CARRY(symbol, file)          \
-  asm(".section .rodata\n"               \
-      ".balign 16\n"                     \
-      ".global " #symbol "_begin\n"      \
-      #symbol "_begin:\n"                \
-      ".incbin \"" file "\"\n"           \
-      ".global " #symbol "_end\n"        \
-      #symbol "_end:\n"                  \
-      ".byte 0\n"                        \
-      ".previous\n");                    \
-  extern "C" const char symbol##_begin[]; \
+#define GBX_CARRY(symbol, file)             \
+  asm(".section .rodata\n"                  \
+      ".balign 16\n"                        \
+      ".global " #symbol "_begin\n" #symbol \
+      "_begin:\n"                           \
+      ".incbin \"" file                     \
+      "\"\n"                                \
+      ".global " #symbol "_end\n" #symbol   \
+      "_end:\n"                             \
+      ".byte 0\n"                           \
+      ".previous\n");                       \
+  extern "C" const char symbol##_begin[];   \
   extern "C" const char symbol##_end[]
 
 GBX_CARRY(gbx_display_py, GBX_PYTHON_DIR "/display.py");

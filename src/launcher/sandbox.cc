@@ -82,8 +82,7 @@ void Sandbox::check(Clock::time_point now) {
   if (end_reason_ || joining || waiting_) return;
   if (now >= started_ + limits_.wall) {
     kill(EndReason::kWallTimeout);
-  } else if (limits_.cpu_time.count() > 0 &&
-             cpu_used() >= limits_.cpu_time) {
+  } else if (limits_.cpu_time.count() > 0 && cpu_used() >= limits_.cpu_time) {
     kill(EndReason::kCpuTimeout);
   }
 }

@@ -111,8 +111,7 @@ Result<std::optional<Sandbox>> SandboxMaker::make(const wire::CreateSandbox& ask
   TRY(sys::Cgroup cgroup,
       sys::Cgroup::create(roots_, nullptr, state_.cgroup_name(id), bounds_of(request.limits)));
   TRY_OK(refuse_unenforceable(request.limits, cgroup.features()));
-  TRY(Sandbox sandbox,
-      make_process(request, std::move(fds), std::move(id), std::move(cgroup)));
+  TRY(Sandbox sandbox, make_process(request, std::move(fds), std::move(id), std::move(cgroup)));
   return std::optional<Sandbox>(std::move(sandbox));
 }
 
@@ -122,9 +121,9 @@ Result<> SandboxMaker::check(const wire::CreateSandbox& request, std::size_t fds
   if (description == nullptr) {
     return fail(Errc::kNotFound, "there is no template '" + request.template_name + "'");
   }
-  const auto given = std::count_if(
-      request.mounts.begin(), request.mounts.end(),
-      [](const wire::MountRequest& mount) { return mount.name.empty(); });
+  const auto given =
+      std::count_if(request.mounts.begin(), request.mounts.end(),
+                    [](const wire::MountRequest& mount) { return mount.name.empty(); });
   if (fds != 1 + static_cast<std::size_t>(given)) {
     return fail(Errc::kProtocol, "a request has other descriptors than it says");
   }
@@ -154,7 +153,8 @@ Result<> SandboxMaker::check(const wire::CreateSandbox& request, std::size_t fds
           "can bound each file only");
     }
   }
-  for (const wire::MountRequest& mount : request.mounts) TRY_OK(check_named(mount, request.project));
+  for (const wire::MountRequest& mount : request.mounts)
+    TRY_OK(check_named(mount, request.project));
   if (given > 0 && !policy_.allow_mounts) {
     return fail(Errc::kPolicy, "the launcher's policy does not allow mounts");
   }
@@ -185,7 +185,8 @@ Result<> SandboxMaker::check_named(const wire::MountRequest& mount,
   };
   // Of another project's entries a client learns nothing, not even that they are there.
   if (listed == policy_.named_mounts.end() || !allows(listed->second)) {
-    return fail(Errc::kPolicy, "there is no mount '" + mount.name + "' in the administrator's list");
+    return fail(Errc::kPolicy,
+                "there is no mount '" + mount.name + "' in the administrator's list");
   }
   if (mount.mode == MountMode::kReadWrite && !listed->second.writable) {
     return fail(Errc::kPolicy, "mount '" + mount.name + "' is read-only");

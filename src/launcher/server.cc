@@ -335,9 +335,9 @@ void Server::take_made() {
 }
 
 void Server::own(Sandbox sandbox, const Expected& expected) {
-  Owned& owned = sandboxes_.emplace_back(Owned{std::move(sandbox), expected.client, expected.seq,
-                                               expected.limits, expected.template_name,
-                                               expected.waits});
+  Owned& owned =
+      sandboxes_.emplace_back(Owned{std::move(sandbox), expected.client, expected.seq,
+                                    expected.limits, expected.template_name, expected.waits});
   if (owned.client == nullptr) return owned.sandbox.kill(EndReason::kDestroyed);
   if (!owned.sandbox.joining) announce(owned);
 }
@@ -352,8 +352,8 @@ void Server::announce(Owned& owned) {
   }
   owned.announced = true;
   const std::uint32_t generation = maker_.jails().broods().generation_of(owned.template_name);
-  say(*owned.client, wire::SandboxCreated{owned.seq, owned.sandbox.id(), owned.sandbox.walls(),
-                                          generation});
+  say(*owned.client,
+      wire::SandboxCreated{owned.seq, owned.sandbox.id(), owned.sandbox.walls(), generation});
 }
 
 void Server::on_joining(Owned& owned) {

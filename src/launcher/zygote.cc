@@ -49,8 +49,7 @@ Result<Zygote> Zygote::start(const Template& description, Place place) {
   limits.disk_bytes = kDiskBytes;
   TRY(const SandboxMounts mounts, place.files.build(limits, place.owner, description.layers));
   TRY(const UniqueFd dev, place.files.build_dev());
-  TRY(const std::vector<UniqueFd> cgroups,
-      place.cgroup.open_join_files(sys::Cgroup::JoinV2::kYes));
+  TRY(const std::vector<UniqueFd> cgroups, place.cgroup.open_join_files(sys::Cgroup::JoinV2::kYes));
   make.cgroups = static_cast<std::uint8_t>(cgroups.size());
   TRY(SocketPair pair, seqpacket_pair());
   std::vector<int> fds = {pair.theirs.get(), mounts.root.get(), mounts.usr.get(), dev.get()};

@@ -28,9 +28,9 @@ class Zygote {
   struct Place {
     Nursery& nursery;
     RootBuilder& files;
-    Owner owner;              // of the nursery: its root sees the layers' files as its own
-    std::uint32_t uid = 0;    // in the nursery's numbers, never another's
-    sys::Cgroup cgroup;       // bounds what it imports
+    Owner owner;            // of the nursery: its root sees the layers' files as its own
+    std::uint32_t uid = 0;  // in the nursery's numbers, never another's
+    sys::Cgroup cgroup;     // bounds what it imports
   };
   // Returns while it is still importing.
   static Result<Zygote> start(const Template& description, Place place);

@@ -138,8 +138,8 @@ Task<> Attempt::await_started() {
       co_return fail(start_failed(*refused));
     } else if (std::holds_alternative<wire::ProgramStarted>(incoming.frame)) {
       CO_TRY_OK(take_pipes(std::move(incoming.fds)));
-      // Code that was waited for begins when it is there. We may read the agent's word of it only when
-      // the code is over.
+      // Code that was waited for begins when it is there. We may read the agent's word of it only
+      // when the code is over.
       started_ = way_ == StartWay::kWarmRuntime ? handed_over_ : now();
       report_.outcome.setup = between(asked_, started_);
       co_return Result<>();

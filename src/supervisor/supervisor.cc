@@ -113,12 +113,11 @@ void Supervisor::start_what_is_due(Clock::time_point now) {
 void Supervisor::start_launcher(Clock::time_point now) {
   const config::Settings& settings = config_.settings;
   const auto age = std::chrono::duration_cast<std::chrono::seconds>(settings.zygote_max_age);
-  const StartPlan plan{
-      .program = engine::program_path("glovebox-launcher"),
-      .arguments = {"--listen", data_.launcher_socket(), "--zygote-max-age",
-                    std::to_string(age.count()), "--zygote-max-forks",
-                    std::to_string(settings.zygote_max_forks)},
-      .environment = environment_of_programs(settings)};
+  const StartPlan plan{.program = engine::program_path("glovebox-launcher"),
+                       .arguments = {"--listen", data_.launcher_socket(), "--zygote-max-age",
+                                     std::to_string(age.count()), "--zygote-max-forks",
+                                     std::to_string(settings.zygote_max_forks)},
+                       .environment = environment_of_programs(settings)};
   auto process = start(plan);
   if (!process) {
     launcher_.failed(now);

@@ -108,7 +108,8 @@ class Cgroup {
   // after it failed. The destructor does the same and logs.
   Result<> remove();
   // The same, but for a v1 memory cgroup, which stays for a later call of remove(): what it still
-  // counts is let go by the kernel in its own time, and forcing it at once takes half a millisecond.
+  // counts is let go by the kernel in its own time, and forcing it at once takes half a
+  // millisecond.
   Result<> remove_but_for_memory();
   bool is_removed() const { return parts_.empty(); }
 

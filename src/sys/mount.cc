@@ -23,11 +23,10 @@ std::string mount_log(int context) {
 
 Result<> set_options(int context, const char* what, const std::vector<MountOption>& options) {
   for (const auto& [key, value] : options) {
-    const long done = value.empty()
-                          ? ::syscall(SYS_fsconfig, context, FSCONFIG_SET_FLAG, key.c_str(),
-                                      nullptr, 0)
-                          : ::syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key.c_str(),
-                                      value.c_str(), 0);
+    const long done =
+        value.empty()
+            ? ::syscall(SYS_fsconfig, context, FSCONFIG_SET_FLAG, key.c_str(), nullptr, 0)
+            : ::syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, key.c_str(), value.c_str(), 0);
     if (done != 0) {
       const int err = errno;
       return fail(Error::from_errno(

@@ -146,9 +146,10 @@ Result<ClientFrame> get_start(ByteReader& from) {
   const auto runtime = from.number<std::uint8_t>();
   if (terminal == 1) start.exec.terminal = size;
   start.runtime = runtime == 1;
-  if (!from.finished() || terminal > 1 || runtime > 1 || (terminal == 1 && runtime == 1) || start.exec.argv.empty() ||
-      (terminal == 0 && size != TerminalSize{}) || !free_of_nul(start.exec.argv) ||
-      !free_of_nul(start.exec.env) || !free_of_nul({start.exec.workdir})) {
+  if (!from.finished() || terminal > 1 || runtime > 1 || (terminal == 1 && runtime == 1) ||
+      start.exec.argv.empty() || (terminal == 0 && size != TerminalSize{}) ||
+      !free_of_nul(start.exec.argv) || !free_of_nul(start.exec.env) ||
+      !free_of_nul({start.exec.workdir})) {
     return malformed();
   }
   return start;

@@ -72,9 +72,8 @@ struct ResizeTerminal {
   TerminalSize size;
   bool operator==(const ResizeTerminal&) const = default;
 };
-using ClientFrame =
-    std::variant<PutFile, GetFile, FileChunk, FileEnd, StartProgram, JobChunk, StartJob, FindFiles,
-                 SignalProgram, ResizeTerminal>;
+using ClientFrame = std::variant<PutFile, GetFile, FileChunk, FileEnd, StartProgram, JobChunk,
+                                 StartJob, FindFiles, SignalProgram, ResizeTerminal>;
 
 struct FileStored {
   bool operator==(const FileStored&) const = default;

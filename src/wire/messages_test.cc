@@ -40,8 +40,7 @@ std::vector<LauncherReply> replies() {
   status.state = RuntimeState::kFailed;
   status.error = "Traceback";
   return {SandboxCreated{3, SandboxId::make(), WallSet(5), 9},
-          SandboxRefused{4, Errc::kPolicy, EPERM, "no"},
-          TemplateChanged{status},
+          SandboxRefused{4, Errc::kPolicy, EPERM, "no"}, TemplateChanged{status},
           SandboxEnded{SandboxId::make(), EndReason::kCpuTimeout, usage},
           SandboxEnded{SandboxId::make(), EndReason::kExited, Usage{}}};
 }

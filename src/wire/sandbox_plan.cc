@@ -14,7 +14,17 @@ constexpr std::size_t kMaxHome = 1024;
 constexpr std::size_t kMaxWords = 128;  // of a runtime's command line, or of its environment
 constexpr std::size_t kMaxWordBytes = 1024;
 
-enum Kind : std::uint8_t { kMake = 1, kHello, kPlan, kSealed, kFailed, kBasics, kTaken, kZygote, kReady };
+enum Kind : std::uint8_t {
+  kMake = 1,
+  kHello,
+  kPlan,
+  kSealed,
+  kFailed,
+  kBasics,
+  kTaken,
+  kZygote,
+  kReady
+};
 
 ByteWriter begin(Kind kind) {
   ByteWriter writer;

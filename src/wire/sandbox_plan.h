@@ -104,9 +104,8 @@ struct SandboxTaken {
   bool operator==(const SandboxTaken&) const = default;
 };
 
-using PlanMessage =
-    std::variant<MakeSandbox, MakeZygote, SandboxHello, SandboxBasics, SandboxPlan, SandboxSealed,
-                 SandboxFailed, RuntimeReady, SandboxTaken>;
+using PlanMessage = std::variant<MakeSandbox, MakeZygote, SandboxHello, SandboxBasics, SandboxPlan,
+                                 SandboxSealed, SandboxFailed, RuntimeReady, SandboxTaken>;
 std::vector<std::byte> encode(const PlanMessage& message);
 Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes);
 

@@ -107,7 +107,8 @@ Result<UniqueFd> make_zygote(const wire::MakeZygote& make, std::vector<UniqueFd>
 // What to answer with: a process, or why there is none.
 Result<UniqueFd> obey(const wire::PlanMessage& message, std::vector<UniqueFd> fds,
                       int launcher_socket) {
-  if (const auto* make = std::get_if<wire::MakeSandbox>(&message); make != nullptr && !fds.empty()) {
+  if (const auto* make = std::get_if<wire::MakeSandbox>(&message);
+      make != nullptr && !fds.empty()) {
     UniqueFd cgroup = fds.size() > 1 ? std::move(fds[1]) : UniqueFd();
     return make_sandbox(*make, std::move(fds[0]), std::move(cgroup), launcher_socket);
   }

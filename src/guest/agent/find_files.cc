@@ -31,8 +31,8 @@ std::vector<std::string> split(std::string_view pattern) {
 }
 
 bool matches(const std::string& part, const char* name) {
-  // Brackets are themselves, and so is a backslash: escaped for fnmatch. As in a shell, a hidden file
-  // matches only if the pattern says so.
+  // Brackets are themselves, and so is a backslash: escaped for fnmatch. As in a shell, a hidden
+  // file matches only if the pattern says so.
   std::string plain;
   for (const char c : part) {
     if (c == '[' || c == ']' || c == '\\') plain += '\\';
@@ -101,8 +101,8 @@ void Search::look(int dir, const std::string& place, std::span<const std::string
     const bool deeper = any_depth && name[0] != '.';
     const bool next = !after.empty() && after.size() > 1 && matches(after[0], name.c_str());
     if (!deeper && !next) continue;
-    const UniqueFd below(::openat(dir, name.c_str(),
-                                  O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+    const UniqueFd below(
+        ::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (!below) continue;
     if (deeper) look(below.get(), place + "/" + name, parts, depth + 1);
     if (next) look(below.get(), place + "/" + name, after.subspan(1), depth + 1);

@@ -104,8 +104,8 @@ Result<> check_sealed(std::string_view status, bool change_user, unsigned filter
       {"no new privileges", field(status, "NoNewPrivs") == "1"},
       {"a filter", field(status, "Seccomp") == "2"},
       // (Kernels before 5.10 do not say.)
-      {"a guest's filter",
-       filters.empty() || std::strtoul(std::string(filters).c_str(), nullptr, 10) >= filters_wanted},
+      {"a guest's filter", filters.empty() || std::strtoul(std::string(filters).c_str(), nullptr,
+                                                           10) >= filters_wanted},
       {"the guest's user", is_one_number(field(status, "Uid"), user)},
       {"the guest's group", is_one_number(field(status, "Gid"), user)},
       {"no other group", !change_user || field(status, "Groups").find_first_of("0123456789") ==

@@ -339,8 +339,7 @@ Result<> report_sealed(Setup& setup, ServePlan& serve_plan) {
       exec.argv = setup.plan.runtime_argv;
       exec.env = setup.plan.runtime_env;
       if (exec.argv.empty()) return fail(Errc::kProtocol, "a runtime without a program");
-      StartOutcome outcome =
-          start_runtime(serve_plan, exec, std::move(places), Ahead::kYes);
+      StartOutcome outcome = start_runtime(serve_plan, exec, std::move(places), Ahead::kYes);
       if (!outcome.failure.step.empty()) {
         return fail(Error::from_errno(outcome.failure.step, outcome.failure.error));
       }

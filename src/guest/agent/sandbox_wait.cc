@@ -26,8 +26,8 @@ bool tell(int launcher, const wire::PlanMessage& message) {
 // Whether the launcher knows now that the runtime is ready.
 bool runtime_is_ready(int launcher, Runtime& runtime, bool change_user) {
   if (auto ready = await_ready(runtime, change_user); !ready) {
-    (void)tell(launcher,
-               wire::SandboxFailed{"runtime: " + ready.error().message(), ready.error().sys_errno()});
+    (void)tell(launcher, wire::SandboxFailed{"runtime: " + ready.error().message(),
+                                             ready.error().sys_errno()});
     return false;
   }
   return tell(launcher, wire::RuntimeReady{});

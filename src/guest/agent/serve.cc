@@ -158,8 +158,7 @@ Result<> Agent::handle(const wire::StartProgram& start) {
     ::kill(plan_.runtime->pid, SIGKILL);
     plan_.runtime.reset();
   }
-  const ExecSpec exec =
-      plan_.process ? with_home(start.exec, plan_.process->home) : start.exec;
+  const ExecSpec exec = plan_.process ? with_home(start.exec, plan_.process->home) : start.exec;
   if (!start.runtime) return say_started(start_program(plan_, exec));
   if (!cold_runtime_) return say(wire::StartFailed{EINVAL, "there is no job for the runtime"});
   RuntimePlaces places = std::move(*cold_runtime_);
@@ -198,8 +197,8 @@ Result<> Agent::handle(const wire::StartJob&) {
 
 Result<> Agent::handle(const wire::FindFiles& find) {
   const AsGuestUser as_user(plan_.change_user);
-  return say(find_files(plan_.process ? place_in_home(find.pattern, plan_.process->home)
-                                      : find.pattern));
+  return say(
+      find_files(plan_.process ? place_in_home(find.pattern, plan_.process->home) : find.pattern));
 }
 
 Result<> Agent::handle(const wire::SignalProgram& signal) {

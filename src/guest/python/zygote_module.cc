@@ -94,8 +94,9 @@ int receive(int socket, Sandbox& sandbox) {
   }
   const int expected = kNamespaces + sandbox.join.cgroups + kPlaces + sandbox.join.landlock;
   const bool good = got == static_cast<ssize_t>(sizeof sandbox.join) && sandbox.join.kind == 'J' &&
-                    sandbox.join.cgroups <= kMaxCgroups && sandbox.join.landlock <= 1 && sandbox.join.hurry <= 1 &&
-                    sandbox.count == expected && (message.msg_flags & MSG_CTRUNC) == 0;
+                    sandbox.join.cgroups <= kMaxCgroups && sandbox.join.landlock <= 1 &&
+                    sandbox.join.hurry <= 1 && sandbox.count == expected &&
+                    (message.msg_flags & MSG_CTRUNC) == 0;
   if (good) return 1;
   close_all(sandbox);
   errno = EPROTO;
@@ -306,8 +307,15 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef module = {PyModuleDef_HEAD_INIT, "_glovebox_zygote", nullptr, -1, methods,
-                      nullptr,               nullptr,            nullptr, nullptr};
+PyModuleDef module = {PyModuleDef_HEAD_INIT,
+                      "_glovebox_zygote",
+                      nullptr,
+                      -1,
+                      methods,
+                      nullptr,
+                      nullptr,
+                      nullptr,
+                      nullptr};
 
 }  // namespace
 

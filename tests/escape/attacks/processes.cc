@@ -67,8 +67,8 @@ Verdict agent_ptrace(const Args&) {
   return in_child([] { return by_result("seize PID 1", ptrace(PTRACE_SEIZE, 1, 0, 0)); });
 }
 
-// A tracee that stops at its exit outlives every SIGKILL until its tracer lets it go; two that trace
-// each other would never die. Here the tracer lets go.
+// A tracee that stops at its exit outlives every SIGKILL until its tracer lets it go; two that
+// trace each other would never die. Here the tracer lets go.
 Verdict hold_at_exit(const Args&) {
   return in_child([] {
     const pid_t held = fork();
