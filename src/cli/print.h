@@ -5,12 +5,11 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "wire/utf8.h"
 
 namespace glovebox::cli {
 
-// Control characters and bytes that are not UTF-8 are shown as "\xNN": part of a message may be a
-// guest's or a file's.
-std::string printable(std::string_view text);
+using wire::printable;  // part of a message may be a guest's or a file's
 
 // Print "glovebox: ..." and return the exit status for it.
 int usage_error(const std::string& message);

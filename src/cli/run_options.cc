@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "engine/catalog.h"
 #include "engine/process/import_policy.h"
+#include "model/environment.h"
 #include "wire/guest_frames.h"
 #include "wire/launcher_messages.h"
 
@@ -277,15 +278,7 @@ Result<> set_files(const Words& words, RunOptions& options) {
 Result<> set_environment(const Words& words, RunOptions& options) {
   ExecSpec& exec = options.request.exec;
   // Nothing of the caller's environment goes in by itself.
-  exec.env = {"PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
-              "HOME=/home/user",
-              "USER=user",
-              "LOGNAME=user",
-              "SHELL=/bin/bash",
-              "LANG=C.UTF-8",
-              "TMPDIR=/tmp",
-              "PYTHONDONTWRITEBYTECODE=1",
-              "GLOVEBOX=1"};
+  exec.env = base_environment();
   if (words.terminal) {
     const char* term = std::getenv("TERM");
     exec.env.push_back(std::string("TERM=") + (term != nullptr ? term : "xterm"));

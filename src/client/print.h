@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "wire/utf8.h"
 
 namespace glovebox::client {
 
-// Control characters and bytes that are not UTF-8 are shown as "\xNN".
-std::string printable(std::string_view text);
+using wire::printable;  // part of a message may be a guest's or a file's
 
 // Print "glovebox: ..." and return the exit status for it.
 int usage_error(const std::string& message);  // 2

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "control/digest.h"
+#include "model/environment.h"
 
 namespace glovebox::control {
 namespace {
@@ -16,16 +17,7 @@ std::string template_for(const wire::RunRequest& request) {
 
 // The same words as `glovebox run` gives; then the template's, then the caller's.
 std::vector<std::string> environment(const Template& made_of, const wire::RunRequest& request) {
-  std::vector<std::string> env = {
-      "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
-      "HOME=/home/user",
-      "USER=user",
-      "LOGNAME=user",
-      "SHELL=/bin/bash",
-      "LANG=C.UTF-8",
-      "TMPDIR=/tmp",
-      "PYTHONDONTWRITEBYTECODE=1",
-      "GLOVEBOX=1"};
+  std::vector<std::string> env = base_environment();
   for (const auto* more : {&made_of.env, &request.env}) {
     for (const std::string& variable : *more) {
       const std::string name = variable.substr(0, variable.find('=') + 1);

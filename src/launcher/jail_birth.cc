@@ -7,6 +7,7 @@
 
 #include "base/fd_message.h"
 #include "launcher/request_checks.h"
+#include "model/environment.h"
 #include "sys/clone.h"
 #include "sys/file.h"
 #include "wire/sandbox_plan.h"
@@ -178,8 +179,7 @@ wire::SandboxPlan JailBirth::plan() const {
   plan.runtime = runtime_;
   if (runtime_ == RuntimeKind::kNode) {
     plan.runtime_argv = {"/usr/bin/node", "/opt/glovebox/node/run.js", "wait"};
-    plan.runtime_env = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/home/user", "USER=user",
-                        "LANG=C.UTF-8"};
+    plan.runtime_env = base_environment();
     plan.runtime_env.insert(plan.runtime_env.end(), environment_.begin(), environment_.end());
   }
   for (const wire::MountRequest& mount : wish_.request.mounts) {

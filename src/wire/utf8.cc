@@ -72,4 +72,23 @@ std::string base64(std::string_view bytes) {
   return text;
 }
 
+std::string printable(std::string_view text) {
+  constexpr std::size_t kMostShown = 4000;
+  static constexpr char kHex[] = "0123456789abcdef";
+  const bool utf8 = is_utf8(text);
+  std::string shown;
+  for (const char c : text.substr(0, kMostShown)) {
+    const auto byte = static_cast<unsigned char>(c);
+    // The C1 controls hide in UTF-8 as 0xc2 0x80-0x9f; without the lead byte they are broken text.
+    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !utf8) || byte == 0xc2) {
+      shown += "\\x";
+      shown += kHex[byte >> 4];
+      shown += kHex[byte & 15];
+    } else {
+      shown += c;
+    }
+  }
+  return shown;
+}
+
 }  // namespace glovebox::wire

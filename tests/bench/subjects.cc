@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "client/bench/baselines.h"
 #include "client/bench/oci_bundle.h"
 
 namespace glovebox::bench {
@@ -15,19 +16,8 @@ constexpr const char* kPath = "PATH=/usr/local/bin:/usr/bin:/bin";
 const std::vector<std::string> kTrue = {"/bin/true"};
 const std::vector<std::string> kPython = {"/usr/bin/python3", "-c", "print(1+1)"};
 
-// The same files as in our sandbox, in as few mounts as bwrap can have them.
 Command bwrap(const Places& places, const std::vector<std::string>& program) {
-  Command command;
-  command.argv = {"/usr/bin/bwrap", "--unshare-all", "--die-with-parent",
-                  "--ro-bind",      "/usr",          "/usr"};
-  for (const char* name : {"bin", "lib", "lib64", "sbin"}) {
-    command.argv.insert(command.argv.end(),
-                        {"--symlink", std::string("usr/") + name, std::string("/") + name});
-  }
-  command.argv.insert(command.argv.end(),
-                      {"--ro-bind", places.etc, "/etc", "--proc", "/proc", "--dev", "/dev",
-                       "--tmpfs", "/tmp", "--tmpfs", "/home/user", "--chdir", "/home/user"});
-  command.argv.insert(command.argv.end(), program.begin(), program.end());
+  Command command = bench::bwrap(program, places.etc);
   command.env = {kPath};
   return command;
 }

@@ -291,7 +291,7 @@ class GoneClients(Around):
 
         def sleepers():
             found = []
-            for pid in server.descendants(self.server.info["launcher_pid"]):
+            for pid in sealed.descendants(self.server.info["launcher_pid"]):
                 try:
                     with open(f"/proc/{pid}/cmdline", "rb") as file:
                         if marker.encode() in file.read():

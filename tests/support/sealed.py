@@ -374,3 +374,21 @@ class SharedLauncher:
         if self.process.poll() is None:
             self.process.send_signal(how)
         return self.process.wait(timeout=20)
+
+
+def descendants(root):
+    """{pid: (name, parent)} of everything below a process that is not a zombie."""
+    found, below = {}, {root}
+    for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()]:
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                head, _, rest = file.read().rpartition(")")
+            found[pid] = (head.split("(", 1)[1], int(rest.split()[1]), rest.split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    growing = True
+    while growing:
+        more = {pid for pid, (_, parent, _) in found.items() if parent in below} - below
+        below |= more
+        growing = bool(more)
+    return {pid: found[pid][:2] for pid in below - {root} if found[pid][2] != "Z"}

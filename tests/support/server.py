@@ -25,24 +25,6 @@ def is_alive(pid):
         return False
 
 
-def descendants(root):
-    """{pid: (name, parent)} of everything below a process that is not a zombie."""
-    found, below = {}, {root}
-    for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()]:
-        try:
-            with open(f"/proc/{pid}/stat") as file:
-                head, _, rest = file.read().rpartition(")")
-            found[pid] = (head.split("(", 1)[1], int(rest.split()[1]), rest.split()[0])
-        except (FileNotFoundError, ProcessLookupError):
-            pass
-    growing = True
-    while growing:
-        more = {pid for pid, (_, parent, _) in found.items() if parent in below} - below
-        below |= more
-        growing = bool(more)
-    return {pid: found[pid][:2] for pid in below - {root} if found[pid][2] != "Z"}
-
-
 def resident_bytes(pid):
     with open(f"/proc/{pid}/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -254,11 +236,11 @@ class Server:
 
     def brokers(self):
         launcher = self.info["launcher_pid"]
-        return {pid for pid, (_, parent) in descendants(launcher).items() if parent == launcher}
+        return {pid for pid, (_, parent) in sealed.descendants(launcher).items() if parent == launcher}
 
     def zygotes(self):
         """Interpreters that are a broker's own children and in its pid namespace."""
-        below = descendants(self.info["launcher_pid"])
+        below = sealed.descendants(self.info["launcher_pid"])
         brokers = self.brokers()
         return {pid for pid, (name, parent) in below.items()
                 if parent in brokers and name.startswith("python")
@@ -267,7 +249,7 @@ class Server:
     def guests(self):
         """Programs and runtimes inside sandboxes."""
         levels = len(warm.own_pids(self.info["launcher_pid"])) + 1  # and the broker's
-        return {pid for pid, (name, _) in descendants(self.info["launcher_pid"]).items()
+        return {pid for pid, (name, _) in sealed.descendants(self.info["launcher_pid"]).items()
                 if len(warm.own_pids(pid)) > levels and not name.startswith("glovebox")}
 
     def stop(self, check=True):

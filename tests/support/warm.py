@@ -53,20 +53,7 @@ class Launcher(sealed.SharedLauncher):
 
     def processes(self):
         """{pid: (name, parent)} of everything below the launcher."""
-        found, below = {}, {self.pid}
-        for pid in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
-            try:
-                with open(f"/proc/{pid}/stat") as file:
-                    head, _, rest = file.read().rpartition(")")
-                found[pid] = (head.split("(", 1)[1], int(rest.split()[1]), rest.split()[0])
-            except (FileNotFoundError, ProcessLookupError):
-                pass
-        growing = True
-        while growing:
-            more = {pid for pid, (_, parent, _) in found.items() if parent in below} - below
-            below |= more
-            growing = bool(more)
-        return {pid: found[pid][:2] for pid in below - {self.pid} if found[pid][2] != "Z"}
+        return sealed.descendants(self.pid)
 
     def brokers(self):
         return {pid for pid, (_, parent) in self.processes().items() if parent == self.pid}

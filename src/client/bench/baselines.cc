@@ -27,7 +27,7 @@ std::string find_program(const std::string& name) {
 
 }  // namespace
 
-Command bwrap(const std::vector<std::string>& program) {
+Command bwrap(const std::vector<std::string>& program, const std::string& etc) {
   Command command;
   command.argv = {"/usr/bin/bwrap", "--unshare-all", "--die-with-parent",
                   "--ro-bind",      "/usr",          "/usr"};
@@ -36,7 +36,7 @@ Command bwrap(const std::vector<std::string>& program) {
                         {"--symlink", std::string("usr/") + name, std::string("/") + name});
   }
   command.argv.insert(command.argv.end(),
-                      {"--ro-bind", "/etc", "/etc", "--proc", "/proc", "--dev", "/dev", "--tmpfs",
+                      {"--ro-bind", etc, "/etc", "--proc", "/proc", "--dev", "/dev", "--tmpfs",
                        "/tmp", "--tmpfs", "/home/user", "--chdir", "/home/user"});
   command.argv.insert(command.argv.end(), program.begin(), program.end());
   // What our template sets for the imports, so that they do the same work.

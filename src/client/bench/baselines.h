@@ -12,7 +12,7 @@
 namespace glovebox::bench {
 
 // A sandbox with the same files as ours, in as few mounts as bwrap can have them.
-Command bwrap(const std::vector<std::string>& program);
+Command bwrap(const std::vector<std::string>& program, const std::string& etc = "/etc");
 
 // Empty when it runs here, else why not.
 std::string why_not(const Command& command);

@@ -1,0 +1,22 @@
+// What every program in a sandbox finds in its environment; a template's and the caller's own words
+// come on top. Nothing of whoever starts it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace glovebox {
+
+inline std::vector<std::string> base_environment() {
+  return {"PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin",
+          "HOME=/home/user",
+          "USER=user",
+          "LOGNAME=user",
+          "SHELL=/bin/bash",
+          "LANG=C.UTF-8",
+          "TMPDIR=/tmp",
+          "PYTHONDONTWRITEBYTECODE=1",
+          "GLOVEBOX=1"};
+}
+
+}  // namespace glovebox
