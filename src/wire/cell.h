@@ -1,0 +1,35 @@
+// A cell for a code context, as the runtimes of src/guest read it from their descriptor 4: a
+// little-endian 32-bit length, and that many bytes:
+//
+//   number: 64 bits  flags: 8 bits (1: stdin was given)  name: text  stdin: text  code: text
+//
+// where a text is a 32-bit length and that many bytes. What the cell prints goes to descriptors 1
+// and 2. On descriptor 3 the runtime writes JSON objects, one per line: {"type":"ready"} once, when
+// it has started; the same "result" and "error" lines as a run's (wire/guest_result.h); and last
+// {"type":"end","cell":NUMBER,"exit_code":N}, when all that the cell printed has been written. A
+// runtime that ends has ended its context: {"type":"exit","code":N} when it was the code's wish.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace glovebox::wire {
+
+inline constexpr std::size_t kMaxCellBytes = 16 * 1024 * 1024;
+
+struct Cell {
+  std::uint64_t number = 0;
+  std::string name;  // what tracebacks call it
+  std::string code;
+  std::optional<std::string> stdin_text;  // none: input() is an error that says so
+  bool operator==(const Cell&) const = default;
+};
+
+std::string encode_cell(const Cell& cell);  // with its length in front
+Result<Cell> decode_cell(std::string_view bytes);  // without; for tests and fuzzing
+
+}  // namespace glovebox::wire
