@@ -24,6 +24,8 @@ std::string_view errc_name(Errc code) {
       return "timeout";
     case Errc::kProtocol:
       return "protocol";
+    case Errc::kConflict:
+      return "wrong_state";
     case Errc::kInternal:
       return "internal";
   }

@@ -19,6 +19,7 @@ enum class Errc : std::uint8_t {
   kUnavailable,        // the other side is gone
   kTimeout,
   kProtocol,  // the other side broke the protocol
+  kConflict,  // not in the state it is in
   kInternal,
 };
 

@@ -25,6 +25,8 @@ ErrorStatus status_of(Errc code) {
       return {504, "timeout"};
     case Errc::kProtocol:
       return {502, "protocol"};
+    case Errc::kConflict:
+      return {409, "wrong_state"};
     case Errc::kInternal:
       return {500, "internal"};
   }
