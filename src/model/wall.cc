@@ -50,6 +50,8 @@ std::string_view wall_name(Wall wall) {
       return "import-policy";
     case Wall::kScrubbedEnvironment:
       return "scrubbed-environment";
+    case Wall::kBoundedCapabilities:
+      return "bounded-capabilities";
     case Wall::kCount:
       break;
   }
@@ -101,11 +103,12 @@ Grade grade_of(EngineKind engine, const WallSet& walls) {
   for (const Wall needed :
        {Wall::kUserNamespace, Wall::kUidSlice, Wall::kPidNamespace, Wall::kMountNamespace,
         Wall::kNetNamespace, Wall::kIpcNamespace, Wall::kUtsNamespace, Wall::kCgroupNamespace,
-        Wall::kPrivateRoot, Wall::kMaskedProc, Wall::kMinimalDev, Wall::kNoCapabilities,
-        Wall::kNoNewPrivileges, Wall::kSeccomp, Wall::kRlimits, Wall::kNamespaceQuotas,
-        Wall::kMemoryLimit, Wall::kPidsLimit, Wall::kCpuLimit}) {
+        Wall::kPrivateRoot, Wall::kMaskedProc, Wall::kMinimalDev, Wall::kSeccomp, Wall::kRlimits,
+        Wall::kNamespaceQuotas, Wall::kMemoryLimit, Wall::kPidsLimit, Wall::kCpuLimit}) {
     if (!walls.has(needed)) return Grade::kJailPartial;
   }
+  const bool none = walls.has(Wall::kNoCapabilities) && walls.has(Wall::kNoNewPrivileges);
+  if (!none && !walls.has(Wall::kBoundedCapabilities)) return Grade::kJailPartial;
   return Grade::kJail;
 }
 

@@ -32,6 +32,9 @@ enum class Wall : std::uint8_t {
   kCpuLimit,
   kImportPolicy,  // process engine: Python modules that may not be imported
   kScrubbedEnvironment,
+  // Of a session, in place of the two above: whoever becomes root inside has a few capabilities in
+  // its own user namespace, and no way to others.
+  kBoundedCapabilities,
   kCount,
 };
 

@@ -21,6 +21,21 @@ TEST(Grade, AMissingLimitOrSliceLowersIt) {
   }
 }
 
+TEST(Grade, CapabilitiesAreNoneOrBounded) {
+  WallSet run = all_walls();
+  run.remove(Wall::kBoundedCapabilities);
+  EXPECT_EQ(grade_of(EngineKind::kJail, run), Grade::kJail);
+  WallSet session = all_walls();
+  session.remove(Wall::kNoCapabilities);
+  session.remove(Wall::kNoNewPrivileges);
+  EXPECT_EQ(grade_of(EngineKind::kJail, session), Grade::kJail);
+  for (const Wall wall : {Wall::kNoCapabilities, Wall::kNoNewPrivileges}) {
+    WallSet neither = run;
+    neither.remove(wall);
+    EXPECT_EQ(grade_of(EngineKind::kJail, neither), Grade::kJailPartial) << wall_name(wall);
+  }
+}
+
 TEST(Grade, LandlockIsOnTopAndDoesNotLowerIt) {
   WallSet walls = all_walls();
   walls.remove(Wall::kLandlock);

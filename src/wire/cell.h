@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "base/result.h"
 
@@ -29,7 +30,22 @@ struct Cell {
   bool operator==(const Cell&) const = default;
 };
 
-std::string encode_cell(const Cell& cell);  // with its length in front
+std::string encode_cell(const Cell& cell);         // with its length in front
 Result<Cell> decode_cell(std::string_view bytes);  // without; for tests and fuzzing
+// Any record of descriptor 4: the first one is a job (wire/job.h).
+std::string with_length(std::string_view bytes);
+
+// What a runtime says of itself between its results; what is not one of these is a result or
+// nothing. Guest code can write the same, and then has only fooled its own context.
+struct ContextReady {};
+struct CellEnd {
+  std::uint64_t number = 0;
+  int exit_code = 0;
+};
+struct ContextExit {
+  int exit_code = 0;
+};
+using ContextWord = std::variant<std::monostate, ContextReady, CellEnd, ContextExit>;
+ContextWord context_word(std::string_view line);
 
 }  // namespace glovebox::wire

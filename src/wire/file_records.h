@@ -1,5 +1,5 @@
-// What a file helper tells of files, as records in a pipe: a 32-bit length and that many bytes each.
-// Names have any bytes but "/" and NUL. Read with a bound, believed nothing.
+// What a file helper tells of files, as records in a pipe: a 32-bit length and that many bytes
+// each. Names have any bytes but "/" and NUL. Read with a bound, believed nothing.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 namespace glovebox::wire {
 
 inline constexpr std::size_t kMaxFileRecord = 16 * 1024;
+inline constexpr std::size_t kMaxRecordPath = 8000;  // what is deeper is not told
 
 enum class FileType : std::uint8_t {
   kFile = 1,

@@ -12,10 +12,16 @@ enum Kind : std::uint8_t {
   kTake,
   kBecomeServer,
   kPrepare,
+  kList,
+  kFreeze,
+  kMeasure,
   kCreated = 65,
   kRefused = 66,
   kEnded = 67,
   kTemplate,
+  kListed,
+  kMeasured,
+  kDone,
 };
 
 constexpr std::size_t kMaxName = 64;
@@ -52,6 +58,7 @@ struct Encoder {
     }
     writer.number(static_cast<std::uint8_t>(create.warm));
     writer.number(static_cast<std::uint8_t>(create.waits));
+    writer.number(static_cast<std::uint8_t>(create.session));
     writer.text(create.project);
     return writer.take();
   }
@@ -59,6 +66,53 @@ struct Encoder {
     ByteWriter writer = begin(kTake);
     writer.text(take.id.str());
     put_limits(writer, take.limits);
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const ListSandboxes& list) const {
+    ByteWriter writer = begin(kList);
+    writer.number(list.seq);
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const FreezeSandbox& freeze) const {
+    ByteWriter writer = begin(kFreeze);
+    writer.number(freeze.seq);
+    writer.text(freeze.id.str());
+    writer.number(static_cast<std::uint8_t>(freeze.frozen));
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const MeasureSandbox& measure) const {
+    ByteWriter writer = begin(kMeasure);
+    writer.number(measure.seq);
+    writer.text(measure.id.str());
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const SandboxListed& listed) const {
+    ByteWriter writer = begin(kListed);
+    writer.number(listed.seq);
+    writer.text(listed.id.str());
+    writer.number(static_cast<std::uint8_t>(listed.engine));
+    writer.text(listed.template_name);
+    put_limits(writer, listed.limits);
+    writer.number(listed.walls.bits());
+    writer.number(listed.generation);
+    writer.number(static_cast<std::uint8_t>(listed.frozen));
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const SandboxMeasured& measured) const {
+    ByteWriter writer = begin(kMeasured);
+    writer.number(measured.seq);
+    writer.number(measured.cpu_us);
+    writer.number(measured.memory_bytes);
+    writer.number(measured.peak_memory_bytes.value_or(kAbsent64));
+    writer.number(measured.processes);
+    writer.number(measured.disk_bytes);
+    writer.number(measured.disk_limit_bytes);
+    writer.number(measured.oom_kills);
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const Done& done) const {
+    ByteWriter writer = begin(kDone);
+    writer.number(done.seq);
     return writer.take();
   }
   std::vector<std::byte> operator()(const BecomeServer&) const {
@@ -126,14 +180,16 @@ struct Encoder {
 
 bool starts_well(ByteReader& from) { return from.number<std::uint8_t>() == kLauncherProtocol; }
 
+bool is_engine(std::uint8_t engine) {
+  return engine == static_cast<std::uint8_t>(EngineKind::kJail) ||
+         engine == static_cast<std::uint8_t>(EngineKind::kProcess);
+}
+
 Result<LauncherRequest> get_create(ByteReader& from) {
   CreateSandbox create;
   create.seq = from.number<std::uint32_t>();
   const auto engine = from.number<std::uint8_t>();
-  if (engine != static_cast<std::uint8_t>(EngineKind::kJail) &&
-      engine != static_cast<std::uint8_t>(EngineKind::kProcess)) {
-    return malformed();
-  }
+  if (!is_engine(engine)) return malformed();
   create.engine = static_cast<EngineKind>(engine);
   create.template_name = from.text(kMaxName);
   create.limits = get_limits(from);
@@ -151,11 +207,48 @@ Result<LauncherRequest> get_create(ByteReader& from) {
   }
   const auto warm = from.number<std::uint8_t>();
   const auto waits = from.number<std::uint8_t>();
+  const auto session = from.number<std::uint8_t>();
   create.project = from.text(kMaxName);
-  if (!from.finished() || warm > 1 || waits > 1) return malformed();
+  if (!from.finished() || warm > 1 || waits > 1 || session > 1) return malformed();
   create.warm = warm == 1;
   create.waits = waits == 1;
+  create.session = session == 1;
   return create;
+}
+
+Result<LauncherReply> get_listed(ByteReader& from) {
+  const auto seq = from.number<std::uint32_t>();
+  auto id = get_id(from);
+  const auto engine = from.number<std::uint8_t>();
+  std::string template_name = from.text(kMaxName);
+  const Limits limits = get_limits(from);
+  const WallSet walls(from.number<std::uint32_t>());
+  const auto generation = from.number<std::uint32_t>();
+  const auto frozen = from.number<std::uint8_t>();
+  if (!id || !from.finished() || !is_engine(engine) || frozen > 1) return malformed();
+  return SandboxListed{seq,
+                       std::move(*id),
+                       static_cast<EngineKind>(engine),
+                       std::move(template_name),
+                       limits,
+                       walls,
+                       generation,
+                       frozen == 1};
+}
+
+Result<LauncherReply> get_measured(ByteReader& from) {
+  SandboxMeasured measured;
+  measured.seq = from.number<std::uint32_t>();
+  measured.cpu_us = from.number<std::uint64_t>();
+  measured.memory_bytes = from.number<std::uint64_t>();
+  const auto peak = from.number<std::uint64_t>();
+  if (peak != kAbsent64) measured.peak_memory_bytes = peak;
+  measured.processes = from.number<std::uint32_t>();
+  measured.disk_bytes = from.number<std::uint64_t>();
+  measured.disk_limit_bytes = from.number<std::uint64_t>();
+  measured.oom_kills = from.number<std::uint32_t>();
+  if (!from.finished()) return malformed();
+  return measured;
 }
 
 Result<LauncherReply> get_template(ByteReader& from) {
@@ -220,6 +313,24 @@ Result<LauncherRequest> decode_launcher_request(std::span<const std::byte> bytes
       if (!from.finished()) return malformed();
       return prepare;
     }
+    case kList: {
+      const ListSandboxes list{from.number<std::uint32_t>()};
+      if (!from.finished()) return malformed();
+      return list;
+    }
+    case kFreeze: {
+      const auto seq = from.number<std::uint32_t>();
+      auto id = get_id(from);
+      const auto frozen = from.number<std::uint8_t>();
+      if (!id || !from.finished() || frozen > 1) return malformed();
+      return FreezeSandbox{seq, std::move(*id), frozen == 1};
+    }
+    case kMeasure: {
+      const auto seq = from.number<std::uint32_t>();
+      auto id = get_id(from);
+      if (!id || !from.finished()) return malformed();
+      return MeasureSandbox{seq, std::move(*id)};
+    }
     default:
       return malformed();
   }
@@ -239,6 +350,15 @@ Result<LauncherReply> decode_launcher_reply(std::span<const std::byte> bytes) {
     }
     case kTemplate:
       return get_template(from);
+    case kListed:
+      return get_listed(from);
+    case kMeasured:
+      return get_measured(from);
+    case kDone: {
+      const Done done{from.number<std::uint32_t>()};
+      if (!from.finished()) return malformed();
+      return done;
+    }
     case kRefused: {
       SandboxRefused refused;
       refused.seq = from.number<std::uint32_t>();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -19,7 +20,7 @@
 
 namespace glovebox::wire {
 
-inline constexpr std::uint8_t kLauncherProtocol = 2;
+inline constexpr std::uint8_t kLauncherProtocol = 3;
 inline constexpr std::size_t kMaxLauncherMessage = 32 * 1024;
 inline constexpr std::size_t kMaxMounts = 16;
 
@@ -31,8 +32,9 @@ struct MountRequest {
   bool operator==(const MountRequest&) const = default;
 };
 
-// Descriptors: [0] the agent's end of the sandbox's socket, then one per mount without a name.
-// Answered by SandboxCreated or SandboxRefused with the same `seq`.
+// Descriptors: [0] the agent's end of the sandbox's socket, of a session [1] the server's own end
+// (kept by the launcher for the server's successor), then one per mount without a name. Answered by
+// SandboxCreated or SandboxRefused with the same `seq`.
 struct CreateSandbox {
   std::uint32_t seq = 0;
   EngineKind engine = EngineKind::kJail;
@@ -44,6 +46,10 @@ struct CreateSandbox {
   // Whether it waits for TakeSandbox; until then no frame on its socket is looked at, and no time
   // counts.
   bool waits = false;
+  // Whether it lives on when its client, a server, goes (see ListSandboxes). No clock ends it; it
+  // is neither warm nor does it wait, but a runtime can be joined to it later if its template has
+  // one. Its /usr can be written, and its root can use programs that change users.
+  bool session = false;
   // For whom, as a server says: an entry of the list of mounts may be for some projects only.
   std::string project;
   bool operator==(const CreateSandbox&) const = default;
@@ -69,8 +75,28 @@ struct PrepareTemplate {
   std::string name;
   bool operator==(const PrepareTemplate&) const = default;
 };
-using LauncherRequest =
-    std::variant<CreateSandbox, TakeSandbox, DestroySandbox, BecomeServer, PrepareTemplate>;
+// Servers only. Every session that has no client becomes this client's: one SandboxListed for each,
+// then Done. SandboxRefused if it is no server.
+struct ListSandboxes {
+  std::uint32_t seq = 0;
+  bool operator==(const ListSandboxes&) const = default;
+};
+// Stops every process of a session where it is, or lets them go on. Answered by Done when that is
+// so, or by SandboxRefused.
+struct FreezeSandbox {
+  std::uint32_t seq = 0;
+  SandboxId id;
+  bool frozen = false;
+  bool operator==(const FreezeSandbox&) const = default;
+};
+// Answered by SandboxMeasured or SandboxRefused.
+struct MeasureSandbox {
+  std::uint32_t seq = 0;
+  SandboxId id;
+  bool operator==(const MeasureSandbox&) const = default;
+};
+using LauncherRequest = std::variant<CreateSandbox, TakeSandbox, DestroySandbox, BecomeServer,
+                                     PrepareTemplate, ListSandboxes, FreezeSandbox, MeasureSandbox>;
 
 // Sent as soon as the sandbox is sealed and its agent listens.
 struct SandboxCreated {
@@ -98,7 +124,35 @@ struct TemplateChanged {
   TemplateStatus status;
   bool operator==(const TemplateChanged&) const = default;
 };
-using LauncherReply = std::variant<SandboxCreated, SandboxRefused, SandboxEnded, TemplateChanged>;
+// A descriptor comes along: [0] the server's end of the session's socket.
+struct SandboxListed {
+  std::uint32_t seq = 0;
+  SandboxId id;
+  EngineKind engine = EngineKind::kJail;
+  std::string template_name;
+  Limits limits;
+  WallSet walls;
+  std::uint32_t generation = 0;  // of its template, when it was made
+  bool frozen = false;
+  bool operator==(const SandboxListed&) const = default;
+};
+struct SandboxMeasured {
+  std::uint32_t seq = 0;
+  std::uint64_t cpu_us = 0;
+  std::uint64_t memory_bytes = 0;  // its files included
+  std::optional<std::uint64_t> peak_memory_bytes;
+  std::uint32_t processes = 0;
+  std::uint64_t disk_bytes = 0;
+  std::uint64_t disk_limit_bytes = 0;
+  std::uint32_t oom_kills = 0;
+  bool operator==(const SandboxMeasured&) const = default;
+};
+struct Done {
+  std::uint32_t seq = 0;
+  bool operator==(const Done&) const = default;
+};
+using LauncherReply = std::variant<SandboxCreated, SandboxRefused, SandboxEnded, TemplateChanged,
+                                   SandboxListed, SandboxMeasured, Done>;
 
 std::vector<std::byte> encode(const LauncherRequest& request);
 std::vector<std::byte> encode(const LauncherReply& reply);

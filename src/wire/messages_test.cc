@@ -20,12 +20,19 @@ std::vector<LauncherRequest> requests() {
   create.seq = 77;
   create.warm = true;
   create.project = "default";
+  CreateSandbox session;
+  session.session = true;
   return {create,
           CreateSandbox{},
           TakeSandbox{SandboxId::make(), create.limits},
           DestroySandbox{SandboxId::make()},
           BecomeServer{},
-          PrepareTemplate{"python"}};
+          PrepareTemplate{"python"},
+          session,
+          ListSandboxes{5},
+          FreezeSandbox{6, SandboxId::make(), true},
+          FreezeSandbox{7, SandboxId::make(), false},
+          MeasureSandbox{8, SandboxId::make()}};
 }
 
 std::vector<LauncherReply> replies() {
@@ -40,9 +47,15 @@ std::vector<LauncherReply> replies() {
   status.state = RuntimeState::kFailed;
   status.error = "Traceback";
   return {SandboxCreated{3, SandboxId::make(), WallSet(5), 9},
-          SandboxRefused{4, Errc::kPolicy, EPERM, "no"}, TemplateChanged{status},
+          SandboxRefused{4, Errc::kPolicy, EPERM, "no"},
+          TemplateChanged{status},
           SandboxEnded{SandboxId::make(), EndReason::kCpuTimeout, usage},
-          SandboxEnded{SandboxId::make(), EndReason::kExited, Usage{}}};
+          SandboxEnded{SandboxId::make(), EndReason::kExited, Usage{}},
+          SandboxListed{4, SandboxId::make(), EngineKind::kJail, "python", Limits{}, WallSet(7), 2,
+                        true},
+          SandboxMeasured{9, 1, 2, 3, 4, 5, 6, 7},
+          SandboxMeasured{9, 1, 2, std::nullopt, 4, 5, 6, 7},
+          Done{3}};
 }
 
 std::vector<ClientFrame> client_frames() {
@@ -80,6 +93,7 @@ std::vector<PlanMessage> plan_messages() {
   plan.home = "/run/x";
   plan.runtime = RuntimeKind::kNode;
   plan.runtime_argv = {"/usr/bin/node"};
+  plan.session = true;
   return {MakeSandbox{EngineKind::kJail, 65536, 65536, 3},
           MakeZygote{5, 2, {"/usr/bin/python3", "-I"}, {"A=b"}},
           RuntimeReady{},
@@ -88,6 +102,8 @@ std::vector<PlanMessage> plan_messages() {
           SandboxTaken{},
           plan,
           SandboxSealed{WallSet(3)},
+          JoinPlaces{7},
+          JoinRefused{8, "the zygote is gone"},
           SandboxFailed{"mount proc", EPERM}};
 }
 

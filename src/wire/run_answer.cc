@@ -104,24 +104,15 @@ json::array files_of(const RunAnswer& answer) {
 }
 
 // What a whole jail has and this sandbox had not.
-json::array missing_walls(const Outcome& outcome) {
+json::array missing_walls(EngineKind engine, const WallSet& walls) {
   json::array missing;
-  if (outcome.engine != EngineKind::kJail) return missing;
+  if (engine != EngineKind::kJail) return missing;
   for (unsigned i = 0; i < static_cast<unsigned>(Wall::kCount); ++i) {
     const Wall wall = static_cast<Wall>(i);
     if (wall == Wall::kImportPolicy || wall == Wall::kScrubbedEnvironment) continue;
-    if (!outcome.walls.has(wall)) missing.emplace_back(wall_name(wall));
+    if (!walls.has(wall)) missing.emplace_back(wall_name(wall));
   }
   return missing;
-}
-
-json::object isolation_of(const Outcome& outcome) {
-  json::array walls;
-  for (const std::string_view name : outcome.walls.names()) walls.emplace_back(name);
-  return {{"engine", engine_name(outcome.engine)},
-          {"grade", grade_name(grade_of(outcome.engine, outcome.walls))},
-          {"walls", std::move(walls)},
-          {"missing", missing_walls(outcome)}};
 }
 
 // How many bytes at the end begin a character that is not whole yet.
@@ -138,6 +129,15 @@ std::size_t cut_off(std::string_view bytes) {
 
 }  // namespace
 
+json::object isolation_json(EngineKind engine, const WallSet& walls) {
+  json::array names;
+  for (const std::string_view name : walls.names()) names.emplace_back(name);
+  return {{"engine", engine_name(engine)},
+          {"grade", grade_name(grade_of(engine, walls))},
+          {"walls", std::move(names)},
+          {"missing", missing_walls(engine, walls)}};
+}
+
 std::string run_exit_json(const RunAnswer& answer) {
   const Outcome& outcome = answer.outcome;
   json::object object;
@@ -151,7 +151,7 @@ std::string run_exit_json(const RunAnswer& answer) {
   object["truncated"] = outcome.truncated;
   object["files"] = files_of(answer);
   if (!answer.files_error.empty()) object["files_error"] = to_utf8(answer.files_error);
-  object["isolation"] = isolation_of(outcome);
+  object["isolation"] = isolation_json(outcome.engine, outcome.walls);
   object["profile"] = answer.profile;
   object["template"] = answer.template_name;
   object["warm"] = answer.warm;

@@ -2,6 +2,7 @@
 // results, files) is treated as hostile: checked, bounded, and made UTF-8.
 #pragma once
 
+#include <boost/json/fwd.hpp>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -35,6 +36,9 @@ struct RunAnswer {
 std::string run_exit_json(const RunAnswer& answer);
 // The same with the output: `exit_json` is what run_exit_json() made of it.
 std::string run_answer_json(std::string_view exit_json, const Outcome& outcome);
+
+// {"engine","grade","walls","missing"}: the last are those that a whole jail has and this has not.
+boost::json::object isolation_json(EngineKind engine, const WallSet& walls);
 
 // A line of the runtime's as the `data` of a live event. `event` is "result" or "error"; empty
 // when the line is nothing of the kind, and then there is no event.

@@ -6,7 +6,7 @@
 namespace glovebox::wire {
 namespace {
 
-constexpr std::uint8_t kPlanProtocol = 2;
+constexpr std::uint8_t kPlanProtocol = 3;
 constexpr std::size_t kMaxPlanMounts = 16;
 constexpr std::size_t kMaxPlanCgroups = 8;
 constexpr std::size_t kMaxStep = 256;
@@ -23,7 +23,9 @@ enum Kind : std::uint8_t {
   kBasics,
   kTaken,
   kZygote,
-  kReady
+  kReady,
+  kPlaces,
+  kJoinRefused,
 };
 
 ByteWriter begin(Kind kind) {
@@ -78,11 +80,23 @@ struct Encoder {
     writer.number(static_cast<std::uint8_t>(plan.runtime));
     writer.texts(plan.runtime_argv);
     writer.texts(plan.runtime_env);
+    writer.number(static_cast<std::uint8_t>(plan.session));
     return writer.take();
   }
   std::vector<std::byte> operator()(const SandboxSealed& sealed) const {
     ByteWriter writer = begin(kSealed);
     writer.number(sealed.walls.bits());
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const JoinPlaces& places) const {
+    ByteWriter writer = begin(kPlaces);
+    writer.number(places.ticket);
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const JoinRefused& refused) const {
+    ByteWriter writer = begin(kJoinRefused);
+    writer.number(refused.ticket);
+    writer.text(std::string_view(refused.why).substr(0, kMaxStep));
     return writer.take();
   }
   std::vector<std::byte> operator()(const SandboxFailed& failed) const {
@@ -109,6 +123,7 @@ Result<PlanMessage> get_plan(ByteReader& from) {
   const auto runtime = from.number<std::uint8_t>();
   plan.runtime_argv = from.texts(kMaxWords, kMaxWordBytes);
   plan.runtime_env = from.texts(kMaxWords, kMaxWordBytes);
+  plan.session = from.number<std::uint8_t>() != 0;
   if (!from.finished() || runtime < 1 || runtime > static_cast<std::uint8_t>(RuntimeKind::kNode)) {
     return malformed();
   }
@@ -166,6 +181,14 @@ Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes) {
     case kSealed:
       message = SandboxSealed{WallSet(from.number<std::uint32_t>())};
       break;
+    case kPlaces:
+      message = JoinPlaces{from.number<std::uint32_t>()};
+      break;
+    case kJoinRefused: {
+      const auto ticket = from.number<std::uint32_t>();
+      message = JoinRefused{ticket, from.text(kMaxStep)};
+      break;
+    }
     case kFailed: {
       std::string step = from.text(kMaxStep);
       message =

@@ -12,6 +12,11 @@
 //   agent -> launcher    RuntimeReady  (a runtime waits in the sandbox) or SandboxFailed
 //   launcher -> agent    SandboxTaken  (the client's link goes along; a spare waits here)
 //
+// A session's agent keeps its socket to the launcher for as long as it lives:
+//
+//   agent -> launcher    JoinPlaces    (a runtime is to be joined; its places go along)
+//   launcher -> agent    JoinRefused   (nothing will arrive in these places)
+//
 //   launcher -> broker   MakeZygote    (its socket, its files and the cgroups to join go along)
 #pragma once
 
@@ -64,7 +69,8 @@ struct SandboxBasics {
   bool operator==(const SandboxBasics&) const = default;
 };
 
-// Descriptors of a plan, in this order: root, usr, shm, then one per mount.
+// Descriptors of a plan, in this order: root, usr, shm, of a session its upper (the root of its
+// writable filesystem), then one per mount.
 struct SandboxPlan {
   Limits limits;
   bool memory_is_bounded = true;  // by a cgroup; else rlimits stand in
@@ -77,6 +83,8 @@ struct SandboxPlan {
   RuntimeKind runtime = RuntimeKind::kNone;
   std::vector<std::string> runtime_argv;
   std::vector<std::string> runtime_env;
+  // Serves a session instead of one program.
+  bool session = false;
   bool operator==(const SandboxPlan&) const = default;
 };
 
@@ -104,8 +112,23 @@ struct SandboxTaken {
   bool operator==(const SandboxTaken&) const = default;
 };
 
-using PlanMessage = std::variant<MakeSandbox, MakeZygote, SandboxHello, SandboxBasics, SandboxPlan,
-                                 SandboxSealed, SandboxFailed, RuntimeReady, SandboxTaken>;
+// Descriptors: kDescriptorsOfARuntime places. The launcher opens the sandbox's namespaces itself.
+// If all is well nothing is answered: the zygote's child arrives in its places, and dies if nobody
+// holds their other ends any more. RuntimeReady or SandboxFailed say that it has, or never will; the
+// next JoinPlaces says the same.
+struct JoinPlaces {
+  std::uint32_t ticket = 0;
+  bool operator==(const JoinPlaces&) const = default;
+};
+struct JoinRefused {
+  std::uint32_t ticket = 0;
+  std::string why;
+  bool operator==(const JoinRefused&) const = default;
+};
+
+using PlanMessage =
+    std::variant<MakeSandbox, MakeZygote, SandboxHello, SandboxBasics, SandboxPlan, SandboxSealed,
+                 SandboxFailed, RuntimeReady, SandboxTaken, JoinPlaces, JoinRefused>;
 std::vector<std::byte> encode(const PlanMessage& message);
 Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes);
 

@@ -90,11 +90,14 @@ struct CloseInput {  // after all that was sent
   Stream stream = Stream::kStdin;
   bool operator==(const CloseInput&) const = default;
 };
-// Sends the stream from `offset` on, or from the oldest byte there is (Output.offset tells).
+// Sends the stream from `offset` on, or from the oldest byte there is (Output.offset tells); in the
+// place of the subscription before it, whose output may still be under way: each Output names its
+// own. That of StartProcess is zero.
 struct Subscribe {
   ProcessNumber process = 0;
   Stream stream = Stream::kStdout;
   std::uint64_t offset = 0;
+  std::uint32_t subscription = 0;
   bool operator==(const Subscribe&) const = default;
 };
 struct Unsubscribe {
@@ -240,6 +243,7 @@ struct Output {
   std::string bytes;
   std::uint64_t out_before = 0;
   std::uint64_t err_before = 0;
+  std::uint32_t subscription = 0;  // the stream's latest, when this was sent
   bool operator==(const Output&) const = default;
 };
 struct InputTaken {

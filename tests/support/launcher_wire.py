@@ -4,9 +4,9 @@ import array
 import socket
 import struct
 
-VERSION = 2
-CREATE, DESTROY, TAKE, BECOME_SERVER, PREPARE = 1, 2, 3, 4, 5
-CREATED, REFUSED, ENDED, TEMPLATE = 65, 66, 67, 68
+VERSION = 3
+CREATE, DESTROY, TAKE, BECOME_SERVER, PREPARE, LIST, FREEZE, MEASURE = 1, 2, 3, 4, 5, 6, 7, 8
+CREATED, REFUSED, ENDED, TEMPLATE, LISTED, MEASURED, DONE = 65, 66, 67, 68, 69, 70, 71
 PROCESS, JAIL = 1, 2
 READ_ONLY, READ_WRITE = 1, 2
 INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, POLICY, UNSUPPORTED, EXHAUSTED = 1, 2, 3, 4, 5, 6
@@ -22,13 +22,13 @@ def limits(wall=30_000, cpu=0, memory=512 << 20, disk=256 << 20, inodes=65_536, 
 
 
 def create(engine=JAIL, template="base", bounds=None, mounts=(), version=VERSION, kind=CREATE, seq=0, warm=0, waits=0,
-           project=""):
+           project="", session=0):
     message = struct.pack("<BBIB", version, kind, seq, engine) + text(template)
     message += limits() if bounds is None else bounds
     message += struct.pack("<B", len(mounts))
     for mode, guest, *name in mounts:
         message += struct.pack("<B", mode) + text(guest) + text(name[0] if name else "")
-    return message + struct.pack("<BB", warm, waits) + text(project)
+    return message + struct.pack("<BBB", warm, waits, session) + text(project)
 
 
 def take(identity, bounds=None):
@@ -47,6 +47,18 @@ def destroy(identity):
     return struct.pack("<BB", VERSION, DESTROY) + text(identity)
 
 
+def list_sandboxes(seq=0):
+    return struct.pack("<BBI", VERSION, LIST, seq)
+
+
+def freeze(identity, frozen=1, seq=0):
+    return struct.pack("<BBI", VERSION, FREEZE, seq) + text(identity) + struct.pack("<B", frozen)
+
+
+def measure(identity, seq=0):
+    return struct.pack("<BBI", VERSION, MEASURE, seq) + text(identity)
+
+
 def send(client, message, descriptors=()):
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
     client.sendmsg([message], rights)
@@ -63,6 +75,19 @@ class Reply:
             (size,) = struct.unpack_from("<I", message, 2)
             self.id = message[6:6 + size].decode()
             self.reason = message[6 + size]
+        elif self.kind == DONE:
+            (self.seq,) = struct.unpack_from("<I", message, 2)
+        elif self.kind == LISTED:
+            self.seq, size = struct.unpack_from("<II", message, 2)
+            self.id = message[10:10 + size].decode()
+            at = 10 + size
+            self.engine, size = struct.unpack_from("<BI", message, at)
+            self.template = message[at + 5:at + 5 + size].decode()
+            at += 5 + size + len(limits())
+            self.walls, self.generation, self.frozen = struct.unpack_from("<IIB", message, at)
+        elif self.kind == MEASURED:
+            (self.seq, self.cpu_us, self.memory, self.peak, self.processes, self.disk, self.disk_limit,
+             self.oom_kills) = struct.unpack_from("<IQQQIQQI", message, 2)
         elif self.kind == REFUSED:
             (self.seq,) = struct.unpack_from("<I", message, 2)
             self.code = message[6]
@@ -102,9 +127,17 @@ class Reply:
 
 
 def receive(client):
-    """The next reply; None when the launcher has closed the connection."""
+    """The next reply; None when the launcher has closed the connection. What came along is in `fds`."""
+    fds = array.array("i")
     try:
-        message = client.recv(64 * 1024)
+        message, ancillary, _, _ = client.recvmsg(64 * 1024, socket.CMSG_LEN(64 * fds.itemsize))
     except ConnectionResetError:
         return None
-    return Reply(message) if message else None
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            fds.frombytes(data[:len(data) - len(data) % fds.itemsize])
+    if not message:
+        return None
+    reply = Reply(message)
+    reply.fds = list(fds)
+    return reply

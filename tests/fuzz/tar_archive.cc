@@ -1,0 +1,66 @@
+// The file helper's reader of archives, which anybody may have uploaded.
+#include <algorithm>
+#include <string>
+
+#include "fuzz_target.h"
+#include "guest/agent/files/tar_reader.h"
+#include "guest/agent/files/tar_writer.h"
+#include "guest/agent/files/unpacker.h"
+
+namespace {
+
+using namespace glovebox;
+
+agent::TarReader reader_of(std::string_view bytes, std::size_t piece) {
+  return agent::TarReader([bytes, piece](char* to, std::size_t size) mutable {
+    const std::size_t some = std::min({size, bytes.size(), piece});
+    std::copy_n(bytes.data(), some, to);
+    bytes.remove_prefix(some);
+    return Result<std::size_t>(some);
+  });
+}
+
+// What was read can be written, and reads the same.
+void comes_back(const agent::TarEntry& entry) {
+  if (entry.type == agent::TarType::kOther) return;
+  const std::string header = agent::tar_header(entry);
+  fuzz::promise(header.size() % agent::kTarBlock == 0, "headers are whole blocks");
+  if (header.size() > agent::TarReader::kMostExtra) return;
+  const auto again = reader_of(header, 4096).next();
+  fuzz::promise(again.has_value() && again->has_value(), "what was written is read");
+  fuzz::promise(**again == entry, "as the same entry");
+}
+
+void stays_inside(const std::string& name) {
+  fuzz::promise(name.find('\0') == std::string::npos, "a name is a name");
+  const auto clean = agent::clean_name(name);
+  if (!clean) return;
+  fuzz::promise(!clean->starts_with('/') && !clean->ends_with('/'), "never absolute");
+  const std::string framed = "/" + *clean + "/";
+  fuzz::promise(framed.find("/../") == std::string::npos, "never upwards");
+  fuzz::promise(*agent::clean_name(*clean) == *clean, "and clean for ever");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  fuzz::reset_allocated();
+  agent::TarReader reader = reader_of(bytes, 700);
+  std::vector<agent::TarEntry> entries;
+  for (;;) {
+    auto entry = reader.next();
+    if (!entry || !*entry) break;
+    entries.push_back(std::move(**entry));
+    char content[300];
+    const auto got = reader.read(content, sizeof content);
+    if (got) fuzz::promise(*got <= entries.back().size, "no more content than was said");
+  }
+  fuzz::promise(fuzz::allocated() <= 64 * 1024 + 64 * size, "allocates no more than it was given");
+  fuzz::promise(reader.bytes_read() <= size, "reads no more than there is");
+  for (const agent::TarEntry& entry : entries) {
+    stays_inside(entry.name);
+    comes_back(entry);
+  }
+  return 0;
+}
