@@ -1,0 +1,13 @@
+// An archive that comes through the pipe, all of it, into an unpacker.
+#pragma once
+
+#include "base/result.h"
+#include "guest/agent/files/helper_link.h"
+#include "guest/agent/files/unpacker.h"
+
+namespace glovebox::agent {
+
+// At most `most` bytes of archive, and it must be committed. Counts in `link.done`.
+Result<> unpack_archive(HelperLink& link, Unpacker& unpacker);
+
+}  // namespace glovebox::agent

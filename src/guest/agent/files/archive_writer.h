@@ -1,0 +1,44 @@
+// Puts files into a tar archive that goes through the pipe. Content is taken from regular files
+// only; a file that becomes shorter while it is read is filled up, and one that went is left out.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/result.h"
+#include "guest/agent/files/helper_link.h"
+#include "guest/agent/files/tar_entry.h"
+
+namespace glovebox::agent {
+
+enum class Attributes : bool { kLeaveOut, kKeep };
+
+class ArchiveWriter {
+ public:
+  ArchiveWriter(PipeWriter& out, Attributes attributes) : out_(out), attributes_(attributes) {}
+
+  // `dir` is a descriptor of the directory itself.
+  Result<> add_directory(int dir, const std::string& path, bool opaque);
+  // Anything else, as `path`. Sockets and devices are left out.
+  Result<> add(int dir, const std::string& name, const std::string& path);
+  // That the template's file of that name is gone.
+  Result<> add_removed(const std::string& path);
+  Result<> finish();
+
+  std::uint64_t entries() const { return entries_; }
+
+ private:
+  Result<> add_regular(int dir, const std::string& name, TarEntry entry);
+  Result<> put(const TarEntry& entry);
+
+  PipeWriter& out_;
+  Attributes attributes_;
+  std::uint64_t entries_ = 0;
+  // Files of several names: under which the content is.
+  std::map<std::pair<dev_t, ino_t>, std::string> first_names_;
+};
+
+}  // namespace glovebox::agent

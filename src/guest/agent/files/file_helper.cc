@@ -1,0 +1,65 @@
+#include "guest/agent/files/file_helper.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "guest/agent/files/operations.h"
+#include "guest/agent/files/place.h"
+
+namespace glovebox::agent {
+namespace {
+
+struct Operation {
+  wire::FileOp op;
+  const char* name;  // as a message begins
+  bool pipe;
+  Result<> (*run)(HelperLink&);
+};
+
+constexpr Operation kOperations[] = {
+    {wire::FileOp::kRead, "read", true, read_file},
+    {wire::FileOp::kWrite, "write", true, write_file},
+    {wire::FileOp::kStat, "look at", false, stat_file},
+    {wire::FileOp::kList, "list", true, list_files},
+    {wire::FileOp::kMakeDir, "make directory", false, make_directory},
+    {wire::FileOp::kMove, "move", false, move_file},
+    {wire::FileOp::kCopy, "copy", false, copy_file},
+    {wire::FileOp::kRemove, "remove", false, remove_file},
+    {wire::FileOp::kTarOut, "archive", true, tar_out},
+    {wire::FileOp::kTarIn, "unpack into", true, tar_in},
+    {wire::FileOp::kWatch, "watch", true, watch_files},
+    {wire::FileOp::kSnapshotOut, "take a snapshot", true, snapshot_out},
+    {wire::FileOp::kSnapshotIn, "unpack a snapshot", true, snapshot_in},
+};
+
+Result<> run(HelperLink& link, const HelperPlaces& places) {
+  const wire::FileRequest& request = link.request();
+  for (const Operation& operation : kOperations) {
+    if (operation.op != request.op) continue;
+    if (operation.pipe != (places.data >= 0)) return fail_with(EINVAL, "the agent's descriptors");
+    auto outcome = operation.run(link);
+    if (outcome) return outcome;
+    std::string doing = operation.name;
+    if (!request.path.empty()) doing += " " + request.path;
+    if (!request.target.empty()) doing += " to " + request.target;
+    return fail(std::move(outcome.error()).context(doing));
+  }
+  return fail_with(ENOSYS, "an unknown request");
+}
+
+}  // namespace
+
+void run_file_helper(const wire::FileRequest& request, const HelperPlaces& places) {
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a limit is an error, not an end
+  ::umask(0);                  // every mode below is said in full
+  // A path that is not absolute begins nowhere else; and no directory is kept busy.
+  (void)!::chdir("/");
+  HelperLink link(request, places);
+  link.say_done(run(link, places));
+  ::_exit(0);
+}
+
+}  // namespace glovebox::agent

@@ -1,0 +1,18 @@
+// Writes tar archives, as bytes: what stands in front of a file's content, and what stands behind.
+#pragma once
+
+#include <string>
+
+#include "guest/agent/files/tar_entry.h"
+
+namespace glovebox::agent {
+
+// Everything before the content: a pax header where the classic fields do not hold it, and the
+// entry's own. Fails never: what does not fit goes into pax, which has no bounds.
+std::string tar_header(const TarEntry& entry);
+// Behind that much content.
+std::string tar_padding(std::uint64_t size);
+// Behind the last entry.
+std::string tar_end();
+
+}  // namespace glovebox::agent
