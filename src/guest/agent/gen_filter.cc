@@ -196,6 +196,25 @@ void refuse_for_process_engine(scmp_filter_ctx filter) {
        "setpriority");
 }
 
+// Root inside a session has the agent's own uid: what the kernel lets one do to a process of the
+// same user is refused where it would reach the agent.
+void refuse_reaching_the_agent(scmp_filter_ctx filter) {
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1,
+                        SCMP_A0(SCMP_CMP_NE, 0)),  // zero is the caller itself
+       "prlimit64");
+  for (const int number : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setscheduler),
+                           SCMP_SYS(sched_setparam), SCMP_SYS(sched_setattr)}) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1,
+                          SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, 1)),
+         "schedule the agent");
+  }
+  for (const int number : {SCMP_SYS(setpriority), SCMP_SYS(ioprio_set)}) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1,
+                          SCMP_A1(SCMP_CMP_MASKED_EQ, kLow32, 1)),
+         "slow the agent down");
+  }
+}
+
 // Where neither another uid nor Landlock (ABI 6) keeps signals in.
 void refuse_signals(scmp_filter_ctx filter) {
   for (const int number :
@@ -205,8 +224,10 @@ void refuse_signals(scmp_filter_ctx filter) {
   }
 }
 
-// The calls that exist. A zygote is one more than a guest: its children join sandboxes.
-scmp_filter_ctx make_allow(bool zygote) {
+// The calls that exist. A zygote has one more than a guest: its children join sandboxes. So has a
+// session: its root may change roots (package tools do).
+enum class For { kRun, kZygote, kSession };
+scmp_filter_ctx make_allow(For whom) {
   scmp_filter_ctx allow = begin(SCMP_ACT_ERRNO(ENOSYS));
   add_all(allow, SCMP_ACT_ALLOW, kFiles);
   add_all(allow, SCMP_ACT_ALLOW, kMemory);
@@ -219,11 +240,12 @@ scmp_filter_ctx make_allow(bool zygote) {
   add_all(allow, SCMP_ACT_ALLOW, kIpc);
   add_all(allow, SCMP_ACT_ALLOW, kSystem);
   for (const char* name : kRefused) {
-    const bool joins = zygote && std::string(name) == "setns";
+    const bool more = (whom == For::kZygote && std::string(name) == "setns") ||
+                      (whom == For::kSession && std::string(name) == "chroot");
     const int number = seccomp_syscall_resolve_name(name);
     if (number == __NR_SCMP_ERROR) must(-EINVAL, name);
     if (number < 0) continue;  // not on this architecture
-    must(seccomp_rule_add(allow, joins ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(EPERM), number, 0), name);
+    must(seccomp_rule_add(allow, more ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(EPERM), number, 0), name);
   }
   // Done, and nothing done: it would write back every disk of the host. fsync is there for one's
   // own.
@@ -273,13 +295,31 @@ int main(int argc, char** argv) {
   refuse_the_rest(refuse);
   write_array(refuse, "kRefuse", to);
 
-  write_array(make_allow(false), "kAllow", to);
-  write_array(make_allow(true), "kAllowZygote", to);
+  write_array(make_allow(For::kRun), "kAllow", to);
+  write_array(make_allow(For::kZygote), "kAllowZygote", to);
+
+  // Setuid files are what sudo is; package tools make them. Only where a host's directory is
+  // mounted writable they are refused as in a run.
+  for (const bool setuid_files : {true, false}) {
+    scmp_filter_ctx session = begin(SCMP_ACT_ALLOW);
+    refuse_ioctls(session);
+    refuse_namespaces(session);
+    refuse_sockets(session);
+    if (!setuid_files) refuse_setuid_files(session);
+    refuse_the_rest(session);
+    refuse_reaching_the_agent(session);
+    write_array(session, setuid_files ? "kRefuseSession" : "kRefuseSessionWithMounts", to);
+  }
+  write_array(make_allow(For::kSession), "kAllowSession", to);
 
   // What a zygote has more than a guest, and its children give up.
   scmp_filter_ctx joined = begin(SCMP_ACT_ALLOW);
   must(seccomp_rule_add(joined, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setns), 0), "setns");
   write_array(joined, "kJoined", to);
+  scmp_filter_ctx joined_session = begin(SCMP_ACT_ALLOW);
+  must(seccomp_rule_add(joined_session, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setns), 0), "setns");
+  refuse_reaching_the_agent(joined_session);
+  write_array(joined_session, "kJoinedSession", to);
 
   scmp_filter_ctx process = begin(SCMP_ACT_ALLOW);
   refuse_for_process_engine(process);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <iterator>
+#include <span>
 #include <type_traits>
 
 #include "guest/agent/guest_ids.h"
@@ -59,18 +59,14 @@ int mark_the_rest_close_on_exec(const GuestPlan& plan) noexcept {
   return ::syscall(SYS_close_range, first, ~0u, CLOSE_RANGE_CLOEXEC) == 0 ? 0 : errno;
 }
 
+// In a session there is more than one guest, so nobody may hold up another's pipe: one that is
+// stopped on its way to the exec has nothing open.
+int close_the_rest(const GuestPlan& plan) noexcept {
+  return close_all_but(3 + plan.more_count, &plan.failure_fd, 1);
+}
+
 int be_killable(const GuestPlan& plan) noexcept {
-  if (!plan.reset_oom_score) return 0;
-  // The agent is protected from the OOM killer; what it starts is not. The file is the host
-  // root's while we are not dumpable. Being so for a moment lets nobody in: until "become the
-  // user" we have capabilities that no guest has, and the kernel lets only equals trace us.
-  if (::prctl(PR_SET_DUMPABLE, 1) != 0) return errno;
-  int error = 0;
-  const int fd = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (fd < 0 || ::write(fd, "0", 1) != 1) error = errno;
-  if (fd >= 0) ::close(fd);
-  if (error == 0 && ::prctl(PR_SET_DUMPABLE, 0) != 0) error = errno;
-  return error;
+  return plan.reset_oom_score ? be_killable_by_oom() : 0;
 }
 
 int set_rlimits(const GuestPlan& plan) noexcept {
@@ -116,6 +112,18 @@ int enter_landlock(const GuestPlan& plan) noexcept {
 
 int install_seccomp(const GuestPlan& plan) noexcept { return install_filters(plan.extra_filter); }
 
+int install_session_seccomp(const GuestPlan& plan) noexcept {
+  return install_session_filters(plan.setuid_files);
+}
+
+int become_whoever_it_is(const GuestPlan& plan) noexcept {
+  return become_session_user(plan.identity);
+}
+
+int keep_what_he_has(const GuestPlan& plan) noexcept {
+  return keep_session_capabilities(plan.identity);
+}
+
 struct Step {
   const char* name;
   int (*run)(const GuestPlan&) noexcept;
@@ -137,17 +145,37 @@ constexpr Step kSteps[] = {
     {"install seccomp", install_seccomp},  // last: it denies what the others call
 };
 
+constexpr Step kSessionSteps[] = {
+    {"reset signals", reset_signals},
+    {"lead a session", lead_a_session},
+    {"take standard streams", take_standard_streams},
+    {"close descriptors", close_the_rest},
+    {"become killable", be_killable},
+    {"set rlimits", set_rlimits},
+    {"install seccomp", install_session_seccomp},  // while we may without no_new_privs
+    {"become the user", become_whoever_it_is},
+    {"drop capabilities", keep_what_he_has},
+    {"enter working directory", enter_workdir},  // with the user's rights, not ours
+};
+
+std::span<const Step> steps_of(bool session) noexcept {
+  if (session) return kSessionSteps;
+  return kSteps;
+}
+
 }  // namespace
 
-const char* guest_step_name(unsigned step) noexcept {
-  return step < std::size(kSteps) ? kSteps[step].name : "execute";
+const char* guest_step_name(bool session, unsigned step) noexcept {
+  const std::span<const Step> steps = steps_of(session);
+  return step < steps.size() ? steps[step].name : "execute";
 }
 
 void run_guest_child(const GuestPlan& plan) noexcept {
   GuestFailure failure{};
   ::umask(022);
-  for (; failure.step < std::size(kSteps); ++failure.step) {
-    failure.error = kSteps[failure.step].run(plan);
+  const std::span<const Step> steps = steps_of(plan.session);
+  for (; failure.step < steps.size(); ++failure.step) {
+    failure.error = steps[failure.step].run(plan);
     if (failure.error != 0) break;
   }
   if (failure.error == 0) {

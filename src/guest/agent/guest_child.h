@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "guest/agent/seccomp_filter.h"
+#include "guest/agent/session_child.h"
 
 namespace glovebox::agent {
 
@@ -32,7 +33,11 @@ struct GuestPlan {
   ExtraFilter extra_filter = ExtraFilter::kNone;
   const RlimitEntry* rlimits = nullptr;
   std::size_t rlimit_count = 0;
-  int landlock_fd = -1;  // -1: this kernel has none
+  // In a session: whoever it is becomes him, and may become root inside again; see session_child.h.
+  bool session = false;
+  SessionIdentity identity;
+  SetuidFiles setuid_files = SetuidFiles::kRefused;
+  int landlock_fd = -1;  // -1: this kernel has none, or it is a session
   int failure_fd = -1;   // CLOEXEC: end of file means the exec worked
 };
 
@@ -41,7 +46,7 @@ struct GuestFailure {
   int error = 0;
 };
 
-const char* guest_step_name(unsigned step) noexcept;
+const char* guest_step_name(bool session, unsigned step) noexcept;
 
 [[noreturn]] void run_guest_child(const GuestPlan& plan) noexcept;
 

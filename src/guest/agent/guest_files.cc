@@ -39,12 +39,14 @@ Result<UniqueFd> open_plain(const std::string& path, int flags, unsigned mode) {
 
 }  // namespace
 
-AsGuestUser::AsGuestUser(bool change_user) : changed_(change_user) {
+AsGuestUser::AsGuestUser(bool change_user) : AsGuestUser(change_user, kGuestUid, kGuestGid) {}
+
+AsGuestUser::AsGuestUser(bool change_user, uid_t uid, gid_t gid) : changed_(change_user) {
   if (!changed_) return;
-  ::setfsgid(kGuestGid);
-  ::setfsuid(kGuestUid);
+  ::setfsgid(gid);
+  ::setfsuid(uid);
   // setfsuid reports no error; asking again with an impossible id tells what it is now.
-  GBX_ASSERT(static_cast<uid_t>(::setfsuid(static_cast<uid_t>(-1))) == kGuestUid);
+  GBX_ASSERT(static_cast<uid_t>(::setfsuid(static_cast<uid_t>(-1))) == uid);
 }
 
 AsGuestUser::~AsGuestUser() {

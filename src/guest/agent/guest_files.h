@@ -2,6 +2,8 @@
 // blocks on what a guest prepared: no FIFO, no device, no file of /proc.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 
 #include "base/result.h"
@@ -13,6 +15,7 @@ namespace glovebox::agent {
 class AsGuestUser {
  public:
   explicit AsGuestUser(bool change_user);
+  AsGuestUser(bool change_user, uid_t uid, gid_t gid);
   ~AsGuestUser();
   AsGuestUser(const AsGuestUser&) = delete;
   AsGuestUser& operator=(const AsGuestUser&) = delete;

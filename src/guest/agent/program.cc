@@ -39,16 +39,28 @@ bool make_pipes(Streams& streams, bool change_user) {
 
 bool make_terminal(Streams& streams, TerminalSize size, bool change_user) {
   const AsGuestUser as_user(change_user);  // the slave belongs to whoever opened the master
-  streams.master.reset(::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC));
-  int unlock = 0;
-  if (!streams.master || ::ioctl(streams.master.get(), TIOCSPTLCK, &unlock) != 0) return false;
-  resize_terminal(streams.master.get(), size);
-  streams.guest_in.reset(::ioctl(streams.master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
-  if (!streams.guest_in) return false;
+  if (!open_terminal(size, streams.master, streams.guest_in)) return false;
   streams.guest_out.reset(::fcntl(streams.guest_in.get(), F_DUPFD_CLOEXEC, 3));
   streams.guest_err.reset(::fcntl(streams.guest_in.get(), F_DUPFD_CLOEXEC, 3));
   streams.client_ends.emplace_back(::fcntl(streams.master.get(), F_DUPFD_CLOEXEC, 3));
   return streams.guest_out && streams.guest_err && streams.client_ends[0];
+}
+
+StartOutcome failed(std::string step, int error) {
+  StartOutcome outcome;
+  outcome.failure = {std::move(step), error};
+  return outcome;
+}
+
+}  // namespace
+
+bool open_terminal(TerminalSize size, UniqueFd& master, UniqueFd& slave) {
+  master.reset(::open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  int unlock = 0;
+  if (!master || ::ioctl(master.get(), TIOCSPTLCK, &unlock) != 0) return false;
+  resize_terminal(master.get(), size);
+  slave.reset(::ioctl(master.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  return static_cast<bool>(slave);
 }
 
 // As a shell would: a name without a slash is looked for along the program's own PATH.
@@ -103,14 +115,6 @@ std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
   pointers.push_back(nullptr);
   return pointers;
 }
-
-StartOutcome failed(std::string step, int error) {
-  StartOutcome outcome;
-  outcome.failure = {std::move(step), error};
-  return outcome;
-}
-
-}  // namespace
 
 namespace {
 
@@ -204,7 +208,7 @@ StartOutcome start_with(const ServePlan& plan, const ExecSpec& exec, Streams str
   } while (got < 0 && errno == EINTR);
   if (got == static_cast<ssize_t>(sizeof failure)) {
     ::waitpid(pid, nullptr, 0);
-    return failed(guest_step_name(failure.step), failure.error);
+    return failed(guest_step_name(false, failure.step), failure.error);
   }
   StartOutcome outcome;
   outcome.started.pid = pid;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "guest/agent/guest_child.h"
 #include "guest/agent/runtime.h"
 #include "guest/agent/serve.h"
 #include "model/sandbox_spec.h"
@@ -42,5 +43,15 @@ StartOutcome start_runtime(const ServePlan& plan, const ExecSpec& exec, RuntimeP
 Result<> limit_runtime(const ServePlan& plan, pid_t pid);
 
 void resize_terminal(int master, TerminalSize size);
+
+// ---- what sessions start their programs with too
+
+// Both ends of a new pty; the slave belongs to whoever this process is for files.
+bool open_terminal(TerminalSize size, UniqueFd& master, UniqueFd& slave);
+// As a shell would: a name without a slash is looked for along the program's own PATH.
+std::string find_program(const ExecSpec& exec);
+std::vector<RlimitEntry> rlimits_of(const ServePlan& plan);
+// For execve; the strings are the caller's.
+std::vector<char*> pointers_to(const std::vector<std::string>& strings);
 
 }  // namespace glovebox::agent

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -13,6 +14,7 @@
 #include "base/fd_message.h"
 #include "guest/agent/guest_files.h"
 #include "guest/agent/guest_ids.h"
+#include "guest/agent/session_child.h"
 #include "sys/file.h"
 
 namespace glovebox::agent {
@@ -52,6 +54,20 @@ bool is_one_number(std::string_view fields, const std::string& number) {
   return fields == number + "\t" + number + "\t" + number + "\t" + number;
 }
 
+// Whether an exec can bring no more back than root inside a session has.
+bool is_bounded(std::string_view set) {
+  constexpr std::size_t kHexDigits = 16;
+  std::uint64_t bits = 0;
+  const auto [end, error] = std::from_chars(set.data(), set.data() + set.size(), bits, 16);
+  if (set.size() != kHexDigits || error != std::errc() || end != set.data() + set.size()) {
+    return false;
+  }
+  for (int capability = 0; capability < 64; ++capability) {
+    if ((bits >> capability & 1) != 0 && !is_session_capability(capability)) return false;
+  }
+  return true;
+}
+
 // The pids in this sandbox, ours left out.
 Result<std::vector<pid_t>> others() {
   DIR* proc = ::opendir("/proc");
@@ -89,7 +105,8 @@ Result<RuntimePlaces> make_runtime_places(bool change_user) {
   return places;
 }
 
-Result<> check_sealed(std::string_view status, bool change_user, unsigned filters_wanted) {
+Result<> check_sealed(std::string_view status, bool change_user, unsigned filters_wanted,
+                      SealOf seal) {
   const std::string user = std::to_string(kGuestUid);
   struct Demand {
     const char* name;
@@ -101,7 +118,8 @@ Result<> check_sealed(std::string_view status, bool change_user, unsigned filter
       {"no permitted capability", field(status, "CapPrm") == "0000000000000000"},
       {"no inheritable capability", field(status, "CapInh") == "0000000000000000"},
       {"no ambient capability", field(status, "CapAmb") == "0000000000000000"},
-      {"no new privileges", field(status, "NoNewPrivs") == "1"},
+      {"no new privileges", field(status, "NoNewPrivs") == "1" ||
+                                (seal == SealOf::kSession && is_bounded(field(status, "CapBnd")))},
       {"a filter", field(status, "Seccomp") == "2"},
       // (Kernels before 5.10 do not say.)
       {"a guest's filter", filters.empty() || std::strtoul(std::string(filters).c_str(), nullptr,

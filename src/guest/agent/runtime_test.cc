@@ -42,6 +42,25 @@ TEST(CheckSealed, RefusesARuntimeThatKeptAnything) {
   for (const auto& [from, to] : kept) EXPECT_FALSE(check_sealed(with(from, to), true, 3)) << to;
 }
 
+TEST(CheckSealed, InASessionItMayBecomeRootInsideAndNoMore) {
+  const auto check = [](std::string bounding) {
+    std::string status = with("NoNewPrivs:\t1", "NoNewPrivs:\t0");
+    const std::string none = "CapBnd:\t0000000000000000";
+    status.replace(status.find(none), none.size(), "CapBnd:\t" + bounding);
+    return check_sealed(status, true, 3, SealOf::kSession).has_value();
+  };
+  EXPECT_TRUE(check("00000000a00405fb"));
+  EXPECT_TRUE(check("0000000000000000"));
+  EXPECT_FALSE(check("00000000a02405fb"));  // with SYS_ADMIN
+  EXPECT_FALSE(check("00000000a00c05fb"));  // with SYS_PTRACE
+  EXPECT_FALSE(check("000001ffffffffff"));
+  EXPECT_FALSE(check(""));
+  EXPECT_FALSE(check("x"));
+  EXPECT_TRUE(check_sealed(kSealed, true, 3, SealOf::kSession));
+  EXPECT_FALSE(check_sealed(with("CapEff:\t0000000000000000", "CapEff:\t0000000000000001"), true, 3,
+                            SealOf::kSession));
+}
+
 TEST(CheckSealed, AMissingLineIsNotAPass) { EXPECT_FALSE(check_sealed("Name:\tx\n", true, 2)); }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iterator>
 #include <optional>
 #include <vector>
@@ -24,6 +25,8 @@
 #include "guest/agent/runtime.h"
 #include "guest/agent/sandbox_wait.h"
 #include "guest/agent/serve.h"
+#include "guest/agent/session_agent.h"
+#include "guest/agent/session_child.h"
 #include "sys/file.h"
 #include "sys/landlock.h"
 #include "sys/loopback.h"
@@ -42,6 +45,7 @@ struct Setup {
   UniqueFd dev;
   std::vector<UniqueFd> cgroups;
   std::vector<UniqueFd> mounts;
+  UniqueFd upper;  // of a session
   int landlock_abi = 0;
   UniqueFd landlock;
   WallSet walls;
@@ -118,11 +122,16 @@ Result<> receive_plan(Setup& setup) {
       receive_message(setup.launcher.get(), wire::kMaxPlanMessage, kMaxPassedFds));
   TRY(wire::PlanMessage message, wire::decode_plan_message(received.bytes));
   auto* plan = std::get_if<wire::SandboxPlan>(&message);
-  if (plan == nullptr || received.fds.size() != kFirstMountFd + plan->mounts.size()) {
+  const std::size_t upper = plan != nullptr && plan->session ? 1 : 0;
+  if (plan == nullptr || received.fds.size() != kFirstMountFd + upper + plan->mounts.size()) {
     return fail(Errc::kProtocol, "the launcher's plan is not one");
   }
   setup.plan = std::move(*plan);
   setup.mounts = std::move(received.fds);
+  if (setup.plan.session) {
+    setup.upper = std::move(setup.mounts[kFirstMountFd]);
+    setup.mounts.erase(setup.mounts.begin() + kFirstMountFd);
+  }
   return {};
 }
 
@@ -252,10 +261,11 @@ Result<> pivot_into_root(Setup& setup) {
   return {};
 }
 
-Result<> empty_the_bounding_set(Setup&) {
+Result<> empty_the_bounding_set(Setup& setup) {
   // What is not in the bounding set no exec can bring back. The agent keeps what it holds: it
   // never executes anything itself.
   for (int capability = 0; capability <= 63; ++capability) {
+    if (setup.plan.session && is_session_capability(capability)) continue;  // root inside has it
     if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) {
       if (errno == EINVAL) break;  // past the last one this kernel has
       return fail(Error::from_errno("drop capability"));
@@ -265,6 +275,7 @@ Result<> empty_the_bounding_set(Setup&) {
 }
 
 Result<> prepare_landlock(Setup& setup) {
+  if (setup.plan.session) return {};  // sudo and package managers write everywhere
   setup.landlock_abi = sys::landlock_abi();
   if (setup.landlock_abi == 0) return {};
   sys::LandlockPaths paths;
@@ -356,6 +367,22 @@ Result<> report_sealed(Setup& setup, ServePlan& serve_plan) {
   return send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(sealed)), fds);
 }
 
+// Its launcher stays: it is asked for warm contexts, and the session ends with it.
+[[noreturn]] void be_a_sessions_agent(Setup& setup, Taken taken) {
+  SessionPlan plan;
+  plan.link = std::move(taken.link);
+  plan.launcher = std::move(setup.launcher);
+  plan.upper = std::move(setup.upper);
+  plan.limits = taken.limits;
+  plan.memory_is_bounded = setup.plan.memory_is_bounded;
+  plan.change_user = setup.own_slice;
+  // A setuid file on a host's directory would be its owner's on the host.
+  const auto& writable = setup.plan.mount_is_writable;
+  const bool reaches_out = std::find(writable.begin(), writable.end(), 1) != writable.end();
+  plan.setuid_files = reaches_out ? SetuidFiles::kRefused : SetuidFiles::kAllowed;
+  ::_exit(serve_session(std::move(plan)));
+}
+
 [[noreturn]] void give_up(const Setup& setup, const std::string& step, const Error& error) {
   const wire::SandboxFailed failed{step + ": " + error.message(), error.sys_errno()};
   (void)send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(failed)));
@@ -375,9 +402,14 @@ void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice) {
   }
   // These are set in every program's own start and stop it if they fail; see guest_child.cc. A
   // runtime that was forked is looked at from outside; see runtime.cc.
-  for (const Wall wall : {Wall::kNoCapabilities, Wall::kNoNewPrivileges, Wall::kSeccomp,
-                          Wall::kRlimits, Wall::kScrubbedEnvironment}) {
+  for (const Wall wall : {Wall::kSeccomp, Wall::kRlimits, Wall::kScrubbedEnvironment}) {
     setup.walls.add(wall);
+  }
+  if (setup.plan.session) {
+    setup.walls.add(Wall::kBoundedCapabilities);
+  } else {
+    setup.walls.add(Wall::kNoCapabilities);
+    setup.walls.add(Wall::kNoNewPrivileges);
   }
   setup.mounts.clear();
   ServePlan serve_plan;
@@ -394,6 +426,7 @@ void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice) {
   setup.landlock.reset();
   auto taken = wait_until_taken(setup.launcher.get(), serve_plan.runtime, own_slice);
   if (!taken) ::_exit(0);
+  if (setup.plan.session) be_a_sessions_agent(setup, std::move(*taken));
   setup.launcher.reset();
   serve_plan.link = std::move(taken->link);
   serve_plan.limits = taken->limits;

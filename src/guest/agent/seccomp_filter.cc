@@ -28,7 +28,15 @@ int install_filters(ExtraFilter extra) noexcept {
   return error == 0 ? install(kAllow) : error;
 }
 
+int install_session_filters(SetuidFiles setuid_files) noexcept {
+  const int error = setuid_files == SetuidFiles::kAllowed ? install(kRefuseSession)
+                                                          : install(kRefuseSessionWithMounts);
+  return error == 0 ? install(kAllowSession) : error;
+}
+
 int install_joined_filter() noexcept { return install(kJoined); }
+
+int install_session_joined_filter() noexcept { return install(kJoinedSession); }
 
 int install_zygote_filters() noexcept {
   const int error = install(kRefuse);

@@ -376,4 +376,8 @@ function leaveQuickly() {
   };
 }
 
-main();
+if (require.main === module) {
+  main();
+} else {  // context.js
+  module.exports = { encodeError, importsAsCalls, lines, parseJob, plainRemote, sendValue, send };
+}

@@ -1,6 +1,6 @@
 """Runs one job the way `python3 main.py` would, and says on the results' pipe what came of it.
 
-Used by run.py in a fresh interpreter and by zygote.py in a forked one. The second has well under a
+Used by run.py in a fresh interpreter and by zygote.py in a forked one; cells.py builds on it. The second has well under a
 tenth of a millisecond to spare, so nothing is imported here that is not built in; what only results
 and errors need is in display.py and failure.py, which the zygote has loaded already.
 """
@@ -84,6 +84,8 @@ def run_cold():
 
 def run_forked():
     """In the child of a zygote, prepared, and when its job has arrived. Does not return."""
+    if os.fstat(JOB_FD).st_mode & 0o170000 == 0o010000:  # a pipe: cells will come, one after the other
+        load("cells").serve()
     run_job(_read_job_or_exit(), RESULTS_FD)
 
 
@@ -215,7 +217,7 @@ def _new_main(name, source):
     return main
 
 
-def compile_job(text, name):
+def compile_job(text, name, flags=0):
     """Two code objects, either may be None: all but the last expression, and that expression.
 
     Making a tree of Python objects of the whole source is slow and, for megabytes of it, enormous.
@@ -233,30 +235,30 @@ def compile_job(text, name):
         if text[start] not in " \t\f\n#)]}":
             lines = text.count("\n", 0, start)
             after = text[start:]
-            tree = _tree_of(after, lines, name)
+            tree = _tree_of(after, lines, name, flags)
             if tree is not None and ("__future__" not in after or start == 0):
                 if not _gives_value(tree, after, lines):
                     break
                 try:
-                    return _divide(text, start, lines, tree, name)
+                    return _divide(text, start, lines, tree, name, flags)
                 except (SyntaxError, ValueError, MemoryError, RecursionError):
                     if whole is None:
-                        whole = _compile_whole(text, name)
+                        whole = _compile_whole(text, name, flags)
                     if len(text) > MOST_TREE:
                         break
         start -= 1
-    return whole or _compile_whole(text, name), None
+    return whole or _compile_whole(text, name, flags), None
 
 
-def _compile_whole(text, name):
+def _compile_whole(text, name, flags):
     if "\0" in text:
         raise SyntaxError("source code cannot contain null bytes")
-    return compile(text, name, "exec", 0, True)
+    return compile(text, name, "exec", flags, True)
 
 
-def _tree_of(after, lines, name):
+def _tree_of(after, lines, name, flags):
     try:
-        return compile("\n" * lines + after, name, "exec", ONLY_AST, True)
+        return compile("\n" * lines + after, name, "exec", ONLY_AST | flags, True)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
 
@@ -271,16 +273,16 @@ def _gives_value(tree, after, lines):
     return not rest.lstrip(" \t\n)").startswith(";")
 
 
-def _divide(text, start, lines, tree, name):
+def _divide(text, start, lines, tree, name, flags):
     last = tree.body[-1]
     if len(tree.body) > 1:  # `x = 1; x`
         start += _offset(text[start:], last.lineno - lines, last.col_offset)
         # An opening parenthesis is not part of the node.
         start = text.rindex(";", 0, start) + 1 if text[start - 1] not in ";\n" else start
-    head, flags = None, 0
+    head = None
     if start > 0:
-        head = compile(text[:start], name, "exec", 0, True)
-        flags = head.co_flags & FUTURE_FLAGS
+        head = compile(text[:start], name, "exec", flags, True)
+        flags |= head.co_flags & FUTURE_FLAGS
     return head, compile(Expression(last.value), name, "eval", flags, True)
 
 

@@ -55,6 +55,7 @@ def load_parts():
     sys.modules["_glovebox_runner"] = runner
     runner.load("display")
     runner.load("failure")
+    runner.load("cells")
     return runner
 
 

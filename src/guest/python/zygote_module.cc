@@ -53,7 +53,9 @@ struct Join {
   unsigned char cgroups;
   unsigned char change_user;
   unsigned char landlock;
-  unsigned char hurry;  // others wait: prepare() leaves out what only saves time later
+  unsigned char hurry;    // others wait: prepare() leaves out what only saves time later
+  unsigned char session;  // it becomes a session's user, who may become root inside
+  unsigned char slowing;  // how many cgroups, the last of them, only the guest itself enters
 };
 
 struct Sandbox {
@@ -95,7 +97,8 @@ int receive(int socket, Sandbox& sandbox) {
   const int expected = kNamespaces + sandbox.join.cgroups + kPlaces + sandbox.join.landlock;
   const bool good = got == static_cast<ssize_t>(sizeof sandbox.join) && sandbox.join.kind == 'J' &&
                     sandbox.join.cgroups <= kMaxCgroups && sandbox.join.landlock <= 1 &&
-                    sandbox.join.hurry <= 1 && sandbox.count == expected &&
+                    sandbox.join.hurry <= 1 && sandbox.join.session <= 1 &&
+                    sandbox.join.slowing <= sandbox.join.cgroups && sandbox.count == expected &&
                     (message.msg_flags & MSG_CTRUNC) == 0;
   if (good) return 1;
   close_all(sandbox);
@@ -103,12 +106,19 @@ int receive(int socket, Sandbox& sandbox) {
   return -1;
 }
 
-// In the joiner. Async-signal-safe calls only: the memory is the zygote's.
-int enter(const Sandbox& sandbox) {
-  for (int i = 0; i < sandbox.join.cgroups; ++i) {
-    // "0" is the writer itself; the right to it is of whoever opened the file.
+// "0" is the writer itself; the right to it is of whoever opened the file.
+int enter_cgroups(const Sandbox& sandbox, int from, int to) {
+  for (int i = from; i < to; ++i) {
     if (write(sandbox.fds[kNamespaces + i], "0", 1) != 1) return errno;
   }
+  return 0;
+}
+
+// In the joiner. Async-signal-safe calls only: the memory is the zygote's. What a session could
+// slow down or stop would stop the zygote too, so those cgroups are left to the guest.
+int enter(const Sandbox& sandbox) {
+  const int error = enter_cgroups(sandbox, 0, sandbox.join.cgroups - sandbox.join.slowing);
+  if (error != 0) return error;
   // The user namespace first: it is what gives the right to enter the others.
   constexpr int kKinds[kNamespaces] = {CLONE_NEWUSER, CLONE_NEWNS,  CLONE_NEWPID,   CLONE_NEWNET,
                                        CLONE_NEWIPC,  CLONE_NEWUTS, CLONE_NEWCGROUP};
@@ -133,11 +143,40 @@ int take_places(const Sandbox& sandbox) {
   return syscall(SYS_close_range, static_cast<unsigned>(places), ~0u, 0) == 0 ? 0 : errno;
 }
 
+// What root inside a session can have: see session_caps in guest/agent. Programs that change users
+// get no more than this.
+bool is_of_a_session(int capability) {
+  switch (capability) {
+    case CAP_CHOWN:
+    case CAP_DAC_OVERRIDE:
+    case CAP_FSETID:
+    case CAP_FOWNER:
+    case CAP_SETGID:
+    case CAP_SETUID:
+    case CAP_SETFCAP:
+    case CAP_SETPCAP:
+    case CAP_NET_BIND_SERVICE:
+    case CAP_SYS_CHROOT:
+    case CAP_KILL:
+    case CAP_AUDIT_WRITE:
+      return true;
+    default:
+      return false;
+  }
+}
+
 int seal(const Sandbox& sandbox) {
   using glovebox::agent::kGuestGid;
   using glovebox::agent::kGuestUid;
+  const bool session = sandbox.join.session != 0;
   if (setsid() < 0) return errno;
   if (chdir("/") != 0) return errno;
+  if (session) {
+    // While it has the namespace's CAP_SYS_ADMIN: a session's processes may gain what their
+    // bounding set has (sudo), so they live without no_new_privs.
+    const int error = glovebox::agent::install_session_joined_filter();
+    if (error != 0) return error;
+  }
   // Raw calls: glibc's would tell threads that are not there, by a signal.
   if (sandbox.join.change_user != 0 &&
       (syscall(SYS_setgroups, 0, nullptr) != 0 ||
@@ -147,20 +186,23 @@ int seal(const Sandbox& sandbox) {
   }
   // Joining gave it the namespace's whole bounding set; nothing may bring that back.
   for (int capability = 0; capability <= 63; ++capability) {
+    if (session && is_of_a_session(capability)) continue;
     if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) break;
   }
   if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) return errno;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   const __user_cap_data_struct none[2] = {};
   if (syscall(SYS_capset, &header, none) != 0) return errno;
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
+  if (!session && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
   if (sandbox.join.landlock != 0) {
     constexpr int kLandlock = kPlaces;  // where take_places put it
     if (syscall(SYS_landlock_restrict_self, kLandlock, 0) != 0) return errno;
     close(kLandlock);
   }
-  const int error = glovebox::agent::install_joined_filter();
-  if (error != 0) return error;
+  if (!session) {
+    const int error = glovebox::agent::install_joined_filter();
+    if (error != 0) return error;
+  }
   // From here on it is the guest's, as any program is: it may look at itself.
   return prctl(PR_SET_DUMPABLE, 1) == 0 ? 0 : errno;
 }
@@ -206,7 +248,9 @@ int fork_into(Sandbox& sandbox, PyObject* prepare, PyObject* run) {
       const pid_t guest = fork();
       if (guest == 0) {
         wait_at(gate);
-        int failed = take_places(sandbox);
+        const Join& join = sandbox.join;
+        int failed = enter_cgroups(sandbox, join.cgroups - join.slowing, join.cgroups);
+        if (failed == 0) failed = take_places(sandbox);
         if (failed == 0) failed = seal(sandbox);
         if (failed != 0) _exit(71);
         PyOS_AfterFork_Child();
@@ -279,7 +323,8 @@ PyObject* serve(PyObject*, PyObject* args) {
     close_all(sandbox);
     if (error != 0) {
       char text[64];
-      const int size = PyOS_snprintf(text, sizeof text, "Ejoin: errno %d", error);
+      const char kind = sandbox.join.session != 0 ? 'S' : 'E';
+      const int size = PyOS_snprintf(text, sizeof text, "%cjoin: errno %d", kind, error);
       (void)!send(socket, text, static_cast<size_t>(size), MSG_NOSIGNAL);
     }
   }

@@ -1,0 +1,300 @@
+// A code context in Node.js: cells come on a pipe, one after the other, and share the globals.
+//
+//   node context.js       cells and answers as in src/wire/cell.h
+//
+// A cell is evaluated in V8's own mode for consoles, reached through the inspector in this thread:
+// const and let last and may be declared again, await works, and the last expression has a value.
+// That happens inside a script that SIGINT breaks, so a loop without end can be stopped and what was
+// there before stays. Between cells the event loop goes on: timers, servers and promises live.
+'use strict';
+const { encodeError, importsAsCalls, lines, parseJob, plainRemote, sendValue, send } =
+    require('./run.js');
+const fs = require('fs');
+const inspector = require('inspector');
+const Module = require('module');
+const net = require('net');
+const os = require('os');
+const path = require('path');
+const { Readable } = require('stream');
+const { pathToFileURL } = require('url');
+const util = require('util');
+const vm = require('vm');
+
+const CELLS_FD = 4;
+const MOST_RECORD = 17 << 20;
+const TAKE_NAME = 'glovebox.take';
+const TAKE = Symbol.for(TAKE_NAME);
+const RUN = Symbol.for('glovebox.run');
+const INTERRUPTED = Symbol('interrupted');
+// Taken now: code may change what these names mean.
+const { reallyExit } = process;
+const { inspect } = util;
+const { isPromise, isNativeError } = util.types;
+
+const session = new inspector.Session();
+// Run inside this, evaluations end when SIGINT comes.
+const breakable = new vm.Script(`globalThis[Symbol.for('glovebox.run')]()`, { filename: __filename });
+let current = null;  // the cell that runs: what to call when it was interrupted
+let queue = [];
+let load = null;  // import() for the cells
+let hidden = '';  // its name there
+
+function main() {
+  session.connect();
+  process.on('SIGINT', () => { current?.interrupt(); });
+  process.on('uncaughtException', (error) => { printError(error); });
+  process.on('exit', (code) => { send(`{"type":"exit","code":${Number(process.exitCode ?? code) & 0xff}}\n`); });
+  readRecords((record) => {
+    if (load === null) {
+      enter(parseJob(record));
+    } else {
+      queue.push(record);
+      if (queue.length === 1) serve();
+    }
+  });
+}
+
+function readRecords(take) {
+  const pipe = new net.Socket({ fd: CELLS_FD, readable: true, writable: false });
+  let parts = [];
+  let size = 0;
+  pipe.on('data', (part) => {
+    parts.push(part);
+    size += part.length;
+    if (size < 4) return;
+    let data = null;
+    for (;;) {
+      const head = data ?? (parts[0].length >= 4 ? parts[0] : (data = Buffer.concat(parts)));
+      if (head.length < 4) break;
+      const wanted = 4 + head.readUInt32LE(0);
+      if (wanted > MOST_RECORD) process.exit(125);
+      if (size < wanted) break;
+      data ??= Buffer.concat(parts);
+      const record = Buffer.from(data.subarray(4, wanted));
+      data = data.subarray(wanted);
+      size -= wanted;
+      take(record);
+    }
+    if (data !== null) parts = data.length > 0 ? [data] : [];
+  });
+  pipe.on('end', () => process.exit(0));
+  pipe.on('error', () => process.exit(0));
+}
+
+function enter(job) {
+  for (const name of Object.keys(process.env)) delete process.env[name];
+  for (const entry of job.env) {
+    const equals = entry.indexOf('=');
+    if (equals > 0) process.env[entry.slice(0, equals)] = entry.slice(equals + 1);
+  }
+  try {
+    process.chdir(job.workdir);
+  } catch (error) {
+    const why = new Error(`glovebox: cannot enter the working directory: ${error.code}`);
+    why.stack = why.message;
+    printError(why);
+    send(encodeError(why, ''));
+    process.exit(1);
+  }
+  process.argv = [process.execPath, ...job.args];
+  process.execArgv = [];
+  const filename = path.join(process.cwd(), 'cell');
+  for (const name of Object.keys(require.cache)) delete require.cache[name]; // ours
+  const module = new Module('<context>', null);
+  module.filename = filename;
+  module.paths = Module._nodeModulePaths(process.cwd());
+  const names = { require: Module.createRequire(filename), module, exports: module.exports };
+  for (const [name, value] of Object.entries(names)) define(globalThis, name, value);
+  const base = pathToFileURL(filename);
+  // import() in such code has no file to start from, so it goes through us.
+  hidden = `__import_${process.pid}_${Date.now()}`;
+  load = (name) => import(/^\.{0,2}\//.test(name) ? new URL(name, base).href : name);
+  Object.defineProperty(globalThis, hidden, { value: load });
+  withoutStdin();
+  send('{"type":"ready"}\n');
+}
+
+function define(on, name, value) {
+  Object.defineProperty(on, name, { value, writable: true, configurable: true, enumerable: false });
+}
+
+function parseCell(record) {
+  let at = 9;
+  const bytes = () => {
+    const size = record.readUInt32LE(at);
+    at += 4 + size;
+    if (at > record.length) throw new Error('glovebox: the cell ends too early');
+    return record.subarray(at - size, at);
+  };
+  const number = record.readBigUInt64LE(0);
+  const name = bytes().toString('utf8') || `<cell ${number}>`;
+  const url = name.replace(/[\s"'`]/g, '_');  // what stacks call it can have no spaces
+  const stdin = bytes();
+  return { number, url, stdin: record[8] & 1 ? stdin : null, code: bytes().toString('utf8') };
+}
+
+async function serve() {
+  while (queue.length > 0) {
+    const cell = parseCell(queue[0]);
+    queue[0] = null;
+    const status = await runCell(cell);
+    withoutStdin();
+    send(`{"type":"end","cell":${cell.number},"exit_code":${status}}\n`);
+    queue.shift();
+  }
+}
+
+async function runCell(cell) {
+  let interrupt = null;
+  const interrupted = new Promise((resolve) => { interrupt = () => resolve(INTERRUPTED); });
+  current = { interrupt };
+  try {
+    giveStdin(cell.stdin);
+    const answer = await Promise.race([evaluate(cell), interrupted]);
+    if (answer === INTERRUPTED) return tellInterrupt();
+    let value = await Promise.race([answer.value, interrupted]);
+    if (value === INTERRUPTED) return tellInterrupt();
+    if (value !== undefined) sendValue(value);
+    value = undefined;
+    return 0;
+  } catch (error) {
+    if (error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED') return tellInterrupt();
+    cleanStack(error);
+    printError(error);
+    try {
+      send(encodeError(error, cell.url));
+    } catch {
+      send('{"type":"error","name":"Error","message":"","traceback":[],"line":null}\n');
+    }
+    return 1;
+  } finally {
+    current = null;
+  }
+}
+
+function tellInterrupt() {
+  process._rawDebug('KeyboardInterrupt: the cell was interrupted');
+  send('{"type":"error","name":"KeyboardInterrupt","message":"the cell was interrupted","traceback":[],"line":null}\n');
+  return 130;
+}
+
+// The value of the cell's last expression, as {value}; fails with what was thrown.
+function evaluate(cell) {
+  return new Promise((resolve, reject) => {
+    let code = cell.code.replace(/^\uFEFF/, '').replace(/^#!.*/, '');
+    if (/^[ \t]*(?:import|export)\b/m.test(code) && !parses(code)) code = importsAsCalls(code);
+    code = code.replace(/\bimport(?=\s*\()/g, hidden);
+    // As in a console: braces at the start are an object if that is what they can be.
+    if (/^\s*\{/.test(code) && !/;\s*$/.test(code) && parses(`(${code}\n)`)) code = `(${code}\n)`;
+    const expression = `${code}\n//# sourceURL=${cell.url}`;
+    const done = (failure, answer) => {
+      if (failure) return reject(new Error(failure.message));
+      const details = answer.exceptionDetails;
+      if (details === undefined) return resolve({ value: taken(answer.result) });
+      if (details.exception === undefined) return reject(interruption());
+      const error = taken(details.exception);
+      if (error instanceof SyntaxError) lines.set(error, details.lineNumber + 1);
+      reject(error);
+    };
+    globalThis[RUN] = () => {
+      delete globalThis[RUN];
+      session.post('Runtime.evaluate',
+                   { expression, replMode: true, awaitPromise: true, objectGroup: 'cell' }, done);
+    };
+    try {
+      breakable.runInThisContext({ breakOnSigint: true, displayErrors: false });
+    } catch (error) {
+      reject(error);
+    }
+  }).finally(() => session.post('Runtime.releaseObjectGroup', { objectGroup: 'cell' }));
+}
+
+function interruption() {
+  return Object.assign(new Error('interrupted'), { code: 'ERR_SCRIPT_EXECUTION_INTERRUPTED' });
+}
+
+function parses(code) {
+  try {
+    new vm.Script(code);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+// The inspector has the object's number; a function called on it, at once, hands over the object.
+function taken(remote) {
+  if (remote.objectId === undefined) return plainRemote(remote);
+  let value;
+  globalThis[TAKE] = (given) => { value = given; };
+  session.post('Runtime.callFunctionOn', {
+    objectId: remote.objectId,
+    functionDeclaration: `function () { globalThis[Symbol.for('${TAKE_NAME}')](this); }`,
+  });
+  delete globalThis[TAKE];
+  return value;
+}
+
+function cleanStack(error) {
+  if (!isNativeError(error) || typeof error.stack !== 'string') return;
+  const frames = error.stack.split('\n');
+  const first = frames.findIndex((line) => line.startsWith('    at ') && (line.includes(__filename) || /\bnode:(?:inspector|vm|internal\/inspector)/.test(line)));
+  if (first > 0) error.stack = frames.slice(0, first).join('\n');
+}
+
+function printError(error) {
+  let text;
+  try {
+    text = `Uncaught ${inspect(error)}\n`;
+  } catch {
+    text = 'Uncaught error\n';
+  }
+  try {
+    process.stderr.write(text);
+  } catch {
+    // The program closed it.
+  }
+}
+
+// What the cell reads, as descriptor 0 and as process.stdin.
+function giveStdin(data) {
+  if (data === null) return;
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'stdin-'));
+  const file = path.join(directory, 'stdin');
+  try {
+    fs.writeFileSync(file, data, { mode: 0o600 });
+    reopenStdin(file);
+  } finally {
+    fs.rmSync(directory, { recursive: true, force: true });
+  }
+  const copy = Buffer.from(data);
+  setStdin(() => Readable.from(copy.length > 0 ? [copy] : [], { objectMode: false }));
+}
+
+function withoutStdin() {
+  reopenStdin('/dev/null');
+  setStdin(() => Readable.from([], { objectMode: false }));
+}
+
+function reopenStdin(file) {
+  try {
+    fs.closeSync(0);
+  } catch {
+    // Closed already.
+  }
+  fs.openSync(file, 'r');  // the lowest number there is
+}
+
+function setStdin(make) {
+  let stream = null;
+  Object.defineProperty(process, 'stdin', {
+    configurable: true,
+    enumerable: true,
+    get() {
+      stream ??= Object.assign(make(), { fd: 0, isTTY: false });
+      return stream;
+    },
+  });
+}
+
+main();

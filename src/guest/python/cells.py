@@ -1,0 +1,382 @@
+"""Serves a code context: cells come on a pipe, one after the other, and share one __main__.
+
+Cells and answers as in src/wire/cell.h. Used by context.py in a fresh interpreter and by runner.py
+in a zygote's child, where everything imported here is loaded already.
+"""
+import builtins
+import gc
+import io
+import linecache
+import os
+import sys
+import _signal
+from collections import deque
+
+runner = sys.modules["_glovebox_runner"]
+
+CELLS_FD = 101  # beside runner.HIDDEN_FD: out of the way of what the code opens itself
+TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+IS_COROUTINE = 0x80  # inspect.CO_COROUTINE
+MOST_RECORD = 17 << 20
+# Sources of earlier cells that tracebacks can show.
+MOST_SOURCES = 200
+MOST_SOURCE_TEXT = 8 << 20
+NO_STDIN = "input() needs stdin: give it with the request"
+
+_owner = 0
+_cells = -1
+_running = False  # a cell's code is: SIGINT is for it
+_sources = deque()  # (name, size), oldest first; the text is in linecache
+_sources_text = 0
+_futures = 0  # `from __future__ import` holds for the cells that follow
+_loop = None
+_task = None  # of the cell, while it awaits
+_cancelled = False
+_stdin = None  # the one we made
+
+
+def serve():
+    """Never returns."""
+    global _owner, _cells
+    _owner = os.getpid()
+    _cells = _hide(runner.JOB_FD, CELLS_FD)
+    results = runner._results = runner.Results(runner.RESULTS_FD)
+    os.register_at_fork(after_in_child=_leave_pipes)
+    _signal.signal(_signal.SIGINT, _on_interrupt)
+    try:
+        first = _read_record()
+        if first is None:
+            os._exit(0)
+        main = _enter(runner.parse_job(first))
+    except BaseException as error:
+        _refuse(results, error)
+    results.send(b'{"type":"ready"}\n')
+    while (record := _read_record()) is not None:
+        _serve_cell(results, main.__dict__, record)
+    _end()
+
+
+def _hide(fd, place):
+    try:
+        os.dup2(fd, place, False)
+        os.close(fd)
+        return place
+    except OSError:  # few descriptors are allowed
+        os.set_inheritable(fd, False)
+        return fd
+
+
+def _leave_pipes():
+    """In a process that the code forked: neither its cells nor its results."""
+    global _cells
+    if _cells >= 0:
+        runner._quietly(os.close, _cells)
+        _cells = -1
+    runner._results.close()
+
+
+def _enter(job):
+    runner._enter(job)
+    sys.path[0] = ""  # as a console: wherever the code goes
+    sys.argv = ["", *job.args]
+    main = type(sys)("__main__")
+    main.__builtins__ = builtins
+    sys.modules["__main__"] = main
+    _without_stdin()
+    return main
+
+
+def _refuse(results, error):
+    text = str(error.code if isinstance(error, SystemExit) else error)
+    failure = runner.load("failure")
+    results.send(failure._encode(OSError(text), text, None))
+    runner._quietly(os.write, 2, text.encode("utf-8", "replace") + b"\n")
+    results.send(b'{"type":"exit","code":1}\n')
+    os._exit(1)
+
+
+def _read_record():
+    """The next record's bytes; None at the end."""
+    size = _read_exactly(4)
+    if size is None:
+        return None
+    size = int.from_bytes(size, "little")
+    if size > MOST_RECORD:
+        return None
+    return _read_exactly(size)
+
+
+def _read_exactly(size):
+    parts = []
+    while size > 0:
+        try:
+            part = os.read(_cells, min(size, 1 << 20))
+        except BlockingIOError:
+            # Somebody who shares the description made it so.
+            os.set_blocking(_cells, True)
+            continue
+        except OSError:
+            return None
+        if not part:
+            return None
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+class Cell:
+    """Also what runner.Source takes."""
+
+    __slots__ = ("number", "name", "stdin", "code")
+
+    def __init__(self, record):
+        self.number = int.from_bytes(record[:8], "little")
+        given = record[8]
+        at = 9
+        texts = []
+        for _ in range(3):
+            end = at + 4 + int.from_bytes(record[at : at + 4], "little")
+            if end > len(record):
+                raise ValueError("the cell ends too early")
+            texts.append(record[at + 4 : end])
+            at = end
+        self.name = os.fsdecode(texts[0]) or "<cell %d>" % self.number
+        self.stdin = texts[1] if given & 1 else None
+        self.code = texts[2]
+
+
+def _serve_cell(results, names, record):
+    global _running
+    number, status = 0, 1
+    try:
+        cell = Cell(record)
+        record = None
+        number = cell.number
+        status = _run_cell(results, names, cell)
+    except KeyboardInterrupt as error:  # a second one, as the first was being told
+        _running = False
+        status = runner._report(error, "", None) or 130
+    except BaseException as error:
+        _running = False
+        status = runner._report(error, "", None) or 1
+    if os.getpid() != _owner:  # a fork of the code's that came all the way here
+        _flush()
+        os._exit(status)
+    _flush()
+    if _signal.getsignal(_signal.SIGINT) is not _on_interrupt:
+        _signal.signal(_signal.SIGINT, _on_interrupt)
+    results.send(b'{"type":"end","cell":%d,"exit_code":%d}\n' % (number, status))
+
+
+def _run_cell(results, names, cell):
+    global _running, _futures
+    source = runner.Source(cell)
+    status = 0
+    try:
+        try:
+            _running = True
+            _give_stdin(cell.stdin)
+            text = source.text()
+            _remember(cell.name, text)
+            head, tail = runner.compile_job(text, cell.name, TOP_LEVEL_AWAIT | _futures)
+            if head is not None:
+                _futures |= head.co_flags & runner.FUTURE_FLAGS
+                _execute(head, names, cell.name)
+            if tail is not None:
+                value = _execute(tail, names, cell.name)
+                if value is not None:
+                    runner.load("display").send_value(results, value)
+                value = None
+            if "matplotlib.pyplot" in sys.modules:
+                _show_figures(results)
+        finally:
+            _running = False
+    except SystemExit as error:
+        _running = False
+        status = runner._exit_status(error)
+        failure = runner.load("failure")
+        line = "SystemExit: %s" % (error.code,)
+        results.send(failure._encode(error, line, failure._line_or_none(error, error.__traceback__, cell.name)))
+    except BaseException as error:
+        _running = False
+        _drop_our_last_frames(error.__traceback__)
+        status = runner._report(error, cell.name, source)
+        status = 130 if status is None else status
+        if "matplotlib.pyplot" in sys.modules:
+            runner._quietly(_show_figures, results)
+    finally:
+        runner._quietly(_without_stdin)
+    return status
+
+
+def _execute(code, names, name):
+    if not code.co_flags & IS_COROUTINE:
+        return eval(code, names)  # which also executes
+    return _await(eval(code, names), name)
+
+
+def _await(coroutine, name):
+    """Runs the cell's coroutine on the context's own event loop, which lasts as the context does."""
+    global _loop, _task, _cancelled
+    import asyncio
+
+    if _loop is None or _loop.is_closed():
+        _loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(_loop)
+    _cancelled = False
+    task = _task = _loop.create_task(coroutine)
+    try:
+        return _loop.run_until_complete(task)
+    except asyncio.CancelledError as error:
+        if not _cancelled:
+            raise
+        trace = error.__traceback__
+        raise KeyboardInterrupt().with_traceback(_from_cell(trace, name)) from None
+    except BaseException as error:
+        _task = None
+        if not task.done():  # it was interrupted, and must not go on with the next cell
+            task.cancel()
+            runner._quietly(_loop.run_until_complete, task)
+        raise error.with_traceback(_from_cell(error.__traceback__, name))
+    finally:
+        _task = None
+
+
+def _from_cell(trace, name):
+    """The traceback without the event loop's own frames before the cell's first."""
+    at = trace
+    while at is not None and at.tb_frame.f_code.co_filename != name:
+        at = at.tb_next
+    return at or trace
+
+
+def _drop_our_last_frames(trace):
+    """Where it was raised is the cell's line, not the handler or the stand-in for stdin."""
+    while trace is not None and trace.tb_next is not None:
+        code = trace.tb_next.tb_frame.f_code
+        if code in (_on_interrupt.__code__, NoStdin._refuse.__code__):
+            trace.tb_next = None
+        trace = trace.tb_next
+
+
+def _on_interrupt(number, frame):
+    global _cancelled
+    if not _running:
+        return
+    if os.getpid() == _owner and _task is not None and not _cancelled and not _task.done():
+        asyncio = sys.modules["asyncio"]
+        if asyncio.current_task(_loop) is None:  # it waits: the place to tell is where it awaits
+            _cancelled = True
+            _task.cancel()
+            _loop.call_soon_threadsafe(int)  # wakes it
+            return
+    raise KeyboardInterrupt
+
+
+def _remember(name, text):
+    global _sources_text
+    while _sources and (len(_sources) >= MOST_SOURCES or _sources_text + len(text) > MOST_SOURCE_TEXT):
+        old, size = _sources.popleft()
+        _sources_text -= size
+        if all(old != other for other, _ in _sources):
+            linecache.cache.pop(old, None)
+    _sources.append((name, len(text)))
+    _sources_text += len(text)
+    if text and not text.endswith("\n"):
+        text += "\n"
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+
+
+def _show_figures(results):
+    display = runner.load("display")
+    try:
+        display.send_open_figures(results)
+    finally:
+        sys.modules["matplotlib.pyplot"].close("all")
+        del display._sent[:]
+
+
+class NoStdin(io.TextIOBase):
+    """Says what is missing, instead of an end that nobody expects."""
+
+    encoding = "utf-8"
+    errors = "surrogateescape"
+    name = "<stdin>"
+    mode = "r"
+
+    @property
+    def buffer(self):
+        return self
+
+    def _refuse(self, *_):
+        raise EOFError(NO_STDIN)
+
+    read = read1 = readinto = readline = readlines = __next__ = __iter__ = _refuse
+
+    def readable(self):
+        return True
+
+    def isatty(self):
+        return False
+
+    def fileno(self):
+        return 0
+
+    def close(self):  # exit() closes it
+        pass
+
+
+def _give_stdin(data):
+    """As descriptor 0, so that programs the cell starts have it too."""
+    global _stdin
+    if data is None:
+        return
+    file = os.memfd_create("stdin")
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(file, view) :]
+        os.lseek(file, 0, os.SEEK_SET)
+        os.dup2(file, 0)
+    finally:
+        os.close(file)
+    stream = io.TextIOWrapper(io.open(0, "rb", -1, closefd=False), "utf-8", "surrogateescape")
+    stream.mode = "r"
+    _put_stdin(stream)
+
+
+def _without_stdin():
+    if type(_stdin) is NoStdin:
+        return
+    null = os.open("/dev/null", os.O_RDONLY)
+    if null != 0:
+        os.dup2(null, 0)
+        os.close(null)
+    _put_stdin(NoStdin())
+
+
+def _put_stdin(stream):
+    global _stdin
+    if _stdin is None or sys.stdin is _stdin:  # else the code chose another
+        sys.stdin = stream
+    if _stdin is None or sys.__stdin__ is _stdin:
+        sys.__stdin__ = stream
+    _stdin = stream
+
+
+def _flush():
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        if stream is not None:
+            runner._quietly(stream.flush)
+
+
+def _end():
+    """No more cells will come."""
+    import atexit
+
+    runner._quietly(atexit._run_exitfuncs)
+    runner._quietly(runner._flush_files)
+    runner._quietly(gc.collect)
+    _flush()
+    runner._results.send(b'{"type":"exit","code":0}\n')
+    os._exit(0)
