@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,16 +32,24 @@ struct Expected {
   bool waits = false;
 };
 
+// Sessions that a client has been given and is still to be told of.
+struct Listing {
+  std::uint32_t seq = 0;
+  std::deque<SandboxId> left;
+};
+
 struct Client {
   UniqueFd socket;
   Caller caller;
   bool gone = false;
   std::deque<PendingCreate> creates{};
+  std::optional<Listing> listing{};
 };
 
 struct Owned {
   Sandbox sandbox;
-  Client* client;         // null once the client has gone; the sandbox is dying then
+  // Null once the client has gone: the sandbox is dying then, or a session that waits for another.
+  Client* client;
   std::uint32_t seq = 0;  // of the request, for the answer
   Limits limits;          // to be taken with, unless it waits
   std::string template_name;

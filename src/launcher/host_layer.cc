@@ -12,6 +12,7 @@
 
 #include "base/id.h"
 #include "base/unique_fd.h"
+#include "launcher/layer_packages.h"
 #include "launcher/runtime_files.h"
 #include "sys/remove_tree.h"
 
@@ -31,19 +32,27 @@ constexpr const char* kCopied[] = {
     "/etc/python3.11",      "/etc/debian_version", "/etc/os-release",
     "/etc/lsb-release",     "/etc/magic",          "/etc/terminfo",
     "/etc/bash.bashrc",     "/etc/profile",        "/etc/locale.alias",
-    "/etc/java-17-openjdk", "/etc/perl",
+    "/etc/java-17-openjdk", "/etc/perl",           "/etc/dpkg",
+    "/etc/login.defs",      "/etc/skel",           "/etc/adduser.conf",
+    "/etc/deluser.conf",    "/etc/debconf.conf",   "/etc/default/useradd",
 };
 
-struct OurFile {
-  const char* path;
-  const char* text;
-};
-constexpr OurFile kOurs[] = {
+constexpr LayerFile kOurs[] = {
     {"etc/passwd",
      "root:x:0:0:root:/root:/bin/bash\n"
+     "daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n"
+     "bin:x:2:2:bin:/bin:/usr/sbin/nologin\n"
+     "sys:x:3:3:sys:/dev:/usr/sbin/nologin\n"
+     "man:x:6:12:man:/var/cache/man:/usr/sbin/nologin\n"
+     "mail:x:8:8:mail:/var/mail:/usr/sbin/nologin\n"
+     "www-data:x:33:33:www-data:/var/www:/usr/sbin/nologin\n"
+     "_apt:x:42:65534::/nonexistent:/usr/sbin/nologin\n"
      "user:x:1000:1000:user:/home/user:/bin/bash\n"
      "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"},
-    {"etc/group", "root:x:0:\ntty:x:5:\nsudo:x:27:user\nuser:x:1000:\nnogroup:x:65534:\n"},
+    {"etc/group",
+     "root:x:0:\ndaemon:x:1:\nbin:x:2:\nsys:x:3:\nadm:x:4:\ntty:x:5:\nmail:x:8:\nman:x:12:\n"
+     "sudo:x:27:user\nwww-data:x:33:\nshadow:x:42:\nutmp:x:43:\nstaff:x:50:\nusers:x:100:\n"
+     "user:x:1000:\nnogroup:x:65534:\n"},
     {"etc/hosts", "127.0.0.1 localhost glovebox\n::1 localhost ip6-localhost\n"},
     {"etc/hostname", "glovebox\n"},
     {"etc/resolv.conf", "# no network\n"},
@@ -62,7 +71,7 @@ constexpr const char* kIntoUsr[] = {"bin", "sbin", "lib", "lib32", "lib64", "lib
 constexpr const char* kDraftPrefix = ".draft-";
 
 // Changes when the recipe above does.
-constexpr std::string_view kRecipe = "host-layer-2";
+constexpr std::string_view kRecipe = "host-layer-4";
 
 // The layer's name says what it was made of: a package upgrade on the host makes another one.
 std::string layer_name() {
@@ -75,13 +84,22 @@ std::string layer_name() {
     mix(file.path);
     mix(file.bytes);
   }
-  for (const char* path : kCopied) {
+  for (const std::span<const LayerFile> files :
+       {std::span<const LayerFile>(kOurs), package_tool_files()}) {
+    for (const LayerFile& file : files) {
+      mix(file.path);
+      mix(file.text);
+    }
+  }
+  const auto mix_state = [&mix](const char* path) {
     struct stat info {};
-    if (::stat(path, &info) != 0) continue;
+    if (::stat(path, &info) != 0) return;
     mix(path);
     mix(std::to_string(info.st_mtim.tv_sec) + "." + std::to_string(info.st_mtim.tv_nsec) + ":" +
         std::to_string(info.st_size));
-  }
+  };
+  for (const char* path : kCopied) mix_state(path);
+  mix_state("/var/lib/dpkg/status");
   char text[17];
   std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
   return std::string("host-") + text;
@@ -111,6 +129,9 @@ void copy_readable(const fs::path& from, const fs::path& to, std::error_code& er
 Result<> build(const fs::path& root) {
   std::error_code error;
   for (const char* directory : kDirectories) fs::create_directories(root / directory, error);
+  for (const char* directory : package_tool_directories()) {
+    fs::create_directories(root / directory, error);
+  }
   if (error) return fail(Errc::kInternal, "make layer: " + error.message());
   for (const char* name : kIntoUsr) {
     // On a host whose /bin is a directory of its own there is nothing in /usr to link to; such
@@ -123,12 +144,17 @@ Result<> build(const fs::path& root) {
     std::error_code ignored;  // not every host has every one
     copy_readable(path, root / fs::path(path).relative_path(), ignored);
   }
-  for (const OurFile& file : kOurs) {
-    std::ofstream out(root / file.path, std::ios::trunc);
-    out << file.text;
-    if (!out.flush()) return fail(Errc::kInternal, std::string("write layer file ") + file.path);
-    ::chmod((root / file.path).c_str(), 0644);
+  for (const std::span<const LayerFile> files :
+       {std::span<const LayerFile>(kOurs), package_tool_files()}) {
+    for (const LayerFile& file : files) {
+      std::ofstream out(root / file.path, std::ios::trunc);
+      out << file.text;
+      if (!out.flush()) return fail(Errc::kInternal, std::string("write layer file ") + file.path);
+      ::chmod((root / file.path).c_str(), 0644);
+    }
   }
+  ::chmod((root / "etc/sudoers").c_str(), 0444);
+  TRY_OK(add_package_list(root));
   for (const RuntimeFile& file : runtime_files()) {
     fs::create_directories((root / file.path).parent_path(), error);
     std::ofstream out(root / file.path, std::ios::trunc | std::ios::binary);
@@ -139,6 +165,8 @@ Result<> build(const fs::path& root) {
   for (const char* place : {"tmp", "var/tmp"}) ::chmod((root / place).c_str(), 01777);
   ::chmod((root / "root").c_str(), 0700);
   fs::create_symlink("/proc/self/mounts", root / "etc/mtab", error);
+  fs::create_symlink("/run", root / "var/run", error);
+  fs::create_symlink("/run/lock", root / "var/lock", error);
   ::chmod(root.c_str(), 0755);
   return {};
 }

@@ -54,12 +54,19 @@ Result<> JailBirth::begin() {
     ++zygote->pending;
     has_zygote_ = true;
   }
+  if (is_session() && description->runtime == RuntimeKind::kPython) {
+    // If it is there: else it is on its way for the next one.
+    if (auto zygote = making_.broods->zygote_for(request.template_name)) {
+      session_zygote_ = (*zygote)->uid();
+    }
+  }
   deadline_ = Clock::now() + (has_zygote_ ? kMadeWarmWithin : kMadeWithin);
   // First, since it needs the longest and runs beside what follows.
-  TRY(Nursery * nursery, making_.broods->nursery_for(request.template_name, request.warm));
+  TRY(Nursery * nursery, making_.broods->nursery_for(request.template_name, in_brood()));
   broker_ = nursery->pid();
   sys::CgroupRoots roots = *making_.roots;
   roots.v2_directly = false;  // a jail dies with its PID 1
+  if (!is_session()) roots.v1_freezer.clear();
   const auto& family = *making_.family;
   TRY(cgroup_, sys::Cgroup::create(roots, family ? &*family : nullptr,
                                    making_.state->cgroup_name(id_), bounds_of(request.limits)));
@@ -73,7 +80,9 @@ Result<> JailBirth::begin() {
   ::setsockopt(setup.ours.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
   const std::uint32_t first = slice_.value_or(0);
   const wire::MakeSandbox make{EngineKind::kJail, first, slice_ ? kSliceSize : 1,
-                               has_zygote_ ? zygote_uid_ : first};
+                               has_zygote_            ? zygote_uid_
+                               : session_zygote_ != 0 ? session_zygote_
+                                                      : first};
   TRY(question_, nursery->ask_for_sandbox(make, setup.theirs.get(), cgroup_.v2_dir()));
   setup_ = std::move(setup.ours);
   return {};
@@ -90,14 +99,12 @@ Result<> JailBirth::send_first() const {
 
 int JailBirth::event_fd() const {
   if (stage_ != Stage::kAsked) return setup_.get();
-  const Nursery* nursery =
-      making_.broods->find_nursery(wish_.request.template_name, wish_.request.warm);
+  const Nursery* nursery = making_.broods->find_nursery(wish_.request.template_name, in_brood());
   return nursery != nullptr ? nursery->socket() : -1;
 }
 
 bool JailBirth::broker_is_gone() const {
-  const Nursery* nursery =
-      making_.broods->find_nursery(wish_.request.template_name, wish_.request.warm);
+  const Nursery* nursery = making_.broods->find_nursery(wish_.request.template_name, in_brood());
   if (nursery == nullptr || nursery->pid() != broker_) return broker_ != 0;
   // A killed process is on its way out for a moment before its handle says so.
   constexpr int kMomentMs = 50;
@@ -125,7 +132,7 @@ Result<bool> JailBirth::advance(Clock::time_point now) {
 }
 
 Result<bool> JailBirth::on_answer() {
-  Nursery* nursery = making_.broods->find_nursery(wish_.request.template_name, wish_.request.warm);
+  Nursery* nursery = making_.broods->find_nursery(wish_.request.template_name, in_brood());
   if (nursery == nullptr || nursery->pid() != broker_) {
     return fail(Errc::kUnavailable, "the broker is gone");
   }
@@ -144,16 +151,19 @@ Result<> JailBirth::on_hello() {
     return fail(Errc::kProtocol, "the sandbox's first process did not say hello");
   }
   const std::uint32_t host_uid = slice_ ? (*making_.slices)->host_uid() + *slice_ : 0;
-  const Owner owner{
-      .host_uid = host_uid, .userns = hello.fds[0].get(), .own_slice = slice_.has_value()};
+  const Owner owner{.host_uid = host_uid,
+                    .userns = hello.fds[0].get(),
+                    .own_slice = slice_.has_value(),
+                    .kind = is_session() ? RootKind::kSession : RootKind::kRun};
   RootBuilder& builder = **making_.files;
   TRY(SandboxMounts files, builder.build(request.limits, owner, layers_));
   const MountMaking mounting{*making_.policy, making_.rootless, builder};
   const std::span<const UniqueFd> fds = wish_.fds;
   TRY(const std::vector<UniqueFd> mounts,
-      build_mounts(mounting, request.mounts, fds.empty() ? fds : fds.subspan(1), wish_.caller,
-                   host_uid));
+      build_mounts(mounting, request.mounts, fds.empty() ? fds : fds.subspan(is_session() ? 2 : 1),
+                   wish_.caller, host_uid));
   std::vector<int> passed = {files.root.get(), files.usr.get(), files.shm.get()};
+  if (is_session()) passed.push_back(files.upper.get());
   for (const UniqueFd& mount : mounts) passed.push_back(mount.get());
   TRY_OK(send_message(setup_.get(), wire::encode(wire::PlanMessage(plan())), passed));
   if (!waits()) {
@@ -167,6 +177,7 @@ Result<> JailBirth::on_hello() {
   // all, is still the last that the kernel would choose.
   (void)sys::write_control(AT_FDCWD, "/proc/" + std::to_string(hello.sender_pid) + "/oom_score_adj",
                            kAgentOomScore);
+  init_pid_ = hello.sender_pid;
   idmapped_ = files.idmapped;
   upper_ = std::move(files.upper);
   return {};
@@ -176,6 +187,7 @@ wire::SandboxPlan JailBirth::plan() const {
   wire::SandboxPlan plan;
   plan.limits = wish_.request.limits;
   plan.memory_is_bounded = cgroup_.features().memory;
+  plan.session = is_session();
   plan.runtime = runtime_;
   if (runtime_ == RuntimeKind::kNode) {
     plan.runtime_argv = {"/usr/bin/node", "/opt/glovebox/node/run.js", "wait"};
@@ -231,6 +243,17 @@ Sandbox JailBirth::take_sandbox() {
   if (runtime_ != RuntimeKind::kNone) {
     sandbox.joining.emplace(
         Sandbox::Joining{wish_.request.template_name, zygote_uid_, Clock::now() + kJoinsWithin});
+  }
+  if (is_session()) {
+    const std::string& name = wish_.request.template_name;
+    ::fcntl(setup_.get(), F_SETFL, O_NONBLOCK);  // a guest may be at its other end one day
+    sandbox.become_session({.setup = std::move(setup_),
+                            .server_end = std::move(wish_.fds[1]),
+                            .upper = std::move(upper_),
+                            .template_name = name,
+                            .generation = making_.broods->generation_of(name),
+                            .zygote_uid = session_zygote_,
+                            .init_pid = init_pid_});
   }
   if (waits()) {
     UniqueFd link = wish_.fds.empty() ? UniqueFd() : std::move(wish_.fds[0]);

@@ -74,6 +74,9 @@ class JailBirth {
 
  private:
   enum class Stage { kAsked, kBorn, kPlanned, kDone };
+  bool is_session() const { return wish_.request.session; }
+  // In the template's own nursery, where its zygote is.
+  bool in_brood() const { return wish_.request.warm || session_zygote_ != 0; }
   bool waits() const { return wish_.request.waits || wish_.request.warm || wish_.fds.empty(); }
   Result<bool> on_answer();
   Result<> on_hello();
@@ -90,6 +93,8 @@ class JailBirth {
   std::vector<std::string> environment_;
   std::uint32_t zygote_uid_ = 0;
   bool has_zygote_ = false;
+  std::uint32_t session_zygote_ = 0;  // who makes a session, to be let in later; zero: nobody
+  pid_t init_pid_ = 0;
   pid_t broker_ = 0;  // of the nursery that was asked
   Nursery::Question question_ = 0;
 

@@ -42,7 +42,10 @@ Result<Nursery> JailMaker::start_nursery() {
   NurseryUsers users;
   const std::optional<SliceBlock>& slices = *parts_.slices;
   if (slices) users = {slices->host_uid(), slices->uid_count()};
-  if (!family_ && parts_.roots->v2_controls) {
+  // Without controllers of its own the v2 tree still can freeze, if nothing else does.
+  const sys::CgroupRoots& roots = *parts_.roots;
+  const bool v2_freezes = !roots.v2.empty() && !parts_.rootless && roots.v1_freezer.empty();
+  if (!family_ && (roots.v2_controls || v2_freezes)) {
     auto family =
         sys::CgroupFamily::create(*parts_.roots, parts_.state->family_name(), users.host_uid);
     if (family) family_.emplace(std::move(*family));
@@ -61,6 +64,7 @@ Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nur
   }
   sys::CgroupRoots roots = *parts_.roots;
   roots.v2_directly = false;
+  roots.v1_freezer.clear();
   TRY(sys::Cgroup cgroup,
       sys::Cgroup::create(roots, family_ ? &*family_ : nullptr,
                           parts_.state->cgroup_name(SandboxId::make()), kZygoteBounds));
@@ -113,9 +117,16 @@ void JailMaker::begin(JailWish wish) {
 bool JailMaker::take_spare(JailWish& wish) {
   const wire::CreateSandbox& request = wish.request;
   const Template* description = broods_.find(request.template_name);
-  const bool plain = !request.warm && request.mounts.empty() && description != nullptr &&
-                     description->layers.empty();
+  const bool plain = !request.warm && !request.session && request.mounts.empty() &&
+                     description != nullptr && description->layers.empty();
   if (!spare_ || !plain) return false;
+  // Its broker's death is its own, a moment later: nobody is to be given what is about to die.
+  const Nursery* nursery = broods_.find_nursery(request.template_name, false);
+  pollfd broker{nursery != nullptr ? nursery->socket() : -1, 0, 0};
+  if (nursery == nullptr || ::poll(&broker, 1, 0) != 0) {
+    drop_spare();
+    return false;
+  }
   Sandbox sandbox = std::move(*spare_);
   spare_.reset();
   sandbox.give_link(UniqueFd(::fcntl(wish.fds[0].get(), F_DUPFD_CLOEXEC, 3)));

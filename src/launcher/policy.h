@@ -28,7 +28,7 @@ struct Policy {
   std::uint32_t max_cpu_thousandths = 256'000;
   std::chrono::milliseconds max_wall{24 * 3'600'000};
   // And of all that one launcher has at once.
-  std::uint32_t max_sandboxes = 1024;
+  std::uint32_t max_sandboxes = 2560;
 
   // Host uids that belong to nobody; a sandbox gets 65,536 of them.
   std::uint32_t uid_first = 1'879'048'192;

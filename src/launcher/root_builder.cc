@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint64_t kLayerFlags = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr std::uint64_t kRootFlags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+constexpr std::uint64_t kSessionFlags = MOUNT_ATTR_NODEV;
 constexpr std::uint32_t kGuestUser = 1000;
 
 struct DevLink {
@@ -139,6 +140,10 @@ Result<> RootBuilder::make_upper(int tmpfs, const Owner& owner) const {
   TRY_OK(make_dir(tmpfs, "upper", 0755, root, chown));
   TRY_OK(make_dir(tmpfs, "work", 0755, root, chown));
   TRY_OK(make_dir(tmpfs, "shm", 01777, root, chown));
+  if (owner.kind == RootKind::kSession) {
+    TRY_OK(make_dir(tmpfs, "usr-upper", 0755, root, chown));
+    TRY_OK(make_dir(tmpfs, "usr-work", 0755, root, chown));
+  }
   TRY_OK(make_dir(tmpfs, "upper/tmp", 01777, root, chown));
   TRY_OK(make_dir(tmpfs, "upper/home", 0755, root, chown));
   return make_dir(tmpfs, "upper/home/user", 0755, user, chown);
@@ -195,11 +200,22 @@ Result<> RootBuilder::build_detached(SandboxMounts& mounts, std::span<const Uniq
   sys::OverlayByFd root{.lower = {}, .upper = upper.get(), .work = work.get()};
   for (const UniqueFd& layer : lower) root.lower.push_back(layer.get());
   if (!owner.own_slice) root.options.emplace_back("userxattr", "");
-  TRY(mounts.root, sys::new_overlay(root, kRootFlags));
-  sys::OverlayByFd read_only{.lower = {}};
-  for (const UniqueFd& layer : usr) read_only.lower.push_back(layer.get());
-  read_only.lower.push_back(empty_.get());
-  TRY(mounts.usr, sys::new_overlay(read_only, kLayerFlags));
+  const bool session = owner.kind == RootKind::kSession;
+  TRY(mounts.root, sys::new_overlay(root, session ? kSessionFlags : kRootFlags));
+  sys::OverlayByFd over_usr{.lower = {}};
+  for (const UniqueFd& layer : usr) over_usr.lower.push_back(layer.get());
+  over_usr.lower.push_back(empty_.get());
+  UniqueFd usr_upper;
+  UniqueFd usr_work;
+  if (session) {
+    usr_upper = below("usr-upper");
+    usr_work = below("usr-work");
+    if (!usr_upper || !usr_work) return fail(Error::from_errno("open the upper layer of /usr"));
+    over_usr.upper = usr_upper.get();
+    over_usr.work = usr_work.get();
+    over_usr.options = root.options;
+  }
+  TRY(mounts.usr, sys::new_overlay(over_usr, session ? kSessionFlags : kLayerFlags));
   TRY(mounts.shm, sys::clone_mount(mounts.upper.get(), "shm", sys::Submounts::kLeaveOut));
   return {};
 }
@@ -235,10 +251,18 @@ Result<> RootBuilder::build_attached(SandboxMounts& mounts, std::span<const Uniq
   std::vector<sys::MountOption> root_options = {
       {"lowerdir", names}, {"upperdir", "up/upper"}, {"workdir", "up/work"}};
   if (!owner.own_slice) root_options.emplace_back("userxattr", "");
-  TRY(mounts.root, sys::new_mount("overlay", root_options, kRootFlags));
+  const bool session = owner.kind == RootKind::kSession;
+  TRY(mounts.root, sys::new_mount("overlay", root_options, session ? kSessionFlags : kRootFlags));
   // Not a bind mount: an overlay without an upper is read-only in itself, so that even a guest that
-  // gained every capability inside could not make the host's files writable.
-  TRY(mounts.usr, sys::new_mount("overlay", {{"lowerdir", usr_names + "empty"}}, kLayerFlags));
+  // gained every capability inside could not make the host's files writable. A session's writes go
+  // to the upper, which is its own.
+  std::vector<sys::MountOption> usr_options = {{"lowerdir", usr_names + "empty"}};
+  if (session) {
+    usr_options.emplace_back("upperdir", "up/usr-upper");
+    usr_options.emplace_back("workdir", "up/usr-work");
+    if (!owner.own_slice) usr_options.emplace_back("userxattr", "");
+  }
+  TRY(mounts.usr, sys::new_mount("overlay", usr_options, session ? kSessionFlags : kLayerFlags));
   TRY(mounts.shm, sys::clone_mount(AT_FDCWD, scratch() + "/up/shm", sys::Submounts::kLeaveOut));
   return {};
 }

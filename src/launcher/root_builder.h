@@ -42,10 +42,14 @@ struct SandboxMounts {
 // What a sandbox's writable filesystem is bounded by, as options of a tmpfs.
 std::vector<std::pair<std::string, std::string>> size_options(const Limits& limits);
 
+// A session's root may write its own /usr and use programs that change users.
+enum class RootKind : bool { kRun, kSession };
+
 struct Owner {
   std::uint32_t host_uid = 0;  // of the sandbox's root
   int userns = -1;             // borrowed; idmaps the layers
   bool own_slice = false;
+  RootKind kind = RootKind::kRun;
 };
 
 class RootBuilder {

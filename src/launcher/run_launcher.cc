@@ -29,7 +29,8 @@ sys::CgroupRoots cgroup_roots() {
           .v1_memory = v1("memory"),
           .v1_pids = v1("pids"),
           .v1_cpu = v1("cpu"),
-          .v1_cpuacct = v1("cpuacct")};
+          .v1_cpuacct = v1("cpuacct"),
+          .v1_freezer = layout.usable_v2() ? std::string() : v1("freezer")};
 }
 
 // What is used in user namespaces is bounded by what their maker may use: for the nursery that is
@@ -40,6 +41,13 @@ void lift_own_limits() {
     (void)::setrlimit(resource, &none);
   }
   // The caller's shell may have lowered these for its own programs; they are not the guest's.
+  // About ten descriptors for each session.
+  constexpr rlim_t kDescriptors = 65'536;
+  rlimit descriptors{};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) == 0 && descriptors.rlim_max < kDescriptors) {
+    descriptors = {kDescriptors, kDescriptors};
+    (void)::setrlimit(RLIMIT_NOFILE, &descriptors);
+  }
   for (const auto resource : {RLIMIT_NOFILE, RLIMIT_AS, RLIMIT_DATA, RLIMIT_FSIZE, RLIMIT_CPU}) {
     rlimit limit{};
     if (::getrlimit(resource, &limit) != 0) continue;

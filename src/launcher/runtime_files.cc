@@ -15,6 +15,8 @@
   extern "C" const char symbol##_begin[];   \
   extern "C" const char symbol##_end[]
 
+GBX_CARRY(gbx_cells_py, GBX_PYTHON_DIR "/cells.py");
+GBX_CARRY(gbx_context_py, GBX_PYTHON_DIR "/context.py");
 GBX_CARRY(gbx_display_py, GBX_PYTHON_DIR "/display.py");
 GBX_CARRY(gbx_failure_py, GBX_PYTHON_DIR "/failure.py");
 GBX_CARRY(gbx_figures_py, GBX_PYTHON_DIR "/figures.py");
@@ -22,7 +24,10 @@ GBX_CARRY(gbx_run_py, GBX_PYTHON_DIR "/run.py");
 GBX_CARRY(gbx_runner_py, GBX_PYTHON_DIR "/runner.py");
 GBX_CARRY(gbx_zygote_py, GBX_PYTHON_DIR "/zygote.py");
 GBX_CARRY(gbx_zygote_module, GBX_ZYGOTE_MODULE);
+GBX_CARRY(gbx_context_js, GBX_NODE_DIR "/context.js");
 GBX_CARRY(gbx_run_js, GBX_NODE_DIR "/run.js");
+GBX_CARRY(gbx_cell_bash, GBX_BASH_DIR "/cell");
+GBX_CARRY(gbx_context_sh, GBX_BASH_DIR "/context.sh");
 
 namespace glovebox::launcher {
 namespace {
@@ -35,6 +40,11 @@ std::string_view between(const char* begin, const char* end) {
 
 std::span<const RuntimeFile> runtime_files() {
   static const RuntimeFile kFiles[] = {
+      {"opt/glovebox/bash/cell", between(gbx_cell_bash_begin, gbx_cell_bash_end)},
+      {"opt/glovebox/bash/context.sh", between(gbx_context_sh_begin, gbx_context_sh_end)},
+      {"opt/glovebox/node/context.js", between(gbx_context_js_begin, gbx_context_js_end)},
+      {"opt/glovebox/python/cells.py", between(gbx_cells_py_begin, gbx_cells_py_end)},
+      {"opt/glovebox/python/context.py", between(gbx_context_py_begin, gbx_context_py_end)},
       {"opt/glovebox/python/display.py", between(gbx_display_py_begin, gbx_display_py_end)},
       {"opt/glovebox/python/failure.py", between(gbx_failure_py_begin, gbx_failure_py_end)},
       {"opt/glovebox/python/figures.py", between(gbx_figures_py_begin, gbx_figures_py_end)},

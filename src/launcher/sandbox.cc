@@ -24,7 +24,9 @@ Sandbox::Sandbox(SandboxId id, Limits limits, WallSet walls, sys::Cgroup cgroup,
       process_(std::move(process)),
       started_(Clock::now()),
       cgroup_(std::move(cgroup)),
-      init_(std::move(init)) {}
+      init_(std::move(init)) {
+  look_at_ = soonest_end(started_, {});
+}
 
 sys::CgroupLimits bounds_of(const Limits& limits) {
   return {.memory_bytes = limits.memory_bytes + limits.disk_bytes,
@@ -50,6 +52,7 @@ Result<> Sandbox::take(const Limits& limits) {
   // What making it and waiting took is not the caller's.
   cpu_before_ = std::chrono::microseconds(cgroup_.cpu_us());
   started_ = Clock::now();
+  look_at_ = soonest_end(started_, {});
   const int fds[] = {waiting_->link.get()};
   TRY_OK(send_message(waiting_->setup.get(),
                       wire::encode(wire::PlanMessage(wire::SandboxTaken{limits})), fds));
@@ -62,29 +65,32 @@ std::chrono::microseconds Sandbox::cpu_used() const {
   return all > cpu_before_ ? all - cpu_before_ : std::chrono::microseconds(0);
 }
 
-Clock::time_point Sandbox::next_check(Clock::time_point now) const {
-  if (end_reason_) return Clock::time_point::max();
+Clock::time_point Sandbox::next_check() const {
+  if (end_reason_ || session_) return Clock::time_point::max();
   if (joining) return joining->deadline;
-  if (waiting_) return Clock::time_point::max();
-  Clock::time_point next = started_ + limits_.wall;
-  if (limits_.cpu_time.count() > 0) {
-    // The limit cannot be reached sooner than if every CPU it may use ran from now on.
-    const auto left = std::max(std::chrono::microseconds(limits_.cpu_time) - cpu_used(),
-                               std::chrono::microseconds(0));
-    const auto soonest = left * 1000 / std::max<std::uint32_t>(limits_.cpu_thousandths, 1);
-    next = std::min(
-        next, now + std::max<std::chrono::microseconds>(soonest, std::chrono::milliseconds(2)));
-  }
-  return next;
+  return waiting_ ? Clock::time_point::max() : look_at_;
+}
+
+Clock::time_point Sandbox::soonest_end(Clock::time_point now,
+                                       std::chrono::microseconds used) const {
+  const Clock::time_point by_wall = started_ + limits_.wall;
+  if (limits_.cpu_time.count() == 0) return by_wall;
+  // The limit cannot be reached sooner than if every CPU it may use ran from now on.
+  const auto left =
+      std::max(std::chrono::microseconds(limits_.cpu_time) - used, std::chrono::microseconds(0));
+  const auto soonest = left * 1000 / std::max<std::uint32_t>(limits_.cpu_thousandths, 1);
+  const std::chrono::microseconds at_least = std::chrono::milliseconds(2);
+  return std::min(by_wall, now + std::max<std::chrono::microseconds>(soonest, at_least));
 }
 
 void Sandbox::check(Clock::time_point now) {
-  if (end_reason_ || joining || waiting_) return;
-  if (now >= started_ + limits_.wall) {
-    kill(EndReason::kWallTimeout);
-  } else if (limits_.cpu_time.count() > 0 && cpu_used() >= limits_.cpu_time) {
-    kill(EndReason::kCpuTimeout);
+  if (end_reason_ || joining || waiting_ || session_ || now < look_at_) return;
+  if (now >= started_ + limits_.wall) return kill(EndReason::kWallTimeout);
+  const auto used = limits_.cpu_time.count() > 0 ? cpu_used() : std::chrono::microseconds(0);
+  if (limits_.cpu_time.count() > 0 && used >= limits_.cpu_time) {
+    return kill(EndReason::kCpuTimeout);
   }
+  look_at_ = soonest_end(now, used);
 }
 
 void Sandbox::kill(EndReason reason) {
@@ -115,6 +121,7 @@ Usage Sandbox::finish() {
   }
   const Usage used = usage();
   waiting_.reset();
+  session_.reset();
   empty_ = cgroup_.remove_but_for_memory().has_value();
   if (!empty_) log::warn("a sandbox's cgroup is not empty", {{"sandbox", id_.str()}});
   return used;

@@ -40,6 +40,22 @@ class Sandbox {
   // Becomes the client's, with its limits: time counts from now on.
   Result<> take(const Limits& limits);
 
+  // Of one that outlives its client.
+  struct Session {
+    UniqueFd setup;       // to its agent, which asks here for runtimes to be joined
+    UniqueFd server_end;  // of its socket, for the client's successor
+    UniqueFd upper;       // its writable filesystem
+    std::string template_name;
+    std::uint32_t generation = 0;  // of the template
+    // The zygote that made its user namespace and so may join it; zero: none can.
+    std::uint32_t zygote_uid = 0;
+    pid_t init_pid = 0;
+    bool frozen = false;
+  };
+  void become_session(Session session) { session_ = std::move(session); }
+  Session* session() { return session_ ? &*session_ : nullptr; }
+  const Session* session() const { return session_ ? &*session_ : nullptr; }
+
   // Of a sandbox that a zygote has been shown and whose runtime is not ready yet.
   struct Joining {
     std::string template_name;
@@ -49,12 +65,13 @@ class Sandbox {
   std::optional<Joining> joining;
 
   const SandboxId& id() const { return id_; }
+  const Limits& limits() const { return limits_; }
   const WallSet& walls() const { return walls_; }
   std::optional<std::uint32_t> slice() const { return slice_; }
   int pidfd() const { return init_.get(); }  // readable when its first process, so all, are dead
 
-  // When to look at it next, and whether a limit has been reached by then.
-  Clock::time_point next_check(Clock::time_point now) const;
+  // When to look at it next, and whether a limit has been reached by then. No clock ends a session.
+  Clock::time_point next_check() const;
   void check(Clock::time_point now);
 
   void kill(EndReason reason);
@@ -69,9 +86,11 @@ class Sandbox {
   bool is_clean() const { return cgroup_.is_removed(); }
   // What it has used so far.
   Usage usage() const;
+  const sys::Cgroup& cgroup() const { return cgroup_; }
 
  private:
   std::chrono::microseconds cpu_used() const;
+  Clock::time_point soonest_end(Clock::time_point now, std::chrono::microseconds used) const;
 
   SandboxId id_;
   Limits limits_;
@@ -79,7 +98,9 @@ class Sandbox {
   std::optional<std::uint32_t> slice_;
   std::optional<ProcessStart> process_;  // of the process engine: what to clean up
   std::optional<Waiting> waiting_;
+  std::optional<Session> session_;
   Clock::time_point started_;
+  Clock::time_point look_at_;  // no limit can be reached before
   std::optional<EndReason> end_reason_;
   bool empty_ = false;
   std::chrono::microseconds cpu_before_{0};  // the take

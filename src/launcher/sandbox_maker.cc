@@ -102,14 +102,17 @@ Result<std::optional<Sandbox>> SandboxMaker::make(const wire::CreateSandbox& ask
   request.limits = within_ceilings(policy_, asked.limits);
   TRY_OK(check(request, fds.size(), caller));
   TRY_OK(check_link(fds[0].get()));
+  if (request.session) TRY_OK(check_link(fds[1].get()));
   TRY_OK(prepare_users());
   if (request.engine == EngineKind::kJail) {
     jails_.begin({std::move(request), std::move(fds), caller, ticket, hurry});
     return std::optional<Sandbox>();
   }
   SandboxId id = SandboxId::make();
+  sys::CgroupRoots roots = roots_;
+  roots.v1_freezer.clear();
   TRY(sys::Cgroup cgroup,
-      sys::Cgroup::create(roots_, nullptr, state_.cgroup_name(id), bounds_of(request.limits)));
+      sys::Cgroup::create(roots, nullptr, state_.cgroup_name(id), bounds_of(request.limits)));
   TRY_OK(refuse_unenforceable(request.limits, cgroup.features()));
   TRY(Sandbox sandbox, make_process(request, std::move(fds), std::move(id), std::move(cgroup)));
   return std::optional<Sandbox>(std::move(sandbox));
@@ -124,7 +127,7 @@ Result<> SandboxMaker::check(const wire::CreateSandbox& request, std::size_t fds
   const auto given =
       std::count_if(request.mounts.begin(), request.mounts.end(),
                     [](const wire::MountRequest& mount) { return mount.name.empty(); });
-  if (fds != 1 + static_cast<std::size_t>(given)) {
+  if (fds != (request.session ? 2u : 1u) + static_cast<std::size_t>(given)) {
     return fail(Errc::kProtocol, "a request has other descriptors than it says");
   }
   if (caller.is_server && given > 0) {
@@ -132,6 +135,12 @@ Result<> SandboxMaker::check(const wire::CreateSandbox& request, std::size_t fds
   }
   if (caller.is_server && request.engine != EngineKind::kJail) {
     return fail(Errc::kPolicy, "a server has jails made, and nothing less");
+  }
+  if (request.session && !caller.is_server) {
+    return fail(Errc::kPolicy, "only a server's sandboxes outlive their client");
+  }
+  if (request.session && (request.warm || request.waits)) {
+    return fail(Errc::kProtocol, "a session is neither warm nor made ahead");
   }
   if ((request.warm || request.waits) && request.engine != EngineKind::kJail) {
     return fail(Errc::kUnsupported, "only jails are made ahead");
@@ -200,8 +209,18 @@ Result<> SandboxMaker::prepare_users() {
     TRY(agent_, open_agent(config_.agent_path));
   }
   if (!config_.rootless && !slices_) {
-    TRY(slices_, SliceBlock::lease(state_.base() + "/slices", policy_.uid_first, policy_.uid_last,
-                                   config_.sandboxes_at_once + 2));
+    // Where other launchers have most of them already, fewer must do.
+    constexpr std::uint32_t kLeast = 3;
+    for (std::uint32_t count = config_.sandboxes_at_once + 2;;
+         count = std::max(count / 2, kLeast)) {
+      auto block =
+          SliceBlock::lease(state_.base() + "/slices", policy_.uid_first, policy_.uid_last, count);
+      if (block) {
+        slices_.emplace(std::move(*block));
+        break;
+      }
+      if (count <= kLeast) return fail(std::move(block.error()));
+    }
   }
   return {};
 }

@@ -91,6 +91,11 @@ void Zygote::on_event() {
       log::warn("a zygote could not join a sandbox", {{"why", printable(bytes.subspan(1))}});
     }
     if (complaints_ > kMostComplaints) fail_with("the zygote fails too often");
+  } else if (kind == 'S' && state_ == State::kReady) {
+    // A session's own fault, perhaps: it has no room for another process. No reason to end.
+    if (session_complaints_++ == 0) {
+      log::warn("a zygote could not join a session", {{"why", printable(bytes.subspan(1))}});
+    }
   } else if (kind == 'F') {
     fail_with(printable(bytes.subspan(1)));
   } else if (auto message = wire::decode_plan_message(bytes)) {
@@ -102,10 +107,13 @@ void Zygote::on_event() {
 }
 
 Result<> Zygote::join(std::span<const int> fds, const JoinWords& words) {
-  const std::byte message[] = {std::byte{'J'}, static_cast<std::byte>(words.cgroups),
+  const std::byte message[] = {std::byte{'J'},
+                               static_cast<std::byte>(words.cgroups),
                                static_cast<std::byte>(words.change_user),
                                static_cast<std::byte>(words.landlock),
-                               static_cast<std::byte>(words.hurry)};
+                               static_cast<std::byte>(words.hurry),
+                               static_cast<std::byte>(words.session),
+                               static_cast<std::byte>(words.slowing)};
   if (state_ != State::kReady) return fail(Errc::kUnavailable, "the zygote is not ready");
   pollfd room{socket_.get(), POLLOUT, 0};
   if (::poll(&room, 1, 0) != 1 || !send_message(socket_.get(), message, fds)) {

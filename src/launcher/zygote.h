@@ -55,6 +55,9 @@ class Zygote {
     bool change_user = false;
     bool landlock = false;  // whether the last descriptor is a ruleset
     bool hurry = false;     // others wait
+    // Into a session: sealed as its user and not as a run's guest.
+    bool session = false;
+    std::size_t slowing = 0;  // how many of the cgroups, the last, only its child enters
   };
   Result<> join(std::span<const int> fds, const JoinWords& words);
   // Sandboxes that are being made for it, or that it was shown and in which its child is not ready.
@@ -78,6 +81,7 @@ class Zygote {
   State state_ = State::kStarting;
   std::string error_;
   unsigned complaints_ = 0;
+  unsigned session_complaints_ = 0;
 };
 
 }  // namespace glovebox::launcher

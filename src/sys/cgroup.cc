@@ -160,11 +160,11 @@ Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const CgroupFamily* fami
   };
   if (roots.v2_controls) {
     Part part;
-    part.v2 = part.memory = part.pids = part.cpu = part.cpuacct = true;
+    part.v2 = part.memory = part.pids = part.cpu = part.cpuacct = part.freezer = true;
     try_part(roots.v2, std::move(part));
   } else {
     Part unified;
-    unified.v2 = true;
+    unified.v2 = unified.freezer = true;
     try_part(roots.v2, std::move(unified));
     Part memory;
     memory.memory = true;
@@ -181,6 +181,9 @@ Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const CgroupFamily* fami
       cpuacct.cpuacct = true;
       try_part(roots.v1_cpuacct, std::move(cpuacct));
     }
+    Part freezer;
+    freezer.freezer = true;
+    try_part(roots.v1_freezer, std::move(freezer));
   }
   group.features_.any = !group.parts_.empty();
   group.set_limits(limits);
@@ -257,15 +260,19 @@ const Cgroup::Part* Cgroup::part_with(bool Part::*what) const {
   return nullptr;
 }
 
-Result<std::vector<UniqueFd>> Cgroup::open_join_files(JoinV2 v2) const {
+Result<std::vector<UniqueFd>> Cgroup::open_join_files(JoinV2 v2, std::size_t* slowing) const {
   std::vector<UniqueFd> files;
+  std::vector<UniqueFd> slow;
   for (const Part& part : parts_) {
     if (part.v2 && v2 == JoinV2::kNo) continue;
     const char* file = part.v2 ? "cgroup.procs" : "tasks";
     UniqueFd tasks(::openat(part.dir.get(), file, O_WRONLY | O_CLOEXEC));
     if (!tasks) return fail(Error::from_errno("join cgroup in " + part.parent));
-    files.push_back(std::move(tasks));
+    const bool slows = !part.v2 && (part.cpu || part.freezer);
+    (slows ? slow : files).push_back(std::move(tasks));
   }
+  if (slowing != nullptr) *slowing = slow.size();
+  for (UniqueFd& file : slow) files.push_back(std::move(file));
   return files;
 }
 
@@ -309,9 +316,42 @@ CgroupUsage Cgroup::usage() const {
   return usage;
 }
 
+CgroupNow Cgroup::now() const {
+  CgroupNow now;
+  if (const Part* part = part_with(&Part::memory); part != nullptr) {
+    now.memory_bytes =
+        read_number(part->dir, part->v2 ? "memory.current" : "memory.usage_in_bytes");
+  }
+  if (const Part* part = part_with(&Part::pids); part != nullptr) {
+    if (const auto tasks = read_number(part->dir, "pids.current")) {
+      now.processes = static_cast<std::uint32_t>(*tasks);
+    }
+  }
+  return now;
+}
+
+Result<> Cgroup::freeze(bool frozen) const {
+  const Part* part = part_with(&Part::freezer);
+  if (part == nullptr) {
+    return fail(Errc::kUnsupported, "no cgroup here can stop and continue what is inside");
+  }
+  if (part->v2) return write_control(part->dir.get(), "cgroup.freeze", frozen ? "1" : "0");
+  return write_control(part->dir.get(), "freezer.state", frozen ? "FROZEN" : "THAWED");
+}
+
+bool Cgroup::is_frozen() const {
+  const Part* part = part_with(&Part::freezer);
+  if (part == nullptr) return false;
+  if (part->v2) return read_key(part->dir, "cgroup.events", "frozen") == 1;
+  const auto state = read_small_file(part->dir.get(), "freezer.state");
+  return state && state->rfind("FROZEN", 0) == 0;
+}
+
 void Cgroup::kill() const {
   for (const Part& part : parts_) {
     if (part.v2) (void)write_control(part.dir.get(), "cgroup.kill", "1");
+    // v1: what is frozen dies only when it goes on.
+    if (!part.v2 && part.freezer) (void)write_control(part.dir.get(), "freezer.state", "THAWED");
   }
 }
 
@@ -340,6 +380,7 @@ Result<> Cgroup::remove_parts(bool memory_too) {
     auto removed = remove_directory(parent->get(), name_, 2);
     if (!removed) {
       // Somebody is in it who did not die with the sandbox.
+      if (part.freezer && !part.v2) (void)write_control(part.dir.get(), "freezer.state", "THAWED");
       kill_members(part.dir.get());
       removed = remove_directory(parent->get(), name_);
     }
@@ -357,8 +398,11 @@ int Cgroup::sweep(const CgroupRoots& roots, std::string_view prefix) {
                                      roots.v1_cpuacct};
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
+  // First: what is frozen dies when it goes on, and is in all the others until then.
+  places.insert(places.begin(), roots.v1_freezer);
   for (const std::string& place : places) {
     if (place.empty()) continue;
+    const bool freezer = place == roots.v1_freezer;
     const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(place.c_str()), ::closedir);
     if (!dir) continue;
     while (const dirent* entry = ::readdir(dir.get())) {
@@ -368,6 +412,7 @@ int Cgroup::sweep(const CgroupRoots& roots, std::string_view prefix) {
                                     O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
       if (!group) continue;
       kill_members(group.get());
+      if (freezer) (void)write_control(group.get(), "freezer.state", "THAWED");
       if (place == roots.v2) remove_children(group.get());
       (void)write_control(group.get(), "memory.force_empty", "0");
       if (remove_directory(::dirfd(dir.get()), name)) ++removed;

@@ -24,6 +24,7 @@ struct CgroupRoots {
   std::string v1_pids{};
   std::string v1_cpu{};
   std::string v1_cpuacct{};
+  std::string v1_freezer{};  // for what is to be stopped and let go on; never with v2_controls
   // Whether a v2 cgroup may be made below the root itself, for a process that is moved there with
   // join(); also beside v1, for killing what no pid namespace holds together.
   bool v2_directly = true;
@@ -42,6 +43,12 @@ struct CgroupFeatures {
   bool memory = false;
   bool pids = false;
   bool cpu = false;
+};
+
+// What is used at this moment; nothing where nobody counts it.
+struct CgroupNow {
+  std::optional<std::uint64_t> memory_bytes;
+  std::optional<std::uint32_t> processes;
 };
 
 struct CgroupUsage {
@@ -94,14 +101,22 @@ class Cgroup {
   // For a process to put itself, and all that it will fork, into the v1 directories: being
   // single-threaded, it writes "0" to each. The kernel looks at the rights of whoever opened them.
   // The v2 one is there for a process that cannot be born in it, and waits for the system's lock.
+  // First those that count what a process has, then those that slow it down or stop it (v1's cpu
+  // and freezer), `*slowing` many: whoever others wait for may leave these to his child.
   enum class JoinV2 : bool { kNo, kYes };
-  Result<std::vector<UniqueFd>> open_join_files(JoinV2 v2 = JoinV2::kNo) const;
+  Result<std::vector<UniqueFd>> open_join_files(JoinV2 v2 = JoinV2::kNo,
+                                                std::size_t* slowing = nullptr) const;
   // Sets them anew; features() tells which of them hold.
   void set_limits(const CgroupLimits& limits);
   // The v2 directory, which a process is born into (clone_into); -1 if there is none.
   int v2_dir() const;
   std::uint64_t cpu_us() const;
   CgroupUsage usage() const;
+  CgroupNow now() const;
+  // Stops all that is inside where it is, or lets it go on. The kernel takes its time: is_frozen().
+  // kUnsupported if no hierarchy of this cgroup can.
+  Result<> freeze(bool frozen) const;
+  bool is_frozen() const;
   // Kills what is inside, if the kernel has cgroup.kill.
   void kill() const;
   // Waits shortly for the dead to leave, then kills who is left, and removes. May be called again
@@ -121,7 +136,7 @@ class Cgroup {
     std::string parent;
     UniqueFd dir;
     bool v2 = false;
-    bool memory = false, pids = false, cpu = false, cpuacct = false;
+    bool memory = false, pids = false, cpu = false, cpuacct = false, freezer = false;
   };
   Result<> remove_parts(bool memory_too);
   Result<> add_part(const std::string& parent, Part part);

@@ -47,5 +47,24 @@ TEST_F(CgroupTree, IsRemovedWithItsOwner) {
   EXPECT_FALSE(fs::exists(root_ / "gone"));
 }
 
+TEST_F(CgroupTree, FreezesWhereAFreezerIs) {
+  const auto without = Cgroup::create(CgroupRoots{.v1_pids = root_}, nullptr, "none", {});
+  ASSERT_TRUE(without);
+  EXPECT_EQ(without->freeze(true).error().code(), Errc::kUnsupported);
+  EXPECT_FALSE(without->is_frozen());
+
+  const auto group = Cgroup::create(CgroupRoots{.v1_freezer = root_}, nullptr, "cold", {});
+  ASSERT_TRUE(group);
+  const fs::path state = root_ / "cold" / "freezer.state";
+  std::ofstream(state) << "THAWED";
+  EXPECT_TRUE(group->freeze(true));
+  EXPECT_TRUE(group->is_frozen());
+  std::ofstream(state) << "FREEZING";  // as the kernel says until the last has stopped
+  EXPECT_FALSE(group->is_frozen());
+  EXPECT_TRUE(group->freeze(false));
+  EXPECT_FALSE(group->is_frozen());
+  fs::remove(state);
+}
+
 }  // namespace
 }  // namespace glovebox::sys

@@ -1,0 +1,83 @@
+// The launcher's loop as an object: what serve_clients() runs. Private to server.cc, which has the
+// loop and the clients, and server_sandboxes.cc, which has what is done with sandboxes.
+#pragma once
+
+#include <list>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "launcher/clients.h"
+#include "launcher/graves.h"
+#include "launcher/host_packages.h"
+#include "launcher/sandbox_maker.h"
+#include "launcher/sandbox_watch.h"
+#include "launcher/sessions.h"
+#include "wire/launcher_messages.h"
+
+namespace glovebox::launcher {
+
+class Server {
+ public:
+  Server(SandboxMaker& maker, std::uint32_t max_sandboxes, UniqueFd listener, SandboxWatch watch);
+
+  Result<> add_client(UniqueFd socket);
+  Result<> run();
+
+ private:
+  void accept_client();
+  void on_requests(Client& client);
+  bool on_request(Client& client);
+  void make_next();
+  bool has_pending() const;
+  void create(Client& client, const wire::CreateSandbox& request, std::vector<UniqueFd> fds);
+  void take_made();
+  void own(Sandbox sandbox, const Expected& expected);
+  void refuse(Client& client, std::uint32_t seq, const Error& error);
+  void announce(Owned& owned);
+  void on_joining(Owned& owned);
+  void give_up_joining(Owned& owned, const std::string& why);
+  void take(Client& client, const wire::TakeSandbox& request);
+  void destroy(Client& client, const SandboxId& id);
+  void freeze(Client& client, const wire::FreezeSandbox& request);
+  void measure(Client& client, const wire::MeasureSandbox& request);
+  void list(Client& client, std::uint32_t seq);
+  void go_on_listing(Client& client);
+  void become_server(Client& client);
+  void tell_of_templates();
+  void look_at_packages();
+  Owned* find(const Client& client, const SandboxId& id);
+  Owned* find_session(Client& client, const SandboxId& id, std::uint32_t seq);
+  void drop(Client& client);
+  void end_all();
+  void hear_of_sandboxes();
+  void finish_dead();
+  void finish(Owned& owned);
+  void say(Client& client, const wire::LauncherReply& reply);
+  int wait_ms() const;
+  int spare_wait_ms() const;
+  // Started for one client and one sandbox: ends with it.
+  bool is_private() const { return !listener_; }
+
+  SandboxMaker& maker_;
+  HostPackages packages_;
+  Clock::time_point look_at_ = Clock::now();
+  bool done_ = false;
+  std::uint32_t max_sandboxes_;
+  UniqueFd listener_;
+  std::list<Client> clients_;  // stable addresses
+  // Both below point into it: by its id, stable addresses.
+  std::unordered_map<std::string, Owned> sandboxes_;
+  std::vector<Owned*> runs_;  // all that are not sessions: time passes for them
+  std::vector<Owned*> dead_;
+  SandboxWatch watch_;
+  Sessions sessions_;
+  std::map<std::uint64_t, Expected> expected_;  // by ticket
+  std::uint64_t next_ticket_ = 0;
+  Graves graves_;
+};
+
+}  // namespace glovebox::launcher
