@@ -1,12 +1,28 @@
 // The writing half of a connection: whole answers in one system call, and streamed ones.
 #include <charconv>
+#include <optional>
 
 #include "base/assert.h"
+#include "http/chunks.h"
 #include "http/connection.h"
 #include "http/origin_rules.h"
+#include "http/request_body.h"
 #include "http/status.h"
 
 namespace glovebox::http {
+
+namespace {
+
+// A handler's own Content-Length; what is not a number is not one.
+std::optional<std::uint64_t> length_of(const Headers& headers) {
+  const std::string_view text = headers.get("Content-Length");
+  std::uint64_t length = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
+  const bool is_good = !text.empty() && error == std::errc() && end == text.data() + text.size();
+  return is_good ? std::optional<std::uint64_t>(length) : std::nullopt;
+}
+
+}  // namespace
 
 asio::awaitable<bool> Connection::send_parts(std::string_view first, std::string_view second,
                                              std::string_view third) {
@@ -45,6 +61,12 @@ asio::awaitable<bool> Connection::send_response(Exchanged& exchanged, Response r
   const bool has_body = exchanged.request.method != Method::kHead && may_have_body(response.status);
   Framing framing;
   framing.content_length = response.body.size();
+  framing.is_forwarded = exchanged.cors == Cors::kForwarded;
+  // HEAD: the length that GET would have.
+  if (exchanged.request.method == Method::kHead && response.body.empty()) {
+    framing.content_length = length_of(response.headers).value_or(0);
+  }
+  if (exchanged.body != nullptr && !exchanged.body->is_done()) exchanged.keep_alive = false;
   framing.after = after_answer(exchanged);
   // What the header has said is what is done, even if the server begins to stop meanwhile.
   exchanged.keep_alive = framing.after != AfterAnswer::kClose;
@@ -72,10 +94,15 @@ asio::awaitable<bool> StreamedAnswer::begin(int status, Headers headers) {
   GBX_ASSERT(!is_begun_);
   is_begun_ = true;
   has_body_ = exchanged_.request.method != Method::kHead && may_have_body(status);
-  is_chunked_ = !exchanged_.is_http_1_0 && may_have_body(status);
-  // Without chunks the end of the connection is the end of the body.
-  if (!is_chunked_ && has_body_) exchanged_.keep_alive = false;
   Framing framing;
+  framing.content_length = length_of(headers);
+  framing.is_forwarded = exchanged_.cors == Cors::kForwarded;
+  if (has_body_) left_ = framing.content_length;
+  is_chunked_ = !exchanged_.is_http_1_0 && may_have_body(status) && !framing.content_length;
+  // Without chunks or a length the end of the connection is the end of the body.
+  if (!is_chunked_ && !left_ && has_body_) exchanged_.keep_alive = false;
+  // What is left of the request's body would be taken for the next request.
+  if (exchanged_.body != nullptr && !exchanged_.body->is_done()) exchanged_.keep_alive = false;
   framing.chunked = is_chunked_;
   framing.after = connection_.after_answer(exchanged_);
   exchanged_.keep_alive = framing.after != AfterAnswer::kClose;
@@ -87,19 +114,25 @@ asio::awaitable<bool> StreamedAnswer::begin(int status, Headers headers) {
 }
 
 asio::awaitable<bool> StreamedAnswer::write(std::string bytes) {
+  co_return co_await write_view(bytes);
+}
+
+asio::awaitable<bool> StreamedAnswer::write_view(std::string_view bytes) {
   GBX_ASSERT(is_begun_ && !is_finished_);
   if (is_broken_) co_return false;
   // A chunk of nothing would be the end of the body.
   if (bytes.empty() || !has_body_) co_return true;
+  // More than was promised would be read as the next answer.
+  if (left_ && bytes.size() > *left_) {
+    is_broken_ = true;
+    co_return false;
+  }
   exchanged_.answer_bytes += bytes.size();
+  if (left_) *left_ -= bytes.size();
   bool sent = false;
   if (is_chunked_) {
-    char size_line[20];
-    char* end = std::to_chars(size_line, size_line + 16, bytes.size(), 16).ptr;
-    *end++ = '\r';
-    *end++ = '\n';
-    const std::string_view line(size_line, static_cast<std::size_t>(end - size_line));
-    sent = co_await connection_.send_parts(line, bytes, "\r\n");
+    const ChunkLine line(bytes.size());
+    sent = co_await connection_.send_parts(line.text(), bytes, kChunkEnd);
   } else {
     sent = co_await connection_.send_parts(bytes);
   }
@@ -112,8 +145,10 @@ asio::awaitable<bool> StreamedAnswer::finish() {
   GBX_ASSERT(is_begun_);
   if (is_broken_ || is_finished_) co_return !is_broken_;
   is_finished_ = true;
-  if (!is_chunked_ || !has_body_) co_return true;
-  is_broken_ = !co_await connection_.send_parts("0\r\n\r\n");
+  // Less than was promised can only be shown by closing.
+  if (left_.value_or(0) > 0) is_broken_ = true;
+  if (!is_chunked_ || !has_body_) co_return !is_broken_;
+  is_broken_ = !co_await connection_.send_parts(kLastChunk);
   co_return !is_broken_;
 }
 

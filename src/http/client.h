@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -53,6 +54,8 @@ class Client {
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
 
+  using BodySource = std::function<Result<std::size_t>(char* into, std::size_t size)>;
+
   // Connects when needed. A kept connection that turns out to be closed is opened anew, once, if
   // nothing of the answer has arrived and the method may be repeated (not POST or PATCH).
   Result<ClientResponse> send(const ClientRequest& request);
@@ -64,6 +67,12 @@ class Client {
   using OnHead = std::function<void(const ClientResponse&)>;
   Result<ClientResponse> stream(const ClientRequest& request, OnChunk on_chunk,
                                 OnHead on_head = nullptr);
+
+  // The body comes from `next`, until that gives 0; in chunks, when its length is not known. The
+  // server may answer before it has read everything; then `next` is not asked for the rest. An
+  // error of `next` ends the request.
+  Result<ClientResponse> upload(const ClientRequest& request, std::optional<std::uint64_t> length,
+                                BodySource next);
 
   // From another thread or a signal handler: ends what is under way, and every later request,
   // with Errc::kUnavailable.

@@ -55,6 +55,33 @@ Result<short> ClientSocket::wait(short events, std::chrono::milliseconds time) {
   }
 }
 
+Result<short> ClientSocket::wait_for(short events, std::optional<std::chrono::milliseconds> time) {
+  pollfd waits[] = {{.fd = fd_.get(), .events = events, .revents = 0},
+                    {.fd = interrupt_, .events = POLLIN, .revents = 0}};
+  const int ready = ::poll(waits, 2, time ? static_cast<int>(time->count()) : -1);
+  // A signal is a reason to look round: to whoever waits it is as if the time were over.
+  if (ready < 0 && errno != EINTR) return fail(Error::from_errno("poll"));
+  if (ready <= 0) return short{0};
+  if (waits[1].revents != 0) return fail(Errc::kUnavailable, "interrupted");
+  return waits[0].revents;
+}
+
+Io ClientSocket::try_read(char* into, std::size_t size, std::size_t& got) {
+  if (tls_) return tls_->read(into, size, got);
+  const ssize_t result = ::recv(fd_.get(), into, size, 0);
+  if (result < 0) return errno == EAGAIN || errno == EINTR ? Io::kWantRead : Io::kFailed;
+  got = static_cast<std::size_t>(result);
+  return result == 0 ? Io::kEnded : Io::kDone;
+}
+
+Io ClientSocket::try_write(std::string_view bytes, std::size_t& put) {
+  if (tls_) return tls_->write(bytes.data(), bytes.size(), put);
+  const ssize_t result = ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  if (result < 0) return errno == EAGAIN || errno == EINTR ? Io::kWantWrite : Io::kFailed;
+  put = static_cast<std::size_t>(result);
+  return Io::kDone;
+}
+
 Result<> ClientSocket::shake_hands(std::chrono::milliseconds time) {
   for (;;) {
     const Io io = tls_->handshake();

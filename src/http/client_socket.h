@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,13 @@ class ClientSocket {
   Result<std::size_t> read(char* into, std::size_t size);
   // Stops early, and says false, when the server answers or closes before it has read everything.
   Result<bool> write(std::string_view bytes);
+  // For who waits for other things too: one step, without waiting; and a wait for POLLIN, POLLOUT
+  // or both. No time: without limit; 0 of the events: the time was over.
+  Io try_read(char* into, std::size_t size, std::size_t& got);
+  Io try_write(std::string_view bytes, std::size_t& put);
+  Result<short> wait_for(short events, std::optional<std::chrono::milliseconds> time);
+  int descriptor() const { return fd_.get(); }
+  bool has_pending() const { return tls_ != nullptr && tls_->has_pending(); }
   // A kept connection that has something to read, or has ended, is not to be used again.
   bool is_stale() const;
 

@@ -9,7 +9,9 @@
 #include "base/id.h"
 #include "base/log.h"
 #include "http/origin_rules.h"
+#include "http/request_body.h"
 #include "http/status.h"
+#include "http/upgraded_stream.h"
 
 namespace glovebox::http {
 
@@ -57,39 +59,6 @@ class Running {
 };
 
 }  // namespace
-
-// The raw stream for an upgrade handler.
-class UpgradedStream final : public RawStream {
- public:
-  explicit UpgradedStream(Connection& connection) : connection_(connection) {}
-
-  asio::awaitable<std::size_t> read_some(char* into, std::size_t size) override {
-    std::string& pending = connection_.pending_;
-    if (!pending.empty()) {
-      const std::size_t taken = pending.copy(into, size);
-      pending.erase(0, taken);
-      co_return taken;
-    }
-    for (;;) {
-      if (!connection_.transport_.is_open()) co_return 0;
-      std::size_t got = 0;
-      const Io io = connection_.transport_.read(into, size, got);
-      if (io == Io::kDone) co_return got;
-      if (io == Io::kEnded || io == Io::kFailed) co_return 0;
-      const bool may_go_on = co_await connection_.transport_.wait(io);
-      if (!may_go_on) co_return 0;
-    }
-  }
-
-  asio::awaitable<bool> write(std::string bytes) override {
-    co_return co_await connection_.send_parts(bytes);
-  }
-
-  void close() override { connection_.cut(); }
-
- private:
-  Connection& connection_;
-};
 
 Connection::Connection(std::shared_ptr<Server::State> server, UniqueFd fd,
                        const SocketAddress& remote, std::shared_ptr<const TlsContext> tls)
@@ -167,14 +136,19 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     finish_exchange(exchanged);
     co_return Next::kLinger;
   }
+  const Route* route = refusal ? nullptr : exchanged.match.route;
+  const bool is_upgrade = route != nullptr && route->upgrade && !has_body &&
+                          !exchanged.request.header("Upgrade").empty();
+  if (route != nullptr && route->streams_body && !is_upgrade) {
+    co_return co_await serve_streamed(exchanged, reader);
+  }
   HeldBody held(*server_, remote_.host());
   if (has_body) {
     if (!expects.empty() && pending_.empty()) {
       const bool sent = co_await send_parts("HTTP/1.1 100 Continue\r\n\r\n");
       if (!sent) co_return Next::kClose;
     }
-    const std::size_t limit =
-        exchanged.match.route != nullptr && !refusal ? exchanged.match.route->max_body : kSmallBody;
+    const std::size_t limit = route != nullptr ? route->max_body : kSmallBody;
     const Read body = co_await read_body(reader, limit, held);
     if (body == Read::kEnded) co_return Next::kClose;
     if (body != Read::kDone) co_return co_await refuse_unread(exchanged, body);
@@ -184,7 +158,7 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
   if (refusal) {
     const bool sent = co_await send_response(exchanged, std::move(*refusal));
     if (sent && exchanged.keep_alive) next = Next::kKeep;
-  } else if (exchanged.match.route->upgrade && !exchanged.request.header("Upgrade").empty()) {
+  } else if (is_upgrade) {
     next = co_await upgrade(exchanged);
   } else {
     next = co_await handle(exchanged);
@@ -192,6 +166,22 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
   finish_exchange(exchanged);
   // Pipelined bytes that nobody will read would turn our FIN into a reset.
   if (next == Next::kClose && !pending_.empty() && transport_.is_open()) next = Next::kLinger;
+  co_return next;
+}
+
+// The handler reads the body itself. What it leaves of it nobody can tell from the next request.
+asio::awaitable<Connection::Next> Connection::serve_streamed(Exchanged& exchanged,
+                                                             const RequestReader& reader) {
+  const bool expects = !exchanged.request.header("Expect").empty();
+  StreamedBody body(*this, reader,
+                    expects ? StreamedBody::Expects::kContinue : StreamedBody::Expects::kNothing);
+  exchanged.request.body_stream = exchanged.body = &body;
+  Next next = co_await handle(exchanged);
+  finish_exchange(exchanged);
+  if (!body.is_done() || !pending_.empty()) {
+    if (next == Next::kClose && transport_.is_open()) next = Next::kLinger;
+  }
+  exchanged.request.body_stream = exchanged.body = nullptr;
   co_return next;
 }
 
@@ -279,11 +269,21 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
   const Method wanted = is_preflight_request
                             ? parse_method(request.header("Access-Control-Request-Method"))
                             : request.method;
-  exchanged.match = server_->router.find(wanted, exchanged.raw_path);
+  const Route* first = nullptr;
+  if (server_->options.route_first &&
+      host_allowed(server_->options.origins, request.host, request.local)) {
+    first = server_->options.route_first(request);
+  }
+  if (first != nullptr) {
+    exchanged.match.route = first;
+    exchanged.match.allowed.push_back(request.method);
+  } else {
+    exchanged.match = server_->router.find(wanted, exchanged.raw_path);
+  }
   const Route* route = exchanged.match.route;
   if (route != nullptr) {
     request.route = route->pattern;
-    request.path_params = std::move(exchanged.match.params);
+    if (first == nullptr) request.path_params = std::move(exchanged.match.params);
     exchanged.cors = route->cors;
   }
   const OriginVerdict verdict = judge(server_->options.origins, request, exchanged.cors);
@@ -294,7 +294,7 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
   if (exchanged.match.allowed.empty()) {
     return Response::refuse(404, "route_not_found", "there is nothing at " + request.path);
   }
-  if (is_preflight_request) {
+  if (is_preflight_request && exchanged.cors != Cors::kForwarded) {
     return answer_preflight(request, exchanged.match.allowed, exchanged.cors);
   }
   if (route == nullptr) {
@@ -306,11 +306,13 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
   if (!expects.empty() && !is_continue(expects)) {
     return Response::refuse(417, "expectation_failed", "the only expectation is 100-continue");
   }
-  if (server_->options.admit) {
+  if (server_->options.admit && !route->admits_itself) {
     std::optional<Response> refused = server_->options.admit(request);
     if (refused) return refused;
   }
-  if (reader.content_length().value_or(0) > route->max_body) return too_large(route->max_body);
+  if (!route->streams_body && reader.content_length().value_or(0) > route->max_body) {
+    return too_large(route->max_body);
+  }
   if (server_->figures.requests_in_progress >= server_->options.limits.max_requests) {
     Response response =
         Response::refuse(503, "too_many_requests_in_progress", "too many requests in progress");
@@ -362,16 +364,20 @@ asio::awaitable<Connection::Next> Connection::handle(Exchanged& exchanged) {
   if (response.is_streamed) {
     response = Response::refuse(500, "internal", "the handler wrote nothing");
   }
+  if (!result && exchanged.body != nullptr && exchanged.body->has_timed_out()) {
+    response = Response::refuse(408, "request_timeout", result.error().message());
+  }
   const bool sent = co_await send_response(exchanged, std::move(response));
   co_return sent&& exchanged.keep_alive ? Next::kKeep : Next::kClose;
 }
 
 asio::awaitable<Connection::Next> Connection::upgrade(Exchanged& exchanged) {
   Running running(server_->figures);
-  UpgradedStream stream(*this);
+  UpgradedStream stream(*this, exchanged);
   exchanged.status = 101;
   co_await exchanged.match.route->upgrade(exchanged.request, stream);
-  co_return Next::kClose;
+  // Bytes under way would turn our last words into a reset.
+  co_return transport_.is_open() && !is_expired_ ? Next::kLinger : Next::kClose;
 }
 
 asio::awaitable<void> Connection::linger() {

@@ -54,6 +54,8 @@ class HeldBody {
   std::size_t bytes_ = 0;
 };
 
+class StreamedBody;
+
 class Connection final : public DisconnectSource, public std::enable_shared_from_this<Connection> {
  public:
   using Clock = std::chrono::steady_clock;
@@ -69,8 +71,9 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   void look_at_deadline(Clock::time_point now);
   Clock::time_point deadline() const { return deadline_; }
   bool is_expired() const { return is_expired_; }
-  void expire();  // what it waits for ends as if its time were over
-  void cut();     // closes at once
+  void expire();        // what it waits for ends as if its time were over
+  void cut();           // closes at once
+  void server_stops();  // ends the reading of an upgraded stream
 
   // DisconnectSource, for the request whose handler runs.
   void watch(std::function<void()> callback) override;
@@ -78,6 +81,7 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
 
  private:
   friend class StreamedAnswer;
+  friend class StreamedBody;
   friend class UpgradedStream;
 
   enum class Next : std::uint8_t {
@@ -101,6 +105,7 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
     Request request;
     std::string raw_path;
     Router::Match match;
+    StreamedBody* body = nullptr;  // that the handler reads
     Cors cors = Cors::kConfigured;
     Clock::time_point started;
     bool keep_alive = false;
@@ -113,6 +118,7 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   asio::awaitable<bool> shake_hands();
   asio::awaitable<bool> wait_for_request();
   asio::awaitable<Next> serve_one();
+  asio::awaitable<Next> serve_streamed(Exchanged& exchanged, const RequestReader& reader);
   asio::awaitable<Read> read_head(RequestReader& reader);
   asio::awaitable<Read> read_body(RequestReader& reader, std::size_t limit, HeldBody& held);
   std::optional<Response> refuse_early(Exchanged& exchanged, const RequestReader& reader);
@@ -146,10 +152,14 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   SocketAddress remote_;
   std::string pending_;  // received, not parsed yet: a part of a header, or the next request
   Clock::time_point deadline_ = Clock::time_point::max();
+  // Of a handler that waits for its body: apart, because it may write its answer meanwhile.
+  Clock::time_point body_deadline_ = Clock::time_point::max();
   std::list<Connection*>::iterator place_;
   bool is_idle_ = false;
   bool has_left_ = false;
   bool is_expired_ = false;
+  bool is_body_late_ = false;
+  bool is_upgraded_ = false;
 
   std::vector<std::function<void()>> callbacks_;  // of the running handler
   bool is_handling_ = false;
@@ -165,6 +175,7 @@ class StreamedAnswer final : public ResponseWriter {
       : connection_(connection), exchanged_(exchanged) {}
   asio::awaitable<bool> begin(int status, Headers headers) override;
   asio::awaitable<bool> write(std::string bytes) override;
+  asio::awaitable<bool> write_view(std::string_view bytes) override;
   asio::awaitable<bool> finish() override;
   bool begun() const override { return is_begun_; }
   bool finished() const { return is_finished_ && !is_broken_; }
@@ -175,8 +186,9 @@ class StreamedAnswer final : public ResponseWriter {
   bool is_begun_ = false;
   bool is_finished_ = false;
   bool is_broken_ = false;
-  bool has_body_ = true;    // not for HEAD, 204, 304
-  bool is_chunked_ = true;  // not for HTTP/1.0
+  bool has_body_ = true;               // not for HEAD, 204, 304
+  bool is_chunked_ = true;             // not for HTTP/1.0, nor where the length is known
+  std::optional<std::uint64_t> left_;  // of the length that was promised
 };
 
 }  // namespace glovebox::http

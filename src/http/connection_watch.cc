@@ -11,6 +11,11 @@ void Connection::set_deadline(std::chrono::milliseconds time, std::size_t bytes)
 
 void Connection::look_at_deadline(Clock::time_point now) {
   if (is_watched_by_sweep_) check_peer();
+  if (now >= body_deadline_) {
+    body_deadline_ = Clock::time_point::max();
+    is_body_late_ = true;
+    transport_.cancel();
+  }
   if (now >= deadline_) expire();
 }
 
@@ -24,6 +29,10 @@ void Connection::cut() {
   is_expired_ = true;
   transport_.close();
   peer_has_gone();
+}
+
+void Connection::server_stops() {
+  if (is_upgraded_) transport_.cancel();
 }
 
 void Connection::become_idle() {

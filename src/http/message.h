@@ -62,14 +62,31 @@ class DisconnectSource {
   virtual bool gone() const = 0;
 };
 
+// A body that comes while its handler runs (Route::streams_body): as fast as it is read and no
+// faster. Not for two coroutines at once.
+class BodyStream {
+ public:
+  virtual ~BodyStream() = default;
+  // 0: the end. kTimeout: the client was silent for too long; kUnavailable: it is gone;
+  // kInvalidArgument: these are not chunks. After an error there is nothing more to read.
+  virtual asio::awaitable<Result<std::size_t>> read_some(char* into, std::size_t size) = 0;
+  // Ends a read under way, and every later one, with kUnavailable.
+  virtual void cancel() = 0;
+
+  std::optional<std::uint64_t> length;  // Content-Length; nothing: chunked
+};
+
 struct Request {
   Method method = Method::kGet;
-  std::string target;  // as sent, undecoded: "/v1/runs/a%20b?x=1"
-  std::string path;    // decoded: "/v1/runs/a b"
+  std::string method_word;  // as sent, for kOther
+  std::string target;       // as sent, undecoded: "/v1/runs/a%20b?x=1"
+  std::string path;         // decoded: "/v1/runs/a b"
   Params query;
   Params path_params;  // of the route's pattern, decoded
   Headers headers;
   std::string body;
+  BodyStream* body_stream =
+      nullptr;              // instead of body, where the route streams it; never null there
   std::string host;         // of the request line or the Host header, as sent
   std::string remote;       // "127.0.0.1:54321", "[::1]:54321"
   std::string remote_host;  // "127.0.0.1", "::1"
@@ -115,24 +132,41 @@ struct Response {
   static Response streamed();
 };
 
-// The streaming form, chunked. Not for two coroutines at once. Each call waits until the kernel has
-// taken the bytes, so a slow client slows the writer; false: the client is gone, stop.
+// The streaming form: chunked, or with the Content-Length that begin() is given; then exactly so
+// many bytes must follow. To HEAD and 304 no body is sent. Not for two coroutines at once. Each
+// call waits until the kernel has taken the bytes, so a slow client slows the writer; false: the
+// client is gone, stop.
 class ResponseWriter {
  public:
   virtual ~ResponseWriter() = default;
   virtual asio::awaitable<bool> begin(int status, Headers headers) = 0;
   virtual asio::awaitable<bool> write(std::string bytes) = 0;
+  // The same without a copy: the bytes stay the caller's, who keeps them until it returns.
+  virtual asio::awaitable<bool> write_view(std::string_view bytes) {
+    return write(std::string(bytes));
+  }
   virtual asio::awaitable<bool> finish() = 0;
   virtual bool begun() const = 0;
 };
 
 // The raw stream of a connection after an upgrade (WebSocket). Bytes that the client sent behind
-// its request come out of read_some first.
+// its request come out of read_some first. One coroutine may read while another writes. When the
+// server stops, reading ends; writing does not yet.
 class RawStream {
  public:
   virtual ~RawStream() = default;
   virtual asio::awaitable<std::size_t> read_some(char* into, std::size_t size) = 0;  // 0: ended
   virtual asio::awaitable<bool> write(std::string bytes) = 0;
+  // The same without a copy, one part after the other.
+  virtual asio::awaitable<bool> write_views(std::string_view first,
+                                            std::string_view second = {}) = 0;
+  // What the kernel takes at once; nothing: the client is gone. Not while a write is under way.
+  virtual std::optional<std::size_t> write_now(std::string_view bytes) = 0;
+  // For the log, when it is not 101.
+  virtual void set_status(int status) = 0;
+  virtual bool stopping() const = 0;
+  // Ends a read under way, and every later one; what was written still arrives.
+  virtual void stop_reading() = 0;
   // Both directions; a read or write under way ends.
   virtual void close() = 0;
 };

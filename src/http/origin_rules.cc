@@ -101,7 +101,7 @@ bool origin_allowed(const OriginRules& rules, std::string_view origin) {
 OriginVerdict judge(const OriginRules& rules, const Request& request, Cors cors) {
   if (!host_allowed(rules, request.host, request.local)) return OriginVerdict::kHostNotAllowed;
   const std::string* origin = request.headers.find("Origin");
-  if (origin == nullptr || cors == Cors::kAny) return OriginVerdict::kAllowed;
+  if (origin == nullptr || cors != Cors::kConfigured) return OriginVerdict::kAllowed;
   if (request.headers.count("Origin") > 1) return OriginVerdict::kOriginNotAllowed;
   return origin_allowed(rules, *origin) ? OriginVerdict::kAllowed
                                         : OriginVerdict::kOriginNotAllowed;
@@ -140,7 +140,7 @@ Response answer_preflight(const Request& request, const std::vector<Method>& all
 
 void add_cors_headers(const Request& request, Cors cors, Headers& headers) {
   const std::string* origin = request.headers.find("Origin");
-  if (origin == nullptr) return;
+  if (origin == nullptr || cors == Cors::kForwarded) return;
   if (cors == Cors::kAny) {
     headers.set("Access-Control-Allow-Origin", "*");
   } else {

@@ -112,7 +112,8 @@ RequestReader::Step RequestReader::read_body(std::string_view bytes, std::size_t
 
 bool RequestReader::fill_head(Request& request, std::string& raw_path, std::string& reason) const {
   const auto& message = impl_->parser.get();
-  request.method = parse_method(view(message.method_string()));
+  request.method_word = view(message.method_string());
+  request.method = parse_method(request.method_word);
   request.target = view(message.target());
   for (const auto& field : message) {
     request.headers.add(std::string(view(field.name_string())), std::string(view(field.value())));

@@ -27,12 +27,12 @@ bool same_name(std::string_view a, std::string_view b) {
   return true;
 }
 
-bool is_ours(std::string_view name) {
-  for (const std::string_view own : {"content-length", "transfer-encoding", "connection", "date",
-                                     "x-request-id", "x-content-type-options"}) {
+bool is_ours(std::string_view name, const Framing& framing) {
+  for (const std::string_view own : {"content-length", "transfer-encoding", "connection", "date"}) {
     if (same_name(name, own)) return true;
   }
-  return false;
+  if (framing.is_forwarded) return false;
+  return same_name(name, "x-request-id") || same_name(name, "x-content-type-options");
 }
 
 // Made once a second, not once an answer.
@@ -76,17 +76,20 @@ std::string response_head(int status, const Headers& headers, std::string_view r
   out += date_line();
   bool has_cache_control = false;
   for (const auto& [name, value] : headers) {
-    if (!is_token(name) || is_ours(name)) continue;
+    if (!is_token(name) || is_ours(name, framing)) continue;
     has_cache_control = has_cache_control || same_name(name, "cache-control");
     append_field(out, name, value);
   }
-  append_field(out, "X-Request-Id", request_id);
-  out += "X-Content-Type-Options: nosniff\r\n";
-  if (!has_cache_control) out += "Cache-Control: no-store\r\n";
+  if (!framing.is_forwarded) {
+    append_field(out, "X-Request-Id", request_id);
+    out += "X-Content-Type-Options: nosniff\r\n";
+    if (!has_cache_control) out += "Cache-Control: no-store\r\n";
+  }
   if (framing.content_length && may_have_body(status)) {
     append_field(out, "Content-Length", std::to_string(*framing.content_length));
   }
   if (framing.chunked) out += "Transfer-Encoding: chunked\r\n";
+  if (framing.after == AfterAnswer::kUpgrade) out += "Connection: Upgrade\r\n";
   if (framing.after == AfterAnswer::kClose) out += "Connection: close\r\n";
   if (framing.after == AfterAnswer::kKeepAliveOld) out += "Connection: keep-alive\r\n";
   out += "\r\n";

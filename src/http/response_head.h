@@ -13,11 +13,17 @@
 
 namespace glovebox::http {
 
-enum class AfterAnswer : std::uint8_t { kKeepAlive, kKeepAliveOld /* HTTP/1.0 */, kClose };
+enum class AfterAnswer : std::uint8_t {
+  kKeepAlive,
+  kKeepAliveOld /* HTTP/1.0 */,
+  kClose,
+  kUpgrade
+};
 
 struct Framing {
-  std::optional<std::size_t> content_length;  // neither: the body ends with the connection
+  std::optional<std::uint64_t> content_length;  // neither: the body ends with the connection
   bool chunked = false;
+  bool is_forwarded = false;  // somebody else's answer: nothing is added but its framing and Date
   AfterAnswer after = AfterAnswer::kKeepAlive;
 };
 

@@ -26,6 +26,9 @@ using UpgradeHandler = std::function<asio::awaitable<void>(Request&, RawStream&)
 enum class Cors : std::uint8_t {
   kConfigured,  // only configured Origins
   kAny,         // "*": for dialects whose clients run in browsers; keys are never cookies
+  // Whoever answers behind us has rules of its own: every Origin passes, preflights too, and
+  // answers keep the headers they have.
+  kForwarded,
 };
 
 struct Route {
@@ -35,6 +38,8 @@ struct Route {
   std::size_t max_body = kDefaultBodyLimit;
   Cors cors = Cors::kConfigured;
   UpgradeHandler upgrade = nullptr;
+  bool streams_body = false;   // the handler reads Request::body_stream; max_body does not count
+  bool admits_itself = false;  // ServerOptions::admit is not asked
 };
 
 class Router {

@@ -190,6 +190,7 @@ void Server::stop_accepting() {
   state_->is_stopping = true;
   state_->close_doors();
   for (auto it = state_->idle.begin(); it != state_->idle.end();) (*it++)->expire();
+  for (Connection* connection : state_->busy) connection->server_stops();
 }
 
 asio::awaitable<bool> Server::drained(std::chrono::steady_clock::time_point deadline) {

@@ -13,6 +13,8 @@
 
 #include "http/server.h"
 #include "http/test_server.h"
+#include "http/websocket.h"
+#include "http/websocket_client.h"
 
 namespace glovebox::http {
 namespace {
@@ -167,6 +169,52 @@ TEST_F(Tls, FilesThatDoNotFitAreNamed) {
   EXPECT_THAT(missing.error().message(), ::testing::HasSubstr("/nonexistent.pem"));
   const Certificate another;
   EXPECT_FALSE(TlsContext::server(certificate_.certificate_file(), another.key_file()).has_value());
+}
+
+asio::awaitable<void> echo_messages(Request& request, RawStream& stream) {
+  WebSocketOptions options;
+  options.ping_interval = std::chrono::milliseconds(700);
+  const std::unique_ptr<WebSocket> socket = co_await accept_websocket(request, stream, options);
+  if (!socket) co_return;
+  for (;;) {
+    std::optional<WebSocket::Message> message = co_await socket->receive();
+    if (!message) break;
+    const bool sent = co_await socket->send_binary(std::move(message->data));
+    if (!sent) break;
+  }
+}
+
+TEST(TlsWebSocket, CarriesMessagesAndPings) {
+  const Certificate certificate;
+  Router router;
+  Route route;
+  route.pattern = "/echo";
+  route.handler = [](Request&, ResponseWriter&) -> Task<Response> { co_return Response::empty(); };
+  route.upgrade = echo_messages;
+  router.add(std::move(route));
+  const auto context = TlsContext::server(certificate.certificate_file(), certificate.key_file());
+  ASSERT_TRUE(context.has_value());
+  TestServer server(std::move(router), quick_options(), *context);
+  ClientOptions options;
+  options.ca_file = certificate.certificate_file();
+  Headers headers;
+  auto socket = WebSocketClient::connect(server.url(), "/echo", headers, options);
+  ASSERT_TRUE(socket.has_value()) << socket.error().message();
+  for (std::size_t size = 1; size <= 1 << 20; size *= 2) {
+    const std::string bytes(size, static_cast<char>(size % 251));
+    ASSERT_TRUE((*socket)->send_binary(bytes).has_value());
+    const auto received = (*socket)->receive(kPatience);
+    ASSERT_TRUE(received.has_value() && received->message) << size;
+    EXPECT_TRUE(received->message->data == bytes) << size;
+  }
+  // Who did not answer the server's pings would be gone by then.
+  const auto nothing = (*socket)->receive(std::chrono::milliseconds(1600));
+  ASSERT_TRUE(nothing.has_value());
+  EXPECT_FALSE(nothing->message || nothing->is_closed);
+  ASSERT_TRUE((*socket)->send_binary("still here").has_value());
+  EXPECT_TRUE((*socket)->receive(kPatience)->message.has_value());
+  (*socket)->close();
+  EXPECT_TRUE(server.eventually([](const ServerFigures& f) { return f.connections == 0; }));
 }
 
 }  // namespace
