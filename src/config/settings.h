@@ -35,6 +35,15 @@ struct Settings {
   std::chrono::milliseconds pool_idle_decay{};
   std::uint64_t queue_length = 0;
   std::chrono::milliseconds queue_wait{};
+  // [sessions]
+  std::uint64_t max_sessions = 0;
+  std::chrono::milliseconds session_default_ttl{};
+  std::chrono::milliseconds session_max_ttl{};
+  std::uint64_t max_paused = 0;  // of one project
+  std::chrono::milliseconds paused_max{};
+  std::uint64_t session_overcommit = 0;
+  std::uint64_t max_snapshots = 0;  // of one project
+  std::uint64_t snapshot_max = 0;
   // [zygotes]; 0: never for that reason
   std::chrono::milliseconds zygote_max_age{};
   std::uint64_t zygote_max_forks = 0;

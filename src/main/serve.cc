@@ -18,7 +18,9 @@
 #include "config/load.h"
 #include "confine/server_filter.h"
 #include "confine/server_user.h"
+#include "control/port_doors.h"
 #include "control/routes.h"
+#include "control/session_keeper.h"
 #include "control/template_watch.h"
 #include "http/server.h"
 #include "main/server_places.h"
@@ -68,6 +70,25 @@ node::NodeOptions node_options(const Settings& settings) {
   options.max_queue = static_cast<std::uint32_t>(settings.queue_length);
   options.queue_wait = settings.queue_wait;
   options.idle_decay = settings.pool_idle_decay;
+  options.session_overcommit = static_cast<std::uint32_t>(settings.session_overcommit);
+  return options;
+}
+
+control::KeeperOptions keeper_options(const Settings& settings, const std::string& store_dir) {
+  const auto whole_seconds = [](std::chrono::milliseconds time) {
+    return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::seconds>(time).count());
+  };
+  control::KeeperOptions options;
+  options.max_sessions = settings.max_sessions;
+  options.default_ttl_s = whole_seconds(settings.session_default_ttl);
+  options.max_ttl_s = whole_seconds(settings.session_max_ttl);
+  options.max_paused = settings.max_paused;
+  options.paused_max = settings.paused_max;
+  if (const Grade* floor = parse_grade(settings.min_grade)) options.min_grade = *floor;
+  options.shelf.directory = store_dir + "/snapshots";
+  options.shelf.max_per_project = settings.max_snapshots;
+  options.shelf.max_bytes = settings.snapshot_max;
+  options.shelf.disk_ceiling = settings.disk_ceiling;
   return options;
 }
 
@@ -99,6 +120,7 @@ http::ServerOptions http_options(const Settings& settings, const http::Listener&
   if (!settings.domain.empty()) options.origins.domains = {settings.domain};
   options.origins.origins = settings.origins;
   options.admit = [&app](http::Request& request) { return control::admit(app, request); };
+  options.route_first = control::port_doors(app);
   options.on_exchange = [&app](const http::Exchange& exchange) {
     control::note_exchange(app, exchange);
   };
@@ -147,6 +169,7 @@ asio::awaitable<void> stop_gracefully(asio::io_context& io, control::App& app, n
   app.events.close();
   co_await node.drain(deadline - std::min(kForAnswers, limit / 2));
   co_await server.drained(deadline);
+  app.keeper->stop();
   link.stop();
   io.stop();
 }
@@ -180,7 +203,12 @@ Result<> serve(const Settings& settings, UniqueFd channel) {
   TRY(auto store, store::SqliteStore::open(store_options(settings, places.store_dir, io)));
   TRY_OK(provide_admin_key(*store, io, std::move(places.admin_key)));
   node = std::make_unique<node::Node>(io, node_options(settings));
-  control::App app(io, *node, *store, app_settings(settings, places.listener));
+  control::SessionKeeper keeper(io, node->sessions(), *node, *store,
+                                keeper_options(settings, places.store_dir));
+  control::App app(io, *node, node->sessions(), *store, keeper,
+                   app_settings(settings, places.listener));
+  app.keeper = &keeper;
+  TRY_OK(keeper.begin(app.events, app.usage));
   http::Server server(io, control::make_router(app, settings.max_body),
                       http_options(settings, places.listener, app));
   app.http_figures = [&server] { return server.figures(); };

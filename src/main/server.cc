@@ -31,6 +31,13 @@ constexpr Command kCommands[] = {
     {"template", glovebox::client::template_command},
     {"gc", glovebox::client::gc_command},
     {"bench", glovebox::client::bench_command},
+    {"sandbox", glovebox::client::sandbox_command},
+    {"exec", glovebox::client::exec_command},
+    {"shell", glovebox::client::shell_command},
+    {"cp", glovebox::client::copy_command},
+    {"code", glovebox::client::code_command},
+    {"logs", glovebox::client::logs_command},
+    {"top", glovebox::client::top_command},
     {"routes", print_routes},  // for tests/style/openapi_test.py
 };
 

@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 
+#include "node/grade.h"
 #include "node/guest_pipe.h"
 
 namespace glovebox::node {
@@ -89,7 +90,7 @@ Task<> Attempt::run_through(RuntimeKind runtime) {
   report_.sandbox = sandbox_->id().str();
   report_.outcome.engine = job_.engine;
   report_.outcome.walls = sandbox_->walls();
-  CO_TRY_OK(check_grade());
+  CO_TRY_OK(check_grade(job_.engine, sandbox_->walls(), job_.min_grade));
   way_ = job_.exec               ? StartWay::kProgram
          : sandbox_->make().warm ? StartWay::kWarmRuntime
                                  : StartWay::kColdRuntime;
@@ -109,16 +110,6 @@ Task<> Attempt::run_through(RuntimeKind runtime) {
     co_await fetch_files();
   }
   co_return co_await finish();
-}
-
-Result<> Attempt::check_grade() const {
-  if (!job_.min_grade) return {};
-  const Grade stood = grade_of(job_.engine, sandbox_->walls());
-  if (stood >= *job_.min_grade) return {};
-  return fail(Errc::kPolicy, "the walls that stand here make grade '" +
-                                 std::string(grade_name(stood)) + "', less than the '" +
-                                 std::string(grade_name(*job_.min_grade)) +
-                                 "' that was asked for (see `glovebox doctor`)");
 }
 
 Task<> Attempt::await_started() {

@@ -33,7 +33,6 @@ class Attempt final : public RunWatch::Entry {
   enum Pipe { kOut, kErr, kResults, kPipes };
 
   Task<> run_through(RuntimeKind runtime);
-  Result<> check_grade() const;
   Task<> await_started();
   Result<> take_pipes(std::vector<UniqueFd> fds);
   Error start_failed(const wire::StartFailed& failed) const;

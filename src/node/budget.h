@@ -19,7 +19,9 @@ class Budget {
       : max_sandboxes_(max_sandboxes), max_bytes_(max_bytes) {}
 
   bool fits(std::uint32_t more_sandboxes, std::uint64_t more_bytes) const {
-    return more_sandboxes <= max_sandboxes_ - sandboxes_ && more_bytes <= max_bytes_ - bytes_;
+    // Adopted ones are counted also where they are too many.
+    return sandboxes_ <= max_sandboxes_ && more_sandboxes <= max_sandboxes_ - sandboxes_ &&
+           bytes_ <= max_bytes_ && more_bytes <= max_bytes_ - bytes_;
   }
   std::uint32_t sandboxes() const { return sandboxes_; }
   std::uint64_t bytes() const { return bytes_; }
@@ -47,11 +49,13 @@ class Budget {
   std::function<void()> on_release_;
 };
 
-// One sandbox and so many bytes. Whoever makes one has asked fits() first.
+// One sandbox and so many bytes. Whoever makes one has asked fits() first, except for a sandbox
+// that is there whether it fits or not.
 class Charge {
  public:
-  Charge(Budget& budget, std::uint64_t bytes) : budget_(&budget), bytes_(bytes) {
-    GBX_ASSERT(budget.fits(1, bytes));
+  enum class Of : bool { kNew, kThere };
+  Charge(Budget& budget, std::uint64_t bytes, Of of = Of::kNew) : budget_(&budget), bytes_(bytes) {
+    GBX_ASSERT(of == Of::kThere || budget.fits(1, bytes));
     ++budget.sandboxes_;
     budget.bytes_ += bytes;
   }

@@ -43,6 +43,11 @@ FakeLauncher::~FakeLauncher() { die(); }
 
 UniqueFd FakeLauncher::connect() {
   die();
+  return connect_again();
+}
+
+UniqueFd FakeLauncher::connect_again() {
+  close_runs();
   auto pair = seqpacket_pair().value();
   ::fcntl(pair.theirs.get(), F_SETFL, O_NONBLOCK);
   link_ = std::make_shared<Link>(io_, std::move(pair.theirs));
@@ -51,15 +56,24 @@ UniqueFd FakeLauncher::connect() {
 }
 
 void FakeLauncher::die() {
+  close_runs();
+  for (auto& [id, session] : sessions_) session.agent->close();
+  sessions_.clear();
+  alive.clear();
+}
+
+void FakeLauncher::close_runs() {
   if (!link_) return;
   link_->closed = true;
   link_->descriptor.close();
   link_.reset();
   held_.clear();
   stuck_.clear();
-  for (auto& [id, agent] : agents_) close(*agent);
+  for (auto& [id, agent] : agents_) {
+    close(*agent);
+    alive.erase(id);
+  }
   agents_.clear();
-  alive.clear();
 }
 
 void FakeLauncher::close(Agent& agent) {
@@ -77,6 +91,13 @@ void FakeLauncher::say_garbage() {
 }
 
 void FakeLauncher::end(const std::string& id, EndReason reason) {
+  if (const auto session = sessions_.find(id); session != sessions_.end()) {
+    wire::SandboxEnded ended{session->second.id, reason, {}};
+    session->second.agent->close();
+    sessions_.erase(session);
+    alive.erase(id);
+    return say(ended);
+  }
   const auto agent = agents_.find(id);
   if (agent == agents_.end()) return;
   const SandboxId its_id = agent->second->id;
@@ -94,8 +115,10 @@ int FakeLauncher::guest_end(const std::string& id, std::size_t which) const {
   return fd;
 }
 
-void FakeLauncher::say(const wire::LauncherReply& reply) {
-  if (link_) (void)send_message(link_->descriptor.native_handle(), wire::encode(reply));
+void FakeLauncher::say(const wire::LauncherReply& reply, int fd) {
+  if (!link_) return;
+  const std::span<const int> fds(&fd, fd >= 0 ? 1 : 0);
+  (void)send_message(link_->descriptor.native_handle(), wire::encode(reply), fds);
 }
 
 void FakeLauncher::wait() {
@@ -110,10 +133,10 @@ void FakeLauncher::wait() {
 void FakeLauncher::on_message() {
   auto received = receive_message(link_->descriptor.native_handle(), wire::kMaxLauncherMessage, 17);
   if (!received && received.error().sys_errno() == EAGAIN) return;
-  if (!received || received->bytes.empty()) return die();
+  if (!received || received->bytes.empty()) return close_runs();  // the server is gone
   const wire::LauncherRequest request = wire::decode_launcher_request(received->bytes).value();
   if (const auto* making = std::get_if<wire::CreateSandbox>(&request)) {
-    create(*making, std::move(received->fds.at(0)));
+    create({*making, std::move(received->fds)});
   } else if (const auto* take = std::get_if<wire::TakeSandbox>(&request)) {
     taken.push_back(take->id.str());
     const auto agent = agents_.find(take->id.str());
@@ -122,32 +145,64 @@ void FakeLauncher::on_message() {
     wait_agent(agent->second);
   } else if (const auto* destroy = std::get_if<wire::DestroySandbox>(&request)) {
     ++destroyed;
-    if (!agents_.contains(destroy->id.str())) {
+    if (!agents_.contains(destroy->id.str()) && !sessions_.contains(destroy->id.str())) {
       return say(wire::SandboxRefused{0, Errc::kNotFound, 0, "there is no such sandbox"});
     }
     end(destroy->id.str(), EndReason::kDestroyed);
   } else if (std::holds_alternative<wire::PrepareTemplate>(request)) {
     ++prepared;
+  } else if (const auto* listing = std::get_if<wire::ListSandboxes>(&request)) {
+    list(listing->seq);
+  } else if (const auto* freezing = std::get_if<wire::FreezeSandbox>(&request)) {
+    if (!sessions_.contains(freezing->id.str())) {
+      return say(wire::SandboxRefused{freezing->seq, Errc::kNotFound, 0, "no such sandbox"});
+    }
+    freeze(freezing->id.str(), freezing->frozen);
+    say(wire::Done{freezing->seq});
+  } else if (const auto* measuring = std::get_if<wire::MeasureSandbox>(&request)) {
+    say(wire::SandboxMeasured{measuring->seq, 5, 4096, 8192, 3, 100, 1000, 1});
   }
 }
 
-void FakeLauncher::create(const wire::CreateSandbox& request, UniqueFd socket) {
-  if (request.warm && holds_warm) {
-    stuck_.emplace_back(request, std::move(socket));
+void FakeLauncher::list(std::uint32_t seq) {
+  for (const auto& [id, session] : sessions_) {
+    say(wire::SandboxListed{seq, session.id, EngineKind::kJail, session.template_name,
+                            session.limits, walls, generation, session.frozen},
+        session.server_end.get());
+  }
+  say(wire::Done{seq});
+}
+
+void FakeLauncher::make_session(Making making) {
+  const SandboxId id = SandboxId::make();
+  SessionKept kept{id, making.request.template_name, making.request.limits,
+                   std::move(making.fds.at(1)),
+                   std::make_shared<FakeAgent>(io_, std::move(making.fds.at(0)))};
+  kept.agent->silent = silent_agents;
+  kept.agent->begin();
+  sessions_.emplace(id.str(), std::move(kept));
+  alive.insert(id.str());
+  say(wire::SandboxCreated{making.request.seq, id, walls, generation});
+}
+
+void FakeLauncher::create(Making making) {
+  if (making.request.warm && holds_warm) {
+    stuck_.push_back(std::move(making));
     return;
   }
-  held_.emplace_back(request, std::move(socket));
+  held_.push_back(std::move(making));
   most_creates_at_once = std::max(most_creates_at_once, held_.size());
   if (holds_creates) return;
-  for (auto& [held, its_socket] : std::exchange(held_, {})) make(held, std::move(its_socket));
+  for (Making& held : std::exchange(held_, {})) make(std::move(held));
 }
 
 void FakeLauncher::release_creates() {
   held_.splice(held_.begin(), stuck_);
-  for (auto& [request, socket] : std::exchange(held_, {})) make(request, std::move(socket));
+  for (Making& held : std::exchange(held_, {})) make(std::move(held));
 }
 
-void FakeLauncher::make(const wire::CreateSandbox& request, UniqueFd socket) {
+void FakeLauncher::make(Making making) {
+  const wire::CreateSandbox& request = making.request;
   if (refuses) {
     wire::SandboxRefused refused = *refuses;
     refused.seq = request.seq;
@@ -160,7 +215,9 @@ void FakeLauncher::make(const wire::CreateSandbox& request, UniqueFd socket) {
   if (request.warm) ++created_warm;
   if (request.waits) ++created_waiting;
   templates.push_back(request.template_name);
+  if (request.session) return make_session(std::move(making));
   const SandboxId id = SandboxId::make();
+  UniqueFd socket = std::move(making.fds.at(0));
   ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
   const auto agent = std::make_shared<Agent>(io_, std::move(socket), id);
   agent->waits = request.waits;

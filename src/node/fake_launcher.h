@@ -14,6 +14,7 @@
 
 #include "base/fd_message.h"
 #include "base/unique_fd.h"
+#include "node/fake_agent.h"
 #include "wire/guest_frames.h"
 #include "wire/launcher_messages.h"
 
@@ -42,6 +43,8 @@ class FakeLauncher {
 
   // The server's end. What was there before is gone.
   UniqueFd connect();
+  // The same for a server after another: the sessions are still there.
+  UniqueFd connect_again();
   void die();  // closes the launcher's socket and every sandbox
   void tell(const TemplateStatus& status);
   void say_garbage();
@@ -49,6 +52,9 @@ class FakeLauncher {
   // A stream of a program that hangs, at the guest's end, non-blocking: 1 is its stdout, 3 its
   // results.
   int guest_end(const std::string& id, std::size_t which) const;
+  FakeAgent& session_agent(const std::string& id) { return *sessions_.at(id).agent; }
+  void freeze(const std::string& id, bool frozen) { sessions_.at(id).frozen = frozen; }
+  bool frozen(const std::string& id) const { return sessions_.at(id).frozen; }
 
   Script script;
   bool holds_creates = false;  // requests are kept until release_creates()
@@ -58,6 +64,7 @@ class FakeLauncher {
   std::optional<wire::SandboxRefused> refuses;  // every making
   std::uint32_t generation = 1;
   WallSet walls;
+  bool silent_agents = false;  // of sessions that are made
 
   // What was seen.
   int created = 0;
@@ -76,9 +83,24 @@ class FakeLauncher {
  private:
   struct Agent;
   void on_message();
-  void create(const wire::CreateSandbox& request, UniqueFd socket);
-  void make(const wire::CreateSandbox& request, UniqueFd socket);
-  void say(const wire::LauncherReply& reply);
+  struct Making {
+    wire::CreateSandbox request;
+    std::vector<UniqueFd> fds;
+  };
+  struct SessionKept {
+    SandboxId id;
+    std::string template_name;
+    Limits limits;
+    UniqueFd server_end;
+    std::shared_ptr<FakeAgent> agent;
+    bool frozen = false;
+  };
+  void create(Making making);
+  void make(Making making);
+  void make_session(Making making);
+  void list(std::uint32_t seq);
+  void close_runs();
+  void say(const wire::LauncherReply& reply, int fd = -1);
   void wait();
   void wait_agent(const std::shared_ptr<Agent>& agent);
   void on_frame(const std::shared_ptr<Agent>& agent, const wire::ClientFrame& frame);
@@ -88,7 +110,8 @@ class FakeLauncher {
   struct Link;
   boost::asio::io_context& io_;
   std::shared_ptr<Link> link_;
-  std::list<std::pair<wire::CreateSandbox, UniqueFd>> held_, stuck_;
+  std::list<Making> held_, stuck_;
+  std::map<std::string, SessionKept> sessions_;
   std::map<std::string, std::shared_ptr<Agent>> agents_;
 };
 

@@ -48,30 +48,63 @@ void LauncherLink::detach(const std::string& why) {
   const auto waiting = std::exchange(waiting_, {});
   const auto sandboxes = std::exchange(sandboxes_, {});
   for (const auto& [id, sandbox] : sandboxes) sandbox->lose();
-  for (const auto& [seq, done] : waiting) done(fail(gone()));
+  for (const auto& [seq, asked] : waiting) asked.refuse(gone());
   listener_.on_launcher_gone();
 }
 
-void LauncherLink::create(wire::CreateSandbox request, UniqueFd agent_end, Created done) {
+void LauncherLink::Asked::refuse(const Error& error) const {
+  if (created) created(fail(error));
+  if (measured) measured(fail(error));
+  if (finished) finished(fail(error));
+}
+
+std::uint32_t LauncherLink::ask(Asked asked) {
   if (!link_) {
-    boost::asio::post(io_, [done = std::move(done)] { done(fail(gone())); });
-    return;
+    boost::asio::post(io_, [asked = std::move(asked)] { asked.refuse(gone()); });
+    return 0;
   }
   // Zero is the number of what nobody asked for.
   while (next_seq_ == 0 || waiting_.contains(next_seq_)) ++next_seq_;
-  request.seq = next_seq_++;
-  waiting_.emplace(request.seq, std::move(done));
-  send(request, std::move(agent_end));
+  waiting_.emplace(next_seq_, std::move(asked));
+  return next_seq_++;
+}
+
+Result<LauncherLink::Asked> LauncherLink::answered(std::uint32_t seq) {
+  const auto at = waiting_.find(seq);
+  if (at == waiting_.end()) return fail(Errc::kProtocol, "it answers what nobody asked for");
+  Asked asked = std::move(at->second);
+  waiting_.erase(at);
+  return asked;
+}
+
+void LauncherLink::create(wire::CreateSandbox request, std::vector<UniqueFd> ends, Created done) {
+  request.seq = ask({.created = std::move(done)});
+  if (request.seq != 0) send(request, std::move(ends));
 }
 
 void LauncherLink::take(const SandboxId& id, const Limits& limits) {
-  send(wire::TakeSandbox{id, limits}, UniqueFd());
+  send(wire::TakeSandbox{id, limits});
 }
 
-void LauncherLink::destroy(const SandboxId& id) { send(wire::DestroySandbox{id}, UniqueFd()); }
+void LauncherLink::destroy(const SandboxId& id) { send(wire::DestroySandbox{id}); }
 
 void LauncherLink::prepare(const std::string& template_name) {
-  send(wire::PrepareTemplate{template_name}, UniqueFd());
+  send(wire::PrepareTemplate{template_name});
+}
+
+void LauncherLink::list(Listed each, Finished done) {
+  const std::uint32_t seq = ask({.listed = std::move(each), .finished = std::move(done)});
+  if (seq != 0) send(wire::ListSandboxes{seq});
+}
+
+void LauncherLink::freeze(const SandboxId& id, bool frozen, Finished done) {
+  const std::uint32_t seq = ask({.finished = std::move(done)});
+  if (seq != 0) send(wire::FreezeSandbox{seq, id, frozen});
+}
+
+void LauncherLink::measure(const SandboxId& id, Measured done) {
+  const std::uint32_t seq = ask({.measured = std::move(done)});
+  if (seq != 0) send(wire::MeasureSandbox{seq, id});
 }
 
 void LauncherLink::add(Sandbox& sandbox) {
@@ -88,7 +121,7 @@ void LauncherLink::remove(Sandbox& sandbox) {
   if (at != sandboxes_.end() && at->second == &sandbox) sandboxes_.erase(at);
 }
 
-void LauncherLink::send(const wire::LauncherRequest& request, UniqueFd fd) {
+void LauncherLink::send(const wire::LauncherRequest& request, std::vector<UniqueFd> fds) {
   if (!link_) return;
   if (link_->queue.size() >= kMaxQueued) {
     // Not from in here: the caller is in the middle of something.
@@ -97,15 +130,15 @@ void LauncherLink::send(const wire::LauncherRequest& request, UniqueFd fd) {
     });
     return;
   }
-  link_->queue.push_back({wire::encode(request), std::move(fd)});
+  link_->queue.push_back({wire::encode(request), std::move(fds)});
   if (!link_->write_armed) flush();
 }
 
 void LauncherLink::flush() {
   while (!link_->queue.empty()) {
     const Outgoing& next = link_->queue.front();
-    const int fd = next.fd.get();
-    const std::span<const int> fds(&fd, next.fd ? 1 : 0);
+    std::vector<int> fds;
+    for (const UniqueFd& fd : next.fds) fds.push_back(fd.get());
     const auto sent = send_message(link_->descriptor.native_handle(), next.bytes, fds);
     if (!sent && sent.error().sys_errno() == EAGAIN) return wait_writable();
     // That it is gone is said by the reading side, which also has its last words.
@@ -144,23 +177,25 @@ void LauncherLink::read_replies() {
 }
 
 Result<bool> LauncherLink::read_one() {
-  auto received = receive_message(link_->descriptor.native_handle(), wire::kMaxLauncherMessage, 0);
+  auto received = receive_message(link_->descriptor.native_handle(), wire::kMaxLauncherMessage, 1);
   if (!received && received.error().sys_errno() == EAGAIN) return false;
   if (!received) return fail(std::move(received.error()));
   if (received->bytes.empty()) return fail(Errc::kUnavailable, "it closed its socket");
   TRY(wire::LauncherReply reply, wire::decode_launcher_reply(received->bytes));
+  if (received->fds.empty() == std::holds_alternative<wire::SandboxListed>(reply)) {
+    return fail(Errc::kProtocol, "a descriptor is missing, or one too many");
+  }
+  if (!received->fds.empty()) received_ = std::move(received->fds.front());
   TRY_OK(std::visit([this](auto& one) { return handle(one); }, reply));
   return true;
 }
 
 Result<> LauncherLink::handle(wire::SandboxCreated& created) {
-  const auto at = waiting_.find(created.seq);
-  if (at == waiting_.end() || sandboxes_.contains(created.id.str())) {
+  TRY(const Asked asked, answered(created.seq));
+  if (!asked.created || sandboxes_.contains(created.id.str())) {
     return fail(Errc::kProtocol, "it made a sandbox that nobody asked for");
   }
-  const Created done = std::move(at->second);
-  waiting_.erase(at);
-  done(std::move(created));
+  asked.created(std::move(created));
   return {};
 }
 
@@ -171,11 +206,8 @@ Result<> LauncherLink::handle(wire::SandboxRefused& refused) {
     if (refused.code != Errc::kNotFound) refusal_ = std::move(error);
     return {};
   }
-  const auto at = waiting_.find(refused.seq);
-  if (at == waiting_.end()) return fail(Errc::kProtocol, "it refused what nobody asked for");
-  const Created done = std::move(at->second);
-  waiting_.erase(at);
-  done(fail(std::move(error)));
+  TRY(const Asked asked, answered(refused.seq));
+  asked.refuse(error);
   return {};
 }
 
@@ -191,6 +223,30 @@ Result<> LauncherLink::handle(wire::SandboxEnded& ended) {
 
 Result<> LauncherLink::handle(wire::TemplateChanged& changed) {
   listener_.on_template(changed.status);
+  return {};
+}
+
+Result<> LauncherLink::handle(wire::SandboxListed& listed) {
+  const auto at = waiting_.find(listed.seq);
+  if (at == waiting_.end() || !at->second.listed || sandboxes_.contains(listed.id.str())) {
+    return fail(Errc::kProtocol, "it lists a sandbox that cannot be");
+  }
+  const Listed each = at->second.listed;  // more may follow
+  each(std::move(listed), std::move(received_));
+  return {};
+}
+
+Result<> LauncherLink::handle(wire::SandboxMeasured& measured) {
+  TRY(const Asked asked, answered(measured.seq));
+  if (!asked.measured) return fail(Errc::kProtocol, "it measured what nobody asked for");
+  asked.measured(std::move(measured));
+  return {};
+}
+
+Result<> LauncherLink::handle(wire::Done& done) {
+  TRY(const Asked asked, answered(done.seq));
+  if (!asked.finished) return fail(Errc::kProtocol, "it has done what nobody asked for");
+  asked.finished({});
   return {};
 }
 

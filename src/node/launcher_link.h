@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -29,6 +30,9 @@ class LauncherLink {
     virtual void on_launcher_gone() = 0;  // after every sandbox was told
   };
   using Created = std::function<void(Result<wire::SandboxCreated>)>;
+  using Listed = std::function<void(wire::SandboxListed, UniqueFd)>;
+  using Measured = std::function<void(Result<wire::SandboxMeasured>)>;
+  using Finished = std::function<void(Result<>)>;
   // What waits to be sent when the launcher does not read; beyond this it is as good as gone.
   static constexpr std::size_t kMaxQueued = 4096;
 
@@ -42,11 +46,16 @@ class LauncherLink {
   void detach(const std::string& why);
   bool up() const { return link_ != nullptr; }
 
-  // `request.seq` is chosen here. `done` is called later, never from in here.
-  void create(wire::CreateSandbox request, UniqueFd agent_end, Created done);
+  // `request.seq` is chosen here. `done` is called later, never from in here. `ends` are the
+  // agent's and, of a session, a copy of ours.
+  void create(wire::CreateSandbox request, std::vector<UniqueFd> ends, Created done);
   void take(const SandboxId& id, const Limits& limits);
   void destroy(const SandboxId& id);
   void prepare(const std::string& template_name);
+  // Sessions. As create(): all answers come later.
+  void list(Listed each, Finished done);
+  void freeze(const SandboxId& id, bool frozen, Finished done);
+  void measure(const SandboxId& id, Measured done);
 
   std::uint64_t losses() const { return losses_; }
 
@@ -57,7 +66,15 @@ class LauncherLink {
 
   struct Outgoing {
     std::vector<std::byte> bytes;
-    UniqueFd fd;
+    std::vector<UniqueFd> fds;
+  };
+  // Whoever asked for something; one of these is set, of a list two.
+  struct Asked {
+    Created created = {};
+    Listed listed = {};
+    Measured measured = {};
+    Finished finished = {};
+    void refuse(const Error& error) const;
   };
   // One attached socket. Handlers hold it, and see in it whether it is still ours.
   struct Link {
@@ -68,7 +85,11 @@ class LauncherLink {
     bool closed = false;
   };
 
-  void send(const wire::LauncherRequest& request, UniqueFd fd);
+  // The number of a request, for which `asked` waits from now on. Zero: there is no launcher, and
+  // `asked` is told so.
+  std::uint32_t ask(Asked asked);
+  Result<Asked> answered(std::uint32_t seq);
+  void send(const wire::LauncherRequest& request, std::vector<UniqueFd> fds = {});
   void flush();
   void wait_readable();
   void wait_writable();
@@ -78,14 +99,18 @@ class LauncherLink {
   Result<> handle(wire::SandboxRefused& refused);
   Result<> handle(wire::SandboxEnded& ended);
   Result<> handle(wire::TemplateChanged& changed);
+  Result<> handle(wire::SandboxListed& listed);
+  Result<> handle(wire::SandboxMeasured& measured);
+  Result<> handle(wire::Done& done);
 
   boost::asio::io_context& io_;
   Listener& listener_;
   std::shared_ptr<Link> link_;
   std::uint32_t next_seq_ = 1;
-  std::unordered_map<std::uint32_t, Created> waiting_;
+  std::unordered_map<std::uint32_t, Asked> waiting_;
   std::unordered_map<std::string, Sandbox*> sandboxes_;
   std::optional<Error> refusal_;  // of a take: the sandbox's end follows
+  UniqueFd received_;             // came with the reply that is being handled
   std::uint64_t losses_ = 0;
 };
 

@@ -6,6 +6,7 @@
 
 #include "node/pools.h"
 #include "node/run.h"
+#include "node/sessions.h"
 
 namespace glovebox::node {
 namespace {
@@ -20,12 +21,17 @@ constexpr std::chrono::milliseconds kLastGrace{2000};
 // Runs hold it, so that it is there until the last of them is over.
 struct Node::State {
   State(boost::asio::io_context& context, NodeOptions wanted)
-      : io(context), options(std::move(wanted)), pools(context, options), clock_timer(context) {}
+      : io(context),
+        options(std::move(wanted)),
+        pools(context, options),
+        sessions(context, pools, options),
+        clock_timer(context) {}
 
   boost::asio::io_context& io;
   NodeOptions options;
   RunWatch watch;
   Pools pools;
+  SessionHost sessions;
   boost::asio::steady_timer clock_timer;
   std::uint32_t runs = 0;
   bool draining = false;
@@ -45,11 +51,13 @@ Node::Node(boost::asio::io_context& io, NodeOptions options)
     : state_(std::make_shared<State>(io, std::move(options))) {
   // A guest that closes its stdin is an errno and not the end of the server.
   ::signal(SIGPIPE, SIG_IGN);
+  state_->sessions.hold_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
   look_at_clock(state_);
 }
 
 Node::~Node() {
   state_->clock_timer.cancel();
+  state_->sessions.let_go();
   state_->watch.stop();
   state_->pools.stop();
 }
@@ -65,7 +73,12 @@ void Node::look_at_clock(const std::shared_ptr<State>& state) {
       });
 }
 
-void Node::attach_launcher(UniqueFd socket) { state_->pools.attach_launcher(std::move(socket)); }
+void Node::attach_launcher(UniqueFd socket) {
+  state_->pools.attach_launcher(std::move(socket));
+  state_->sessions.adopt();
+}
+
+SessionService& Node::sessions() { return state_->sessions; }
 
 Task<RunReport> Node::run(RunJob job, RunSink& sink, std::shared_ptr<CancelFlag> cancel) {
   const std::shared_ptr<State> state = state_;
@@ -91,6 +104,7 @@ boost::asio::awaitable<void> Node::drain(Clock::time_point deadline) {
     timer.expires_after(kDrainLook);
     co_await timer.async_wait(boost::asio::use_awaitable);
   }
+  state->sessions.let_go();
   state->watch.stop();
   state->pools.stop();
   const Clock::time_point last = Clock::now() + kLastGrace;

@@ -1,5 +1,5 @@
-// This host as a place to run code: the launcher, the pools, and the runs under way. Everything
-// lives on one io_context with one thread; there are no locks.
+// This host as a place to run code: the launcher, the pools, the runs under way and the sessions.
+// Everything lives on one io_context with one thread; there are no locks.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -10,6 +10,7 @@
 #include "base/unique_fd.h"
 #include "node/node_options.h"
 #include "node/run_service.h"
+#include "node/session_service.h"
 
 namespace glovebox::node {
 
@@ -20,7 +21,8 @@ class Node final : public RunService {
   ~Node() override;
 
   // A connected SEQPACKET socket on which somebody has already sent BecomeServer. Replaces the
-  // launcher before it: what waited or ran there is over. Templates are known as it tells of them.
+  // launcher before it: what waited or ran there is over. Templates are known as it tells of them;
+  // the sessions it has become ours.
   void attach_launcher(UniqueFd socket);
 
   Task<RunReport> run(RunJob job, RunSink& sink, std::shared_ptr<CancelFlag> cancel) override;
@@ -28,8 +30,11 @@ class Node final : public RunService {
   const TemplateStatus* find_template(std::string_view name) const override;
   NodeFigures figures() const override;
 
+  // As long as this object.
+  SessionService& sessions();
+
   // Runs that begin now are refused. Waits for those under way until `deadline`, then ends them,
-  // and then the pools.
+  // and then the pools. Sessions are let go of, and live on.
   boost::asio::awaitable<void> drain(Clock::time_point deadline);
 
  private:

@@ -33,6 +33,14 @@ struct NodeOptions {
   std::chrono::milliseconds backstop{5'000};
   std::chrono::milliseconds create_wait{20'000};
 
+  // Sessions mostly wait for somebody: so many of them are promised the same memory and disk.
+  std::uint32_t session_overcommit = 1;
+  // How long the output of a process that nobody reads any more is kept, at the cost of stopping
+  // it; then the oldest of it is lost instead.
+  std::chrono::milliseconds detach_grace{60'000};
+  std::chrono::milliseconds agent_wait{5'000};     // for an agent's Welcome
+  std::chrono::milliseconds request_wait{30'000};  // for its answer to anything else
+
   std::function<Clock::time_point()> now = [] { return Clock::now(); };  // tests have their own
 };
 

@@ -163,7 +163,7 @@ bool Pools::serve(const WaiterPtr& waiter) {
                                                      "' has nothing to run code with"));
     return true;
   }
-  if (bytes_of(wish.limits) > budget_.max_bytes()) {
+  if (promised(wish) > budget_.max_bytes()) {
     answer(*waiter, fail(Errc::kPolicy,
                          "memory and disk of this sandbox are together more than "
                          "this server gives to all of them"));
@@ -206,7 +206,7 @@ bool Pools::serve_from(Pool& pool, const WaiterPtr& waiter, const TemplateStatus
 }
 
 bool Pools::serve_alone(const WaiterPtr& waiter, bool warm) {
-  const std::uint64_t bytes = bytes_of(waiter->wish.limits);
+  const std::uint64_t bytes = promised(waiter->wish);
   if (!may_create() || !make_room(1, bytes, nullptr)) return false;
   Charge charge(budget_, bytes);
   charge.give_to(waiter->wish.owner);
@@ -215,6 +215,10 @@ bool Pools::serve_alone(const WaiterPtr& waiter, bool warm) {
 }
 
 Pools::Way Pools::way_for(const Wish& wish, Known& known) {
+  if (wish.session) {
+    (void)runtime_waits(known);  // have it started, for the contexts to come
+    return {};
+  }
   const Template& description = known.status.description;
   const bool has_runtime = description.runtime != RuntimeKind::kNone;
   Way way;
@@ -243,6 +247,18 @@ bool Pools::runtime_waits(Known& known) {
     launcher_.prepare(status.description.name);
   }
   return false;
+}
+
+std::uint64_t Pools::promised(const Wish& wish) const {
+  const std::uint64_t bytes = bytes_of(wish.limits);
+  return wish.session ? bytes / std::max(1u, options_.session_overcommit) : bytes;
+}
+
+Charge Pools::charge_for_adopted(const Limits& limits) {
+  Wish wish;
+  wish.limits = limits;
+  wish.session = true;
+  return Charge(budget_, promised(wish), Charge::Of::kThere);
 }
 
 // At the cost of those that only wait, if it must be.

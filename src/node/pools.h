@@ -29,6 +29,7 @@ struct Wish {
   bool runtime = false;  // code for the template's runtime, not a program
   bool cold = false;     // not one that has a runtime waiting in it
   bool pooled = true;    // false: one made for this run alone
+  bool session = false;  // made for a session: not one that waited
   std::string owner;
   std::string project;
 };
@@ -47,6 +48,9 @@ class Pools final : private LauncherLink::Listener {
   // A run has its sandbox, or is done with it: pools are filled rather when there is none.
   void run_began();
   void run_ended();
+  // A session that is there already has its part of the budget, whether it fits or not.
+  Charge charge_for_adopted(const Limits& limits);
+  LauncherLink& launcher() { return launcher_; }
 
   // What time does: deadlines, shrinking, renewal. Calls itself; tests call it too.
   void tick();
@@ -86,6 +90,7 @@ class Pools final : private LauncherLink::Listener {
   void uncount(Waiter& waiter);
   Way way_for(const Wish& wish, Known& known);
   bool runtime_waits(Known& known);
+  std::uint64_t promised(const Wish& wish) const;
   bool make_room(std::uint32_t sandboxes, std::uint64_t bytes, const Pool* except);
   void fail_overdue(Clock::time_point now);
   std::string why_full() const;

@@ -1,4 +1,6 @@
 // The other half of Pools: which sandboxes are made, and when.
+#include <fcntl.h>
+
 #include <boost/asio/post.hpp>
 #include <utility>
 
@@ -118,7 +120,9 @@ void Pools::create_for_pool(Pool& pool, const TemplateStatus& status) {
     });
     return;
   }
-  launcher_.create(std::move(request), std::move(pair->theirs),
+  std::vector<UniqueFd> ends;
+  ends.push_back(std::move(pair->theirs));
+  launcher_.create(std::move(request), std::move(ends),
                    [this, gone = gone_, key, making](Result<wire::SandboxCreated> created) {
                      if (!*gone) pool_created(key, *making, std::move(created));
                    });
@@ -203,10 +207,16 @@ void Pools::create_alone(const WaiterPtr& waiter, bool warm, Charge charge) {
   request.mounts = waiter->wish.mounts;
   request.project = waiter->wish.project;
   request.warm = warm;
+  request.session = waiter->wish.session;
   ++creates_;
   waiter->making_since = options_.now();
   being_made_.push_back(waiter);
   auto pair = seqpacket_pair();
+  UniqueFd copy;  // for the server after us
+  if (request.session && pair) {
+    copy.reset(::fcntl(pair->ours.get(), F_DUPFD_CLOEXEC, 0));
+    if (!copy) pair = fail(Error::from_errno("copy a socket"));
+  }
   const auto making =
       std::make_shared<Making>(Making{pair ? std::move(pair->ours) : UniqueFd(),
                                       std::move(charge),
@@ -220,7 +230,10 @@ void Pools::create_alone(const WaiterPtr& waiter, bool warm, Charge charge) {
     });
     return;
   }
-  launcher_.create(std::move(request), std::move(pair->theirs),
+  std::vector<UniqueFd> ends;
+  ends.push_back(std::move(pair->theirs));
+  if (copy) ends.push_back(std::move(copy));
+  launcher_.create(std::move(request), std::move(ends),
                    [this, gone = gone_, waiter, making](Result<wire::SandboxCreated> created) {
                      if (!*gone) alone_created(waiter, *making, std::move(created));
                    });

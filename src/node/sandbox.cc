@@ -31,7 +31,7 @@ Sandbox::Sandbox(boost::asio::io_context& io, LauncherLink& launcher,
 }
 
 Sandbox::~Sandbox() {
-  begin_destroy();
+  if (!outlives_) begin_destroy();
   launcher_.remove(*this);
 }
 

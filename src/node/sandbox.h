@@ -1,5 +1,5 @@
 // A sandbox that exists, as the server sees it: its socket, and what the launcher says of it. It is
-// ended with this object, at the latest.
+// ended with this object, at the latest, unless it is a session's.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -51,6 +51,9 @@ class Sandbox {
   // Tells the launcher, if it is one that waits.
   void take(const Limits& limits);
   void begin_destroy();
+  // From now on it ends only when it is told to: a session outlives the server.
+  void outlive() { outlives_ = true; }
+  UniqueFd release_socket() { return socket_.release(); }
 
   // What became of it; nothing while it lives.
   const std::optional<Ended>& ended() const { return ended_; }
@@ -72,6 +75,7 @@ class Sandbox {
   Make make_;
   bool given_ = false;
   bool destroying_ = false;
+  bool outlives_ = false;
   bool lost_ = false;
   std::optional<Ended> ended_;
   std::function<void()> on_end_;

@@ -83,9 +83,8 @@ class Attachment {
   virtual ~Attachment() = default;  // the process goes on
   virtual wire::ProcessNumber process() const = 0;
   // Acknowledges what the call before gave: it has arrived. One call at a time.
-  virtual boost::asio::awaitable<Event> next(
-      std::chrono::steady_clock::time_point deadline =
-          std::chrono::steady_clock::time_point::max()) = 0;
+  virtual boost::asio::awaitable<Event> next(std::chrono::steady_clock::time_point deadline =
+                                                 std::chrono::steady_clock::time_point::max()) = 0;
   // Ends a next() under way with Gone.
   virtual void close() = 0;
 };
@@ -129,6 +128,7 @@ class Session {
   virtual const WallSet& walls() const = 0;
   virtual const std::string& template_name() const = 0;
   virtual bool alive() const = 0;
+  virtual bool paused() const { return false; }
 
   // The attachment is there from the first byte, when it is wanted. Errors: kNotFound (no such
   // program, directory or user), kPermissionDenied, kResourceExhausted (no process to spare), ...
@@ -168,6 +168,7 @@ struct SessionEnded {
   Usage usage;
   bool launcher_lost = false;  // it ended with the launcher
   bool was_asked = false;      // by destroy_session()
+  std::string why;             // more words, when the server itself ended it
 };
 
 class SessionService {

@@ -54,4 +54,12 @@ void WatchedFd::close() {
   inner_.reset();
 }
 
+UniqueFd WatchedFd::release() {
+  if (!inner_) return UniqueFd();
+  inner_->signal = nullptr;
+  UniqueFd fd(inner_->descriptor.release());
+  inner_.reset();
+  return fd;
+}
+
 }  // namespace glovebox::node

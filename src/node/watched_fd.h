@@ -34,6 +34,8 @@ class WatchedFd {
   void wait_readable();
   void wait_writable();
   void close();
+  // The descriptor, not watched any more.
+  UniqueFd release();
 
  private:
   struct Inner {

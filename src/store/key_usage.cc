@@ -25,19 +25,22 @@ tl::unexpected<Refusal> refuse(const std::string& what, std::chrono::seconds ret
 }  // namespace
 
 KeyUsage::Admission::Admission(Admission&& other) noexcept
-    : use_(std::move(other.use_)), memory_bytes_(other.memory_bytes_) {}
+    : use_(std::move(other.use_)),
+      memory_bytes_(other.memory_bytes_),
+      in_flight_(other.in_flight_) {}
 
 KeyUsage::Admission& KeyUsage::Admission::operator=(Admission&& other) noexcept {
   if (this == &other) return *this;
   release();
   use_ = std::move(other.use_);
   memory_bytes_ = other.memory_bytes_;
+  in_flight_ = other.in_flight_;
   return *this;
 }
 
 void KeyUsage::Admission::release() noexcept {
   if (!use_) return;
-  --use_->in_flight;
+  use_->in_flight -= in_flight_;
   use_->memory_bytes -= memory_bytes_;
   use_.reset();
 }
@@ -84,7 +87,14 @@ tl::expected<KeyUsage::Admission, Refusal> KeyUsage::admit(const Principal& who,
   }
   ++use->in_flight;
   use->memory_bytes += memory_bytes;
-  return Admission(use, memory_bytes);
+  return Admission(use, memory_bytes, 1);
+}
+
+KeyUsage::Admission KeyUsage::hold(const KeyId& key, std::uint64_t memory_bytes) {
+  std::shared_ptr<Use>& use = uses_[key];
+  if (!use) use = std::make_shared<Use>();
+  use->memory_bytes += memory_bytes;
+  return Admission(use, memory_bytes, 0);
 }
 
 std::uint32_t KeyUsage::in_flight(const KeyId& key) const {

@@ -45,15 +45,20 @@ class KeyUsage {
 
    private:
     friend class KeyUsage;
-    Admission(std::shared_ptr<Use> use, std::uint64_t memory_bytes)
-        : use_(std::move(use)), memory_bytes_(memory_bytes) {}
+    Admission(std::shared_ptr<Use> use, std::uint64_t memory_bytes, std::uint32_t in_flight)
+        : use_(std::move(use)), memory_bytes_(memory_bytes), in_flight_(in_flight) {}
     std::shared_ptr<Use> use_;
     std::uint64_t memory_bytes_ = 0;
+    std::uint32_t in_flight_ = 0;
   };
 
   // A refusal costs nothing: it is not counted as a run.
   tl::expected<Admission, Refusal> admit(const Principal& who, std::uint64_t memory_bytes,
                                          TimePoint now);
+
+  // For a session that lives on when its request is over: its memory counts and nothing else does.
+  // Never refused: it is there already.
+  Admission hold(const KeyId& key, std::uint64_t memory_bytes);
 
   std::uint32_t in_flight(const KeyId& key) const;
 

@@ -105,6 +105,19 @@ TEST(KeyUsage, ARefusalIsNotARun) {
   EXPECT_TRUE(usage.admit(who, 0, kStart));
 }
 
+TEST(KeyUsage, WhatIsHeldCountsAsMemoryAndAsNoRun) {
+  KeyUsage usage;
+  const Principal who = principal({.max_in_flight = 1, .max_memory_bytes = 100});
+  {
+    const Admission held = usage.hold(who.key, 60);
+    EXPECT_EQ(usage.in_flight(who.key), 0u);
+    EXPECT_FALSE(usage.admit(who, 50, kStart));
+    EXPECT_TRUE(usage.admit(who, 40, kStart));
+  }
+  EXPECT_TRUE(usage.admit(who, 100, kStart));
+  EXPECT_EQ(usage.in_flight(who.key), 0u);
+}
+
 TEST(KeyUsage, KeysDoNotShare) {
   KeyUsage usage;
   auto first = usage.admit(principal({.max_in_flight = 1}), 0, kStart);

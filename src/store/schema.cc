@@ -87,6 +87,51 @@ CREATE TABLE idempotency(
 ) STRICT;
 CREATE INDEX idempotency_by_age ON idempotency(created_ms);
 )sql"},
+    {"sessions, snapshots", R"sql(
+-- A number is never used twice, so a cursor stays where it was.
+CREATE TABLE sessions(
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  project TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  template TEXT NOT NULL,
+  snapshot TEXT NOT NULL,
+  state INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  agent_id TEXT NOT NULL,
+  metadata BLOB NOT NULL,
+  env BLOB NOT NULL,
+  on_timeout INTEGER NOT NULL,
+  ttl_s INTEGER NOT NULL,
+  created_ms INTEGER NOT NULL,
+  expires_ms INTEGER NOT NULL,
+  ended_ms INTEGER NOT NULL,
+  engine INTEGER NOT NULL,
+  walls INTEGER NOT NULL,
+  memory_bytes INTEGER NOT NULL,
+  disk_bytes INTEGER NOT NULL,
+  disk_inodes INTEGER NOT NULL,
+  pids INTEGER NOT NULL,
+  cpu_thousandths INTEGER NOT NULL,
+  limits_asked_for INTEGER NOT NULL,
+  profile TEXT NOT NULL,
+  port_token TEXT NOT NULL
+) STRICT;
+CREATE INDEX sessions_by_project ON sessions(project, seq);
+CREATE INDEX sessions_by_end ON sessions(state, ended_ms);
+
+CREATE TABLE snapshots(
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  project TEXT NOT NULL,
+  name TEXT NOT NULL,
+  sandbox TEXT NOT NULL,
+  template TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  files INTEGER NOT NULL,
+  created_ms INTEGER NOT NULL
+) STRICT;
+)sql"},
 };
 
 Result<> make_directory(const std::string& directory) {

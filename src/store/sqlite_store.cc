@@ -28,6 +28,15 @@ class SqliteStore::Impl {
     thread->ask<T>(std::move(job), std::move(done));
   }
 
+  // The same, and waits for it: only for the program's start.
+  template <class T>
+  Result<T> wait_for(std::function<Result<T>(SqliteWorker&)> work) {
+    std::promise<Result<T>> promise;
+    const bool taken = thread->run([&] { promise.set_value(work(*worker)); });
+    if (!taken) return fail(Errc::kResourceExhausted, "store: too many requests are waiting");
+    return promise.get_future().get();
+  }
+
   // One step of the sweep, then the others' turn, until nothing is left.
   void sweep_on(std::shared_ptr<GcReport> report, Callback<GcReport> done) {
     const bool taken = thread->run([this, report, done] {
@@ -64,10 +73,7 @@ std::optional<Principal> SqliteStore::authenticate(std::string_view presented) {
 }
 
 Result<std::optional<std::string>> SqliteStore::ensure_admin_key() {
-  std::promise<Result<std::optional<std::string>>> promise;
-  const bool taken = impl_->thread->run([&] { promise.set_value(impl_->worker->admin_key()); });
-  if (!taken) return fail(Errc::kResourceExhausted, "store: too many requests are waiting");
-  return promise.get_future().get();
+  return impl_->wait_for<std::optional<std::string>>([](SqliteWorker& w) { return w.admin_key(); });
 }
 
 void SqliteStore::create_key(NewKey key, Callback<CreatedKey> done) {
@@ -177,6 +183,53 @@ void SqliteStore::interrupt_idempotent(std::string project, std::string key, Cal
   impl_->ask<void>([project = std::move(project), key = std::move(key)](
                        SqliteWorker& w) { return w.noticed(w.requests.interrupt(project, key)); },
                    std::move(done));
+}
+
+void SqliteStore::add_session(SessionRecord session, Callback<std::int64_t> done) {
+  impl_->ask<std::int64_t>([session = std::move(session)](
+                               SqliteWorker& w) { return w.noticed(w.sessions.insert(session)); },
+                           std::move(done));
+}
+
+void SqliteStore::save_session(SessionRecord session, Callback<> done) {
+  impl_->ask<void>([session = std::move(session)](
+                       SqliteWorker& w) { return w.noticed(w.sessions.update(session)); },
+                   std::move(done));
+}
+
+void SqliteStore::get_session(std::string project, SandboxId id, Callback<SessionRecord> done) {
+  impl_->ask<SessionRecord>([project = std::move(project), id = std::move(id)](
+                                SqliteWorker& w) { return w.sessions.find(project, id); },
+                            std::move(done));
+}
+
+void SqliteStore::list_sessions(std::string project, SessionFilter filter,
+                                Callback<SessionPage> done) {
+  impl_->ask<SessionPage>([project = std::move(project), filter = std::move(filter)](
+                              SqliteWorker& w) { return w.sessions.list(project, filter); },
+                          std::move(done));
+}
+
+void SqliteStore::add_snapshot(SnapshotRecord snapshot, Callback<> done) {
+  impl_->ask<void>([snapshot = std::move(snapshot)](
+                       SqliteWorker& w) { return w.noticed(w.snapshots.insert(snapshot)); },
+                   std::move(done));
+}
+
+void SqliteStore::remove_snapshot(SnapshotId id, Callback<> done) {
+  impl_->ask<void>(
+      [id = std::move(id)](SqliteWorker& w) { return w.noticed(w.snapshots.remove(id)); },
+      std::move(done));
+}
+
+Result<std::vector<SessionRecord>> SqliteStore::living_sessions() {
+  return impl_->wait_for<std::vector<SessionRecord>>(
+      [](SqliteWorker& w) { return w.sessions.living(); });
+}
+
+Result<std::vector<SnapshotRecord>> SqliteStore::all_snapshots() {
+  return impl_->wait_for<std::vector<SnapshotRecord>>(
+      [](SqliteWorker& w) { return w.snapshots.all(); });
 }
 
 void SqliteStore::flush(Callback<> done) {

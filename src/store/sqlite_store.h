@@ -15,7 +15,7 @@ namespace glovebox::store {
 struct Retention {
   // Zero: no such limit.
   std::chrono::seconds max_age = std::chrono::hours(24 * 7);
-  std::uint64_t max_runs = 100'000;
+  std::uint64_t max_runs = 100'000;           // and records of ended sessions, as many
   std::uint64_t max_run_bytes = 1ull << 30;   // of what is kept of the runs
   std::uint64_t max_disk_bytes = 2ull << 30;  // of the database's files; oldest runs go first
 };
@@ -70,6 +70,15 @@ class SqliteStore final : public Store {
                          Callback<> done) override;
   void forget_idempotent(std::string project, std::string key, Callback<> done) override;
   void interrupt_idempotent(std::string project, std::string key, Callback<> done) override;
+  void add_session(SessionRecord session, Callback<std::int64_t> done) override;
+  void save_session(SessionRecord session, Callback<> done) override;
+  void get_session(std::string project, SandboxId id, Callback<SessionRecord> done) override;
+  void list_sessions(std::string project, SessionFilter filter,
+                     Callback<SessionPage> done) override;
+  void add_snapshot(SnapshotRecord snapshot, Callback<> done) override;
+  void remove_snapshot(SnapshotId id, Callback<> done) override;
+  Result<std::vector<SessionRecord>> living_sessions() override;
+  Result<std::vector<SnapshotRecord>> all_snapshots() override;
   void flush(Callback<> done) override;
   void gc(Callback<GcReport> done) override;
   Health health() const override;

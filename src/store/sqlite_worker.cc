@@ -45,7 +45,9 @@ SqliteWorker::SqliteWorker(StoreOptions the_options, Database database)
       queue(options.queue_records, options.queue_bytes),
       runs(db),
       requests(db, options.idempotency_age, options.kept_idempotent_answer_bytes),
-      sweeper(db, runs, requests, options.retention, options.directory) {}
+      sessions(db),
+      snapshots(db),
+      sweeper(db, runs, requests, sessions, options.retention, options.directory) {}
 
 Result<> SqliteWorker::load() {
   TRY_OK(migrate(db, migrations(), now_ms()));
@@ -225,6 +227,7 @@ Result<bool> SqliteWorker::sweep(GcReport& report) {
   TRY(const Sweeper::Swept swept, noticed(sweeper.step(now_ms(), Sweeper::Effort::kThorough)));
   report.runs += swept.runs;
   report.idempotent_entries += swept.idempotent_entries;
+  report.sessions += swept.sessions;
   if (swept.more) return true;
   TRY_OK(sweeper.checkpoint());
   return false;
@@ -254,7 +257,10 @@ std::int64_t SqliteWorker::now_ms() const {
 
 void SqliteWorker::notice(const Error& error) {
   // The asker's own mistakes say nothing about the database.
-  if (error.code() == Errc::kInvalidArgument || error.code() == Errc::kNotFound) return;
+  if (error.code() == Errc::kInvalidArgument || error.code() == Errc::kNotFound ||
+      error.code() == Errc::kConflict) {
+    return;
+  }
   // Failures while one waits already do not put the next attempt off.
   if (const TimePoint now = Steady::now(); now >= retry_at_) {
     backoff_ = std::clamp(backoff_ * 2, kFirstBackoff, kLongestBackoff);

@@ -17,6 +17,7 @@
 #include "store/key_ring.h"
 #include "store/run_queue.h"
 #include "store/run_table.h"
+#include "store/session_table.h"
 #include "store/sqlite.h"
 #include "store/sqlite_store.h"
 #include "store/store_thread.h"
@@ -64,6 +65,8 @@ class SqliteWorker {
   RunQueue queue;
   RunTable runs;
   IdempotencyTable requests;
+  SessionTable sessions;
+  SnapshotTable snapshots;
   Sweeper sweeper;
 
  private:

@@ -1,5 +1,6 @@
-// What the server remembers: keys, projects, runs, idempotent requests. One interface, so that a
-// database server can take SQLite's place for a fleet; one test suite for whatever implements it.
+// What the server remembers: keys, projects, runs, sessions, idempotent requests. One interface, so
+// that a database server can take SQLite's place for a fleet; one test suite for whatever
+// implements it.
 //
 // Called on the server's thread. What takes a Callback answers later, on that same thread; the
 // rest answers at once from memory. Every object has a project and is only found by naming it.
@@ -15,6 +16,7 @@
 #include "store/callback.h"
 #include "store/key.h"
 #include "store/run_record.h"
+#include "store/session_record.h"
 
 namespace glovebox::store {
 
@@ -50,6 +52,7 @@ struct Health {
 struct GcReport {
   std::uint64_t runs = 0;                // removed
   std::uint64_t idempotent_entries = 0;  // removed
+  std::uint64_t sessions = 0;            // records of ended ones, removed
   std::uint64_t bytes_before = 0;        // on disk
   std::uint64_t bytes_after = 0;
 };
@@ -98,6 +101,22 @@ class Store {
   virtual void forget_idempotent(std::string project, std::string key, Callback<> done) = 0;
   // It was cut short and has no answer. Remembered and retried like finish_idempotent.
   virtual void interrupt_idempotent(std::string project, std::string key, Callback<> done) = 0;
+
+  // Sessions and snapshots. Written before they are answered.
+
+  // Its place in the order of sessions.
+  virtual void add_session(SessionRecord session, Callback<std::int64_t> done) = 0;
+  // State, reason, metadata and times. kConflict when it is over, or gone: that is for good.
+  virtual void save_session(SessionRecord session, Callback<> done) = 0;
+  // kNotFound, also for another project's. "*" is every project.
+  virtual void get_session(std::string project, SandboxId id, Callback<SessionRecord> done) = 0;
+  virtual void list_sessions(std::string project, SessionFilter filter,
+                             Callback<SessionPage> done) = 0;
+  virtual void add_snapshot(SnapshotRecord snapshot, Callback<> done) = 0;
+  virtual void remove_snapshot(SnapshotId id, Callback<> done) = 0;
+  // What there was when the last server ended. Block: only for the program's start.
+  virtual Result<std::vector<SessionRecord>> living_sessions() = 0;
+  virtual Result<std::vector<SnapshotRecord>> all_snapshots() = 0;
 
   // Upkeep.
 

@@ -13,6 +13,7 @@ namespace {
 constexpr std::size_t kChunkRuns = 500;
 constexpr std::size_t kChunkRunsForRoom = 100;
 constexpr std::size_t kChunkEntries = 20;  // their answers may be long
+constexpr std::uint64_t kChunkSessions = 200;
 constexpr int kChunkPages = 512;
 
 std::uint64_t file_bytes(const std::string& path) {
@@ -31,7 +32,8 @@ Result<Sweeper::Swept> Sweeper::step(std::int64_t now_ms, Effort effort) {
   Swept swept;
   TRY(swept.idempotent_entries, requests_.expire(now_ms, kChunkEntries));
   TRY(swept.runs, remove_runs(now_ms));
-  if (swept.runs > 0 || swept.idempotent_entries == kChunkEntries) {
+  TRY(swept.sessions, remove_sessions(now_ms));
+  if (swept.runs > 0 || swept.sessions > 0 || swept.idempotent_entries == kChunkEntries) {
     swept.more = true;
     return swept;
   }
@@ -59,6 +61,14 @@ Result<std::uint64_t> Sweeper::remove_runs(std::int64_t now_ms) {
         {.max_runs = kChunkRuns, .until_bytes = runs_.bytes() - retention_.max_run_bytes});
   }
   return 0;
+}
+
+Result<std::uint64_t> Sweeper::remove_sessions(std::int64_t now_ms) {
+  SessionTable::Removal removal{.keep = retention_.max_runs, .most = kChunkSessions};
+  if (retention_.max_age.count() > 0) {
+    removal.ended_before_ms = now_ms - retention_.max_age.count() * 1000;
+  }
+  return sessions_.remove_ended(removal);
 }
 
 Result<Sweeper::Swept> Sweeper::make_room(Effort effort) {

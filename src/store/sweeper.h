@@ -8,6 +8,7 @@
 #include "base/result.h"
 #include "store/idempotency_table.h"
 #include "store/run_table.h"
+#include "store/session_table.h"
 #include "store/sqlite.h"
 #include "store/sqlite_store.h"
 
@@ -18,11 +19,12 @@ std::uint64_t files_bytes(const std::string& directory);
 
 class Sweeper {
  public:
-  Sweeper(Database& db, RunTable& runs, IdempotencyTable& requests, Retention retention,
-          std::string directory)
+  Sweeper(Database& db, RunTable& runs, IdempotencyTable& requests, SessionTable& sessions,
+          Retention retention, std::string directory)
       : db_(db),
         runs_(runs),
         requests_(requests),
+        sessions_(sessions),
         retention_(retention),
         directory_(std::move(directory)) {}
 
@@ -32,6 +34,7 @@ class Sweeper {
   struct Swept {
     std::uint64_t runs = 0;
     std::uint64_t idempotent_entries = 0;
+    std::uint64_t sessions = 0;
     bool more = false;  // there is work left
   };
   // One step: some milliseconds of work.
@@ -42,11 +45,13 @@ class Sweeper {
 
  private:
   Result<std::uint64_t> remove_runs(std::int64_t now_ms);
+  Result<std::uint64_t> remove_sessions(std::int64_t now_ms);
   Result<Swept> make_room(Effort effort);
 
   Database& db_;
   RunTable& runs_;
   IdempotencyTable& requests_;
+  SessionTable& sessions_;
   const Retention retention_;
   const std::string directory_;
 };

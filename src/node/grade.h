@@ -1,0 +1,22 @@
+// Whether the walls that really stand are as strong as somebody asked for.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "model/wall.h"
+
+namespace glovebox::node {
+
+inline Result<> check_grade(EngineKind engine, const WallSet& walls,
+                            const std::optional<Grade>& least) {
+  const Grade stood = grade_of(engine, walls);
+  if (!least || stood >= *least) return {};
+  return fail(Errc::kPolicy, "the walls that stand here make grade '" +
+                                 std::string(grade_name(stood)) + "', less than the '" +
+                                 std::string(grade_name(*least)) +
+                                 "' that was asked for (see `glovebox doctor`)");
+}
+
+}  // namespace glovebox::node

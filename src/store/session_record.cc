@@ -1,0 +1,82 @@
+#include "store/session_record.h"
+
+#include <charconv>
+#include <cstdio>
+
+namespace glovebox::store {
+namespace {
+
+constexpr std::string_view kCursorPrefix = "s1";
+constexpr std::size_t kCursorLetters = 18;
+
+// In front of each text, behind the NUL of the text before: a value never looks like a key.
+constexpr char kKey = 1;
+constexpr char kValue = 2;
+
+// The next text of a packed list, without its NUL.
+std::string_view next_text(std::string_view& packed) {
+  const std::string_view text = packed.substr(0, packed.find('\0'));
+  packed.remove_prefix(std::min(text.size() + 1, packed.size()));
+  return text;
+}
+
+}  // namespace
+
+std::string encode_session_cursor(std::int64_t seq) {
+  char text[32];
+  std::snprintf(text, sizeof text, "s1%016llx", static_cast<unsigned long long>(seq));
+  return text;
+}
+
+Result<std::int64_t> parse_session_cursor(std::string_view text) {
+  std::int64_t seq = 0;
+  const char* end = text.data() + text.size();
+  const bool formed = text.size() == kCursorLetters && text.substr(0, 2) == kCursorPrefix;
+  if (formed) {
+    const auto [stop, ec] = std::from_chars(text.data() + 2, end, seq, 16);
+    // One cursor has one spelling.
+    if (ec == std::errc{} && stop == end && seq > 0 && encode_session_cursor(seq) == text) {
+      return seq;
+    }
+  }
+  return fail(Errc::kInvalidArgument, "cursor: is not one of a list of sandboxes");
+}
+
+std::string pack_texts(const std::vector<std::string>& texts) {
+  std::string packed;
+  for (const std::string& text : texts) packed.append(text).push_back('\0');
+  return packed;
+}
+
+std::vector<std::string> unpack_texts(std::string_view packed) {
+  std::vector<std::string> texts;
+  while (!packed.empty()) texts.emplace_back(next_text(packed));
+  return texts;
+}
+
+std::string pack_metadata(const Metadata& metadata) {
+  std::string packed(1, '\0');
+  for (const auto& [key, value] : metadata) packed += packed_pair(key, value).substr(1);
+  return packed;
+}
+
+std::string packed_pair(std::string_view key, std::string_view value) {
+  std::string packed(1, '\0');
+  packed.append(1, kKey).append(key).append(1, '\0');
+  packed.append(1, kValue).append(value).append(1, '\0');
+  return packed;
+}
+
+Metadata unpack_metadata(std::string_view packed) {
+  Metadata metadata;
+  next_text(packed);  // the empty one in front
+  while (!packed.empty()) {
+    const std::string_view key = next_text(packed);
+    const std::string_view value = next_text(packed);
+    if (key.empty() || value.empty()) break;
+    metadata.emplace(key.substr(1), value.substr(1));
+  }
+  return metadata;
+}
+
+}  // namespace glovebox::store

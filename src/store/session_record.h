@@ -1,0 +1,97 @@
+// What is remembered of a session and of a snapshot, and how they are asked for.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/id.h"
+#include "base/result.h"
+#include "model/limits.h"
+#include "model/session.h"
+#include "model/wall.h"
+
+namespace glovebox::store {
+
+struct SnapshotTag {
+  static constexpr std::string_view kPrefix = "sn";
+  static constexpr const char* kWhat = "snapshot";
+};
+using SnapshotId = StrongId<SnapshotTag>;
+
+using Metadata = std::map<std::string, std::string>;
+
+struct SessionRecord {
+  SandboxId id;
+  std::int64_t seq = 0;  // its place in the order of sessions; the store's
+  std::string project{};
+  std::string key_id{};
+  std::string template_name{};
+  std::string snapshot{};  // it was made from; or empty
+  SessionState state = SessionState::kRunning;
+  std::string reason{};  // of its state, for people; or empty
+  std::string agent_id{};
+  Metadata metadata{};
+  std::vector<std::string> env{};  // "NAME=value"
+  OnTimeout on_timeout = OnTimeout::kKill;
+  std::uint64_t ttl_s = 0;
+  // Wall clock, milliseconds since 1970, UTC. `expires_ms` of a paused one is when it is given up.
+  std::int64_t created_ms = 0;
+  std::int64_t expires_ms = 0;
+  std::int64_t ended_ms = 0;  // zero: not yet
+  EngineKind engine = EngineKind::kJail;
+  WallSet walls{};
+  Limits limits{};
+  std::string profile{};  // its hash
+  // Guards the ports of one guest and nothing of ours, and must be there after a restart; the file
+  // is ours alone. Empty: the ports are open.
+  std::string port_token{};
+  bool operator==(const SessionRecord&) const = default;
+};
+
+struct SessionFilter {
+  std::vector<SessionState> states{};  // any of them; empty: all
+  std::optional<std::string> template_name{};
+  std::optional<std::string> agent_id{};
+  std::vector<std::pair<std::string, std::string>> metadata{};  // all of them
+  std::uint32_t limit = 50;                                     // 1 to kMaxSessionPage
+  std::string cursor{};                                         // `next_cursor` of the page before
+};
+inline constexpr std::uint32_t kMaxSessionPage = 200;
+
+// Newest first. Sessions that are added while somebody pages do not shift the pages.
+struct SessionPage {
+  std::vector<SessionRecord> sessions{};
+  std::string next_cursor{};  // empty on the last page
+};
+
+// A place in the order of sessions; opaque to clients.
+std::string encode_session_cursor(std::int64_t seq);
+Result<std::int64_t> parse_session_cursor(std::string_view text);
+
+// Its content is a file beside the database, named after it.
+struct SnapshotRecord {
+  SnapshotId id = SnapshotId::make();
+  std::string project{};
+  std::string name{};
+  std::string sandbox{};
+  std::string template_name{};
+  std::uint64_t bytes = 0;
+  std::uint64_t files = 0;
+  std::int64_t created_ms = 0;
+  bool operator==(const SnapshotRecord&) const = default;
+};
+
+// As columns have them. No text has a NUL in it; whoever makes a record sees to that.
+std::string pack_texts(const std::vector<std::string>& texts);
+std::vector<std::string> unpack_texts(std::string_view packed);
+std::string pack_metadata(const Metadata& metadata);
+Metadata unpack_metadata(std::string_view packed);
+// What pack_metadata's text contains if, and only if, this pair is in there.
+std::string packed_pair(std::string_view key, std::string_view value);
+
+}  // namespace glovebox::store

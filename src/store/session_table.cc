@@ -1,0 +1,212 @@
+#include "store/session_table.h"
+
+#include <array>
+#include <optional>
+
+namespace glovebox::store {
+namespace {
+
+constexpr std::string_view kColumns =
+    "seq, id, project, key_id, template, snapshot, state, reason, agent_id, metadata, env, "
+    "on_timeout, ttl_s, created_ms, expires_ms, ended_ms, engine, walls, memory_bytes, disk_bytes, "
+    "disk_inodes, pids, cpu_thousandths, limits_asked_for, profile, port_token";
+
+constexpr int kStopped = static_cast<int>(SessionState::kStopped);
+static_assert(static_cast<int>(SessionState::kError) == kStopped + 1);
+
+constexpr std::size_t kMostPairs = 8;  // of one filter
+
+Result<SessionRecord> read_session(const Statement& row) {
+  TRY(SandboxId id, SandboxId::parse(row.text(1)));
+  SessionRecord session{.id = std::move(id),
+                        .seq = row.integer(0),
+                        .project = row.text(2),
+                        .key_id = row.text(3),
+                        .template_name = row.text(4),
+                        .snapshot = row.text(5),
+                        .state = static_cast<SessionState>(row.integer(6)),
+                        .reason = row.text(7),
+                        .agent_id = row.text(8),
+                        .metadata = unpack_metadata(row.text(9)),
+                        .env = unpack_texts(row.text(10)),
+                        .on_timeout = static_cast<OnTimeout>(row.integer(11)),
+                        .ttl_s = static_cast<std::uint64_t>(row.integer(12)),
+                        .created_ms = row.integer(13),
+                        .expires_ms = row.integer(14),
+                        .ended_ms = row.integer(15),
+                        .engine = static_cast<EngineKind>(row.integer(16)),
+                        .walls = WallSet(static_cast<std::uint32_t>(row.integer(17))),
+                        .profile = row.text(24),
+                        .port_token = row.text(25)};
+  session.limits.memory_bytes = static_cast<std::uint64_t>(row.integer(18));
+  session.limits.disk_bytes = static_cast<std::uint64_t>(row.integer(19));
+  session.limits.disk_inodes = static_cast<std::uint32_t>(row.integer(20));
+  session.limits.pids = static_cast<std::uint32_t>(row.integer(21));
+  session.limits.cpu_thousandths = static_cast<std::uint32_t>(row.integer(22));
+  session.limits.asked_for = static_cast<std::uint8_t>(row.integer(23));
+  return session;
+}
+
+Result<std::vector<SessionRecord>> read_all(Statement& select) {
+  std::vector<SessionRecord> sessions;
+  while (true) {
+    TRY(const bool row, select.next());
+    if (!row) return sessions;
+    TRY(SessionRecord session, read_session(select));
+    sessions.push_back(std::move(session));
+  }
+}
+
+}  // namespace
+
+Result<std::int64_t> SessionTable::insert(const SessionRecord& session) {
+  TRY(Statement insert,
+      db_.prepare("INSERT INTO sessions(id, project, key_id, template, snapshot, state, reason, "
+                  "agent_id, metadata, env, on_timeout, ttl_s, created_ms, expires_ms, ended_ms, "
+                  "engine, walls, memory_bytes, disk_bytes, disk_inodes, pids, cpu_thousandths, "
+                  "limits_asked_for, profile, port_token) "
+                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+  const std::string metadata = pack_metadata(session.metadata);
+  const std::string env = pack_texts(session.env);
+  const Limits& limits = session.limits;
+  TRY_OK(insert
+             .bind(session.id.str(), session.project, session.key_id, session.template_name,
+                   session.snapshot, static_cast<int>(session.state), session.reason,
+                   session.agent_id, Blob{metadata}, Blob{env},
+                   static_cast<int>(session.on_timeout), session.ttl_s, session.created_ms,
+                   session.expires_ms, session.ended_ms, static_cast<int>(session.engine),
+                   session.walls.bits(), limits.memory_bytes, limits.disk_bytes, limits.disk_inodes,
+                   limits.pids, limits.cpu_thousandths, static_cast<int>(limits.asked_for),
+                   session.profile, session.port_token)
+             .run());
+  return db_.number("SELECT last_insert_rowid()");
+}
+
+Result<> SessionTable::update(const SessionRecord& session) {
+  TRY(Statement update,
+      db_.prepare("UPDATE sessions SET state = ?, reason = ?, metadata = ?, ttl_s = ?, "
+                  "expires_ms = ?, ended_ms = ?, walls = ? WHERE id = ? AND state < ?"));
+  const std::string metadata = pack_metadata(session.metadata);
+  TRY_OK(update
+             .bind(static_cast<int>(session.state), session.reason, Blob{metadata}, session.ttl_s,
+                   session.expires_ms, session.ended_ms, session.walls.bits(), session.id.str(),
+                   kStopped)
+             .run());
+  if (db_.changes() == 0) return fail(Errc::kConflict, "the sandbox is over");
+  return {};
+}
+
+Result<SessionRecord> SessionTable::find(const std::string& project, const SandboxId& id) {
+  TRY(Statement select, db_.prepare("SELECT " + std::string(kColumns) +
+                                    " FROM sessions WHERE id = ?1 AND (?2 = '*' OR project = ?2)"));
+  TRY(const bool row, select.bind(id.str(), project).next());
+  if (!row) return fail(Errc::kNotFound, "there is no such sandbox");
+  return read_session(select);
+}
+
+Result<SessionPage> SessionTable::list(const std::string& project, const SessionFilter& filter) {
+  if (filter.limit == 0 || filter.limit > kMaxSessionPage) {
+    return fail(Errc::kInvalidArgument, "limit: is 1 to " + std::to_string(kMaxSessionPage));
+  }
+  if (filter.metadata.size() > kMostPairs) {
+    return fail(Errc::kInvalidArgument, "metadata: at most 8 pairs can be asked for");
+  }
+  std::int64_t before = INT64_MAX;
+  if (!filter.cursor.empty()) {
+    TRY(before, parse_session_cursor(filter.cursor));
+  }
+  std::uint32_t states = 0;  // a bit per state
+  for (const SessionState state : filter.states) states |= 1u << static_cast<unsigned>(state);
+  std::array<std::string, kMostPairs> pairs;
+  std::array<std::optional<Blob>, kMostPairs> wanted;
+  for (std::size_t i = 0; i < filter.metadata.size(); ++i) {
+    pairs[i] = packed_pair(filter.metadata[i].first, filter.metadata[i].second);
+    wanted[i] = Blob{pairs[i]};
+  }
+  // A filter that is not given is NULL or zero. The order is the key's, so nothing is sorted.
+  std::string sql = "SELECT " + std::string(kColumns) +
+                    " FROM sessions WHERE seq < ?1 AND (?2 = '*' OR project = ?2) "
+                    "AND (?3 = 0 OR ((1 << state) & ?3) <> 0) "
+                    "AND (?4 IS NULL OR template = ?4) AND (?5 IS NULL OR agent_id = ?5) ";
+  for (std::size_t i = 0; i < kMostPairs; ++i) {
+    const std::string at = "?" + std::to_string(7 + i);
+    sql += "AND (" + at + " IS NULL OR instr(metadata, " + at + ") > 0) ";
+  }
+  sql += "ORDER BY seq DESC LIMIT ?6";
+  TRY(Statement select, db_.prepare(sql));
+  // One more than asked for tells if there is a next page.
+  select.bind(before, project, states, filter.template_name, filter.agent_id, filter.limit + 1,
+              wanted[0], wanted[1], wanted[2], wanted[3], wanted[4], wanted[5], wanted[6],
+              wanted[7]);
+  SessionPage page;
+  TRY(page.sessions, read_all(select));
+  if (page.sessions.size() > filter.limit) {
+    page.sessions.pop_back();
+    page.next_cursor = encode_session_cursor(page.sessions.back().seq);
+  }
+  return page;
+}
+
+Result<std::vector<SessionRecord>> SessionTable::living() {
+  TRY(Statement select, db_.prepare("SELECT " + std::string(kColumns) +
+                                    " FROM sessions WHERE state < ? ORDER BY seq"));
+  select.bind(kStopped);
+  return read_all(select);
+}
+
+Result<std::uint64_t> SessionTable::remove_ended(const Removal& removal) {
+  std::uint64_t removed = 0;
+  if (removal.ended_before_ms > 0) {
+    TRY(Statement remove, db_.prepare("DELETE FROM sessions WHERE seq IN (SELECT seq FROM sessions "
+                                      "WHERE state >= ? AND ended_ms < ? LIMIT ?)"));
+    TRY_OK(remove.bind(kStopped, removal.ended_before_ms, removal.most).run());
+    removed = static_cast<std::uint64_t>(db_.changes());
+  }
+  if (removed > 0 || removal.keep == 0) return removed;
+  TRY(Statement remove,
+      db_.prepare("DELETE FROM sessions WHERE seq IN (SELECT seq FROM sessions WHERE state >= ?1 "
+                  "ORDER BY ended_ms LIMIT max(0, min(?3, "
+                  "(SELECT count(*) FROM sessions WHERE state >= ?1) - ?2)))"));
+  TRY_OK(remove.bind(kStopped, removal.keep, removal.most).run());
+  return static_cast<std::uint64_t>(db_.changes());
+}
+
+Result<> SnapshotTable::insert(const SnapshotRecord& snapshot) {
+  TRY(Transaction transaction, Transaction::begin(db_, Durability::kFsync));
+  TRY(Statement insert,
+      db_.prepare("INSERT INTO snapshots(id, project, name, sandbox, template, bytes, files, "
+                  "created_ms) VALUES(?,?,?,?,?,?,?,?)"));
+  TRY_OK(insert
+             .bind(snapshot.id.str(), snapshot.project, snapshot.name, snapshot.sandbox,
+                   snapshot.template_name, snapshot.bytes, snapshot.files, snapshot.created_ms)
+             .run());
+  return transaction.commit();
+}
+
+Result<> SnapshotTable::remove(const SnapshotId& id) {
+  TRY(Statement remove, db_.prepare("DELETE FROM snapshots WHERE id = ?"));
+  TRY_OK(remove.bind(id.str()).run());
+  if (db_.changes() == 0) return fail(Errc::kNotFound, "there is no such snapshot");
+  return {};
+}
+
+Result<std::vector<SnapshotRecord>> SnapshotTable::all() {
+  TRY(Statement select, db_.prepare("SELECT id, project, name, sandbox, template, bytes, files, "
+                                    "created_ms FROM snapshots ORDER BY seq"));
+  std::vector<SnapshotRecord> snapshots;
+  while (true) {
+    TRY(const bool row, select.next());
+    if (!row) return snapshots;
+    TRY(SnapshotId id, SnapshotId::parse(select.text(0)));
+    snapshots.push_back({.id = std::move(id),
+                         .project = select.text(1),
+                         .name = select.text(2),
+                         .sandbox = select.text(3),
+                         .template_name = select.text(4),
+                         .bytes = static_cast<std::uint64_t>(select.integer(5)),
+                         .files = static_cast<std::uint64_t>(select.integer(6)),
+                         .created_ms = select.integer(7)});
+  }
+}
+
+}  // namespace glovebox::store
