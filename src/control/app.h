@@ -9,16 +9,23 @@
 #include <string>
 #include <vector>
 
+#include "control/contexts.h"
 #include "control/event_hub.h"
 #include "control/held_output.h"
+#include "control/input_pump.h"
 #include "control/metrics.h"
+#include "control/oom_ledger.h"
+#include "control/sessions.h"
 #include "http/server.h"
 #include "model/wall.h"
 #include "node/run_service.h"
+#include "node/session_service.h"
 #include "store/key_usage.h"
 #include "store/store.h"
 
 namespace glovebox::control {
+
+class SessionKeeper;
 
 struct AppSettings {
   // Off loopback, /metrics and /docs need a key.
@@ -31,18 +38,26 @@ struct AppSettings {
 };
 
 struct App {
-  App(boost::asio::io_context& context, node::RunService& node_, store::Store& store_,
+  App(boost::asio::io_context& context, node::RunService& node_,
+      node::SessionService& session_service_, store::Store& store_, Sessions& sessions_,
       AppSettings settings_)
       : io(context),
         node(node_),
+        session_service(session_service_),
         store(store_),
+        sessions(sessions_),
         settings(std::move(settings_)),
         held_output(settings.max_held_output),
-        events(context.get_executor()) {}
+        events(context.get_executor()),
+        ooms(session_service_),
+        inputs(context),
+        contexts(context, sessions_, ooms) {}
 
   boost::asio::io_context& io;
   node::RunService& node;
+  node::SessionService& session_service;
   store::Store& store;
+  Sessions& sessions;
   AppSettings settings;
   HeldOutput held_output;
   // For what would keep the server's one thread from everybody else: answers of many megabytes.
@@ -50,6 +65,10 @@ struct App {
   store::KeyUsage usage;
   Metrics metrics;
   EventHub events;
+  OomLedger ooms;
+  InputPumps inputs;
+  Contexts contexts;
+  SessionKeeper* keeper = nullptr;  // what `sessions` is, to those who change them
   std::function<http::ServerFigures()> http_figures;  // set when there is a server
   bool stopping = false;                              // no longer ready
 };

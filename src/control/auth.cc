@@ -2,11 +2,30 @@
 
 #include <strings.h>
 
+#include <algorithm>
+
 namespace glovebox::control {
 namespace {
 
+// A page's WebSocket can set no header but this one: "glovebox.key.KEY, glovebox.v1".
+std::string_view key_in_protocols(const http::Request& request) {
+  if (request.header("Upgrade").empty()) return {};
+  std::string_view rest = request.header("Sec-WebSocket-Protocol");
+  while (!rest.empty()) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    std::string_view word = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    while (!word.empty() && (word.front() == ' ' || word.front() == '\t')) word.remove_prefix(1);
+    while (!word.empty() && (word.back() == ' ' || word.back() == '\t')) word.remove_suffix(1);
+    if (word.starts_with(kKeyProtocol)) return word.substr(kKeyProtocol.size());
+  }
+  return {};
+}
+
 std::string_view presented_key(const http::Request& request) {
   if (const std::string* key = request.headers.find("X-API-Key")) return *key;
+  const std::string_view offered = key_in_protocols(request);
+  if (!offered.empty()) return offered;
   std::string_view value = request.header("Authorization");
   constexpr std::string_view kScheme = "Bearer ";
   if (value.size() <= kScheme.size() ||

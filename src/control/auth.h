@@ -1,9 +1,10 @@
-// Who asks, and whether they may. A key comes as X-API-Key or as Authorization: Bearer; it is
-// looked up by its hash and never logged.
+// Who asks, and whether they may. A key comes as X-API-Key, as Authorization: Bearer, or, from a
+// page's WebSocket, as a protocol it offers; it is looked up by its hash and never logged.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "control/app.h"
 #include "http/message.h"
@@ -17,6 +18,9 @@ enum class Access : std::uint8_t {
   kKey,
   kAdmin,
 };
+
+// "Sec-WebSocket-Protocol: glovebox.key.KEY, glovebox.v1": a key for those who can send no header.
+inline constexpr std::string_view kKeyProtocol = "glovebox.key.";
 
 // Nothing when there is no key, or not a good one.
 std::optional<store::Principal> principal_of(App& app, const http::Request& request);

@@ -157,6 +157,29 @@ void Histogram::write(std::string& out, std::string_view name, std::string_view 
   out += base + "_count{" + std::string(labels) + "} " + to_string(count_) + '\n';
 }
 
+namespace {
+
+void write_sessions(Writer& writer, const SessionFigures& sessions) {
+  writer.begin("glovebox_sessions", "gauge", "Sandboxes that live on, by state.");
+  writer.series(label("state", "pending"), sessions.pending);
+  writer.series(label("state", "starting"), sessions.starting);
+  writer.series(label("state", "running"), sessions.running);
+  writer.series(label("state", "paused"), sessions.paused);
+  writer.one("glovebox_sessions_created_total", "counter", "Sandboxes made to live on.",
+             sessions.created);
+  writer.one("glovebox_sessions_refused_total", "counter", "Those that could not be made.",
+             sessions.refused);
+  writer.begin("glovebox_sessions_ended_total", "counter", "Their ends, by cause.");
+  for (std::size_t i = 0; i < sessions.ended.size(); ++i) {
+    writer.series(label("cause", kEndCauseNames[i]), sessions.ended[i]);
+  }
+  writer.one("glovebox_snapshots", "gauge", "Snapshots that are kept.", sessions.snapshots);
+  writer.one("glovebox_snapshot_bytes", "gauge", "What they have on disk.",
+             sessions.snapshot_bytes);
+}
+
+}  // namespace
+
 void Metrics::count_run(store::RunStatus status, bool warm) {
   ++runs_.at(static_cast<std::size_t>(status));
   // Without an outcome nothing is known of its interpreter.
@@ -169,8 +192,8 @@ void Metrics::count_phase(Phase phase, std::chrono::microseconds time) {
 
 std::string Metrics::text(const node::NodeFigures& node, const store::Health& store,
                           const http::ServerFigures& http,
-                          const std::vector<TemplateStatus>& templates,
-                          std::size_t subscribers) const {
+                          const std::vector<TemplateStatus>& templates, std::size_t subscribers,
+                          const SessionFigures& sessions) const {
   Writer writer;
   writer.begin("glovebox_runs_total", "counter", "Runs by how they ended.");
   for (std::size_t i = 1; i < runs_.size(); ++i) {
@@ -187,6 +210,7 @@ std::string Metrics::text(const node::NodeFigures& node, const store::Health& st
   writer.begin("glovebox_refusals_total", "counter", "Runs that were refused, by error code.");
   for (const auto& [code, count] : refusals_) writer.series(label("code", code), count);
   write_node(writer, node);
+  write_sessions(writer, sessions);
   write_templates(writer, templates);
   write_store(writer, store);
   writer.begin("glovebox_http_answers_total", "counter", "Answers by class of status.");

@@ -42,7 +42,10 @@ std::string some_figures() {
   pool.misses = 1;
   node.pools.push_back(pool);
   node.launcher_up = true;
-  return metrics.text(node, store::Health{}, http::ServerFigures{}, {}, 0);
+  SessionFigures sessions;
+  sessions.paused = 2;
+  sessions.ended[static_cast<std::size_t>(EndCause::kLauncherLost)] = 3;
+  return metrics.text(node, store::Health{}, http::ServerFigures{}, {}, 0, sessions);
 }
 
 TEST(Metrics, SaysWhatHappened) {
@@ -56,6 +59,8 @@ TEST(Metrics, SaysWhatHappened) {
   EXPECT_THAT(text, HasSubstr("glovebox_refusals_total{code=\"host_full\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("glovebox_http_answers_total{class=\"4xx\"} 1\n"));
   EXPECT_THAT(text, HasSubstr("glovebox_launcher_up 1\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_sessions{state=\"paused\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_sessions_ended_total{cause=\"launcher_lost\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("glovebox_run_seconds_count{phase=\"total\"} 1\n"));
 }
 

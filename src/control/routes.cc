@@ -13,12 +13,100 @@ using http::Method;
 namespace json = boost::json;
 
 constexpr std::size_t kRunBody = http::kRunBodyLimit;
+constexpr std::size_t kSandboxBody = 1024 * 1024;  // metadata and env, in the longest spelling
 
 constexpr RouteRow kRoutes[] = {
     {Method::kPost, "/v1/run", Access::kKey, routes::post_run,
      "Run code or a command in a fresh sandbox", kRunBody},
     {Method::kGet, "/v1/runs", Access::kKey, routes::list_runs, "Runs of your project"},
     {Method::kGet, "/v1/runs/{id}", Access::kKey, routes::get_run, "One run, with its output"},
+    {Method::kPost, "/v1/sandboxes", Access::kKey, routes::create_sandbox,
+     "Make a sandbox that lives on", kSandboxBody},
+    {Method::kGet, "/v1/sandboxes", Access::kKey, routes::list_sandboxes,
+     "Sandboxes of your project"},
+    {Method::kGet, "/v1/sandboxes/{id}", Access::kKey, routes::get_sandbox, "One sandbox"},
+    {Method::kDelete, "/v1/sandboxes/{id}", Access::kKey, routes::delete_sandbox, "End a sandbox"},
+    {Method::kPatch, "/v1/sandboxes/{id}", Access::kKey, routes::change_sandbox,
+     "Change a sandbox's time to live or metadata", kSandboxBody},
+    {Method::kPost, "/v1/sandboxes/{id}/pause", Access::kKey, routes::pause_sandbox,
+     "Stop a sandbox's processes where they are"},
+    {Method::kPost, "/v1/sandboxes/{id}/resume", Access::kKey, routes::resume_sandbox,
+     "Let a paused sandbox go on"},
+    {Method::kPost, "/v1/sandboxes/{id}/keepalive", Access::kKey, routes::keep_sandbox_alive,
+     "Begin a sandbox's time to live anew"},
+    {Method::kGet, "/v1/sandboxes/{id}/metrics", Access::kKey, routes::sandbox_metrics,
+     "What a sandbox uses, now and lately"},
+    {Method::kGet, "/v1/sandboxes/{id}/logs", Access::kKey, routes::sandbox_logs,
+     "What happened in a sandbox lately"},
+    {Method::kPost, "/v1/sandboxes/{id}/snapshots", Access::kKey, routes::create_snapshot,
+     "Keep what a sandbox has on its disk"},
+    {Method::kGet, "/v1/snapshots", Access::kKey, routes::list_snapshots,
+     "Snapshots of your project"},
+    {Method::kGet, "/v1/snapshots/{id}", Access::kKey, routes::get_snapshot, "One snapshot"},
+    {Method::kDelete, "/v1/snapshots/{id}", Access::kKey, routes::delete_snapshot,
+     "Remove a snapshot"},
+    {Method::kPost, "/v1/sandboxes/{id}/exec", Access::kKey, routes::post_exec,
+     "Run a command in a sandbox", http::kDefaultBodyLimit},
+    {Method::kGet, "/v1/sandboxes/{id}/exec/stream", Access::kKey, nullptr,
+     "A process and its client, live (WebSocket)", 0, routes::exec_stream},
+    {Method::kGet, "/v1/sandboxes/{id}/processes", Access::kKey, routes::list_processes,
+     "The processes of a sandbox"},
+    {Method::kGet, "/v1/sandboxes/{id}/processes/{process}", Access::kKey, routes::get_process,
+     "One process"},
+    {Method::kDelete, "/v1/sandboxes/{id}/processes/{process}", Access::kKey,
+     routes::delete_process, "End a process and forget it"},
+    {Method::kPost, "/v1/sandboxes/{id}/processes/{process}/signal", Access::kKey,
+     routes::signal_process, "Send a process a signal"},
+    {Method::kGet, "/v1/sandboxes/{id}/processes/{process}/wait", Access::kKey,
+     routes::wait_process, "Wait until a process has ended"},
+    {Method::kPost, "/v1/sandboxes/{id}/processes/{process}/stdin", Access::kKey,
+     routes::write_process, "Write to a process", 2u << 20},
+    {Method::kPost, "/v1/sandboxes/{id}/contexts", Access::kKey, routes::create_context,
+     "Make a code context", 256 * 1024},
+    {Method::kGet, "/v1/sandboxes/{id}/contexts", Access::kKey, routes::list_contexts,
+     "The code contexts of a sandbox"},
+    {Method::kGet, "/v1/sandboxes/{id}/contexts/{context}", Access::kKey, routes::get_context,
+     "One code context"},
+    {Method::kDelete, "/v1/sandboxes/{id}/contexts/{context}", Access::kKey, routes::delete_context,
+     "End a code context"},
+    {Method::kPost, "/v1/sandboxes/{id}/contexts/{context}/interrupt", Access::kKey,
+     routes::interrupt_context, "Stop what a code context runs, and keep its state"},
+    {Method::kPost, "/v1/sandboxes/{id}/code", Access::kKey, routes::post_code,
+     "Run code in a context", http::kDefaultBodyLimit},
+    {Method::kGet, "/v1/sandboxes/{id}/files", Access::kKey, routes::read_file,
+     "The bytes of a file"},
+    {Method::kPut, "/v1/sandboxes/{id}/files", Access::kKey, routes::write_file,
+     "Write a file, whole or not at all", 0, nullptr, true},
+    {Method::kDelete, "/v1/sandboxes/{id}/files", Access::kKey, routes::remove_file,
+     "Remove a file or a tree"},
+    {Method::kGet, "/v1/sandboxes/{id}/files/stat", Access::kKey, routes::stat_file,
+     "What is known of a file"},
+    {Method::kGet, "/v1/sandboxes/{id}/files/exists", Access::kKey, routes::file_exists,
+     "Is there such a file?"},
+    {Method::kGet, "/v1/sandboxes/{id}/files/list", Access::kKey, routes::list_files,
+     "What is in a directory"},
+    {Method::kPost, "/v1/sandboxes/{id}/files/mkdir", Access::kKey, routes::make_directory,
+     "Make a directory and its parents"},
+    {Method::kPost, "/v1/sandboxes/{id}/files/move", Access::kKey, routes::move_file,
+     "Move a file or a tree"},
+    {Method::kPost, "/v1/sandboxes/{id}/files/copy", Access::kKey, routes::copy_file,
+     "Copy a file or a tree"},
+    {Method::kGet, "/v1/sandboxes/{id}/files/tar", Access::kKey, routes::read_tar,
+     "A tree as a tar archive"},
+    {Method::kPut, "/v1/sandboxes/{id}/files/tar", Access::kKey, routes::write_tar,
+     "Unpack a tar archive", 0, nullptr, true},
+    {Method::kGet, "/v1/sandboxes/{id}/files/watch", Access::kKey, routes::watch_files,
+     "What happens to files, live (also as a WebSocket)", 0, routes::watch_files_stream},
+    {Method::kGet, "/v1/sandboxes/{id}/ports/{port}/{path*}", Access::kKey, routes::forward_to_port,
+     "Ask a service inside a sandbox", 0, routes::upgrade_to_port, true},
+    {Method::kPost, "/v1/sandboxes/{id}/ports/{port}/{path*}", Access::kKey,
+     routes::forward_to_port, "Ask a service inside a sandbox", 0, nullptr, true},
+    {Method::kPut, "/v1/sandboxes/{id}/ports/{port}/{path*}", Access::kKey, routes::forward_to_port,
+     "Ask a service inside a sandbox", 0, nullptr, true},
+    {Method::kPatch, "/v1/sandboxes/{id}/ports/{port}/{path*}", Access::kKey,
+     routes::forward_to_port, "Ask a service inside a sandbox", 0, nullptr, true},
+    {Method::kDelete, "/v1/sandboxes/{id}/ports/{port}/{path*}", Access::kKey,
+     routes::forward_to_port, "Ask a service inside a sandbox", 0, nullptr, true},
     {Method::kGet, "/v1/templates", Access::kKey, routes::list_templates,
      "What sandboxes can be made of"},
     {Method::kGet, "/v1/templates/{name}", Access::kKey, routes::get_template,
@@ -39,6 +127,13 @@ constexpr RouteRow kRoutes[] = {
     {Method::kGet, "/docs", Access::kOperator, routes::docs, "This contract, for people"},
     {Method::kGet, "/", Access::kOpen, routes::front_page, "Where to look"},
 };
+
+Task<http::Response> ask_for_upgrade(App&, http::Request&, http::ResponseWriter&) {
+  http::Response response =
+      http::Response::refuse(426, "upgrade_required", "this path is for WebSockets");
+  response.headers.add("Upgrade", "websocket");
+  co_return response;
+}
 
 const RouteRow* find_row(const http::Request& request) {
   for (const RouteRow& row : kRoutes) {
@@ -74,10 +169,17 @@ http::Router make_router(App& app, std::size_t max_run_body) {
     http::Route route;
     route.method = row.method;
     route.pattern = row.pattern;
-    route.handler = [&app, handler = row.handler](http::Request& request,
-                                                  http::ResponseWriter& writer) {
+    route.handler = [&app, handler = row.handler != nullptr ? row.handler : ask_for_upgrade](
+                        http::Request& request, http::ResponseWriter& writer) {
       return handler(app, request, writer);
     };
+    if (row.upgrade != nullptr) {
+      route.upgrade = [&app, upgrade = row.upgrade](http::Request& request,
+                                                    http::RawStream& stream) {
+        return upgrade(app, request, stream);
+      };
+    }
+    route.streams_body = row.streams_body;
     route.max_body = row.max_body == kRunBody ? max_run_body : row.max_body;
     router.add(std::move(route));
   }

@@ -19,8 +19,11 @@ using ::testing::Not;
 // A path of the pattern, with something in its holes.
 std::string path_of(std::string_view pattern) {
   std::string path(pattern);
-  const std::size_t hole = path.find('{');
-  return hole == std::string::npos ? path : path.substr(0, hole) + "x";
+  while (path.find('{') != std::string::npos) {
+    const std::size_t hole = path.find('{');
+    path.replace(hole, path.find('}', hole) + 1 - hole, "x");
+  }
+  return path;
 }
 
 TEST(Routes, WithoutAKeyOnlyWhatIsOpen) {

@@ -1,6 +1,6 @@
 // The server's sessions: records in the store, sandboxes on the node, and what keeps the two the
-// same: every state change is stored before it is answered, a reaper ends what is past its time, and
-// a reconciler compares both every few seconds and at the start.
+// same: every state change is stored before it is answered, a reaper ends what is past its time,
+// and a reconciler compares both every few seconds and at the start.
 #pragma once
 
 #include <memory>

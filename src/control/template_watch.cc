@@ -46,4 +46,15 @@ boost::asio::awaitable<void> watch_templates(App& app) {
   }
 }
 
+asio::awaitable<void> wait_for_templates(App& app) {
+  constexpr std::chrono::milliseconds kStep{20};
+  constexpr int kSteps = 100;
+  if (app.node.find_template("base") != nullptr) co_return;  // always there, and cheap to ask
+  asio::steady_timer timer(app.io);
+  for (int i = 0; i < kSteps && app.node.templates().empty(); ++i) {
+    timer.expires_after(kStep);
+    co_await timer.async_wait(kAwaitTuple);
+  }
+}
+
 }  // namespace glovebox::control

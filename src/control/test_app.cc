@@ -80,6 +80,82 @@ const TemplateStatus* FakeNode::find_template(std::string_view name) const {
   return nullptr;
 }
 
+Task<std::shared_ptr<node::Session>> FakeSessionService::create_session(
+    node::SessionSpec spec, std::shared_ptr<node::CancelFlag>) {
+  if (!make) co_return fail(Errc::kUnavailable, "there is no launcher");
+  CO_TRY(std::shared_ptr<node::Session> session, make(spec));
+  alive[session->id()] = session;
+  co_return session;
+}
+
+std::shared_ptr<node::Session> FakeSessionService::find_session(const SandboxId& id) const {
+  const auto found = alive.find(id);
+  return found == alive.end() ? nullptr : found->second;
+}
+
+std::vector<SandboxId> FakeSessionService::sessions() const {
+  std::vector<SandboxId> ids;
+  for (const auto& [id, session] : alive) ids.push_back(id);
+  return ids;
+}
+
+Task<> FakeSessionService::destroy_session(SandboxId id) {
+  destroyed.push_back(id);
+  if (alive.erase(id) == 0) co_return fail(Errc::kNotFound, "there is no such session");
+  node::SessionEnded end{.id = id, .reason = EndReason::kDestroyed, .usage = {}, .why = {}};
+  end.was_asked = true;
+  if (ended) ended(end);
+  co_return Result<>{};
+}
+
+Task<> FakeSessionService::pause_session(SandboxId id) {
+  paused.push_back(id);
+  co_return Result<>{};
+}
+
+Task<> FakeSessionService::resume_session(SandboxId id) {
+  resumed.push_back(id);
+  co_return Result<>{};
+}
+
+Task<node::SessionUsage> FakeSessionService::measure_session(SandboxId id) {
+  if (!find_session(id)) co_return fail(Errc::kNotFound, "there is no such session");
+  co_return usage;
+}
+
+void FakeSessions::add(Known one) {
+  const std::string id = one.session->id().str();
+  known.insert_or_assign(id, std::move(one));
+}
+
+Result<std::shared_ptr<node::Session>> FakeSessions::use(const std::string& project,
+                                                         std::string_view id) {
+  const auto found = known.find(id);
+  if (found == known.end() || (project != "*" && found->second.project != project)) {
+    return fail(Errc::kNotFound, "there is no such sandbox");
+  }
+  if (found->second.state != "running") {
+    return fail(Errc::kConflict, "the sandbox is " + found->second.state);
+  }
+  return found->second.session;
+}
+
+std::vector<std::string> FakeSessions::environment(const SandboxId& id) const {
+  const auto found = known.find(id.str());
+  return found == known.end() ? std::vector<std::string>{} : found->second.env;
+}
+
+void FakeSessions::note(const SandboxId&, std::string_view kind, std::string message,
+                        std::uint64_t) {
+  notes.push_back(std::string(kind) + ": " + message);
+}
+
+Sessions::Door FakeSessions::door(std::string_view id) {
+  const auto found = known.find(id);
+  if (found == known.end() || found->second.state != "running") return {};
+  return {found->second.session, found->second.token};
+}
+
 FakeNode::Play says(std::string out) {
   return [out](node::RunJob, node::RunSink& sink,
                std::shared_ptr<node::CancelFlag>) -> Task<node::RunReport> {
@@ -117,7 +193,7 @@ std::string code_of(const Answer& answer) {
   return std::string(boost::json::parse(answer.body).at("error").at("code").as_string());
 }
 
-TestApp::TestApp(AppSettings settings) {
+TestApp::TestApp(AppSettings settings, KeeperOptions keeping) {
   directory = std::filesystem::temp_directory_path() / ("gbx-control-" + random_label(12));
   std::filesystem::create_directories(directory);
   store::StoreOptions options;
@@ -133,7 +209,13 @@ TestApp::TestApp(AppSettings settings) {
                 made_template("python", RuntimeKind::kPython, "python"),
                 made_template("node", RuntimeKind::kNode, "javascript")};
   settings.log_requests = false;
-  app = std::make_unique<App>(io, node, *store, std::move(settings));
+  app = std::make_unique<App>(io, node, session_service, *store, sessions, std::move(settings));
+  keeping.shelf.directory = (directory / "snapshots").string();
+  keeper = std::make_unique<SessionKeeper>(io, session_service, node, *store, std::move(keeping));
+  if (auto begun = keeper->begin(app->events, app->usage); !begun) {
+    throw std::runtime_error(begun.error().message());
+  }
+  app->keeper = keeper.get();
   router = make_router(*app, http::kRunBodyLimit);
 }
 

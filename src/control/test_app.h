@@ -6,12 +6,14 @@
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "control/app.h"
 #include "control/routes.h"
+#include "control/session_keeper.h"
 #include "store/sqlite_store.h"
 
 namespace glovebox::control {
@@ -31,6 +33,59 @@ class FakeNode final : public node::RunService {
   std::vector<node::RunJob> jobs;  // as they came
   std::vector<TemplateStatus> known;
   node::NodeFigures now;
+};
+
+// Sessions on a host that has only those the test puts there.
+class FakeSessionService final : public node::SessionService {
+ public:
+  // What a creation gives; without it, creations are refused.
+  std::function<Result<std::shared_ptr<node::Session>>(const node::SessionSpec&)> make;
+
+  Task<std::shared_ptr<node::Session>> create_session(
+      node::SessionSpec spec, std::shared_ptr<node::CancelFlag> cancel) override;
+  std::shared_ptr<node::Session> find_session(const SandboxId& id) const override;
+  std::vector<SandboxId> sessions() const override;
+  bool adopted() const override { return is_adopted; }
+  Task<> destroy_session(SandboxId id) override;
+  Task<> pause_session(SandboxId id) override;
+  Task<> resume_session(SandboxId id) override;
+  Task<node::SessionUsage> measure_session(SandboxId id) override;
+  void on_session_ended(std::function<void(const node::SessionEnded&)> call) override {
+    ended = std::move(call);
+  }
+  void on_adopted(std::function<void()> call) override { adoption = std::move(call); }
+
+  std::map<SandboxId, std::shared_ptr<node::Session>> alive;
+  std::vector<SandboxId> paused;  // as it was asked for
+  std::vector<SandboxId> resumed;
+  std::vector<SandboxId> destroyed;
+  node::SessionUsage usage;  // of any
+  bool is_adopted = true;
+  std::function<void(const node::SessionEnded&)> ended;
+  std::function<void()> adoption;
+};
+
+// The server's sessions as the test has them; for the routes that only use one.
+class FakeSessions final : public Sessions {
+ public:
+  struct Known {
+    std::string project;
+    std::shared_ptr<node::Session> session;
+    std::string state = "running";
+    std::string token{};
+    std::vector<std::string> env{};
+  };
+  void add(Known known);
+
+  Result<std::shared_ptr<node::Session>> use(const std::string& project,
+                                             std::string_view id) override;
+  std::vector<std::string> environment(const SandboxId& id) const override;
+  void note(const SandboxId& id, std::string_view kind, std::string message,
+            std::uint64_t process) override;
+  Door door(std::string_view id) override;
+
+  std::map<std::string, Known, std::less<>> known;
+  std::vector<std::string> notes;  // "kind: message"
 };
 
 // Prints `out`, shows 2, ends well.
@@ -77,7 +132,7 @@ std::string code_of(const Answer& answer);
 
 class TestApp {
  public:
-  explicit TestApp(AppSettings settings = {});
+  explicit TestApp(AppSettings settings = {}, KeeperOptions keeping = {});
   ~TestApp();
 
   // Through admit() and the router, as the server would.
@@ -94,7 +149,10 @@ class TestApp {
   std::filesystem::path directory;
   std::unique_ptr<store::SqliteStore> store;
   FakeNode node;
+  FakeSessionService session_service;
+  FakeSessions sessions;
   std::unique_ptr<App> app;
+  std::unique_ptr<SessionKeeper> keeper;  // over `session_service`
   http::Router router;
   std::string admin_key;
   std::shared_ptr<FakeConnection> connection = std::make_shared<FakeConnection>();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "control/routes/handlers.h"
+#include "control/session_keeper.h"
 #include "control/store_call.h"
 #include "wire/utf8.h"
 
@@ -38,9 +39,9 @@ Task<Response> health_ready(App& app, Request&, ResponseWriter&) {
 
 Task<Response> metrics(App& app, Request&, ResponseWriter&) {
   const http::ServerFigures http = app.http_figures ? app.http_figures() : http::ServerFigures{};
-  Response response =
-      Response::text(app.metrics.text(app.node.figures(), app.store.health(), http,
-                                      app.node.templates(), app.events.subscribers()));
+  Response response = Response::text(
+      app.metrics.text(app.node.figures(), app.store.health(), http, app.node.templates(),
+                       app.events.subscribers(), app.keeper->figures()));
   response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   co_return response;
 }
@@ -50,7 +51,11 @@ Task<Response> collect_garbage(App& app, Request&, ResponseWriter&) {
     app.store.gc(std::move(done));
   };
   CO_TRY(const store::GcReport report, co_await store_call(ask));
+  CO_TRY(const std::uint64_t strays, app.keeper->shelf().sweep());
   json::object body{{"runs_removed", report.runs},
+                    {"sessions_removed", report.sessions},
+                    {"snapshot_files_removed", strays},
+                    {"snapshot_bytes", app.keeper->shelf().bytes()},
                     {"idempotent_entries_removed", report.idempotent_entries},
                     {"bytes_before", report.bytes_before},
                     {"bytes_after", report.bytes_after}};

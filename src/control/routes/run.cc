@@ -15,6 +15,7 @@
 #include "control/run_plan.h"
 #include "control/run_record.h"
 #include "control/run_refusal.h"
+#include "control/template_watch.h"
 
 namespace glovebox::control::routes {
 namespace {
@@ -23,18 +24,6 @@ using Clock = std::chrono::steady_clock;
 
 // Nobody reads this answer; the number is for the log.
 constexpr int kClientClosedRequest = 499;
-
-// A server that has just been started learns of templates in a moment, from its launcher.
-asio::awaitable<void> wait_for_templates(App& app) {
-  constexpr std::chrono::milliseconds kStep{20};
-  constexpr int kSteps = 100;
-  if (app.node.find_template("base") != nullptr) co_return;  // always there, and cheap to ask
-  asio::steady_timer timer(app.io);
-  for (int i = 0; i < kSteps && app.node.templates().empty(); ++i) {
-    timer.expires_after(kStep);
-    co_await timer.async_wait(kAwaitTuple);
-  }
-}
 
 RunHeader header_of(const Request& request, const store::Principal& who, const RunPlan& plan) {
   RunHeader run;

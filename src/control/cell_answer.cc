@@ -1,0 +1,85 @@
+#include "control/cell_answer.h"
+
+#include <boost/json.hpp>
+#include <cstdio>
+
+#include "wire/guest_result.h"
+
+namespace glovebox::control {
+namespace {
+
+namespace json = boost::json;
+
+json::object said(std::string_view code, std::string_view name, std::string_view message) {
+  return {{"code", code},
+          {"name", name},
+          {"message", message},
+          {"traceback", json::array()},
+          {"line", nullptr}};
+}
+
+// What we did and what became of the interpreter come before what the code says of itself.
+json::value error_of(const CellReport& report, json::object exception) {
+  if (report.outcome.timed_out) {
+    return said("timed_out", "TimeoutError",
+                report.restarted ? "the time limit was reached, and the code did not stop when it "
+                                   "was interrupted: the context is new and empty"
+                                 : "the time limit was reached, and the code was interrupted");
+  }
+  if (!report.died.empty()) {
+    return said(report.outcome.oom_killed ? "oom_killed" : "context_died", "ContextDied",
+                report.died);
+  }
+  if (exception.empty()) return nullptr;
+  return exception;
+}
+
+void add_results(json::object& object, const CellReport& report) {
+  json::value main = nullptr;
+  json::array shown;
+  json::object exception;
+  for (const std::string& line : report.results) {
+    auto result = wire::parse_guest_result(line);
+    if (!result) continue;
+    if (result->is_error) {
+      exception = std::move(result->content);
+    } else if (result->main) {
+      main = std::move(result->content);
+    } else {
+      shown.emplace_back(std::move(result->content));
+    }
+  }
+  object["result"] = std::move(main);
+  object["results"] = std::move(shown);
+  object["error"] = error_of(report, std::move(exception));
+}
+
+std::string metrics_json(const CellReport& report) {
+  char text[128];
+  std::snprintf(text, sizeof text, "{\"wall_ms\":%.3f,\"queue_ms\":%.3f,\"output_bytes\":%llu}",
+                static_cast<double>(report.outcome.wall.count()) / 1000.0,
+                static_cast<double>(report.queued.count()) / 1000.0,
+                static_cast<unsigned long long>(report.outcome.output_bytes));
+  return text;
+}
+
+}  // namespace
+
+std::string cell_exit_json(const CellAnswer& about, const CellReport& report) {
+  const Outcome& outcome = report.outcome;
+  json::object object{{"request_id", about.request_id}, {"context", about.context},
+                      {"language", about.language},     {"cell", report.cell},
+                      {"exit_code", outcome.exit_code}, {"signal", nullptr}};
+  if (outcome.signal != 0) object["signal"] = outcome.signal;
+  add_results(object, report);
+  object["timed_out"] = outcome.timed_out;
+  object["oom_killed"] = outcome.oom_killed;
+  object["truncated"] = outcome.truncated;
+  object["restarted"] = report.restarted;
+  object["warm"] = report.warm;
+  std::string text = json::serialize(object);
+  text.pop_back();
+  return text + ",\"metrics\":" + metrics_json(report) + "}\n";
+}
+
+}  // namespace glovebox::control

@@ -1,0 +1,20 @@
+// The answer of POST …/code: the shape of a run's, and what there is to say of the context.
+// Everything in it that a guest wrote is treated as hostile: checked, bounded, made UTF-8.
+#pragma once
+
+#include <string>
+
+#include "control/contexts.h"
+
+namespace glovebox::control {
+
+struct CellAnswer {
+  std::string request_id;
+  std::string context;
+  std::string language;
+};
+
+// Without stdout and stderr, which wire::run_answer_json() puts in front.
+std::string cell_exit_json(const CellAnswer& about, const CellReport& report);
+
+}  // namespace glovebox::control

@@ -1,0 +1,29 @@
+#include "control/large_answer.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <memory>
+#include <utility>
+
+#include "wire/run_answer.h"
+
+namespace glovebox::control {
+namespace {
+
+// Touches nothing but what it is given.
+asio::awaitable<std::string> write(std::string exit_json, std::shared_ptr<Outcome> outcome) {
+  co_return wire::run_answer_json(exit_json, *outcome);
+}
+
+}  // namespace
+
+asio::awaitable<std::string> with_output(App& app, std::string exit_json, Outcome outcome) {
+  constexpr std::size_t kSmall = 256 * 1024;
+  const std::size_t size = outcome.out.size() + outcome.err.size();
+  if (size <= kSmall) co_return wire::run_answer_json(exit_json, outcome);
+  auto shared = std::make_shared<Outcome>(std::move(outcome));
+  asio::awaitable<std::string> writing = write(std::move(exit_json), std::move(shared));
+  co_return co_await asio::co_spawn(app.worker, std::move(writing), asio::use_awaitable);
+}
+
+}  // namespace glovebox::control

@@ -1,0 +1,16 @@
+// An answer with its output, written here when it is small and on the worker when it is not: many
+// megabytes of JSON would keep everybody else waiting.
+#pragma once
+
+#include <string>
+
+#include "base/task.h"
+#include "control/app.h"
+#include "model/outcome.h"
+
+namespace glovebox::control {
+
+// `exit_json` is an object; stdout and stderr of the outcome come in front.
+asio::awaitable<std::string> with_output(App& app, std::string exit_json, Outcome outcome);
+
+}  // namespace glovebox::control

@@ -1,0 +1,368 @@
+// What clients ask of sessions: made, ended, paused, resumed, kept, changed. See session_keeper.h.
+#include <boost/asio/co_spawn.hpp>
+
+#include "base/log.h"
+#include "control/clock.h"
+#include "control/session_keeper.h"
+#include "control/store_call.h"
+
+namespace glovebox::control {
+namespace {
+
+constexpr std::string_view kNobodyWaits = "nobody waits for it any more";
+
+std::shared_ptr<node::CancelFlag> never() { return std::make_shared<node::CancelFlag>(); }
+
+tl::unexpected<Error> wrong_state(SessionState state) {
+  return fail(Errc::kConflict, "the sandbox is " + std::string(session_state_name(state)));
+}
+
+std::string megabytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MB"; }
+
+std::chrono::milliseconds seconds(std::uint64_t count) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(count) * 1000);
+}
+
+}  // namespace
+
+struct SessionKeeper::Turn {
+  explicit Turn(EntryPtr whose) : entry(std::move(whose)) {}
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() { entry->turns.leave(); }
+  EntryPtr entry;
+};
+
+struct SessionKeeper::AgentTurn {
+  AgentTurn(SessionKeeper& the_keeper, std::pair<std::string, std::string> the_key,
+            std::shared_ptr<Turns> the_turns)
+      : keeper(the_keeper),
+        life(the_keeper.life_),
+        key(std::move(the_key)),
+        turns(std::move(the_turns)) {}
+  AgentTurn(const AgentTurn&) = delete;
+  AgentTurn& operator=(const AgentTurn&) = delete;
+  ~AgentTurn() {
+    if (is_mine) turns->leave();
+    turns.reset();
+    if (life.expired()) return;
+    const auto known = keeper.agent_turns_.find(key);
+    if (known != keeper.agent_turns_.end() && known->second.expired()) {
+      keeper.agent_turns_.erase(known);
+    }
+  }
+  SessionKeeper& keeper;
+  std::weak_ptr<char> life;
+  std::pair<std::string, std::string> key;
+  std::shared_ptr<Turns> turns;
+  bool is_mine = false;
+};
+
+struct SessionKeeper::Place {
+  Place(SessionKeeper& keeper, std::uint64_t& which) : life(keeper.life_), counter(&which) {
+    ++which;
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() { leave(); }
+  void leave() {
+    if (counter != nullptr && !life.expired()) --*counter;
+    counter = nullptr;
+  }
+  std::weak_ptr<char> life;
+  std::uint64_t* counter;
+};
+
+Result<std::uint64_t> SessionKeeper::promise_of(const CreateRequest& request,
+                                                const std::string& project) const {
+  std::string name = request.template_name.empty() ? "base" : request.template_name;
+  if (!request.snapshot.empty()) {
+    TRY(const store::SnapshotRecord snapshot, shelf_.find(project, request.snapshot));
+    name = snapshot.template_name;
+  }
+  TRY(const SessionPlan plan,
+      plan_session(node_, std::move(name), request, options_.engine, options_.min_grade));
+  return plan.spec.limits.memory_bytes + plan.spec.limits.disk_bytes;
+}
+
+Task<SessionKeeper::Created> SessionKeeper::create(CreateRequest request, Owner owner,
+                                                   store::Admission admission,
+                                                   std::shared_ptr<node::CancelFlag> cancel) {
+  if (request.agent_id.empty()) {
+    co_return co_await make(std::move(request), std::move(owner), std::move(admission), cancel);
+  }
+  // One at a time, so that two that come at once get the same sandbox.
+  const std::pair<std::string, std::string> key(owner.project, request.agent_id);
+  std::shared_ptr<Turns> turns = agent_turns_[key].lock();
+  if (!turns) {
+    turns = std::make_shared<Turns>(io_);
+    agent_turns_[key] = turns;
+  }
+  AgentTurn turn(*this, key, turns);
+  turns.reset();
+  CO_TRY_OK(co_await turn.turns->take(cancel));
+  turn.is_mine = true;
+  CO_TRY(const EntryPtr known, co_await find_agent(owner.project, request.agent_id));
+  if (known) {
+    Created created{.record = known->record, .is_new = false};
+    co_return created;
+  }
+  co_return co_await make(std::move(request), std::move(owner), std::move(admission), cancel);
+}
+
+// Null: there is none, or it ended just now.
+Task<SessionKeeper::EntryPtr> SessionKeeper::find_agent(std::string project, std::string agent_id) {
+  const auto found = agents_.find({project, agent_id});
+  if (found == agents_.end()) co_return nullptr;
+  EntryPtr entry = found->second;
+  if (entry->record.state == SessionState::kPaused) {
+    auto resumed = co_await resume(project, entry->record.id.str());
+    if (!resumed && resumed.error().code() != Errc::kConflict) {
+      co_return fail(std::move(resumed.error()));
+    }
+  }
+  co_return entry->record.state == SessionState::kRunning ? entry : nullptr;
+}
+
+Task<SessionKeeper::Created> SessionKeeper::make(CreateRequest request, Owner owner,
+                                                 store::Admission admission,
+                                                 std::shared_ptr<node::CancelFlag> cancel) {
+  CO_TRY(const std::uint64_t ttl_s, ttl_of(request.ttl_s));
+  std::string name = request.template_name.empty() ? "base" : request.template_name;
+  std::optional<store::SnapshotRecord> snapshot;
+  if (!request.snapshot.empty()) {
+    CO_TRY(snapshot, shelf_.find(owner.project, request.snapshot));
+    name = snapshot->template_name;
+  }
+  CO_TRY(SessionPlan plan,
+         plan_session(node_, std::move(name), request, options_.engine, options_.min_grade));
+  const std::uint64_t alive =
+      figures_.pending + figures_.starting + figures_.running + figures_.paused;
+  if (alive >= options_.max_sessions) {
+    ++figures_.refused;
+    co_return fail(Errc::kResourceExhausted, "there are " + std::to_string(alive) +
+                                                 " sandboxes, and no more may be (sessions.max)");
+  }
+  // More may be promised to sessions than there is, since most of them sleep; but whoever comes now
+  // must be able to have all of it now.
+  const std::uint64_t promise = plan.spec.limits.memory_bytes + plan.spec.limits.disk_bytes;
+  const std::optional<std::uint64_t> left = options_.available_memory();
+  if (left && *left < promise) {
+    ++figures_.refused;
+    co_return fail(Errc::kResourceExhausted, "the host has " + megabytes(*left) +
+                                                 " of memory left, and this sandbox may need " +
+                                                 megabytes(promise));
+  }
+
+  Place pending(*this, figures_.pending);
+  plan.spec.owner = owner.key.str();
+  plan.spec.project = owner.project;
+  const node::SessionSpec spec = plan.spec;
+  Result<std::shared_ptr<node::Session>> made =
+      co_await service_.create_session(std::move(plan.spec), cancel);
+  pending.leave();
+  if (!made) {
+    ++figures_.refused;
+    co_return fail(std::move(made.error()));
+  }
+  const std::shared_ptr<node::Session> session = *made;
+  const std::int64_t now_ms = wall_clock_ms();
+  store::SessionRecord record{.id = session->id(),
+                              .project = owner.project,
+                              .key_id = owner.key.str(),
+                              .template_name = spec.template_name,
+                              .snapshot = request.snapshot,
+                              .state = SessionState::kStarting,
+                              .agent_id = request.agent_id,
+                              .metadata = std::move(request.metadata),
+                              .env = std::move(request.env),
+                              .on_timeout = request.on_timeout,
+                              .ttl_s = ttl_s,
+                              .created_ms = now_ms,
+                              .engine = spec.engine,
+                              .walls = session->walls(),
+                              .limits = spec.limits,
+                              .profile = plan.profile_hash};
+  if (request.private_ports) record.port_token = random_label(40);
+  const auto entry = std::make_shared<Entry>(io_, std::move(record));
+  entry->memory = usage_->hold(owner.key, promise);
+  admission.release();
+  add(entry);
+  Result<> up = co_await bring_up(entry, session, std::move(snapshot), cancel);
+  if (!up) {
+    const EndCause cause = cancel->cancelled() ? EndCause::kCancelled : EndCause::kFailed;
+    // Its own end, if it had one, is the better reason.
+    const std::string why =
+        is_over(entry->record.state) ? entry->record.reason : up.error().message();
+    co_await end_and_destroy(entry, SessionState::kError, cause, why);
+    co_return fail(Error(up.error().code(), why, up.error().sys_errno()));
+  }
+  ++figures_.created;
+  Created created{.record = entry->record, .is_new = true};
+  co_return created;
+}
+
+Task<> SessionKeeper::bring_up(EntryPtr entry, std::shared_ptr<node::Session> session,
+                               std::optional<store::SnapshotRecord> snapshot,
+                               std::shared_ptr<node::CancelFlag> cancel) {
+  store::SessionRecord& record = entry->record;
+  set_deadline(entry, seconds(record.ttl_s));
+  store::SessionRecord first = record;
+  if (!snapshot) first.state = SessionState::kRunning;  // one write instead of two
+  const Ask<std::int64_t> ask = [&](store::Callback<std::int64_t> done) {
+    store_.add_session(first, std::move(done));
+  };
+  CO_TRY(record.seq, co_await store_call(ask));
+  entry->is_stored = true;
+  note(record.id, "created", "from " + (snapshot ? snapshot->id.str() : record.template_name), 0);
+  tell(entry, "created");
+  if (snapshot) {
+    Result<> filled = co_await shelf_.fill(session, *snapshot, cancel);
+    if (!filled) co_return fail(std::move(filled.error()).context("snapshot"));
+  }
+  if (cancel->cancelled()) co_return fail(Errc::kUnavailable, std::string(kNobodyWaits));
+  // It may have ended before there was an entry to say so in.
+  if (!session->alive()) co_return fail(Errc::kUnavailable, "the sandbox ended at once");
+  CO_TRY_OK(set_state(entry, SessionState::kRunning, ""));
+  if (snapshot) {
+    set_deadline(entry, seconds(record.ttl_s));
+    CO_TRY_OK(co_await save(entry));
+  }
+  tell(entry, "running");
+  co_return Result<>();
+}
+
+Task<> SessionKeeper::end_and_destroy(EntryPtr entry, SessionState to, EndCause cause,
+                                      std::string reason) {
+  const SandboxId id = entry->record.id;
+  end(entry, to, cause, std::move(reason));
+  Result<> saved = co_await save(entry);
+  Result<> destroyed = co_await service_.destroy_session(id);
+  // One that could not be destroyed now has no record that wants it: the reconciler tries again.
+  if (!destroyed && destroyed.error().code() != Errc::kNotFound) {
+    log::warn("sandbox not destroyed",
+              {{"sandbox", id.str()}, {"error", destroyed.error().message()}});
+  }
+  co_return saved;
+}
+
+Task<> SessionKeeper::destroy(std::string project, std::string id) {
+  CO_TRY(const EntryPtr entry, co_await living(std::move(project), std::move(id)));
+  // Waits for nobody's turn: whatever is under way with it ends with it.
+  co_return co_await end_and_destroy(entry, SessionState::kStopped, EndCause::kAsked, "deleted");
+}
+
+// On the node, and not only in the records.
+Result<> SessionKeeper::check_there(const EntryPtr& entry) const {
+  if (service_.find_session(entry->record.id)) return {};
+  return fail(Errc::kUnavailable, service_.adopted()
+                                      ? "the sandbox has just ended"
+                                      : "the launcher has not told of its sandboxes yet");
+}
+
+Task<> SessionKeeper::pause_entry(EntryPtr entry, std::string reason) {
+  store::SessionRecord& record = entry->record;
+  if (record.state != SessionState::kRunning) co_return wrong_state(record.state);
+  CO_TRY_OK(check_there(entry));
+  const std::uint64_t paused = paused_of(record.project);
+  if (paused >= options_.max_paused) {
+    co_return fail(Errc::kResourceExhausted,
+                   std::to_string(paused) +
+                       " sandboxes of this project are paused, and no more may be "
+                       "(sessions.max_paused)");
+  }
+  {
+    Place place(*this, pausing_[record.project]);
+    Result<> done = co_await service_.pause_session(record.id);
+    if (is_over(record.state)) co_return wrong_state(record.state);
+    if (!done) co_return fail(std::move(done.error()));
+  }
+  CO_TRY_OK(set_state(entry, SessionState::kPaused, std::move(reason)));
+  set_deadline(entry, options_.paused_max);
+  note(record.id, "paused", record.reason, 0);
+  Result<> saved = co_await save(entry);
+  tell(entry, "paused");
+  co_return saved;
+}
+
+Task<> SessionKeeper::resume_entry(EntryPtr entry) {
+  store::SessionRecord& record = entry->record;
+  if (record.state != SessionState::kPaused) co_return wrong_state(record.state);
+  CO_TRY_OK(check_there(entry));
+  Result<> done = co_await service_.resume_session(record.id);
+  if (is_over(record.state)) co_return wrong_state(record.state);
+  if (!done) co_return fail(std::move(done.error()));
+  CO_TRY_OK(set_state(entry, SessionState::kRunning, ""));
+  set_deadline(entry, seconds(record.ttl_s));  // its time begins anew
+  note(record.id, "resumed", "", 0);
+  Result<> saved = co_await save(entry);
+  tell(entry, "resumed");
+  co_return saved;
+}
+
+Task<store::SessionRecord> SessionKeeper::pause(std::string project, std::string id) {
+  CO_TRY(const EntryPtr entry, co_await living(std::move(project), std::move(id)));
+  CO_TRY_OK(co_await entry->turns.take(never()));
+  const Turn turn(entry);
+  CO_TRY_OK(co_await pause_entry(entry, ""));
+  co_return entry->record;
+}
+
+Task<store::SessionRecord> SessionKeeper::resume(std::string project, std::string id) {
+  CO_TRY(const EntryPtr entry, co_await living(std::move(project), std::move(id)));
+  CO_TRY_OK(co_await entry->turns.take(never()));
+  const Turn turn(entry);
+  CO_TRY_OK(co_await resume_entry(entry));
+  co_return entry->record;
+}
+
+Task<store::SessionRecord> SessionKeeper::keep_alive(std::string project, std::string id,
+                                                     std::optional<std::uint64_t> ttl_s) {
+  CO_TRY(const EntryPtr entry, co_await living(std::move(project), std::move(id)));
+  store::SessionRecord& record = entry->record;
+  if (record.state != SessionState::kRunning) co_return wrong_state(record.state);
+  if (ttl_s) {
+    CO_TRY(record.ttl_s, ttl_of(ttl_s));
+  }
+  set_deadline(entry, seconds(record.ttl_s));
+  CO_TRY_OK(co_await save(entry));
+  co_return entry->record;
+}
+
+Task<store::SessionRecord> SessionKeeper::change(std::string project, std::string id,
+                                                 ChangeRequest request) {
+  CO_TRY(const EntryPtr entry, co_await living(std::move(project), std::move(id)));
+  store::SessionRecord& record = entry->record;
+  if (request.ttl_s) {
+    CO_TRY(record.ttl_s, ttl_of(request.ttl_s));
+    // That of a paused one begins when it is resumed.
+    if (record.state == SessionState::kRunning) set_deadline(entry, seconds(record.ttl_s));
+  }
+  if (request.metadata) record.metadata = std::move(*request.metadata);
+  CO_TRY_OK(co_await save(entry));
+  co_return entry->record;
+}
+
+Task<store::SnapshotRecord> SessionKeeper::snapshot(std::string project, std::string id,
+                                                    std::string name,
+                                                    std::shared_ptr<node::CancelFlag> cancel) {
+  CO_TRY(const EntryPtr entry, co_await living(project, id));
+  CO_TRY_OK(co_await entry->turns.take(cancel));
+  const Turn turn(entry);
+  CO_TRY(std::shared_ptr<node::Session> session, use(project, id));
+  store::SnapshotRecord wanted{.project = entry->record.project,
+                               .name = std::move(name),
+                               .sandbox = entry->record.id.str(),
+                               .template_name = entry->record.template_name,
+                               .created_ms = wall_clock_ms()};
+  Result<store::SnapshotRecord> kept =
+      co_await shelf_.keep(std::move(session), std::move(wanted), cancel);
+  if (!kept && is_over(entry->record.state)) co_return wrong_state(entry->record.state);
+  if (kept) {
+    note(entry->record.id, "snapshot", kept->id.str(), 0);
+    tell(entry, "snapshot");
+  }
+  co_return kept;
+}
+
+}  // namespace glovebox::control

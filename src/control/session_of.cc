@@ -1,0 +1,16 @@
+#include "control/session_of.h"
+
+#include "control/auth.h"
+#include "control/sessions.h"
+
+namespace glovebox::control {
+
+Result<std::shared_ptr<node::Session>> session_of(App& app, const http::Request& request) {
+  const auto who = principal_of(app, request);
+  // It was good when the request was let in.
+  if (!who) return fail(Errc::kPolicy, "the key is not good any more");
+  TRY(const std::string project, project_of(*who, request));
+  return app.sessions.use(project, request.param("id"));
+}
+
+}  // namespace glovebox::control

@@ -1,0 +1,69 @@
+#include "control/session_plan.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/unique_fd.h"
+#include "control/digest.h"
+#include "control/exec_words.h"
+#include "model/environment.h"
+
+namespace glovebox::control {
+
+Result<SessionPlan> plan_session(const node::RunService& node, std::string template_name,
+                                 const CreateRequest& request, EngineKind engine,
+                                 std::optional<Grade> floor) {
+  const TemplateStatus* status = node.find_template(template_name);
+  if (status == nullptr && node.templates().empty()) {
+    return fail(Errc::kUnavailable, "the launcher has not told of its templates yet");
+  }
+  if (status == nullptr || status->state == RuntimeState::kRemoved) {
+    return fail(Errc::kNotFound, "template: there is no \"" + template_name + "\"");
+  }
+  const Profile profile = fill_in(request.profile, status->description.limits);
+  SessionPlan plan;
+  plan.profile_hash = sha256_hex(canonical_text(profile));
+  plan.spec.template_name = std::move(template_name);
+  plan.spec.engine = engine;
+  plan.spec.limits = profile.limits;
+  for (const ProfileMount& mount : profile.mounts) {
+    plan.spec.mounts.push_back({.mode = mount.mode, .guest = mount.guest, .name = mount.name});
+  }
+  plan.spec.min_grade = request.min_grade;
+  if (floor) {
+    plan.spec.min_grade = std::max(plan.spec.min_grade.value_or(Grade::kProcess), *floor);
+  }
+  return plan;
+}
+
+std::vector<std::string> session_environment(const node::RunService& node,
+                                             const std::string& template_name,
+                                             const std::vector<std::string>& own) {
+  std::vector<std::string> env = base_environment();
+  if (const TemplateStatus* status = node.find_template(template_name)) {
+    env = joined_environment(std::move(env), status->description.env);
+  }
+  return joined_environment(std::move(env), own);
+}
+
+std::optional<std::uint64_t> available_memory() {
+  constexpr std::string_view kWord = "MemAvailable:";
+  const UniqueFd fd(::open("/proc/meminfo", O_RDONLY | O_CLOEXEC));
+  if (!fd) return std::nullopt;
+  char text[1024];  // it is the third line
+  const ssize_t got = ::read(fd.get(), text, sizeof text);
+  std::string_view rest(text, got > 0 ? static_cast<std::size_t>(got) : 0);
+  const std::size_t at = rest.find(kWord);
+  if (at == std::string_view::npos) return std::nullopt;
+  rest.remove_prefix(at + kWord.size());
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  std::uint64_t kilobytes = 0;
+  const auto [end, ec] = std::from_chars(rest.data(), rest.data() + rest.size(), kilobytes);
+  if (ec != std::errc{}) return std::nullopt;
+  return kilobytes << 10;
+}
+
+}  // namespace glovebox::control

@@ -1,0 +1,55 @@
+// The bodies and queries of the routes of sandboxes: what a caller wants, checked and bounded. What
+// templates, projects and ceilings say to it is session_plan's and the keeper's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "http/message.h"
+#include "model/profile.h"
+#include "model/session.h"
+#include "model/wall.h"
+#include "store/session_record.h"
+
+namespace glovebox::control {
+
+inline constexpr std::size_t kMaxMetadata = 64;
+inline constexpr std::size_t kMaxMetadataKey = 256;
+inline constexpr std::size_t kMaxMetadataValue = 4096;
+inline constexpr std::size_t kMaxAgentId = 256;
+inline constexpr std::size_t kMaxSnapshotName = 128;
+
+struct CreateRequest {
+  std::string template_name;  // empty: the default, or the snapshot's
+  std::string snapshot;       // an id, or empty
+  ProfileWishes profile;
+  std::optional<std::uint64_t> ttl_s;
+  std::vector<std::string> env;
+  store::Metadata metadata;
+  OnTimeout on_timeout = OnTimeout::kKill;
+  std::string agent_id;
+  bool private_ports = false;
+  std::optional<Grade> min_grade;
+};
+
+// Whatever is not said stays as it is.
+struct ChangeRequest {
+  std::optional<std::uint64_t> ttl_s;
+  std::optional<store::Metadata> metadata;  // all of it
+};
+
+Result<CreateRequest> parse_create_request(std::string_view body);
+Result<ChangeRequest> parse_change_request(std::string_view body);
+// {ttl_s?}; an empty body says nothing.
+Result<std::optional<std::uint64_t>> parse_keepalive_request(std::string_view body);
+// {name?}; an empty body says nothing.
+Result<std::string> parse_snapshot_request(std::string_view body);
+
+// state=a,b&template=&agent_id=&metadata.KEY=VALUE&limit=&cursor=
+Result<store::SessionFilter> parse_session_filter(const http::Params& query);
+
+}  // namespace glovebox::control

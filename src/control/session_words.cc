@@ -1,0 +1,82 @@
+#include "control/session_words.h"
+
+#include <boost/json.hpp>
+
+#include "control/clock.h"
+#include "wire/run_answer.h"
+#include "wire/utf8.h"
+
+namespace glovebox::control {
+namespace {
+
+namespace json = boost::json;
+
+json::value text_or_null(const std::string& text) {
+  if (text.empty()) return nullptr;
+  return json::value(wire::to_utf8(text));
+}
+
+json::value time_or_null(std::int64_t ms) {
+  if (ms == 0) return nullptr;
+  return json::value(utc_text(ms));
+}
+
+json::object limits_json(const Limits& limits) {
+  return {{"memory_mb", limits.memory_bytes >> 20},
+          {"disk_mb", limits.disk_bytes >> 20},
+          {"pids", limits.pids},
+          {"cpus", static_cast<double>(limits.cpu_thousandths) / 1000.0}};
+}
+
+}  // namespace
+
+json::object sandbox_json(const store::SessionRecord& session) {
+  json::object metadata;
+  for (const auto& [key, value] : session.metadata) metadata[key] = value;
+  return {{"id", session.id.str()},
+          {"state", session_state_name(session.state)},
+          {"template", session.template_name},
+          {"snapshot", text_or_null(session.snapshot)},
+          {"agent_id", text_or_null(session.agent_id)},
+          {"metadata", std::move(metadata)},
+          {"on_timeout", session.on_timeout == OnTimeout::kPause ? "pause" : "kill"},
+          {"ttl_s", session.ttl_s},
+          {"created_at", utc_text(session.created_ms)},
+          {"expires_at", time_or_null(session.expires_ms)},
+          {"ended_at", time_or_null(session.ended_ms)},
+          {"reason", text_or_null(session.reason)},
+          {"engine", engine_name(session.engine)},
+          {"isolation", wire::isolation_json(session.engine, session.walls)},
+          {"limits", limits_json(session.limits)},
+          {"profile", session.profile},
+          {"private_ports", !session.port_token.empty()},
+          {"port_token", nullptr},
+          {"features",
+           {{"pause", true},
+            {"memory_snapshot", false},
+            {"filesystem_snapshot", true},
+            {"terminal", true},
+            {"ports", true}}}};
+}
+
+json::object snapshot_json(const store::SnapshotRecord& snapshot) {
+  return {{"id", snapshot.id.str()},
+          {"name", text_or_null(snapshot.name)},
+          {"sandbox", snapshot.sandbox},
+          {"template", snapshot.template_name},
+          {"bytes", snapshot.bytes},
+          {"files", snapshot.files},
+          {"created_at", utc_text(snapshot.created_ms)}};
+}
+
+std::string session_event(const store::SessionRecord& session) {
+  const json::object data{{"id", session.id.str()},
+                          {"state", session_state_name(session.state)},
+                          {"template", session.template_name},
+                          {"agent_id", text_or_null(session.agent_id)},
+                          {"reason", text_or_null(session.reason)},
+                          {"at", utc_text(wall_clock_ms())}};
+  return json::serialize(data);
+}
+
+}  // namespace glovebox::control
