@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "cli/commands/attack.h"
+#include "cli/commands/completion.h"
 #include "cli/commands/config.h"
 #include "cli/commands/doctor.h"
 #include "cli/commands/run.h"
@@ -31,6 +32,13 @@ int version_command(std::span<const std::string>) {
 constexpr Command kCommands[] = {
     {"run", "Run code in a fresh sealed sandbox", run_command},
     {"serve", "Serve the API, and keep what it needs running", serve_command},
+    {"sandbox", "Make, list, pause, copy and end sandboxes that live", sandbox_command},
+    {"exec", "Run a program in a living sandbox", exec_command},
+    {"shell", "A terminal in a living sandbox", shell_command},
+    {"cp", "Copy files into a sandbox and out of it", copy_command},
+    {"code", "Run code in a live context, piece by piece", code_command},
+    {"logs", "What has happened in a sandbox", logs_command},
+    {"top", "The living sandboxes and what they use", top_command},
     {"config", "Print every setting of `serve` and where it comes from", config_command},
     {"key", "Make, list and revoke the keys of a server", key_command},
     {"template", "What sandboxes can be made of; check a file", template_command},
@@ -38,6 +46,7 @@ constexpr Command kCommands[] = {
     {"bench", "Measure a server beside bwrap, runc and docker", bench_command},
     {"doctor", "Say what this host offers, and what to do about each gap", doctor_command},
     {"attack", "Attack a sandbox on this very kernel and say which wall held", attack_command},
+    {"completion", "Print a completion script for bash, zsh or fish", completion_command},
     {"version", "Print the version", version_command},
 };
 
@@ -46,7 +55,7 @@ void print_help() {
       "Glovebox runs code nobody has read, in a fresh sealed sandbox.\n\n"
       "usage: glovebox COMMAND [OPTIONS]\n\n");
   for (const Command& command : kCommands) {
-    std::printf("  %-9.*s %.*s\n", static_cast<int>(command.name.size()), command.name.data(),
+    std::printf("  %-10.*s %.*s\n", static_cast<int>(command.name.size()), command.name.data(),
                 static_cast<int>(command.summary.size()), command.summary.data());
   }
   std::printf(

@@ -25,5 +25,16 @@ int gc_command(std::span<const std::string> args) { return become_server_command
 int bench_command(std::span<const std::string> args) {
   return become_server_command("bench", args);
 }
+int sandbox_command(std::span<const std::string> args) {
+  return become_server_command("sandbox", args);
+}
+int exec_command(std::span<const std::string> args) { return become_server_command("exec", args); }
+int shell_command(std::span<const std::string> args) {
+  return become_server_command("shell", args);
+}
+int copy_command(std::span<const std::string> args) { return become_server_command("cp", args); }
+int code_command(std::span<const std::string> args) { return become_server_command("code", args); }
+int logs_command(std::span<const std::string> args) { return become_server_command("logs", args); }
+int top_command(std::span<const std::string> args) { return become_server_command("top", args); }
 
 }  // namespace glovebox::cli

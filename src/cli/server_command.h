@@ -13,5 +13,12 @@ int become_server_command(const std::string& name, std::span<const std::string> 
 int key_command(std::span<const std::string> args);
 int gc_command(std::span<const std::string> args);
 int bench_command(std::span<const std::string> args);
+int sandbox_command(std::span<const std::string> args);
+int exec_command(std::span<const std::string> args);
+int shell_command(std::span<const std::string> args);
+int copy_command(std::span<const std::string> args);
+int code_command(std::span<const std::string> args);
+int logs_command(std::span<const std::string> args);
+int top_command(std::span<const std::string> args);
 
 }  // namespace glovebox::cli

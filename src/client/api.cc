@@ -54,6 +54,15 @@ Result<http::ClientResponse> Api::stream(http::ClientRequest request,
   return response;
 }
 
+Result<http::ClientResponse> Api::upload(
+    http::ClientRequest request, std::optional<std::uint64_t> length,
+    std::function<Result<std::size_t>(char*, std::size_t)> next) {
+  add_key(request);
+  auto response = client_.upload(request, length, std::move(next));
+  if (!response) return fail(explained(std::move(response.error())));
+  return response;
+}
+
 std::optional<Refusal> Api::refusal_of(const http::ClientResponse& response) const {
   if (response.status >= 200 && response.status < 300) return std::nullopt;
   Refusal refusal{.status = response.status, .code = "unknown", .message = {}};

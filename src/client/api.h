@@ -24,6 +24,10 @@ class Api {
   // Adds the key. An error means that nobody answers, and says at which address and what to type.
   Result<http::ClientResponse> send(http::ClientRequest request);
   Result<http::ClientResponse> stream(http::ClientRequest request, http::Client::OnChunk on_chunk);
+  // The body comes from `next`, until it gives nothing; see http::Client::upload.
+  Result<http::ClientResponse> upload(http::ClientRequest request,
+                                      std::optional<std::uint64_t> length,
+                                      std::function<Result<std::size_t>(char*, std::size_t)> next);
 
   // None when the answer is a good one. A refused key is explained.
   std::optional<Refusal> refusal_of(const http::ClientResponse& response) const;

@@ -11,6 +11,13 @@ int key_command(const std::vector<std::string>& args);
 int template_command(const std::vector<std::string>& args);
 int gc_command(const std::vector<std::string>& args);
 int bench_command(const std::vector<std::string>& args);
+int sandbox_command(const std::vector<std::string>& args);
+int exec_command(const std::vector<std::string>& args);
+int shell_command(const std::vector<std::string>& args);
+int copy_command(const std::vector<std::string>& args);
+int code_command(const std::vector<std::string>& args);
+int logs_command(const std::vector<std::string>& args);
+int top_command(const std::vector<std::string>& args);
 // Not as people type it: see run.cc.
 int run_command(const std::vector<std::string>& args);
 

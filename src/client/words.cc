@@ -40,7 +40,7 @@ Result<std::vector<std::string>> take_options(std::span<const std::string> words
       **flag = true;
       continue;
     }
-    std::string& value = *std::get<std::string*>(option->to);
+    std::string value;
     if (equals != std::string::npos) {
       value = word.substr(equals + 1);
     } else if (i + 1 < words.size()) {
@@ -49,6 +49,11 @@ Result<std::vector<std::string>> take_options(std::span<const std::string> words
       return bad(name + " needs a value");
     }
     if (value.empty()) return bad(name + " needs a value");
+    if (auto* const* all = std::get_if<std::vector<std::string>*>(&option->to)) {
+      (*all)->push_back(std::move(value));
+    } else {
+      *std::get<std::string*>(option->to) = std::move(value);
+    }
   }
   return rest;
 }

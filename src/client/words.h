@@ -12,10 +12,11 @@
 
 namespace glovebox::client {
 
-// "--json" sets a bool; "--name NAME" and "--name=NAME" a string. Given again, the last one counts.
+// "--json" sets a bool; "--name NAME" and "--name=NAME" a string: given again, the last one counts.
+// A list takes each.
 struct Option {
   std::string_view name;
-  std::variant<bool*, std::string*> to;
+  std::variant<bool*, std::string*, std::vector<std::string>*> to;
 };
 
 // What is no option, in its order. `command` is for the message: "key create".

@@ -24,6 +24,20 @@ struct Docker {
   std::string skipped;
 };
 Docker docker_python(const std::vector<std::string>& program);
+// A container of the same image that only lives, and programs executed in it.
+Docker docker_container();
+class DockerContainer {
+ public:
+  explicit DockerContainer(Command start) : start_(std::move(start)) {}
+  ~DockerContainer();
+  DockerContainer(const DockerContainer&) = delete;
+  DockerContainer& operator=(const DockerContainer&) = delete;
+  Round exec_in_turn(unsigned calls);
+
+ private:
+  Command start_;
+  bool started_ = false;
+};
 
 // One after another, with a pause that lets the kernel take the last one down.
 Round run_in_turn(const std::function<Result<Timed>()>& run, unsigned calls);

@@ -10,6 +10,7 @@
 #include "client/bench/options.h"
 #include "client/bench/own_server.h"
 #include "client/bench/report.h"
+#include "client/bench/session_subjects.h"
 #include "client/bench/subjects.h"
 #include "client/commands.h"
 #include "client/print.h"
@@ -64,8 +65,15 @@ int report(const bench::BenchOptions& options, const std::vector<Row>& rows) {
 int measure_at(const bench::BenchOptions& options, const Place& place) {
   auto bundle = bench::OciBundle::make("/etc", bench::kPythonHello);
   say("getting ready");
-  std::vector<Subject> subjects =
-      bench::make_subjects(place, options.effort, bundle ? &*bundle : nullptr);
+  std::vector<Subject> subjects;
+  if (options.runs) {
+    subjects = bench::make_subjects(place, options.effort, bundle ? &*bundle : nullptr);
+  }
+  if (options.sessions) {
+    for (Subject& one : bench::make_session_subjects(place, options.effort)) {
+      subjects.push_back(std::move(one));
+    }
+  }
   const std::vector<Row> rows = measure(std::move(subjects), place, options.effort.rounds);
   if (bench::interrupted) return kExitInterrupted;
   return report(options, rows);

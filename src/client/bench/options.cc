@@ -19,6 +19,11 @@ Effort quick_effort() {
   effort.shell = 20;
   effort.bursts = 1;
   effort.load_ms = 1'000;
+  effort.sessions = 10;
+  effort.sessions_paced = 5;
+  effort.contexts = 8;
+  effort.files = 1;
+  effort.many_sessions = false;
   return effort;
 }
 
@@ -34,6 +39,7 @@ const char* const kBenchHelp =
     "\n";
 const char* const kBenchMoreHelp =
     "  --quick                one short round, for a look; figures are rough\n"
+    "  --only WHAT            runs, or sessions\n"
     "  --rounds N             how many rounds (default 3); p99 is that of the best\n"
     "  --check                exit with 1 when a bar is missed or a call failed\n"
     "  --json                 print an array of objects instead of the table\n"
@@ -46,9 +52,11 @@ Result<BenchOptions> parse_bench_options(std::span<const std::string> args) {
   BenchOptions options;
   bool quick = false;
   std::string rounds;
+  std::string only;
   std::vector<client::Option> known = client::place_options(options.place);
   known.insert(known.end(), {{"--quick", &quick},
                              {"--rounds", &rounds},
+                             {"--only", &only},
                              {"--check", &options.check},
                              {"--json", &options.json},
                              {"--help", &options.help},
@@ -58,6 +66,11 @@ Result<BenchOptions> parse_bench_options(std::span<const std::string> args) {
     return fail(Errc::kInvalidArgument,
                 "`glovebox bench` takes no words; see `glovebox bench --help`");
   }
+  if (!only.empty() && only != "runs" && only != "sessions") {
+    return fail(Errc::kInvalidArgument, "--only must be runs or sessions");
+  }
+  options.runs = only != "sessions";
+  options.sessions = only != "runs";
   if (quick) options.effort = quick_effort();
   if (!rounds.empty()) {
     TRY(const std::uint64_t count, client::parse_count(rounds, "--rounds", kMostRounds));

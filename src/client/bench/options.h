@@ -23,11 +23,18 @@ struct Effort {
   unsigned shell = 100;
   unsigned bursts = 2;
   unsigned load_ms = 3'000;  // 16 clients; two loops of bwrap
+  unsigned sessions = 40;    // made back to back
+  unsigned sessions_paced = 15;
+  unsigned contexts = 30;
+  unsigned files = 2;         // of a gigabyte; 0: none
+  bool many_sessions = true;  // a thousand alive
 };
 
 struct BenchOptions {
   client::PlaceWords place;  // without --url and GLOVEBOX_URL: a server of our own
   Effort effort;
+  bool runs = true;
+  bool sessions = true;
   bool json = false;
   bool check = false;
   bool help = false;

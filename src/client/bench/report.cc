@@ -94,6 +94,9 @@ Verdict judge(const std::vector<Row>& rows, const Row& row) {
     case Bar::Kind::kRatioAtLeast:
       held = held && over >= row.bar.value;
       break;
+    case Bar::Kind::kP50AtMost:
+      held = held && figures.p50_ms <= row.bar.value;
+      break;
     case Bar::Kind::kP99AtMost:
       held = held && figures.p99_ms <= row.bar.value;
       break;

@@ -13,7 +13,7 @@ namespace glovebox::bench {
 enum class Measure { kTime, kRate };
 
 struct Bar {
-  enum class Kind { kNone, kRatioAtMost, kRatioAtLeast, kP99AtMost };
+  enum class Kind { kNone, kRatioAtMost, kRatioAtLeast, kP50AtMost, kP99AtMost };
   Kind kind = Kind::kNone;
   double value = 0;
   double tail = 0;   // if not 0: p99 is at most this many p50

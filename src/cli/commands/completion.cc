@@ -1,0 +1,89 @@
+#include "cli/commands/completion.h"
+
+#include <cstdio>
+
+#include "cli/print.h"
+
+namespace glovebox::cli {
+namespace {
+
+constexpr const char* kUsage =
+    "usage: glovebox completion bash|zsh|fish\n"
+    "\n"
+    "Prints a script that completes commands, options and the ids of living sandboxes:\n"
+    "\n"
+    "  bash:  glovebox completion bash > /etc/bash_completion.d/glovebox\n"
+    "  zsh:   glovebox completion zsh > \"${fpath[1]}/_glovebox\"\n"
+    "  fish:  glovebox completion fish > ~/.config/fish/completions/glovebox.fish\n"
+    "\n"
+    "Options:\n"
+    "  --help                 this text\n";
+
+// The words come from --help itself, so that a script of today knows the options of tomorrow.
+constexpr const char* kBash = R"sh(# bash completion for glovebox
+_glovebox_commands() { glovebox --help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'; }
+_glovebox_options() {
+  glovebox "$1" --help 2>/dev/null | sed -n 's/^  \(-[^ ]*\).*/\1/p' | tr ',' '\n'
+}
+_glovebox_sandboxes() { glovebox sandbox list 2>/dev/null | sed -n 's/^\(sb[a-z0-9]*\) .*/\1/p'; }
+_glovebox() {
+  local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "$(_glovebox_commands)" -- "$word"))
+  elif [[ $word == -* ]]; then
+    COMPREPLY=($(compgen -W "$(_glovebox_options "$command")" -- "$word"))
+  elif [ "$COMP_CWORD" -eq 2 ] && [ "$command" = sandbox ]; then
+    COMPREPLY=($(compgen -W "create list show kill pause resume keepalive snapshot snapshots forget" -- "$word"))
+  else
+    case $command in
+      sandbox | exec | shell | code | logs)
+        COMPREPLY=($(compgen -W "$(_glovebox_sandboxes)" -- "$word")) ;;
+      cp)
+        compopt -o nospace -o default
+        COMPREPLY=($(compgen -S : -W "$(_glovebox_sandboxes)" -- "$word") $(compgen -f -- "$word")) ;;
+      *) compopt -o default ;;
+    esac
+  fi
+}
+complete -F _glovebox glovebox
+)sh";
+
+constexpr const char* kZshHead = "#compdef glovebox\nautoload -Uz bashcompinit && bashcompinit\n";
+
+constexpr const char* kFish = R"sh(# fish completion for glovebox
+function __glovebox_commands
+  glovebox --help 2>/dev/null | string replace -rf '^  ([a-z][a-z-]*) +(.*)' '$1\t$2'
+end
+function __glovebox_options
+  set -l words (commandline -opc)
+  glovebox $words[2] --help 2>/dev/null | string replace -rf '^  (-\S*) .*' '$1' | string split ,
+end
+function __glovebox_sandboxes
+  glovebox sandbox list 2>/dev/null | string replace -rf '^(sb[a-z0-9]+) .*' '$1'
+end
+complete -c glovebox -n __fish_use_subcommand -f -a '(__glovebox_commands)'
+complete -c glovebox -n 'not __fish_use_subcommand; and string match -q -- "-*" (commandline -ct)' -f -a '(__glovebox_options)'
+complete -c glovebox -n '__fish_seen_subcommand_from sandbox' -f -a 'create list show kill pause resume keepalive snapshot snapshots forget'
+complete -c glovebox -n '__fish_seen_subcommand_from sandbox exec shell code logs' -f -a '(__glovebox_sandboxes)'
+)sh";
+
+}  // namespace
+
+int completion_command(std::span<const std::string> args) {
+  const std::string shell = args.size() == 1 ? args[0] : "";
+  if (shell == "--help" || shell == "-h") {
+    std::fputs(kUsage, stdout);
+  } else if (shell == "bash") {
+    std::fputs(kBash, stdout);
+  } else if (shell == "zsh") {
+    std::printf("%s%s", kZshHead, kBash);
+  } else if (shell == "fish") {
+    std::fputs(kFish, stdout);
+  } else {
+    return usage_error("say `glovebox completion bash`, `zsh` or `fish`");
+  }
+  return 0;
+}
+
+}  // namespace glovebox::cli

@@ -1,0 +1,11 @@
+// `glovebox completion bash|zsh|fish`: a script that the shell reads.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace glovebox::cli {
+
+int completion_command(std::span<const std::string> args);
+
+}  // namespace glovebox::cli

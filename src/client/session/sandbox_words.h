@@ -1,0 +1,31 @@
+// What `glovebox sandbox create` was told, as the body of POST /v1/sandboxes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace glovebox::client {
+
+struct NewSandboxWords {
+  std::string template_name;
+  std::string snapshot;
+  std::string ttl;  // "10m"
+  std::string on_timeout;
+  std::string agent_id;
+  std::string memory, disk;  // "1G"
+  std::string cpus, pids;
+  std::string min_grade;
+  std::vector<std::string> env;       // NAME=VALUE
+  std::vector<std::string> metadata;  // KEY=VALUE
+  std::vector<std::string> mounts;    // NAME:/guest/path[:rw]
+  bool private_ports = false;
+};
+
+Result<std::string> new_sandbox_json(const NewSandboxWords& words);
+
+// "10m" as whole seconds.
+Result<std::uint64_t> seconds_of(const std::string& text, std::string_view option);
+
+}  // namespace glovebox::client
