@@ -40,7 +40,7 @@ def contract_routes(text):
 
 def table_from_source(text):
     rows = re.findall(
-        r'\{Method::k(\w+), "([^"]+)", Access::k(\w+), routes::\w+,\s*"([^"]+)"', text)
+        r'\{Method::k(\w+), "([^"]+)", Access::k(\w+),\s*(?:routes::\w+|nullptr),\s*"([^"]+)"', text)
     return [{"method": method.upper(), "path": path, "access": access.lower(), "summary": summary}
             for method, path, access, summary in rows]
 

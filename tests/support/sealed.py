@@ -54,7 +54,7 @@ def main():
     # Launchers outside lease uid slices too, and cannot see ours: start somewhere else.
     with open(os.path.join(STATE, "slices"), "wb") as slices:
         slices.seek(1 << 20)
-        slices.write(struct.pack("<I", 1024 + os.stat("/proc/self/ns/pid").st_ino % 2048))
+        slices.write(struct.pack("<I", 64 + os.stat("/proc/self/ns/pid").st_ino % 1400))
     # This process is PID 1 here and only reaps; the tests run in its child.
     tests = os.fork()
     if tests != 0:

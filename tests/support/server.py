@@ -205,6 +205,14 @@ class Server:
         except (OSError, http.client.HTTPException):
             return False
 
+    def is_ready_again(self):
+        """After one of its processes was killed: by the same supervisor."""
+        try:
+            with Client(self.info["url"], timeout=5) as client:
+                return client.get("/health/ready").status == 200
+        except (KeyError, OSError, http.client.HTTPException):
+            return False
+
     def wait_ready(self, seconds=PATIENCE):
         ready = sealed.wait_until(lambda: self.supervisor.poll() is not None or self.is_ready(), seconds)
         if not ready or self.supervisor.poll() is not None:

@@ -1,0 +1,115 @@
+# The attack table inside sessions, as `user` and as root inside. A session's walls differ from a
+# run's in what `sudo` and package managers need, and only in that: the rows that are about it are
+# named here with the reason, everything else must hold as in a run.
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import sealed
+import server
+from attack_rows import ATTACKS, DENIED, KILLED_BY_FILTER, Surroundings, kernel_lacks, rows
+from session import Session
+
+# What a session gives on purpose.
+GIVEN = {"user": {}, "root": {}}
+
+
+class InsideSessions(server.Served):
+    def setUp(self):
+        super().setUp()
+        self.around = Surroundings(self)
+        with open(ATTACKS, "rb") as file:
+            self.program = file.read()
+
+    def session(self, **wishes):
+        made = Session(self.client, **wishes)
+        self.addCleanup(made.kill)
+        made.put("/tmp/a", self.program, mode="0755")
+        return made
+
+    def attack(self, session, row, user, *more):
+        done = session.exec("/tmp/a", row["name"], *more, *self.around.arguments(row), user=user, timeout_ms=30000)
+        self.assertNotIn(self.around.canary, done["stdout"] + done["stderr"], "it printed what lies outside")
+        return done
+
+    def probes_hold_for(self, user):
+        session = self.session()
+        held = 0
+        for row in rows():
+            if row["kind"] != "probe" or row["name"] in GIVEN[user]:
+                continue
+            with self.subTest(row=row["name"], user=user):
+                if kernel_lacks(self.around, row):
+                    continue
+                done = self.attack(session, row, user)
+                if done["exit_code"] not in (DENIED, 128 + KILLED_BY_FILTER) and session.state != "running":
+                    session = self.session()
+                self.assertIn(done["exit_code"], (DENIED, 128 + KILLED_BY_FILTER), done)
+                held += 1
+        self.assertGreater(held, 140)
+
+    def test_probes_as_user(self):
+        self.probes_hold_for("user")
+
+    def test_probes_as_root(self):
+        self.probes_hold_for("root")
+
+    def test_what_is_given_is_given(self):
+        session = self.session()
+        named = {row["name"]: row for row in rows()}
+        for user, given in GIVEN.items():
+            for name in given:
+                with self.subTest(row=name, user=user):
+                    done = self.attack(session, named[name], user)
+                    self.assertNotEqual(done["exit_code"], DENIED, "no longer an exception: take it off the list")
+
+    def test_bombs_end_in_their_session(self):
+        tried = 0
+        for row in rows():
+            if row["kind"] != "bomb" or not {"denied", "oom_killed"} & set(row["outcome"]):
+                continue
+            with self.subTest(row=row["name"]), Session(self.client, profile={"memory_mb": 128, "disk_mb": 64, "pids": 64}) as session:
+                session.put("/tmp/a", self.program, mode="0755")
+                done = session.exec("/tmp/a", row["name"], *self.around.arguments(row), timeout_ms=20000)
+                self.assertNotEqual(done["exit_code"], 42, done)
+                # Whatever it did, its agent lives and takes the next command, and so do others.
+                after = session.shell("echo alive")
+                self.assertEqual(after["stdout"], "alive\n", after)
+                tried += 1
+        self.assertGreater(tried, 10)
+
+    def test_nobody_reaches_the_agent(self):
+        session = self.session()
+        for user in ("user", "root"):
+            for line in ("cat /proc/1/environ", "cat /proc/1/maps", "cat /proc/1/mem | head -c1", "ls -l /proc/1/fd/",
+                         "ls /proc/1/root/", "ls /proc/1/cwd/", "readlink /proc/1/exe", "cat /proc/1/stack",
+                         "echo 1000 > /proc/1/oom_score_adj", "cat /proc/1/syscall"):
+                with self.subTest(user=user, line=line):
+                    done = session.shell(line, user=user)
+                    self.assertNotEqual(done["exit_code"], 0, done)
+            done = session.exec("/usr/bin/python3", "-c", AGENT_ATTACKS, user=user)
+            self.assertEqual(done["stdout"].split(), ["denied"] * 5, done)
+            self.assertEqual(session.shell("kill -9 1; kill -STOP 1; kill -TERM 1; echo $?", user=user)["exit_code"], 0)
+            self.assertEqual(session.shell("echo here", user=user)["stdout"], "here\n")
+
+
+AGENT_ATTACKS = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(call):
+    print("denied" if call() < 0 else "SUCCEEDED")
+buffer = ctypes.create_string_buffer(16)
+class Vec(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("size", ctypes.c_size_t)]
+local, remote = Vec(ctypes.addressof(buffer), 16), Vec(0x400000, 16)
+attempt(lambda: libc.ptrace(16, 1, 0, 0))                                    # PTRACE_ATTACH
+attempt(lambda: libc.ptrace(0x4206, 1, 0, 0))                                # PTRACE_SEIZE
+attempt(lambda: libc.process_vm_readv(1, ctypes.byref(local), 1, ctypes.byref(remote), 1, 0))
+pidfd = libc.syscall(434, 1, 0)
+attempt(lambda: libc.syscall(438, pidfd, 3, 0))                              # pidfd_getfd
+limit = (ctypes.c_ulong * 2)(1, 1)
+attempt(lambda: libc.prlimit(1, 7, ctypes.byref(limit), None))               # its descriptors
+"""
+
+if __name__ == "__main__":
+    sealed.main()

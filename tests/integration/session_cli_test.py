@@ -1,0 +1,261 @@
+# The commands for sessions as a stranger types them: sandbox, exec, shell, cp, code, logs, top,
+# completion; their output, exit statuses and bad input.
+import json
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import fcntl
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import sealed
+import server
+from sealed import wait_until
+
+
+class Cli(server.Served):
+    def glovebox(self, *words, stdin=b"", status=0):
+        done = subprocess.run([sealed.GLOVEBOX, *words], input=stdin, capture_output=True, timeout=server.PATIENCE,
+                              env=self.environment())
+        if status is not None:
+            self.assertEqual(done.returncode, status, (words, done.stdout[-2000:], done.stderr[-2000:]))
+        return done
+
+    def environment(self):
+        return sealed.environment({"GLOVEBOX_URL": self.server.url, "GLOVEBOX_API_KEY": self.server.key,
+                                   "TERM": "xterm"})
+
+    def create(self, *words):
+        made = self.glovebox("sandbox", "create", *words).stdout.decode().strip()
+        self.assertRegex(made, r"^sb[a-z0-9]{20}$")
+        self.addCleanup(self.glovebox, "sandbox", "kill", made, status=None)
+        return made
+
+    def json_of(self, *words, **more):
+        return json.loads(self.glovebox(*words, "--json", **more).stdout)
+
+    def test_a_life(self):
+        one = self.create("--template", "python", "--ttl", "5m", "--metadata", "who=test", "--env", "GREETING=hello")
+        shown = self.json_of("sandbox", "show", one)
+        self.assertEqual((shown["state"], shown["template"], shown["metadata"], shown["ttl_s"]),
+                         ("running", "python", {"who": "test"}, 300))
+        listed = self.json_of("sandbox", "list", "--metadata", "who=test")["sandboxes"]
+        self.assertEqual([each["id"] for each in listed], [one])
+        self.assertIn(one, self.glovebox("sandbox", "list").stdout.decode())
+        self.assertEqual(self.glovebox("exec", one, "--", "sh", "-c", "echo $GREETING").stdout, b"hello\n")
+        self.assertEqual(self.json_of("sandbox", "pause", one)["state"], "paused")
+        refused = self.glovebox("exec", one, "--", "true", status=125)
+        self.assertIn(b"paused", refused.stderr)
+        self.assertEqual(self.json_of("sandbox", "resume", one)["state"], "running")
+        self.assertEqual(self.json_of("sandbox", "keepalive", one, "--ttl", "10m")["ttl_s"], 600)
+        self.assertIn(one, self.glovebox("top", "--once").stdout.decode())
+        self.assertEqual(self.glovebox("sandbox", "kill", one).stdout.decode(), f"killed {one}\n")
+        self.assertEqual(self.json_of("sandbox", "show", one)["state"], "stopped")
+        self.glovebox("sandbox", "kill", one, status=1)
+
+    def test_exec_has_streams_and_status(self):
+        one = self.create()
+        done = self.glovebox("exec", one, "--", "sh", "-c", "cat; echo err >&2; exit 7", stdin=b"in\x00\xff", status=7)
+        self.assertEqual((done.stdout, done.stderr), (b"in\x00\xff", b"err\n"))
+        self.assertEqual(self.glovebox("exec", one, "--shell", "id -un; pwd").stdout, b"user\n/home/user\n")
+        self.assertEqual(self.glovebox("exec", "--user", "root", one, "--shell", "id -u; pwd").stdout, b"0\n/root\n")
+        self.assertEqual(self.glovebox("exec", "--cwd", "/tmp", "--env", "A=b", one, "--shell", "pwd; echo $A").stdout,
+                         b"/tmp\nb\n")
+        self.glovebox("exec", one, "--", "sh", "-c", "kill -9 $$", status=137)
+        self.glovebox("exec", "--timeout", "300ms", one, "--", "sleep", "100", status=124)
+        answer = self.json_of("exec", one, "--shell", "echo out; exit 3", status=3)
+        self.assertEqual((answer["stdout"], answer["exit_code"]), ("out\n", 3))
+        big = self.glovebox("exec", one, "--", "head", "-c", "20000000", "/dev/zero")
+        self.assertEqual(len(big.stdout), 20000000)
+
+    def test_detach_and_attach(self):
+        one = self.create()
+        number = self.glovebox("exec", "-d", one, "--shell", "echo started; sleep 0.5; echo done; exit 5").stdout.decode().strip()
+        done = self.glovebox("exec", "--attach", number, one, status=5)
+        self.assertEqual(done.stdout, b"started\ndone\n")
+
+    def test_bad_input(self):
+        one = self.create()
+        for words, said in (
+                (("exec", one), "say one of"), (("exec", "--", "true"), "glovebox exec"),
+                (("exec", "--nonsense", one, "--", "true"), "unknown option"), (("exec", "--env", "A", one, "--", "true"), "NAME=VALUE"),
+                (("sandbox",), "glovebox sandbox create"), (("sandbox", "create", "--ttl", "soon"), "--ttl"),
+                (("sandbox", "create", "--memory", "1"), "--memory"), (("cp", "a"), "glovebox cp"),
+                (("cp", "/etc/hostname", "/tmp/x"), "ID:PATH"), (("shell",), "glovebox shell"),
+                (("shell", one), "no terminal"), (("logs",), "glovebox logs"), (("top", "now"), "takes no"),
+                (("code",), "glovebox code"), (("completion", "tcsh"), "bash")):
+            with self.subTest(words=words):
+                done = self.glovebox(*words, status=2)
+                self.assertIn(said, done.stderr.decode())
+                self.assertEqual(done.stdout, b"")
+                self.assertEqual(done.stderr.count(b"\n"), 1, done.stderr)
+        for words, status in ((("sandbox", "show", "sbnone"), 1), (("exec", "sb" + "a" * 20, "--", "true"), 125),
+                              (("sandbox", "create", "--template", "nonsense"), 1), (("exec", one, "--", "/no/such"), 125),
+                              (("logs", "sb" + "a" * 20), 1), (("exec", "--user", "nobody-there", one, "--", "true"), 125)):
+            with self.subTest(words=words):
+                done = self.glovebox(*words, status=status)
+                self.assertTrue(done.stderr.startswith(b"glovebox: "), done.stderr)
+
+    def test_cp(self):
+        one = self.create()
+        with tempfile.TemporaryDirectory(prefix="gbx-test-") as here:
+            tree = os.path.join(here, "tree")
+            os.makedirs(tree + "/deep/er")
+            with open(tree + "/deep/er/script", "wb") as file:
+                file.write(b"#!/bin/sh\necho ran\n")
+            os.chmod(tree + "/deep/er/script", 0o755)
+            open(tree + "/empty", "w").close()
+            os.symlink("empty", tree + "/link")
+            copied = self.json_of("cp", tree, f"{one}:/home/user")
+            self.assertEqual((copied["files"], copied["skipped"]), (2, 1))
+            self.assertEqual(self.glovebox("exec", one, "--", "/home/user/tree/deep/er/script").stdout, b"ran\n")
+            self.glovebox("cp", "-", f"{one}:new/from-stdin", stdin=b"typed")
+            self.assertEqual(self.glovebox("cp", f"{one}:new/from-stdin", "-").stdout, b"typed")
+            self.glovebox("exec", one, "--shell", "ln -s /etc/passwd tree/evil; mkfifo tree/fifo; chmod u+s tree/empty")
+            self.glovebox("cp", f"{one}:tree", here + "/back")
+            self.assertEqual(os.readlink(here + "/back/evil"), "/etc/passwd")
+            self.assertFalse(os.path.exists(here + "/back/fifo"))
+            self.assertEqual(os.stat(here + "/back/empty").st_mode & 0o7000, 0)
+            with open(here + "/back/deep/er/script", "rb") as file:
+                self.assertEqual(file.read(), b"#!/bin/sh\necho ran\n")
+            self.glovebox("cp", f"{one}:none", here + "/none", status=1)
+            self.assertFalse(os.path.exists(here + "/none"))
+            self.glovebox("cp", here + "/not-there", f"{one}:x", status=1)
+            self.assertEqual(sorted(os.listdir(here)), ["back", "tree"])
+
+    def test_code(self):
+        one = self.create("--template", "python")
+        self.assertEqual(self.glovebox("code", one, "-c", "x = 20\nprint('set')").stdout, b"set\n")
+        self.assertEqual(self.glovebox("code", one, stdin=b"x + 1").stdout, b"21\n")
+        failed = self.glovebox("code", one, "-c", "1/0", status=1)
+        self.assertIn(b"ZeroDivisionError", failed.stderr)
+        self.assertEqual(self.glovebox("code", "--language", "bash", one, "-c", "cd /tmp; a=5; pwd").stdout, b"/tmp\n")
+        self.assertEqual(self.glovebox("code", "--language", "bash", one, "-c", "pwd; echo $a").stdout, b"/tmp\n5\n")
+        answer = self.json_of("code", one, "-c", "x")
+        self.assertEqual(answer["result"]["text/plain"], "20")
+
+    def test_snapshot(self):
+        one = self.create()
+        self.glovebox("cp", "-", f"{one}:kept", stdin=b"content")
+        snapshot = self.glovebox("sandbox", "snapshot", one, "--name", "first").stdout.decode().strip()
+        self.assertRegex(snapshot, r"^sn[a-z0-9]{20}$")
+        self.assertIn("first", self.glovebox("sandbox", "snapshots").stdout.decode())
+        two = self.create("--snapshot", snapshot)
+        self.assertEqual(self.glovebox("cp", f"{two}:kept", "-").stdout, b"content")
+        self.glovebox("sandbox", "forget", snapshot)
+        self.glovebox("sandbox", "forget", snapshot, status=1)
+
+    def test_logs(self):
+        one = self.create()
+        self.glovebox("exec", one, "--", "true")
+        entries = [json.loads(line) for line in self.glovebox("logs", "--json", one).stdout.splitlines()]
+        self.assertGreater(len(entries), 1)
+        self.glovebox("sandbox", "kill", one)
+
+    def test_completion(self):
+        script = self.glovebox("completion", "bash").stdout
+        checked = subprocess.run(["bash", "-n"], input=script, capture_output=True, timeout=20)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        asked = subprocess.run(["bash", "-c", script.decode() + "\nCOMP_WORDS=(glovebox sa); COMP_CWORD=1; _glovebox; echo ${COMPREPLY[@]}"],
+                               capture_output=True, timeout=20,
+                               env={**self.environment(), "PATH": sealed.BIN + ":/usr/bin:/bin"})
+        self.assertEqual(asked.stdout, b"sandbox\n", asked.stderr)
+        for shell in ("zsh", "fish"):
+            self.assertIn(b"glovebox", self.glovebox("completion", shell).stdout)
+
+
+class Terminal:
+    """A command on a pseudo-terminal of ours."""
+
+    def __init__(self, words, env, size=(33, 101)):
+        self.pid, self.master = pty.fork()
+        if self.pid == 0:
+            os.execve(words[0], words, env)
+        self.resize(*size)
+        self.seen = b""
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def type(self, text):
+        os.write(self.master, text)
+
+    def until(self, text, seconds=server.PATIENCE):
+        deadline = time.monotonic() + seconds
+        while text not in self.seen:
+            left = deadline - time.monotonic()
+            if left <= 0 or not select.select([self.master], [], [], left)[0]:
+                raise AssertionError(f"{text!r} does not come: {self.seen[-2000:]!r}")
+            try:
+                self.seen += os.read(self.master, 1 << 16)
+            except OSError:
+                raise AssertionError(f"ended before {text!r}: {self.seen[-2000:]!r}") from None
+        before, self.seen = self.seen.split(text, 1)
+        return before
+
+    def finish(self):
+        try:
+            while os.read(self.master, 1 << 16):
+                pass
+        except OSError:
+            pass
+        os.close(self.master)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+class Shell(Cli):
+    def shell(self, *words):
+        return Terminal([sealed.GLOVEBOX, "shell", *words], self.environment())
+
+    def test_a_real_terminal(self):
+        one = self.create()
+        terminal = self.shell(one)
+        terminal.until(b"$ ")
+        terminal.type(b"stty size\r")
+        terminal.until(b"33 101\r\n")
+        terminal.resize(40, 120)
+        terminal.until(b"$ ")
+        self.assertTrue(wait_until(lambda: self.size_is(terminal, b"40 120"), 20))
+        terminal.type(b"sleep 1000\r")
+        terminal.until(b"sleep 1000")
+        terminal.type(b"\x03")
+        terminal.until(b"$ ")
+        terminal.type(b"echo status $?\r")
+        terminal.until(b"status 130\r\n")
+        terminal.type(b"sleep 500 & jobs\r")
+        terminal.until(b"Running")
+        terminal.type(b"fg\r")
+        terminal.until(b"sleep 500")
+        terminal.type(b"\x1a")
+        terminal.until(b"Stopped")
+        terminal.type(b"kill %1; exit 9\r")
+        self.assertEqual(terminal.finish(), 9)
+
+    def size_is(self, terminal, wanted):
+        terminal.type(b"stty size\r")
+        return wanted in terminal.until(b"$ ")
+
+    def test_detach_and_come_back(self):
+        one = self.create()
+        terminal = self.shell(one)
+        terminal.until(b"$ ")
+        terminal.type(b"kept=here\r")
+        terminal.until(b"$ ")
+        terminal.type(b"\x10\x11")
+        terminal.until(b"--attach ")
+        number = terminal.seen.split()[0].decode()
+        self.assertEqual(terminal.finish(), 0)
+        again = self.shell("--attach", number, one)
+        again.type(b"echo is $kept\r")
+        again.until(b"is here\r\n")
+        again.type(b"exit\r")
+        self.assertEqual(again.finish(), 0)
+
+
+if __name__ == "__main__":
+    sealed.main()

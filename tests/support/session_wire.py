@@ -1,0 +1,232 @@
+# The frames of a session's socket, written down a second time and from the server's side. Kept apart
+# from src/wire on purpose: what an attacker in the server's place could send, and what tests rely on.
+import array
+import os
+import select
+import socket
+import struct
+import time
+
+VERSION = 1
+STDIN, STDOUT, STDERR, RESULTS, REQUESTS = range(5)
+PROGRAM, WARM_CONTEXT, CONTEXT = 1, 2, 3
+(HELLO, START, INPUT, CLOSE_INPUT, SUBSCRIBE, UNSUBSCRIBE, ACKNOWLEDGE, SET_LOSSY, SIGNAL, RESIZE, FORGET,
+ FILE, COMMIT, ABANDON, CONNECT) = range(1, 16)
+(IS, WELCOME, STARTED, START_REFUSED, OUTPUT, INPUT_TAKEN, EXITED, FILE_OPENED, FILE_DONE, PORT_CONNECTED,
+ PORT_REFUSED) = range(65, 76)
+(READ, WRITE, STAT, LIST, MAKE_DIR, MOVE, COPY, REMOVE, TAR_OUT, TAR_IN, WATCH, SNAPSHOT_OUT,
+ SNAPSHOT_IN) = range(1, 14)
+
+
+def raw(value):
+    return value if isinstance(value, bytes) else value.encode()
+
+
+def text(value):
+    value = raw(value)
+    return struct.pack("<I", len(value)) + value
+
+
+def texts(values):
+    return struct.pack("<I", len(values)) + b"".join(text(value) for value in values)
+
+
+def head(kind):
+    return struct.pack("<BB", VERSION, kind)
+
+
+def hello(epoch):
+    return head(HELLO) + struct.pack("<Q", epoch)
+
+
+def start(process, argv, env=("PATH=/usr/local/bin:/usr/bin:/bin",), workdir="/home/user", terminal=None, kind=PROGRAM,
+          user="user", label="", stdin=False, lossy=False, subscribed=True):
+    message = head(START) + struct.pack("<QB", process, kind) + texts(argv) + texts(env) + text(workdir)
+    message += b"\0" if terminal is None else struct.pack("<BHH", 1, *terminal)
+    return message + text(user) + text(label) + struct.pack("<BBB", stdin, lossy, subscribed)
+
+
+def give(process, data, offset, stream=STDIN):
+    return head(INPUT) + struct.pack("<QBQ", process, stream, offset) + text(data)
+
+
+def close_input(process, stream=STDIN):
+    return head(CLOSE_INPUT) + struct.pack("<QB", process, stream)
+
+
+def subscribe(process, stream=STDOUT, offset=0, subscription=0):
+    return head(SUBSCRIBE) + struct.pack("<QBQI", process, stream, offset, subscription)
+
+
+def unsubscribe(process, stream=STDOUT):
+    return head(UNSUBSCRIBE) + struct.pack("<QB", process, stream)
+
+
+def acknowledge(process, offset, stream=STDOUT):
+    return head(ACKNOWLEDGE) + struct.pack("<QBQ", process, stream, offset)
+
+
+def set_lossy(process, lossy):
+    return head(SET_LOSSY) + struct.pack("<QB", process, lossy)
+
+
+def kill(process, signal, group=True):
+    return head(SIGNAL) + struct.pack("<QBB", process, signal, group)
+
+
+def resize(process, rows, columns):
+    return head(RESIZE) + struct.pack("<QHH", process, rows, columns)
+
+
+def forget(process):
+    return head(FORGET) + struct.pack("<Q", process)
+
+
+def file(request, op, path="", user="user", target="", at=0, most=2**64 - 1, depth=1, mode=None, owner="",
+         recursive=False, follow=True, overwrite=True):
+    message = head(FILE) + struct.pack("<QB", request, op) + text(user) + text(path) + text(target)
+    message += struct.pack("<QQI", at, most, depth)
+    message += b"\0" if mode is None else struct.pack("<BI", 1, mode)
+    return message + text(owner) + struct.pack("<BBB", recursive, follow, overwrite)
+
+
+def commit(request):
+    return head(COMMIT) + struct.pack("<Q", request)
+
+
+def abandon(request):
+    return head(ABANDON) + struct.pack("<Q", request)
+
+
+def connect(request, port):
+    return head(CONNECT) + struct.pack("<QH", request, port)
+
+
+class Reader:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, form):
+        values = struct.unpack_from("<" + form, self.data, self.at)
+        self.at += struct.calcsize("<" + form)
+        return values[0] if len(values) == 1 else values
+
+    def text(self):
+        size = self.take("I")
+        value = self.data[self.at:self.at + size]
+        assert len(value) == size
+        self.at += size
+        return value
+
+
+class Frame:
+    """One frame of the agent's, with its fields by name; `fds` are the caller's to close."""
+
+    def __init__(self, data, fds=()):
+        reader = Reader(data)
+        version, self.kind = reader.take("BB")
+        assert version == VERSION, data[:2]
+        self.fds = list(fds)
+        getattr(self, f"_read_{self.kind}")(reader)
+        assert reader.at == len(data), "bytes after the end of a frame"
+
+    def _end(self, reader):
+        self.code, self.signal, self.oom_killed, self.cpu_us, self.max_rss = reader.take("BBBQQ")
+
+    def _streams(self, reader):
+        self.out, self.err, self.results = reader.take("QQ"), reader.take("QQ"), reader.take("QQ")
+
+    def _read_65(self, reader):
+        self.process, self.process_kind, self.pid = reader.take("QBI")
+        self.label = reader.text()
+        self.warm, self.terminal, self.lossy, self.started_ms = reader.take("BBBQ")
+        self._streams(reader)
+        self.input_taken, self.requests_taken = reader.take("QQ")
+        self.ended = bool(reader.take("B"))
+        if self.ended:
+            self._end(reader)
+
+    def _read_66(self, reader):
+        self.epoch = reader.take("Q")
+
+    def _read_67(self, reader):
+        self.process, self.pid, self.warm = reader.take("QIB")
+
+    def _read_68(self, reader):
+        self.process, self.errno = reader.take("QI")
+        self.step = reader.text()
+
+    def _read_69(self, reader):
+        self.process, self.stream, self.offset = reader.take("QBQ")
+        self.bytes = reader.text()
+        self.out_before, self.err_before, self.subscription = reader.take("QQI")
+
+    def _read_70(self, reader):
+        self.process, self.stream, self.offset, self.closed = reader.take("QBQB")
+
+    def _read_71(self, reader):
+        self.process = reader.take("Q")
+        self._end(reader)
+        self._streams(reader)
+
+    def _read_72(self, reader):
+        self.request = reader.take("Q")
+        self.entry = reader.text()
+
+    def _read_73(self, reader):
+        self.request, self.errno = reader.take("QI")
+        self.message, self.entry = reader.text(), reader.text()
+        self.bytes, self.entries = reader.take("QQ")
+
+    def _read_74(self, reader):
+        self.request = reader.take("Q")
+
+    def _read_75(self, reader):
+        self.request, self.errno = reader.take("QI")
+
+    def __repr__(self):
+        return f"Frame({self.__dict__})"
+
+
+class Link:
+    """The server's end of a session's socket."""
+
+    def __init__(self, link):
+        self.socket = link
+        link.setblocking(False)
+
+    def send(self, message, seconds=20):
+        if not select.select([], [self.socket], [], seconds)[1]:
+            raise TimeoutError("the agent takes no frame")
+        self.socket.send(message)
+
+    def receive(self, seconds=20):
+        """The next frame; None if none comes in that time."""
+        if not select.select([self.socket], [], [], seconds)[0]:
+            return None
+        data, ancillary, flags, _ = self.socket.recvmsg(160 * 1024, socket.CMSG_SPACE(4 * 4))
+        if not data:
+            raise EOFError("the agent is gone")
+        assert not flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC)
+        fds = array.array("i")
+        for level, kind, content in ancillary:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                fds.frombytes(content[:len(content) - len(content) % fds.itemsize])
+        return Frame(data, fds)
+
+    def wait_for(self, wanted, seconds=20, every=None):
+        """Frames up to the first for which wanted(frame) holds, that one last."""
+        deadline = time.monotonic() + seconds
+        frames = []
+        while True:
+            frame = self.receive(max(0, deadline - time.monotonic()))
+            if frame is None:
+                raise TimeoutError(f"not said in {seconds} s; said was: {frames[-5:]}")
+            frames.append(frame)
+            if every is not None:
+                every(frame)
+            if wanted(frame):
+                return frames
+
+    def close(self):
+        self.socket.close()
