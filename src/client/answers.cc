@@ -1,6 +1,7 @@
 #include "client/answers.h"
 
 #include <boost/json.hpp>
+#include <cstdio>
 
 namespace glovebox::client {
 namespace {
@@ -14,6 +15,18 @@ std::string as_text(const json::value* value) {
     std::string joined;
     for (const json::value& one : *list) {
       joined += (joined.empty() ? "" : ", ") + as_text(&one);
+    }
+    return joined.empty() ? "-" : joined;
+  }
+  if (value->is_double()) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", value->get_double());
+    return text;
+  }
+  if (const json::object* object = value->if_object()) {
+    std::string joined;
+    for (const auto& [name, inner] : *object) {
+      joined += (joined.empty() ? "" : ", ") + std::string(name) + "=" + as_text(&inner);
     }
     return joined.empty() ? "-" : joined;
   }

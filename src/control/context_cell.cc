@@ -1,6 +1,7 @@
 // One cell in a context: sent, read until its end, or until it must be made to end.
 #include <algorithm>
 #include <csignal>
+#include <deque>
 
 #include "base/log.h"
 #include "control/context_lines.h"
@@ -75,8 +76,10 @@ class CellReader {
       } else if (const auto* gone = std::get_if<Attachment::Gone>(&event)) {
         co_return fail(Errc::kUnavailable, gone->why);
       }
+      co_await release(report, false);
       step(report);
     }
+    co_await release(report, true);
     report.outcome.truncated = report.outcome.truncated || lines_.truncated();
     report.outcome.exit_code = end_ ? *end_ : 0;
     co_return Result<>();
@@ -90,7 +93,7 @@ class CellReader {
  private:
   bool is_complete() const {
     if (exited_ || gave_up_) return true;
-    return end_ && context_.read.out >= out_before_ && context_.read.err >= err_before_;
+    return end_ && has_printed(out_before_, err_before_);
   }
 
   std::uint64_t& position(wire::Stream stream) {
@@ -106,9 +109,7 @@ class CellReader {
     }
     for (ContextLines::Line& line : lines_.add(chunk.bytes)) {
       if (!line.result.empty()) {
-        const bool there = co_await sink_.on_result(line.result);
-        reader_gone_ = reader_gone_ || !there;
-        report.results.push_back(std::move(line.result));
+        held_.push_back({std::move(line.result), chunk.out_before, chunk.err_before});
       } else if (const auto* end = std::get_if<wire::CellEnd>(&line.word)) {
         if (end->number != number_ || end_) continue;
         end_ = end->exit_code;
@@ -118,6 +119,20 @@ class CellReader {
       } else if (const auto* exit = std::get_if<wire::ContextExit>(&line.word)) {
         wished_ = exit->exit_code;
       }
+    }
+  }
+
+  bool has_printed(std::uint64_t out, std::uint64_t err) const {
+    return context_.read.out >= out && context_.read.err >= err;
+  }
+
+  // Results whose turn it is: what was printed before them has been passed on.
+  asio::awaitable<void> release(CellReport& report, bool all) {
+    while (!held_.empty() && (all || has_printed(held_.front().out_before, held_.front().err_before))) {
+      const bool there = co_await sink_.on_result(held_.front().line);
+      reader_gone_ = reader_gone_ || !there;
+      report.results.push_back(std::move(held_.front().line));
+      held_.pop_front();
     }
   }
 
@@ -176,6 +191,12 @@ class CellReader {
   Clock::time_point deadline_;
   Clock::time_point next_interrupt_{};
   ContextLines lines_;
+  struct Held {
+    std::string line;
+    std::uint64_t out_before = 0;
+    std::uint64_t err_before = 0;
+  };
+  std::deque<Held> held_;  // bounded by what ContextLines lets through
   std::optional<int> end_;
   std::optional<int> wished_;
   std::optional<wire::ProcessEnd> exited_;

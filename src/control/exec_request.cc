@@ -13,7 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint64_t kMaxOutputKb = 64 * 1024;
+constexpr std::uint64_t kMaxOutputKb = 16 * 1024;
 constexpr std::uint64_t kMaxSide = 4096;  // of a terminal
 
 Result<> read_program(wire::ObjectReader& fields, ExecRequest& request) {

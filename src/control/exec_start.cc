@@ -35,8 +35,10 @@ Error as_refusal(Error error) {
   return Error(Errc::kInvalidArgument, "cannot start: " + error.message(), error.sys_errno());
 }
 
+// `claim` counts the bytes for as long as they wait here.
 asio::awaitable<void> write_and_close(std::shared_ptr<node::Session> session,
-                                      wire::ProcessNumber process, std::string bytes) {
+                                      wire::ProcessNumber process, std::string bytes,
+                                      std::shared_ptr<void>) {
   // Whether anybody reads it is the program's business.
   const auto written =
       co_await session->write_input(process, wire::Stream::kStdin, std::move(bytes));
@@ -64,10 +66,9 @@ Task<node::Session::Started> start_exec(App& app, std::shared_ptr<node::Session>
     if (started || request.cmd.empty() || started.error().code() != Errc::kNotFound) break;
   }
   if (!started) co_return fail(as_refusal(std::move(started.error())));
-  if (kind != ExecKind::kCollect) {
-    app.sessions.note(session->id(), "started", request.cmd.empty() ? request.argv[0] : request.cmd,
-                      started->info.number);
-  }
+  std::string line = request.cmd;
+  for (const std::string& word : request.argv) line += (line.empty() ? "" : " ") + word;
+  app.sessions.note(session->id(), "started", line.substr(0, 200), started->info.number);
   co_return std::move(*started);
 }
 
@@ -77,9 +78,15 @@ Clock::time_point deadline_of(const ExecRequest& request, std::chrono::milliseco
 }
 
 void feed_stdin(App& app, std::shared_ptr<node::Session> session, wire::ProcessNumber process,
-                std::string bytes) {
-  asio::co_spawn(app.io, write_and_close(std::move(session), process, std::move(bytes)),
-                 asio::detached);
+                std::string bytes, std::shared_ptr<void> claim) {
+  auto writing = write_and_close(std::move(session), process, std::move(bytes), std::move(claim));
+  asio::co_spawn(app.io, std::move(writing), asio::detached);
+}
+
+Result<std::shared_ptr<void>> claim_stdin(App& app, const std::optional<std::string>& given) {
+  std::shared_ptr<void> claim = app.held_output.claim(given ? given->size() : 0);
+  if (claim) return claim;
+  return fail(Errc::kResourceExhausted, "too much input waits to be read");
 }
 
 }  // namespace glovebox::control

@@ -24,6 +24,8 @@ std::chrono::steady_clock::time_point deadline_of(const ExecRequest& request,
 
 // Writes in its own time, then closes, and ends with the process whatever happens.
 void feed_stdin(App& app, std::shared_ptr<node::Session> session, wire::ProcessNumber process,
-                std::string bytes);
+                std::string bytes, std::shared_ptr<void> claim);
+// A claim on the server's memory for what is given to feed_stdin(), before anything is started.
+Result<std::shared_ptr<void>> claim_stdin(App& app, const std::optional<std::string>& given);
 
 }  // namespace glovebox::control

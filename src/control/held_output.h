@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 namespace glovebox::control {
 
@@ -15,6 +16,17 @@ class HeldOutput {
     const std::uint64_t kept = held_ + bytes > most_ ? (most_ > held_ ? most_ - held_ : 0) : bytes;
     held_ += kept;
     return kept;
+  }
+  // A claim on all of it, let go with what is returned; null: there is no room.
+  std::shared_ptr<void> claim(std::uint64_t bytes) {
+    const std::uint64_t kept = add(bytes);
+    if (kept < bytes) {
+      release(kept);
+      return nullptr;
+    }
+    return std::shared_ptr<void>(this, [bytes](void* self) {
+      static_cast<HeldOutput*>(self)->release(bytes);
+    });
   }
   void release(std::uint64_t bytes) { held_ -= bytes; }
   std::uint64_t held() const { return held_; }

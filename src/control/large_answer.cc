@@ -26,4 +26,16 @@ asio::awaitable<std::string> with_output(App& app, std::string exit_json, Outcom
   co_return co_await asio::co_spawn(app.worker, std::move(writing), asio::use_awaitable);
 }
 
+Result<http::Response> held_answer(App& app, std::string body) {
+  http::Response response = http::Response::json(std::move(body));
+  response.headers.set("Cache-Control", "no-store");
+  constexpr std::size_t kSmall = 64 * 1024;
+  if (response.body.size() <= kSmall) return response;
+  response.holds = app.held_output.claim(response.body.size());
+  if (!response.holds) {
+    return fail(Errc::kResourceExhausted, "too many large answers wait to be read");
+  }
+  return response;
+}
+
 }  // namespace glovebox::control

@@ -46,11 +46,21 @@ void remove_keys(App& app, const http::Request& request, PortDoor door, http::He
   const auto is_key = [&](std::string_view text) {
     return !text.empty() && app.store.authenticate(text).has_value();
   };
-  const bool had_key_header = headers.find("X-API-Key") != nullptr;
-  if (door == PortDoor::kPath || is_key(request.header("X-API-Key"))) headers.remove("X-API-Key");
-  const std::string_view authorization = request.header("Authorization");
-  if ((door == PortDoor::kPath && !had_key_header) || is_key(credential_in(authorization))) {
-    headers.remove("Authorization");
+  // Each by itself: a second one may be the key where the first was not. By path, where a key has
+  // opened the door, neither goes on.
+  for (const std::string_view name : {"X-API-Key", "Authorization"}) {
+    headers.remove(name);
+    if (door == PortDoor::kPath) continue;
+    for (const auto& [field, value] : request.headers) {
+      if (!http::has_word(field, name)) continue;
+      bool shown = false;
+      for (std::string_view rest = value; !rest.empty() && !shown;) {
+        const std::size_t comma = std::min(rest.find(','), rest.size());
+        shown = is_key(credential_in(trimmed(rest.substr(0, comma))));
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+      }
+      if (!shown) headers.add(std::string(name), value);
+    }
   }
   for (const std::string_view name : {"X-Glovebox-Port-Token", "E2b-Traffic-Access-Token",
                                       "E2b-Sandbox-Id", "E2b-Sandbox-Port"}) {

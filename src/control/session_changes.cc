@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "control/clock.h"
 #include "control/session_keeper.h"
+#include "node/grade.h"
 #include "control/store_call.h"
 
 namespace glovebox::control {
@@ -73,6 +74,22 @@ struct SessionKeeper::Place {
   std::uint64_t* counter;
 };
 
+// Whether the sandbox that is there is one that was asked for; it cannot be made so.
+Result<> check_same(const store::SessionRecord& record, const CreateRequest& request,
+                    const std::optional<Grade>& floor) {
+  const auto differs = [&record](const char* what) {
+    return fail(Errc::kConflict, "the sandbox of this agent_id, " + record.id.str() + ", has another " +
+                                     what + ": leave that out, or end it first");
+  };
+  if (!request.template_name.empty() && request.template_name != record.template_name) {
+    return differs("template");
+  }
+  if (!request.snapshot.empty() && request.snapshot != record.snapshot) return differs("snapshot");
+  if (request.private_ports && record.port_token.empty()) return differs("kind of ports");
+  TRY_OK(node::check_grade(record.engine, record.walls, request.min_grade));
+  return node::check_grade(record.engine, record.walls, floor);
+}
+
 Result<std::uint64_t> SessionKeeper::promise_of(const CreateRequest& request,
                                                 const std::string& project) const {
   std::string name = request.template_name.empty() ? "base" : request.template_name;
@@ -104,6 +121,7 @@ Task<SessionKeeper::Created> SessionKeeper::create(CreateRequest request, Owner 
   turn.is_mine = true;
   CO_TRY(const EntryPtr known, co_await find_agent(owner.project, request.agent_id));
   if (known) {
+    CO_TRY_OK(check_same(known->record, request, options_.min_grade));
     Created created{.record = known->record, .is_new = false};
     co_return created;
   }

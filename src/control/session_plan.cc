@@ -29,6 +29,10 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
   plan.spec.template_name = std::move(template_name);
   plan.spec.engine = engine;
   plan.spec.limits = profile.limits;
+  // As many files as a disk of this size would have: packages and checkouts are many small ones.
+  const std::uint64_t inodes = std::min<std::uint64_t>(profile.limits.disk_bytes / 4096, 1u << 20);
+  plan.spec.limits.disk_inodes =
+      std::max(profile.limits.disk_inodes, static_cast<std::uint32_t>(inodes));
   for (const ProfileMount& mount : profile.mounts) {
     plan.spec.mounts.push_back({.mode = mount.mode, .guest = mount.guest, .name = mount.name});
   }

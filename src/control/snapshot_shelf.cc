@@ -226,6 +226,15 @@ Task<> SnapshotShelf::remove(std::string project, std::string id) {
   co_return Result<>();
 }
 
+// What one project has must leave room for the others'.
+Result<> SnapshotShelf::check_share(const std::string& project, std::uint64_t more) const {
+  if (options_.disk_ceiling == 0) return {};
+  std::uint64_t used = more;
+  for (const auto& [id, record] : kept_) used += record.project == project ? record.bytes : 0;
+  if (used <= options_.disk_ceiling / ShelfOptions::kShare) return {};
+  return full("the project's share of the disk is full: remove a snapshot");
+}
+
 Result<> SnapshotShelf::check_room(const std::string& project, std::uint64_t more) const {
   std::uint64_t count = 0;
   for (const auto& [id, record] : kept_) count += record.project == project ? 1 : 0;
@@ -234,6 +243,7 @@ Result<> SnapshotShelf::check_room(const std::string& project, std::uint64_t mor
     return fail(Errc::kResourceExhausted, "the project has " + std::to_string(count) +
                                               " snapshots, and may not have more: remove one");
   }
+  TRY_OK(check_share(project, more));
   if (options_.disk_ceiling != 0 && bytes_ + more + store_.bytes_used() > options_.disk_ceiling) {
     return full("the server keeps no more snapshots: its disk ceiling is reached");
   }
@@ -257,6 +267,7 @@ Task<> SnapshotShelf::copy_out(node::FileTransfer& transfer, std::shared_ptr<Fil
     if (claim.bytes > options_.max_bytes) {
       co_return full("a snapshot may have " + std::to_string(options_.max_bytes >> 20) + " MB");
     }
+    CO_TRY_OK(check_share(claim.project, claim.bytes));
     if (options_.disk_ceiling != 0 && bytes_ + store_.bytes_used() > options_.disk_ceiling) {
       co_return full("the server's disk ceiling is reached");
     }

@@ -24,6 +24,7 @@ struct ShelfOptions {
   std::uint64_t max_per_project = 32;
   std::uint64_t max_bytes = 1ull << 30;  // of one
   std::uint64_t disk_ceiling = 0;        // of all and the database together; zero: none
+  static constexpr std::uint64_t kShare = 4;  // a project may have a fourth of that
   // A transfer in which nothing moves for so long is given up: the guest may have stopped it.
   std::chrono::milliseconds patience{30'000};
 };
@@ -61,6 +62,7 @@ class SnapshotShelf {
   struct Claim;
 
   std::string path_of(const store::SnapshotId& id) const;
+  Result<> check_share(const std::string& project, std::uint64_t more) const;
   Result<> check_room(const std::string& project, std::uint64_t more) const;
   Task<> copy_out(node::FileTransfer& transfer, std::shared_ptr<File> file, Watchdog& watchdog,
                   Claim& claim);

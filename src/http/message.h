@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -122,6 +123,7 @@ struct Response {
   std::string body;
   std::optional<Problem> problem;  // replaces body
   bool is_streamed = false;        // the handler wrote through its ResponseWriter
+  std::shared_ptr<void> holds{};   // let go when the answer has been sent, or has not
 
   static Response json(std::string body, int status = 200);
   static Response text(std::string body, int status = 200);  // text/plain; charset=utf-8

@@ -1,5 +1,8 @@
 #include "launcher/sessions.h"
 
+#include <sys/socket.h>
+#include <sys/stat.h>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/vfs.h>
@@ -158,11 +161,35 @@ void Sessions::on_message(Owned& owned, Affairs& affairs) {
   if (!affairs.rests) watch_.listen_again(owned);
 }
 
+namespace {
+
+// Pipes, a device for what has no pipe, and last a socket of ours: what the zygote gets from a
+// sandbox must be nothing that it, or we, could be made to wait for.
+bool are_places(std::span<const UniqueFd> places) {
+  if (places.size() != wire::kDescriptorsOfARuntime) return false;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    struct stat info {};
+    if (::fstat(places[i].get(), &info) != 0) return false;
+    if (i + 1 < places.size()) {
+      if (!S_ISFIFO(info.st_mode) && !S_ISCHR(info.st_mode)) return false;
+      continue;
+    }
+    int domain = 0;
+    socklen_t size = sizeof domain;
+    if (!S_ISSOCK(info.st_mode) ||
+        ::getsockopt(places[i].get(), SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 ||
+        domain != AF_UNIX) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 Result<> Sessions::join(Owned& owned, Affairs& affairs, std::span<const UniqueFd> places) {
   const Sandbox::Session& session = *owned.sandbox.session();
-  if (places.size() != wire::kDescriptorsOfARuntime) {
-    return fail(Errc::kProtocol, "a runtime has other places");
-  }
+  if (!are_places(places)) return fail(Errc::kProtocol, "a runtime has other places");
   end_join(owned, affairs);  // one at a time: whatever has become of it, its agent has moved on
   if (session.frozen || affairs.freeze) return fail(Errc::kConflict, "the session is stopped");
   Zygote* zygote = session.zygote_uid != 0
@@ -173,6 +200,8 @@ Result<> Sessions::join(Owned& owned, Affairs& affairs, std::span<const UniqueFd
   std::size_t slowing = 0;
   TRY(const std::vector<UniqueFd> cgroups,
       owned.sandbox.cgroup().open_join_files(sys::Cgroup::JoinV2::kYes, &slowing));
+  // The zygote waits for its joiner: so nobody but the guest itself enters what may be throttled.
+  slowing = cgroups.size();
   std::vector<int> passed;
   for (const UniqueFd& fd : namespaces) passed.push_back(fd.get());
   for (const UniqueFd& fd : cgroups) passed.push_back(fd.get());

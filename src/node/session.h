@@ -108,6 +108,7 @@ class LiveSession final : public Session,
   Result<> check_input(const Process& process, const InputState& input) const;
   Error over_error() const;
   Clock::time_point until(std::chrono::milliseconds time) const { return Clock::now() + time; }
+  Task<> take_turn(bool watch);
   Task<std::shared_ptr<Request>> ask(wire::FileRequest request, Request::Expects what,
                                      Clock::time_point deadline);
 

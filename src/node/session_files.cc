@@ -17,6 +17,11 @@ constexpr minutes kDoneWait{10};
 // Without a byte that moves: the helper is stuck.
 constexpr minutes kIdle{2};
 constexpr seconds kPortWait{10};
+// The agent has 32 helpers at most.
+constexpr std::size_t kMostFiles = 22;
+constexpr std::size_t kMostWatches = 8;
+constexpr seconds kTurnWait{30};
+constexpr std::chrono::milliseconds kLookAgain{3};
 
 bool waits_for_events(wire::FileOp op) { return op == wire::FileOp::kWatch; }
 
@@ -130,12 +135,34 @@ std::unique_ptr<FileTransfer> make_transfer(std::shared_ptr<LiveSession> session
   return std::make_unique<PipeTransfer>(std::move(session), std::move(request));
 }
 
+// Each is a process in the sandbox, which has not many: the next waits for its turn. A watch may stay
+// for hours, so there are few, and they do not take the others' places.
+Task<> LiveSession::take_turn(bool watch) {
+  if (watch) {
+    if (requests_.count(true) < kMostWatches) co_return Result<>();
+    co_return fail(Errc::kResourceExhausted,
+                   "there are " + std::to_string(kMostWatches) + " watches in this sandbox already");
+  }
+  const Clock::time_point deadline = until(kTurnWait);
+  boost::asio::steady_timer timer(place_.io);
+  while (requests_.count(false) >= kMostFiles) {
+    if (Clock::now() >= deadline) {
+      co_return fail(Errc::kResourceExhausted, "too many file requests in this sandbox at once");
+    }
+    timer.expires_after(kLookAgain);
+    co_await timer.async_wait(boost::asio::use_awaitable);
+    CO_TRY_OK(usable());
+  }
+  co_return Result<>();
+}
+
 // Until it is opened, done, or over; whoever asked looks which.
 Task<std::shared_ptr<Request>> LiveSession::ask(wire::FileRequest file, Request::Expects what,
                                                 Clock::time_point deadline) {
   CO_TRY_OK(usable());
   file.request = 1;
   CO_TRY_OK(check_frame(file));
+  CO_TRY_OK(co_await take_turn(waits_for_events(file.op)));
   CO_TRY(const std::shared_ptr<Request> request, requests_.open(what));
   file.request = request->number;
   request->patient = waits_for_events(file.op);

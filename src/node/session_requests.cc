@@ -1,5 +1,7 @@
 #include "node/session_requests.h"
 
+#include <algorithm>
+
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -52,6 +54,12 @@ Result<std::shared_ptr<Request>> Requests::open(Request::Expects what) {
   }
   const wire::RequestNumber number = next_++;
   return open_.emplace(number, std::make_shared<Request>(io_, number, what)).first->second;
+}
+
+std::size_t Requests::count(bool patient) const {
+  return static_cast<std::size_t>(std::count_if(open_.begin(), open_.end(), [&](const auto& one) {
+    return one.second->expects != Request::Expects::kPort && one.second->patient == patient;
+  }));
 }
 
 void Requests::end_all(const Error& why) {

@@ -46,6 +46,8 @@ class Requests {
   explicit Requests(boost::asio::io_context& io) : io_(io) {}
 
   Result<std::shared_ptr<Request>> open(Request::Expects what);
+  // Of files: those that end by themselves, or those that watch.
+  std::size_t count(bool patient) const;
   void close(wire::RequestNumber number) { open_.erase(number); }
   void end_all(const Error& why);
 

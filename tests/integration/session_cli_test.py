@@ -18,7 +18,7 @@ import server
 from sealed import wait_until
 
 
-class Cli(server.Served):
+class Typed(server.Served):
     def glovebox(self, *words, stdin=b"", status=0):
         done = subprocess.run([sealed.GLOVEBOX, *words], input=stdin, capture_output=True, timeout=server.PATIENCE,
                               env=self.environment())
@@ -39,6 +39,8 @@ class Cli(server.Served):
     def json_of(self, *words, **more):
         return json.loads(self.glovebox(*words, "--json", **more).stdout)
 
+
+class Cli(Typed):
     def test_a_life(self):
         one = self.create("--template", "python", "--ttl", "5m", "--metadata", "who=test", "--env", "GREETING=hello")
         shown = self.json_of("sandbox", "show", one)
@@ -208,7 +210,7 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
-class Shell(Cli):
+class Shell(Typed):
     def shell(self, *words):
         return Terminal([sealed.GLOVEBOX, "shell", *words], self.environment())
 
@@ -221,18 +223,25 @@ class Shell(Cli):
         terminal.resize(40, 120)
         terminal.until(b"$ ")
         self.assertTrue(wait_until(lambda: self.size_is(terminal, b"40 120"), 20))
-        terminal.type(b"sleep 1000\r")
-        terminal.until(b"sleep 1000")
+        terminal.type(b"sh -c 'echo beg''un; exec sleep 1000'\r")
+        terminal.until(b"begun\r\n")  # a key typed while the shell still starts it would be the shell's
         terminal.type(b"\x03")
         terminal.until(b"$ ")
         terminal.type(b"echo status $?\r")
         terminal.until(b"status 130\r\n")
-        terminal.type(b"sleep 500 & jobs\r")
-        terminal.until(b"Running")
-        terminal.type(b"fg\r")
-        terminal.until(b"sleep 500")
+        terminal.until(b"$ ")
+        terminal.type(b"sh -c 'echo on''ce; exec cat'\r")
+        terminal.until(b"once\r\n")
         terminal.type(b"\x1a")
         terminal.until(b"Stopped")
+        terminal.until(b"$ ")
+        terminal.type(b"fg\r")
+        terminal.until(b"exec cat'\r\n")
+        terminal.type(b"word\r")
+        terminal.until(b"word\r\nword\r\n")  # echoed, and written by cat: it is in front again
+        terminal.type(b"\x1a")
+        terminal.until(b"Stopped")
+        terminal.until(b"$ ")
         terminal.type(b"kill %1; exit 9\r")
         self.assertEqual(terminal.finish(), 9)
 
@@ -251,6 +260,7 @@ class Shell(Cli):
         number = terminal.seen.split()[0].decode()
         self.assertEqual(terminal.finish(), 0)
         again = self.shell("--attach", number, one)
+        again.until(b"$ ")  # what was on the screen, as far as it is kept
         again.type(b"echo is $kept\r")
         again.until(b"is here\r\n")
         again.type(b"exit\r")

@@ -138,7 +138,8 @@ class Lifecycle(Served):
     def test_metrics_logs_and_events(self):
         session = self.make()
         now = session.get("/metrics")["now"]
-        self.assertEqual(now["memory_limit_bytes"], session.made["limits"]["memory_mb"] << 20)
+        limits = session.made["limits"]  # the disk is memory too
+        self.assertEqual(now["memory_limit_bytes"], (limits["memory_mb"] + limits["disk_mb"]) << 20)
         self.assertGreater(now["disk_limit_bytes"], 0)
         session.post("/pause")
         kinds = [entry["kind"] for entry in session.get("/logs")["entries"]]

@@ -64,7 +64,7 @@ class Copier {
                std::optional<std::uint64_t> size);
   Result<> put_tree(const std::string& from, const CopyEnd& to);
   Result<> get(const CopyEnd& from, int fd, std::optional<std::uint64_t> size);
-  Result<> get_tree(const CopyEnd& from, const std::string& to);
+  Result<> get_tree(const CopyEnd& from, const std::string& to, HostTree::Typed typed);
   void skip(const std::string& path, const char* why);
 
   Api api_;
@@ -198,15 +198,20 @@ Result<> Copier::copy_out(const CopyEnd& from, const std::string& to) {
                                          .headers = {},
                                          .body = {}}));
   std::string place = to;
+  HostTree::Typed typed = HostTree::Typed::kWhole;
   struct stat info {};
   if (::stat(to.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
     place = join_path(to, base_name(from.path));
-    if (base_name(from.path) == ".") place = to;
+    typed = HostTree::Typed::kInPart;
+    if (base_name(from.path) == ".") {
+      place = to;
+      typed = HostTree::Typed::kWhole;
+    }
   }
-  if (shown(entry, "type") == "directory") return get_tree(from, place);
+  if (shown(entry, "type") == "directory") return get_tree(from, place, typed);
   const fs::path path(place);
   const std::string directory = path.parent_path().empty() ? "." : path.parent_path().string();
-  TRY(const HostTree tree, HostTree::open(directory));
+  TRY(const HostTree tree, HostTree::open(directory, HostTree::Typed::kWhole));
   TRY(HostTree::File file, tree.create(path.filename().string()));
   TRY_OK(get(from, file.fd(), std::nullopt));
   return file.keep(static_cast<unsigned>(std::strtoul(shown(entry, "mode").c_str(), nullptr, 8)));
@@ -219,7 +224,7 @@ std::string path_in(const json::object& entry) {
   return decoded ? *decoded : "";
 }
 
-Result<> Copier::get_tree(const CopyEnd& from, const std::string& to) {
+Result<> Copier::get_tree(const CopyEnd& from, const std::string& to, HostTree::Typed typed) {
   http::ClientRequest request{.method = http::Method::kGet,
                               .target = target_of(from, "/list") + "&depth=0&limit=1000000",
                               .headers = {},
@@ -229,11 +234,17 @@ Result<> Copier::get_tree(const CopyEnd& from, const std::string& to) {
   if (shown(answer, "truncated") == "true") {
     return fail(Errc::kResourceExhausted, "there are too many files in " + from.path);
   }
-  TRY(const HostTree tree, HostTree::open(to));
+  TRY(const HostTree tree, HostTree::open(to, typed));
   for (const json::value& value : entries) {
     if (!value.is_object()) continue;
     const json::object& entry = value.get_object();
-    std::string relative = path_in(entry);
+    // The server tells them with the directory that was asked for in front.
+    const std::string there = path_in(entry);
+    const std::string above = from.path.ends_with('/') ? from.path : from.path + "/";
+    if (!there.starts_with(above)) {
+      return fail(Errc::kProtocol, "the server lists a file that is elsewhere: " + there);
+    }
+    const std::string relative = there.substr(above.size());
     const std::string type = shown(entry, "type");
     const auto mode =
         static_cast<unsigned>(std::strtoul(shown(entry, "mode").c_str(), nullptr, 8));
@@ -243,7 +254,7 @@ Result<> Copier::get_tree(const CopyEnd& from, const std::string& to) {
       TRY_OK(tree.make_link(relative, shown(entry, "target")));
     } else if (type == "file") {
       TRY(HostTree::File file, tree.create(relative));
-      TRY_OK(get({from.sandbox, join_path(from.path, relative)}, file.fd(), std::nullopt));
+      TRY_OK(get({from.sandbox, there}, file.fd(), std::nullopt));
       TRY_OK(file.keep(mode));
     } else {
       skip(relative, "not a file");

@@ -140,7 +140,8 @@ Result<std::string> first_message(const ExecWords& words, std::vector<std::strin
   if (words.attach.empty()) {
     TRY(json::object start, start_message(words, std::move(argv)));
     start["type"] = "start";
-    if (words.terminal) start["on_disconnect"] = "keep";
+    // As with a local program: it does not outlive whoever reads it, unless that was asked for.
+    start["on_disconnect"] = words.terminal ? "keep" : "kill";
     return json::serialize(start);
   }
   TRY(const std::uint64_t process, parse_count(words.attach, "--attach", 1ull << 53));

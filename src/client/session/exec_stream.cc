@@ -144,6 +144,7 @@ Result<bool> ExecStream::on_message(const json::object& message) {
       end_.process = static_cast<std::uint64_t>(number->get_int64());
     }
     if (wish_.terminal) TRY_OK(tell_size());
+    if (!wish_.input) TRY_OK(tell({{"type", "close_stdin"}}));
   } else if (type == "lost") {
     const std::string note =
         "glovebox: " + wire::printable(shown(message, "bytes")) + " bytes of output are lost\n";
@@ -188,6 +189,7 @@ Result<bool> ExecStream::on_signal(int signal) {
   }
   if (signal == SIGHUP || ++interrupts_ > 1) {  // nobody is there, or does not want to wait
     end_.exit_code = 128 + signal;
+    if (signal != SIGHUP) TRY_OK(tell({{"type", "detach"}}));
     return true;
   }
   const char* name = signal == SIGINT ? "INT" : signal == SIGQUIT ? "QUIT" : "TERM";

@@ -11,11 +11,12 @@
 
 namespace glovebox::client {
 
-Result<HostTree> HostTree::open(const std::string& path) {
+Result<HostTree> HostTree::open(const std::string& path, Typed typed) {
   if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
     return fail(Error::from_errno("make " + path));
   }
-  UniqueFd root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int links = typed == Typed::kWhole ? 0 : O_NOFOLLOW;
+  UniqueFd root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | links));
   if (!root) return fail(Error::from_errno("open " + path));
   return HostTree(std::move(root));
 }

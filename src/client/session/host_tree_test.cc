@@ -32,7 +32,7 @@ class HostTreeTest : public testing::Test {
 };
 
 TEST_F(HostTreeTest, WritesFilesWithTheirDirectories) {
-  const auto tree = HostTree::open(place_ / "tree");
+  const auto tree = HostTree::open(place_ / "tree", HostTree::Typed::kWhole);
   ASSERT_TRUE(tree.has_value());
   ASSERT_TRUE(write(*tree, "a/b/c").has_value());
   struct stat info {};
@@ -42,7 +42,7 @@ TEST_F(HostTreeTest, WritesFilesWithTheirDirectories) {
 }
 
 TEST_F(HostTreeTest, NeverGoesThroughALink) {
-  const auto tree = HostTree::open(place_ / "tree");
+  const auto tree = HostTree::open(place_ / "tree", HostTree::Typed::kWhole);
   ASSERT_TRUE(tree.has_value());
   ASSERT_TRUE(tree->make_link("way", (place_ / "outside").string()).has_value());
   EXPECT_FALSE(write(*tree, "way/file").has_value());
@@ -58,8 +58,14 @@ TEST_F(HostTreeTest, NeverGoesThroughALink) {
   EXPECT_EQ(text, "kept");
 }
 
+TEST_F(HostTreeTest, BeginsAtALinkOnlyIfThatWasTyped) {
+  fs::create_symlink(place_ / "outside", place_ / "link");
+  EXPECT_TRUE(HostTree::open(place_ / "link", HostTree::Typed::kWhole).has_value());
+  EXPECT_FALSE(HostTree::open(place_ / "link", HostTree::Typed::kInPart).has_value());
+}
+
 TEST_F(HostTreeTest, RefusesNamesThatLeadOut) {
-  const auto tree = HostTree::open(place_ / "tree");
+  const auto tree = HostTree::open(place_ / "tree", HostTree::Typed::kWhole);
   ASSERT_TRUE(tree.has_value());
   for (const char* name : {"../x", "/x", "a/../../x", ""}) {
     EXPECT_FALSE(write(*tree, name).has_value()) << name;
@@ -67,7 +73,7 @@ TEST_F(HostTreeTest, RefusesNamesThatLeadOut) {
 }
 
 TEST_F(HostTreeTest, LeavesNothingOfAFileThatIsNotKept) {
-  const auto tree = HostTree::open(place_ / "tree");
+  const auto tree = HostTree::open(place_ / "tree", HostTree::Typed::kWhole);
   ASSERT_TRUE(tree.has_value());
   {
     const auto file = tree->create("half");

@@ -184,6 +184,11 @@ int top_command(const std::vector<std::string>& args) {
   if (!api) return usage_error(api.error().message());
   const bool live = ::isatty(STDOUT_FILENO) != 0 && !is_json;
   Top top(std::move(*api), std::max<std::uint64_t>(*most, 1));
+  if (once || !live) {  // what is used is a difference: a first look to compare with
+    (void)top.look();
+    const timespec moment{.tv_sec = 0, .tv_nsec = 300'000'000};
+    ::nanosleep(&moment, nullptr);
+  }
   while (true) {
     const auto rows = top.look();
     if (!rows) {

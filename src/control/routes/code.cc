@@ -21,12 +21,13 @@ namespace json = boost::json;
 
 constexpr int kClientClosedRequest = 499;
 constexpr std::uint64_t kDefaultTimeoutMs = 60'000;
-constexpr std::uint64_t kMaxOutputKb = 64 * 1024;
+constexpr std::uint64_t kMaxOutputKb = 16 * 1024;
 
 struct CodeRequest {
   CellRequest cell;
   std::optional<std::string> context;
   std::optional<Language> language;
+  bool stream = false;  // live events, as JSON lines unless Accept says how
 };
 
 Result<CodeRequest> parse_code(std::string_view body) {
@@ -50,6 +51,8 @@ Result<CodeRequest> parse_code(std::string_view body) {
   request.cell.timeout = std::chrono::milliseconds(timeout.value_or(kDefaultTimeoutMs));
   TRY(const auto output, fields.whole("output_kb", 0, kMaxOutputKb));
   if (output) request.cell.output_limit = *output * 1024;
+  TRY(const auto stream, fields.truth("stream"));
+  request.stream = stream.value_or(false);
   TRY_OK(fields.finish());
   return request;
 }
@@ -92,9 +95,7 @@ Task<Response> run_and_answer(App& app, Request& request, std::shared_ptr<Contex
   outcome.out = std::move(sink.out);
   outcome.err = std::move(sink.err);
   std::string body = co_await with_output(app, std::move(end), std::move(outcome));
-  Response response = Response::json(std::move(body));
-  response.headers.set("Cache-Control", "no-store");
-  co_return response;
+  co_return held_answer(app, std::move(body));
 }
 
 Task<Response> run_and_stream(Request& request, ResponseWriter& writer,
@@ -130,7 +131,8 @@ Task<Response> post_code(App& app, Request& request, ResponseWriter& writer) {
   CO_TRY(const auto context, co_await context_for(table, code));
   auto cancel = std::make_shared<node::CancelFlag>();
   request.on_disconnect([cancel] { cancel->cancel(); });
-  const AnswerForm form = answer_form(request);
+  AnswerForm form = answer_form(request);
+  if (form == AnswerForm::kJson && code.stream) form = AnswerForm::kLines;
   if (form == AnswerForm::kJson) {
     co_return co_await run_and_answer(app, request, table, context, std::move(code.cell), cancel);
   }

@@ -90,10 +90,18 @@ Task<Response> run_in_background(App& app, std::shared_ptr<node::Session> sessio
                                  ExecRequest exec) {
   auto given = std::move(exec.stdin_bytes);
   exec.stdin_bytes.reset();
+  // Nobody waits for it to be read: what is held for that is small.
+  constexpr std::size_t kMostInput = 1u << 20;
+  if (given && given->size() > kMostInput) {
+    co_return fail(Errc::kInvalidArgument,
+                   "stdin: of a background program at most 1 MB; write the rest with "
+                   "POST …/processes/{process}/stdin");
+  }
+  CO_TRY(std::shared_ptr<void> claim, claim_stdin(app, given));
   CO_TRY(node::Session::Started started,
          co_await start_exec(app, session, std::move(exec), ExecKind::kBackground));
   const wire::ProcessNumber number = started.info.number;
-  if (given) feed_stdin(app, session, number, std::move(*given));
+  if (given) feed_stdin(app, session, number, std::move(*given), std::move(claim));
   const auto process = session->find_process(number);
   co_return Response::json(json::serialize(process_json(process ? *process : started.info)) + "\n",
                            202);
@@ -103,6 +111,7 @@ Task<Response> run_and_collect(App& app, Request& request, std::shared_ptr<node:
                                ExecRequest exec) {
   auto given = std::move(exec.stdin_bytes);
   if (given) exec.stdin_bytes = std::string();  // only that there is some
+  CO_TRY(std::shared_ptr<void> claim, claim_stdin(app, given));
   const std::uint64_t limit = exec.output_bytes;
   const auto began = Clock::now();
   const auto deadline = deadline_of(exec, kDefaultTimeout);
@@ -111,7 +120,8 @@ Task<Response> run_and_collect(App& app, Request& request, std::shared_ptr<node:
          co_await start_exec(app, session, std::move(exec), ExecKind::kCollect));
   const node::ProcessInfo process = started.info;
   if (given || has_terminal) {
-    feed_stdin(app, session, process.number, std::move(given).value_or(std::string()));
+    feed_stdin(app, session, process.number, std::move(given).value_or(std::string()),
+               std::move(claim));
   }
   request.on_disconnect(
       [session, number = process.number] { (void)session->signal(number, SIGKILL, true); });
@@ -124,6 +134,8 @@ Task<Response> run_and_collect(App& app, Request& request, std::shared_ptr<node:
   outcome.signal = outcome.timed_out ? 0 : all->end.signal;
   outcome.truncated = outcome.truncated || sink.truncated();
   (void)session->forget(process.number);
+  app.sessions.note(session->id(), "exit", "status " + std::to_string(outcome.exit_code),
+                    process.number);
   if (request.disconnected()) {
     co_return Response::refuse(kClientClosedRequest, "client_gone", "the client went away");
   }
@@ -137,9 +149,7 @@ Task<Response> run_and_collect(App& app, Request& request, std::shared_ptr<node:
   outcome.out = std::move(sink.out);
   outcome.err = std::move(sink.err);
   std::string body = co_await with_output(app, std::move(end), std::move(outcome));
-  Response response = Response::json(std::move(body));
-  response.headers.set("Cache-Control", "no-store");
-  co_return response;
+  co_return held_answer(app, std::move(body));
 }
 
 }  // namespace

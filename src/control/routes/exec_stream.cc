@@ -1,11 +1,13 @@
 // WS /v1/sandboxes/{id}/exec/stream: a process and its client, live. Output is read from the
 // sandbox only as fast as the client takes it; what the client sends is handled meanwhile.
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/json.hpp>
 #include <csignal>
 #include <utility>
 
+#include "control/auth.h"
 #include "control/exec_start.h"
 #include "control/exec_words.h"
 #include "control/input_pump.h"
@@ -25,10 +27,18 @@ using Clock = std::chrono::steady_clock;
 using http::WebSocket;
 using node::Attachment;
 
+// How long a stream that is silent may outlive its key.
+constexpr std::chrono::seconds kLookAtKey{5};
+
 class ExecStream {
  public:
-  ExecStream(App& app, std::shared_ptr<node::Session> session, WebSocket& socket)
-      : app_(app), session_(std::move(session)), socket_(socket), input_ended_(app.io) {
+  ExecStream(App& app, const Request& request, std::shared_ptr<node::Session> session,
+             WebSocket& socket)
+      : app_(app),
+        request_(request),
+        session_(std::move(session)),
+        socket_(socket),
+        input_ended_(app.io) {
     input_ended_.expires_at(Clock::time_point::max());
   }
 
@@ -130,7 +140,13 @@ class ExecStream {
   asio::awaitable<void> send_output() {
     bool there = true;
     while (there) {
-      Attachment::Event event = co_await attachment_->next(deadline_);
+      Attachment::Event event =
+          co_await attachment_->next(std::min(deadline_, Clock::now() + kLookAtKey));
+      if (!principal_of(app_, request_)) {  // its key was revoked meanwhile
+        const Error why(Errc::kPermissionDenied, "the key is not valid any more");
+        co_await send_error(why, "unauthorized");
+        break;
+      }
       if (const auto* chunk = std::get_if<Attachment::Chunk>(&event)) {
         const bool is_stderr = chunk->stream == wire::Stream::kStderr;
         const auto piece = (is_stderr ? err_ : out_).add(chunk->offset, chunk->bytes);
@@ -212,6 +228,8 @@ class ExecStream {
                         {"oom_killed", oom},
                         {"timed_out", timed_out_}};
     if (end.signal != 0) object["signal"] = end.signal;
+    app_.sessions.note(session_->id(), "exit", "status " + std::to_string(exit_code_of(end)),
+                       process_);
     co_await send(std::move(object));
   }
 
@@ -226,7 +244,7 @@ class ExecStream {
   asio::awaitable<void> read_input() {
     while (!detached_ && !stopping_) {
       auto message = co_await socket_.receive();
-      if (!message) break;
+      if (!message || !principal_of(app_, request_)) break;
       if (!message->text) {
         co_await pump_->push(std::move(message->data));
         continue;
@@ -270,6 +288,7 @@ class ExecStream {
   }
 
   App& app_;
+  const Request& request_;
   std::shared_ptr<node::Session> session_;
   WebSocket& socket_;
   asio::steady_timer input_ended_;
@@ -301,7 +320,7 @@ asio::awaitable<void> exec_stream(App& app, Request& request, http::RawStream& r
   if (!socket) co_return;
   auto first = co_await socket->receive();
   if (!first) co_return;
-  ExecStream stream(app, std::move(*session), *socket);
+  ExecStream stream(app, request, std::move(*session), *socket);
   const bool begun = co_await stream.begin(std::move(first->data));
   if (begun) {
     co_await stream.run();

@@ -117,6 +117,8 @@ Task<Response> run_and_answer(App& app, Request& request, KeepingSink& sink, Run
   Texts texts = co_await texts_of(app, answer, !report->cancelled);
   Response response =
       report->cancelled ? ended_early(request) : json_answer(std::move(texts.answer));
+  // Counted until its client has taken it; it has run, so it is answered in any case.
+  response.holds = app.held_output.claim(response.body.size());
   tell_finished(app, run, *report, std::move(answer->outcome.out), std::move(answer->outcome.err),
                 std::move(texts.exit));
   co_return response;

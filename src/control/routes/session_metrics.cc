@@ -26,7 +26,8 @@ json::object now_json(const SessionKeeper::Measured& measured) {
   json::object now = sample_json(measured.now);
   const auto& peak = measured.usage.peak_memory_bytes;
   now["peak_memory_bytes"] = peak ? json::value(*peak) : json::value(nullptr);
-  now["memory_limit_bytes"] = measured.limits.memory_bytes;
+  // What the kernel holds it to: the disk is memory too.
+  now["memory_limit_bytes"] = measured.limits.memory_bytes + measured.limits.disk_bytes;
   now["disk_limit_bytes"] = measured.usage.disk_limit_bytes;
   now["processes_limit"] = measured.limits.pids;
   now["oom_kills"] = measured.usage.oom_kills;

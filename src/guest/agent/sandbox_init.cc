@@ -261,11 +261,20 @@ Result<> pivot_into_root(Setup& setup) {
   return {};
 }
 
+bool has_writable_mount(const wire::SandboxPlan& plan) {
+  return std::any_of(plan.mount_is_writable.begin(), plan.mount_is_writable.end(),
+                     [](std::uint8_t writable) { return writable != 0; });
+}
+
 Result<> empty_the_bounding_set(Setup& setup) {
   // What is not in the bounding set no exec can bring back. The agent keeps what it holds: it
   // never executes anything itself.
   for (int capability = 0; capability <= 63; ++capability) {
-    if (setup.plan.session && is_session_capability(capability)) continue;  // root inside has it
+    // Root inside has these; but where it can write to a directory of the host's it must not leave a
+    // file with capabilities there.
+    const bool stays = setup.plan.session && is_session_capability(capability) &&
+                       !(capability == CAP_SETFCAP && has_writable_mount(setup.plan));
+    if (stays) continue;
     if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) {
       if (errno == EINVAL) break;  // past the last one this kernel has
       return fail(Error::from_errno("drop capability"));

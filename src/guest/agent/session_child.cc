@@ -31,13 +31,14 @@ bool is_session_capability(int capability) noexcept {
 }
 
 int be_killable_by_oom() noexcept {
-  // The agent is protected from the OOM killer; what it starts is not. The file is the host
+  // The agent is protected from the OOM killer as far as the launcher may; what it starts is the
+  // first to go, so that the agent is not even where it is not protected. The file is the host
   // root's while we are not dumpable. Being so for a moment lets nobody in: until the user is
   // changed we have capabilities that no guest has, and the kernel lets only equals trace us.
   if (::prctl(PR_SET_DUMPABLE, 1) != 0) return errno;
   int error = 0;
   const int fd = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-  if (fd < 0 || ::write(fd, "0", 1) != 1) error = errno;
+  if (fd < 0 || ::write(fd, "1000", 4) != 4) error = errno;
   if (fd >= 0) ::close(fd);
   if (error == 0 && ::prctl(PR_SET_DUMPABLE, 0) != 0) error = errno;
   return error;

@@ -290,7 +290,6 @@ void SessionProcess::close_input(wire::Stream name) {
   Incoming* stream = incoming(name);
   if (stream == nullptr || stream->closed || stream->close_wanted) return;
   stream->close_wanted = true;
-  if (terminal_) stream->waiting.push_back(kEndOfInput);
   write_some(*stream);
   update_interest();
 }
@@ -313,6 +312,10 @@ void SessionProcess::write_some(Incoming& stream) {
     stream.to_say = true;
   }
   if (stream.waiting.empty() && stream.waiting.capacity() > 4096) stream.waiting.shrink_to_fit();
+  // A terminal cannot be closed from one side: its end is typed, and is not part of the stream.
+  if (terminal_ && stream.close_wanted && !stream.end_typed && stream.waiting.empty() && !broken) {
+    stream.end_typed = ::write(stream.fd.get(), &kEndOfInput, 1) == 1;
+  }
   // A pipe that nobody reads any more says so of itself.
   if (!broken && !terminal_ && stream.waiting.empty()) {
     pollfd state{stream.fd.get(), 0, 0};
@@ -341,7 +344,7 @@ void SessionProcess::update_interest() {
   read_when(err_, room(err_) > 0);
   read_when(results_, room(results_) > 0 && !stuck(out_) && !stuck(err_));
   for (Incoming* stream : {&in_, &requests_}) {
-    if (!stream->waiting.empty()) {
+    if (!stream->waiting.empty() || (terminal_ && stream->close_wanted && !stream->end_typed)) {
       stream->fd.want(EPOLLOUT);
     } else if (terminal_) {
       stream->fd.ignore();  // its hangup is told by its output

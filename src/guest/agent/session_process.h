@@ -73,6 +73,7 @@ class SessionProcess {
     std::string waiting;  // received, not written yet
     std::uint64_t taken = 0;
     bool close_wanted = false;
+    bool end_typed = false;  // of a terminal
     bool closed = true;
     bool to_say = false;
   };

@@ -164,7 +164,7 @@ __gbx_after() {
 
 __gbx_begin() {
   __gbx_next
-  if [[ -n $__gbx_errexit ]]; then __gbx_errexit=; builtin set -e; fi
+  if [[ -n ${__gbx_errexit-} ]]; then __gbx_errexit=; builtin set -e; fi
 }
 
 trap : INT

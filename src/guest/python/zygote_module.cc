@@ -27,6 +27,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -242,7 +243,10 @@ int fork_into(Sandbox& sandbox, PyObject* prepare, PyObject* run) {
   if (joiner == 0) {
     error = enter(sandbox);
     if (error != 0) _exit(1);
-    const pid_t shim = vfork();
+    // Root in a session may stop whatever it sees of its own user namespace, the shim too. Nobody
+    // may wait for that: there the shim is a copy of its own, at the price of a second one.
+    const bool alone = sandbox.join.session != 0;
+    const pid_t shim = alone ? static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) : vfork();
     if (shim == 0) {
       // The C library's own fork: it tells the libraries that asked to know (pthread_atfork).
       const pid_t guest = fork();
@@ -260,7 +264,7 @@ int fork_into(Sandbox& sandbox, PyObject* prepare, PyObject* run) {
       _exit(0);
     }
     if (shim < 0) error = errno;
-    if (shim > 0) waitpid(shim, nullptr, 0);
+    if (shim > 0 && !alone) waitpid(shim, nullptr, 0);
     _exit(0);
   }
   if (joiner < 0) error = errno;

@@ -29,7 +29,7 @@ unsigned mode_for(const struct stat& info, bool owned) {
 
 Result<> dress_open(int fd, const struct stat& info) {
   const bool owned = ::fchown(fd, info.st_uid, info.st_gid) == 0;
-  if (::fchmod(fd, mode_for(info, owned)) != 0) return fail_with(errno);
+  TRY_OK(set_mode(fd, mode_for(info, owned)));
   const timespec times[2] = {info.st_atim, info.st_mtim};
   if (::futimens(fd, times) != 0) return fail_with(errno);
   return {};

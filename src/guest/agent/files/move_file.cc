@@ -47,7 +47,7 @@ Result<> move_file(HelperLink& link) {
   const wire::FileRequest& request = link.request();
   const Replace replace = request.overwrite ? Replace::kYes : Replace::kNo;
   TRY(const Place from, find_place(request.path));
-  TRY(const Place to, find_place(request.target));
+  TRY(const Place to, make_way_to(request.target, Owner{}));
   auto moved = rename_to(from, from.name, to, replace);
   Copied copied{.bytes = 0, .entries = 1};
   if (!moved && moved.error().sys_errno() == EXDEV) {
@@ -63,7 +63,7 @@ Result<> move_file(HelperLink& link) {
 Result<> copy_file(HelperLink& link) {
   const wire::FileRequest& request = link.request();
   TRY(const Place from, find_place(request.path));
-  TRY(const Place to, find_place(request.target));
+  TRY(const Place to, make_way_to(request.target, Owner{}));
   Copied copied;
   auto outcome = copy_tree(from, to, request.recursive ? Trees::kCopy : Trees::kRefuse,
                            request.overwrite ? Replace::kYes : Replace::kNo, copied);

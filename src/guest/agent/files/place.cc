@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -60,6 +61,14 @@ Result<std::string> read_link(int dir, const std::string& name) {
 }
 
 }  // namespace
+
+Result<> set_mode(int fd, unsigned mode) {
+  struct statvfs where {};
+  if (::fstatvfs(fd, &where) != 0) return fail_with(errno);
+  const unsigned most = (where.f_flag & ST_NOSUID) != 0 ? 01777u : 07777u;
+  if (::fchmod(fd, mode & most) != 0) return fail_with(errno, "change its mode");
+  return {};
+}
 
 tl::unexpected<Error> fail_with(int err, const std::string& where) {
   if (!where.empty()) return fail(Error::from_errno(where, err));

@@ -132,7 +132,7 @@ Result<> Unpacker::dress(int fd, const TarEntry& entry) {
     TRY_OK(write_attributes(fd, entry.xattrs));
     mode = entry.mode & 07777u;
   }
-  if (::fchmod(fd, mode) != 0) return fail_with(errno);
+  TRY_OK(set_mode(fd, mode));
   const timespec times[2] = {time_of(entry), time_of(entry)};
   (void)::futimens(fd, times);  // a time that this file system cannot have
   return {};

@@ -44,8 +44,7 @@ Result<> dress(int file, const wire::FileRequest& request, const Owner& owner,
   } else if (old && ::fchown(file, old->st_uid, old->st_gid) != 0 && !request.mode) {
     mode &= 0777u;  // it is somebody else's now: not to be run as him
   }
-  if (::fchmod(file, mode & 07777u) != 0) return fail_with(errno, "change its mode");
-  return {};
+  return set_mode(file, mode);
 }
 
 Result<> tell_entry(HelperLink& link, int fd, const UserNames& names) {
@@ -106,9 +105,7 @@ Result<> make_directory(HelperLink& link) {
     if (owner.given() && ::fchown(readable.get(), owner.uid, owner.gid) != 0) {
       return fail_with(errno, "change its owner");
     }
-    if (request.mode && ::fchmod(readable.get(), *request.mode & 07777u) != 0) {
-      return fail_with(errno, "change its mode");
-    }
+    if (request.mode) TRY_OK(set_mode(readable.get(), *request.mode));
     link.done.entries = 1;
   }
   return tell_entry(link, opened->get(), names);
