@@ -2,6 +2,7 @@
 # which knows what every answer must be. At the end nothing is left, and the server has not grown.
 #   GLOVEBOX_BIN_DIR=build/bin python3 tests/soak/session_soak.py --seconds 120
 import argparse
+import faulthandler
 import os
 import random
 import sys
@@ -20,6 +21,8 @@ WISHES.add_argument("--clients", type=int, default=6)
 WISHES.add_argument("--seed", type=int, default=int(time.time()))
 COUNTS, REST = WISHES.parse_known_args()
 sys.argv[1:] = REST
+# sealed.main() starts this program again, inside.
+os.environ["GBX_SOAK_SECONDS"] = str(COUNTS.seconds)
 
 SMALL = {"memory_mb": 96, "disk_mb": 32, "pids": 64}
 
@@ -151,8 +154,10 @@ class SessionSoak(server.Served):
         workers = [Worker(self.server, number, until) for number in range(COUNTS.clients)]
         for worker in workers:
             worker.start()
+        faulthandler.dump_traceback_later(COUNTS.seconds + 100)  # who is stuck, if anybody is
         for worker in workers:
             worker.join(COUNTS.seconds + 300)
+        faulthandler.cancel_dump_traceback_later()
         done = {}
         for worker in workers:
             for name, count in worker.done.items():
