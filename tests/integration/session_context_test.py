@@ -12,6 +12,7 @@ import sealed
 import server
 from sealed import wait_until
 from session import Session
+from websocket import ExecStream
 
 
 class Contexts(server.Served):
@@ -176,6 +177,52 @@ class Contexts(server.Served):
         answer = self.session.code("print(1)", context=made["id"])
         self.assertEqual(answer["stdout"], "1\n")
         self.assertLess(time.monotonic() - begun, 2)
+
+
+# Stops every process that is new, the one between zygote and context among them.
+STOPPER = """
+import os, signal, time
+last, end = os.getpid(), time.time() + 6
+print("at work", flush=True)
+while time.time() < end:
+    for pid in range(last + 1, last + 16):
+        try: os.kill(pid, signal.SIGSTOP)
+        except OSError: pass
+"""
+
+
+class Neighbours(server.Served):
+    def test_who_stops_what_joins_stops_nobody_else(self):
+        self.server.wait_warm()
+        attacker = Session(self.client, template="python")
+        self.addCleanup(attacker.kill)
+        stream = ExecStream(attacker, {"type": "start", "argv": ["/usr/bin/python3", "-c", STOPPER], "user": "root"})
+        self.addCleanup(stream.socket.close)
+        stream.until(lambda s: b"at work" in s.out)
+        taken = []
+
+        def join():
+            with self.server.client() as client:
+                for _ in range(14):  # until it hits
+                    began = time.monotonic()
+                    made = client.call("POST", attacker.path("/contexts"), {"language": "python"})
+                    taken.append((time.monotonic() - began, made.json.get("warm")))
+                    if taken[-1][0] > 1 or not taken[-1][1]:
+                        return
+                    client.call("DELETE", attacker.path("/contexts/" + made.json["id"]))
+
+        joining = threading.Thread(target=join)
+        joining.start()
+        with Session(self.client, template="python") as other:
+            for _ in range(5):
+                began = time.monotonic()
+                made = other.post("/contexts", status=201, language="python")
+                self.assertTrue(made["warm"], "the zygote does not serve others")
+                self.assertLess(time.monotonic() - began, 2.5)
+                self.assertTrue(self.client.python("1")["warm"])
+        joining.join(server.PATIENCE)
+        # The control: it did hit, and its own context had to wait or to be started otherwise.
+        self.assertTrue(taken[-1][0] > 1 or not taken[-1][1], taken)
 
 
 if __name__ == "__main__":

@@ -216,6 +216,33 @@ TEST(WriteFile, SaysThatTheDiskIsFull) {
   EXPECT_EQ(answer.message(), "write " + (dir / "a") + ": No space left on device");
 }
 
+// Such a place is a directory of the host's, where a setuid file would be one.
+TEST(WriteFile, LeavesNoSetuidFileWhereTheyDoNotCount) {
+  const TestDir dir;
+  const auto nosuid = [&] {
+    if (::unshare(CLONE_NEWNS) != 0 ||
+        ::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount(dir.path().c_str(), dir.path().c_str(), nullptr, MS_BIND, nullptr) != 0 ||
+        ::mount("", dir.path().c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_NOSUID, nullptr) != 0) {
+      ::_exit(9);
+    }
+    return -1;
+  };
+  wire::FileRequest request = request_for(FileOp::kWrite, dir / "inside");
+  request.mode = 06755;
+  ASSERT_EQ(run_helper(request, "x", Commit::kYes, nosuid).error(), 0);
+  EXPECT_EQ(mode_of(dir / "inside"), 0755u);
+  request = request_for(FileOp::kMakeDir, dir / "directory");
+  request.mode = 02777;
+  ASSERT_EQ(run_helper(request, "", Commit::kYes, nosuid).error(), 0);
+  EXPECT_EQ(mode_of(dir / "directory"), 0777u);
+  // Elsewhere they can be made, as packages need.
+  request = request_for(FileOp::kWrite, dir / "own");
+  request.mode = 06755;
+  ASSERT_EQ(run_helper(request, "x").error(), 0);
+  EXPECT_EQ(mode_of(dir / "own"), 06755u);
+}
+
 TEST(WriteFile, ReplacesAFileThatRunsAndKeepsOneThatMayNotBeWritten) {
   const TestDir dir;
   ASSERT_TRUE(shell("cp /bin/sleep '" + (dir / "run") + "'"));
