@@ -128,7 +128,8 @@ class CellReader {
 
   // Results whose turn it is: what was printed before them has been passed on.
   asio::awaitable<void> release(CellReport& report, bool all) {
-    while (!held_.empty() && (all || has_printed(held_.front().out_before, held_.front().err_before))) {
+    while (!held_.empty() &&
+           (all || has_printed(held_.front().out_before, held_.front().err_before))) {
       const bool there = co_await sink_.on_result(held_.front().line);
       reader_gone_ = reader_gone_ || !there;
       report.results.push_back(std::move(held_.front().line));

@@ -24,9 +24,8 @@ class HeldOutput {
       release(kept);
       return nullptr;
     }
-    return std::shared_ptr<void>(this, [bytes](void* self) {
-      static_cast<HeldOutput*>(self)->release(bytes);
-    });
+    return std::shared_ptr<void>(
+        this, [bytes](void* self) { static_cast<HeldOutput*>(self)->release(bytes); });
   }
   void release(std::uint64_t bytes) { held_ -= bytes; }
   std::uint64_t held() const { return held_; }

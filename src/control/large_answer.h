@@ -13,8 +13,8 @@ namespace glovebox::control {
 // `exit_json` is an object; stdout and stderr of the outcome come in front.
 asio::awaitable<std::string> with_output(App& app, std::string exit_json, Outcome outcome);
 
-// The answer of that text. A large one is counted until its client has taken it: whoever reads slowly
-// must not fill the server's memory. kResourceExhausted when too many are held.
+// The answer of that text. A large one is counted until its client has taken it: whoever reads
+// slowly must not fill the server's memory. kResourceExhausted when too many are held.
 Result<http::Response> held_answer(App& app, std::string body);
 
 }  // namespace glovebox::control

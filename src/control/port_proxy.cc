@@ -46,11 +46,12 @@ void remove_keys(App& app, const http::Request& request, PortDoor door, http::He
   const auto is_key = [&](std::string_view text) {
     return !text.empty() && app.store.authenticate(text).has_value();
   };
-  // Each by itself: a second one may be the key where the first was not. By path, where a key has
-  // opened the door, neither goes on.
+  // Each by itself: a second one may be the key where the first was not. By path a key has opened
+  // the door: whatever it was in does not go on at all.
+  const bool had_key_header = headers.find("X-API-Key") != nullptr;
   for (const std::string_view name : {"X-API-Key", "Authorization"}) {
     headers.remove(name);
-    if (door == PortDoor::kPath) continue;
+    if (door == PortDoor::kPath && (name == "X-API-Key" || !had_key_header)) continue;
     for (const auto& [field, value] : request.headers) {
       if (!http::has_word(field, name)) continue;
       bool shown = false;

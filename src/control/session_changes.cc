@@ -4,8 +4,8 @@
 #include "base/log.h"
 #include "control/clock.h"
 #include "control/session_keeper.h"
-#include "node/grade.h"
 #include "control/store_call.h"
+#include "node/grade.h"
 
 namespace glovebox::control {
 namespace {
@@ -78,8 +78,8 @@ struct SessionKeeper::Place {
 Result<> check_same(const store::SessionRecord& record, const CreateRequest& request,
                     const std::optional<Grade>& floor) {
   const auto differs = [&record](const char* what) {
-    return fail(Errc::kConflict, "the sandbox of this agent_id, " + record.id.str() + ", has another " +
-                                     what + ": leave that out, or end it first");
+    return fail(Errc::kConflict, "the sandbox of this agent_id, " + record.id.str() +
+                                     ", has another " + what + ": leave that out, or end it first");
   };
   if (!request.template_name.empty() && request.template_name != record.template_name) {
     return differs("template");

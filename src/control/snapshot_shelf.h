@@ -22,8 +22,8 @@ namespace glovebox::control {
 struct ShelfOptions {
   std::string directory{};  // made if missing, 0700
   std::uint64_t max_per_project = 32;
-  std::uint64_t max_bytes = 1ull << 30;  // of one
-  std::uint64_t disk_ceiling = 0;        // of all and the database together; zero: none
+  std::uint64_t max_bytes = 1ull << 30;       // of one
+  std::uint64_t disk_ceiling = 0;             // of all and the database together; zero: none
   static constexpr std::uint64_t kShare = 4;  // a project may have a fourth of that
   // A transfer in which nothing moves for so long is given up: the guest may have stopped it.
   std::chrono::milliseconds patience{30'000};

@@ -135,13 +135,13 @@ std::unique_ptr<FileTransfer> make_transfer(std::shared_ptr<LiveSession> session
   return std::make_unique<PipeTransfer>(std::move(session), std::move(request));
 }
 
-// Each is a process in the sandbox, which has not many: the next waits for its turn. A watch may stay
-// for hours, so there are few, and they do not take the others' places.
+// Each is a process in the sandbox, which has not many: the next waits for its turn. A watch may
+// stay for hours, so there are few, and they do not take the others' places.
 Task<> LiveSession::take_turn(bool watch) {
   if (watch) {
     if (requests_.count(true) < kMostWatches) co_return Result<>();
-    co_return fail(Errc::kResourceExhausted,
-                   "there are " + std::to_string(kMostWatches) + " watches in this sandbox already");
+    co_return fail(Errc::kResourceExhausted, "there are " + std::to_string(kMostWatches) +
+                                                 " watches in this sandbox already");
   }
   const Clock::time_point deadline = until(kTurnWait);
   boost::asio::steady_timer timer(place_.io);

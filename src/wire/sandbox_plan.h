@@ -114,8 +114,8 @@ struct SandboxTaken {
 
 // Descriptors: kDescriptorsOfARuntime places. The launcher opens the sandbox's namespaces itself.
 // If all is well nothing is answered: the zygote's child arrives in its places, and dies if nobody
-// holds their other ends any more. RuntimeReady or SandboxFailed say that it has, or never will; the
-// next JoinPlaces says the same.
+// holds their other ends any more. RuntimeReady or SandboxFailed say that it has, or never will;
+// the next JoinPlaces says the same.
 struct JoinPlaces {
   std::uint32_t ticket = 0;
   bool operator==(const JoinPlaces&) const = default;

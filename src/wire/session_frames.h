@@ -135,17 +135,17 @@ struct ForgetProcess {
 };
 
 enum class FileOp : std::uint8_t {
-  kRead = 1,  // FileOpened with the first entry and a pipe; bytes; FileDone
-  kWrite,     // FileOpened with a pipe to write to; CommitFile; FileDone with the entry
-  kStat,      // FileDone with the entry
-  kList,      // FileOpened with a pipe of records (wire/file_records.h); FileDone
-  kMakeDir,   // FileDone; made with its parents
-  kMove,      // `path` to `target`; replaces a file
-  kCopy,      // `path` to `target`, whole trees too
-  kRemove,    // whole trees too, when `recursive`
-  kTarOut,    // FileOpened with a pipe; a tar archive of the tree at `path`; FileDone
-  kTarIn,     // FileOpened with a pipe to write to; CommitFile; FileDone
-  kWatch,     // FileOpened with a pipe of records, until it is closed
+  kRead = 1,     // FileOpened with the first entry and a pipe; bytes; FileDone
+  kWrite,        // FileOpened with a pipe to write to; CommitFile; FileDone with the entry
+  kStat,         // FileDone with the entry
+  kList,         // FileOpened with a pipe of records (wire/file_records.h); FileDone
+  kMakeDir,      // FileDone; made with its parents
+  kMove,         // `path` to `target`; replaces a file
+  kCopy,         // `path` to `target`, whole trees too
+  kRemove,       // whole trees too, when `recursive`
+  kTarOut,       // FileOpened with a pipe; a tar archive of the tree at `path`; FileDone
+  kTarIn,        // FileOpened with a pipe to write to; CommitFile; FileDone
+  kWatch,        // FileOpened with a pipe of records, until it is closed
   kSnapshotOut,  // as root: what differs from the template, as kTarOut has it
   kSnapshotIn,   // as root: the same back, before anything else has run
 };
@@ -154,8 +154,8 @@ struct FileRequest {
   RequestNumber request = 0;
   FileOp op = FileOp::kStat;
   std::string user = "user";
-  std::string path;    // absolute, or below the user's home
-  std::string target;  // of kMove and kCopy
+  std::string path;                   // absolute, or below the user's home
+  std::string target;                 // of kMove and kCopy
   std::uint64_t from = 0;             // kRead
   std::uint64_t most = UINT64_MAX;    // kRead: bytes; kTarIn, kSnapshot*: bytes; kList: entries
   std::uint32_t depth = 1;            // kList: 1 is the directory itself; 0 without end
@@ -182,10 +182,9 @@ struct ConnectPort {
   bool operator==(const ConnectPort&) const = default;
 };
 
-using ServerFrame =
-    std::variant<Hello, StartProcess, Input, CloseInput, Subscribe, Unsubscribe, Acknowledge,
-                 SetLossy, SignalProcess, ResizeProcess, ForgetProcess, FileRequest, CommitFile,
-                 AbandonFile, ConnectPort>;
+using ServerFrame = std::variant<Hello, StartProcess, Input, CloseInput, Subscribe, Unsubscribe,
+                                 Acknowledge, SetLossy, SignalProcess, ResizeProcess, ForgetProcess,
+                                 FileRequest, CommitFile, AbandonFile, ConnectPort>;
 
 // ---- from the agent ------------------------------------------------------------------------
 
@@ -268,9 +267,9 @@ struct FileOpened {
 };
 struct FileDone {
   RequestNumber request = 0;
-  int sys_errno = 0;    // zero: done
-  std::string message;  // for people, when not
-  std::string entry;    // one record (wire/file_records.h), where there is one
+  int sys_errno = 0;        // zero: done
+  std::string message;      // for people, when not
+  std::string entry;        // one record (wire/file_records.h), where there is one
   std::uint64_t bytes = 0;  // moved through the pipe, or found
   std::uint64_t entries = 0;
   bool operator==(const FileDone&) const = default;

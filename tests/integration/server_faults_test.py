@@ -159,7 +159,7 @@ class Killed(Faults):
         self.assert_serves(served)
         served.wait_warm()
         # What it left was swept by its successor.
-        self.assertTrue(wait_until(lambda: not left & sealed.cgroups()))
+        self.assertTrue(wait_until(lambda: not left & sealed.cgroups()), left & sealed.cgroups())
 
     def test_the_server(self):
         served = self.serve()

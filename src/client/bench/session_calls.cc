@@ -19,8 +19,7 @@ constexpr milliseconds kCallTime{60'000};
 constexpr std::size_t kPiece = 1u << 20;
 constexpr std::string_view kBase = R"({"template":"base","ttl_s":600})";
 constexpr std::string_view kPython = R"({"template":"python","ttl_s":600})";
-constexpr std::string_view kRoomy =
-    R"({"template":"base","ttl_s":600,"profile":{"disk_mb":2048}})";
+constexpr std::string_view kRoomy = R"({"template":"base","ttl_s":600,"profile":{"disk_mb":2048}})";
 // What a thousand idle ones are: small.
 constexpr std::string_view kSmall =
     R"({"template":"base","ttl_s":600,"profile":{"memory_mb":64,"disk_mb":64}})";
@@ -127,8 +126,7 @@ Round SessionCalls::create_at_once(unsigned calls) {
       http::Client client = connect();
       start.arrive_and_wait();
       const auto began = Clock::now();
-      const Answer made =
-          send(client, http::Method::kPost, "/v1/sandboxes", std::string(kSmall));
+      const Answer made = send(client, http::Method::kPost, "/v1/sandboxes", std::string(kSmall));
       parts[i].seconds = ms_since(began) / 1000;
       if (made.status == 201) {
         ids[i] = text_after(made.body, "id");

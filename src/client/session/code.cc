@@ -28,20 +28,23 @@ constexpr const char* kUsage =
     "usage: glovebox code [OPTIONS] ID\n"
     "       glovebox code [OPTIONS] -c CODE ID\n"
     "\n"
-    "Code in a live context of a sandbox: variables, imports and open files stay from one piece to\n"
+    "Code in a live context of a sandbox: variables, imports and open files stay from one piece "
+    "to\n"
     "the next. Typed line by line at a terminal, else read from standard input as one piece.\n"
     "Ctrl-C stops what runs and keeps the state; Ctrl-D ends.\n"
     "\n"
     "  -c,--code CODE         run this and end\n"
     "  --language NAME        python (the default), bash or javascript\n"
-    "  --context ID           a context that is there already; else the language's own one with -c,\n"
+    "  --context ID           a context that is there already; else the language's own one with "
+    "-c,\n"
     "                         and a new one, removed at the end, at a terminal\n"
     "  --timeout TIME         for each piece\n";
 constexpr const char* kMore =
     "  --json                 print each answer as one object\n"
     "  --help                 this text\n"
     "\n"
-    "Exit status: 0, or that of the last piece of code; 2 bad usage, 125 the server said no or does\n"
+    "Exit status: 0, or that of the last piece of code; 2 bad usage, 125 the server said no or "
+    "does\n"
     "not answer.\n";
 
 struct CodeWords {

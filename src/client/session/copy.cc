@@ -28,7 +28,8 @@ constexpr const char* kUsage =
     "usage: glovebox cp [OPTIONS] FILE... ID:PATH\n"
     "       glovebox cp [OPTIONS] ID:PATH FILE\n"
     "\n"
-    "Copies files and directories into a sandbox, or out of it. \"-\" is standard input or output.\n"
+    "Copies files and directories into a sandbox, or out of it. \"-\" is standard input or "
+    "output.\n"
     "A file that was there is replaced whole or not at all.\n"
     "\n"
     "  --user NAME            as whom, inside (default: user)\n"
@@ -37,7 +38,8 @@ constexpr const char* kMore =
     "  --json                 print one object: files, bytes, skipped\n"
     "  --help                 this text\n"
     "\n"
-    "Links are copied out as links and not copied in; fifos, sockets and devices are left out; both\n"
+    "Links are copied out as links and not copied in; fifos, sockets and devices are left out; "
+    "both\n"
     "are said.\n"
     "\n"
     "Exit status: 0 all was copied, 1 the server or a file said no, 2 bad usage, 125 no server "
@@ -175,10 +177,8 @@ Result<> Copier::put_tree(const std::string& from, const CopyEnd& to) {
 Result<> Copier::get(const CopyEnd& from, int fd, std::optional<std::uint64_t> size) {
   progress_.begin(from.path, size);
   Result<> written;
-  http::ClientRequest request{.method = http::Method::kGet,
-                              .target = target_of(from, ""),
-                              .headers = {},
-                              .body = {}};
+  http::ClientRequest request{
+      .method = http::Method::kGet, .target = target_of(from, ""), .headers = {}, .body = {}};
   TRY(const http::ClientResponse response,
       api_.stream(std::move(request), [&](std::string_view piece) {
         written = write_all(fd, piece);
@@ -246,8 +246,7 @@ Result<> Copier::get_tree(const CopyEnd& from, const std::string& to, HostTree::
     }
     const std::string relative = there.substr(above.size());
     const std::string type = shown(entry, "type");
-    const auto mode =
-        static_cast<unsigned>(std::strtoul(shown(entry, "mode").c_str(), nullptr, 8));
+    const auto mode = static_cast<unsigned>(std::strtoul(shown(entry, "mode").c_str(), nullptr, 8));
     if (type == "directory") {
       TRY_OK(tree.make_directory(relative, mode));
     } else if (type == "symlink") {
@@ -325,9 +324,8 @@ int copy_command(const std::vector<std::string>& args) {
     return refused(error.message());
   }
   if (is_json) {
-    const json::object said{{"files", copier.files()},
-                            {"bytes", copier.bytes()},
-                            {"skipped", copier.skipped()}};
+    const json::object said{
+        {"files", copier.files()}, {"bytes", copier.bytes()}, {"skipped", copier.skipped()}};
     std::printf("%s\n", json::serialize(said).c_str());
   }
   return 0;

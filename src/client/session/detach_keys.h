@@ -1,5 +1,5 @@
-// Finds the keys to detach in what is typed: Ctrl-P, then Ctrl-Q. A Ctrl-P followed by anything else
-// is passed on with it.
+// Finds the keys to detach in what is typed: Ctrl-P, then Ctrl-Q. A Ctrl-P followed by anything
+// else is passed on with it.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// `glovebox exec ID -- CMD` and `glovebox shell ID`: a program in a sandbox, with our streams or our
-// terminal.
+// `glovebox exec ID -- CMD` and `glovebox shell ID`: a program in a sandbox, with our streams or
+// our terminal.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -41,7 +41,8 @@ constexpr const char* kExecUsage =
 constexpr const char* kShellUsage =
     "usage: glovebox shell [OPTIONS] ID\n"
     "\n"
-    "A shell in a living sandbox, on your terminal. Ctrl-P Ctrl-Q detaches: the shell goes on, and\n"
+    "A shell in a living sandbox, on your terminal. Ctrl-P Ctrl-Q detaches: the shell goes on, "
+    "and\n"
     "`glovebox shell --attach PROCESS ID` comes back to it.\n"
     "\n"
     "  --attach PROCESS       a terminal that was detached from\n"
@@ -52,12 +53,14 @@ constexpr const char* kExecMore =
     "  --json                 collect, and print one object\n"
     "  --help                 this text\n"
     "\n"
-    "Exit status: the program's own (128 + n if a signal ended it, 124 if its time ran out); 2 bad\n"
+    "Exit status: the program's own (128 + n if a signal ended it, 124 if its time ran out); 2 "
+    "bad\n"
     "usage, 125 the server said no or does not answer.\n";
 constexpr const char* kShellMore =
     "  --help                 this text\n"
     "\n"
-    "Exit status: the shell's own; 0 when detached; 2 bad usage, 125 the server said no or does not\n"
+    "Exit status: the shell's own; 0 when detached; 2 bad usage, 125 the server said no or does "
+    "not\n"
     "answer.\n";
 
 struct ExecWords {
@@ -95,8 +98,8 @@ Result<json::object> start_message(const ExecWords& words, std::vector<std::stri
   if (words.terminal) {
     winsize window{};
     const bool known = ::ioctl(STDIN_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_row != 0;
-    start["terminal"] = json::object{{"rows", known ? window.ws_row : 24},
-                                     {"columns", known ? window.ws_col : 80}};
+    start["terminal"] =
+        json::object{{"rows", known ? window.ws_row : 24}, {"columns", known ? window.ws_col : 80}};
     const char* term = std::getenv("TERM");
     if (!env.contains("TERM")) env["TERM"] = term != nullptr ? term : "xterm";
   }
@@ -211,8 +214,8 @@ int exec_command(const std::vector<std::string>& args) {
   if (rest->size() != 1) {
     return usage_error("say `glovebox exec ID -- CMD`; see `glovebox exec --help`");
   }
-  const int ways = (argv.empty() ? 0 : 1) + (words.shell.empty() ? 0 : 1) +
-                   (words.attach.empty() ? 0 : 1);
+  const int ways =
+      (argv.empty() ? 0 : 1) + (words.shell.empty() ? 0 : 1) + (words.attach.empty() ? 0 : 1);
   if (ways != 1) return usage_error("say one of: -- CMD, --shell LINE, --attach PROCESS");
   if (words.json || words.detach) {
     if (!words.attach.empty() || (words.json && words.terminal)) {

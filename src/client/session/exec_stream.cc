@@ -60,7 +60,9 @@ class ExecStream {
   Result<bool> on_message(const json::object& message);
   Result<> on_input();
   Result<bool> on_signal(int signal);
-  Result<> tell(const json::object& message) { return socket_->send_text(json::serialize(message)); }
+  Result<> tell(const json::object& message) {
+    return socket_->send_text(json::serialize(message));
+  }
   Result<> tell_size();
 
   std::unique_ptr<http::WebSocketClient> socket_;
@@ -114,10 +116,10 @@ Result<bool> ExecStream::on_messages() {
   while (true) {
     TRY(const auto received, socket_->receive(std::chrono::milliseconds(0)));
     if (received.is_closed) {
-      return fail(Errc::kUnavailable, "the server closed the connection; the program may go on" +
-                                          (socket_->close_reason().empty()
-                                               ? std::string()
-                                               : ": " + socket_->close_reason()));
+      return fail(
+          Errc::kUnavailable,
+          "the server closed the connection; the program may go on" +
+              (socket_->close_reason().empty() ? std::string() : ": " + socket_->close_reason()));
     }
     if (!received.message) return false;
     TRY(const json::object object, parse_answer(received.message->data));
@@ -130,7 +132,8 @@ Result<bool> ExecStream::on_message(const json::object& message) {
   const std::string type = shown(message, "type");
   if (type == "stdout" || type == "stderr") {
     std::string bytes;
-    if (const json::value* text = message.if_contains("data"); text != nullptr && text->is_string()) {
+    if (const json::value* text = message.if_contains("data");
+        text != nullptr && text->is_string()) {
       bytes = std::string(text->get_string());
     } else {
       const auto decoded = wire::base64_decode(shown(message, "data_base64"));
@@ -205,8 +208,8 @@ Result<StreamEnd> run_stream(const Place& place, const StreamWish& wish) {
   if (!place.key.empty()) headers.set("X-API-Key", place.key);
   const std::string target = "/v1/sandboxes/" + url_encoded(wish.sandbox) + "/exec/stream";
   http::ClientResponse refusal;
-  auto socket =
-      http::WebSocketClient::connect(url, target, std::move(headers), http::ClientOptions{}, &refusal);
+  auto socket = http::WebSocketClient::connect(url, target, std::move(headers),
+                                               http::ClientOptions{}, &refusal);
   if (!socket) {
     if (refusal.status == 0) return fail(std::move(socket.error()));
     TRY(const Api api, Api::open(place));

@@ -1,5 +1,5 @@
-// One program in a sandbox, live: this process's streams (or its terminal) on one side, the server's
-// WebSocket on the other.
+// One program in a sandbox, live: this process's streams (or its terminal) on one side, the
+// server's WebSocket on the other.
 #pragma once
 
 #include <cstdint>

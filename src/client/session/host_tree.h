@@ -11,8 +11,8 @@ namespace glovebox::client {
 
 class HostTree {
  public:
-  // Made if it is not there. A link at its end is followed if the user typed the whole of it; not if
-  // the last name is a guest's, who may have left a link there at an earlier copy.
+  // Made if it is not there. A link at its end is followed if the user typed the whole of it; not
+  // if the last name is a guest's, who may have left a link there at an earlier copy.
   enum class Typed : bool { kInPart, kWhole };
   static Result<HostTree> open(const std::string& path, Typed typed);
 

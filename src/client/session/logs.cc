@@ -17,7 +17,8 @@ namespace json = boost::json;
 constexpr const char* kUsage =
     "usage: glovebox logs [OPTIONS] ID\n"
     "\n"
-    "What has happened in a sandbox: programs started and ended, pauses, contexts that died. (What\n"
+    "What has happened in a sandbox: programs started and ended, pauses, contexts that died. "
+    "(What\n"
     "a program printed: `glovebox exec --attach PROCESS ID`.)\n"
     "\n"
     "  -f,--follow            go on with what happens, until it ends or Ctrl-C\n"

@@ -34,7 +34,8 @@ bool ReplLines::is_open() const {
       }
       continue;
     }
-    if (c == '#' && (python || (shell && (i == 0 || text_[i - 1] == ' ' || text_[i - 1] == '\n')))) {
+    if (c == '#' &&
+        (python || (shell && (i == 0 || text_[i - 1] == ' ' || text_[i - 1] == '\n')))) {
       while (i + 1 < text_.size() && text_[i + 1] != '\n') ++i;
     } else if (c == '"' || c == '\'' || (c == '`' && language_ == "javascript")) {
       quote = c;

@@ -72,8 +72,9 @@ Asked post(const SandboxWords& words, std::string target, std::string body = "{}
                            .body = std::move(body)});
 }
 Asked get(const SandboxWords& words, std::string target) {
-  return ask(words.place,
-             {.method = http::Method::kGet, .target = std::move(target), .headers = {}, .body = {}});
+  return ask(
+      words.place,
+      {.method = http::Method::kGet, .target = std::move(target), .headers = {}, .body = {}});
 }
 
 int create(const SandboxWords& words) {
@@ -129,7 +130,8 @@ int list(const SandboxWords& words) {
   json::array all;
   std::string cursor;
   do {
-    const Asked asked = get(words, target + (cursor.empty() ? "" : "&cursor=" + url_encoded(cursor)));
+    const Asked asked =
+        get(words, target + (cursor.empty() ? "" : "&cursor=" + url_encoded(cursor)));
     if (asked.status != 0) return asked.status;
     const auto answer = parse_answer(asked.body);
     if (!answer) return failure(answer.error());
@@ -177,10 +179,9 @@ int show(const SandboxWords& words, const Asked& asked) {
 int kill_all(const SandboxWords& words, std::span<const std::string> ids) {
   int status = 0;
   for (const std::string& id : ids) {
-    const Asked asked = ask(words.place, {.method = http::Method::kDelete,
-                                          .target = path_of(id),
-                                          .headers = {},
-                                          .body = {}});
+    const Asked asked =
+        ask(words.place,
+            {.method = http::Method::kDelete, .target = path_of(id), .headers = {}, .body = {}});
     if (asked.status != 0) {
       status = asked.status;
       continue;

@@ -65,8 +65,8 @@ class Top {
 
   Result<std::vector<Row>> look() {
     http::ClientRequest request;
-    request.target =
-        "/v1/sandboxes?state=running,paused&limit=" + std::to_string(std::min<std::uint64_t>(limit_, 100));
+    request.target = "/v1/sandboxes?state=running,paused&limit=" +
+                     std::to_string(std::min<std::uint64_t>(limit_, 100));
     TRY(const json::object answer, ask_for(std::move(request)));
     TRY(const json::array sandboxes, list_in(answer, "sandboxes"));
     std::vector<Row> rows;
@@ -107,7 +107,8 @@ class Top {
     row.processes = number_in(used, "processes");
     const Before here{number_in(used, "cpu_us"), Clock::now()};
     if (const auto before = before_.find(row.id); before != before_.end()) {
-      const double passed = std::chrono::duration<double, std::micro>(here.at - before->second.at).count();
+      const double passed =
+          std::chrono::duration<double, std::micro>(here.at - before->second.at).count();
       const std::uint64_t burnt =
           here.cpu_us > before->second.cpu_us ? here.cpu_us - before->second.cpu_us : 0;
       row.cpu = passed > 0 ? 100.0 * static_cast<double>(burnt) / passed : 0;

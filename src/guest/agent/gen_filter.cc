@@ -60,7 +60,7 @@ constexpr std::uint64_t kLow32 = 0xffffffffull;  // the kernel looks at no more 
 void refuse_ioctls(scmp_filter_ctx filter) {
   // Characters pushed into a terminal, and the console's own commands, act on whoever reads it.
   for (const std::uint64_t command : {0x5412ull /* TIOCSTI */, 0x541cull /* TIOCLINUX */,
-                                    0x5423ull /* TIOCSETD: loads modules */}) {
+                                      0x5423ull /* TIOCSETD: loads modules */}) {
     must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
                           SCMP_A1(SCMP_CMP_MASKED_EQ, kLow32, command)),
          "ioctl");

@@ -42,8 +42,8 @@ Result<RuntimePlaces> make_runtime_places(bool change_user);
 // guest's filters, and nobody else in the sandbox. Fails if it is anything else.
 Result<> await_ready(Runtime& runtime, bool change_user);
 
-// What /proc/<pid>/status says of a process that is sealed as a guest's must be. In a session it may
-// gain privileges: those of root inside.
+// What /proc/<pid>/status says of a process that is sealed as a guest's must be. In a session it
+// may gain privileges: those of root inside.
 enum class SealOf : bool { kRun, kSession };
 Result<> check_sealed(std::string_view status, bool change_user, unsigned filters,
                       SealOf seal = SealOf::kRun);

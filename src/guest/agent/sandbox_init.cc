@@ -270,8 +270,8 @@ Result<> empty_the_bounding_set(Setup& setup) {
   // What is not in the bounding set no exec can bring back. The agent keeps what it holds: it
   // never executes anything itself.
   for (int capability = 0; capability <= 63; ++capability) {
-    // Root inside has these; but where it can write to a directory of the host's it must not leave a
-    // file with capabilities there.
+    // Root inside has these; but where it can write to a directory of the host's it must not leave
+    // a file with capabilities there.
     const bool stays = setup.plan.session && is_session_capability(capability) &&
                        !(capability == CAP_SETFCAP && has_writable_mount(setup.plan));
     if (stays) continue;

@@ -246,7 +246,8 @@ int fork_into(Sandbox& sandbox, PyObject* prepare, PyObject* run) {
     // Root in a session may stop whatever it sees of its own user namespace, the shim too. Nobody
     // may wait for that: there the shim is a copy of its own, at the price of a second one.
     const bool alone = sandbox.join.session != 0;
-    const pid_t shim = alone ? static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) : vfork();
+    const pid_t shim =
+        alone ? static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) : vfork();
     if (shim == 0) {
       // The C library's own fork: it tells the libraries that asked to know (pthread_atfork).
       const pid_t guest = fork();

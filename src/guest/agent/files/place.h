@@ -54,8 +54,8 @@ Result<Place> follow_links(Place place);
 std::string temporary_name();
 bool is_temporary_name(std::string_view name);
 
-// Changes a mode. Where setuid files do not count, none is made either: such a place is a directory of
-// the host's, and out there it would count.
+// Changes a mode. Where setuid files do not count, none is made either: such a place is a directory
+// of the host's, and out there it would count.
 Result<> set_mode(int fd, unsigned mode);
 
 // Fails with `err`, saying to what it happened where the request does not say it.
