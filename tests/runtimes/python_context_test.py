@@ -118,7 +118,7 @@ class ColdContexts(unittest.TestCase):
             self.assertEqual((outcome.status, outcome.error["name"]), (130, "KeyboardInterrupt"), code)
             if "new_event_loop" not in outcome.err:  # it may come while the loop for `await` is made
                 self.assertIn('File "<cell ', outcome.err)
-            self.assertNotIn("cells.py", outcome.err)
+                self.assertNotIn("cells.py", outcome.err)
         self.assertEqual(self.result("x"), "9")
 
     def test_what_was_awaited_is_over_when_interrupted(self):
