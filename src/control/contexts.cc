@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <csignal>
 #include <random>
 
@@ -24,6 +26,8 @@ using node::Attachment;
 
 constexpr std::chrono::seconds kReadyWithin{10};
 constexpr std::chrono::seconds kDeadWithin{5};
+constexpr std::chrono::seconds kInterruptAgain{1};
+constexpr int kMoreInterrupts = 3;
 
 struct LanguageWords {
   Language language;
@@ -293,7 +297,27 @@ Result<> ContextTable::interrupt(const Context& context) {
 
 Result<> ContextTable::send_interrupt(const Context& context) {
   // As Ctrl-C does: a program that the code waits for must get it, too.
-  return session_->signal(context.process, SIGINT, true);
+  const Result<> sent = session_->signal(context.process, SIGINT, true);
+  // A shell waits for a program that it started in that very moment and that has missed it.
+  auto shared = find(context.id);
+  if (sent && shared && shared->spec.language == Language::kBash && shared->turns.taken()) {
+    asio::co_spawn(io_, interrupt_again(std::move(shared)), asio::detached);
+  }
+  return sent;
+}
+
+asio::awaitable<void> ContextTable::interrupt_again(std::shared_ptr<Context> context) {
+  const auto self = shared_from_this();
+  const std::uint64_t cell = context->cells;
+  const wire::ProcessNumber process = context->process;
+  asio::steady_timer timer(io_);
+  for (int i = 0; i < kMoreInterrupts; ++i) {
+    timer.expires_after(kInterruptAgain);
+    co_await timer.async_wait(asio::use_awaitable);
+    const bool same = context->turns.taken() && context->cells == cell;
+    if (!same || context->process != process || !session_->alive()) co_return;
+    (void)session_->signal(process, SIGINT, true);
+  }
 }
 
 void ContextTable::write(wire::ProcessNumber process, std::string bytes) {

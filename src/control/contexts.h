@@ -108,6 +108,7 @@ class ContextTable : public std::enable_shared_from_this<ContextTable> {
   Task<CellReport> run_in_turn(std::shared_ptr<Context> context, CellRequest request,
                                node::RunSink& sink, std::shared_ptr<node::CancelFlag> cancel);
   Result<> send_interrupt(const Context& context);
+  asio::awaitable<void> interrupt_again(std::shared_ptr<Context> context);
   void write(wire::ProcessNumber process, std::string bytes);
 
   asio::io_context& io_;

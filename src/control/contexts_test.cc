@@ -207,6 +207,23 @@ TEST_F(ContextsTest, ATimeoutInterruptsAndKeepsTheState) {
   EXPECT_EQ(session->all.size(), 1u);
 }
 
+TEST_F(ContextsTest, AShellIsInterruptedAgainIfItsProgramHasMissedTheFirst) {
+  ContextSpec spec;
+  spec.language = Language::kBash;
+  const auto context = made(spec);
+  FakeProcess& process = session->last();
+  std::uint64_t number = 0;
+  session->on_cell = [&number](FakeProcess&, const wire::Cell& cell) { number = cell.number; };
+  process.on_signal = [&](int) {
+    if (process.signals.size() == 2) process.end_cell(number, 130);
+  };
+  const auto ran = begin(context, "sleep 1000");
+  test.run_until([&] { return number != 0; });
+  EXPECT_TRUE(table->interrupt(*context).has_value());
+  test.run_until([&] { return ran->report.has_value(); });
+  EXPECT_THAT(process.signals, ElementsAre(SIGINT, SIGINT));
+}
+
 TEST_F(ContextsTest, WhoIgnoresTheInterruptIsKilledAndStartedAnew) {
   const auto context = made();
   const auto first = context->process;

@@ -220,9 +220,34 @@ class Shell(Typed):
         terminal.until(b"$ ")
         terminal.type(b"stty size\r")
         terminal.until(b"33 101\r\n")
+        terminal.resize(40, 120)
         terminal.until(b"$ ")
-        terminal.type(b"exit 9\r")
+        self.assertTrue(wait_until(lambda: self.size_is(terminal, b"40 120"), 20))
+        terminal.type(b"sh -c 'echo beg''un; exec sleep 1000'\r")
+        terminal.until(b"begun\r\n")  # a key typed while the shell still starts it would be the shell's
+        terminal.type(b"\x03")
+        terminal.until(b"$ ")
+        terminal.type(b"echo status $?\r")
+        terminal.until(b"status 130\r\n")
+        terminal.until(b"$ ")
+        terminal.type(b"sh -c 'echo on''ce; exec cat'\r")
+        terminal.until(b"once\r\n")
+        terminal.type(b"\x1a")
+        terminal.until(b"Stopped")
+        terminal.until(b"$ ")
+        terminal.type(b"fg\r")
+        terminal.until(b"exec cat'\r\n")
+        terminal.type(b"word\r")
+        terminal.until(b"word\r\nword\r\n")  # echoed, and written by cat: it is in front again
+        terminal.type(b"\x1a")
+        terminal.until(b"Stopped")
+        terminal.until(b"$ ")
+        terminal.type(b"kill -9 %1; disown -a; exit 9\r")  # with stopped jobs bash would not go
         self.assertEqual(terminal.finish(), 9)
+
+    def size_is(self, terminal, wanted):
+        terminal.type(b"stty size\r")
+        return wanted in terminal.until(b"$ ")
 
     def test_detach_and_come_back(self):
         one = self.create()

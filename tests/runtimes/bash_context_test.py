@@ -63,7 +63,7 @@ class BashContexts(unittest.TestCase):
     def test_interrupt_ends_the_whole_cell(self):
         self.out("x=1")
         for code in ("sleep 1000; echo no", "while :; do :; done; echo no", "g() { echo go; while true; do sleep 1000; done; echo no; }; h() { g; echo no; }; h; echo no",
-                     "for i in 1 2 3; do (sleep 1000); done; echo no", "sleep 1000 | cat; echo no", "x=$(sleep 1000); echo no", "wait; sleep 1000 & wait; echo no", "set -e; sleep 1000; echo no"):
+                     "for i in 1 2 3; do (sleep 1000); done; echo no", "sleep 1000 | cat; echo no", "y=$(sleep 1000); echo no", "wait; sleep 1000 & wait; echo no", "set -e; sleep 1000; echo no"):
             outcome = self.context.interrupted("echo go; " + code, group=True)
             self.assertEqual((outcome.status, outcome.error["name"]), (130, "KeyboardInterrupt"), code)
             self.assertNotIn("no", outcome.out)

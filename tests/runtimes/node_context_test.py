@@ -66,6 +66,18 @@ class NodeContexts(unittest.TestCase):
         self.context.interrupt(group=True)
         self.assertEqual(self.shown("x"), "4")
 
+    def test_interrupt_in_the_middle_of_a_print(self):
+        for _ in range(10):
+            outcome = self.context.interrupted("while (true) console.log('go')")
+            self.assertEqual(outcome.status, 130)
+            outcome = self.context.run("console.log('out'); console.error('err'); process.stdout.write('written', () => console.log('!')); await 1")
+            self.assertEqual((outcome.out, outcome.err), ("out\nwritten!\n", "err\n"))
+
+    def test_what_is_not_text_cannot_be_written(self):
+        for value in ("5", "null", "undefined", "{}"):
+            self.assertEqual(self.context.run(f"process.stdout.write({value})").error["name"], "TypeError")
+        self.assertEqual(self.context.run("process.stdout.write(new Uint8Array([104, 105])); process.stdout.write('6f', 'hex')").out, "hio")
+
     def test_children_do_not_have_our_pipes(self):
         self.assertEqual(self.shown("require('child_process').spawnSync('ls', ['/proc/self/fd']).stdout.toString()"), "'0\\n1\\n2\\n3\\n'")
 

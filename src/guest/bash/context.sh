@@ -129,8 +129,6 @@ __gbx_interrupted() { __gbx_stop 130 interrupted; }
 
 __gbx_failed() {  # errexit is looked at after this, so it can be taken back
   [[ $- == *e* && $BASH_SUBSHELL == 0 ]] || return "$1"
-  builtin set +e
-  __gbx_errexit=1
   __gbx_stop "$1" errexit
   return "$1"
 }
@@ -139,9 +137,15 @@ __gbx_stop() {
   [[ -n $__gbx_stopped || $BASH_SUBSHELL != 0 || -z $__gbx_cell ]] && return
   __gbx_status=$1
   __gbx_stopped=$2
+  __gbx_keep_errexit
   builtin shopt -s extdebug
   builtin set -T
   builtin trap '__gbx_return' DEBUG
+}
+
+__gbx_keep_errexit() {  # for the next cell: what we do ourselves may fail
+  [[ $- == *e* ]] && __gbx_errexit=1
+  builtin set +e
 }
 
 __gbx_return() {  # 2: bash returns from the function or the cell that it is in
@@ -152,8 +156,7 @@ __gbx_return() {  # 2: bash returns from the function or the cell that it is in
 }
 
 __gbx_after() {
-  [[ $- == *e* ]] && __gbx_errexit=1
-  builtin set +e
+  __gbx_keep_errexit
   [[ -n $__gbx_stopped ]] || __gbx_status=$1
   [[ $__gbx_stopped == interrupted ]] && __gbx_fail KeyboardInterrupt "the cell was interrupted"
   local number=$__gbx_cell

@@ -27,7 +27,7 @@ const TAKE = Symbol.for(TAKE_NAME);
 const RUN = Symbol.for('glovebox.run');
 const INTERRUPTED = Symbol('interrupted');
 // Taken now: code may change what these names mean.
-const { reallyExit } = process;
+const { writeSync } = fs;
 const { inspect } = util;
 const { isPromise, isNativeError } = util.types;
 
@@ -41,6 +41,8 @@ let hidden = '';  // its name there
 
 function main() {
   session.connect();
+  writeAtOnce(process.stdout, 1);
+  writeAtOnce(process.stderr, 2);
   process.on('SIGINT', () => { current?.interrupt(); });
   process.on('uncaughtException', (error) => { printError(error); });
   process.on('exit', (code) => { send(`{"type":"exit","code":${Number(process.exitCode ?? code) & 0xff}}\n`); });
@@ -253,6 +255,34 @@ function printError(error) {
     process.stderr.write(text);
   } catch {
     // The program closed it.
+  }
+}
+
+// An interrupt may break off a write. Node's own streams would then wait for ever for its end and
+// show nothing more; this way there is nothing that could be left half done.
+function writeAtOnce(stream, fd) {
+  stream.write = (chunk, encoding, callback) => {
+    const then = typeof encoding === 'function' ? encoding : callback;
+    let failure = null;
+    try {
+      writeAll(fd, Buffer.from(chunk, typeof encoding === 'string' ? encoding : 'utf8'));
+    } catch (error) {
+      if (error.syscall === undefined) throw error;  // that was no text and no bytes
+      failure = error;
+    }
+    if (typeof then === 'function') process.nextTick(then, failure);
+    return failure === null;
+  };
+}
+
+function writeAll(fd, data) {
+  for (let at = 0; at < data.length;) {
+    try {
+      at += writeSync(fd, data, at);
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);  // a child made it so
+    }
   }
 }
 

@@ -32,6 +32,7 @@ _futures = 0  # `from __future__ import` holds for the cells that follow
 _loop = None
 _task = None  # of the cell, while it awaits
 _cancelled = False
+_missed = False  # an interrupt, while none was wanted
 _stdin = None  # the one we made
 
 
@@ -200,6 +201,8 @@ def _run_cell(results, names, cell):
     except BaseException as error:
         _running = False
         _drop_our_last_frames(error.__traceback__)
+        if isinstance(error, KeyboardInterrupt) and _find_cell(error.__traceback__, cell.name) is None:
+            error.__traceback__ = None  # it came between two statements, in code of ours
         status = runner._report(error, cell.name, source)
         status = 130 if status is None else status
         if "matplotlib.pyplot" in sys.modules:
@@ -217,14 +220,19 @@ def _execute(code, names, name):
 
 def _await(coroutine, name):
     """Runs the cell's coroutine on the context's own event loop, which lasts as the context does."""
-    global _loop, _task, _cancelled
-    import asyncio
+    global _running, _loop, _task, _cancelled, _missed
+    _running = _missed = _cancelled = False  # half of an event loop would be of no use to anybody
+    try:
+        import asyncio
 
-    if _loop is None or _loop.is_closed():
-        _loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(_loop)
-    _cancelled = False
-    task = _task = _loop.create_task(coroutine)
+        if _loop is None or _loop.is_closed():
+            _loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(_loop)
+        task = _task = _loop.create_task(coroutine)
+    finally:
+        _running = True
+    if _missed:
+        _on_interrupt(_signal.SIGINT, None)
     try:
         return _loop.run_until_complete(task)
     except asyncio.CancelledError as error:
@@ -244,10 +252,13 @@ def _await(coroutine, name):
 
 def _from_cell(trace, name):
     """The traceback without the event loop's own frames before the cell's first."""
-    at = trace
-    while at is not None and at.tb_frame.f_code.co_filename != name:
-        at = at.tb_next
-    return at or trace
+    return _find_cell(trace, name) or trace
+
+
+def _find_cell(trace, name):
+    while trace is not None and trace.tb_frame.f_code.co_filename != name:
+        trace = trace.tb_next
+    return trace
 
 
 def _drop_our_last_frames(trace):
@@ -260,8 +271,9 @@ def _drop_our_last_frames(trace):
 
 
 def _on_interrupt(number, frame):
-    global _cancelled
+    global _cancelled, _missed
     if not _running:
+        _missed = True
         return
     if os.getpid() == _owner and _task is not None and not _cancelled and not _task.done():
         asyncio = sys.modules["asyncio"]
