@@ -31,6 +31,8 @@ EAT_MEMORY = ["if=/dev/zero", "of=/dev/null", "bs=500M", "count=1"]
 # directory of its own that it holds a lock on.
 TESTS = "/run/glovebox-tests"
 _outside_state = None
+# Launchers whose cgroups were there before us: a test that was killed may have left them.
+_earlier_launchers = set()
 _own_state = ""
 
 
@@ -46,8 +48,9 @@ def main():
         command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
                    sys.executable, "-B"] + sys.argv
         os.execvpe(command[0], command, clean)
-    global _outside_state, _own_state
+    global _outside_state, _own_state, _earlier_launchers
     _own_state = os.environ["GBX_SEALED"]
+    _earlier_launchers = set(cgroups_by_path().values())
     os.makedirs(STATE, mode=0o700, exist_ok=True)
     _outside_state = os.open(STATE, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     subprocess.run(["mount", "--bind", _own_state, STATE], check=True)
@@ -95,6 +98,9 @@ def sweep_state(path):
             for group in glob.glob(f"/sys/fs/cgroup/*/glovebox-{name}-*") + glob.glob(
                     f"/sys/fs/cgroup/glovebox-{name}-*"):
                 try:
+                    if os.path.exists(group + "/memory.force_empty"):
+                        with open(group + "/memory.force_empty", "w") as file:
+                            file.write("0")
                     os.rmdir(group)
                 except OSError:
                     pass
@@ -195,16 +201,22 @@ def foreign_launchers():
     return found
 
 
-def cgroups():
-    """Cgroups of this test's launchers, in every hierarchy."""
+def cgroups_by_path():
+    """Every launcher's cgroups, in every hierarchy, and whose they are."""
     found = {}
     for root in hierarchies():
         for name in os.listdir(root):
             match = re.fullmatch(r"glovebox-(ln[a-z0-9]{20})-.*", name)
             if match:
                 found[os.path.join(root, name)] = match.group(1)
+    return found
+
+
+def cgroups():
+    """Cgroups of this test's launchers, in every hierarchy."""
+    found = cgroups_by_path()
     # Asked for afterwards, because a launcher's directory is there before its cgroups and after.
-    foreign = foreign_launchers()
+    foreign = foreign_launchers() | _earlier_launchers
     return {path for path, launcher in found.items() if launcher not in foreign}
 
 
