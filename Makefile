@@ -14,9 +14,11 @@ FUZZ_SECONDS ?= 30
 # ---- Debian packages ---------------------------------------------------------------------------
 
 packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-dev libcli11-dev \
-  libtomlplusplus-dev libboost1.81-dev libssl-dev libsqlite3-dev libgtest-dev libgmock-dev \
+  libtomlplusplus-dev libboost1.81-dev libssl-dev libsqlite3-dev zlib1g-dev libgtest-dev libgmock-dev \
   python3 python3-dev python3-yaml python3-numpy python3-pandas python3-matplotlib nodejs \
-  bubblewrap runc sudo curl procps util-linux libcap2-bin
+  bubblewrap runc sudo curl git procps util-linux libcap2-bin python3-pip
+# The tests with stock clients install those by npm, which some packages of nodejs bring along.
+packages += $(if $(shell command -v npm),,npm)
 packages_lint := clang-format clang-tidy
 packages_fuzz := clang-14 libclang-rt-14-dev
 packages_vm   := qemu-system-x86 mmdebstrap cpio busybox-static e2fsprogs zstd

@@ -40,7 +40,7 @@ constexpr Command kCommands[] = {
     {"logs", "What has happened in a sandbox", logs_command},
     {"top", "The living sandboxes and what they use", top_command},
     {"config", "Print every setting of `serve` and where it comes from", config_command},
-    {"key", "Make, list and revoke the keys of a server", key_command},
+    {"key", "Make, show, list and revoke the keys of a server", key_command},
     {"template", "What sandboxes can be made of; check a file", template_command},
     {"gc", "Tell a server to remove what is past its retention", gc_command},
     {"bench", "Measure a server beside bwrap, runc and docker", bench_command},

@@ -1,4 +1,4 @@
-// `glovebox key create|list|revoke`: who may use the server.
+// `glovebox key create|show|list|revoke`: who may use the server.
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cstdio>
@@ -16,11 +16,15 @@ namespace json = boost::json;
 
 constexpr const char* kUsage =
     "usage: glovebox key create [OPTIONS]\n"
+    "       glovebox key show [--e2b]\n"
     "       glovebox key list [--project PROJECT]\n"
     "       glovebox key revoke ID\n"
     "\n"
-    "Makes, lists and revokes the keys of a server. A key's secret is shown once, by `create`.\n"
+    "Makes, lists and revokes the keys of a server. A key's secret is shown once, by `create`;\n"
+    "`show` prints the admin key that `glovebox serve` left in its data directory.\n"
     "\n"
+    "  --e2b                  create, show: the key in the form that E2B's clients want (the same\n"
+    "                         key, with another beginning)\n"
     "  --project PROJECT      create: the project it belongs to (default: default); list: of that\n"
     "                         project only\n"
     "  --name NAME            create: what it is for, for people\n"
@@ -38,6 +42,7 @@ constexpr const char* kMore =
 struct KeyWords {
   PlaceWords place;
   NewKeyWords fresh;
+  bool e2b = false;
   bool json = false;
   bool help = false;
 };
@@ -51,17 +56,31 @@ int create(const KeyWords& words) {
       ask(words.place,
           {.method = http::Method::kPost, .target = "/v1/keys", .headers = {}, .body = *body});
   if (asked.status != 0) return asked.status;
-  if (words.json) {
+  if (words.json && !words.e2b) {
     print(asked.body);
     return 0;
   }
-  const auto key = parse_answer(asked.body);
+  auto key = parse_answer(asked.body);
   if (!key) return failure(key.error());
+  if (words.e2b) (*key)["key"] = e2b_form(shown(*key, "key"));
+  if (words.json) {
+    print(json::serialize(*key) + "\n");
+    return 0;
+  }
   // The secret alone on standard output, so that it can be caught: KEY=$(glovebox key create).
   std::fprintf(stderr, "key %s of project %s (%s); it is not shown again:\n",
                printable(shown(*key, "id")).c_str(), printable(shown(*key, "project")).c_str(),
                printable(shown(*key, "role")).c_str());
   print(printable(shown(*key, "key")) + "\n");
+  return 0;
+}
+
+// Needs no server: whoever may read the file may use the key.
+int show(const KeyWords& words) {
+  const auto key = find_admin_key(words.place, PlaceSurroundings::here());
+  if (!key) return failure(key.error());
+  const std::string text = printable(words.e2b ? e2b_form(*key) : *key);
+  print(words.json ? json::serialize(json::object{{"key", text}}) + "\n" : text + "\n");
   return 0;
 }
 
@@ -120,6 +139,7 @@ int key_command(const std::vector<std::string>& args) {
   options.insert(options.end(), {{"--project", &fresh.project},
                                  {"--name", &fresh.name},
                                  {"--admin", &fresh.admin},
+                                 {"--e2b", &words.e2b},
                                  {"--max-in-flight", &fresh.max_in_flight},
                                  {"--runs-per-minute", &fresh.runs_per_minute},
                                  {"--max-memory", &fresh.max_memory},
@@ -138,10 +158,18 @@ int key_command(const std::vector<std::string>& args) {
   if (is_new && verb != "create" && !verb.empty()) {
     return usage_error("--name, --admin and the limits go with `glovebox key create`");
   }
+  if (words.e2b && verb != "create" && verb != "show") {
+    return usage_error("--e2b goes with `glovebox key create` and `show`");
+  }
   if (verb == "create" && rest->size() == 1) return create(words);
+  if (verb == "show" && rest->size() == 1) {
+    if (!fresh.project.empty()) return usage_error("`glovebox key show` has no --project");
+    return show(words);
+  }
   if (verb == "list" && rest->size() == 1) return list(words);
   if (verb == "revoke" && rest->size() == 2) return revoke(words, (*rest)[1]);
-  return usage_error("say `glovebox key create`, `list` or `revoke ID`; see `glovebox key --help`");
+  return usage_error(
+      "say `glovebox key create`, `show`, `list` or `revoke ID`; see `glovebox key --help`");
 }
 
 }  // namespace glovebox::client

@@ -39,4 +39,9 @@ Result<std::string> new_key_json(const NewKeyWords& words) {
   return json::serialize(body);
 }
 
+std::string e2b_form(const std::string& key) {
+  constexpr std::string_view kOurs = "gbx_";
+  return key.starts_with(kOurs) ? "e2b_" + key.substr(kOurs.size()) : key;
+}
+
 }  // namespace glovebox::client

@@ -1,4 +1,4 @@
-// `glovebox key create`: its words as the body of POST /v1/keys.
+// `glovebox key`: its words as the body of POST /v1/keys, and the two forms of a key.
 #pragma once
 
 #include <string>
@@ -17,5 +17,8 @@ struct NewKeyWords {
 };
 
 Result<std::string> new_key_json(const NewKeyWords& words);
+
+// "gbx_0123" -> "e2b_0123": the same secret, as E2B's clients want to see one.
+std::string e2b_form(const std::string& key);
 
 }  // namespace glovebox::client

@@ -25,6 +25,12 @@ TEST(KeyWords, EveryWordHasItsField) {
             R"({"max_in_flight":8,"runs_per_minute":600,"max_memory_mb":4096}})");
 }
 
+TEST(KeyWords, E2bsFormIsTheSameSecret) {
+  EXPECT_EQ(e2b_form("gbx_0123"), "e2b_0123");
+  EXPECT_EQ(e2b_form("e2b_0123"), "e2b_0123");
+  EXPECT_EQ(e2b_form(""), "");
+}
+
 TEST(KeyWords, MistakesNameTheirOption) {
   const auto refusal = [](NewKeyWords words) {
     const auto body = new_key_json(words);

@@ -123,4 +123,16 @@ Result<Place> find_place(const PlaceWords& words, const PlaceSurroundings& surro
   return place;
 }
 
+Result<std::string> find_admin_key(const PlaceWords& words, const PlaceSurroundings& surroundings) {
+  const std::string& data_dir = words.data_dir.empty() ? surroundings.data_dir : words.data_dir;
+  const std::string path = data_dir + "/admin.key";
+  std::string key = read_small_file(path).value_or("");
+  key.erase(key.find_last_not_of(" \t\r\n") + 1);
+  if (key.empty()) {
+    return fail(Errc::kUnavailable, "there is no admin key in " + path +
+                                        ", or it is not yours to read; say --data-dir DIR");
+  }
+  return key;
+}
+
 }  // namespace glovebox::client

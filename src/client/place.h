@@ -39,4 +39,7 @@ struct Place {
 // to this machine's own addresses only: whoever says --url must not hand it to a stranger.
 Result<Place> find_place(const PlaceWords& words, const PlaceSurroundings& surroundings);
 
+// What is in <data-dir>/admin.key, whether a server runs or not.
+Result<std::string> find_admin_key(const PlaceWords& words, const PlaceSurroundings& surroundings);
+
 }  // namespace glovebox::client

@@ -81,6 +81,15 @@ TEST_F(PlaceTest, TheAdminKeyIsForTheServerThatIsThere) {
   EXPECT_EQ(key_for("http://127.0.0.1:7070"), "");
 }
 
+TEST_F(PlaceTest, TheAdminKeyIsFoundWithoutAServer) {
+  EXPECT_THAT(find_admin_key({}, around_).error().message(), HasSubstr("admin.key"));
+  write("admin.key", "gbx_admin\n");
+  EXPECT_EQ(find_admin_key({}, around_).value(), "gbx_admin");
+  around_.data_dir = "/nonexistent";
+  const PlaceWords words{.url = {}, .key = {}, .data_dir = directory_};
+  EXPECT_EQ(find_admin_key(words, around_).value(), "gbx_admin");
+}
+
 TEST_F(PlaceTest, WithoutAServerItSaysWhatToType) {
   EXPECT_THAT(find_place({}, around_).error().message(), HasSubstr("`glovebox serve`"));
   write("serve.json", "not json");

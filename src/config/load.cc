@@ -117,7 +117,9 @@ Result<> check_unknown_variable(const std::string& name) {
 Result<std::vector<Entry>> read_environment(std::span<const std::string> environment) {
   std::vector<Entry> short_forms, full_forms;
   for (const std::string& variable : environment) {
-    if (!variable.starts_with("GLOVEBOX_")) continue;
+    // Some short forms are another server's words (SANDBOX_...): others of those are not ours.
+    const bool is_ours = variable.starts_with("GLOVEBOX_");
+    if (!is_ours && !variable.starts_with("SANDBOX_")) continue;
     const std::size_t equals = variable.find('=');
     const std::string name = variable.substr(0, equals);
     const std::string text = equals == std::string::npos ? "" : variable.substr(equals + 1);
@@ -128,7 +130,7 @@ Result<std::vector<Entry>> read_environment(std::span<const std::string> environ
       (is_full ? full_forms : short_forms).push_back({&key, text, "environment " + name});
       is_known = true;
     }
-    if (!is_known) TRY_OK(check_unknown_variable(name));
+    if (!is_known && is_ours) TRY_OK(check_unknown_variable(name));
   }
   std::move(full_forms.begin(), full_forms.end(), std::back_inserter(short_forms));
   return short_forms;
@@ -247,6 +249,33 @@ Result<Loaded> load(std::span<const std::string> args, const Surroundings& surro
   TRY_OK(check_together(loaded.settings, loaded.table));
   loaded.rest = std::move(flags.rest);
   return loaded;
+}
+
+Result<> check_servable(const Loaded& loaded) {
+  const Settings& settings = loaded.settings;
+  const auto refuse = [&table = loaded.table](const char* name, const std::string& why) {
+    return bad(name + origin_of(table, name) + " " + why);
+  };
+  if (!settings.workspace_cpu_quota.empty() && !parse_cpu_quota(settings.workspace_cpu_quota)) {
+    return refuse("workspace.cpu_quota", "must be a number of CPUs from 0.01 to 1024, not '" +
+                                             settings.workspace_cpu_quota.substr(0, 100) + "'");
+  }
+  const std::uint64_t memory = settings.workspace_memory_limit;
+  if (memory != 0 && memory < 8192) {
+    return refuse("workspace.memory_limit",
+                  "is in KB and must be at least 8192, not " + std::to_string(memory));
+  }
+  if (settings.workspace_allow_network) {
+    return refuse("workspace.allow_network",
+                  "cannot be true: sandboxes have no network yet; set it to false");
+  }
+  if (settings.workspace_pool_size != 0) {
+    return refuse("workspace.pool_size",
+                  "must be 0, not " + std::to_string(settings.workspace_pool_size) +
+                      ": sessions are made when they are asked for, in milliseconds, and none "
+                      "waits in a pool");
+  }
+  return {};
 }
 
 std::vector<std::string> as_arguments(const Table& table) {

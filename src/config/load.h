@@ -38,6 +38,9 @@ struct Loaded {
 // Takes --listen, --data-dir, --config, --no-config and --set (also as --listen=...) out of `args`.
 Result<Loaded> load(std::span<const std::string> args, const Surroundings& surroundings);
 
+// What can be said and not be done: refused by who serves, not ignored.
+Result<> check_servable(const Loaded& loaded);
+
 // Arguments that give another program of ours the same settings, whatever its surroundings are.
 std::vector<std::string> as_arguments(const Table& table);
 

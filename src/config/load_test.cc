@@ -213,5 +213,33 @@ TEST_F(Load, TheServersUidFollowsTheLaunchersPolicy) {
   EXPECT_EQ(origin(*loaded, "server.uid"), "policy " + around_.policy);
 }
 
+TEST_F(Load, TakesTheWordsOfWorkspaceUsers) {
+  around_.environment = {"SANDBOX_CPU_QUOTA=0.5",      "SANDBOX_MEMORY_LIMIT=131072",
+                         "SANDBOX_TIMEOUT_SECONDS=20", "SANDBOX_ALLOW_NETWORK=false",
+                         "SANDBOX_POOL_SIZE=0",        "SANDBOX_OF_SOMEBODY=else"};
+  const auto loaded = load_with({});
+  ASSERT_TRUE(loaded) << loaded.error().message();
+  EXPECT_EQ(loaded->settings.workspace_cpu_quota, "0.5");
+  EXPECT_EQ(loaded->settings.workspace_memory_limit, 131072u);
+  EXPECT_EQ(loaded->settings.workspace_timeout_seconds, 20u);
+  EXPECT_EQ(origin(*loaded, "workspace.cpu_quota"), "environment SANDBOX_CPU_QUOTA");
+  EXPECT_TRUE(check_servable(*loaded));
+}
+
+TEST_F(Load, RefusesToServeWhatItCannotDo) {
+  for (const char* variable : {"SANDBOX_ALLOW_NETWORK=true", "SANDBOX_POOL_SIZE=1",
+                               "SANDBOX_CPU_QUOTA=many", "SANDBOX_MEMORY_LIMIT=100"}) {
+    around_.environment = {variable};
+    const auto loaded = load_with({});
+    ASSERT_TRUE(loaded) << variable;  // for commands that serve nothing
+    const auto servable = check_servable(*loaded);
+    ASSERT_FALSE(servable) << variable;
+    const std::string name = std::string(variable).substr(0, std::string(variable).find('='));
+    EXPECT_THAT(servable.error().message(), HasSubstr(name));
+  }
+  around_.environment = {"SANDBOX_TIMEOUT_SECONDS=0"};
+  EXPECT_THAT(refusal(), HasSubstr("workspace.timeout_seconds"));
+}
+
 }  // namespace
 }  // namespace glovebox::config

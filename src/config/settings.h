@@ -57,6 +57,12 @@ struct Settings {
   // [log]
   std::string log_level;
   bool log_requests = true;
+  // [workspace]; 0 and empty: the template's
+  std::string workspace_cpu_quota;
+  std::uint64_t workspace_memory_limit = 0;  // KB
+  bool workspace_allow_network = false;
+  std::uint64_t workspace_timeout_seconds = 0;
+  std::uint64_t workspace_pool_size = 0;
   // [isolation]
   std::string min_grade;
 };

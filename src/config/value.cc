@@ -150,6 +150,19 @@ struct Put {
 
 }  // namespace
 
+std::optional<std::uint32_t> parse_cpu_quota(std::string_view text) {
+  const std::size_t point = text.find('.');
+  std::string digits(text.substr(0, point));
+  std::string rest(point == std::string_view::npos ? "0" : text.substr(point + 1));
+  if (digits.size() > 4 || rest.empty() || rest.size() > 9) return std::nullopt;
+  const auto whole = whole_number(digits);
+  if (!whole || !whole_number(rest)) return std::nullopt;
+  rest.resize(3, '0');  // finer than a thousandth is nothing
+  const std::uint64_t thousandths = *whole * 1000 + whole_number(rest).value_or(0);
+  if (thousandths < 10 || thousandths > 1'024'000) return std::nullopt;
+  return static_cast<std::uint32_t>(thousandths);
+}
+
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> entries;
   if (trimmed(text).empty()) return entries;

@@ -91,5 +91,16 @@ TEST(Value, TextHasNoControlCharacters) {
   EXPECT_THAT(refusal("server.domain", "a\x1b[2J"), HasSubstr("control characters"));
 }
 
+TEST(CpuQuota, IsANumberOfCpus) {
+  EXPECT_EQ(parse_cpu_quota("2"), 2000u);
+  EXPECT_EQ(parse_cpu_quota("0.5"), 500u);
+  EXPECT_EQ(parse_cpu_quota("1.2345"), 1234u);
+  EXPECT_EQ(parse_cpu_quota("1024"), 1'024'000u);
+  for (const char* wrong : {"", ".", "1.", ".5", "0", "0.001", "1025", "-1", "1e3", "1,5", "x",
+                            "1.5.0", "99999", "0.1234567890", " 1"}) {
+    EXPECT_FALSE(parse_cpu_quota(wrong)) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace glovebox::config

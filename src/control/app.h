@@ -5,11 +5,13 @@
 #include <boost/asio/thread_pool.hpp>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "control/contexts.h"
+#include "control/dialects/workspace/settings.h"
 #include "control/event_hub.h"
 #include "control/held_output.h"
 #include "control/input_pump.h"
@@ -26,6 +28,13 @@
 namespace glovebox::control {
 
 class SessionKeeper;
+namespace sessions_api {
+class Executions;
+}
+namespace e2b {
+class ProcessHubs;
+class Watchers;
+}  // namespace e2b
 
 struct AppSettings {
   // Off loopback, /metrics and /docs need a key.
@@ -34,7 +43,11 @@ struct AppSettings {
   std::optional<Grade> min_grade;  // the administrator's floor; a request may only raise it
   bool log_requests = true;
   std::string version;
+  // What tokens of sandboxes are made with; the same after a restart. Empty: there are none.
+  std::string secret;
+  std::string domain;  // names of sandboxes' ports are below it; empty: none is configured
   std::uint64_t max_held_output = 512ull << 20;
+  workspace::Settings workspace{};
 };
 
 struct App {
@@ -68,9 +81,12 @@ struct App {
   OomLedger ooms;
   InputPumps inputs;
   Contexts contexts;
+  std::shared_ptr<e2b::ProcessHubs> e2b_processes{};  // from the first that is started
+  std::shared_ptr<e2b::Watchers> e2b_watchers{};      // from the first that is made
   SessionKeeper* keeper = nullptr;  // what `sessions` is, to those who change them
-  std::function<http::ServerFigures()> http_figures;  // set when there is a server
-  bool stopping = false;                              // no longer ready
+  std::shared_ptr<sessions_api::Executions> executions;  // made when somebody executes
+  std::function<http::ServerFigures()> http_figures;     // set when there is a server
+  bool stopping = false;                                 // no longer ready
 };
 
 }  // namespace glovebox::control

@@ -35,23 +35,10 @@ json::value error_of(const CellReport& report, json::object exception) {
 }
 
 void add_results(json::object& object, const CellReport& report) {
-  json::value main = nullptr;
-  json::array shown;
-  json::object exception;
-  for (const std::string& line : report.results) {
-    auto result = wire::parse_guest_result(line);
-    if (!result) continue;
-    if (result->is_error) {
-      exception = std::move(result->content);
-    } else if (result->main) {
-      main = std::move(result->content);
-    } else {
-      shown.emplace_back(std::move(result->content));
-    }
-  }
-  object["result"] = std::move(main);
-  object["results"] = std::move(shown);
-  object["error"] = error_of(report, std::move(exception));
+  wire::SortedResults sorted = wire::sort_results(report.results);
+  object["result"] = std::move(sorted.main);
+  object["results"] = std::move(sorted.shown);
+  object["error"] = error_of(report, std::move(sorted.exception));
 }
 
 std::string metrics_json(const CellReport& report) {
@@ -80,6 +67,19 @@ std::string cell_exit_json(const CellAnswer& about, const CellReport& report) {
   std::string text = json::serialize(object);
   text.pop_back();
   return text + ",\"metrics\":" + metrics_json(report) + "}\n";
+}
+
+CellValue cell_value(const CellReport& report) {
+  json::object all;
+  add_results(all, report);
+  CellValue value;
+  value.error = std::move(all["error"]);
+  if (json::object* forms = all["result"].if_object()) {
+    json::value* plain = forms->if_contains("application/json");
+    if (plain == nullptr) plain = forms->if_contains("text/plain");
+    if (plain != nullptr) value.result = std::move(*plain);
+  }
+  return value;
 }
 
 }  // namespace glovebox::control

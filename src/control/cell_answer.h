@@ -2,6 +2,7 @@
 // Everything in it that a guest wrote is treated as hostile: checked, bounded, made UTF-8.
 #pragma once
 
+#include <boost/json/value.hpp>
 #include <string>
 
 #include "control/contexts.h"
@@ -16,5 +17,12 @@ struct CellAnswer {
 
 // Without stdout and stderr, which wire::run_answer_json() puts in front.
 std::string cell_exit_json(const CellAnswer& about, const CellReport& report);
+
+// What a cell came to as plain JSON rather than as a set of MIME types: for dialects.
+struct CellValue {
+  boost::json::value result;  // of the last expression; its text where JSON cannot say it
+  boost::json::value error;   // as above
+};
+CellValue cell_value(const CellReport& report);
 
 }  // namespace glovebox::control

@@ -226,6 +226,27 @@ Task<CellReport> ContextTable::run(std::shared_ptr<Context> context, CellRequest
   co_return report;
 }
 
+Task<> ContextTable::restart(std::shared_ptr<Context> context) {
+  const auto self = shared_from_this();
+  const wire::ProcessNumber old = context->process;
+  // Whoever has its turn sees the end, and starts another.
+  if (context->turns.taken() && !context->starting && old != 0) {
+    (void)session_->signal(old, SIGKILL, true);
+  }
+  auto nobody = std::make_shared<node::CancelFlag>();
+  CO_TRY_OK(co_await context->turns.take(nobody));
+  const TurnTaken turn{context};
+  if (context->removed) co_return fail(Errc::kNotFound, "the context was deleted");
+  if (context->process == old || !alive(*context)) {
+    co_await bury(*context, true);
+    CO_TRY_OK(co_await start(*context));
+  }
+  context->cells = 0;
+  sessions_.note(session_->id(), "context", "context " + context->id + " was started anew, empty",
+                 context->process);
+  co_return Result<>();
+}
+
 Task<CellReport> ContextTable::run_in_turn(std::shared_ptr<Context> context, CellRequest request,
                                            node::RunSink& sink,
                                            std::shared_ptr<node::CancelFlag> cancel) {
@@ -260,9 +281,12 @@ Task<CellReport> ContextTable::run_in_turn(std::shared_ptr<Context> context, Cel
     if (is_ours) {
       cell.code = std::move(request.code);
       cell.stdin_text = std::move(request.stdin_text);
+      cell.env = std::move(request.env);
+      cell.rich = request.rich;
     }
     CO_TRY(auto attachment, co_await session_->attach(context->process, context->read));
     write(context->process, wire::encode_cell(cell));
+    if (is_ours && request.on_turn) co_await request.on_turn(report.cell);
     DroppingSink dropping;
     CellReport dropped;
     CellReader reader(*this, *context, is_ours ? sink : dropping, *cancel, cell.number,

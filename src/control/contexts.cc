@@ -142,22 +142,28 @@ Task<std::shared_ptr<Context>> ContextTable::create(ContextSpec spec) {
   co_return co_await make(std::move(id), std::move(spec));
 }
 
-Task<std::shared_ptr<Context>> ContextTable::default_of(Language language) {
+Task<std::shared_ptr<Context>> ContextTable::default_of(Language language,
+                                                        std::vector<std::string> env) {
   std::string id(language_name(language));
   if (auto known = find(id)) co_return known;
   ContextSpec spec;
   spec.language = language;
+  spec.env = std::move(env);
   co_return co_await make(std::move(id), std::move(spec));
 }
 
 Task<std::shared_ptr<Context>> ContextTable::make(std::string id, ContextSpec spec) {
-  if (contexts_.size() >= kMaxContexts) {
+  // A language's own context always has room: whoever fills the table with others keeps nobody from
+  // running code.
+  const bool is_default = parse_language(id).has_value();
+  if (!is_default && contexts_.size() >= kMaxContexts) {
     co_return fail(
         Errc::kResourceExhausted,
         "a session has at most " + std::to_string(kMaxContexts) + " contexts; delete one");
   }
   auto context = std::make_shared<Context>(io_, id, std::move(spec));
   context->created_ms = wall_clock_ms();
+  context->order = next_order_++;
   contexts_.emplace(id, context);
   // Whoever finds it meanwhile waits for its turn.
   auto nobody = std::make_shared<node::CancelFlag>();

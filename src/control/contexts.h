@@ -47,6 +47,7 @@ struct Context {
   ContextSpec spec;
   Turns turns;
   std::int64_t created_ms = 0;
+  std::uint64_t order = 0;          // of those made within one millisecond
   wire::ProcessNumber process = 0;  // zero: its interpreter has died
   bool warm = false;
   bool adopted = false;  // from a server before us: a cell of its may still run
@@ -61,6 +62,10 @@ struct CellRequest {
   std::optional<std::string> stdin_text;
   std::chrono::milliseconds timeout{0};  // zero: none
   std::uint64_t output_limit = 1024 * 1024;
+  std::vector<std::string> env{};  // for this cell alone
+  bool rich = false;               // see wire::Cell
+  // When its turn has come; told which of its context's cells it is.
+  std::function<asio::awaitable<void>(std::uint64_t)> on_turn{};
 };
 
 struct CellReport {
@@ -82,13 +87,15 @@ class ContextTable : public std::enable_shared_from_this<ContextTable> {
                std::shared_ptr<node::Session> session);
 
   const std::shared_ptr<node::Session>& session() const { return session_; }
-  std::vector<std::shared_ptr<Context>> list() const;
+  std::vector<std::shared_ptr<Context>> list() const;  // by their ids
   std::shared_ptr<Context> find(std::string_view id) const;
   // kInvalidArgument: the sandbox has no such interpreter or directory.
   Task<std::shared_ptr<Context>> create(ContextSpec spec);
-  // The language's own context, made on first use.
-  Task<std::shared_ptr<Context>> default_of(Language language);
+  // The language's own context, made on first use. Its id is the language's name.
+  Task<std::shared_ptr<Context>> default_of(Language language, std::vector<std::string> env = {});
   Task<> remove(std::shared_ptr<Context> context);
+  // A new interpreter, empty, under the same name; a cell that runs ends with the old one.
+  Task<> restart(std::shared_ptr<Context> context);
   // The statement that runs now is stopped; what there is of variables stays.
   Result<> interrupt(const Context& context);
   // Waits for its turn. A cell whose interpreter died or that ran too long is a report, no error.
@@ -118,6 +125,7 @@ class ContextTable : public std::enable_shared_from_this<ContextTable> {
   std::map<std::string, std::shared_ptr<Context>, std::less<>> contexts_;
   // Never the same in two servers: what a cell of an earlier one says is told apart.
   std::uint64_t next_cell_ = 1;
+  std::uint64_t next_order_ = 1;
 };
 
 class Contexts {

@@ -92,12 +92,21 @@ TEST(ProcessLabel, ComesBackAndAlwaysFits) {
   label.created_ms = 1'700'000'000'123;
   label.context = "cxabc";
   label.language = "python";
+  label.args = {"-l", "-c", "echo hi"};
+  label.envs = {"A=1", "B=x=y", "C="};
+  label.tag = "mine";
+  label.deadline_ms = 1'700'000'060'123;
   EXPECT_EQ(decode_label(encode_label(label)), label);
+  EXPECT_EQ(shown_command(label), "echo \"gr\xc3\xbc\xc3\x9f\" -l -c echo hi");
   label.cmd = std::string(100'000, '\x01');
   label.cwd = "/" + std::string(4000, '\xff');
+  label.args.assign(4000, std::string(100, '\x02'));
+  label.envs.assign(1000, std::string(100, '\x03') + "=" + std::string(1000, '\x04'));
+  label.tag = std::string(kMaxTag, '\x05');
   const std::string text = encode_label(label);
   EXPECT_LE(text.size(), wire::kMaxLabel);
   EXPECT_EQ(decode_label(text).context, "cxabc");
+  EXPECT_EQ(decode_label(text).tag, label.tag);
   EXPECT_EQ(decode_label("nothing of ours"), ProcessLabel{});
   EXPECT_EQ(decode_label(R"({"cmd":7,"created_ms":"x"})"), ProcessLabel{});
 }

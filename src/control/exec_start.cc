@@ -48,10 +48,20 @@ asio::awaitable<void> write_and_close(std::shared_ptr<node::Session> session,
 
 }  // namespace
 
-Task<node::Session::Started> start_exec(App& app, std::shared_ptr<node::Session> session,
-                                        ExecRequest request, ExecKind kind) {
+Task<node::Session::Started> start_process(App& app, std::shared_ptr<node::Session> session,
+                                           node::ProcessSpec spec, node::Session::Attach attach,
+                                           std::string line) {
   co_await app.ooms.open(session->id());
   forget_oldest(*session);
+  CO_TRY(node::Session::Started started, co_await session->start(std::move(spec), attach));
+  app.sessions.note(session->id(), "started", line.substr(0, 200), started.info.number);
+  co_return started;
+}
+
+Task<node::Session::Started> start_exec(App& app, std::shared_ptr<node::Session> session,
+                                        ExecRequest request, ExecKind kind) {
+  std::string line = request.cmd;
+  for (const std::string& word : request.argv) line += (line.empty() ? "" : " ") + word;
   const auto attach =
       kind == ExecKind::kBackground ? node::Session::Attach::kNo : node::Session::Attach::kYes;
   const Shell shells[] = {Shell::kBash, Shell::kSh};
@@ -61,14 +71,11 @@ Task<node::Session::Started> start_exec(App& app, std::shared_ptr<node::Session>
     // In the background it can be written to later; a stream is there to be written to.
     spec.has_stdin = request.stdin_bytes.has_value() || kind != ExecKind::kCollect;
     spec.lossy = kind == ExecKind::kBackground;
-    started = co_await session->start(std::move(spec), attach);
+    started = co_await start_process(app, session, std::move(spec), attach, line);
     // Where there is no bash. (No such directory or user: said again by the second one.)
     if (started || request.cmd.empty() || started.error().code() != Errc::kNotFound) break;
   }
   if (!started) co_return fail(as_refusal(std::move(started.error())));
-  std::string line = request.cmd;
-  for (const std::string& word : request.argv) line += (line.empty() ? "" : " ") + word;
-  app.sessions.note(session->id(), "started", line.substr(0, 200), started->info.number);
   co_return std::move(*started);
 }
 

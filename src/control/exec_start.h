@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include "base/task.h"
 #include "control/app.h"
@@ -13,6 +14,11 @@
 namespace glovebox::control {
 
 enum class ExecKind : std::uint8_t { kCollect, kBackground, kStream };
+
+// `line` is for the log. Errors as Session::start's.
+Task<node::Session::Started> start_process(App& app, std::shared_ptr<node::Session> session,
+                                           node::ProcessSpec spec, node::Session::Attach attach,
+                                           std::string line);
 
 // What does not fit the sandbox (no such program, directory or user) is kInvalidArgument.
 Task<node::Session::Started> start_exec(App& app, std::shared_ptr<node::Session> session,

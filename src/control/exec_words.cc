@@ -199,7 +199,7 @@ json::object process_json(const node::ProcessInfo& process) {
   json::object object{{"process", process.number},
                       {"pid", process.pid},
                       {"kind", is_context ? "context" : "program"},
-                      {"cmd", label.cmd},
+                      {"cmd", shown_command(label)},
                       {"user", label.user},
                       {"cwd", label.cwd},
                       {"terminal", process.terminal},

@@ -94,8 +94,12 @@ void FakeSession::wake() {
 asio::awaitable<void> FakeSession::change(Clock::time_point deadline) {
   asio::steady_timer timer(io_, deadline);
   waiting_.push_back(&timer);
+  struct Place {
+    std::vector<asio::steady_timer*>& all;
+    asio::steady_timer& timer;
+    ~Place() { std::erase(all, &timer); }
+  } place{waiting_, timer};
   co_await timer.async_wait(kAwaitTuple);
-  std::erase(waiting_, &timer);
 }
 
 Task<node::Session::Started> FakeSession::start(node::ProcessSpec spec, Attach attach) {
@@ -129,9 +133,14 @@ std::optional<node::ProcessInfo> FakeSession::find_process(wire::ProcessNumber n
 }
 
 Task<std::unique_ptr<Attachment>> FakeSession::attach(wire::ProcessNumber number,
-                                                      node::AttachFrom) {
+                                                      node::AttachFrom from) {
   const auto found = all.find(number);
   if (found == all.end()) co_return fail(no_process());
+  if (from.out == node::AttachFrom::kNow) {
+    std::erase_if(found->second->events, [](const Attachment::Event& event) {
+      return std::holds_alternative<Attachment::Chunk>(event);
+    });
+  }
   co_return std::make_unique<FakeAttachment>(*this, found->second);
 }
 

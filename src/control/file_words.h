@@ -30,6 +30,7 @@ class FileQuery {
   Result<bool> truth(std::string_view name, bool otherwise);
   Result<std::uint64_t> whole(std::string_view name, std::uint64_t low, std::uint64_t high,
                               std::uint64_t otherwise);
+  const std::string* text(std::string_view name) { return take(name); }  // null: not there
   Result<> finish() const;
 
  private:

@@ -8,6 +8,7 @@
 
 #include "control/port_doors.h"
 #include "control/port_proxy.h"
+#include "control/still_session.h"
 #include "control/test_app.h"
 #include "http/client.h"
 #include "http/listener.h"
@@ -37,8 +38,9 @@ std::string play_guest(UniqueFd fd, std::string answer, std::string mark) {
 }
 
 // One port of it is open, 3000, and a guest is behind it.
-class PortSession final : public node::Session {
+class PortSession final : public StillSession {
  public:
+  using StillSession::StillSession;
   std::string answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
   std::string mark = "\r\n\r\n";
   std::vector<std::uint16_t> asked;
@@ -52,41 +54,11 @@ class PortSession final : public node::Session {
     heard = std::async(std::launch::async, play_guest, UniqueFd(ends[1]), answer, mark);
     co_return UniqueFd(ends[0]);
   }
-  const SandboxId& id() const override { return id_; }
-  const WallSet& walls() const override { return walls_; }
-  const std::string& template_name() const override { return template_; }
-  bool alive() const override { return true; }
-  Task<Started> start(node::ProcessSpec, Attach) override { co_return none(); }
-  std::vector<node::ProcessInfo> processes() const override { return {}; }
-  std::optional<node::ProcessInfo> find_process(wire::ProcessNumber) const override { return {}; }
-  Task<std::unique_ptr<node::Attachment>> attach(wire::ProcessNumber, node::AttachFrom) override {
-    co_return none();
-  }
-  Task<> write_input(wire::ProcessNumber, wire::Stream, std::string) override { co_return none(); }
-  Task<> close_input(wire::ProcessNumber, wire::Stream) override { co_return none(); }
-  Result<> signal(wire::ProcessNumber, int, bool) override { return none(); }
-  Result<> resize(wire::ProcessNumber, TerminalSize) override { return none(); }
-  Result<> set_lossy(wire::ProcessNumber, bool) override { return none(); }
-  Result<> forget(wire::ProcessNumber) override { return none(); }
-  Task<wire::ProcessEnd> wait_exit(wire::ProcessNumber,
-                                   std::chrono::steady_clock::time_point) override {
-    co_return none();
-  }
-  Task<wire::FileDone> file(wire::FileRequest) override { co_return none(); }
-  Task<std::unique_ptr<node::FileTransfer>> transfer(wire::FileRequest) override {
-    co_return none();
-  }
-
- private:
-  static tl::unexpected<Error> none() { return fail(Errc::kUnsupported, "only ports here"); }
-  SandboxId id_ = SandboxId::make();
-  WallSet walls_;
-  std::string template_ = "base";
 };
 
 class Ports : public ::testing::Test {
  protected:
-  Ports() : session_(std::make_shared<PortSession>()) {
+  Ports() : session_(std::make_shared<PortSession>(test_.io)) {
     key_ = test_.make_key("mine", store::KeyRole::kUser);
     other_key_ = test_.make_key("other", store::KeyRole::kUser);
     test_.sessions.add({.project = "mine", .session = session_});

@@ -2,8 +2,15 @@
 
 #include <boost/json.hpp>
 #include <cstdio>
+#include <vector>
 
 #include "base/log.h"
+#include "control/dialects/e2b/control_routes.h"
+#include "control/dialects/e2b/doors.h"
+#include "control/dialects/e2b/gate.h"
+#include "control/dialects/e2b/handlers.h"
+#include "control/dialects/sessions_api/routes.h"
+#include "control/dialects/workspace/routes.h"
 #include "control/routes/handlers.h"
 
 namespace glovebox::control {
@@ -128,6 +135,17 @@ constexpr RouteRow kRoutes[] = {
     {Method::kGet, "/", Access::kOpen, routes::front_page, "Where to look"},
 };
 
+// Ours, and the dialects'.
+std::vector<RouteRow> joined_rows() {
+  std::vector<RouteRow> rows(std::begin(kRoutes), std::end(kRoutes));
+  const auto e2b = e2b::control_routes();
+  rows.insert(rows.end(), e2b.begin(), e2b.end());
+  for (const auto& dialect : {workspace::rows(), sessions_api::rows()}) {
+    rows.insert(rows.end(), dialect.begin(), dialect.end());
+  }
+  return rows;
+}
+
 Task<http::Response> ask_for_upgrade(App&, http::Request&, http::ResponseWriter&) {
   http::Response response =
       http::Response::refuse(426, "upgrade_required", "this path is for WebSockets");
@@ -135,8 +153,24 @@ Task<http::Response> ask_for_upgrade(App&, http::Request&, http::ResponseWriter&
   co_return response;
 }
 
+// An error becomes an answer by our own table unless the dialect has a form of its own. After the
+// first byte of a stream there is no other form: the connection is cut.
+Task<http::Response> in_e2b_form(App& app, const RouteRow& row, http::Request& request,
+                                 http::ResponseWriter& writer) {
+  Result<http::Response> answer = co_await row.handler(app, request, writer);
+  if (!answer && !writer.begun()) co_return e2b::refusal(answer.error());
+  if (answer && answer->problem) {
+    http::Response refused = e2b::refusal(answer->status, answer->problem->message);
+    for (const auto& [name, value] : answer->headers) {  // Retry-After, and the like
+      if (refused.headers.find(name) == nullptr) refused.headers.add(name, value);
+    }
+    co_return refused;
+  }
+  co_return answer;
+}
+
 const RouteRow* find_row(const http::Request& request) {
-  for (const RouteRow& row : kRoutes) {
+  for (const RouteRow& row : all_routes()) {
     // HEAD is answered by GET's handler.
     const bool same = row.method == request.method ||
                       (request.method == Method::kHead && row.method == Method::kGet);
@@ -147,7 +181,10 @@ const RouteRow* find_row(const http::Request& request) {
 
 }  // namespace
 
-std::span<const RouteRow> all_routes() { return kRoutes; }
+std::span<const RouteRow> all_routes() {
+  static const std::vector<RouteRow> rows = joined_rows();
+  return rows;
+}
 
 std::string_view access_name(Access access) {
   switch (access) {
@@ -163,16 +200,26 @@ std::string_view access_name(Access access) {
   return "admin";
 }
 
+http::Handler route_handler(App& app, const RouteRow& row) {
+  if (row.dialect == Dialect::kE2b) {
+    return [&app, &row](http::Request& request, http::ResponseWriter& writer) {
+      return in_e2b_form(app, row, request, writer);
+    };
+  }
+  return [&app, handler = row.handler != nullptr ? row.handler : ask_for_upgrade](
+             http::Request& request, http::ResponseWriter& writer) {
+    return handler(app, request, writer);
+  };
+}
+
 http::Router make_router(App& app, std::size_t max_run_body) {
   http::Router router;
-  for (const RouteRow& row : kRoutes) {
+  for (const RouteRow& row : all_routes()) {
     http::Route route;
     route.method = row.method;
     route.pattern = row.pattern;
-    route.handler = [&app, handler = row.handler != nullptr ? row.handler : ask_for_upgrade](
-                        http::Request& request, http::ResponseWriter& writer) {
-      return handler(app, request, writer);
-    };
+    route.handler = route_handler(app, row);
+    if (row.dialect == Dialect::kE2b) route.cors = http::Cors::kAny;
     if (row.upgrade != nullptr) {
       route.upgrade = [&app, upgrade = row.upgrade](http::Request& request,
                                                     http::RawStream& stream) {
@@ -189,7 +236,11 @@ http::Router make_router(App& app, std::size_t max_run_body) {
 std::optional<http::Response> admit(App& app, const http::Request& request) {
   const RouteRow* row = find_row(request);
   // What is not in the table is nobody's: fail closed.
-  return refuse(app, request, row != nullptr ? row->access : Access::kAdmin);
+  auto refused = refuse(app, request, row != nullptr ? row->access : Access::kAdmin);
+  if (refused && refused->problem && row != nullptr && row->dialect == Dialect::kE2b) {
+    return e2b::refusal(refused->status, refused->problem->message);
+  }
+  return refused;
 }
 
 void note_exchange(App& app, const http::Exchange& exchange) {
@@ -208,13 +259,32 @@ void note_exchange(App& app, const http::Exchange& exchange) {
                         {"gone", exchange.client_gone ? "yes" : "no"}});
 }
 
+namespace {
+
+json::object row_json(const RouteRow& row, std::string_view access) {
+  return {{"method", http::method_name(row.method)},
+          {"path", row.pattern},
+          {"access", access},
+          {"summary", row.summary}};
+}
+
+bool is_ours(const RouteRow& wanted) {
+  for (const RouteRow& row : all_routes()) {
+    if (row.method == wanted.method && row.pattern == wanted.pattern) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::string routes_json() {
   json::array rows;
-  for (const RouteRow& row : kRoutes) {
-    rows.push_back({{"method", http::method_name(row.method)},
-                    {"path", row.pattern},
-                    {"access", access_name(row.access)},
-                    {"summary", row.summary}});
+  for (const RouteRow& row : all_routes()) rows.push_back(row_json(row, access_name(row.access)));
+  // A sandbox's own paths, by host or header; where we have the same one, it is the contract's.
+  for (const auto& door : {e2b::envd_routes(), e2b::interpreter_routes()}) {
+    for (const RouteRow& row : door) {
+      if (!is_ours(row)) rows.push_back(row_json(row, "sandbox"));
+    }
   }
   return json::serialize(rows) + "\n";
 }

@@ -14,6 +14,12 @@
 
 namespace glovebox::control {
 
+// Whose client asks: what a refusal looks like, and which pages may ask.
+enum class Dialect : std::uint8_t {
+  kOwn,  // {"error":{"code","message"}}, configured Origins only
+  kE2b,  // {"code","message"}, any Origin
+};
+
 struct RouteRow {
   http::Method method;
   std::string_view pattern;
@@ -25,7 +31,11 @@ struct RouteRow {
   // null handler; who comes without Upgrade is then told 426.
   asio::awaitable<void> (*upgrade)(App&, http::Request&, http::RawStream&) = nullptr;
   bool streams_body = false;  // the handler reads request.body_stream; max_body does not count
+  Dialect dialect = Dialect::kOwn;
 };
+
+// Errors of a handler in the dialect's own form.
+http::Handler route_handler(App& app, const RouteRow& row);
 
 std::span<const RouteRow> all_routes();
 std::string_view access_name(Access access);

@@ -334,6 +334,40 @@ Task<store::SessionRecord> SessionKeeper::resume(std::string project, std::strin
   co_return entry->record;
 }
 
+Task<SessionKeeper::Reached> SessionKeeper::reach(std::string project, std::string id,
+                                                  std::uint64_t ttl_s) {
+  CO_TRY(const EntryPtr entry, co_await living(std::move(project), std::move(id)));
+  CO_TRY(const std::uint64_t wanted, ttl_of(ttl_s));
+  CO_TRY_OK(co_await entry->turns.take(never()));
+  const Turn turn(entry);
+  store::SessionRecord& record = entry->record;
+  if (record.state == SessionState::kPaused) {
+    record.ttl_s = wanted;
+    CO_TRY_OK(co_await resume_entry(entry));
+    Reached reached{.record = entry->record, .was_resumed = true};
+    co_return reached;
+  }
+  if (record.state != SessionState::kRunning) co_return wrong_state(record.state);
+  // No deadline: it is over, and whoever ends it has not come yet.
+  if (!entry->deadline || *entry->deadline < Steady::now() + seconds(wanted)) {
+    record.ttl_s = wanted;
+    set_deadline(entry, seconds(wanted));
+    CO_TRY_OK(co_await save(entry));
+  }
+  Reached reached{.record = entry->record, .was_resumed = false};
+  co_return reached;
+}
+
+asio::awaitable<void> SessionKeeper::wake(std::string id) {
+  const EntryPtr entry = find("*", id);
+  if (entry == nullptr || entry->record.state != SessionState::kPaused) co_return;
+  const auto wish = entry->record.metadata.find(std::string(kAutoResume));
+  if (wish == entry->record.metadata.end() || wish->second != "true") co_return;
+  const auto resumed = co_await resume(entry->record.project, id);
+  // Whoever comes is told that there is none running.
+  if (!resumed) log::debug("not woken", {{"sandbox", id}, {"why", resumed.error().message()}});
+}
+
 Task<store::SessionRecord> SessionKeeper::keep_alive(std::string project, std::string id,
                                                      std::optional<std::uint64_t> ttl_s) {
   CO_TRY(const EntryPtr entry, co_await living(std::move(project), std::move(id)));

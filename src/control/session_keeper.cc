@@ -69,6 +69,13 @@ void SessionKeeper::stop() {
   sample_timer_.cancel();
 }
 
+std::optional<store::SessionRecord> SessionKeeper::of_agent(const std::string& project,
+                                                            const std::string& agent_id) const {
+  const auto found = agents_.find({project, agent_id});
+  if (found == agents_.end()) return std::nullopt;
+  return found->second->record;
+}
+
 void SessionKeeper::add(const EntryPtr& entry) {
   const store::SessionRecord& record = entry->record;
   entries_[record.id.str()] = entry;
@@ -248,6 +255,16 @@ Result<std::uint64_t> SessionKeeper::ttl_of(std::optional<std::uint64_t> asked) 
                                    " is allowed here (sessions.max_ttl)");
   }
   return *asked;
+}
+
+std::uint64_t SessionKeeper::running_of(const std::string& project) const {
+  std::uint64_t running = 0;
+  for (const auto& [id, entry] : entries_) {
+    const store::SessionRecord& record = entry->record;
+    if (record.state != SessionState::kRunning) continue;
+    if (project == "*" || record.project == project) ++running;
+  }
+  return running;
 }
 
 SessionFigures SessionKeeper::figures() const {

@@ -53,6 +53,9 @@ struct KeeperOptions {
   std::function<std::optional<std::uint64_t>()> available_memory = &control::available_memory;
 };
 
+// A session with this key in its metadata, "true", is resumed by whoever comes to one of its ports.
+inline constexpr std::string_view kAutoResume = "glovebox.auto_resume";
+
 class SessionKeeper final : public Sessions {
  public:
   SessionKeeper(asio::io_context& io, node::SessionService& service, node::RunService& node,
@@ -90,9 +93,21 @@ class SessionKeeper final : public Sessions {
 
   // Of a project ("*": of any). kNotFound; kConflict in a state that does not allow it.
   Task<store::SessionRecord> get(std::string project, std::string id);
+  // The living one of an agent_id, without touching it; nothing: there is none.
+  std::optional<store::SessionRecord> of_agent(const std::string& project,
+                                               const std::string& agent_id) const;
   Task<> destroy(std::string project, std::string id);
   Task<store::SessionRecord> pause(std::string project, std::string id);
   Task<store::SessionRecord> resume(std::string project, std::string id);
+  // Running, and for `ttl_s` from now at least: one that is paused, or is just being paused, is
+  // resumed; the time of one that runs is never shortened.
+  struct Reached {
+    store::SessionRecord record;
+    bool was_resumed = false;
+  };
+  Task<Reached> reach(std::string project, std::string id, std::uint64_t ttl_s);
+  // A paused one that says so in its metadata (kAutoResume) goes on because somebody comes.
+  asio::awaitable<void> wake(std::string id);
   Task<store::SessionRecord> keep_alive(std::string project, std::string id,
                                         std::optional<std::uint64_t> ttl_s);
   Task<store::SessionRecord> change(std::string project, std::string id, ChangeRequest request);
@@ -111,6 +126,7 @@ class SessionKeeper final : public Sessions {
 
   SnapshotShelf& shelf() { return shelf_; }
   SessionFigures figures() const;
+  std::uint64_t running_of(const std::string& project) const;
 
   // The node is compared with the records. Done by itself every few seconds.
   Task<> reconcile();

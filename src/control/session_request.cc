@@ -18,39 +18,6 @@ using wire::ObjectReader;
 // A year: what an administrator allows is less.
 constexpr std::uint64_t kMostTtl = 365ull * 24 * 3600;
 
-bool is_template_name(std::string_view name) {
-  if (name.empty() || name.size() > 32 || name[0] < 'a' || name[0] > 'z') return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
-}
-
-Result<store::Metadata> read_metadata(const ObjectReader& fields, const json::value& value) {
-  const json::object* pairs = value.if_object();
-  if (pairs == nullptr) return fields.bad("metadata", "must be an object of strings");
-  if (pairs->size() > kMaxMetadata) {
-    return fields.bad("metadata", "must have at most " + std::to_string(kMaxMetadata) + " entries");
-  }
-  store::Metadata metadata;
-  for (const auto& pair : *pairs) {
-    std::string key(pair.key().data(), pair.key().size());
-    const std::string at = "metadata." + key.substr(0, 60);
-    const json::string* text = pair.value().if_string();
-    if (text == nullptr) return fields.bad(at, "must be a string");
-    if (key.empty() || key.size() > kMaxMetadataKey) {
-      return fields.bad(at, "a key has 1 to " + std::to_string(kMaxMetadataKey) + " bytes");
-    }
-    if (text->size() > kMaxMetadataValue) {
-      return fields.bad(at, "must have at most " + std::to_string(kMaxMetadataValue) + " bytes");
-    }
-    std::string content(text->data(), text->size());
-    TRY_OK(wire::check_no_nul(key, at));
-    TRY_OK(wire::check_no_nul(content, at));
-    metadata.emplace(std::move(key), std::move(content));
-  }
-  return metadata;
-}
-
 Result<> read_what(ObjectReader& fields, CreateRequest& request) {
   TRY(const auto name, fields.text("template", 64));
   if (name) {
@@ -117,6 +84,39 @@ Result<> read_rest(ObjectReader& fields, CreateRequest& request) {
 }
 
 }  // namespace
+
+bool is_template_name(std::string_view name) {
+  if (name.empty() || name.size() > 32 || name[0] < 'a' || name[0] > 'z') return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+}
+
+Result<store::Metadata> read_metadata(const ObjectReader& fields, const json::value& value) {
+  const json::object* pairs = value.if_object();
+  if (pairs == nullptr) return fields.bad("metadata", "must be an object of strings");
+  if (pairs->size() > kMaxMetadata) {
+    return fields.bad("metadata", "must have at most " + std::to_string(kMaxMetadata) + " entries");
+  }
+  store::Metadata metadata;
+  for (const auto& pair : *pairs) {
+    std::string key(pair.key().data(), pair.key().size());
+    const std::string at = "metadata." + key.substr(0, 60);
+    const json::string* text = pair.value().if_string();
+    if (text == nullptr) return fields.bad(at, "must be a string");
+    if (key.empty() || key.size() > kMaxMetadataKey) {
+      return fields.bad(at, "a key has 1 to " + std::to_string(kMaxMetadataKey) + " bytes");
+    }
+    if (text->size() > kMaxMetadataValue) {
+      return fields.bad(at, "must have at most " + std::to_string(kMaxMetadataValue) + " bytes");
+    }
+    std::string content(text->data(), text->size());
+    TRY_OK(wire::check_no_nul(key, at));
+    TRY_OK(wire::check_no_nul(content, at));
+    metadata.emplace(std::move(key), std::move(content));
+  }
+  return metadata;
+}
 
 Result<CreateRequest> parse_create_request(std::string_view body) {
   if (body.empty()) return CreateRequest{};  // all of it has a default

@@ -2,6 +2,7 @@
 // templates, projects and ceilings say to it is session_plan's and the keeper's.
 #pragma once
 
+#include <boost/json/fwd.hpp>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "model/session.h"
 #include "model/wall.h"
 #include "store/session_record.h"
+#include "wire/object_reader.h"
 
 namespace glovebox::control {
 
@@ -41,6 +43,12 @@ struct ChangeRequest {
   std::optional<std::uint64_t> ttl_s;
   std::optional<store::Metadata> metadata;  // all of it
 };
+
+// Bounded, and without a NUL. `value` is the field "metadata" of what is read.
+Result<store::Metadata> read_metadata(const wire::ObjectReader& fields,
+                                      const boost::json::value& value);
+
+bool is_template_name(std::string_view name);
 
 Result<CreateRequest> parse_create_request(std::string_view body);
 Result<ChangeRequest> parse_change_request(std::string_view body);

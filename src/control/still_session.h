@@ -65,7 +65,7 @@ class StillTransfer final : public node::FileTransfer {
   bool closed_ = false;
 };
 
-class StillSession final : public node::Session {
+class StillSession : public node::Session {
  public:
   explicit StillSession(asio::io_context& io, std::string template_name = "base")
       : io_(io), template_(std::move(template_name)) {

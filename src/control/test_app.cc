@@ -209,6 +209,7 @@ TestApp::TestApp(AppSettings settings, KeeperOptions keeping) {
                 made_template("python", RuntimeKind::kPython, "python"),
                 made_template("node", RuntimeKind::kNode, "javascript")};
   settings.log_requests = false;
+  settings.secret = "a secret of the tests";
   app = std::make_unique<App>(io, node, session_service, *store, sessions, std::move(settings));
   keeping.shelf.directory = (directory / "snapshots").string();
   keeper = std::make_unique<SessionKeeper>(io, session_service, node, *store, std::move(keeping));

@@ -13,6 +13,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kKept = 4096;
+constexpr std::size_t kKeptBytes = std::size_t{1} << 20;
 constexpr std::size_t kBuffer = 64 * 1024;
 
 json::object object_of(const wire::WatchEvent& event, const std::string& watched) {
@@ -42,13 +43,14 @@ asio::awaitable<void> WatchFeed::read() {
     if (got == 0 || closed_) break;
     if (!keep({buffer.data(), got})) break;
     changed_.cancel();
-    while (events_.size() >= kKept && !closed_) {
+    while ((events_.size() >= kKept || bytes_ >= kKeptBytes) && !closed_) {
       taken_.expires_after(std::chrono::hours(1));
       (void)co_await taken_.async_wait(kAwaitTuple);
     }
   }
   ended_ = true;
   changed_.cancel();
+  if (on_end_) on_end_();
 }
 
 Result<> WatchFeed::keep(std::string_view bytes) {
@@ -57,6 +59,7 @@ Result<> WatchFeed::keep(std::string_view bytes) {
     TRY(const std::optional<std::string> record, reader_.next());
     if (!record) return {};
     TRY(wire::WatchEvent event, wire::decode_watch_event(*record));
+    bytes_ += event.path.size() + event.to.size();
     events_.push_back(std::move(event));
   }
 }
@@ -71,6 +74,7 @@ std::vector<wire::WatchEvent> WatchFeed::take() {
   std::vector<wire::WatchEvent> events(std::make_move_iterator(events_.begin()),
                                        std::make_move_iterator(events_.end()));
   events_.clear();
+  bytes_ = 0;
   taken_.cancel();
   return events;
 }

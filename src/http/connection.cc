@@ -276,7 +276,7 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
   }
   if (first != nullptr) {
     exchanged.match.route = first;
-    exchanged.match.allowed.push_back(request.method);
+    exchanged.match.allowed.push_back(wanted);
   } else {
     exchanged.match = server_->router.find(wanted, exchanged.raw_path);
   }

@@ -1,6 +1,7 @@
 // What a handler sees: the request, whole; the answer, whole or as a stream. Nothing of Beast.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -75,6 +76,8 @@ class BodyStream {
   virtual void cancel() = 0;
 
   std::optional<std::uint64_t> length;  // Content-Length; nothing: chunked
+  // How long the client may be silent; zero: as long as the server's settings say.
+  std::chrono::milliseconds patience{0};
 };
 
 struct Request {

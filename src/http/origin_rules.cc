@@ -147,7 +147,8 @@ void add_cors_headers(const Request& request, Cors cors, Headers& headers) {
     headers.set("Access-Control-Allow-Origin", *origin);
     headers.add("Vary", "Origin");
   }
-  headers.set("Access-Control-Expose-Headers", "X-Request-Id, Retry-After");
+  headers.set("Access-Control-Expose-Headers",
+              "X-Request-Id, Retry-After, X-Next-Token, X-Total-Running");
 }
 
 }  // namespace glovebox::http

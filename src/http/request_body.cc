@@ -83,7 +83,8 @@ asio::awaitable<std::size_t> StreamedBody::receive(char* into, std::size_t size)
     }
     // Since the last byte, not in all: a large body takes what it takes.
     connection_.body_deadline_ =
-        Connection::Clock::now() + connection_.server_->options.limits.body_time;
+        Connection::Clock::now() +
+        (patience.count() > 0 ? patience : connection_.server_->options.limits.body_time);
     connection_.is_body_late_ = false;
     const bool may_go_on = co_await transport.wait(io);
     connection_.body_deadline_ = Connection::Clock::time_point::max();

@@ -16,10 +16,13 @@
   extern "C" const char symbol##_end[]
 
 GBX_CARRY(gbx_cells_py, GBX_PYTHON_DIR "/cells.py");
+GBX_CARRY(gbx_charts_py, GBX_PYTHON_DIR "/charts.py");
 GBX_CARRY(gbx_context_py, GBX_PYTHON_DIR "/context.py");
 GBX_CARRY(gbx_display_py, GBX_PYTHON_DIR "/display.py");
 GBX_CARRY(gbx_failure_py, GBX_PYTHON_DIR "/failure.py");
 GBX_CARRY(gbx_figures_py, GBX_PYTHON_DIR "/figures.py");
+GBX_CARRY(gbx_magics_py, GBX_PYTHON_DIR "/magics.py");
+GBX_CARRY(gbx_notebook_py, GBX_PYTHON_DIR "/notebook.py");
 GBX_CARRY(gbx_run_py, GBX_PYTHON_DIR "/run.py");
 GBX_CARRY(gbx_runner_py, GBX_PYTHON_DIR "/runner.py");
 GBX_CARRY(gbx_zygote_py, GBX_PYTHON_DIR "/zygote.py");
@@ -44,10 +47,13 @@ std::span<const RuntimeFile> runtime_files() {
       {"opt/glovebox/bash/context.sh", between(gbx_context_sh_begin, gbx_context_sh_end)},
       {"opt/glovebox/node/context.js", between(gbx_context_js_begin, gbx_context_js_end)},
       {"opt/glovebox/python/cells.py", between(gbx_cells_py_begin, gbx_cells_py_end)},
+      {"opt/glovebox/python/charts.py", between(gbx_charts_py_begin, gbx_charts_py_end)},
       {"opt/glovebox/python/context.py", between(gbx_context_py_begin, gbx_context_py_end)},
       {"opt/glovebox/python/display.py", between(gbx_display_py_begin, gbx_display_py_end)},
       {"opt/glovebox/python/failure.py", between(gbx_failure_py_begin, gbx_failure_py_end)},
       {"opt/glovebox/python/figures.py", between(gbx_figures_py_begin, gbx_figures_py_end)},
+      {"opt/glovebox/python/magics.py", between(gbx_magics_py_begin, gbx_magics_py_end)},
+      {"opt/glovebox/python/notebook.py", between(gbx_notebook_py_begin, gbx_notebook_py_end)},
       {"opt/glovebox/python/run.py", between(gbx_run_py_begin, gbx_run_py_end)},
       {"opt/glovebox/python/runner.py", between(gbx_runner_py_begin, gbx_runner_py_end)},
       {"opt/glovebox/python/zygote.py", between(gbx_zygote_py_begin, gbx_zygote_py_end)},

@@ -16,8 +16,10 @@
 #include "base/log.h"
 #include "base/task.h"
 #include "config/load.h"
+#include "config/value.h"
 #include "confine/server_filter.h"
 #include "confine/server_user.h"
+#include "control/dialects/e2b/process_hubs.h"
 #include "control/port_doors.h"
 #include "control/routes.h"
 #include "control/session_keeper.h"
@@ -26,6 +28,7 @@
 #include "main/server_places.h"
 #include "main/supervisor_link.h"
 #include "node/node.h"
+#include "store/server_secret.h"
 #include "store/sqlite_store.h"
 
 namespace glovebox::server {
@@ -133,7 +136,13 @@ control::AppSettings app_settings(const Settings& settings, const http::Listener
   if (const Grade* floor = parse_grade(settings.min_grade)) out.min_grade = *floor;
   out.log_requests = settings.log_requests;
   out.version = GBX_VERSION;
+  out.domain = settings.domain;
   out.max_held_output = memory_of_host() / 8;
+  out.workspace.cpu_thousandths = config::parse_cpu_quota(settings.workspace_cpu_quota);
+  if (settings.workspace_memory_limit != 0) {
+    out.workspace.memory_bytes = settings.workspace_memory_limit * 1024;
+  }
+  out.workspace.timeout = std::chrono::seconds(settings.workspace_timeout_seconds);
   return out;
 }
 
@@ -205,10 +214,12 @@ Result<> serve(const Settings& settings, UniqueFd channel) {
   node = std::make_unique<node::Node>(io, node_options(settings));
   control::SessionKeeper keeper(io, node->sessions(), *node, *store,
                                 keeper_options(settings, places.store_dir));
-  control::App app(io, *node, node->sessions(), *store, keeper,
-                   app_settings(settings, places.listener));
+  control::AppSettings app_words = app_settings(settings, places.listener);
+  TRY(app_words.secret, store::server_secret(places.store_dir));
+  control::App app(io, *node, node->sessions(), *store, keeper, std::move(app_words));
   app.keeper = &keeper;
   TRY_OK(keeper.begin(app.events, app.usage));
+  control::e2b::ProcessHubs::begin(app);
   http::Server server(io, control::make_router(app, settings.max_body),
                       http_options(settings, places.listener, app));
   app.http_figures = [&server] { return server.figures(); };

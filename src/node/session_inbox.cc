@@ -32,6 +32,8 @@ bool Inbox::wants(wire::Stream stream, std::uint32_t subscription) const {
 Result<> Inbox::take(wire::Output output) {
   In& one = in(output.stream);
   const std::uint64_t size = output.bytes.size();
+  // Who asked for more than there was gets what comes from now on.
+  if (!std::exchange(one.begun, true)) one.expected = std::min(one.expected, output.offset);
   if (size > UINT64_MAX - output.offset || output.offset < one.expected) {
     return fail(Errc::kProtocol, "output goes backwards");
   }

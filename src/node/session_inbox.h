@@ -34,6 +34,7 @@ class Inbox {
  private:
   struct In {
     bool subscribed = false;
+    bool begun = false;  // something has come
     std::uint32_t subscription = 0;
     std::uint64_t expected = 0;            // all before has arrived, or is lost
     std::uint64_t held = 0;                // arrived, and not acknowledged

@@ -93,5 +93,18 @@ TEST(Inbox, AnOffsetBeyondTheEndIsTheEnd) {
   EXPECT_TRUE(std::holds_alternative<Attachment::Exited>(*inbox.next()));
 }
 
+TEST(Inbox, BeyondTheEndBeginsWithWhatIsNew) {
+  Inbox inbox = reading(UINT64_MAX, 900);
+  ASSERT_TRUE(inbox.take(output(Stream::kStdout, 40, "new")).has_value());
+  const auto chunk = std::get<Attachment::Chunk>(*inbox.next());
+  EXPECT_EQ(chunk.offset, 40u);
+  EXPECT_EQ(chunk.bytes, "new");
+  EXPECT_FALSE(inbox.take(output(Stream::kStdout, 42, "w")).has_value());  // only the first time
+  ASSERT_TRUE(inbox.take(output(Stream::kStdout, 43, "er")).has_value());
+  inbox.exited({}, {0, 45}, {0, 7}, {});
+  EXPECT_EQ(std::get<Attachment::Chunk>(*inbox.next()).bytes, "er");
+  EXPECT_TRUE(std::holds_alternative<Attachment::Exited>(*inbox.next()));
+}
+
 }  // namespace
 }  // namespace glovebox::node

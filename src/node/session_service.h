@@ -89,7 +89,9 @@ class Attachment {
   virtual void close() = 0;
 };
 
+// Each beyond what was printed: only what is new.
 struct AttachFrom {
+  static constexpr std::uint64_t kNow = UINT64_MAX;
   std::uint64_t out = 0;
   std::uint64_t err = 0;
   std::uint64_t results = 0;

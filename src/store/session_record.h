@@ -57,13 +57,17 @@ struct SessionFilter {
   std::vector<SessionState> states{};  // any of them; empty: all
   std::optional<std::string> template_name{};
   std::optional<std::string> agent_id{};
+  std::optional<std::string> snapshot{};                        // it was made from
   std::vector<std::pair<std::string, std::string>> metadata{};  // all of them
-  std::uint32_t limit = 50;                                     // 1 to kMaxSessionPage
-  std::string cursor{};                                         // `next_cursor` of the page before
+  std::optional<std::int64_t> created_from_ms{};                // this or later
+  bool oldest_first = false;
+  std::uint32_t limit = 50;  // 1 to kMaxSessionPage
+  std::string cursor{};      // `next_cursor` of the page before, in the same order
 };
 inline constexpr std::uint32_t kMaxSessionPage = 200;
 
-// Newest first. Sessions that are added while somebody pages do not shift the pages.
+// Newest first, unless the filter says otherwise. Sessions that are added while somebody pages do
+// not shift the pages.
 struct SessionPage {
   std::vector<SessionRecord> sessions{};
   std::string next_cursor{};  // empty on the last page

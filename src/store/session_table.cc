@@ -111,9 +111,9 @@ Result<SessionPage> SessionTable::list(const std::string& project, const Session
   if (filter.metadata.size() > kMostPairs) {
     return fail(Errc::kInvalidArgument, "metadata: at most 8 pairs can be asked for");
   }
-  std::int64_t before = INT64_MAX;
+  std::int64_t behind = filter.oldest_first ? 0 : INT64_MAX;
   if (!filter.cursor.empty()) {
-    TRY(before, parse_session_cursor(filter.cursor));
+    TRY(behind, parse_session_cursor(filter.cursor));
   }
   std::uint32_t states = 0;  // a bit per state
   for (const SessionState state : filter.states) states |= 1u << static_cast<unsigned>(state);
@@ -124,20 +124,22 @@ Result<SessionPage> SessionTable::list(const std::string& project, const Session
     wanted[i] = Blob{pairs[i]};
   }
   // A filter that is not given is NULL or zero. The order is the key's, so nothing is sorted.
-  std::string sql = "SELECT " + std::string(kColumns) +
-                    " FROM sessions WHERE seq < ?1 AND (?2 = '*' OR project = ?2) "
-                    "AND (?3 = 0 OR ((1 << state) & ?3) <> 0) "
-                    "AND (?4 IS NULL OR template = ?4) AND (?5 IS NULL OR agent_id = ?5) ";
+  std::string sql = "SELECT " + std::string(kColumns) + " FROM sessions WHERE seq ";
+  sql += filter.oldest_first ? ">" : "<";
+  sql +=
+      " ?1 AND (?2 = '*' OR project = ?2) AND (?3 = 0 OR ((1 << state) & ?3) <> 0) "
+      "AND (?4 IS NULL OR template = ?4) AND (?5 IS NULL OR agent_id = ?5) "
+      "AND (?7 IS NULL OR snapshot = ?7) AND (?8 IS NULL OR created_ms >= ?8) ";
   for (std::size_t i = 0; i < kMostPairs; ++i) {
-    const std::string at = "?" + std::to_string(7 + i);
+    const std::string at = "?" + std::to_string(9 + i);
     sql += "AND (" + at + " IS NULL OR instr(metadata, " + at + ") > 0) ";
   }
-  sql += "ORDER BY seq DESC LIMIT ?6";
+  sql += filter.oldest_first ? "ORDER BY seq ASC LIMIT ?6" : "ORDER BY seq DESC LIMIT ?6";
   TRY(Statement select, db_.prepare(sql));
   // One more than asked for tells if there is a next page.
-  select.bind(before, project, states, filter.template_name, filter.agent_id, filter.limit + 1,
-              wanted[0], wanted[1], wanted[2], wanted[3], wanted[4], wanted[5], wanted[6],
-              wanted[7]);
+  select.bind(behind, project, states, filter.template_name, filter.agent_id, filter.limit + 1,
+              filter.snapshot, filter.created_from_ms, wanted[0], wanted[1], wanted[2], wanted[3],
+              wanted[4], wanted[5], wanted[6], wanted[7]);
   SessionPage page;
   TRY(page.sessions, read_all(select));
   if (page.sessions.size() > filter.limit) {

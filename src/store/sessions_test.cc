@@ -112,6 +112,11 @@ TEST_F(Sessions, AreFilteredByStateTemplateAgentAndMetadata) {
   EXPECT_THAT(ids("one", {.metadata = {{"a", "1"}}}), ElementsAre(third.id, first.id));
   EXPECT_THAT(ids("one", {.metadata = {{"a", "1"}, {"b", ""}}}), ElementsAre(third.id, first.id));
   EXPECT_THAT(ids("one", {.metadata = {{"a", "1"}, {"b", "x"}}}), IsEmpty());
+  EXPECT_THAT(ids("one", {.oldest_first = true}), ElementsAre(first.id, second.id, third.id));
+  EXPECT_THAT(ids("one", {.created_from_ms = INT64_MAX}), IsEmpty());
+  EXPECT_EQ(ids("one", {.created_from_ms = first.created_ms}).size(), 3u);
+  EXPECT_THAT(ids("one", {.created_from_ms = first.created_ms + 1}), IsEmpty());
+  EXPECT_THAT(ids("one", {.snapshot = "snaaaaaaaaaaaaaaaaaaaa"}), IsEmpty());
   // A value is not a key, a part is not the whole.
   EXPECT_THAT(ids("one", {.metadata = {{"1", "b"}}}), ElementsAre(second.id));
   EXPECT_THAT(ids("one", {.metadata = {{"2", "1"}}}), IsEmpty());
@@ -120,6 +125,21 @@ TEST_F(Sessions, AreFilteredByStateTemplateAgentAndMetadata) {
   SessionFilter many;
   many.metadata.assign(9, {"a", "1"});
   EXPECT_EQ(page_of("one", many).error().code(), Errc::kInvalidArgument);
+}
+
+TEST_F(Sessions, PagesGoOnInEitherOrder) {
+  open();
+  std::vector<SandboxId> all;
+  for (int i = 0; i < 5; ++i) all.push_back(add(session_of("one")).id);
+  auto page = page_of("one", {.oldest_first = true, .limit = 2});
+  std::vector<SandboxId> seen;
+  while (page) {
+    for (const SessionRecord& session : page->sessions) seen.push_back(session.id);
+    if (page->next_cursor.empty()) break;
+    page = page_of("one", {.oldest_first = true, .limit = 2, .cursor = page->next_cursor});
+  }
+  ASSERT_TRUE(page);
+  EXPECT_EQ(seen, all);
 }
 
 TEST_F(Sessions, PagesDoNotShiftWhenSessionsAreAdded) {

@@ -219,8 +219,14 @@ void Supervisor::greet() const {
       "  curl -H \"X-API-Key: $(cat %s)\" -H 'Content-Type: application/json' \\\n"
       "       -d '{\"language\":\"python\",\"code\":\"1+1\"}' %s/v1/run\n"
       "\n"
+      "For clients of E2B (docs/api/e2b.md):\n"
+      "  export E2B_API_KEY=$(%sglovebox key show --e2b)\n"
+      "  export E2B_API_URL=%s\n"
+      "  export E2B_SANDBOX_URL=%s\n"
+      "\n"
       "Ctrl-C stops it.\n",
-      url_.c_str(), key.c_str(), prefix.c_str(), key.c_str(), url_.c_str());
+      url_.c_str(), key.c_str(), prefix.c_str(), key.c_str(), url_.c_str(), prefix.c_str(),
+      url_.c_str(), url_.c_str());
   std::fflush(stdout);
 }
 

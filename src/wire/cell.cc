@@ -10,6 +10,9 @@ namespace glovebox::wire {
 namespace {
 
 constexpr std::uint8_t kHasStdin = 1;
+constexpr std::uint8_t kHasEnv = 2;
+constexpr std::uint8_t kIsRich = 4;
+constexpr std::size_t kMaxVariables = 1024;
 constexpr std::size_t kMaxCellName = 4096;
 
 std::string_view as_text(const std::vector<std::byte>& bytes) {
@@ -21,10 +24,13 @@ std::string_view as_text(const std::vector<std::byte>& bytes) {
 std::string encode_cell(const Cell& cell) {
   ByteWriter body;
   body.number(cell.number);
-  body.number(static_cast<std::uint8_t>(cell.stdin_text ? kHasStdin : 0));
+  body.number(static_cast<std::uint8_t>((cell.stdin_text ? kHasStdin : 0) |
+                                        (cell.env.empty() ? 0 : kHasEnv) |
+                                        (cell.rich ? kIsRich : 0)));
   body.text(cell.name);
   body.text(cell.stdin_text.value_or(""));
   body.text(cell.code);
+  if (!cell.env.empty()) body.texts(cell.env);
   return with_length(as_text(body.take()));
 }
 
@@ -44,7 +50,12 @@ Result<Cell> decode_cell(std::string_view bytes) {
   cell.name = from.text(kMaxCellName);
   std::string given = from.text(kMaxCellBytes);
   cell.code = from.text(kMaxCellBytes);
-  if (!from.finished() || (flags & ~kHasStdin) != 0) {
+  cell.rich = (flags & kIsRich) != 0;
+  if ((flags & kHasEnv) != 0) {
+    cell.env = from.texts(kMaxVariables, kMaxCellBytes);
+    if (cell.env.empty()) from.refuse();
+  }
+  if (!from.finished() || (flags & ~(kHasStdin | kHasEnv | kIsRich)) != 0) {
     return fail(Errc::kProtocol, "malformed cell");
   }
   if ((flags & kHasStdin) != 0) {

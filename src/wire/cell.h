@@ -1,13 +1,15 @@
 // A cell for a code context, as the runtimes of src/guest read it from their descriptor 4: a
 // little-endian 32-bit length, and that many bytes:
 //
-//   number: 64 bits  flags: 8 bits (1: stdin was given)  name: text  stdin: text  code: text
+//   number: 64 bits  flags: 8 bits  name: text  stdin: text  code: text  [env: count, texts]
 //
-// where a text is a 32-bit length and that many bytes. What the cell prints goes to descriptors 1
-// and 2. On descriptor 3 the runtime writes JSON objects, one per line: {"type":"ready"} once, when
-// it has started; the same "result" and "error" lines as a run's (wire/guest_result.h); and last
-// {"type":"end","cell":NUMBER,"exit_code":N}, when all that the cell printed has been written. A
-// runtime that ends has ended its context: {"type":"exit","code":N} when it was the code's wish.
+// where a text is a 32-bit length and that many bytes, and a count has 32 bits. Flags: 1, stdin was
+// given; 2, there is an environment for this one cell; 4, rich (see there). What the cell prints
+// goes to descriptors 1 and 2. On descriptor 3 the runtime writes JSON objects, one per line:
+// {"type":"ready"} once, when it has started; the same "result" and "error" lines as a run's
+// (wire/guest_result.h); and last {"type":"end","cell":NUMBER,"exit_code":N}, when all that the
+// cell printed has been written. A runtime that ends has ended its context:
+// {"type":"exit","code":N} when it was the code's wish.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/result.h"
 
@@ -26,7 +29,11 @@ struct Cell {
   std::uint64_t number = 0;
   std::string name;  // what tracebacks call it
   std::string code;
-  std::optional<std::string> stdin_text;  // none: input() is an error that says so
+  std::optional<std::string> stdin_text{};  // none: input() is an error that says so
+  std::vector<std::string> env{};           // "NAME=value", put back afterwards
+  // For E2B's clients: figures and tables as data, too, values not as JSON, and an error is not
+  // also printed.
+  bool rich = false;
   bool operator==(const Cell&) const = default;
 };
 

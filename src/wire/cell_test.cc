@@ -11,7 +11,13 @@ TEST(Cell, ComesBackAsItWasSent) {
   const Cell plain{.number = 7, .name = "cell-1", .code = "print(1)", .stdin_text = {}};
   const Cell asked{.number = UINT64_MAX, .name = "", .code = "", .stdin_text = "a\nb"};
   const Cell nothing_to_read{.number = 1, .name = "x", .code = "input()", .stdin_text = ""};
-  for (const Cell& cell : {plain, asked, nothing_to_read}) {
+  const Cell rich{.number = 2,
+                  .name = "x",
+                  .code = "y",
+                  .stdin_text = "z",
+                  .env = {"A=1", "B=", "C"},
+                  .rich = true};
+  for (const Cell& cell : {plain, asked, nothing_to_read, rich}) {
     const auto back = decode_cell(body_of(encode_cell(cell)));
     ASSERT_TRUE(back) << back.error().message();
     EXPECT_EQ(*back, cell);
@@ -40,8 +46,13 @@ TEST(Cell, RefusesWhatIsCutLongerOrLiesAboutItsLengths) {
   lie[9] = lie[10] = lie[11] = lie[12] = '\xff';
   EXPECT_FALSE(decode_cell(lie));
   std::string flags(body);
+  for (const char bit : {2, 8, 16}) {
+    flags[8] = bit;
+    EXPECT_FALSE(decode_cell(flags)) << static_cast<int>(bit);
+  }
   flags[8] = 2;
-  EXPECT_FALSE(decode_cell(flags));
+  EXPECT_FALSE(decode_cell(flags + std::string(4, '\0'))) << "an environment of nothing";
+  EXPECT_FALSE(decode_cell(flags + std::string("\x02\0\0\0\x01\0\0\0A", 9)));
 }
 
 TEST(ContextWord, KnowsTheThreeWordsAndNothingElse) {

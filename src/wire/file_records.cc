@@ -13,7 +13,9 @@ constexpr std::size_t kMaxTarget = 4096;
 
 // Every record that is within the bounds of its fields is within the bound of a record.
 static_assert(2 * kMaxRecordPath + 64 < kMaxFileRecord);
-static_assert(kMaxRecordPath + kMaxTarget + 2 * kMaxName + 128 < kMaxFileRecord);
+static_assert(kMaxRecordPath + 2 * kMaxTarget + 2 * kMaxName + kMaxMetadataBytes +
+                  8 * kMaxMetadataPairs + 128 <
+              kMaxFileRecord);
 
 tl::unexpected<Error> malformed() { return fail(Errc::kProtocol, "malformed file record"); }
 
@@ -38,6 +40,50 @@ std::uint32_t length_at(std::string_view bytes) {
   return from.number<std::uint32_t>();
 }
 
+bool is_type(std::uint8_t type) {
+  return type >= static_cast<std::uint8_t>(FileType::kFile) &&
+         type <= static_cast<std::uint8_t>(FileType::kBlockDevice);
+}
+
+void write_end(ByteWriter& writer, const std::optional<LinkEnd>& end) {
+  writer.number(static_cast<std::uint8_t>(end.has_value()));
+  if (!end) return;
+  writer.text(std::string_view(end->path).substr(0, kMaxTarget));
+  writer.number(static_cast<std::uint8_t>(end->type));
+  writer.number(end->mode & 07777u);
+}
+
+// False: this cannot be.
+bool read_end(ByteReader& from, std::optional<LinkEnd>& end) {
+  const auto there = from.number<std::uint8_t>();
+  if (there == 0) return true;
+  end.emplace();
+  end->path = from.text(kMaxTarget);
+  const auto type = from.number<std::uint8_t>();
+  end->type = static_cast<FileType>(type);
+  end->mode = from.number<std::uint32_t>();
+  return there == 1 && is_type(type) && (end->mode & ~07777u) == 0 && free_of_nul(end->path);
+}
+
+void write_metadata(ByteWriter& writer, const Metadata& metadata) {
+  writer.number(static_cast<std::uint32_t>(metadata.size()));
+  for (const auto& [key, value] : metadata) {
+    writer.text(key);
+    writer.text(value);
+  }
+}
+
+bool read_metadata(ByteReader& from, Metadata& metadata) {
+  const auto count = from.number<std::uint32_t>();
+  if (count > kMaxMetadataPairs) return false;
+  for (std::uint32_t i = 0; i < count && from.good(); ++i) {
+    std::string key = from.text(kMaxMetadataKey);
+    std::string value = from.text(kMaxMetadataBytes);
+    metadata.emplace_back(std::move(key), std::move(value));
+  }
+  return is_good_metadata(metadata);
+}
+
 }  // namespace
 
 std::string encode_record(const FileEntry& entry) {
@@ -53,6 +99,8 @@ std::string encode_record(const FileEntry& entry) {
   writer.number(entry.blocks);
   writer.number(static_cast<std::uint64_t>(entry.modified_ns));
   writer.text(std::string_view(entry.target).substr(0, kMaxTarget));
+  write_end(writer, entry.end);
+  write_metadata(writer, entry.metadata);
   return with_length(std::move(writer));
 }
 
@@ -81,11 +129,11 @@ Result<FileEntry> decode_file_entry(std::string_view record) {
   entry.blocks = from.number<std::uint64_t>();
   entry.modified_ns = static_cast<std::int64_t>(from.number<std::uint64_t>());
   entry.target = from.text(kMaxTarget);
-  const bool known = type >= static_cast<std::uint8_t>(FileType::kFile) &&
-                     type <= static_cast<std::uint8_t>(FileType::kBlockDevice);
-  if (!from.finished() || !known || (entry.mode & ~07777u) != 0 || !free_of_nul(entry.path) ||
-      !free_of_nul(entry.user) || !free_of_nul(entry.group) || !free_of_nul(entry.target) ||
-      (entry.type != FileType::kSymlink && !entry.target.empty())) {
+  const bool details = read_end(from, entry.end) && read_metadata(from, entry.metadata);
+  if (!from.finished() || !is_type(type) || !details || (entry.mode & ~07777u) != 0 ||
+      !free_of_nul(entry.path) || !free_of_nul(entry.user) || !free_of_nul(entry.group) ||
+      !free_of_nul(entry.target) ||
+      (entry.type != FileType::kSymlink && (entry.end || !entry.target.empty()))) {
     return malformed();
   }
   return entry;

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "wire/file_metadata.h"
 
 namespace glovebox::wire {
 
-inline constexpr std::size_t kMaxFileRecord = 16 * 1024;
+inline constexpr std::size_t kMaxFileRecord = 24 * 1024;
 inline constexpr std::size_t kMaxRecordPath = 8000;  // what is deeper is not told
 
 enum class FileType : std::uint8_t {
@@ -23,6 +24,14 @@ enum class FileType : std::uint8_t {
   kSocket,
   kCharDevice,
   kBlockDevice,
+};
+
+// Where a symlink leads in the end.
+struct LinkEnd {
+  std::string path;  // whole, without links
+  FileType type = FileType::kFile;
+  std::uint32_t mode = 0;
+  bool operator==(const LinkEnd&) const = default;
 };
 
 struct FileEntry {
@@ -37,6 +46,9 @@ struct FileEntry {
   std::uint64_t blocks = 0;  // of 512 bytes
   std::int64_t modified_ns = 0;
   std::string target;  // of a symlink
+  // Only where details were asked for.
+  std::optional<LinkEnd> end;  // of a symlink; nothing: it leads nowhere
+  Metadata metadata;
   bool operator==(const FileEntry&) const = default;
 };
 

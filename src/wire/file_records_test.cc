@@ -26,6 +26,8 @@ FileEntry some_entry() {
   entry.blocks = 8;
   entry.modified_ns = -1;
   entry.target = "../elsewhere";
+  entry.end = LinkEnd{"/else where", FileType::kDirectory, 0755};
+  entry.metadata = {{"author", "somebody else"}, {"empty", ""}};
   return entry;
 }
 
@@ -45,6 +47,10 @@ TEST(FileRecords, TheLongestEntryFits) {
   entry.target.assign(4096, 't');
   entry.user.assign(256, 'u');
   entry.group.assign(256, 'g');
+  entry.end->path.assign(4096, 'e');
+  entry.metadata.clear();
+  for (std::size_t i = 0; i < kMaxMetadataPairs; ++i) entry.metadata.emplace_back("k", "");
+  entry.metadata.back().second.assign(kMaxMetadataBytes - kMaxMetadataPairs, 'v');
   const std::string record = encode_record(entry);
   EXPECT_LE(record.size(), 4 + kMaxFileRecord);
   EXPECT_EQ(decode_file_entry(record.substr(4)).value(), entry);
@@ -93,8 +99,30 @@ TEST(FileRecords, WhatIsCutOrTooLongOrUnknownIsRefused) {
   FileEntry file = some_entry();
   file.type = FileType::kFile;  // has no target
   EXPECT_FALSE(decode_file_entry(encode_record(file).substr(4)).has_value());
+  file.target.clear();  // and leads nowhere else
+  EXPECT_FALSE(decode_file_entry(encode_record(file).substr(4)).has_value());
+  file.end.reset();
+  EXPECT_TRUE(decode_file_entry(encode_record(file).substr(4)).has_value());
   const WatchEvent odd{WatchKind::kCreated, false, "a", "b"};  // only a rename has two names
   EXPECT_FALSE(decode_watch_event(encode_record(odd).substr(4)).has_value());
+}
+
+TEST(FileRecords, MetadataIsBounded) {
+  EXPECT_TRUE(is_good_metadata({}));
+  EXPECT_TRUE(is_good_metadata({{std::string(246, 'k'), " ~"}}));
+  EXPECT_FALSE(is_good_metadata({{std::string(247, 'k'), ""}}));
+  EXPECT_FALSE(is_good_metadata({{"", "v"}}));
+  EXPECT_FALSE(is_good_metadata({{"k", "\n"}}));
+  EXPECT_FALSE(is_good_metadata({{"k", "\xc3\xa4"}}));
+  EXPECT_FALSE(is_good_metadata({{"k\x7f", ""}}));
+  EXPECT_TRUE(is_good_metadata({{"k", std::string(4095, 'v')}}));
+  EXPECT_FALSE(is_good_metadata({{"k", std::string(4000, 'v')}, {"l", std::string(95, 'v')}}));
+  EXPECT_FALSE(is_good_metadata(Metadata(kMaxMetadataPairs + 1, {"k", ""})));
+  FileEntry entry = some_entry();
+  for (const Metadata& bad : {Metadata{{"k", "\n"}}, Metadata(200, {"k", ""})}) {
+    entry.metadata = bad;
+    EXPECT_FALSE(decode_file_entry(encode_record(entry).substr(4)).has_value());
+  }
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ std::optional<GuestResult> as_result(json::object& line) {
     const std::string_view name(form.key().data(), form.key().size());
     if (!is_mime_type(name)) continue;
     // Only JSON forms hold anything else than text.
-    if (!form.value().is_string() && !name.ends_with("json")) continue;
+    const bool is_json = name.ends_with("json") || name == "e2b/data" || name == "e2b/chart";
+    if (!form.value().is_string() && !is_json) continue;
     result.content.emplace(form.key(), std::move(form.value()));
   }
   if (result.content.empty()) return std::nullopt;
@@ -81,6 +82,22 @@ std::optional<GuestResult> parse_guest_result(std::string_view line) {
   if (type->get_string() == "result") return as_result(object);
   if (type->get_string() == "error") return as_error(object);
   return std::nullopt;
+}
+
+SortedResults sort_results(const std::vector<std::string>& lines) {
+  SortedResults sorted;
+  for (const std::string& line : lines) {
+    auto result = parse_guest_result(line);
+    if (!result) continue;
+    if (result->is_error) {
+      sorted.exception = std::move(result->content);
+    } else if (result->main) {
+      sorted.main = std::move(result->content);
+    } else {
+      sorted.shown.emplace_back(std::move(result->content));
+    }
+  }
+  return sorted;
 }
 
 }  // namespace glovebox::wire

@@ -4,7 +4,9 @@
 
 #include <boost/json.hpp>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace glovebox::wire {
 
@@ -17,5 +19,14 @@ struct GuestResult {
 
 // Nothing when the line is not one of the two, or not as it should be.
 std::optional<GuestResult> parse_guest_result(std::string_view line);
+
+// All lines of one piece of code, by what they are; of several of a kind that has room for one, the
+// last.
+struct SortedResults {
+  boost::json::value main = nullptr;
+  boost::json::array shown;
+  boost::json::object exception;
+};
+SortedResults sort_results(const std::vector<std::string>& lines);
 
 }  // namespace glovebox::wire

@@ -70,23 +70,10 @@ json::value error_of(const RunAnswer& answer, json::object exception) {
 }
 
 void add_results(json::object& object, const RunAnswer& answer) {
-  json::value main = nullptr;
-  json::array shown;
-  json::object exception;
-  for (const std::string& line : answer.results) {
-    auto result = parse_guest_result(line);
-    if (!result) continue;
-    if (result->is_error) {
-      exception = std::move(result->content);
-    } else if (result->main) {
-      main = std::move(result->content);
-    } else {
-      shown.emplace_back(std::move(result->content));
-    }
-  }
-  object["result"] = std::move(main);
-  object["results"] = std::move(shown);
-  object["error"] = error_of(answer, std::move(exception));
+  SortedResults sorted = sort_results(answer.results);
+  object["result"] = std::move(sorted.main);
+  object["results"] = std::move(sorted.shown);
+  object["error"] = error_of(answer, std::move(sorted.exception));
 }
 
 json::array files_of(const RunAnswer& answer) {

@@ -148,6 +148,19 @@ void maybe(Io& io, O& value, Fields fields) {
   if constexpr (Io::kReads) value.emplace();
   fields(io, *value);
 }
+template <class Io, class M>
+void metadata_fields(Io& io, M& metadata) {
+  auto count = static_cast<std::uint32_t>(metadata.size());
+  io.number(count);
+  io.demand(count <= kMaxMetadataPairs);
+  if (count > kMaxMetadataPairs) return;
+  if constexpr (Io::kReads) metadata.resize(count);
+  for (auto& [key, value] : metadata) {
+    io.text(key, kMaxMetadataKey, Nul::kRefused);
+    io.text(value, kMaxMetadataBytes, Nul::kRefused);
+  }
+  io.demand(is_good_metadata(metadata));
+}
 template <class Io, class E>
 void exec_spec(Io& io, E& exec) {
   io.texts(exec.argv);
@@ -233,6 +246,8 @@ struct Fields {
     io.flag(f.recursive);
     io.flag(f.follow);
     io.flag(f.overwrite);
+    io.flag(f.details);
+    metadata_fields(io, f.metadata);
     const bool two_paths = f.op == FileOp::kMove || f.op == FileOp::kCopy;
     const bool whole_disk = f.op == FileOp::kSnapshotOut || f.op == FileOp::kSnapshotIn;
     io.demand(!f.path.empty() || whole_disk);

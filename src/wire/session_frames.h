@@ -18,11 +18,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "base/result.h"
 #include "model/sandbox_spec.h"
+#include "wire/file_metadata.h"
 
 namespace glovebox::wire {
 
@@ -32,6 +34,8 @@ inline constexpr std::size_t kMaxSessionChunk = 64 * 1024;  // of Input and Outp
 inline constexpr std::size_t kMaxLabel = 4096;
 inline constexpr std::size_t kMaxUserName = 64;
 inline constexpr std::size_t kMaxSessionPath = 4096;  // any bytes but NUL
+// How a file request is refused whose user is not there.
+inline constexpr std::string_view kNoSuchUser = "there is no user ";
 inline constexpr std::uint64_t kKeptOutput = 256 * 1024;
 inline constexpr std::uint64_t kWindow = 256 * 1024;
 inline constexpr std::uint64_t kInputWindow = 64 * 1024;
@@ -164,6 +168,8 @@ struct FileRequest {
   bool recursive = false;             // kRemove, kWatch, kCopy
   bool follow = true;                 // kStat: a symlink at the end
   bool overwrite = true;              // kWrite, kMove, kCopy
+  bool details = false;               // entries also tell where links lead, and their metadata
+  Metadata metadata;                  // kWrite: all that the file shall have
   bool operator==(const FileRequest&) const = default;
 };
 // What was written into the pipe is all there is: keep it. Without this nothing is kept.

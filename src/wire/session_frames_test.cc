@@ -39,6 +39,8 @@ std::vector<ServerFrame> server_frames() {
   write.overwrite = false;
   write.from = 5;
   write.most = 6;
+  write.details = true;
+  write.metadata = {{"k", "v w"}, {"l", ""}};
   FileRequest move = request(FileOp::kMove, "/a");
   move.target = "/b";
   const FileRequest snapshot = request(FileOp::kSnapshotOut, "");
@@ -188,6 +190,13 @@ TEST(SessionFrames, RefuseBadSignalsPortsPathsAndModes) {
   file.mode = 010000;
   EXPECT_FALSE(taken(file));
   file.mode.reset();
+  file.metadata = {{"k", "v"}};
+  EXPECT_TRUE(taken(file));
+  file.metadata = {{"k", "\x01"}};
+  EXPECT_FALSE(taken(file));
+  file.metadata.assign(kMaxMetadataPairs + 1, {"k", "v"});
+  EXPECT_FALSE(taken(file));
+  file.metadata.clear();
   file.op = FileOp::kCopy;  // to where?
   EXPECT_FALSE(taken(file));
 }

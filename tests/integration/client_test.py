@@ -97,6 +97,30 @@ class Keys(Served):
         refused = self.ask("run", "--server", "-c", "print(1)", env=mine, status=125)
         self.assertIn(b"GLOVEBOX_API_KEY", refused.stderr)
 
+    def test_a_key_in_e2bs_form_is_the_same_key(self):
+        made = self.ask("key", "create", "--project", "e2b", "--name", "client", "--e2b").stdout.decode().strip()
+        self.assertRegex(made, r"^e2b_[0-9a-f]{40}$")
+        for key in (made, made.replace("e2b_", "gbx_")):
+            out = self.ask("run", "--server", "-c", "print(1)", env={"GLOVEBOX_API_KEY": key}).stdout
+            self.assertEqual(out, b"1\n")
+        self.assertRegex(self.ask_json("key", "create", "--name", "x", "--e2b")["key"], r"^e2b_[0-9a-f]{40}$")
+
+    def test_show_prints_the_admin_key_in_either_form(self):
+        with open(os.path.join(self.data, "admin.key")) as file:
+            key = file.read().strip()
+        self.assertEqual(self.ask("key", "show").stdout.decode(), key + "\n")
+        self.assertEqual(self.ask("key", "show", "--e2b").stdout.decode(), key.replace("gbx_", "e2b_") + "\n")
+        none = self.ask("key", "show", env={"GLOVEBOX_DATA_DIR": self.directory()}, status=125)
+        self.assert_one_line(none.stderr)
+
+    def test_serve_says_where_a_client_of_e2b_goes_and_not_the_key(self):
+        with open(os.path.join(self.data, "serve.log")) as file:
+            said = file.read()
+        for line in (f"export E2B_API_KEY=$(GLOVEBOX_DATA_DIR={self.data} glovebox key show --e2b)",
+                     f"export E2B_API_URL={self.url()}", f"export E2B_SANDBOX_URL={self.url()}"):
+            self.assertIn(f"  {line}\n", said)
+        self.assertNotRegex(said, r"(gbx|e2b)_[0-9a-f]{40}")
+
     def test_list_of_one_project(self):
         self.ask("key", "create", "--project", "other", "--name", "x")
         projects = {key["project"] for key in self.ask_json("key", "list", "--project",
@@ -106,7 +130,8 @@ class Keys(Served):
     def test_mistakes(self):
         self.assert_one_line(self.ask("key", "revoke", "nope", status=1).stderr)
         for words in (["key"], ["key", "make"], ["key", "revoke"], ["key", "create", "--nmae", "x"],
-                      ["key", "create", "--max-memory", "lots"], ["key", "list", "--admin"]):
+                      ["key", "create", "--max-memory", "lots"], ["key", "list", "--admin"],
+                      ["key", "list", "--e2b"], ["key", "show", "x"], ["key", "show", "--name", "x"]):
             self.assert_one_line(self.ask(*words, status=2).stderr)
 
     def test_without_a_server_it_says_what_to_type(self):

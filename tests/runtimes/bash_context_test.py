@@ -60,6 +60,21 @@ class BashContexts(unittest.TestCase):
         self.assertEqual(self.out("wc -c", stdin=b"x" * 1_000_000), "1000000\n")
         self.assertEqual(self.out("cat"), "")
 
+    def test_an_environment_for_one_cell(self):
+        self.out("shown=1; arr=(a b)")
+        code = "echo \"$GIVEN|$NEW|$shown|${arr[*]}\"; env | grep -c ^shown; echo $LC_ALL"
+        self.assertEqual(self.out(code, env=["GIVEN=x y", "NEW=it's \"q\"\n$z", "shown=2", "arr=3", "__gbx_cell=9", "LC_ALL=C"], rich=True), "x y|it's \"q\"\n$z|2|3\n1\nC\n")
+        self.assertEqual(self.out(code, status=0), "a b\nc||1|a b\n0\nC.UTF-8\n")
+        self.assertEqual(self.out("GIVEN=mine; unset NEW; readonly RO", env=["GIVEN=1", "NEW=2", "RO=3"]), "")
+        self.assertEqual(self.out("echo \"$GIVEN|${NEW-none}\"; export -p | grep -c GIVEN"), "a b\nc|none\n1\n")
+        self.context.interrupted("echo go; sleep 1000", group=True)
+        self.context.send("echo go; sleep 1000", env=["GIVEN=1"])
+        self.context.wait_for_output(b"go\n")
+        self.context.interrupt(group=True)
+        self.assertEqual(self.context.finish().status, 130)
+        self.assertEqual(self.out("set -eu; echo \"$GIVEN\"", env=["NEW=1"]), "a b\nc\n")
+        self.assertEqual(self.out("echo \"${NEW-none}\""), "none\n")
+
     def test_interrupt_ends_the_whole_cell(self):
         self.out("x=1")
         for code in ("sleep 1000; echo no", "while :; do :; done; echo no", "g() { echo go; while true; do sleep 1000; done; echo no; }; h() { g; echo no; }; h; echo no",

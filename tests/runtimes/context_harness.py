@@ -16,8 +16,11 @@ COMMANDS = {
 }
 
 
-def encode_cell(number, code, stdin=None, name=""):
-    body = struct.pack("<QB", number, stdin is not None) + text(name) + text(stdin or b"") + text(code)
+def encode_cell(number, code, stdin=None, name="", env=(), rich=False):
+    flags = (1 if stdin is not None else 0) | (2 if env else 0) | (4 if rich else 0)
+    body = struct.pack("<QB", number, flags) + text(name) + text(stdin or b"") + text(code)
+    if env:
+        body += struct.pack("<I", len(env)) + b"".join(text(entry) for entry in env)
     return struct.pack("<I", len(body)) + body
 
 
@@ -89,9 +92,9 @@ class Context:
         assert self.got[3].startswith(line), self.got
         self.got[3] = self.got[3][len(line) :]
 
-    def send(self, code, stdin=None, name=""):
+    def send(self, code, stdin=None, name="", **more):
         self.number += 1
-        self.write(encode_cell(self.number, code, stdin, name))
+        self.write(encode_cell(self.number, code, stdin, name, **more))
 
     def finish(self):
         """Waits for the end of the cell that was sent, or of the process."""
@@ -107,8 +110,8 @@ class Context:
         self.got = {1: b"", 2: b"", 3: b""}
         return outcome
 
-    def run(self, code, stdin=None, name=""):
-        self.send(code, stdin, name)
+    def run(self, code, stdin=None, name="", **more):
+        self.send(code, stdin, name, **more)
         return self.finish()
 
     def wait_for_output(self, data):

@@ -57,6 +57,22 @@ class NodeContexts(unittest.TestCase):
         self.assertEqual(self.shown("let text = ''; for await (const part of process.stdin) text += part; text", stdin="a\nb"), "'a\\nb'")
         self.assertEqual(self.shown("text = ''; for await (const part of process.stdin) text += part; text"), "''")
 
+    def test_an_environment_for_one_cell(self):
+        code = "[process.env.A, process.env.NEW, require('child_process').execSync('echo $NEW').toString()].join('|')"
+        self.assertEqual(self.shown(code, env=["A=now", "NEW=x=y"], rich=True), "'now|x=y|x=y\\n'")
+        self.assertEqual(self.shown(code), "'b||\\n'")
+        self.context.run("delete process.env.A; throw 1", env=["A=now", "NEW=1"])
+        self.assertEqual(self.shown(code), "'b||\\n'")
+
+    def test_a_rich_cell_tells_its_error_once(self):
+        outcome = self.context.run("throw new TypeError('boom')", rich=True)
+        self.assertEqual((outcome.status, outcome.err, outcome.error["name"]), (1, "", "TypeError"))
+        self.context.send("console.log('go'); for (;;) {}", rich=True)
+        self.context.wait_for_output(b"go\n")
+        self.context.interrupt()
+        outcome = self.context.finish()
+        self.assertEqual((outcome.status, outcome.err, outcome.error["name"]), (130, "", "KeyboardInterrupt"))
+
     def test_interrupt_keeps_the_state(self):
         self.context.run("let x = 1")
         for code in ("console.log('go'); while (true);", "setTimeout(() => console.log('go'), 5); await new Promise(() => {})", "setTimeout(() => console.log('go'), 5); new Promise(() => {})"):

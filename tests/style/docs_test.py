@@ -86,7 +86,7 @@ def help_options(text):
     for line in text.splitlines():
         if re.match(r"^  -", line):
             column = re.split(r"\s{2,}", line.strip())[0]
-            found |= set(re.findall(r"(?:^|[\s,])(--?[a-z][a-z-]*)", column))
+            found |= set(re.findall(r"(?:^|[\s,])(--?[a-z][a-z0-9-]*)", column))
     return found
 
 
@@ -97,7 +97,7 @@ def documented_commands(text):
 def documented_options(text, command):
     """The first cell of the table rows in a command's section."""
     rows = re.findall(r"^\| (`-[^|]*) \|", section(text, f"`glovebox {command}`"), re.M)
-    return {option for row in rows for option in re.findall(r"(?:^|[`\s,])(--?[a-z][a-z-]*)", row)}
+    return {option for row in rows for option in re.findall(r"(?:^|[`\s,])(--?[a-z][a-z0-9-]*)", row)}
 
 
 def policy_keys(source):

@@ -1,6 +1,7 @@
 """api/openapi.yaml names exactly the routes that the server has, and is whole in itself. The table
 of routes comes from the program (`glovebox-server routes`), or, where that is not built, from
-src/control/routes.cc. Real answers are compared with the schemas in tests/integration."""
+src/control/routes.cc and the dialects. Real answers are compared with the schemas in
+tests/integration."""
 import json
 import os
 import re
@@ -40,14 +41,32 @@ def contract_routes(text):
 
 def table_from_source(text):
     rows = re.findall(
-        r'\{Method::k(\w+), "([^"]+)", Access::k(\w+),\s*(?:routes::\w+|nullptr),\s*"([^"]+)"', text)
+        r'\{Method::k(\w+), "([^"]+)", Access::k(\w+),\s*(?:[\w:]+|nullptr),\s*"([^"]+)"', text)
     return [{"method": method.upper(), "path": path, "access": access.lower(), "summary": summary}
             for method, path, access, summary in rows]
 
 
+def e2b_table_from_source():
+    """The control plane's rows, and the paths of a sandbox itself that are not ours as well."""
+    folder = SRC / "control" / "dialects" / "e2b"
+    plane = re.findall(r'row\(Method::k(\w+), "([^"]+)", \w+,\s*"([^"]+)"',
+                       (folder / "control_routes.cc").read_text())
+    doors = (folder / "doors.cc").read_text()
+    calls = re.findall(r'call\("(/[^"]+)",\s*\w+,\s*"([^"]+)"', doors)
+    inside = [("POST", path, summary) for path, summary in calls]
+    inside += [(row["method"], row["path"], row["summary"]) for row in table_from_source(doors)
+               if row["path"] not in ("/health", "/metrics")]
+    return ([{"method": method.upper(), "path": path, "access": "key", "summary": summary}
+             for method, path, summary in plane] +
+            [{"method": method, "path": path, "access": "sandbox", "summary": summary}
+             for method, path, summary in inside])
+
+
 def table():
     program = Path(os.environ.get("GBX_BIN_DIR", "")) / "glovebox-server"
-    source = table_from_source((SRC / "control" / "routes.cc").read_text())
+    source = table_from_source((SRC / "control" / "routes.cc").read_text()) + e2b_table_from_source()
+    for dialect in ("workspace", "sessions_api"):
+        source += table_from_source((SRC / "control" / "dialects" / dialect / "routes.cc").read_text())
     if not program.is_file():
         return source
     said = subprocess.run([program, "routes"], stdin=subprocess.DEVNULL, capture_output=True,

@@ -87,7 +87,8 @@ def file(request, op, path="", user="user", target="", at=0, most=2**64 - 1, dep
     message = head(FILE) + struct.pack("<QB", request, op) + text(user) + text(path) + text(target)
     message += struct.pack("<QQI", at, most, depth)
     message += b"\0" if mode is None else struct.pack("<BI", 1, mode)
-    return message + text(owner) + struct.pack("<BBB", recursive, follow, overwrite)
+    # Without details, and without metadata.
+    return message + text(owner) + struct.pack("<BBBBI", recursive, follow, overwrite, False, 0)
 
 
 def commit(request):

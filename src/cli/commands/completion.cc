@@ -35,6 +35,8 @@ _glovebox() {
     COMPREPLY=($(compgen -W "$(_glovebox_options "$command")" -- "$word"))
   elif [ "$COMP_CWORD" -eq 2 ] && [ "$command" = sandbox ]; then
     COMPREPLY=($(compgen -W "create list show kill pause resume keepalive snapshot snapshots forget" -- "$word"))
+  elif [ "$COMP_CWORD" -eq 2 ] && [ "$command" = key ]; then
+    COMPREPLY=($(compgen -W "create show list revoke" -- "$word"))
   else
     case $command in
       sandbox | exec | shell | code | logs)
@@ -65,6 +67,7 @@ end
 complete -c glovebox -n __fish_use_subcommand -f -a '(__glovebox_commands)'
 complete -c glovebox -n 'not __fish_use_subcommand; and string match -q -- "-*" (commandline -ct)' -f -a '(__glovebox_options)'
 complete -c glovebox -n '__fish_seen_subcommand_from sandbox' -f -a 'create list show kill pause resume keepalive snapshot snapshots forget'
+complete -c glovebox -n '__fish_seen_subcommand_from key' -f -a 'create show list revoke'
 complete -c glovebox -n '__fish_seen_subcommand_from sandbox exec shell code logs' -f -a '(__glovebox_sandboxes)'
 )sh";
 

@@ -61,6 +61,9 @@ int serve_command(std::span<const std::string> args) {
       return usage_error("unknown option '" + word + "'; see `glovebox serve --help`");
     is_stop = true;
   }
+  if (const auto servable = config::check_servable(*config); !is_stop && !servable) {
+    return usage_error(servable.error().message());
+  }
   // Ours is read from there too, at the first line that is logged.
   ::setenv("GLOVEBOX_LOG", config->settings.log_level.c_str(), 1);
   auto data = supervisor::DataDir::open(config->settings.data_dir);

@@ -3,9 +3,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 
+#include "client/bench/dialect_subjects.h"
 #include "client/bench/load.h"
 #include "client/bench/options.h"
 #include "client/bench/own_server.h"
@@ -37,10 +39,13 @@ void say(const std::string& what) {
 
 // All subjects in every round, so that whatever disturbs this machine disturbs them alike.
 std::vector<Row> measure(std::vector<Subject> subjects, const Place& place, unsigned rounds) {
-  for (unsigned round = 0; round < rounds; ++round) {
+  unsigned most = rounds;
+  for (const Subject& subject : subjects) most = std::max(most, subject.row.least_rounds);
+  for (unsigned round = 0; round < most; ++round) {
     for (Subject& subject : subjects) {
       if (!subject.row.skipped.empty() || bench::interrupted) continue;
-      say("round " + std::to_string(round + 1) + " of " + std::to_string(rounds) + ": " +
+      if (round >= std::max(rounds, subject.row.least_rounds)) continue;
+      say("round " + std::to_string(round + 1) + " of " + std::to_string(most) + ": " +
           subject.row.name);
       bench::wait_until_settled(place);
       subject.row.rounds.push_back(subject.measure());
@@ -71,6 +76,11 @@ int measure_at(const bench::BenchOptions& options, const Place& place) {
   }
   if (options.sessions) {
     for (Subject& one : bench::make_session_subjects(place, options.effort)) {
+      subjects.push_back(std::move(one));
+    }
+  }
+  if (options.dialects) {
+    for (Subject& one : bench::make_dialect_subjects(place, options.effort)) {
       subjects.push_back(std::move(one));
     }
   }

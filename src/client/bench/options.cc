@@ -39,7 +39,7 @@ const char* const kBenchHelp =
     "\n";
 const char* const kBenchMoreHelp =
     "  --quick                one short round, for a look; figures are rough\n"
-    "  --only WHAT            runs, or sessions\n"
+    "  --only WHAT            runs, sessions, or dialects (other clients beside /v1)\n"
     "  --rounds N             how many rounds (default 3); p99 is that of the best\n"
     "  --check                exit with 1 when a bar is missed or a call failed\n"
     "  --json                 print an array of objects instead of the table\n"
@@ -66,11 +66,12 @@ Result<BenchOptions> parse_bench_options(std::span<const std::string> args) {
     return fail(Errc::kInvalidArgument,
                 "`glovebox bench` takes no words; see `glovebox bench --help`");
   }
-  if (!only.empty() && only != "runs" && only != "sessions") {
-    return fail(Errc::kInvalidArgument, "--only must be runs or sessions");
+  if (!only.empty() && only != "runs" && only != "sessions" && only != "dialects") {
+    return fail(Errc::kInvalidArgument, "--only must be runs, sessions or dialects");
   }
-  options.runs = only != "sessions";
-  options.sessions = only != "runs";
+  options.runs = only.empty() || only == "runs";
+  options.sessions = only.empty() || only == "sessions";
+  options.dialects = only.empty() || only == "dialects";
   if (quick) options.effort = quick_effort();
   if (!rounds.empty()) {
     TRY(const std::uint64_t count, client::parse_count(rounds, "--rounds", kMostRounds));

@@ -35,6 +35,7 @@ struct BenchOptions {
   Effort effort;
   bool runs = true;
   bool sessions = true;
+  bool dialects = true;
   bool json = false;
   bool check = false;
   bool help = false;

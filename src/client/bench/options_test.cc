@@ -38,6 +38,7 @@ TEST(BenchOptions, RoundsComeOnTopOfQuick) {
 TEST(BenchOptions, MistakesAreSaid) {
   EXPECT_THAT(refusal({"--rounds", "0"}), HasSubstr("at least 1"));
   EXPECT_THAT(refusal({"--rounds", "many"}), HasSubstr("--rounds"));
+  EXPECT_THAT(refusal({"--only", "mine"}), HasSubstr("dialects"));
   EXPECT_THAT(refusal({"fast"}), HasSubstr("takes no words"));
   EXPECT_THAT(refusal({"--fast"}), HasSubstr("unknown option"));
 }

@@ -100,6 +100,12 @@ Verdict judge(const std::vector<Row>& rows, const Row& row) {
     case Bar::Kind::kP99AtMost:
       held = held && figures.p99_ms <= row.bar.value;
       break;
+    case Bar::Kind::kAddedAtMost: {
+      const double base = over > 0 ? figures.p50_ms / over : 0;
+      held = held && over > 0 &&
+             figures.p50_ms - base <= std::max(row.bar.value * base, Bar::kSmallMs);
+      break;
+    }
   }
   if (row.bar.tail > 0) held = held && figures.p99_ms <= row.bar.tail * figures.p50_ms;
   return held ? Verdict::kHeld : Verdict::kMissed;

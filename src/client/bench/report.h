@@ -13,7 +13,15 @@ namespace glovebox::bench {
 enum class Measure { kTime, kRate };
 
 struct Bar {
-  enum class Kind { kNone, kRatioAtMost, kRatioAtLeast, kP50AtMost, kP99AtMost };
+  enum class Kind {
+    kNone,
+    kRatioAtMost,
+    kRatioAtLeast,
+    kP50AtMost,
+    kP99AtMost,
+    kAddedAtMost,  // that much of the baseline's p50, or kSmallMs, whichever is more
+  };
+  static constexpr double kSmallMs = 0.3;
   Kind kind = Kind::kNone;
   double value = 0;
   double tail = 0;   // if not 0: p99 is at most this many p50
@@ -25,7 +33,8 @@ struct Row {
   std::string baseline;  // the row it is compared with; empty: none
   Measure measure = Measure::kTime;
   Bar bar;
-  std::string skipped;  // why it is not here
+  std::string skipped;        // why it is not here
+  unsigned least_rounds = 0;  // even when fewer were asked for
   std::vector<Round> rounds;
 };
 

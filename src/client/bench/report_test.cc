@@ -59,6 +59,19 @@ TEST(Report, WhatCannotBeJudgedOrHadErrorsIsMissed) {
   EXPECT_EQ(judge(rows, rows[1]), Verdict::kMissed);
 }
 
+TEST(Report, WhatMayBeAddedIsAShareOrALittleTime) {
+  const Bar bar{.kind = Bar::Kind::kAddedAtMost, .value = 0.15, .tail = 0, .text = "+15%"};
+  const auto verdict = [&](double base, double ours) {
+    const std::vector<Row> rows = {row("v1", "", {base}), row("e2b", "v1", {ours}, bar)};
+    return judge(rows, rows[1]);
+  };
+  EXPECT_EQ(verdict(1, 1.29), Verdict::kHeld);  // 0.3 ms is more than 15 % of it
+  EXPECT_EQ(verdict(1, 1.31), Verdict::kMissed);
+  EXPECT_EQ(verdict(10, 11.4), Verdict::kHeld);
+  EXPECT_EQ(verdict(10, 11.6), Verdict::kMissed);
+  EXPECT_EQ(verdict(10, 2), Verdict::kHeld);
+}
+
 TEST(Report, JsonHasExactlyTheFieldsThatArePromised) {
   std::vector<Row> rows = {row("bwrap", "", {20}), row("warm", "bwrap", {2})};
   rows.push_back(row("docker", "bwrap", {}));

@@ -1,11 +1,11 @@
 // The files of a session, one at a time: read, written, looked at, moved, copied, removed. The
 // server opens none of them; a helper inside does, as the user that was asked for.
-#include <algorithm>
 #include <boost/json.hpp>
 #include <utility>
 
 #include "control/byte_range.h"
 #include "control/exec_words.h"
+#include "control/file_download.h"
 #include "control/file_upload.h"
 #include "control/file_words.h"
 #include "control/routes/handlers.h"
@@ -19,8 +19,6 @@ namespace {
 namespace json = boost::json;
 using wire::FileOp;
 using wire::FileRequest;
-
-constexpr std::size_t kBuffer = std::size_t{1} << 20;
 
 Response entry_answer(const std::string& record, const std::string& path) {
   const auto entry = entry_of(record);
@@ -78,25 +76,6 @@ Response no_such_part(std::uint64_t total) {
       Response::refuse(416, "range_not_satisfiable", "the file has no such range of bytes");
   response.headers.set("Content-Range", "bytes */" + std::to_string(total));
   return response;
-}
-
-// Exactly `size` bytes were promised. Fewer is an error, and cuts the connection.
-Task<> send_bytes(node::FileTransfer& transfer, std::uint64_t size, ResponseWriter& writer) {
-  std::string buffer(static_cast<std::size_t>(std::min<std::uint64_t>(size, kBuffer)), '\0');
-  while (size > 0) {
-    const auto most =
-        static_cast<std::size_t>(std::min<std::uint64_t>(size, std::uint64_t{buffer.size()}));
-    const std::size_t got = co_await transfer.read_some(buffer.data(), most);
-    if (got == 0) {
-      CO_TRY_OK(co_await transfer.done());
-      co_return fail(Errc::kUnavailable, "the file became shorter while it was read");
-    }
-    const std::string_view bytes(buffer.data(), got);
-    const bool there = co_await writer.write_view(bytes);
-    if (!there) co_return fail(Errc::kUnavailable, "the client is gone");
-    size -= got;
-  }
-  co_return Result<>();
 }
 
 Result<FileRequest> upload_of(const Request& request) {
@@ -194,7 +173,7 @@ Task<Response> read_file(App& app, Request& request, ResponseWriter& writer) {
   request.on_disconnect([borrowed = transfer.get()] { borrowed->close(); });
   const bool there = co_await writer.begin(download.range ? 206 : 200, std::move(headers));
   if (there && request.method != http::Method::kHead) {
-    CO_TRY_OK(co_await send_bytes(*transfer, span.size, writer));
+    CO_TRY_OK(co_await send_download(*transfer, span.size, writer));
   }
   if (there) co_await writer.finish();
   co_return Response::streamed();

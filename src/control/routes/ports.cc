@@ -5,9 +5,11 @@
 
 #include <string>
 
+#include "control/dialects/e2b/doors.h"
 #include "control/port_doors.h"
 #include "control/port_proxy.h"
 #include "control/routes/handlers.h"
+#include "control/session_keeper.h"
 #include "control/session_of.h"
 #include "http/websocket.h"
 
@@ -118,12 +120,13 @@ bool is_token(std::string_view given, const std::string& token) {
          CRYPTO_memcmp(given.data(), token.data(), token.size()) == 0;
 }
 
-Entry enter(App& app, const Request& request, const PortWish& wish) {
+asio::awaitable<Entry> enter(App& app, const Request& request, const PortWish wish) {
   Entry entry;
+  if (app.keeper != nullptr) co_await app.keeper->wake(wish.id);
   const Sessions::Door door = app.sessions.door(wish.id);
   if (wish.id.empty() || door.session == nullptr) {
     entry.refusal = port_refusal(502, wish.id, "The sandbox was not found");
-    return entry;
+    co_return entry;
   }
   if (!door.token.empty()) {
     const bool is_good = is_token(request.header("X-Glovebox-Port-Token"), door.token) ||
@@ -132,15 +135,15 @@ Entry enter(App& app, const Request& request, const PortWish& wish) {
       entry.refusal =
           port_refusal(403, wish.id,
                        "This sandbox's ports are private: send its token in X-Glovebox-Port-Token");
-      return entry;
+      co_return entry;
     }
   }
   if (wish.port == 0) {
     entry.refusal = port_refusal(502, wish.id, "There is no such port");
-    return entry;
+    co_return entry;
   }
   entry.session = door.session;
-  return entry;
+  co_return entry;
 }
 
 Response door_refusal(const PortWish& wish, const Forwarded& forwarded) {
@@ -161,7 +164,7 @@ PortWish wish_in(const Request& request) {
 
 Task<Response> forward_by_name(App& app, Request& request, http::ResponseWriter& writer) {
   const PortWish wish = wish_in(request);
-  Entry entry = enter(app, request, wish);
+  Entry entry = co_await enter(app, request, wish);
   if (entry.refusal) co_return std::move(*entry.refusal);
   Result<UniqueFd> socket = co_await entry.session->connect_port(wish.port);
   Forwarded forwarded{.how = Forwarded::How::kRefused};
@@ -178,7 +181,7 @@ Task<Response> forward_by_name(App& app, Request& request, http::ResponseWriter&
 
 asio::awaitable<void> upgrade_by_name(App& app, Request& request, http::RawStream& stream) {
   const PortWish wish = wish_in(request);
-  Entry entry = enter(app, request, wish);
+  Entry entry = co_await enter(app, request, wish);
   if (!entry.refusal) {
     Result<UniqueFd> socket = co_await entry.session->connect_port(wish.port);
     Forwarded forwarded{.how = Forwarded::How::kRefused};
@@ -207,12 +210,14 @@ std::function<const http::Route*(http::Request&)> port_doors(App& app) {
   route->upgrade = [&app](Request& request, http::RawStream& stream) {
     return upgrade_by_name(app, request, stream);
   };
-  return [route](Request& request) -> const http::Route* {
+  const auto doors = std::make_shared<e2b::Doors>(app);
+  return [route, doors](Request& request) -> const http::Route* {
     const std::optional<PortWish> wish = port_wish_of(request);
-    if (!wish) return nullptr;
+    if (!wish) return doors->find_signed(request);
     request.path_params.add("id", wish->id);
     request.path_params.add("port", std::to_string(wish->port));
-    return route.get();
+    const http::Route* virtual_port = doors->find(request, *wish);
+    return virtual_port != nullptr ? virtual_port : route.get();
   };
 }
 

@@ -1,15 +1,12 @@
 // /v1/sandboxes: made, listed, shown, changed, paused, resumed, kept alive, ended.
 #include <boost/json.hpp>
-#include <cerrno>
 #include <utility>
 
-#include "control/auth.h"
 #include "control/routes/handlers.h"
-#include "control/run_refusal.h"
+#include "control/session_creation.h"
 #include "control/session_keeper.h"
 #include "control/session_words.h"
 #include "control/store_call.h"
-#include "control/template_watch.h"
 
 namespace glovebox::control::routes {
 namespace {
@@ -20,59 +17,22 @@ Response sandbox_answer(const store::SessionRecord& session, int status = 200) {
   return Response::json(json::serialize(sandbox_json(session)) + "\n", status);
 }
 
-// Whose sandboxes, and by whom.
-struct Caller {
-  store::Principal who;
-  std::string project;
-};
-
-Result<Caller> caller_of(App& app, const Request& request) {
-  auto who = principal_of(app, request);
-  if (!who) return fail(Errc::kPermissionDenied, "this API key is not valid any more");
-  TRY(std::string project, project_of(*who, request));
-  return Caller{std::move(*who), std::move(project)};
-}
-
 std::string id_of(const Request& request) { return std::string(request.param("id")); }
-
-Response refuse_creation(App& app, const Error& error, const CreateRequest& wanted) {
-  const bool is_snapshot = error.code() == Errc::kNotFound && !wanted.snapshot.empty();
-  Response refusal = is_snapshot ? Response::from_error(error) : refuse_run(error);
-  // Its own disk is too small for what is in the snapshot.
-  if (error.sys_errno() == ENOSPC || error.sys_errno() == EDQUOT) {
-    refusal = Response::refuse(507, "disk_full", error.message());
-  }
-  app.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal");
-  return refusal;
-}
 
 }  // namespace
 
 Task<Response> create_sandbox(App& app, Request& request, ResponseWriter&) {
-  CO_TRY(Caller caller, caller_of(app, request));
-  if (caller.project == "*") {
-    co_return Response::refuse(400, "invalid_argument", "project: name one");
-  }
+  CO_TRY(Caller caller, caller_of_one_project(app, request));
   CO_TRY(CreateRequest wanted, parse_create_request(request.body));
-  co_await wait_for_templates(app);
-  auto promise = app.keeper->promise_of(wanted, caller.project);
-  if (!promise) co_return refuse_creation(app, promise.error(), wanted);
-  auto admission = app.usage.admit(caller.who, *promise, std::chrono::steady_clock::now());
-  if (!admission) {
-    app.metrics.count_refusal("key_limit");
-    co_return refuse_run(admission.error());
-  }
-  auto cancel = std::make_shared<node::CancelFlag>();
-  request.on_disconnect([cancel] { cancel->cancel(); });
-  SessionKeeper::Owner owner{.project = caller.project, .key = caller.who.key};
-  Result<SessionKeeper::Created> created = co_await app.keeper->create(
-      wanted, std::move(owner), std::move(*admission), std::move(cancel));
-  if (!created) co_return refuse_creation(app, created.error(), wanted);
-  json::object body = sandbox_json(created->record);
-  const std::string& token = created->record.port_token;
-  if (created->is_new && !token.empty()) body["port_token"] = token;
-  Response response = Response::json(json::serialize(body) + "\n", created->is_new ? 201 : 200);
-  response.headers.set("Location", "/v1/sandboxes/" + created->record.id.str());
+  const Creation creation =
+      co_await create_session_for(app, request, std::move(caller), std::move(wanted));
+  if (!creation.made) co_return creation.refusal;
+  const SessionKeeper::Created& created = *creation.made;
+  json::object body = sandbox_json(created.record);
+  const std::string& token = created.record.port_token;
+  if (created.is_new && !token.empty()) body["port_token"] = token;
+  Response response = Response::json(json::serialize(body) + "\n", created.is_new ? 201 : 200);
+  response.headers.set("Location", "/v1/sandboxes/" + created.record.id.str());
   co_return response;
 }
 

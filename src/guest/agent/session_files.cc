@@ -118,7 +118,7 @@ void SessionFiles::start(const wire::FileRequest& asked) {
   const auto user = is_of_the_whole_disk(asked.op)
                         ? std::optional(SessionUser{"root", 0, 0, "/", "", {}})
                         : look_up_user(asked.user);
-  if (!user) return say_done(asked.request, EINVAL, "there is no user " + asked.user);
+  if (!user) return say_done(asked.request, EINVAL, std::string(wire::kNoSuchUser) + asked.user);
   wire::FileRequest request = asked;
   make_absolute(request.path, *user);
   make_absolute(request.target, *user);

@@ -90,19 +90,43 @@ __gbx_enter() {  # the first record: a job
 }
 
 __gbx_next() {  # waits for a cell; its code goes to __gbx_code
-  local flags
+  local __gbx_flags
   __gbx_number 4 && __gbx_number 8 || builtin exit 0
   __gbx_cell=$__gbx_value
   __gbx_number 1 || builtin exit 0
-  flags=$__gbx_value
+  __gbx_flags=$__gbx_value
   __gbx_text || builtin exit 0
   BASH_ARGV0=${__gbx_value:-bash}
-  __gbx_take_stdin "$((flags & 1))"
+  __gbx_take_stdin "$((__gbx_flags & 1))"
   __gbx_text || builtin exit 0
   __gbx_code=$__gbx_value
   __gbx_value=
+  ((__gbx_flags & 2)) && __gbx_put_environment
   __gbx_stopped=
   __gbx_traps
+}
+
+__gbx_put_environment() {  # for one cell; what was there before goes to __gbx_before
+  local __gbx_left __gbx_name
+  __gbx_number 4 || builtin exit 0
+  __gbx_left=$__gbx_value
+  while ((__gbx_left-- > 0)); do
+    __gbx_text || builtin exit 0
+    __gbx_name=${__gbx_value%%=*}
+    [[ $__gbx_name =~ ^[A-Za-z_][A-Za-z0-9_]*$ && $__gbx_name != @(__gbx*|BASH*|SHELLOPTS|UID|EUID|PPID) ]] || continue
+    __gbx_before+=("$__gbx_name" "$(builtin declare -p "$__gbx_name" 2>/dev/null)")
+    { builtin unset "$__gbx_name" && builtin declare -gx "$__gbx_value"; } 2>/dev/null
+  done
+  __gbx_value=
+}
+
+__gbx_restore_environment() {
+  local __gbx_at
+  for ((__gbx_at = ${#__gbx_before[@]} - 2; __gbx_at >= 0; __gbx_at -= 2)); do
+    builtin unset "${__gbx_before[__gbx_at]}"
+    [[ -z ${__gbx_before[__gbx_at + 1]} ]] || builtin eval "declare -g ${__gbx_before[__gbx_at + 1]#declare }"
+  done 2>/dev/null
+  __gbx_before=()
 }
 
 __gbx_take_stdin() {  # the given stdin becomes descriptor 251; it may have any bytes
@@ -162,6 +186,7 @@ __gbx_after() {
   local number=$__gbx_cell
   __gbx_cell=
   builtin trap : INT
+  ((${#__gbx_before[@]})) && __gbx_restore_environment
   __gbx_say "{\"type\":\"end\",\"cell\":$number,\"exit_code\":$((__gbx_status & 255))}"
 }
 
@@ -170,6 +195,7 @@ __gbx_begin() {
   if [[ -n ${__gbx_errexit-} ]]; then __gbx_errexit=; builtin set -e; fi
 }
 
+__gbx_before=()
 trap : INT
 exec 253>&3 3>&- 252<&4 4<&- 251</dev/null 0</dev/null
 for __gbx_value in $(compgen -e); do unset "$__gbx_value" 2>/dev/null; done

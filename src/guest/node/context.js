@@ -132,7 +132,13 @@ function parseCell(record) {
   const name = bytes().toString('utf8') || `<cell ${number}>`;
   const url = name.replace(/[\s"'`]/g, '_');  // what stacks call it can have no spaces
   const stdin = bytes();
-  return { number, url, stdin: record[8] & 1 ? stdin : null, code: bytes().toString('utf8') };
+  const code = bytes().toString('utf8');
+  const env = [];
+  if (record[8] & 2) {
+    at += 4;
+    for (let left = record.readUInt32LE(at - 4); left > 0; --left) env.push(bytes().toString('utf8'));
+  }
+  return { number, url, stdin: record[8] & 1 ? stdin : null, code, env, rich: (record[8] & 4) !== 0 };
 }
 
 async function serve() {
@@ -150,19 +156,20 @@ async function runCell(cell) {
   let interrupt = null;
   const interrupted = new Promise((resolve) => { interrupt = () => resolve(INTERRUPTED); });
   current = { interrupt };
+  const before = putEnvironment(cell.env);
   try {
     giveStdin(cell.stdin);
     const answer = await Promise.race([evaluate(cell), interrupted]);
-    if (answer === INTERRUPTED) return tellInterrupt();
+    if (answer === INTERRUPTED) return tellInterrupt(cell);
     let value = await Promise.race([answer.value, interrupted]);
-    if (value === INTERRUPTED) return tellInterrupt();
+    if (value === INTERRUPTED) return tellInterrupt(cell);
     if (value !== undefined) sendValue(value);
     value = undefined;
     return 0;
   } catch (error) {
-    if (error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED') return tellInterrupt();
+    if (error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED') return tellInterrupt(cell);
     cleanStack(error);
-    printError(error);
+    if (!cell.rich) printError(error);  // else told once, as the error it is
     try {
       send(encodeError(error, cell.url));
     } catch {
@@ -171,11 +178,32 @@ async function runCell(cell) {
     return 1;
   } finally {
     current = null;
+    restoreEnvironment(before);
   }
 }
 
-function tellInterrupt() {
-  process._rawDebug('KeyboardInterrupt: the cell was interrupted');
+// For one cell; what there was of these names, undefined where there was nothing.
+function putEnvironment(entries) {
+  const before = [];
+  for (const entry of entries) {
+    const equals = entry.indexOf('=');
+    if (equals <= 0) continue;
+    const name = entry.slice(0, equals);
+    before.push([name, process.env[name]]);
+    process.env[name] = entry.slice(equals + 1);
+  }
+  return before;
+}
+
+function restoreEnvironment(before) {
+  for (const [name, value] of before.reverse()) {
+    if (value === undefined) delete process.env[name];
+    else process.env[name] = value;
+  }
+}
+
+function tellInterrupt(cell) {
+  if (!cell.rich) process._rawDebug('KeyboardInterrupt: the cell was interrupted');
   send('{"type":"error","name":"KeyboardInterrupt","message":"the cell was interrupted","traceback":[],"line":null}\n');
   return 130;
 }

@@ -21,6 +21,7 @@ MOST_RECORD = 17 << 20
 # Sources of earlier cells that tracebacks can show.
 MOST_SOURCES = 200
 MOST_SOURCE_TEXT = 8 << 20
+MOST_RICH = 36_000
 NO_STDIN = "input() needs stdin: give it with the request"
 
 _owner = 0
@@ -128,22 +129,31 @@ def _read_exactly(size):
 class Cell:
     """Also what runner.Source takes."""
 
-    __slots__ = ("number", "name", "stdin", "code")
+    __slots__ = ("number", "name", "stdin", "code", "env", "rich")
 
     def __init__(self, record):
+        at = 9
+
+        def text():
+            nonlocal at
+            start = at + 4
+            at = start + int.from_bytes(record[start - 4 : start], "little")
+            if at > len(record):
+                raise ValueError("the cell ends too early")
+            return record[start:at]
+
         self.number = int.from_bytes(record[:8], "little")
         given = record[8]
-        at = 9
-        texts = []
-        for _ in range(3):
-            end = at + 4 + int.from_bytes(record[at : at + 4], "little")
-            if end > len(record):
-                raise ValueError("the cell ends too early")
-            texts.append(record[at + 4 : end])
-            at = end
-        self.name = os.fsdecode(texts[0]) or "<cell %d>" % self.number
-        self.stdin = texts[1] if given & 1 else None
-        self.code = texts[2]
+        self.name = os.fsdecode(text()) or "<cell %d>" % self.number
+        stdin = text()
+        self.stdin = stdin if given & 1 else None
+        self.code = text()
+        self.rich = bool(given & 4)
+        self.env = []
+        if given & 2:
+            count = int.from_bytes(record[at : at + 4], "little")
+            at += 4
+            self.env = [text() for _ in range(min(count, len(record)))]
 
 
 def _serve_cell(results, names, record):
@@ -173,13 +183,18 @@ def _run_cell(results, names, cell):
     global _running, _futures
     source = runner.Source(cell)
     status = 0
+    before = _put_environment(cell.env) if cell.env else ()
+    runner.Mode.rich = cell.rich
+    if cell.rich:
+        runner.Mode.room = MOST_RICH
+        _offer_display()
     try:
         try:
             _running = True
             _give_stdin(cell.stdin)
             text = source.text()
             _remember(cell.name, text)
-            head, tail = runner.compile_job(text, cell.name, TOP_LEVEL_AWAIT | _futures)
+            head, tail = _compile(cell, text)
             if head is not None:
                 _futures |= head.co_flags & runner.FUTURE_FLAGS
                 _execute(head, names, cell.name)
@@ -209,7 +224,66 @@ def _run_cell(results, names, cell):
             runner._quietly(_show_figures, results)
     finally:
         runner._quietly(_without_stdin)
+        if before:
+            runner._quietly(_restore_environment, before)
     return status
+
+
+def _put_environment(entries):
+    """For one cell. What there was of these names, None where there was nothing."""
+    before = []
+    for entry in entries:
+        name, equals, value = entry.partition(b"=")
+        if name and equals:
+            before.append((name, os.environb.get(name)))
+            os.environb[name] = value
+    _note_zone(before)
+    return before
+
+
+def _restore_environment(before):
+    for name, value in reversed(before):
+        if value is not None:
+            os.environb[name] = value
+        else:
+            os.environb.pop(name, None)
+    _note_zone(before)
+
+
+def _note_zone(changed):
+    if any(name == b"TZ" for name, _ in changed):
+        import time
+
+        time.tzset()
+
+
+def _offer_display():
+    """As notebooks have it, and IPython's, where there is none."""
+    if not hasattr(builtins, "display"):
+        builtins.display = _display
+        sys.meta_path.append(NotebookFinder)
+
+
+def _display(*values, **_):
+    for value in values:
+        runner.load("display").send_value(runner.results(), value, main=False)
+
+
+class NotebookFinder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        return runner.load("notebook").find(name) if name.startswith("IPython") else None
+
+
+def _compile(cell, text):
+    flags = TOP_LEVEL_AWAIT | _futures
+    try:
+        return runner.compile_job(text, cell.name, flags)
+    except SyntaxError:
+        changed = runner.load("magics").translated(text) if cell.rich else None
+        if changed is None:
+            raise
+    return runner.compile_job(changed, cell.name, flags)
 
 
 def _execute(code, names, name):

@@ -22,19 +22,22 @@ TEXT_METHODS = (
     ("_repr_jpeg_", "image/jpeg"),
 )
 PLAIN = frozenset((bool, int, float, str, list, dict, tuple))
+MOST_RICH = 30_000
 
+# `load` and `Mode` are given by runner.load(), which loads this.
 _sent = []  # figures that need not be sent again at the end
 
 
-def send_value(results, value):
-    results.send(encode(forms_of(value), main=True))
+def send_value(results, value, main=True):
+    results.send(encode(forms_of(value), main))
 
 
 def forms_of(value):
     """MIME type to text, bytes, or Encoded JSON; text/plain first."""
     forms = {"text/plain": plain_text(value)}
     kind = type(value)
-    if kind in PLAIN:
+    rich = Mode.rich
+    if kind in PLAIN and not rich:
         encoded = json_of(value)
         if encoded is not None:
             forms["application/json"] = encoded
@@ -48,7 +51,37 @@ def forms_of(value):
             _add(forms, "image/png", _attempt(png_of, figure))
             if "image/png" in forms:
                 _sent.append(figure)
+                if rich:
+                    _attempt(_add_chart, forms, figure)
+    if rich and "pandas" in sys.modules:
+        _attempt(_add_table, forms, value)
     return forms
+
+
+def _add_chart(forms, figure):
+    charts = load("charts")
+    _add_rich(forms, "e2b/chart", charts.points_in(figure), charts.chart_of, figure)
+
+
+def _add_table(forms, value):
+    if isinstance(value, sys.modules["pandas"].DataFrame):
+        _add_rich(forms, "e2b/data", value.size, load("charts").data_of, value)
+
+
+def _add_rich(forms, mime, size, function, value):
+    """What a cell may send of these in all is less than the server reads of one."""
+    values = size
+    if size <= MOST_RICH:
+        data = function(value)
+        encoded = json_of(data) if data is not None else None
+        if encoded is None:
+            return
+        values = encoded.count(b",") + encoded.count(b"[") + encoded.count(b"{")
+        if values <= Mode.room:
+            Mode.room -= values
+            forms[mime] = encoded
+            return
+    forms["text/plain"] += "\n[%s: %d values, too many]" % (mime, values)
 
 
 def plain_text(value):
@@ -93,7 +126,7 @@ def _add(forms, mime, data):
         return
     if isinstance(data, (bytes, bytearray)):
         forms[mime] = bytes(data)
-    elif mime == "application/json" or mime.endswith("+json"):
+    elif mime == "application/json" or mime.endswith("+json") or mime in ("e2b/data", "e2b/chart"):
         encoded = json_of(data)
         if encoded is not None:
             forms[mime] = encoded
@@ -247,7 +280,10 @@ def send_figure(results, figure):
     _sent.append(figure)
     png = _attempt(png_of, figure)
     if png is not None:
-        results.send(encode({"text/plain": plain_text(figure), "image/png": png}, main=False))
+        forms = {"text/plain": plain_text(figure), "image/png": png}
+        if Mode.rich:
+            _attempt(_add_chart, forms, figure)
+        results.send(encode(forms, main=False))
 
 
 def send_open_figures(results):

@@ -7,6 +7,7 @@ import traceback
 from _json import encode_basestring_ascii as quoted
 
 MOST_TEXT = 1 << 16
+# `Mode` is given by runner.load(), which loads this.
 OURS = __file__.rpartition("/")[0] + "/"
 
 
@@ -32,7 +33,8 @@ def report(results, error, name, source):
                 pass
             trace = trace.tb_next
         text = type(error).__name__ + "\n"
-    _print(error, trace, text)
+    if not Mode.rich:  # else told once, as the error it is
+        _print(error, trace, text)
     results.send(_encode(error, text, line))
     return None if isinstance(error, KeyboardInterrupt) else 1
 

@@ -27,6 +27,13 @@ MOST_TAIL = 1 << 16
 MOST_TREE = 1 << 18
 
 
+class Mode:
+    """Of a context's cell: whether figures and tables are wanted as data, too (charts.py)."""
+
+    rich = False
+    room = 0  # so many values may they still have
+
+
 class Job:
     __slots__ = ("env", "args", "workdir", "name", "code")
 
@@ -353,6 +360,7 @@ def load(name):
         path = __file__.rpartition("/")[0] + "/" + name + ".py"
         module = type(sys)("_glovebox_" + name)
         module.__file__ = path
+        module.load, module.Mode = load, Mode  # the program may have emptied sys.modules since
         with io.open(path, encoding="utf-8") as file:
             exec(compile(file.read(), path, "exec", 0, True), module.__dict__)
         sys.modules[module.__name__] = module

@@ -100,6 +100,7 @@ def warm_up():
         axes.set_title("a")
         axes.legend()
         modules["_glovebox_display"].png_of(figure)
+        modules["_glovebox_runner"].load("charts").chart_of(figure)
         pyplot.close("all")
         # Fonts are kept open once they were used, and a child has none of our descriptors: the
         # number would be another file's there.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/write_all.h"
+#include "guest/agent/files/entry.h"
 #include "guest/agent/files/tree_walk.h"
 
 namespace glovebox::agent {
@@ -25,6 +26,13 @@ bool same_file(const struct stat& a, const struct stat& b) {
 // Without the owner, nobody is to run it as him.
 unsigned mode_for(const struct stat& info, bool owned) {
   return info.st_mode & (owned ? 07777u : 01777u);
+}
+
+// What a client left at it. Where that cannot be kept, it is left behind.
+Result<> take_along(int from, int to) {
+  auto written = write_metadata(to, read_metadata(from));
+  if (!written && written.error().sys_errno() == EOPNOTSUPP) return {};
+  return written;
 }
 
 Result<> dress_open(int fd, const struct stat& info) {
@@ -133,6 +141,7 @@ Result<> TreeCopy::copy_regular(int from, const std::string& name, int to,
   if (direct) {
     auto outcome = copy_content(source.get(), direct->get(),
                                 static_cast<std::uint64_t>(info.st_size), copied_.bytes);
+    if (outcome) outcome = take_along(source.get(), direct->get());
     if (outcome) outcome = dress_open(direct->get(), info);
     if (!outcome) {
       (void)::unlinkat(to, new_name.c_str(), 0);
@@ -154,6 +163,7 @@ Result<> TreeCopy::copy_regular(int from, const std::string& name, int to,
   TRY(NewFile file, NewFile::make(to));
   TRY_OK(copy_content(source.get(), file.fd(), static_cast<std::uint64_t>(info.st_size),
                       copied_.bytes));
+  TRY_OK(take_along(source.get(), file.fd()));
   TRY_OK(dress_open(file.fd(), info));
   TRY_OK(file.put(new_name, replace_));
   ++copied_.entries;

@@ -1,10 +1,14 @@
 #include "guest/agent/files/entry.h"
 
 #include <fcntl.h>
+#include <linux/limits.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <climits>
+
+#include "guest/agent/files/place.h"
 
 namespace glovebox::agent {
 namespace {
@@ -35,7 +39,78 @@ std::int64_t nanoseconds(const struct statx_timestamp& time) {
   return std::clamp<std::int64_t>(time.tv_sec, -kMost, kMost) * kSecond + time.tv_nsec;
 }
 
+// The path of what is open here, as this process sees it.
+std::string path_of(int fd) {
+  const std::string self = "/proc/self/fd/" + std::to_string(fd);
+  char path[PATH_MAX];
+  const ssize_t size = ::readlink(self.c_str(), path, sizeof path);
+  return size > 0 ? std::string(path, static_cast<std::size_t>(size)) : std::string();
+}
+
+std::optional<wire::LinkEnd> end_of_link(int dir, const std::string& name) {
+  const auto end = open_path(dir, name, O_PATH);
+  struct statx info {};
+  if (!end ||
+      ::statx(end->get(), "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &info) != 0) {
+    return std::nullopt;
+  }
+  return wire::LinkEnd{path_of(end->get()), type_of(info.stx_mode), info.stx_mode & 07777u};
+}
+
+// Mostly there is none: to ask so costs less than to open each file of a directory. The call knows
+// only paths, so it is asked from within.
+bool may_have_metadata(int dir, const std::string& name) {
+  if (dir != AT_FDCWD && ::fchdir(dir) != 0) return true;
+  const bool any = ::llistxattr(name.c_str(), nullptr, 0) > 0;
+  if (dir != AT_FDCWD) (void)!::chdir("/");
+  return any;
+}
+
 }  // namespace
+
+wire::Metadata read_metadata(int fd) {
+  wire::Metadata metadata;
+  // Mostly there is none, and no need for a buffer.
+  if (::flistxattr(fd, nullptr, 0) <= 0) return metadata;
+  std::string names(XATTR_LIST_MAX, '\0');
+  const ssize_t size = ::flistxattr(fd, names.data(), names.size());
+  if (size <= 0) return metadata;
+  std::string_view left(names.data(), static_cast<std::size_t>(size));
+  while (!left.empty()) {
+    const std::string name(left.substr(0, left.find('\0')));
+    left.remove_prefix(std::min(left.size(), name.size() + 1));
+    if (!name.starts_with(wire::kMetadataPrefix)) continue;
+    std::string value(wire::kMaxMetadataBytes, '\0');
+    const ssize_t got = ::fgetxattr(fd, name.c_str(), value.data(), value.size());
+    if (got < 0) continue;
+    value.resize(static_cast<std::size_t>(got));
+    metadata.emplace_back(name.substr(wire::kMetadataPrefix.size()), std::move(value));
+    if (!wire::is_good_metadata(metadata)) metadata.pop_back();
+  }
+  std::sort(metadata.begin(), metadata.end());
+  return metadata;
+}
+
+Result<> write_metadata(int fd, const wire::Metadata& metadata) {
+  for (const auto& [key, value] : metadata) {
+    const std::string name = std::string(wire::kMetadataPrefix) + key;
+    if (::fsetxattr(fd, name.c_str(), value.data(), value.size(), 0) != 0) {
+      return fail_with(errno, "keep its metadata");
+    }
+  }
+  return {};
+}
+
+void add_details(int dir, const std::string& name, wire::FileEntry& entry) {
+  if (entry.type == wire::FileType::kSymlink) {
+    entry.end = end_of_link(dir, name);
+    return;
+  }
+  if (entry.type != wire::FileType::kFile && entry.type != wire::FileType::kDirectory) return;
+  if (!may_have_metadata(dir, name)) return;
+  const auto file = open_path(dir, name, O_RDONLY | O_NOFOLLOW);
+  if (file) entry.metadata = read_metadata(file->get());
+}
 
 Result<wire::FileEntry> look_at(int dir, const std::string& name, const UserNames& names) {
   struct statx info {};

@@ -22,6 +22,7 @@ Result<> stat_file(HelperLink& link) {
   const int flags = O_PATH | (request.follow ? 0 : O_NOFOLLOW);
   TRY(const UniqueFd file, open_path(AT_FDCWD, request.path, flags));
   TRY(wire::FileEntry entry, look_at(file.get(), "", UserNames::read()));
+  if (request.details) add_details(AT_FDCWD, request.path, entry);
   entry.path = request.path;
   link.done.entry = wire::encode_record(entry);
   link.done.entries = 1;
@@ -47,6 +48,7 @@ Result<> list_files(HelperLink& link) {
     if (walk.path().size() + name->name.size() > wire::kMaxRecordPath) continue;
     auto entry = look_at(walk.dir(), name->name, names);
     if (!entry) continue;  // it went meanwhile
+    if (request.details) add_details(walk.dir(), name->name, *entry);
     if (link.done.entries == request.most) {
       link.done.message = "truncated";
       break;

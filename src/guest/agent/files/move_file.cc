@@ -36,6 +36,7 @@ Result<> move_by_copy(const Place& from, const Place& to, Replace replace, Copie
 
 Result<> tell_target(HelperLink& link, const Place& to) {
   TRY(wire::FileEntry entry, look_at(to.dir.get(), to.name, UserNames::read()));
+  if (link.request().details) add_details(to.dir.get(), to.name, entry);
   entry.path = link.request().target;
   link.done.entry = wire::encode_record(entry);
   return {};

@@ -103,6 +103,25 @@ TEST(WatchFiles, TellsAWriteThroughAHelperAsOne) {
   EXPECT_NEXT(helper, {WatchKind::kCreated, false, "end", ""});
 }
 
+TEST(WatchFiles, TellsThatANewFileOfAHelperIsWritten) {
+  const TestDir dir;
+  TestHelper helper(watch(dir.path(), true));
+  EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
+  ASSERT_EQ(run_helper(request_for(FileOp::kWrite, dir / "a"), "new").error(), 0);
+  EXPECT_NEXT(helper, {WatchKind::kCreated, false, "a", ""});
+  EXPECT_NEXT(helper, {WatchKind::kWritten, false, "a", ""});
+  ASSERT_EQ(run_helper(request_for(FileOp::kWrite, dir / "empty"), "").error(), 0);
+  EXPECT_NEXT(helper, {WatchKind::kCreated, false, "empty", ""});
+  ASSERT_EQ(::link((dir / "a").c_str(), (dir / "b").c_str()), 0);
+  EXPECT_NEXT(helper, {WatchKind::kCreated, false, "b", ""});
+  ASSERT_EQ(::unlink((dir / "b").c_str()), 0);
+  std::optional<WatchEvent> event = helper.next_event();
+  while (event && event->kind == WatchKind::kAttribute) event = helper.next_event();
+  ASSERT_TRUE(event);
+  EXPECT_EQ(event->path, "b");
+  EXPECT_EQ(static_cast<int>(event->kind), static_cast<int>(WatchKind::kRemoved));
+}
+
 TEST(WatchFiles, EndsWithWhatIsWatched) {
   const TestDir dir;
   write_whole(dir / "f", "x");

@@ -154,6 +154,17 @@ Result<> WatchTree::tell_found(int dir, const std::string& name, const std::stri
   return written ? say(wire::WatchKind::kWritten, false, path) : Result<>{};
 }
 
+// A file that was written before it had a name is complete when it appears. One that is just being
+// written tells it again, which is dropped.
+Result<> WatchTree::tell_content(const std::string& dir, const std::string& name,
+                                 const std::string& path) {
+  const auto at = open_below(dir);
+  struct stat info {};
+  const bool written = at && ::fstatat(at->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       S_ISREG(info.st_mode) && info.st_size > 0 && info.st_nlink == 1;
+  return written ? say(wire::WatchKind::kWritten, false, path) : Result<>{};
+}
+
 void WatchTree::forget_below(const std::string& path) {
   for (auto it = paths_.begin(); it != paths_.end();) {
     if (it->first != top_watch_ && is_below(it->second, path)) {
@@ -220,7 +231,8 @@ Result<> WatchTree::take_named(const inotify_event& event, const std::string& di
   if ((event.mask & IN_CREATE) != 0) {
     if (found_.erase(path) != 0) return {};
     TRY_OK(say(wire::WatchKind::kCreated, directory, path));
-    return directory && recursive_ ? watch_below(path, Found::kNew) : Result<>{};
+    if (!directory) return tell_content(dir, name, path);
+    return recursive_ ? watch_below(path, Found::kNew) : Result<>{};
   }
   if ((event.mask & IN_DELETE) != 0) return say(wire::WatchKind::kRemoved, directory, path);
   if ((event.mask & IN_MODIFY) != 0) return say(wire::WatchKind::kWritten, directory, path);

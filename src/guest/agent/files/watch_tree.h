@@ -53,6 +53,7 @@ class WatchTree {
   Result<> watch_below(const std::string& path, Found found);
   Result<bool> add_watch(int dir, const std::string& path);
   Result<> tell_found(int dir, const std::string& name, const std::string& path, bool directory);
+  Result<> tell_content(const std::string& dir, const std::string& name, const std::string& path);
   Result<bool> take_one(const inotify_event& event, const std::string& name);
   Result<bool> take_of_top(std::uint32_t mask);
   Result<> take_named(const inotify_event& event, const std::string& dir, const std::string& name);

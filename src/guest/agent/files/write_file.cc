@@ -49,6 +49,7 @@ Result<> dress(int file, const wire::FileRequest& request, const Owner& owner,
 
 Result<> tell_entry(HelperLink& link, int fd, const UserNames& names) {
   TRY(wire::FileEntry entry, look_at(fd, "", names));
+  if (link.request().details) entry.metadata = read_metadata(fd);
   entry.path = link.request().path;
   link.done.entry = wire::encode_record(entry);
   return {};
@@ -79,6 +80,8 @@ Result<> write_file(HelperLink& link) {
   TRY_OK(link.opened());
   TRY_OK(receive_all(link.data(), file.fd(), link.done.bytes));
   TRY_OK(link.wait_for_commit());
+  // While it is still ours, and may be written to.
+  TRY_OK(write_metadata(file.fd(), request.metadata));
   TRY_OK(dress(file.fd(), request, owner, old));
   TRY_OK(tell_entry(link, file.fd(), names));
   link.done.entries = 1;

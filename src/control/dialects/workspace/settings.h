@@ -1,0 +1,18 @@
+// What the administrator says of /workspace/se (SANDBOX_... in the server's environment); the rest
+// is the template's.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace glovebox::control::workspace {
+
+struct Settings {
+  std::optional<std::uint32_t> cpu_thousandths{};
+  std::optional<std::uint64_t> memory_bytes{};
+  std::chrono::milliseconds timeout{
+      300'000};  // of code and commands; also the most they may ask for
+};
+
+}  // namespace glovebox::control::workspace

@@ -1,0 +1,25 @@
+// Words that a client leaves at a file, as the file system keeps them: attributes "user.e2b." and a
+// key. Both sides check them, as neither believes the other.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace glovebox::wire {
+
+inline constexpr std::string_view kMetadataPrefix = "user.e2b.";
+inline constexpr std::size_t kMaxMetadataKey = 246;     // with its prefix as the kernel allows
+inline constexpr std::size_t kMaxMetadataBytes = 4096;  // of all keys and values together
+inline constexpr std::size_t kMaxMetadataPairs = 128;
+
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+// Printable ASCII, and a key is not empty.
+bool is_good_metadata(std::string_view key, std::string_view value);
+// Each of them, and all together within the bounds.
+bool is_good_metadata(const Metadata& metadata);
+
+}  // namespace glovebox::wire
