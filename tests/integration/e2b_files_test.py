@@ -12,14 +12,11 @@ import time
 import urllib.parse
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import e2b_wire
 import sealed
 import server
+from e2b_wire import envelope
 from sealed import wait_until
-
-
-def envelope(message):
-    payload = json.dumps(message).encode()
-    return struct.pack(">BI", 0, len(payload)) + payload
 
 
 class Watch:
@@ -69,20 +66,7 @@ class Watch:
         self.connection.close()
 
 
-class Sandbox:
-    def __init__(self, client, **wishes):
-        self.client = client
-        answer = client.call("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 600, **wishes},
-                             headers={"Content-Type": "application/json"})
-        if answer.status != 201:
-            raise AssertionError(answer)
-        self.id, self.token = answer.json["sandboxID"], answer.json["envdAccessToken"]
-        self.headers = {"E2b-Sandbox-Id": self.id, "E2b-Sandbox-Port": "49983",
-                        "X-Access-Token": self.token, "Connect-Protocol-Version": "1"}
-
-    def kill(self):
-        return self.client.call("DELETE", "/sandboxes/" + self.id)
-
+class Sandbox(e2b_wire.Sandbox):
     def call(self, method, user=None, **message):
         headers = {**self.headers, "Content-Type": "application/json"}
         if user is not None:

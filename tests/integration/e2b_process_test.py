@@ -12,14 +12,11 @@ import threading
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import e2b_wire
 import sealed
 import server
+from e2b_wire import envelope
 from sealed import wait_until
-
-
-def envelope(message, flags=0):
-    payload = message if isinstance(message, bytes) else json.dumps(message).encode()
-    return struct.pack(">BI", flags, len(payload)) + payload
 
 
 def chunk(data):
@@ -94,20 +91,7 @@ class Stream:
         self.connection.close()
 
 
-class Sandbox:
-    def __init__(self, client, **wishes):
-        self.client = client
-        answer = client.call("POST", "/v2/sandboxes", {"templateID": "base", "timeout": 600, **wishes},
-                             headers={"Content-Type": "application/json"})
-        if answer.status != 201:
-            raise AssertionError(answer)
-        self.id = answer.json["sandboxID"]
-        self.headers = {"E2b-Sandbox-Id": self.id, "E2b-Sandbox-Port": "49983",
-                        "X-Access-Token": answer.json["envdAccessToken"], "Connect-Protocol-Version": "1"}
-
-    def kill(self):
-        return self.client.call("DELETE", "/sandboxes/" + self.id)
-
+class Sandbox(e2b_wire.Sandbox):
     def call(self, method, message=None, **headers):
         return self.client.call("POST", "/process.Process/" + method, json.dumps(message or {}),
                                 {**self.headers, "Content-Type": "application/json", **headers})
