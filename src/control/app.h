@@ -26,6 +26,7 @@
 namespace glovebox::control {
 
 class SessionKeeper;
+class TemplateBook;
 
 struct AppSettings {
   // Off loopback, /metrics and /docs need a key.
@@ -68,7 +69,8 @@ struct App {
   OomLedger ooms;
   InputPumps inputs;
   Contexts contexts;
-  SessionKeeper* keeper = nullptr;  // what `sessions` is, to those who change them
+  SessionKeeper* keeper = nullptr;    // what `sessions` is, to those who change them
+  TemplateBook* templates = nullptr;  // what projects made for themselves; null: nothing
   std::function<http::ServerFigures()> http_figures;  // set when there is a server
   bool stopping = false;                              // no longer ready
 };

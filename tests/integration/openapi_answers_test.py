@@ -268,6 +268,17 @@ class Answers(server.Served):
             self.assert_form(one, {"$ref": "#/components/schemas/Template"}, "template")
         self.check("GET", "/v1/templates/{name}", 200, at="/v1/templates/python")
         self.check("GET", "/v1/templates/{name}", 404, at="/v1/templates/nope")
+        made = self.check("POST", "/v1/templates", 201, body={
+            "name": "mine", "from": "python", "env": {"A": "b"}, "preload": ["json.tool"], "profile": {"pids": 50}})
+        self.assertEqual(made.json["from"], "python")
+        self.check("GET", "/v1/templates/{name}", 200, at="/v1/templates/mine")
+        self.check("POST", "/v1/templates", 409, body={"name": "mine", "from": "python"})
+        self.check("POST", "/v1/templates", 404, body={"name": "other", "from": "nope"})
+        self.check("POST", "/v1/templates", 400, body={"name": "Other", "from": "python"})
+        self.check("POST", "/v1/templates", 401, body={}, headers={"X-API-Key": "nope"})
+        self.check("DELETE", "/v1/templates/{name}", 204, at="/v1/templates/mine")
+        self.check("DELETE", "/v1/templates/{name}", 404, at="/v1/templates/mine")
+        self.check("DELETE", "/v1/templates/{name}", 403, at="/v1/templates/python")
         self.check("GET", "/v1/templates", 401, headers={"X-API-Key": "nope"})
         self.check("GET", "/v1/templates/{name}", 401, at="/v1/templates/python", headers={"X-API-Key": "nope"})
 
