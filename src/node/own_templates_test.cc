@@ -80,7 +80,7 @@ TEST_F(OwnTemplatesTest, ARunThatWaitsForALauncherGetsItsTemplate) {
   until([&] { return !node->figures().launcher_up; });
   RunJob job = shell();
   job.template_name = wanted.id;
-  const auto call = start(std::move(job));
+  const auto call = NodeTest::start(std::move(job));
   settle();
   EXPECT_FALSE(call->done());
   attach();
@@ -113,8 +113,7 @@ TEST_F(OwnTemplatesTest, OneThatALaterLauncherRefusesIsTriedAgainWhenItsBaseIsBa
   const TemplateDefinition wanted = definition();
   ASSERT_TRUE(await(own().define(wanted)).has_value());
   launcher.refuses_definitions = wire::SandboxRefused{0, Errc::kNotFound, 0, "no base"};
-  known.clear();
-  attach();
+  node->attach_launcher(launcher.connect());
   until([&] { return own().refusal_of(wanted.id).has_value(); });
   EXPECT_EQ(own().refusal_of(wanted.id)->message(), "no base");
   EXPECT_TRUE(own().settled());
