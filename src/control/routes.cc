@@ -157,19 +157,21 @@ Task<http::Response> ask_for_upgrade(App&, http::Request&, http::ResponseWriter&
   co_return response;
 }
 
+http::Response in_e2b_words(const http::Response& refused) {
+  http::Response answer = e2b::refusal(refused.status, refused.problem->message);
+  for (const auto& [name, value] : refused.headers) {  // Retry-After, WWW-Authenticate
+    if (answer.headers.find(name) == nullptr) answer.headers.add(name, value);
+  }
+  return answer;
+}
+
 // An error becomes an answer by our own table unless the dialect has a form of its own. After the
 // first byte of a stream there is no other form: the connection is cut.
 Task<http::Response> in_e2b_form(App& app, const RouteRow& row, http::Request& request,
                                  http::ResponseWriter& writer) {
   Result<http::Response> answer = co_await row.handler(app, request, writer);
   if (!answer && !writer.begun()) co_return e2b::refusal(answer.error());
-  if (answer && answer->problem) {
-    http::Response refused = e2b::refusal(answer->status, answer->problem->message);
-    for (const auto& [name, value] : answer->headers) {  // Retry-After, and the like
-      if (refused.headers.find(name) == nullptr) refused.headers.add(name, value);
-    }
-    co_return refused;
-  }
+  if (answer && answer->problem) co_return in_e2b_words(*answer);
   co_return answer;
 }
 
@@ -242,7 +244,7 @@ std::optional<http::Response> admit(App& app, const http::Request& request) {
   // What is not in the table is nobody's: fail closed.
   auto refused = refuse(app, request, row != nullptr ? row->access : Access::kAdmin);
   if (refused && refused->problem && row != nullptr && row->dialect == Dialect::kE2b) {
-    return e2b::refusal(refused->status, refused->problem->message);
+    return in_e2b_words(*refused);
   }
   return refused;
 }

@@ -36,7 +36,11 @@ TEST(Routes, WithoutAKeyOnlyWhatIsOpen) {
       EXPECT_NE(answer.status, 401) << row.pattern;
     } else {
       EXPECT_EQ(answer.status, 401) << row.pattern;
-      EXPECT_EQ(code_of(answer), "unauthorized");
+      if (row.dialect == Dialect::kE2b) {
+        EXPECT_THAT(answer.body, HasSubstr("\"code\":401")) << row.pattern;
+      } else {
+        EXPECT_EQ(code_of(answer), "unauthorized") << row.pattern;
+      }
       EXPECT_THAT(std::string(answer.headers.get("WWW-Authenticate")), HasSubstr("Bearer"));
     }
   }

@@ -179,6 +179,13 @@ std::vector<Subject> make_dialect_subjects(const client::Place& place, const Eff
   add("e2b-file-read", "v1-file-read",
       calls->inside("49983", Method::kGet, "/files?path=/etc/hostname", "", "text/plain", ""),
       effort.paced);
+  Call list = calls->own("/files/list?path=/etc", "", "hostname");
+  list.method = Method::kGet;
+  add("v1-list", "", std::move(list), effort.paced);
+  add("e2b-list", "v1-list",
+      calls->inside("49983", Method::kPost, "/filesystem.Filesystem/ListDir", R"({"path":"/etc"})",
+                    "application/json", "hostname"),
+      effort.paced);
   add("v1-code", "",
       calls->own("/code", R"j({"code":"print(1)","language":"python"})j", R"("stdout":"1\n")"),
       effort.paced);
@@ -194,7 +201,9 @@ std::vector<Subject> make_dialect_subjects(const client::Place& place, const Eff
            200,
            R"("stdout":"1\n")"},
       effort.paced);
-  add("workspace-shell", "v1-exec",
+  add("v1-shell", "", calls->own("/exec", R"({"cmd":"exec /bin/true"})", "\"exit_code\":0,"),
+      effort.paced);
+  add("workspace-shell", "v1-shell",
       Call{Method::kPost,
            DialectCalls::workspace("/execute/"),
            R"({"command":"exec /bin/true"})",

@@ -14,9 +14,9 @@ using ::testing::ElementsAre;
 class ProcessCallsTest : public ProcessTest {
  protected:
   std::uint32_t start(std::string message) {
-    const std::size_t before = session->all.size();
+    const wire::ProcessNumber before = session->all.empty() ? 0 : session->all.rbegin()->first;
     begin(process_start, std::move(message));
-    test.run_until([&] { return session->all.size() > before; });
+    test.run_until([&] { return !session->all.empty() && session->all.rbegin()->first > before; });
     settle();
     return last()->info.pid;
   }
@@ -81,6 +81,7 @@ TEST_F(ProcessCallsTest, MixedUpInputIsRefused) {
 
 TEST_F(ProcessCallsTest, SignalsAndSizes) {
   const std::uint32_t pid = start(kSleep);
+  const auto process = last();
   EXPECT_EQ(code_of(process_send_signal, select(pid, R"(,"signal":"SIGNAL_SIGTERM")")), "ok");
   EXPECT_EQ(code_of(process_send_signal, select(pid, R"(,"signal":"SIGNAL_SIGHUP")")),
             "unimplemented");
@@ -89,7 +90,7 @@ TEST_F(ProcessCallsTest, SignalsAndSizes) {
   EXPECT_EQ(code_of(process_update, select(pid, size)), "internal");
   EXPECT_EQ(code_of(process_update, select(pid)), "ok");
   EXPECT_EQ(code_of(process_send_signal, select(pid, R"(,"signal":"SIGNAL_SIGKILL")")), "ok");
-  EXPECT_THAT(last()->signals, ElementsAre(SIGTERM, SIGKILL));
+  EXPECT_THAT(process->signals, ElementsAre(SIGTERM, SIGKILL));
   const std::uint32_t terminal = start(R"({"process":{"cmd":"bash"},"pty":{}})");
   EXPECT_EQ(code_of(process_update, select(terminal, size)), "ok");
 }

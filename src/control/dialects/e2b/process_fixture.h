@@ -99,7 +99,6 @@ class ProcessTest : public ::testing::Test {
   void SetUp() override {
     session = std::make_shared<FakeSession>(test.io);
     test.sessions.add({.project = "default", .session = session, .env = {"HOME=/home/user"}});
-    test.session_service.alive[session->id()] = session;
   }
 
   // Begun only. A stream's message goes into an envelope.

@@ -231,6 +231,7 @@ TEST_F(ProcessStartTest, AServerBeforeUsMayHaveSetTheDeadline) {
   asio::co_spawn(test.io, session->start(spec, node::Session::Attach::kNo), asio::detached);
   test.run_until([&] { return !session->all.empty(); });
   const auto process = last();
+  test.session_service.alive[session->id()] = session;
   ProcessHubs::begin(*test.app);
   test.run_until([&] { return !process->signals.empty(); });
   EXPECT_THAT(process->signals, ElementsAre(SIGKILL));
