@@ -1,5 +1,5 @@
-// `glovebox template list|show`: what sandboxes can be made of, as a server sees it. `check` reads
-// a file as the launcher would, needs no server, and is the front's.
+// `glovebox template list|show|create|delete`: what sandboxes can be made of, as a server sees it.
+// `check` reads a file as the launcher would, needs no server, and is the front's.
 #include <boost/json.hpp>
 #include <cstdio>
 
@@ -7,6 +7,7 @@
 #include "client/api.h"
 #include "client/commands.h"
 #include "client/print.h"
+#include "client/template_words.h"
 
 namespace glovebox::client {
 namespace {
@@ -16,11 +17,23 @@ namespace json = boost::json;
 constexpr const char* kUsage =
     "usage: glovebox template list\n"
     "       glovebox template show NAME\n"
+    "       glovebox template create NAME --from BASE [OPTIONS]\n"
+    "       glovebox template delete NAME\n"
     "       glovebox template check FILE\n"
     "\n"
-    "What sandboxes can be made of. `list` and `show` ask a server; `check` reads a file as the\n"
-    "launcher would and needs none.\n"
-    "\n";
+    "What sandboxes can be made of. `list` and `show` ask a server; `create` and `delete` are for\n"
+    "templates of your key's project, made of one of the administrator's; `check` reads a file as\n"
+    "the launcher would and needs no server.\n"
+    "\n"
+    "  --from BASE            create: the template it is made of\n"
+    "  --description TEXT     create: one line, for people\n"
+    "  --preload MODULES      create: modules to import ahead, like numpy,os.path; more than once\n"
+    "  --env NAME=VALUE       create: an environment variable; more than once\n"
+    "  --timeout TIME         create: how long a run may take, unless it says otherwise\n"
+    "  --memory SIZE          create: the same for memory, like 512M\n"
+    "  --disk SIZE            create: for what is written\n"
+    "  --pids N               create: for processes and threads\n"
+    "  --cpus N               create: for CPUs, like 0.5\n";
 constexpr const char* kMore =
     "  --json                 print JSON\n"
     "  --help                 this text\n"
@@ -67,8 +80,9 @@ int show(const std::string& body) {
   if (!answer) return failure(answer.error());
   const json::object& one = *answer;
   std::vector<std::vector<std::string>> rows;
-  for (const char* name : {"name", "description", "built_in", "runtime", "language", "preload",
-                           "layers", "state", "generation", "zygotes", "forks"}) {
+  for (const char* name :
+       {"name", "description", "built_in", "project", "from", "runtime", "language", "preload",
+        "layers", "state", "generation", "zygotes", "forks"}) {
     rows.push_back({name, shown(one, name)});
   }
   rows.push_back({"pool", pool_of(one)});
@@ -89,6 +103,29 @@ int show(const std::string& body) {
   return 0;
 }
 
+int create(const PlaceWords& place, const std::string& name, const NewTemplateWords& words,
+           bool is_json) {
+  const auto body = new_template_json(name, words);
+  if (!body) return usage_error(body.error().message());
+  const Asked asked =
+      ask(place,
+          {.method = http::Method::kPost, .target = "/v1/templates", .headers = {}, .body = *body});
+  if (asked.status != 0) return asked.status;
+  print(is_json ? asked.body : printable(name) + "\n");
+  return 0;
+}
+
+int remove(const PlaceWords& place, const std::string& name, bool is_json) {
+  const Asked asked = ask(place, {.method = http::Method::kDelete,
+                                  .target = "/v1/templates/" + url_encoded(name),
+                                  .headers = {},
+                                  .body = {}});
+  if (asked.status != 0) return asked.status;
+  print(is_json ? json::serialize(json::object{{"name", name}, {"deleted", true}}) + "\n"
+                : "deleted " + printable(name) + "\n");
+  return 0;
+}
+
 }  // namespace
 
 int template_command(const std::vector<std::string>& args) {
@@ -96,7 +133,19 @@ int template_command(const std::vector<std::string>& args) {
   bool is_json = false;
   bool help = false;
   std::vector<Option> options = place_options(place);
-  options.insert(options.end(), {{"--json", &is_json}, {"--help", &help}, {"-h", &help}});
+  NewTemplateWords fresh;
+  options.insert(options.end(), {{"--from", &fresh.from},
+                                 {"--description", &fresh.description},
+                                 {"--preload", &fresh.preload},
+                                 {"--env", &fresh.env},
+                                 {"--timeout", &fresh.timeout},
+                                 {"--memory", &fresh.memory},
+                                 {"--disk", &fresh.disk},
+                                 {"--pids", &fresh.pids},
+                                 {"--cpus", &fresh.cpus},
+                                 {"--json", &is_json},
+                                 {"--help", &help},
+                                 {"-h", &help}});
   const auto rest = take_options(args, options, "template");
   if (!rest) return usage_error(rest.error().message());
   if (help) {
@@ -104,12 +153,17 @@ int template_command(const std::vector<std::string>& args) {
     return 0;
   }
   const std::string verb = rest->empty() ? "" : rest->front();
+  if (fresh.is_given() && verb != "create" && !verb.empty()) {
+    return usage_error("--from and what follows it go with `glovebox template create`");
+  }
+  if (verb == "create" && rest->size() == 2) return create(place, (*rest)[1], fresh, is_json);
+  if (verb == "delete" && rest->size() == 2) return remove(place, (*rest)[1], is_json);
   const bool is_list = verb == "list" && rest->size() == 1;
   const bool is_show = verb == "show" && rest->size() == 2;
   if (!is_list && !is_show) {
     return usage_error(
-        "say `glovebox template list`, `show NAME` or `check FILE`; see `glovebox template "
-        "--help`");
+        "say `glovebox template list`, `show NAME`, `create NAME --from BASE`, `delete NAME` or "
+        "`check FILE`; see `glovebox template --help`");
   }
   http::ClientRequest request;
   request.target = "/v1/templates" + (is_show ? "/" + url_encoded((*rest)[1]) : "");

@@ -28,6 +28,7 @@
 namespace glovebox::control {
 
 class SessionKeeper;
+class TemplateBook;
 namespace sessions_api {
 class Executions;
 }
@@ -83,7 +84,8 @@ struct App {
   Contexts contexts;
   std::shared_ptr<e2b::ProcessHubs> e2b_processes{};  // from the first that is started
   std::shared_ptr<e2b::Watchers> e2b_watchers{};      // from the first that is made
-  SessionKeeper* keeper = nullptr;  // what `sessions` is, to those who change them
+  SessionKeeper* keeper = nullptr;    // what `sessions` is, to those who change them
+  TemplateBook* templates = nullptr;  // what projects made for themselves; null: nothing
   std::shared_ptr<sessions_api::Executions> executions;  // made when somebody executes
   std::function<http::ServerFigures()> http_figures;     // set when there is a server
   bool stopping = false;                                 // no longer ready

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "control/digest.h"
+#include "control/template_book.h"
 #include "model/environment.h"
 
 namespace glovebox::control {
@@ -63,15 +64,9 @@ Result<> set_program(const Template& made_of, wire::RunRequest& request, node::R
 
 }  // namespace
 
-Result<RunPlan> plan_run(const App& app, wire::RunRequest request) {
+Result<RunPlan> plan_run(const App& app, wire::RunRequest request, const std::string& project) {
   const std::string name = template_for(request);
-  const TemplateStatus* status = app.node.find_template(name);
-  if (status == nullptr && app.node.templates().empty()) {
-    return fail(Errc::kUnavailable, "the launcher has not told of its templates yet");
-  }
-  if (status == nullptr || status->state == RuntimeState::kRemoved) {
-    return fail(Errc::kNotFound, "template: there is no \"" + name + "\"");
-  }
+  TRY(const TemplateStatus* status, choose_template(app.node, app.templates, project, name));
   const Template& made_of = status->description;
   if (request.code && !request.language.empty() && !made_of.language.empty() &&
       request.language != made_of.language) {
@@ -83,7 +78,8 @@ Result<RunPlan> plan_run(const App& app, wire::RunRequest request) {
   const Profile profile = fill_in(request.profile, made_of.limits);
   plan.profile_hash = sha256_hex(canonical_text(profile));
   node::RunJob& job = plan.job;
-  job.template_name = name;
+  job.template_name = made_of.name;
+  plan.template_name = name;
   job.engine = app.settings.engine;
   job.limits = profile.limits;
   job.output_limit = profile.output_bytes;

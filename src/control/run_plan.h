@@ -13,13 +13,15 @@
 namespace glovebox::control {
 
 struct RunPlan {
-  node::RunJob job;
-  std::string language;      // of the template, for the record
-  std::string profile_hash;  // SHA-256 of its canonical text
+  node::RunJob job;           // its template as the node calls it
+  std::string template_name;  // as the caller's project calls it
+  std::string language;       // of the template, for the record
+  std::string profile_hash;   // SHA-256 of its canonical text
 };
 
 // kNotFound: no such template; kInvalidArgument: it does not fit what was asked; kUnavailable: no
-// template is known at all, because this server has just started.
-Result<RunPlan> plan_run(const App& app, wire::RunRequest request);
+// template is known at all, because this server has just started. `project` is the caller's, whose
+// own templates can be named.
+Result<RunPlan> plan_run(const App& app, wire::RunRequest request, const std::string& project = {});
 
 }  // namespace glovebox::control

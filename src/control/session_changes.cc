@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "control/clock.h"
+#include "control/exec_words.h"
 #include "control/session_keeper.h"
 #include "control/store_call.h"
 #include "node/grade.h"
@@ -90,15 +91,27 @@ Result<> check_same(const store::SessionRecord& record, const CreateRequest& req
   return node::check_grade(record.engine, record.walls, floor);
 }
 
+// A snapshot is of the template of the sandbox it was made from.
+Result<SessionPlan> SessionKeeper::plan_of(
+    const CreateRequest& request, const std::string& project,
+    const std::optional<store::SnapshotRecord>& snapshot) const {
+  std::string name = snapshot                        ? snapshot->template_name
+                     : request.template_name.empty() ? "base"
+                                                     : request.template_name;
+  auto plan = plan_session(node_, name, request, options_.engine, options_.min_grade,
+                           {options_.templates, project});
+  if (plan || !snapshot || plan.error().code() != Errc::kNotFound) return plan;
+  return fail(Errc::kConflict, "snapshot: it was made of the template \"" + name +
+                                   "\", which is not there any more");
+}
+
 Result<std::uint64_t> SessionKeeper::promise_of(const CreateRequest& request,
                                                 const std::string& project) const {
-  std::string name = request.template_name.empty() ? "base" : request.template_name;
+  std::optional<store::SnapshotRecord> snapshot;
   if (!request.snapshot.empty()) {
-    TRY(const store::SnapshotRecord snapshot, shelf_.find(project, request.snapshot));
-    name = snapshot.template_name;
+    TRY(snapshot, shelf_.find(project, request.snapshot));
   }
-  TRY(const SessionPlan plan,
-      plan_session(node_, std::move(name), request, options_.engine, options_.min_grade));
+  TRY(const SessionPlan plan, plan_of(request, project, snapshot));
   return plan.spec.limits.memory_bytes + plan.spec.limits.disk_bytes;
 }
 
@@ -146,14 +159,11 @@ Task<SessionKeeper::Created> SessionKeeper::make(CreateRequest request, Owner ow
                                                  store::Admission admission,
                                                  std::shared_ptr<node::CancelFlag> cancel) {
   CO_TRY(const std::uint64_t ttl_s, ttl_of(request.ttl_s));
-  std::string name = request.template_name.empty() ? "base" : request.template_name;
   std::optional<store::SnapshotRecord> snapshot;
   if (!request.snapshot.empty()) {
     CO_TRY(snapshot, shelf_.find(owner.project, request.snapshot));
-    name = snapshot->template_name;
   }
-  CO_TRY(SessionPlan plan,
-         plan_session(node_, std::move(name), request, options_.engine, options_.min_grade));
+  CO_TRY(SessionPlan plan, plan_of(request, owner.project, snapshot));
   const std::uint64_t alive =
       figures_.pending + figures_.starting + figures_.running + figures_.paused;
   if (alive >= options_.max_sessions) {
@@ -188,12 +198,12 @@ Task<SessionKeeper::Created> SessionKeeper::make(CreateRequest request, Owner ow
   store::SessionRecord record{.id = session->id(),
                               .project = owner.project,
                               .key_id = owner.key.str(),
-                              .template_name = spec.template_name,
+                              .template_name = plan.template_name,
                               .snapshot = request.snapshot,
                               .state = SessionState::kStarting,
                               .agent_id = request.agent_id,
                               .metadata = std::move(request.metadata),
-                              .env = std::move(request.env),
+                              .env = joined_environment(std::move(plan.template_env), request.env),
                               .on_timeout = request.on_timeout,
                               .ttl_s = ttl_s,
                               .created_ms = now_ms,

@@ -45,6 +45,7 @@ struct KeeperOptions {
   EngineKind engine = EngineKind::kJail;
   std::optional<Grade> min_grade{};  // the administrator's floor
   ShelfOptions shelf{};
+  const TemplateBook* templates = nullptr;  // what projects made for themselves
   std::chrono::milliseconds tick{250};
   std::chrono::milliseconds reconcile_every{3'000};
   std::chrono::milliseconds sample_every{10'000};
@@ -164,6 +165,8 @@ class SessionKeeper final : public Sessions {
   Task<> bring_up(EntryPtr entry, std::shared_ptr<node::Session> session,
                   std::optional<store::SnapshotRecord> snapshot,
                   std::shared_ptr<node::CancelFlag> cancel);
+  Result<SessionPlan> plan_of(const CreateRequest& request, const std::string& project,
+                              const std::optional<store::SnapshotRecord>& snapshot) const;
   Result<> check_there(const EntryPtr& entry) const;
   Task<> pause_entry(EntryPtr entry, std::string reason);
   Task<> resume_entry(EntryPtr entry);

@@ -15,18 +15,15 @@ namespace glovebox::control {
 
 Result<SessionPlan> plan_session(const node::RunService& node, std::string template_name,
                                  const CreateRequest& request, EngineKind engine,
-                                 std::optional<Grade> floor) {
-  const TemplateStatus* status = node.find_template(template_name);
-  if (status == nullptr && node.templates().empty()) {
-    return fail(Errc::kUnavailable, "the launcher has not told of its templates yet");
-  }
-  if (status == nullptr || status->state == RuntimeState::kRemoved) {
-    return fail(Errc::kNotFound, "template: there is no \"" + template_name + "\"");
-  }
+                                 std::optional<Grade> floor, const TemplateScope& scope) {
+  TRY(const TemplateStatus* status,
+      choose_template(node, scope.book, scope.project, template_name));
   const Profile profile = fill_in(request.profile, status->description.limits);
   SessionPlan plan;
   plan.profile_hash = sha256_hex(canonical_text(profile));
-  plan.spec.template_name = std::move(template_name);
+  plan.spec.template_name = status->description.name;
+  if (plan.spec.template_name != template_name) plan.template_env = status->description.env;
+  plan.template_name = std::move(template_name);
   plan.spec.engine = engine;
   plan.spec.limits = profile.limits;
   // As many files as a disk of this size would have: packages and checkouts are many small ones.

@@ -7,21 +7,31 @@
 
 #include "base/result.h"
 #include "control/session_request.h"
+#include "control/template_book.h"
 #include "node/run_service.h"
 #include "node/session_service.h"
 
 namespace glovebox::control {
 
 struct SessionPlan {
-  node::SessionSpec spec;  // owner and project are the caller's to fill in
+  node::SessionSpec spec;     // owner and project are the caller's to fill in
+  std::string template_name;  // as the project calls it; the spec has what the node calls it
+  // Of a project's own template, all its words: the session keeps them, whatever becomes of it.
+  std::vector<std::string> template_env;
   std::string profile_hash;
+};
+
+// Who asks, and what can be named besides the administrator's templates; `book` may be null.
+struct TemplateScope {
+  const TemplateBook* book = nullptr;
+  std::string project;
 };
 
 // kNotFound: no such template; kUnavailable: none is known at all yet. `template_name` is what the
 // request says, or its snapshot's.
 Result<SessionPlan> plan_session(const node::RunService& node, std::string template_name,
                                  const CreateRequest& request, EngineKind engine,
-                                 std::optional<Grade> floor);
+                                 std::optional<Grade> floor, const TemplateScope& scope = {});
 
 // What a program in a session starts with: the base, the template's words, the session's own.
 std::vector<std::string> session_environment(const node::RunService& node,

@@ -80,6 +80,40 @@ const TemplateStatus* FakeNode::find_template(std::string_view name) const {
   return nullptr;
 }
 
+void FakeTemplateService::keep(std::vector<TemplateDefinition> definitions) {
+  for (TemplateDefinition& one : definitions) defined.push_back(std::move(one));
+}
+
+Task<> FakeTemplateService::define(TemplateDefinition definition) {
+  if (refuses) co_return fail(*refuses);
+  const TemplateStatus* base = node_.find_template(definition.from);
+  if (base == nullptr) co_return fail(Errc::kNotFound, "from: there is none");
+  TemplateStatus made = *base;
+  made.description.name = definition.id;
+  made.description.built_in = false;
+  made.description.preload = definition.preload;
+  made.description.env = definition.env;
+  known[definition.id] = std::move(made);
+  defined.push_back(std::move(definition));
+  co_return Result<>{};
+}
+
+void FakeTemplateService::forget(const std::string& id) {
+  const std::string gone = id;
+  known.erase(gone);
+  std::erase_if(defined, [&](const auto& one) { return one.id == gone; });
+}
+
+const TemplateStatus* FakeTemplateService::find(std::string_view id) const {
+  const auto at = known.find(id);
+  return at == known.end() ? nullptr : &at->second;
+}
+
+std::optional<Error> FakeTemplateService::refusal_of(std::string_view id) const {
+  const auto at = refusals.find(std::string(id));
+  return at == refusals.end() ? std::nullopt : std::optional<Error>(at->second);
+}
+
 Task<std::shared_ptr<node::Session>> FakeSessionService::create_session(
     node::SessionSpec spec, std::shared_ptr<node::CancelFlag>) {
   if (!make) co_return fail(Errc::kUnavailable, "there is no launcher");
@@ -211,6 +245,9 @@ TestApp::TestApp(AppSettings settings, KeeperOptions keeping) {
   settings.log_requests = false;
   settings.secret = "a secret of the tests";
   app = std::make_unique<App>(io, node, session_service, *store, sessions, std::move(settings));
+  templates = std::make_unique<TemplateBook>(node, template_service, *store);
+  app->templates = templates.get();
+  keeping.templates = templates.get();
   keeping.shelf.directory = (directory / "snapshots").string();
   keeper = std::make_unique<SessionKeeper>(io, session_service, node, *store, std::move(keeping));
   if (auto begun = keeper->begin(app->events, app->usage); !begun) {

@@ -14,6 +14,7 @@
 #include "control/app.h"
 #include "control/routes.h"
 #include "control/session_keeper.h"
+#include "control/template_book.h"
 #include "store/sqlite_store.h"
 
 namespace glovebox::control {
@@ -33,6 +34,27 @@ class FakeNode final : public node::RunService {
   std::vector<node::RunJob> jobs;  // as they came
   std::vector<TemplateStatus> known;
   node::NodeFigures now;
+};
+
+// What was defined, with the templates of a FakeNode.
+class FakeTemplateService final : public node::TemplateService {
+ public:
+  explicit FakeTemplateService(FakeNode& node) : node_(node) {}
+  void keep(std::vector<TemplateDefinition> definitions) override;
+  Task<> define(TemplateDefinition definition) override;
+  void forget(const std::string& id) override;
+  const TemplateStatus* find(std::string_view id) const override;
+  bool settled() const override { return is_settled; }
+  std::optional<Error> refusal_of(std::string_view id) const override;
+
+  bool is_settled = true;
+  std::optional<Error> refuses;           // every definition
+  std::map<std::string, Error> refusals;  // by id, of those that were kept
+  std::vector<TemplateDefinition> defined;
+  std::map<std::string, TemplateStatus, std::less<>> known;  // by id
+
+ private:
+  FakeNode& node_;
 };
 
 // Sessions on a host that has only those the test puts there.
@@ -149,8 +171,10 @@ class TestApp {
   std::filesystem::path directory;
   std::unique_ptr<store::SqliteStore> store;
   FakeNode node;
+  FakeTemplateService template_service{node};
   FakeSessionService session_service;
   FakeSessions sessions;
+  std::unique_ptr<TemplateBook> templates;
   std::unique_ptr<App> app;
   std::unique_ptr<SessionKeeper> keeper;  // over `session_service`
   http::Router router;

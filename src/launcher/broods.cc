@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "launcher/slices.h"
+#include "model/template_rules.h"
 #include "sys/clone.h"
 
 namespace glovebox::launcher {
@@ -15,6 +16,9 @@ constexpr std::chrono::seconds kImportsWithin{60};
 constexpr std::chrono::seconds kLastsFor{30};
 constexpr std::chrono::milliseconds kFirstRetry{100};
 constexpr unsigned kMostDoublings = 10;
+// A client's template that nobody has used for so long has no zygote any more.
+constexpr std::chrono::minutes kIdleFor{10};
+constexpr std::size_t kMostOwnZygotes = 32;
 
 std::chrono::milliseconds delay(unsigned failures) {
   return kFirstRetry * (1 << std::min(failures - 1, kMostDoublings));
@@ -65,6 +69,52 @@ void Broods::set_templates(std::vector<Template> templates) {
   }
 }
 
+void Broods::tell_again(const std::string& name) {
+  if (const auto found = broods_.find(name); found != broods_.end()) found->second.changed = true;
+}
+
+void Broods::tidy(const std::function<bool(const std::string& name)>& in_use) {
+  const Clock::time_point now = Clock::now();
+  for (auto at = broods_.begin(); at != broods_.end();) {
+    const auto& [name, brood] = *at;
+    const auto next = std::next(at);
+    if (is_own_template_id(name)) tidy_one(at->second, now, in_use(name));
+    const bool is_over = is_own_template_id(name) && brood.state == RuntimeState::kRemoved &&
+                         !brood.changed && brood.leaving.empty() && !brood.nursery;
+    if (is_over && !in_use(name)) broods_.erase(at);
+    at = next;
+  }
+}
+
+void Broods::tidy_one(Brood& brood, Clock::time_point now, bool in_use) {
+  const bool is_busy = brood.zygote && brood.zygote->pending > 0;
+  if (brood.wanted && !is_busy && now > brood.asked_at + kIdleFor) rest(brood);
+  // Who is in the nursery would end with it.
+  if (!brood.zygote && !brood.next && brood.leaving.empty() && !in_use) brood.nursery.reset();
+}
+
+// Until somebody asks again.
+void Broods::rest(Brood& brood) {
+  retire(brood, brood.next);
+  retire(brood, brood.zygote);
+  brood.wanted = false;
+  brood.state = RuntimeState::kIdle;
+  brood.changed = true;
+}
+
+// Clients choose how many templates they make; the memory is the host's.
+void Broods::make_room_for_zygote(const Brood& wanted) {
+  if (!is_own_template_id(wanted.description.name)) return;
+  std::size_t count = 0;
+  Brood* oldest = nullptr;
+  for (auto& [name, brood] : broods_) {
+    if (&brood == &wanted || !is_own_template_id(name) || (!brood.zygote && !brood.next)) continue;
+    ++count;
+    if (oldest == nullptr || brood.asked_at < oldest->asked_at) oldest = &brood;
+  }
+  if (count >= kMostOwnZygotes) rest(*oldest);
+}
+
 Broods::Brood* Broods::brood_of(const std::string& name) {
   const auto found = broods_.find(name);
   if (found == broods_.end() || found->second.state == RuntimeState::kRemoved) return nullptr;
@@ -105,6 +155,7 @@ Result<Nursery*> Broods::nursery_for(const std::string& name, bool warm) {
 Zygote* Broods::find_zygote(const std::string& name, std::uint32_t uid) {
   Brood* brood = brood_of(name);
   if (brood == nullptr) return nullptr;
+  brood->asked_at = Clock::now();
   if (brood->zygote && brood->zygote->uid() == uid) return &*brood->zygote;
   for (Zygote& zygote : brood->leaving) {
     if (zygote.uid() == uid) return &zygote;
@@ -128,6 +179,7 @@ Result<> Broods::start(Brood& brood) {
     return {};
   }
   if (brood.next || Clock::now() < brood.retry_at) return {};
+  make_room_for_zygote(brood);
   auto zygote = make_zygote(brood);
   if (!zygote) {
     brood.error = zygote.error().message();
@@ -145,6 +197,7 @@ Result<> Broods::start(Brood& brood) {
 Result<> Broods::prepare(const std::string& name) {
   Brood* brood = brood_of(name);
   if (brood == nullptr) return fail(Errc::kNotFound, "there is no template '" + name + "'");
+  brood->asked_at = Clock::now();
   if (brood->zygote) return {};
   return start(*brood);
 }
@@ -324,7 +377,7 @@ void Broods::settle(Brood& brood, Clock::time_point now) {
 std::optional<Broods::Clock::time_point> Broods::next_look() const {
   constexpr std::chrono::seconds kOften{1};
   for (const auto& [name, brood] : broods_) {
-    if (brood.wanted) return Clock::now() + kOften;
+    if (brood.wanted || is_own_template_id(name)) return Clock::now() + kOften;
   }
   return std::nullopt;
 }

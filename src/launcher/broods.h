@@ -39,6 +39,12 @@ class Broods {
 
   // Takes the templates as they are now; those that changed or went are renewed or given up.
   void set_templates(std::vector<Template> templates);
+  // Clients are told of it again, though nothing has changed.
+  void tell_again(const std::string& name);
+  // Of templates that servers defined: zygotes that nobody has asked for in a long time end, and
+  // nothing stays of one that was forgotten once nobody is in it. The administrator's wait as long
+  // as he likes.
+  void tidy(const std::function<bool(const std::string& name)>& in_use);
   const Template* find(const std::string& name) const;
   std::uint32_t generation_of(const std::string& name) const;
 
@@ -87,6 +93,7 @@ class Broods {
     bool changed = true;
     unsigned failures = 0;
     Clock::time_point retry_at{};
+    Clock::time_point asked_at = Clock::now();
     // Destroyed bottom to top: zygotes before the nursery they are in.
     std::optional<Nursery> nursery;
     std::list<Zygote> leaving;  // replaced, and still owing a child to some sandbox
@@ -95,6 +102,9 @@ class Broods {
   };
   Result<> start(Brood& brood);
   Result<Zygote> make_zygote(Brood& brood);
+  void tidy_one(Brood& brood, Clock::time_point now, bool in_use);
+  void rest(Brood& brood);
+  void make_room_for_zygote(const Brood& wanted);
   void look_after(Brood& brood, Clock::time_point now);
   void settle(Brood& brood, Clock::time_point now);
   bool is_old(const Zygote& zygote, Clock::time_point now) const;

@@ -13,6 +13,7 @@
 #include "launcher/process_maker.h"
 #include "launcher/request_checks.h"
 #include "launcher/template_file.h"
+#include "model/template_rules.h"
 #include "sys/clone.h"
 #include "wire/sandbox_plan.h"
 
@@ -85,7 +86,40 @@ void SandboxMaker::load_templates_again() {
       log::warn("a template is not used", {{"error", loaded.content.error().message()}});
     }
   }
-  jails_.broods().set_templates(std::move(good));
+  files_ = std::move(good);
+  apply_templates();
+}
+
+void SandboxMaker::apply_templates() {
+  std::vector<Template> all = files_;
+  for (Template& one : definitions_.derive(files_, policy_)) all.push_back(std::move(one));
+  jails_.broods().set_templates(std::move(all));
+}
+
+Result<> SandboxMaker::define_template(const TemplateDefinition& definition, const Client* owner) {
+  TRY_OK(definitions_.define(definition, owner, files_, policy_));
+  apply_templates();
+  jails_.broods().tell_again(definition.id);
+  return {};
+}
+
+Result<> SandboxMaker::forget_template(const std::string& id, const Client* owner) {
+  TRY_OK(definitions_.forget(id, owner));
+  apply_templates();
+  return {};
+}
+
+bool SandboxMaker::may_use(const std::string& template_name, const Client* client) const {
+  return !is_own_template_id(template_name) || definitions_.is_of(template_name, client);
+}
+
+void SandboxMaker::client_gone(const Client* client) {
+  definitions_.owner_gone(client, Definitions::Clock::now());
+}
+
+void SandboxMaker::tidy_templates(const std::function<bool(const std::string& name)>& in_use) {
+  if (definitions_.drop_orphans(Definitions::Clock::now())) apply_templates();
+  jails_.broods().tidy(in_use);
 }
 
 void SandboxMaker::host_files_changed() {

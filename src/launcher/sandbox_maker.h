@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "launcher/definitions.h"
 #include "launcher/jail_maker.h"
 #include "launcher/policy.h"
 #include "launcher/sandbox.h"
@@ -44,12 +45,22 @@ class SandboxMaker {
   JailMaker& jails() { return jails_; }
   Result<> prepare_template(const std::string& name);
   void load_templates_again();
+  // A server's own ones.
+  Result<> define_template(const TemplateDefinition& definition, const Client* owner);
+  Result<> forget_template(const std::string& id, const Client* owner);
+  // Whether this client may have sandboxes of it made.
+  bool may_use(const std::string& template_name, const Client* client) const;
+  const Definitions& definitions() const { return definitions_; }
+  void client_gone(const Client* client);
+  // What is left of templates that nobody has any more.
+  void tidy_templates(const std::function<bool(const std::string& name)>& in_use);
   // The host's packages were upgraded: what was made of them before is used no more.
   void host_files_changed();
   // Removes everything that outlives a process. Nothing can be made after this.
   void shut_down();
 
  private:
+  void apply_templates();
   Result<> prepare_users();
   Result<> check(const wire::CreateSandbox& request, std::size_t fds, const Caller& caller) const;
   Result<> check_named(const wire::MountRequest& mount, const std::string& project) const;
@@ -62,6 +73,8 @@ class SandboxMaker {
   StateDir state_;
   UniqueFd agent_;
   std::optional<SliceBlock> slices_;
+  std::vector<Template> files_;  // the administrator's, as they were read last
+  Definitions definitions_;
   JailMaker jails_;
 };
 

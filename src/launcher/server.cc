@@ -123,6 +123,7 @@ Result<> Server::run() {
     take_made();
     if (time_to_look) {
       look_at_packages();
+      tidy_templates();
       look_at_ = now + kLookEvery;
     }
     if ((events[0].revents & POLLIN) != 0) {
@@ -240,28 +241,14 @@ bool Server::on_request(Client& client) {
     list(client, list_request->seq);
   } else if (std::holds_alternative<wire::BecomeServer>(*request)) {
     become_server(client);
-  } else if (auto* prepare = std::get_if<wire::PrepareTemplate>(&*request)) {
-    // How it goes is told with the template's status.
-    if (auto begun = maker_.prepare_template(prepare->name); !begun) {
-      log::warn("a template is not prepared", {{"error", begun.error().message()}});
-    }
+  } else if (auto* prepare_request = std::get_if<wire::PrepareTemplate>(&*request)) {
+    prepare(client, prepare_request->name);
+  } else if (auto* define_request = std::get_if<wire::DefineTemplate>(&*request)) {
+    define(client, *define_request);
+  } else if (auto* forget_request = std::get_if<wire::ForgetTemplate>(&*request)) {
+    forget(client, *forget_request);
   }
   return true;
-}
-
-void Server::become_server(Client& client) {
-  client.caller.is_server = true;
-  for (const TemplateStatus& status : maker_.jails().broods().statuses()) {
-    say(client, wire::TemplateChanged{status});
-  }
-}
-
-void Server::tell_of_templates() {
-  for (const TemplateStatus& status : maker_.jails().broods().take_changes()) {
-    for (Client& client : clients_) {
-      if (client.caller.is_server) say(client, wire::TemplateChanged{status});
-    }
-  }
 }
 
 // A package upgrade below live overlays is undefined for the kernel: nothing that was made of the

@@ -1,5 +1,6 @@
 // The launcher's loop as an object: what serve_clients() runs. Private to server.cc, which has the
-// loop and the clients, and server_sandboxes.cc, which has what is done with sandboxes.
+// loop and the clients, server_sandboxes.cc, which has what is done with sandboxes, and
+// server_templates.cc.
 #pragma once
 
 #include <list>
@@ -47,6 +48,10 @@ class Server {
   void list(Client& client, std::uint32_t seq);
   void go_on_listing(Client& client);
   void become_server(Client& client);
+  void prepare(Client& client, const std::string& name);
+  void define(Client& client, const wire::DefineTemplate& request);
+  void forget(Client& client, const wire::ForgetTemplate& request);
+  void tidy_templates();
   void tell_of_templates();
   void look_at_packages();
   Owned* find(const Client& client, const SandboxId& id);

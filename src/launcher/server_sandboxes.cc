@@ -16,6 +16,10 @@ void Server::create(Client& client, const wire::CreateSandbox& request, std::vec
     return refuse(client, request.seq,
                   Error(Errc::kResourceExhausted, "the launcher has no room for another sandbox"));
   }
+  if (!maker_.may_use(request.template_name, &client)) {
+    return refuse(client, request.seq,
+                  Error(Errc::kNotFound, "there is no template '" + request.template_name + "'"));
+  }
   const Expected expected{&client, request.seq, request.limits, request.template_name,
                           request.waits};
   const std::uint64_t ticket = next_ticket_++;
@@ -217,6 +221,7 @@ void Server::drop(Client& client) {
   client.creates.clear();
   client.listing.reset();
   sessions_.forget(client);
+  maker_.client_gone(&client);
   for (auto& [ticket, expected] : expected_) {
     if (expected.client == &client) expected.client = nullptr;
   }

@@ -20,6 +20,7 @@
 
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "model/template_rules.h"
 
 namespace glovebox::launcher {
 namespace {
@@ -52,32 +53,6 @@ tl::unexpected<Error> bad(const Key& key, const std::string& what) {
 tl::unexpected<Error> unknown(const Key& key) {
   return fail(Errc::kInvalidArgument,
               std::to_string(key.node.source().begin.line) + ": unknown key " + key.path);
-}
-
-bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_word(char c) { return is_lower(c) || (c >= 'A' && c <= 'Z') || c == '_'; }
-
-// [a-z][a-z0-9-]{0,31}
-bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= 32 && is_lower(text[0]) &&
-         std::all_of(text.begin(), text.end(),
-                     [](char c) { return is_lower(c) || is_digit(c) || c == '-'; });
-}
-
-// [A-Za-z_][A-Za-z0-9_]*
-bool is_identifier(std::string_view text) {
-  return !text.empty() && text.size() <= 128 && is_word(text[0]) &&
-         std::all_of(text.begin(), text.end(), [](char c) { return is_word(c) || is_digit(c); });
-}
-
-bool is_module(std::string_view text) {
-  while (true) {
-    const std::size_t dot = text.find('.');
-    if (!is_identifier(text.substr(0, dot))) return false;
-    if (dot == std::string_view::npos) return true;
-    text.remove_prefix(dot + 1);
-  }
 }
 
 // Absolute, without the ways of saying one place twice.
@@ -140,7 +115,7 @@ Result<> read_top(Template& into, const Key& key) {
     TRY(into.description, text_of(key, key.node));
   } else if (key.name == "language") {
     TRY(into.language, text_of(key, key.node));
-    if (!is_name(into.language)) return bad(key, "must be small letters, digits and dashes");
+    if (!is_template_name(into.language)) return bad(key, "must be small letters, digits and dashes");
   } else if (key.name == "runtime") {
     TRY(const std::string text, text_of(key, key.node));
     if (text == "none") {
@@ -160,7 +135,7 @@ Result<> read_top(Template& into, const Key& key) {
   } else if (key.name == "preload") {
     TRY(into.preload, texts_of(key));
     for (const std::string& module : into.preload) {
-      if (!is_module(module)) return bad(key, "must hold names of modules: numpy, os.path");
+      if (!is_module_name(module)) return bad(key, "must hold names of modules: numpy, os.path");
     }
   } else {
     return unknown(key);
@@ -272,7 +247,7 @@ Result<Template> template_of(const toml::table& table, const std::string& name) 
 
 Result<Template> parse_template(const std::string& text, const std::string& name,
                                 const std::string& file) {
-  if (!is_name(name)) {
+  if (!is_template_name(name)) {
     return fail(Errc::kInvalidArgument,
                 file +
                     ": a template's name is a small letter, then at most 31 small letters, "

@@ -23,6 +23,7 @@
 #include "control/port_doors.h"
 #include "control/routes.h"
 #include "control/session_keeper.h"
+#include "control/template_book.h"
 #include "control/template_watch.h"
 #include "http/server.h"
 #include "main/server_places.h"
@@ -212,12 +213,16 @@ Result<> serve(const Settings& settings, UniqueFd channel) {
   TRY(auto store, store::SqliteStore::open(store_options(settings, places.store_dir, io)));
   TRY_OK(provide_admin_key(*store, io, std::move(places.admin_key)));
   node = std::make_unique<node::Node>(io, node_options(settings));
-  control::SessionKeeper keeper(io, node->sessions(), *node, *store,
-                                keeper_options(settings, places.store_dir));
+  control::TemplateBook templates(*node, node->own_templates(), *store);
+  TRY_OK(templates.load());
+  control::KeeperOptions keeping = keeper_options(settings, places.store_dir);
+  keeping.templates = &templates;
+  control::SessionKeeper keeper(io, node->sessions(), *node, *store, std::move(keeping));
   control::AppSettings app_words = app_settings(settings, places.listener);
   TRY(app_words.secret, store::server_secret(places.store_dir));
   control::App app(io, *node, node->sessions(), *store, keeper, std::move(app_words));
   app.keeper = &keeper;
+  app.templates = &templates;
   TRY_OK(keeper.begin(app.events, app.usage));
   control::e2b::ProcessHubs::begin(app);
   http::Server server(io, control::make_router(app, settings.max_body),

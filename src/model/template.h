@@ -1,6 +1,7 @@
 // What sandboxes are made of, as the administrator wrote it down: layers, a runtime with modules
 // imported ahead, defaults. The launcher reads templates from its own root-owned files and tells
-// the server about them; nobody else can make one.
+// the server about them. What a server's clients make of one of these is a TemplateDefinition: it
+// changes a little and names no place of the host's.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +31,15 @@ struct Template {
   std::uint32_t pool_min = 0;        // sandboxes that wait even when nobody asks
   std::uint32_t pool_max = 0;        // zero: nothing ever waits
   bool operator==(const Template&) const = default;
+};
+
+struct TemplateDefinition {
+  std::string id;                    // what the launcher calls it: see template_rules.h
+  std::string from;                  // a template of a file, or a built-in one
+  std::vector<std::string> preload;  // imported after its base's
+  std::vector<std::string> env;      // "NAME=value", over its base's
+  Limits limits;                     // those that are marked as asked for; the others are its base's
+  bool operator==(const TemplateDefinition&) const = default;
 };
 
 // How a template's runtime is doing.

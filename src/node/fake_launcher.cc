@@ -48,6 +48,7 @@ UniqueFd FakeLauncher::connect() {
 
 UniqueFd FakeLauncher::connect_again() {
   close_runs();
+  defined.clear();
   auto pair = seqpacket_pair().value();
   ::fcntl(pair.theirs.get(), F_SETFL, O_NONBLOCK);
   link_ = std::make_shared<Link>(io_, std::move(pair.theirs));
@@ -151,6 +152,26 @@ void FakeLauncher::on_message() {
     end(destroy->id.str(), EndReason::kDestroyed);
   } else if (std::holds_alternative<wire::PrepareTemplate>(request)) {
     ++prepared;
+  } else if (const auto* define = std::get_if<wire::DefineTemplate>(&request)) {
+    if (refuses_definitions) {
+      wire::SandboxRefused refused = *refuses_definitions;
+      refused.seq = define->seq;
+      return say(refused);
+    }
+    defined[define->definition.id] = define->definition;
+    TemplateStatus status;
+    status.description.name = define->definition.id;
+    status.generation = generation;
+    say(wire::TemplateChanged{status});
+    say(wire::Done{define->seq});
+  } else if (const auto* forget = std::get_if<wire::ForgetTemplate>(&request)) {
+    const bool was_there = defined.erase(forget->id) > 0;
+    TemplateStatus status;
+    status.description.name = forget->id;
+    status.state = RuntimeState::kRemoved;
+    if (was_there) say(wire::TemplateChanged{status});
+    if (was_there) return say(wire::Done{forget->seq});
+    say(wire::SandboxRefused{forget->seq, Errc::kNotFound, 0, "no such template"});
   } else if (const auto* listing = std::get_if<wire::ListSandboxes>(&request)) {
     list(listing->seq);
   } else if (const auto* freezing = std::get_if<wire::FreezeSandbox>(&request)) {

@@ -65,6 +65,7 @@ class FakeLauncher {
   std::uint32_t generation = 1;
   WallSet walls;
   bool silent_agents = false;  // of sessions that are made
+  std::optional<wire::SandboxRefused> refuses_definitions;
 
   // What was seen.
   int created = 0;
@@ -73,9 +74,10 @@ class FakeLauncher {
   int destroyed = 0;
   int prepared = 0;
   std::size_t most_creates_at_once = 0;
-  std::vector<std::string> taken;      // ids, in order
-  std::vector<std::string> jobs;       // the code of each job, in order
-  std::vector<std::string> templates;  // of each making, in order
+  std::map<std::string, TemplateDefinition> defined;  // by id, since it was connected to
+  std::vector<std::string> taken;                     // ids, in order
+  std::vector<std::string> jobs;                      // the code of each job, in order
+  std::vector<std::string> templates;                 // of each making, in order
   std::set<std::string> alive;
   std::map<std::string, std::string> files_put;
   bool reused = false;  // a sandbox was asked for a second program

@@ -92,6 +92,16 @@ void LauncherLink::prepare(const std::string& template_name) {
   send(wire::PrepareTemplate{template_name});
 }
 
+void LauncherLink::define(TemplateDefinition definition, Finished done) {
+  const std::uint32_t seq = ask({.finished = std::move(done)});
+  if (seq != 0) send(wire::DefineTemplate{seq, std::move(definition)});
+}
+
+void LauncherLink::forget_template(const std::string& id, Finished done) {
+  const std::uint32_t seq = ask({.finished = std::move(done)});
+  if (seq != 0) send(wire::ForgetTemplate{seq, id});
+}
+
 void LauncherLink::list(Listed each, Finished done) {
   const std::uint32_t seq = ask({.listed = std::move(each), .finished = std::move(done)});
   if (seq != 0) send(wire::ListSandboxes{seq});

@@ -52,6 +52,9 @@ class LauncherLink {
   void take(const SandboxId& id, const Limits& limits);
   void destroy(const SandboxId& id);
   void prepare(const std::string& template_name);
+  // Templates of this server's own. As create(): all answers come later.
+  void define(TemplateDefinition definition, Finished done);
+  void forget_template(const std::string& id, Finished done);
   // Sessions. As create(): all answers come later.
   void list(Listed each, Finished done);
   void freeze(const SandboxId& id, bool frozen, Finished done);

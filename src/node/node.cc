@@ -4,6 +4,8 @@
 #include <csignal>
 #include <utility>
 
+#include "model/template_rules.h"
+#include "node/own_templates.h"
 #include "node/pools.h"
 #include "node/run.h"
 #include "node/sessions.h"
@@ -24,6 +26,7 @@ struct Node::State {
       : io(context),
         options(std::move(wanted)),
         pools(context, options),
+        own_templates(context, pools, options.create_wait),
         sessions(context, pools, options),
         clock_timer(context) {}
 
@@ -31,6 +34,7 @@ struct Node::State {
   NodeOptions options;
   RunWatch watch;
   Pools pools;
+  OwnTemplates own_templates;
   SessionHost sessions;
   boost::asio::steady_timer clock_timer;
   std::uint32_t runs = 0;
@@ -51,6 +55,11 @@ Node::Node(boost::asio::io_context& io, NodeOptions options)
     : state_(std::make_shared<State>(io, std::move(options))) {
   // A guest that closes its stdin is an errno and not the end of the server.
   ::signal(SIGPIPE, SIG_IGN);
+  // For as long as there are pools, and so of the same age as what it calls.
+  state_->pools.on_word_of_template([own = &state_->own_templates](const TemplateStatus& status) {
+    own->on_template(status);
+  });
+  state_->own_templates.hold_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
   state_->sessions.hold_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
   look_at_clock(state_);
 }
@@ -75,10 +84,14 @@ void Node::look_at_clock(const std::shared_ptr<State>& state) {
 
 void Node::attach_launcher(UniqueFd socket) {
   state_->pools.attach_launcher(std::move(socket));
+  // Before anything can be asked for that is made of them.
+  state_->own_templates.tell_launcher();
   state_->sessions.adopt();
 }
 
 SessionService& Node::sessions() { return state_->sessions; }
+
+TemplateService& Node::own_templates() { return state_->own_templates; }
 
 Task<RunReport> Node::run(RunJob job, RunSink& sink, std::shared_ptr<CancelFlag> cancel) {
   const std::shared_ptr<State> state = state_;
@@ -88,10 +101,14 @@ Task<RunReport> Node::run(RunJob job, RunSink& sink, std::shared_ptr<CancelFlag>
   co_return co_await run_job(place, std::move(job), sink, std::move(cancel));
 }
 
-std::vector<TemplateStatus> Node::templates() const { return state_->pools.templates(); }
+std::vector<TemplateStatus> Node::templates() const {
+  std::vector<TemplateStatus> all = state_->pools.templates();
+  std::erase_if(all, [](const auto& one) { return is_own_template_id(one.description.name); });
+  return all;
+}
 
 const TemplateStatus* Node::find_template(std::string_view name) const {
-  return state_->pools.find_template(name);
+  return is_own_template_id(name) ? nullptr : state_->pools.find_template(name);
 }
 
 NodeFigures Node::figures() const { return state_->pools.figures(); }

@@ -11,6 +11,7 @@
 #include "node/node_options.h"
 #include "node/run_service.h"
 #include "node/session_service.h"
+#include "node/template_service.h"
 
 namespace glovebox::node {
 
@@ -32,6 +33,7 @@ class Node final : public RunService {
 
   // As long as this object.
   SessionService& sessions();
+  TemplateService& own_templates();
 
   // Runs that begin now are refused. Waits for those under way until `deadline`, then ends them,
   // and then the pools. Sessions are let go of, and live on.

@@ -336,6 +336,7 @@ void Pools::fail_overdue(Clock::time_point now) {
 void Pools::on_template(const TemplateStatus& status) {
   const std::string& name = status.description.name;
   const bool over = status.state == RuntimeState::kRemoved;
+  if (on_word_of_template_) on_word_of_template_(status);
   for (auto& [key, pool] : pools_) {
     if (key.template_name != name) continue;
     const std::uint32_t most = std::min(status.description.pool_max, options_.max_waiting);

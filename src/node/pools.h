@@ -4,6 +4,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -55,6 +56,10 @@ class Pools final : private LauncherLink::Listener {
   // What time does: deadlines, shrinking, renewal. Calls itself; tests call it too.
   void tick();
 
+  // Called with every word of the launcher about a template.
+  void on_word_of_template(std::function<void(const TemplateStatus&)> call) {
+    on_word_of_template_ = std::move(call);
+  }
   const TemplateStatus* find_template(std::string_view name) const;
   std::vector<TemplateStatus> templates() const;
   NodeFigures figures() const;
@@ -117,6 +122,7 @@ class Pools final : private LauncherLink::Listener {
   Budget budget_;
   LauncherLink launcher_;
   std::map<std::string, Known, std::less<>> templates_;
+  std::function<void(const TemplateStatus&)> on_word_of_template_;
   std::map<PoolKey, Pool> pools_;
   FairQueue<WaiterPtr> queue_;
   std::vector<WaiterPtr> being_made_;  // have left the queue: theirs is being made

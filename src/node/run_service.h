@@ -46,6 +46,7 @@ class RunService {
   // gone; the message has the word "launcher"). `sink` outlives the call.
   virtual Task<RunReport> run(RunJob job, RunSink& sink, std::shared_ptr<CancelFlag> cancel) = 0;
 
+  // The administrator's; a server's own are TemplateService's, and can be named to run() as well.
   virtual std::vector<TemplateStatus> templates() const = 0;
   // Null when there is none of this name. Good until the caller awaits something.
   virtual const TemplateStatus* find_template(std::string_view name) const = 0;

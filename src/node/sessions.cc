@@ -6,26 +6,10 @@
 
 #include "base/log.h"
 #include "node/grade.h"
+#include "node/later.h"
 
 namespace glovebox::node {
 namespace {
-
-// What the launcher answers later, for the one who waits for it.
-template <class T>
-struct Later {
-  explicit Later(boost::asio::io_context& io) : bell(io) {}
-  Bell bell;
-  std::optional<Result<T>> result;
-  void set(Result<T> what) {
-    result = std::move(what);
-    bell.ring();
-  }
-  static Task<T> wait(std::shared_ptr<Later> self, Clock::time_point deadline) {
-    while (!self->result && Clock::now() < deadline) co_await self->bell.wait(deadline);
-    if (!self->result) co_return fail(Errc::kUnavailable, "the launcher does not answer");
-    co_return std::move(*self->result);
-  }
-};
 
 Wish wish_of(const SessionSpec& spec) {
   Wish wish;

@@ -132,6 +132,28 @@ CREATE TABLE snapshots(
   created_ms INTEGER NOT NULL
 ) STRICT;
 )sql"},
+    {"templates made over HTTP", R"sql(
+CREATE TABLE templates(
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  project TEXT NOT NULL,
+  name TEXT NOT NULL,
+  base TEXT NOT NULL,
+  description TEXT NOT NULL,
+  key_id TEXT NOT NULL,
+  created_ms INTEGER NOT NULL,
+  preload BLOB NOT NULL,
+  env BLOB NOT NULL,
+  wall_ms INTEGER NOT NULL,
+  cpu_ms INTEGER NOT NULL,
+  memory_bytes INTEGER NOT NULL,
+  disk_bytes INTEGER NOT NULL,
+  pids INTEGER NOT NULL,
+  cpu_thousandths INTEGER NOT NULL,
+  limits_asked_for INTEGER NOT NULL,
+  UNIQUE(project, name)
+) STRICT;
+)sql"},
 };
 
 Result<> make_directory(const std::string& directory) {

@@ -232,6 +232,23 @@ Result<std::vector<SnapshotRecord>> SqliteStore::all_snapshots() {
       [](SqliteWorker& w) { return w.snapshots.all(); });
 }
 
+void SqliteStore::add_template(TemplateRecord made, Callback<> done) {
+  impl_->ask<void>([made = std::move(made)](
+                       SqliteWorker& w) { return w.noticed(w.templates.insert(made)); },
+                   std::move(done));
+}
+
+void SqliteStore::remove_template(std::string id, Callback<> done) {
+  impl_->ask<void>(
+      [id = std::move(id)](SqliteWorker& w) { return w.noticed(w.templates.remove(id)); },
+      std::move(done));
+}
+
+Result<std::vector<TemplateRecord>> SqliteStore::all_templates() {
+  return impl_->wait_for<std::vector<TemplateRecord>>(
+      [](SqliteWorker& w) { return w.templates.all(); });
+}
+
 void SqliteStore::flush(Callback<> done) {
   impl_->ask<void>([](SqliteWorker& w) { return w.noticed(w.write_all()); }, std::move(done));
 }

@@ -79,6 +79,9 @@ class SqliteStore final : public Store {
   void remove_snapshot(SnapshotId id, Callback<> done) override;
   Result<std::vector<SessionRecord>> living_sessions() override;
   Result<std::vector<SnapshotRecord>> all_snapshots() override;
+  void add_template(TemplateRecord made, Callback<> done) override;
+  void remove_template(std::string id, Callback<> done) override;
+  Result<std::vector<TemplateRecord>> all_templates() override;
   void flush(Callback<> done) override;
   void gc(Callback<GcReport> done) override;
   Health health() const override;

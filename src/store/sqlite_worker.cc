@@ -47,6 +47,7 @@ SqliteWorker::SqliteWorker(StoreOptions the_options, Database database)
       requests(db, options.idempotency_age, options.kept_idempotent_answer_bytes),
       sessions(db),
       snapshots(db),
+      templates(db),
       sweeper(db, runs, requests, sessions, options.retention, options.directory) {}
 
 Result<> SqliteWorker::load() {

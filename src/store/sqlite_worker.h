@@ -22,6 +22,7 @@
 #include "store/sqlite_store.h"
 #include "store/store_thread.h"
 #include "store/sweeper.h"
+#include "store/template_table.h"
 
 namespace glovebox::store {
 
@@ -67,6 +68,7 @@ class SqliteWorker {
   IdempotencyTable requests;
   SessionTable sessions;
   SnapshotTable snapshots;
+  TemplateTable templates;
   Sweeper sweeper;
 
  private:

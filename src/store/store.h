@@ -17,6 +17,7 @@
 #include "store/key.h"
 #include "store/run_record.h"
 #include "store/session_record.h"
+#include "store/template_record.h"
 
 namespace glovebox::store {
 
@@ -117,6 +118,13 @@ class Store {
   // What there was when the last server ended. Block: only for the program's start.
   virtual Result<std::vector<SessionRecord>> living_sessions() = 0;
   virtual Result<std::vector<SnapshotRecord>> all_snapshots() = 0;
+
+  // Templates that were made over HTTP. On disk (fsync) when they are answered.
+
+  virtual void add_template(TemplateRecord made, Callback<> done) = 0;
+  virtual void remove_template(std::string id, Callback<> done) = 0;
+  // Blocks: only for the program's start.
+  virtual Result<std::vector<TemplateRecord>> all_templates() = 0;
 
   // Upkeep.
 

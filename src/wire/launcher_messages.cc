@@ -1,5 +1,6 @@
 #include "wire/launcher_messages.h"
 
+#include "model/template_rules.h"
 #include "wire/byte_codec.h"
 #include "wire/limits_codec.h"
 
@@ -15,6 +16,8 @@ enum Kind : std::uint8_t {
   kList,
   kFreeze,
   kMeasure,
+  kDefine,
+  kForget,
   kCreated = 65,
   kRefused = 66,
   kEnded = 67,
@@ -84,6 +87,23 @@ struct Encoder {
     ByteWriter writer = begin(kMeasure);
     writer.number(measure.seq);
     writer.text(measure.id.str());
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const DefineTemplate& define) const {
+    const TemplateDefinition& one = define.definition;
+    ByteWriter writer = begin(kDefine);
+    writer.number(define.seq);
+    writer.text(one.id);
+    writer.text(one.from);
+    writer.texts(one.preload);
+    writer.texts(one.env);
+    put_limits(writer, one.limits);
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const ForgetTemplate& forget) const {
+    ByteWriter writer = begin(kForget);
+    writer.number(forget.seq);
+    writer.text(forget.id);
     return writer.take();
   }
   std::vector<std::byte> operator()(const SandboxListed& listed) const {
@@ -216,6 +236,19 @@ Result<LauncherRequest> get_create(ByteReader& from) {
   return create;
 }
 
+Result<LauncherRequest> get_define(ByteReader& from) {
+  DefineTemplate define;
+  TemplateDefinition& one = define.definition;
+  define.seq = from.number<std::uint32_t>();
+  one.id = from.text(kMaxName);
+  one.from = from.text(kMaxName);
+  one.preload = from.texts(kMaxPreload, kMaxModuleBytes);
+  one.env = from.texts(kMaxTemplateEnv, kMaxTemplateVariable);
+  one.limits = get_limits(from);
+  if (!from.finished()) return malformed();
+  return define;
+}
+
 Result<LauncherReply> get_listed(ByteReader& from) {
   const auto seq = from.number<std::uint32_t>();
   auto id = get_id(from);
@@ -330,6 +363,14 @@ Result<LauncherRequest> decode_launcher_request(std::span<const std::byte> bytes
       auto id = get_id(from);
       if (!id || !from.finished()) return malformed();
       return MeasureSandbox{seq, std::move(*id)};
+    }
+    case kDefine:
+      return get_define(from);
+    case kForget: {
+      const auto seq = from.number<std::uint32_t>();
+      ForgetTemplate forget{seq, from.text(kMaxName)};
+      if (!from.finished()) return malformed();
+      return forget;
     }
     default:
       return malformed();

@@ -20,7 +20,7 @@
 
 namespace glovebox::wire {
 
-inline constexpr std::uint8_t kLauncherProtocol = 3;
+inline constexpr std::uint8_t kLauncherProtocol = 4;
 inline constexpr std::size_t kMaxLauncherMessage = 32 * 1024;
 inline constexpr std::size_t kMaxMounts = 16;
 
@@ -95,8 +95,24 @@ struct MeasureSandbox {
   SandboxId id;
   bool operator==(const MeasureSandbox&) const = default;
 };
-using LauncherRequest = std::variant<CreateSandbox, TakeSandbox, DestroySandbox, BecomeServer,
-                                     PrepareTemplate, ListSandboxes, FreezeSandbox, MeasureSandbox>;
+// Servers only. One more template, for this client alone, until it forgets it or has been gone for a
+// while. What is there already under this id, of this client or of one that is gone, becomes this.
+// Answered by TemplateChanged and then Done, or by SandboxRefused.
+struct DefineTemplate {
+  std::uint32_t seq = 0;
+  TemplateDefinition definition;
+  bool operator==(const DefineTemplate&) const = default;
+};
+// Sandboxes that were made of it live on. Answered by Done, or by SandboxRefused: this client has
+// none of this id.
+struct ForgetTemplate {
+  std::uint32_t seq = 0;
+  std::string id;
+  bool operator==(const ForgetTemplate&) const = default;
+};
+using LauncherRequest =
+    std::variant<CreateSandbox, TakeSandbox, DestroySandbox, BecomeServer, PrepareTemplate,
+                 ListSandboxes, FreezeSandbox, MeasureSandbox, DefineTemplate, ForgetTemplate>;
 
 // Sent as soon as the sandbox is sealed and its agent listens.
 struct SandboxCreated {

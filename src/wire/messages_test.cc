@@ -22,6 +22,10 @@ std::vector<LauncherRequest> requests() {
   create.project = "default";
   CreateSandbox session;
   session.session = true;
+  TemplateDefinition definition{
+      "own.0123456789abcdefghij", "python", {"json.tool", "re"}, {"A=b=c"}, {}};
+  definition.limits.memory_bytes = 1u << 30;
+  definition.limits.mark_asked_for(LimitKind::kMemory);
   return {create,
           CreateSandbox{},
           TakeSandbox{SandboxId::make(), create.limits},
@@ -32,7 +36,10 @@ std::vector<LauncherRequest> requests() {
           ListSandboxes{5},
           FreezeSandbox{6, SandboxId::make(), true},
           FreezeSandbox{7, SandboxId::make(), false},
-          MeasureSandbox{8, SandboxId::make()}};
+          MeasureSandbox{8, SandboxId::make()},
+          DefineTemplate{9, definition},
+          DefineTemplate{10, {"own.0123456789abcdefghij", "base", {}, {}, {}}},
+          ForgetTemplate{11, "own.0123456789abcdefghij"}};
 }
 
 std::vector<LauncherReply> replies() {

@@ -1,5 +1,6 @@
 // The launcher's parser of what clients ask.
 #include "fuzz_target.h"
+#include "model/template_rules.h"
 #include "wire/launcher_messages.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -15,6 +16,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::promise(create->limits.wall.count() > 0 && create->limits.memory_bytes > 0 &&
                       create->limits.pids > 0,
                   "no limit is zero");
+  }
+  if (const auto* define = std::get_if<wire::DefineTemplate>(&*request)) {
+    fuzz::promise(define->definition.preload.size() <= kMaxPreload, "modules are bounded");
+    fuzz::promise(define->definition.env.size() <= kMaxTemplateEnv, "variables are bounded");
+    if (!check_definition(define->definition)) return 0;
+    fuzz::promise(is_own_template_id(define->definition.id) &&
+                      is_template_name(define->definition.from),
+                  "names are names");
+    for (const std::string& module : define->definition.preload) {
+      fuzz::promise(module.find_first_of(std::string("/-\0 ", 4)) == std::string::npos,
+                    "a module is no path and no option");
+    }
   }
   return 0;
 }

@@ -158,6 +158,24 @@ class Templates(Served):
         self.assertIn(b"json, re", self.ask("template", "show", "python").stdout)
         self.assert_one_line(self.ask("template", "show", "nope", status=1).stderr)
 
+    def test_one_of_the_projects_own(self):
+        made = self.ask("template", "create", "mine", "--from", "python", "--preload", "json.tool,wave", "--env",
+                        "A=b=c", "--memory", "200M", "--timeout", "5s", "--cpus", "0.5", "--description", "for tests")
+        self.assertEqual(made.stdout, b"mine\n")
+        shown = self.ask_json("template", "show", "mine")
+        self.assertEqual((shown["from"], shown["env"], shown["description"]), ("python", {"A": "b=c"}, "for tests"))
+        self.assertEqual(shown["preload"][-2:], ["json.tool", "wave"])
+        self.assertEqual([shown["profile"][name] for name in ("memory_mb", "timeout_ms", "cpu_thousandths")],
+                         [200, 5000, 500])
+        self.assertIn(b"for tests", self.ask("template", "list").stdout)
+        self.assert_one_line(self.ask("template", "create", "mine", "--from", "python", status=1).stderr)
+        for words in (["create", "x"], ["create", "--from", "python"], ["create", "x", "--from", "python", "--env", "A"],
+                      ["create", "x", "--from", "python", "--preload", "a,,b"], ["list", "--from", "python"], ["delete"]):
+            self.assert_one_line(self.ask("template", *words, status=2).stderr)
+        self.assertEqual(self.ask("template", "delete", "mine").stdout, b"deleted mine\n")
+        self.assert_one_line(self.ask("template", "delete", "mine", status=1).stderr)
+        self.assert_one_line(self.ask("template", "delete", "python", status=1).stderr)
+
     def test_check_needs_no_server(self):
         nowhere = {"GLOVEBOX_DATA_DIR": self.directory()}
         path = os.path.join(self.directory(), "mine.toml")

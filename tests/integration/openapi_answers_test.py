@@ -268,6 +268,17 @@ class Answers(server.Served):
             self.assert_form(one, {"$ref": "#/components/schemas/Template"}, "template")
         self.check("GET", "/v1/templates/{name}", 200, at="/v1/templates/python")
         self.check("GET", "/v1/templates/{name}", 404, at="/v1/templates/nope")
+        made = self.check("POST", "/v1/templates", 201, body={
+            "name": "mine", "from": "python", "env": {"A": "b"}, "preload": ["json.tool"], "profile": {"pids": 50}})
+        self.assertEqual(made.json["from"], "python")
+        self.check("GET", "/v1/templates/{name}", 200, at="/v1/templates/mine")
+        self.check("POST", "/v1/templates", 409, body={"name": "mine", "from": "python"})
+        self.check("POST", "/v1/templates", 404, body={"name": "other", "from": "nope"})
+        self.check("POST", "/v1/templates", 400, body={"name": "Other", "from": "python"})
+        self.check("POST", "/v1/templates", 401, body={}, headers={"X-API-Key": "nope"})
+        self.check("DELETE", "/v1/templates/{name}", 204, at="/v1/templates/mine")
+        self.check("DELETE", "/v1/templates/{name}", 404, at="/v1/templates/mine")
+        self.check("DELETE", "/v1/templates/{name}", 403, at="/v1/templates/python")
         self.check("GET", "/v1/templates", 401, headers={"X-API-Key": "nope"})
         self.check("GET", "/v1/templates/{name}", 401, at="/v1/templates/python", headers={"X-API-Key": "nope"})
 
@@ -488,6 +499,10 @@ class Answers(server.Served):
         self.check("GET", "/api/v1/containers/{id}", 404, at="/api/v1/containers/nope")
         self.check("GET", "/api/v1/containers/{id}/logs", 200, at=f"/api/v1/containers/{made}/logs")
         self.check("GET", "/api/v1/templates", 200)
+        self.check("POST", "/api/v1/templates", 201, body={"name": "handlers", "from": "python"})
+        self.check("POST", "/api/v1/templates", 409, body={"name": "handlers", "from": "python"})
+        self.check("POST", "/api/v1/templates", 400, body={"name": "handlers"})
+        self.check("DELETE", "/v1/templates/{name}", 204, at="/v1/templates/handlers")
         wait = {"code": "import os, time\ndef handler(e, c):\n    while not os.path.exists('/tmp/go'): time.sleep(0.01)\n    return e",
                 "event": {"__timeout": 60}}
         self.assert_form(wait, {"$ref": "#/components/schemas/ApiExecute"}, "request")

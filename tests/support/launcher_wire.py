@@ -4,12 +4,13 @@ import array
 import socket
 import struct
 
-VERSION = 3
-CREATE, DESTROY, TAKE, BECOME_SERVER, PREPARE, LIST, FREEZE, MEASURE = 1, 2, 3, 4, 5, 6, 7, 8
+VERSION = 4
+CREATE, DESTROY, TAKE, BECOME_SERVER, PREPARE, LIST, FREEZE, MEASURE, DEFINE, FORGET = range(1, 11)
 CREATED, REFUSED, ENDED, TEMPLATE, LISTED, MEASURED, DONE = 65, 66, 67, 68, 69, 70, 71
 PROCESS, JAIL = 1, 2
 READ_ONLY, READ_WRITE = 1, 2
 INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, POLICY, UNSUPPORTED, EXHAUSTED = 1, 2, 3, 4, 5, 6
+CONFLICT = 10
 
 
 def text(value):
@@ -57,6 +58,20 @@ def freeze(identity, frozen=1, seq=0):
 
 def measure(identity, seq=0):
     return struct.pack("<BBI", VERSION, MEASURE, seq) + text(identity)
+
+
+def texts(values):
+    return struct.pack("<I", len(values)) + b"".join(text(value) for value in values)
+
+
+def define(identity, base="python", preload=(), env=(), bounds=None, seq=0):
+    """One more template, made of another."""
+    return (struct.pack("<BBI", VERSION, DEFINE, seq) + text(identity) + text(base) + texts(preload) + texts(env)
+            + (limits() if bounds is None else bounds))
+
+
+def forget(identity, seq=0):
+    return struct.pack("<BBI", VERSION, FORGET, seq) + text(identity)
 
 
 def send(client, message, descriptors=()):

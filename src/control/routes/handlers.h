@@ -62,6 +62,8 @@ asio::awaitable<void> watch_files_stream(App& app, Request& request, http::RawSt
 Task<Response> forward_to_port(App& app, Request& request, ResponseWriter& writer);
 asio::awaitable<void> upgrade_to_port(App& app, Request& request, http::RawStream& stream);
 
+Task<Response> create_template(App& app, Request& request, ResponseWriter& writer);
+Task<Response> delete_template(App& app, Request& request, ResponseWriter& writer);
 Task<Response> list_templates(App& app, Request& request, ResponseWriter& writer);
 Task<Response> get_template(App& app, Request& request, ResponseWriter& writer);
 

@@ -5,6 +5,7 @@
 #include "control/routes/handlers.h"
 #include "control/session_keeper.h"
 #include "control/store_call.h"
+#include "control/template_book.h"
 #include "wire/utf8.h"
 
 namespace glovebox::control::routes {
@@ -39,9 +40,20 @@ Task<Response> health_ready(App& app, Request&, ResponseWriter&) {
 
 Task<Response> metrics(App& app, Request&, ResponseWriter&) {
   const http::ServerFigures http = app.http_figures ? app.http_figures() : http::ServerFigures{};
-  Response response = Response::text(
-      app.metrics.text(app.node.figures(), app.store.health(), http, app.node.templates(),
-                       app.events.subscribers(), app.keeper->figures()));
+  node::NodeFigures figures = app.node.figures();
+  std::vector<TemplateStatus> templates = app.node.templates();
+  if (app.templates != nullptr) {
+    for (node::PoolFigures& pool : figures.pools) {
+      pool.template_name = app.templates->label_of(pool.template_name);
+    }
+    for (const store::TemplateRecord& made : app.templates->list("*")) {
+      templates.push_back(app.templates->status_of(made));
+      templates.back().description.name = app.templates->label_of(made.definition.id);
+    }
+  }
+  Response response =
+      Response::text(app.metrics.text(figures, app.store.health(), http, templates,
+                                      app.events.subscribers(), app.keeper->figures()));
   response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   co_return response;
 }

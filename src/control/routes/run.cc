@@ -30,7 +30,7 @@ RunHeader header_of(const Request& request, const store::Principal& who, const R
   run.request_id = request.id;
   run.project = who.project;
   run.key_id = who.key.str();
-  run.template_name = plan.job.template_name;
+  run.template_name = plan.template_name;
   run.language = plan.language;
   run.profile_hash = plan.profile_hash;
   run.started_ms = wall_clock_ms();
@@ -181,7 +181,7 @@ Task<Response> post_run(App& app, Request& request, ResponseWriter& writer) {
   auto parsed = wire::parse_run_request(request.body);
   if (!parsed) co_return refuse_run(parsed.error());
   co_await wait_for_templates(app);
-  auto plan = plan_run(app, std::move(*parsed));
+  auto plan = plan_run(app, std::move(*parsed), who->project);
   if (!plan) co_return refuse_run(plan.error());
   plan->job.owner = who->key.str();
   plan->job.project = who->project;

@@ -1,7 +1,15 @@
-// GET /v1/templates and /v1/templates/{name}: what sandboxes can be made of, and how each is doing.
+// /v1/templates and /v1/templates/{name}: what sandboxes can be made of, and how each is doing; the
+// administrator's for everybody, and a project's own, which it makes and removes here.
 #include <boost/json.hpp>
+#include <utility>
 
+#include "control/auth.h"
+#include "control/clock.h"
 #include "control/routes/handlers.h"
+#include "control/run_refusal.h"
+#include "control/template_book.h"
+#include "control/template_request.h"
+#include "control/template_watch.h"
 #include "control/words.h"
 #include "wire/utf8.h"
 
@@ -41,26 +49,112 @@ json::object template_json(const TemplateStatus& status) {
                       {"state", state_name(status.state)},
                       {"generation", status.generation},
                       {"zygotes", status.zygotes},
-                      {"forks", status.forks}};
+                      {"forks", status.forks},
+                      {"project", nullptr},
+                      {"from", nullptr},
+                      {"env", nullptr},
+                      {"created_at", nullptr}};
   object["error"] =
       status.error.empty() ? json::value(nullptr) : json::value(wire::to_utf8(status.error));
   return object;
 }
 
+json::object own_json(const TemplateBook& book, const store::TemplateRecord& made) {
+  json::object object = template_json(book.status_of(made));
+  json::object env;
+  for (const std::string& variable : made.definition.env) {
+    const std::size_t equals = variable.find('=');
+    env[variable.substr(0, equals)] = wire::to_utf8(variable.substr(equals + 1));
+  }
+  object["project"] = made.project;
+  object["from"] = made.definition.from;
+  object["env"] = std::move(env);
+  object["created_at"] = utc_text(made.created_ms);
+  return object;
+}
+
+Response refuse_template(const Error& error) {
+  if (error.code() == Errc::kConflict) {
+    return Response::refuse(409, "template_exists", error.message());
+  }
+  if (error.code() == Errc::kResourceExhausted) {
+    return Response::refuse(429, "template_limit", error.message());
+  }
+  return refuse_run(error);
+}
+
+Response no_such() {
+  return Response::refuse(404, "template_not_found", "there is no such template");
+}
+
+struct Caller {
+  store::Principal who;
+  std::string project;
+};
+
+Result<Caller> caller_of(App& app, const Request& request) {
+  auto who = principal_of(app, request);
+  if (!who) return fail(Errc::kPermissionDenied, "this API key is not valid any more");
+  TRY(std::string project, project_of(*who, request));
+  return Caller{std::move(*who), std::move(project)};
+}
+
 }  // namespace
 
-Task<Response> list_templates(App& app, Request&, ResponseWriter&) {
+Task<Response> create_template(App& app, Request& request, ResponseWriter&) {
+  CO_TRY(const Caller caller, caller_of(app, request));
+  if (caller.project == "*") {
+    co_return Response::refuse(400, "invalid_argument", "project: name one");
+  }
+  CO_TRY(store::TemplateRecord wanted, parse_template_request(request.body));
+  wanted.project = caller.project;
+  wanted.key_id = caller.who.key.str();
+  co_await wait_for_templates(app);
+  Result<store::TemplateRecord> made = co_await app.templates->create(std::move(wanted));
+  if (!made) co_return refuse_template(made.error());
+  Response response = Response::json(json::serialize(own_json(*app.templates, *made)) + "\n", 201);
+  response.headers.set("Location", "/v1/templates/" + made->name);
+  co_return response;
+}
+
+Task<Response> delete_template(App& app, Request& request, ResponseWriter&) {
+  CO_TRY(const Caller caller, caller_of(app, request));
+  std::string name(request.param("name"));
+  if (app.templates->find(caller.project, name) == nullptr) {
+    // Everybody may know of the administrator's.
+    if (app.node.find_template(name) == nullptr) co_return no_such();
+    co_return Response::refuse(403, "policy", "this template is the administrator's");
+  }
+  std::string project = caller.project;
+  Result<> removed = co_await app.templates->remove(std::move(project), std::move(name));
+  if (!removed) co_return refuse_template(removed.error());
+  co_return Response::empty(204);
+}
+
+Task<Response> list_templates(App& app, Request& request, ResponseWriter&) {
+  CO_TRY(const Caller caller, caller_of(app, request));
   json::array list;
-  for (const TemplateStatus& status : app.node.templates()) list.push_back(template_json(status));
+  for (const TemplateStatus& status : app.node.templates()) {
+    const std::string& name = status.description.name;
+    // One of its own stands before the administrator's.
+    if (app.templates->find(caller.project, name) != nullptr) continue;
+    list.push_back(template_json(status));
+  }
+  for (const store::TemplateRecord& made : app.templates->list(caller.project)) {
+    list.push_back(own_json(*app.templates, made));
+  }
   json::object body{{"templates", std::move(list)}};
   co_return Response::json(json::serialize(body) + "\n");
 }
 
 Task<Response> get_template(App& app, Request& request, ResponseWriter&) {
-  const TemplateStatus* status = app.node.find_template(request.param("name"));
-  if (status == nullptr) {
-    co_return Response::refuse(404, "template_not_found", "there is no such template");
+  CO_TRY(const Caller caller, caller_of(app, request));
+  const std::string name(request.param("name"));
+  if (const store::TemplateRecord* made = app.templates->find(caller.project, name)) {
+    co_return Response::json(json::serialize(own_json(*app.templates, *made)) + "\n");
   }
+  const TemplateStatus* status = app.node.find_template(name);
+  if (status == nullptr) co_return no_such();
   co_return Response::json(json::serialize(template_json(*status)) + "\n");
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "control/session_keeper.h"
+#include "control/template_book.h"
 
 namespace glovebox::control::e2b {
 namespace {
@@ -47,6 +48,10 @@ const TemplateStatus* find_template(App& app, std::string_view name) {
   return status != nullptr && status->state != RuntimeState::kRemoved ? status : nullptr;
 }
 
+bool has_own(const App& app, const std::string& project, std::string_view name) {
+  return app.templates != nullptr && app.templates->find(project, std::string(name)) != nullptr;
+}
+
 }  // namespace
 
 Result<Source> find_source(App& app, const std::string& project, std::string_view text) {
@@ -63,6 +68,9 @@ Result<Source> find_source(App& app, const std::string& project, std::string_vie
   }
   const bool is_ours = name.space.empty() || name.space == project;
   if (is_ours && is_usual(name.tag)) {
+    if (has_own(app, project, name.word)) {
+      return Source{.template_name = std::string(name.word)};
+    }
     if (const TemplateStatus* status = find_template(app, name.word)) {
       return Source{.template_name = status->description.name};
     }
@@ -108,7 +116,8 @@ Result<std::string> kept_name(App& app, const std::string& project, std::string_
     return fail(Errc::kInvalidArgument,
                 "name: has letters, digits, '-', '_' and '.', and may have a tag behind ':'");
   }
-  if (find_template(app, name.word) != nullptr || store::SnapshotId::parse(name.word)) {
+  if (find_template(app, name.word) != nullptr || has_own(app, project, name.word) ||
+      store::SnapshotId::parse(name.word)) {
     return fail(Errc::kInvalidArgument, "name: there is a template of this name");
   }
   std::string kept(name.word);

@@ -10,6 +10,7 @@
 #include "control/dialects/e2b/template_names.h"
 #include "control/digest.h"
 #include "control/session_creation.h"
+#include "control/template_book.h"
 #include "control/template_watch.h"
 #include "wire/utf8.h"
 
@@ -62,13 +63,19 @@ json::object template_json(const TemplateStatus& status, const std::string& sinc
 
 }  // namespace
 
-Task<Response> list_templates(App& app, Request&, ResponseWriter&) {
+Task<Response> list_templates(App& app, Request& request, ResponseWriter&) {
+  CO_TRY(const Caller caller, caller_of(app, request));
   co_await wait_for_templates(app);
   // When a template was made is not known; it is there since the server is.
   static const std::string since = utc_text(wall_clock_ms());
   json::array list;
   for (const TemplateStatus& status : app.node.templates()) {
     if (status.state != RuntimeState::kRemoved) list.push_back(template_json(status, since));
+  }
+  if (app.templates != nullptr) {
+    for (const store::TemplateRecord& own : app.templates->list(caller.project)) {
+      list.push_back(template_json(app.templates->status_of(own), since));
+    }
   }
   co_return Response::json(json::serialize(list));
 }

@@ -28,6 +28,8 @@ constexpr RouteRow kRows[] = {
      "What happened in a session's sandbox lately"},
     {Method::kGet, "/api/v1/templates", Access::kKey, routes::list_templates,
      "What sessions can be made of"},
+    {Method::kPost, "/api/v1/templates", Access::kKey, routes::create_template,
+     "Make a template of your project's own"},
 };
 
 }  // namespace

@@ -1,0 +1,29 @@
+// `glovebox template create`: its words as the body of POST /v1/templates.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace glovebox::client {
+
+struct NewTemplateWords {
+  std::string from;
+  std::string description;
+  std::vector<std::string> preload;  // "a,b"
+  std::vector<std::string> env;      // "NAME=VALUE"
+  std::string timeout;
+  std::string memory;
+  std::string disk;
+  std::string pids;
+  std::string cpus;
+  bool is_given() const {
+    return !from.empty() || !description.empty() || !preload.empty() || !env.empty() ||
+           !timeout.empty() || !memory.empty() || !disk.empty() || !pids.empty() || !cpus.empty();
+  }
+};
+
+Result<std::string> new_template_json(const std::string& name, const NewTemplateWords& words);
+
+}  // namespace glovebox::client

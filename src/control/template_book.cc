@@ -1,0 +1,176 @@
+#include "control/template_book.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "control/clock.h"
+#include "control/exec_words.h"
+#include "control/store_call.h"
+#include "model/template_rules.h"
+
+namespace glovebox::control {
+namespace {
+
+// Until it is made or not; goes with a coroutine that was cut off.
+struct Reserved {
+  Reserved(std::set<std::pair<std::string, std::string>>& places,
+           std::pair<std::string, std::string> place)
+      : all(places), at(all.insert(std::move(place)).first) {}
+  Reserved(const Reserved&) = delete;
+  Reserved& operator=(const Reserved&) = delete;
+  ~Reserved() { all.erase(at); }
+  std::set<std::pair<std::string, std::string>>& all;
+  std::set<std::pair<std::string, std::string>>::iterator at;
+};
+
+}  // namespace
+
+Result<> TemplateBook::load() {
+  TRY(std::vector<store::TemplateRecord> records, store_.all_templates());
+  std::vector<TemplateDefinition> definitions;
+  for (store::TemplateRecord& record : records) {
+    definitions.push_back(record.definition);
+    Place place(record.project, record.name);
+    by_id_.emplace(record.definition.id, place);
+    all_.emplace(std::move(place), std::move(record));
+  }
+  service_.keep(std::move(definitions));
+  return {};
+}
+
+Result<> TemplateBook::check_new(const store::TemplateRecord& wanted) const {
+  const TemplateDefinition& definition = wanted.definition;
+  TRY_OK(check_definition(definition));
+  const Place place(wanted.project, wanted.name);
+  if (node_.find_template(wanted.name) != nullptr || all_.contains(place) ||
+      being_made_.contains(place)) {
+    return fail(Errc::kConflict, "name: there is a template \"" + wanted.name + "\" already");
+  }
+  const auto is_its = [&](const auto& one) { return one == wanted.project; };
+  std::size_t count = 0;
+  for (const auto& [other, record] : all_) count += is_its(other.first) ? 1 : 0;
+  for (const Place& other : being_made_) count += is_its(other.first) ? 1 : 0;
+  if (count >= kMostOfAProject) {
+    return fail(Errc::kResourceExhausted,
+                "the project has " + std::to_string(count) + " templates, and no more may be");
+  }
+  if (find(wanted.project, definition.from) != nullptr) {
+    return fail(Errc::kInvalidArgument, "from: \"" + definition.from +
+                                            "\" is one of the project's own; name what it is of");
+  }
+  if (node_.find_template(definition.from) == nullptr) {
+    return fail(node_.templates().empty() ? Errc::kUnavailable : Errc::kNotFound,
+                "from: there is no template \"" + definition.from + "\"");
+  }
+  return {};
+}
+
+Task<store::TemplateRecord> TemplateBook::create(store::TemplateRecord wanted) {
+  wanted.definition.id = make_own_template_id();
+  wanted.created_ms = wall_clock_ms();
+  CO_TRY_OK(check_new(wanted));
+  const Place place(wanted.project, wanted.name);
+  const std::string id = wanted.definition.id;
+  const Reserved reserved(being_made_, place);
+  // First the launcher, which may say no. One that is not stored then is forgotten there.
+  CO_TRY_OK(co_await service_.define(wanted.definition));
+  const Ask<void> ask = [&](store::Callback<> done) {
+    store_.add_template(wanted, std::move(done));
+  };
+  Result<> stored = co_await store_call(ask);
+  if (!stored) {
+    service_.forget(id);
+    co_return fail(std::move(stored.error()));
+  }
+  by_id_.insert_or_assign(id, place);
+  all_.insert_or_assign(place, wanted);
+  log::info("template made", {{"project", wanted.project}, {"template", wanted.name}, {"id", id}});
+  co_return wanted;
+}
+
+Task<> TemplateBook::remove(std::string project, std::string name) {
+  const store::TemplateRecord* known = find(project, name);
+  if (known == nullptr)
+    co_return fail(Errc::kNotFound, "there is no such template of the project's");
+  const std::string id = known->definition.id;
+  const Ask<void> ask = [&](store::Callback<> done) {
+    store_.remove_template(id, std::move(done));
+  };
+  CO_TRY_OK(co_await store_call(ask));
+  by_id_.erase(id);
+  all_.erase({project, name});
+  service_.forget(id);
+  log::info("template removed", {{"project", project}, {"template", name}, {"id", id}});
+  co_return Result<>();
+}
+
+const store::TemplateRecord* TemplateBook::find(const std::string& project,
+                                                const std::string& name) const {
+  const auto at = all_.find({project, name});
+  return at == all_.end() ? nullptr : &at->second;
+}
+
+const store::TemplateRecord* TemplateBook::find_id(std::string_view id) const {
+  const auto at = by_id_.find(id);
+  return at == by_id_.end() ? nullptr : &all_.at(at->second);
+}
+
+std::vector<store::TemplateRecord> TemplateBook::list(const std::string& project) const {
+  std::vector<store::TemplateRecord> records;
+  for (const auto& [place, record] : all_) {
+    if (project == "*" || place.first == project) records.push_back(record);
+  }
+  return records;
+}
+
+TemplateStatus TemplateBook::status_of(const store::TemplateRecord& made) const {
+  const TemplateDefinition& definition = made.definition;
+  TemplateStatus status;
+  if (const TemplateStatus* known = service_.find(definition.id)) {
+    status = *known;
+  } else {
+    // The launcher has not told of it yet, or does not want it.
+    if (const TemplateStatus* base = node_.find_template(definition.from)) {
+      status.description = base->description;
+      status.description.built_in = false;
+    }
+    for (const std::string& module : definition.preload) {
+      status.description.preload.push_back(module);
+    }
+    const std::optional<Error> refusal = service_.refusal_of(definition.id);
+    const bool is_told = service_.settled() && !node_.templates().empty();
+    status.state = refusal || is_told ? RuntimeState::kFailed : RuntimeState::kStarting;
+    if (refusal) {
+      status.error = refusal->message();
+    } else if (is_told) {
+      status.error = "from: there is no template \"" + definition.from + "\" any more";
+    }
+  }
+  status.description.name = made.name;
+  status.description.description = made.description;
+  return status;
+}
+
+std::string TemplateBook::label_of(const std::string& id) const {
+  const store::TemplateRecord* made = find_id(id);
+  return made == nullptr ? id : made->project + "/" + made->name;
+}
+
+Result<const TemplateStatus*> choose_template(const node::RunService& node,
+                                              const TemplateBook* book, const std::string& project,
+                                              const std::string& name) {
+  const store::TemplateRecord* own = book != nullptr ? book->find(project, name) : nullptr;
+  const TemplateStatus* status =
+      own != nullptr ? book->known_status_of(*own) : node.find_template(name);
+  if (status != nullptr && status->state != RuntimeState::kRemoved) return status;
+  if (node.templates().empty() || (own != nullptr && !book->settled())) {
+    return fail(Errc::kUnavailable, "the launcher has not told of its templates yet");
+  }
+  if (own != nullptr) {
+    const TemplateStatus shown = book->status_of(*own);
+    return fail(Errc::kNotFound, "template: \"" + name + "\" cannot be used: " + shown.error);
+  }
+  return fail(Errc::kNotFound, "template: there is no \"" + name + "\"");
+}
+
+}  // namespace glovebox::control

@@ -1,0 +1,75 @@
+// The templates that projects made for themselves: which there are, and what a project's word for a
+// template stands for. The store has them; the launcher is told of each by its id, which no request
+// can name, so nobody reaches another project's.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/task.h"
+#include "node/run_service.h"
+#include "node/template_service.h"
+#include "store/store.h"
+
+namespace glovebox::control {
+
+class TemplateBook {
+ public:
+  static constexpr std::size_t kMostOfAProject = 16;
+
+  TemplateBook(node::RunService& node, node::TemplateService& service, store::Store& store)
+      : node_(node), service_(service), store_(store) {}
+
+  // What there was. Once, before there is a launcher. Blocks on the store.
+  Result<> load();
+
+  // `wanted` has all but the id and the time. kConflict: there is one of this name;
+  // kResourceExhausted: the project has enough; else as TemplateService::define's.
+  Task<store::TemplateRecord> create(store::TemplateRecord wanted);
+  // Sandboxes that were made of it live on. kNotFound.
+  Task<> remove(std::string project, std::string name);
+
+  // Null: there is none. Good until the caller awaits something.
+  const store::TemplateRecord* find(const std::string& project, const std::string& name) const;
+  const store::TemplateRecord* find_id(std::string_view id) const;
+  // Of one project ("*": of all), by name.
+  std::vector<store::TemplateRecord> list(const std::string& project) const;
+  // As people see it: under its own name, and with a reason when the launcher does not have it.
+  TemplateStatus status_of(const store::TemplateRecord& made) const;
+  // As the node has it, under its id; null: the launcher has not told of it.
+  const TemplateStatus* known_status_of(const store::TemplateRecord& made) const {
+    return service_.find(made.definition.id);
+  }
+  // For figures, where projects stand side by side: "project/name". Others are what they are.
+  std::string label_of(const std::string& id) const;
+  // Whether the launcher has been heard about all of them.
+  bool settled() const { return service_.settled(); }
+  std::optional<Error> refusal_of(std::string_view id) const { return service_.refusal_of(id); }
+
+ private:
+  using Place = std::pair<std::string, std::string>;  // project and name
+  Result<> check_new(const store::TemplateRecord& wanted) const;
+
+  node::RunService& node_;
+  node::TemplateService& service_;
+  store::Store& store_;
+  std::map<Place, store::TemplateRecord> all_;
+  std::map<std::string, Place, std::less<>> by_id_;
+  std::set<Place> being_made_;
+};
+
+// What a project's word for a template stands for: its own one, else the administrator's. The
+// description's name is what the node knows it by. Good until the caller awaits something.
+// kNotFound: no such template; kUnavailable: none is known yet, because the launcher has just
+// started. `book` may be null: nobody has made any.
+Result<const TemplateStatus*> choose_template(const node::RunService& node,
+                                              const TemplateBook* book, const std::string& project,
+                                              const std::string& name);
+
+}  // namespace glovebox::control

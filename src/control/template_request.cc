@@ -1,0 +1,68 @@
+#include "control/template_request.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "control/exec_words.h"
+#include "model/profile.h"
+#include "model/template_rules.h"
+#include "wire/object_reader.h"
+#include "wire/profile_wishes.h"
+#include "wire/strict_json.h"
+
+namespace glovebox::control {
+namespace {
+
+namespace json = boost::json;
+using wire::ObjectReader;
+
+constexpr std::size_t kMaxDescription = 200;
+
+Result<std::string> read_name(ObjectReader& fields, std::string_view field) {
+  TRY(const auto name, fields.text(field, 64));
+  if (!name) return fields.bad(field, "is missing");
+  if (!is_template_name(*name)) {
+    return fields.bad(field,
+                      "must be a small letter, then at most 31 small letters, digits and "
+                      "dashes");
+  }
+  return *name;
+}
+
+Result<std::string> read_description(ObjectReader& fields) {
+  TRY(const auto text, fields.text("description", kMaxDescription));
+  if (!text) return std::string();
+  const bool is_line = std::all_of(text->begin(), text->end(),
+                                   [](unsigned char c) { return c >= 0x20 && c != 0x7f; });
+  if (!is_line) return fields.bad("description", "must be one line");
+  return *text;
+}
+
+Result<Limits> read_limits(ObjectReader& fields) {
+  const json::value* profile = fields.take("profile");
+  if (profile == nullptr) return Limits{};
+  TRY(const ProfileWishes wishes, wire::read_profile_wishes(*profile, "profile"));
+  if (wishes.output_bytes) return fields.bad("profile.output_kb", "is for a run");
+  if (!wishes.mounts.empty()) {
+    return fields.bad("profile.mounts", "are for a run or a sandbox, not for a template");
+  }
+  return fill_in(wishes, Limits{}).limits;
+}
+
+}  // namespace
+
+Result<store::TemplateRecord> parse_template_request(std::string_view body) {
+  TRY(const json::value document, wire::parse_strict_json(body));
+  TRY(ObjectReader fields, ObjectReader::open(document, ""));
+  store::TemplateRecord wanted;
+  TRY(wanted.name, read_name(fields, "name"));
+  TRY(wanted.definition.from, read_name(fields, "from"));
+  TRY(wanted.description, read_description(fields));
+  TRY(wanted.definition.env, read_environment(fields, "env"));
+  TRY(wanted.definition.preload, fields.texts("preload", kMaxPreload, kMaxModuleBytes));
+  TRY(wanted.definition.limits, read_limits(fields));
+  TRY_OK(fields.finish());
+  return wanted;
+}
+
+}  // namespace glovebox::control

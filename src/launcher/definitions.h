@@ -1,0 +1,55 @@
+// Templates that servers define for their clients: which there are, whose they are, and what each
+// is made of one of the administrator's. Nothing a server says is believed: a definition names one
+// of our own templates, modules by their dotted names, and variables; layers, runtimes and every
+// path of the host's are the base's. In memory only: a server defines them again.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "launcher/policy.h"
+#include "model/template.h"
+
+namespace glovebox::launcher {
+
+struct Client;
+
+class Definitions {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t kMost = 256;
+  // For a server that comes back: its zygotes are still there, and sessions that are let in by
+  // them.
+  static constexpr std::chrono::seconds kOrphanLife{60};
+
+  // Takes it if a template can be made of it. kConflict when it is another client's.
+  Result<> define(const TemplateDefinition& wanted, const Client* owner,
+                  const std::vector<Template>& files, const Policy& policy);
+  // kNotFound also for another's.
+  Result<> forget(const std::string& id, const Client* owner);
+  bool is_of(const std::string& id, const Client* owner) const;
+
+  void owner_gone(const Client* owner, Clock::time_point now);
+  // Whether some were given up because nobody has come for them.
+  bool drop_orphans(Clock::time_point now);
+
+  // What they are now. One whose base is gone, or has changed so that it does not fit, is left out.
+  std::vector<Template> derive(const std::vector<Template>& files, const Policy& policy) const;
+
+ private:
+  struct Defined {
+    TemplateDefinition definition;
+    const Client* owner = nullptr;  // null: an orphan
+    Clock::time_point given_up_at{};
+  };
+  std::map<std::string, Defined> all_;  // by id
+};
+
+// One template made of its base; or why not.
+Result<Template> derive_template(const TemplateDefinition& definition,
+                                 const std::vector<Template>& files, const Policy& policy);
+
+}  // namespace glovebox::launcher

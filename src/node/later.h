@@ -1,0 +1,31 @@
+// What the launcher answers later, for the one who waits for it.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/task.h"
+#include "node/bell.h"
+#include "node/node_options.h"
+
+namespace glovebox::node {
+
+template <class T>
+struct Later {
+  explicit Later(boost::asio::io_context& io) : bell(io) {}
+  Bell bell;
+  std::optional<Result<T>> result;
+  void set(Result<T> what) {
+    result = std::move(what);
+    bell.ring();
+  }
+  static Task<T> wait(std::shared_ptr<Later> self, Clock::time_point deadline) {
+    while (!self->result && Clock::now() < deadline) co_await self->bell.wait(deadline);
+    if (!self->result) co_return fail(Errc::kUnavailable, "the launcher does not answer");
+    co_return std::move(*self->result);
+  }
+};
+
+}  // namespace glovebox::node

@@ -1,0 +1,21 @@
+// What is remembered of a template that was made over HTTP.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "model/template.h"
+
+namespace glovebox::store {
+
+struct TemplateRecord {
+  std::string project{};
+  std::string name{};  // what the project calls it
+  std::string description{};
+  std::string key_id{};  // who made it
+  std::int64_t created_ms = 0;
+  TemplateDefinition definition{};  // with the id by which everything else knows it
+  bool operator==(const TemplateRecord&) const = default;
+};
+
+}  // namespace glovebox::store

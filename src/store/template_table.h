@@ -1,0 +1,28 @@
+// Templates that were made over HTTP, in the database. On the store's thread. Committed with an
+// fsync: they outlive the host.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "store/sqlite.h"
+#include "store/template_record.h"
+
+namespace glovebox::store {
+
+class TemplateTable {
+ public:
+  explicit TemplateTable(Database& db) : db_(db) {}
+
+  Result<> insert(const TemplateRecord& made);
+  // kNotFound.
+  Result<> remove(const std::string& id);
+  // Oldest first.
+  Result<std::vector<TemplateRecord>> all();
+
+ private:
+  Database& db_;
+};
+
+}  // namespace glovebox::store
