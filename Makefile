@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 30
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps deps-lint deps-fuzz deps-vm build test run bench soak test-vm fuzz format lint \
+.PHONY: help deps deps-lint deps-fuzz deps-vm build wheel test run bench soak test-vm fuzz format lint \
         install uninstall clean
 
 # ---- Debian packages ---------------------------------------------------------------------------
@@ -16,7 +16,7 @@ FUZZ_SECONDS ?= 30
 packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-dev libcli11-dev \
   libtomlplusplus-dev libboost1.81-dev libssl-dev libsqlite3-dev zlib1g-dev libgtest-dev libgmock-dev \
   python3 python3-dev python3-yaml python3-numpy python3-pandas python3-matplotlib nodejs \
-  bubblewrap runc sudo curl git procps util-linux libcap2-bin python3-pip
+  bubblewrap runc sudo curl git procps util-linux libcap2-bin python3-pip chromium
 # The tests with stock clients install those by npm, which some packages of nodejs bring along.
 packages += $(if $(shell command -v npm),,npm)
 packages_lint := clang-format clang-tidy
@@ -46,10 +46,13 @@ build/%/build.ninja: CMakePresets.json | deps
 
 build/fuzz/build.ninja: | deps-fuzz
 
-programs := glovebox glovebox-server glovebox-launcher glovebox-agent glovebox-attacks
+programs := glovebox sandbox-run glovebox-server glovebox-launcher glovebox-agent glovebox-attacks
 
 build: deps build/release/build.ninja ## build the programs into build/bin
 	@cmake --build --preset release --parallel $(JOBS) --target $(programs)
+
+wheel: build ## make the Python SDK's wheel, with the programs in it, in build/wheel
+	@scripts/build-wheel
 
 # ---- Trying and testing ------------------------------------------------------------------------
 
@@ -103,7 +106,7 @@ unit_dir    = $(DESTDIR)/etc/systemd/system
 
 install: build ## install into PREFIX (/usr/local), with a systemd unit; DESTDIR is honoured
 	@install -d $(bin_dir) $(libexec_dir) $(unit_dir)
-	@install -m 0755 build/bin/glovebox $(bin_dir)/glovebox
+	@install -m 0755 build/bin/glovebox build/bin/sandbox-run $(bin_dir)/
 	@install -m 0755 build/bin/glovebox-launcher build/bin/glovebox-server \
 	  build/bin/glovebox-attacks $(libexec_dir)/
 	@# Unreadable on purpose: a process of such a file cannot be traced or read from inside. To be
@@ -119,7 +122,7 @@ install: build ## install into PREFIX (/usr/local), with a systemd unit; DESTDIR
 	@echo "  systemctl daemon-reload && systemctl enable --now glovebox"
 
 uninstall: ## remove what `make install` put there
-	@rm -f $(bin_dir)/glovebox $(addprefix $(unit_dir)/,glovebox.service glovebox-launcher.service)
+	@rm -f $(bin_dir)/glovebox $(bin_dir)/sandbox-run $(addprefix $(unit_dir)/,glovebox.service glovebox-launcher.service)
 	@rm -f $(addprefix $(libexec_dir)/,glovebox-launcher glovebox-server glovebox-agent \
 	  glovebox-attacks)
 	@rmdir $(libexec_dir) 2> /dev/null || true

@@ -39,6 +39,7 @@ constexpr Command kCommands[] = {
     {"code", "Run code in a live context, piece by piece", code_command},
     {"logs", "What has happened in a sandbox", logs_command},
     {"top", "The living sandboxes and what they use", top_command},
+    {"mcp", "Tools for an assistant, by the Model Context Protocol", mcp_command},
     {"config", "Print every setting of `serve` and where it comes from", config_command},
     {"key", "Make, show, list and revoke the keys of a server", key_command},
     {"template", "What sandboxes can be made of; check a file", template_command},

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/units.h"
+#include "cli/server_words.h"
 #include "engine/catalog.h"
 #include "engine/process/import_policy.h"
 #include "model/environment.h"
@@ -334,8 +335,7 @@ Result<> set_import_policy(const Words& words, RunOptions& options) {
 // On a server when --server or GLOVEBOX_URL says so.
 Result<> choose_place(const Words& words, RunOptions& options) {
   if (words.server && words.local) return bad("--server and --local do not go together");
-  const char* known = std::getenv("GLOVEBOX_URL");
-  options.is_remote = !words.local && (words.server || (known != nullptr && known[0] != '\0'));
+  options.is_remote = is_for_a_server(words.server, words.local);
   options.url = words.url;
   if (!options.is_remote) return {};
   if (words.terminal) return bad("--tty: a server gives no terminal; say --local to run here");
@@ -348,25 +348,6 @@ Result<> choose_place(const Words& words, RunOptions& options) {
     return bad("--engine " + words.engine + ": a server has its own; say --local to run here");
   }
   return {};
-}
-
-// The value is optional, and a FILE may follow: only what looks like an address is one.
-std::vector<std::string> take_server(const std::vector<std::string>& ours, Words& words) {
-  const auto is_url = [](const std::string& word) {
-    return word.starts_with("http://") || word.starts_with("https://");
-  };
-  std::vector<std::string> rest;
-  for (std::size_t i = 0; i < ours.size(); ++i) {
-    const bool has_value = ours[i].starts_with("--server=");
-    if (ours[i] != "--server" && !has_value) {
-      rest.push_back(ours[i]);
-      continue;
-    }
-    words.server = true;
-    if (has_value) words.url = ours[i].substr(9);
-    if (!has_value && i + 1 < ours.size() && is_url(ours[i + 1])) words.url = ours[++i];
-  }
-  return rest;
 }
 
 void describe(CLI::App& app, Words& words) {
@@ -448,7 +429,7 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
       "ARGS]");
   app.name("glovebox run");
   describe(app, words);
-  ours = take_server(ours, words);
+  ours = take_server_words(ours, words.server, words.url);
   std::vector<std::string> reversed(ours.rbegin(), ours.rend());  // as CLI11 wants it
   try {
     app.parse(reversed);

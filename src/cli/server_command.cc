@@ -36,5 +36,6 @@ int copy_command(std::span<const std::string> args) { return become_server_comma
 int code_command(std::span<const std::string> args) { return become_server_command("code", args); }
 int logs_command(std::span<const std::string> args) { return become_server_command("logs", args); }
 int top_command(std::span<const std::string> args) { return become_server_command("top", args); }
+int mcp_command(std::span<const std::string> args) { return become_server_command("mcp", args); }
 
 }  // namespace glovebox::cli

@@ -20,5 +20,6 @@ int copy_command(std::span<const std::string> args);
 int code_command(std::span<const std::string> args);
 int logs_command(std::span<const std::string> args);
 int top_command(std::span<const std::string> args);
+int mcp_command(std::span<const std::string> args);
 
 }  // namespace glovebox::cli

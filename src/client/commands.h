@@ -18,7 +18,9 @@ int copy_command(const std::vector<std::string>& args);
 int code_command(const std::vector<std::string>& args);
 int logs_command(const std::vector<std::string>& args);
 int top_command(const std::vector<std::string>& args);
+int mcp_command(const std::vector<std::string>& args);
 // Not as people type it: see run.cc.
 int run_command(const std::vector<std::string>& args);
+int invoke_command(const std::vector<std::string>& args);
 
 }  // namespace glovebox::client

@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <boost/json.hpp>
@@ -37,7 +36,13 @@ struct Serving {
   bool alive = false;  // its process is there
 };
 
-std::optional<Serving> serving_in(const std::string& serve_json) {
+// Whether this is a server's process, and not one that has got the number of a dead one's.
+bool is_server(std::int64_t pid, const std::string& program) {
+  const auto name = read_small_file("/proc/" + std::to_string(pid) + "/comm");
+  return name && *name == program.substr(0, 15) + "\n";  // the kernel keeps so many
+}
+
+std::optional<Serving> serving_in(const std::string& serve_json, const std::string& program) {
   const auto text = read_small_file(serve_json);
   if (!text) return std::nullopt;
   boost::system::error_code error;
@@ -47,9 +52,7 @@ std::optional<Serving> serving_in(const std::string& serve_json) {
   if (url == nullptr || !url->is_string()) return std::nullopt;
   Serving serving{std::string(url->get_string())};
   const json::value* pid = object->if_contains("pid");
-  if (pid != nullptr && pid->is_int64() && pid->get_int64() > 1) {
-    serving.alive = ::kill(static_cast<pid_t>(pid->get_int64()), 0) == 0 || errno == EPERM;
-  }
+  serving.alive = pid != nullptr && pid->is_int64() && is_server(pid->get_int64(), program);
   return serving;
 }
 
@@ -101,7 +104,7 @@ Result<Place> find_place(const PlaceWords& words, const PlaceSurroundings& surro
   } else if (!surroundings.url.empty() && words.data_dir.empty()) {
     place.url = surroundings.url;
     place.origin = "GLOVEBOX_URL";
-  } else if (const auto serving = serving_in(serve_json)) {
+  } else if (const auto serving = serving_in(serve_json, surroundings.program)) {
     place.url = serving->url;
     place.origin = serve_json;
   } else {
@@ -115,7 +118,7 @@ Result<Place> find_place(const PlaceWords& words, const PlaceSurroundings& surro
   } else if (!surroundings.key.empty()) {
     place.key = surroundings.key;
     place.key_origin = "GLOVEBOX_API_KEY";
-  } else if (is_its_server(url, serving_in(serve_json))) {
+  } else if (is_its_server(url, serving_in(serve_json, surroundings.program))) {
     place.key_origin = data_dir + "/admin.key";
     place.key = read_small_file(place.key_origin).value_or("");
     place.key.erase(place.key.find_last_not_of(" \t\r\n") + 1);

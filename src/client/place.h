@@ -22,9 +22,10 @@ extern const char* const kPlaceHelp;
 
 // What is outside, so that tests can have their own.
 struct PlaceSurroundings {
-  std::string url;       // GLOVEBOX_URL
-  std::string key;       // GLOVEBOX_API_KEY
-  std::string data_dir;  // that of a `serve` started without a word
+  std::string url;                          // GLOVEBOX_URL
+  std::string key;                          // GLOVEBOX_API_KEY
+  std::string data_dir;                     // that of a `serve` started without a word
+  std::string program = "glovebox-server";  // what a server's process is called
   static PlaceSurroundings here();
 };
 

@@ -19,6 +19,7 @@ class PlaceTest : public ::testing::Test {
     directory_ = "/tmp/gbx-place-XXXXXX";
     EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
     around_.data_dir = directory_;
+    std::getline(std::ifstream("/proc/self/comm"), around_.program);
   }
   ~PlaceTest() override { std::filesystem::remove_all(directory_); }
   void write(const std::string& name, const std::string& text) {
@@ -38,6 +39,13 @@ TEST_F(PlaceTest, TheDataDirectoryOfARunningServerSaysItAll) {
   const Place place = find_place({}, around_).value();
   EXPECT_EQ(place.url, "http://127.0.0.1:7070");
   EXPECT_EQ(place.key, "gbx_admin");
+}
+
+TEST_F(PlaceTest, TheKeyIsNotShownWhereAnotherProgramHasTheServersNumber) {
+  serve_at("http://127.0.0.1:7070");
+  around_.program = "glovebox-server";
+  const auto place = find_place({}, around_);
+  EXPECT_TRUE(!place || place->key.empty());
 }
 
 TEST_F(PlaceTest, FlagsComeBeforeTheEnvironmentAndThatBeforeTheDirectory) {

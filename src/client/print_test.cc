@@ -7,7 +7,8 @@ namespace {
 
 TEST(ClientPrint, AServersControlCharactersDoNotReachTheTerminal) {
   EXPECT_EQ(printable("a\x1b[2Jb\n"), "a\\x1b[2Jb\\x0a");
-  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\x9b") << "the lead byte of a C1 control is taken apart";
+  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b") << "a C1 control";
+  EXPECT_EQ(printable("10 \xc2\xa3 \xc2\xb0"), "10 \xc2\xa3 \xc2\xb0") << "its neighbours are text";
   EXPECT_EQ(printable("z\xc3\xbcrich"), "z\xc3\xbcrich");
 }
 

@@ -9,10 +9,10 @@
 #include <boost/json.hpp>
 #include <cstdio>
 
-#include "base/unique_fd.h"
 #include "base/write_all.h"
 #include "client/answers.h"
 #include "client/api.h"
+#include "client/body_file.h"
 #include "client/commands.h"
 #include "client/print.h"
 #include "client/run_answer.h"
@@ -53,20 +53,6 @@ void stop_on_signals() {
   ::signal(SIGPIPE, SIG_IGN);
 }
 
-Result<std::string> read_body(const std::string& number) {
-  TRY(const std::uint64_t fd, parse_count(number, "--body-fd", 1'000'000));
-  const UniqueFd file(static_cast<int>(fd));
-  if (::lseek(file.get(), 0, SEEK_SET) != 0) return fail(Error::from_errno("--body-fd"));
-  std::string body;
-  char part[65536];
-  while (true) {
-    const ssize_t got = ::read(file.get(), part, sizeof part);
-    if (got < 0) return fail(Error::from_errno("--body-fd"));
-    if (got == 0) return body;
-    body.append(part, static_cast<std::size_t>(got));
-  }
-}
-
 Result<RunWords> read_words(const std::vector<std::string>& args) {
   RunWords words;
   std::string body_fd;
@@ -77,7 +63,7 @@ Result<RunWords> read_words(const std::vector<std::string>& args) {
     TRY(OutFile file, parse_out_file(word));
     words.files.push_back(std::move(file));
   }
-  TRY(words.body, read_body(body_fd));
+  TRY(words.body, read_body_file(body_fd));
   return words;
 }
 

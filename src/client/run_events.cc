@@ -2,6 +2,7 @@
 
 #include <boost/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "wire/base64_decode.h"
 
@@ -12,6 +13,7 @@ namespace json = boost::json;
 
 // The last line has the files in it.
 constexpr std::size_t kMaxLine = std::size_t{256} << 20;
+constexpr std::size_t kMaxDepth = 128;
 
 const json::string* text_of(const json::object& event, std::string_view name) {
   const json::value* value = event.if_contains(name);
@@ -28,6 +30,7 @@ struct RunEvents::State {
   OnOutput on_output;
   std::string line;  // what has come of it
   std::optional<json::object> exit;
+  std::string exit_line;
   std::optional<Error> failure;
 
   Result<bool> take_output(bool is_stderr, const json::object& event) {
@@ -43,15 +46,18 @@ struct RunEvents::State {
 
   Result<bool> take_line() {
     boost::system::error_code error;
-    json::value parsed = json::parse(line, error);
-    line.clear();
+    json::value parsed = json::parse(line, error, {}, {.max_depth = kMaxDepth});
+    std::string text = std::exchange(line, {});
     if (error || !parsed.is_object()) return strange();
     json::object& event = parsed.get_object();
     const json::string* kind = text_of(event, "event");
     if (kind == nullptr) return strange();
     if (*kind == "stdout") return take_output(false, event);
     if (*kind == "stderr") return take_output(true, event);
-    if (*kind == "exit") exit = std::move(event);
+    if (*kind == "exit") {
+      exit = std::move(event);
+      exit_line = std::move(text);
+    }
     // An exception of the guest's has a name; a failure of the server's has a code.
     if (*kind == "error" && event.contains("code") && event.contains("request_id")) {
       const json::string* message = text_of(event, "message");
@@ -63,7 +69,7 @@ struct RunEvents::State {
 };
 
 RunEvents::RunEvents(OnOutput on_output)
-    : state_(std::make_unique<State>(State{std::move(on_output), {}, {}, {}})) {}
+    : state_(std::make_unique<State>(State{std::move(on_output), {}, {}, {}, {}})) {}
 RunEvents::~RunEvents() = default;
 
 Result<bool> RunEvents::add(std::string_view piece) {
@@ -89,6 +95,11 @@ Result<json::object> RunEvents::take_end() {
     return fail(Errc::kUnavailable, "the server ended its answer before the run did");
   }
   return std::move(*state_->exit);
+}
+
+Result<std::string> RunEvents::take_end_text() {
+  TRY_OK(take_end());
+  return std::move(state_->exit_line);
 }
 
 }  // namespace glovebox::client

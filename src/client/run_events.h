@@ -24,6 +24,8 @@ class RunEvents {
 
   // After the last piece: the whole answer without the output, or why the run failed.
   Result<boost::json::object> take_end();
+  // The same as it was written. Only one of the two can be had.
+  Result<std::string> take_end_text();
 
  private:
   struct State;

@@ -22,9 +22,9 @@ const char* const kOptionsHelp =
 namespace {
 
 // Ours too, and read elsewhere.
-constexpr std::string_view kOtherVariables[] = {"GLOVEBOX_LAUNCHER", "GLOVEBOX_LIBEXEC",
-                                                "GLOVEBOX_URL",      "GLOVEBOX_API_KEY",
-                                                "GLOVEBOX_KEY",      "GLOVEBOX_BIN_DIR"};
+constexpr std::string_view kOtherVariables[] = {
+    "GLOVEBOX_LAUNCHER", "GLOVEBOX_LIBEXEC", "GLOVEBOX_URL",    "GLOVEBOX_API_KEY",
+    "GLOVEBOX_BIN",      "GLOVEBOX_KEY",     "GLOVEBOX_BIN_DIR"};
 
 // Of everything bound to be in the file system under this directory the sockets have the shortest
 // limit: 107 bytes for "<data_dir>/launcher.sock".
@@ -264,6 +264,16 @@ Result<> check_servable(const Loaded& loaded) {
   if (memory != 0 && memory < 8192) {
     return refuse("workspace.memory_limit",
                   "is in KB and must be at least 8192, not " + std::to_string(memory));
+  }
+  if (!settings.mcp_cpus.empty() && !parse_cpu_quota(settings.mcp_cpus)) {
+    return refuse("mcp.cpus", "must be a number of CPUs from 0.01 to 1024, not '" +
+                                  settings.mcp_cpus.substr(0, 100) + "'");
+  }
+  if (settings.mcp_memory != 0 && settings.mcp_memory < (8u << 20)) {
+    return refuse("mcp.memory", "must be at least 8M");
+  }
+  if (settings.mcp_disk != 0 && settings.mcp_disk < (1u << 20)) {
+    return refuse("mcp.disk", "must be at least 1M");
   }
   if (settings.workspace_allow_network) {
     return refuse("workspace.allow_network",

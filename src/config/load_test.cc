@@ -141,6 +141,7 @@ TEST_F(Load, LeavesOtherProgramsVariablesAlone) {
   around_.environment = {"GLOVEBOX_LAUNCHER=private",
                          "GLOVEBOX_LIBEXEC=/x",
                          "GLOVEBOX_URL=x",
+                         "GLOVEBOX_BIN=x",
                          "GLOVEBOX_API_KEY=x",
                          "GLOVEBOX_SERVICE_HOST=10.0.0.1",
                          "GLOVEBOX_SERVER_PORT_7070_TCP=tcp://10.0.0.1:7070",

@@ -63,6 +63,16 @@ struct Settings {
   bool workspace_allow_network = false;
   std::uint64_t workspace_timeout_seconds = 0;
   std::uint64_t workspace_pool_size = 0;
+  // [mcp]; 0 and empty: the template's
+  std::string mcp_template;
+  std::chrono::milliseconds mcp_ttl{};
+  std::chrono::milliseconds mcp_timeout{};
+  std::chrono::milliseconds mcp_idle{};
+  std::uint64_t mcp_conversations = 0;  // of one project
+  std::uint64_t mcp_max_output = 0;
+  std::string mcp_cpus;
+  std::uint64_t mcp_memory = 0;
+  std::uint64_t mcp_disk = 0;
   // [isolation]
   std::string min_grade;
 };

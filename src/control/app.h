@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "control/contexts.h"
+#include "control/dialects/mcp/settings.h"
 #include "control/dialects/workspace/settings.h"
 #include "control/event_hub.h"
 #include "control/held_output.h"
@@ -36,6 +37,9 @@ namespace e2b {
 class ProcessHubs;
 class Watchers;
 }  // namespace e2b
+namespace mcp {
+class Conversations;
+}
 
 struct AppSettings {
   // Off loopback, /metrics and /docs need a key.
@@ -49,6 +53,7 @@ struct AppSettings {
   std::string domain;  // names of sandboxes' ports are below it; empty: none is configured
   std::uint64_t max_held_output = 512ull << 20;
   workspace::Settings workspace{};
+  mcp::Settings mcp{};
 };
 
 struct App {
@@ -82,8 +87,9 @@ struct App {
   OomLedger ooms;
   InputPumps inputs;
   Contexts contexts;
-  std::shared_ptr<e2b::ProcessHubs> e2b_processes{};  // from the first that is started
-  std::shared_ptr<e2b::Watchers> e2b_watchers{};      // from the first that is made
+  std::shared_ptr<e2b::ProcessHubs> e2b_processes{};    // from the first that is started
+  std::shared_ptr<e2b::Watchers> e2b_watchers{};        // from the first that is made
+  std::shared_ptr<mcp::Conversations> conversations{};  // from the first that is begun
   SessionKeeper* keeper = nullptr;    // what `sessions` is, to those who change them
   TemplateBook* templates = nullptr;  // what projects made for themselves; null: nothing
   std::shared_ptr<sessions_api::Executions> executions;  // made when somebody executes

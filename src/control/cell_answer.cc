@@ -18,8 +18,10 @@ json::object said(std::string_view code, std::string_view name, std::string_view
           {"line", nullptr}};
 }
 
+}  // namespace
+
 // What we did and what became of the interpreter come before what the code says of itself.
-json::value error_of(const CellReport& report, json::object exception) {
+json::value cell_error(const CellReport& report, json::object exception) {
   if (report.outcome.timed_out) {
     return said("timed_out", "TimeoutError",
                 report.restarted ? "the time limit was reached, and the code did not stop when it "
@@ -34,11 +36,13 @@ json::value error_of(const CellReport& report, json::object exception) {
   return exception;
 }
 
+namespace {
+
 void add_results(json::object& object, const CellReport& report) {
   wire::SortedResults sorted = wire::sort_results(report.results);
   object["result"] = std::move(sorted.main);
   object["results"] = std::move(sorted.shown);
-  object["error"] = error_of(report, std::move(sorted.exception));
+  object["error"] = cell_error(report, std::move(sorted.exception));
 }
 
 std::string metrics_json(const CellReport& report) {

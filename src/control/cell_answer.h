@@ -18,6 +18,10 @@ struct CellAnswer {
 // Without stdout and stderr, which wire::run_answer_json() puts in front.
 std::string cell_exit_json(const CellAnswer& about, const CellReport& report);
 
+// {code, name, message, traceback, line}, or null: it went well. `exception` is what the code said
+// of itself (wire::SortedResults).
+boost::json::value cell_error(const CellReport& report, boost::json::object exception);
+
 // What a cell came to as plain JSON rather than as a set of MIME types: for dialects.
 struct CellValue {
   boost::json::value result;  // of the last expression; its text where JSON cannot say it

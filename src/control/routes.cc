@@ -9,6 +9,7 @@
 #include "control/dialects/e2b/doors.h"
 #include "control/dialects/e2b/gate.h"
 #include "control/dialects/e2b/handlers.h"
+#include "control/dialects/mcp/routes.h"
 #include "control/dialects/sessions_api/routes.h"
 #include "control/dialects/workspace/routes.h"
 #include "control/routes/handlers.h"
@@ -25,6 +26,8 @@ constexpr std::size_t kSandboxBody = 1024 * 1024;  // metadata and env, in the l
 constexpr RouteRow kRoutes[] = {
     {Method::kPost, "/v1/run", Access::kKey, routes::post_run,
      "Run code or a command in a fresh sandbox", kRunBody},
+    {Method::kPost, "/v1/functions/invoke", Access::kKey, routes::invoke_function,
+     "Call an AWS Lambda handler in a fresh sandbox", kRunBody},
     {Method::kGet, "/v1/runs", Access::kKey, routes::list_runs, "Runs of your project"},
     {Method::kGet, "/v1/runs/{id}", Access::kKey, routes::get_run, "One run, with its output"},
     {Method::kPost, "/v1/sandboxes", Access::kKey, routes::create_sandbox,
@@ -144,7 +147,7 @@ std::vector<RouteRow> joined_rows() {
   std::vector<RouteRow> rows(std::begin(kRoutes), std::end(kRoutes));
   const auto e2b = e2b::control_routes();
   rows.insert(rows.end(), e2b.begin(), e2b.end());
-  for (const auto& dialect : {workspace::rows(), sessions_api::rows()}) {
+  for (const auto& dialect : {workspace::rows(), sessions_api::rows(), mcp::rows()}) {
     rows.insert(rows.end(), dialect.begin(), dialect.end());
   }
   return rows;

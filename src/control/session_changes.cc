@@ -77,12 +77,16 @@ struct SessionKeeper::Place {
 
 // Whether the sandbox that is there is one that was asked for; it cannot be made so.
 Result<> check_same(const store::SessionRecord& record, const CreateRequest& request,
-                    const std::optional<Grade>& floor) {
+                    const TemplateBook* book, const std::optional<Grade>& floor) {
   const auto differs = [&record](const char* what) {
     return fail(Errc::kConflict, "the sandbox of this agent_id, " + record.id.str() +
                                      ", has another " + what + ": leave that out, or end it first");
   };
-  if (!request.template_name.empty() && request.template_name != record.template_name) {
+  const store::TemplateRecord* own =
+      book != nullptr ? book->find(record.project, request.template_name) : nullptr;
+  const std::string wanted_id = own != nullptr ? own->definition.id : "";
+  if (!request.template_name.empty() &&
+      (request.template_name != record.template_name || wanted_id != record.template_id)) {
     return differs("template");
   }
   if (!request.snapshot.empty() && request.snapshot != record.snapshot) return differs("snapshot");
@@ -100,7 +104,10 @@ Result<SessionPlan> SessionKeeper::plan_of(
                                                      : request.template_name;
   auto plan = plan_session(node_, name, request, options_.engine, options_.min_grade,
                            {options_.templates, project});
-  if (plan || !snapshot || plan.error().code() != Errc::kNotFound) return plan;
+  // By its id: another one may be called so by now.
+  const bool is_another = plan && snapshot && plan->template_id != snapshot->template_id;
+  const bool is_gone = !plan && snapshot && plan.error().code() == Errc::kNotFound;
+  if (!is_another && !is_gone) return plan;
   return fail(Errc::kConflict, "snapshot: it was made of the template \"" + name +
                                    "\", which is not there any more");
 }
@@ -134,7 +141,7 @@ Task<SessionKeeper::Created> SessionKeeper::create(CreateRequest request, Owner 
   turn.is_mine = true;
   CO_TRY(const EntryPtr known, co_await find_agent(owner.project, request.agent_id));
   if (known) {
-    CO_TRY_OK(check_same(known->record, request, options_.min_grade));
+    CO_TRY_OK(check_same(known->record, request, options_.templates, options_.min_grade));
     Created created{.record = known->record, .is_new = false};
     co_return created;
   }
@@ -199,6 +206,7 @@ Task<SessionKeeper::Created> SessionKeeper::make(CreateRequest request, Owner ow
                               .project = owner.project,
                               .key_id = owner.key.str(),
                               .template_name = plan.template_name,
+                              .template_id = plan.template_id,
                               .snapshot = request.snapshot,
                               .state = SessionState::kStarting,
                               .agent_id = request.agent_id,
@@ -416,6 +424,7 @@ Task<store::SnapshotRecord> SessionKeeper::snapshot(std::string project, std::st
                                .name = std::move(name),
                                .sandbox = entry->record.id.str(),
                                .template_name = entry->record.template_name,
+                               .template_id = entry->record.template_id,
                                .created_ms = wall_clock_ms()};
   Result<store::SnapshotRecord> kept =
       co_await shelf_.keep(std::move(session), std::move(wanted), cancel);

@@ -220,7 +220,7 @@ Result<std::shared_ptr<node::Session>> SessionKeeper::use(const std::string& pro
 std::vector<std::string> SessionKeeper::environment(const SandboxId& id) const {
   const EntryPtr entry = find("*", id.str());
   if (!entry) return {};
-  return session_environment(node_, entry->record.template_name, entry->record.env);
+  return session_environment(node_, entry->record);
 }
 
 void SessionKeeper::note(const SandboxId& id, std::string_view kind, std::string message,

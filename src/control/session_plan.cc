@@ -22,7 +22,10 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
   SessionPlan plan;
   plan.profile_hash = sha256_hex(canonical_text(profile));
   plan.spec.template_name = status->description.name;
-  if (plan.spec.template_name != template_name) plan.template_env = status->description.env;
+  if (plan.spec.template_name != template_name) {
+    plan.template_id = status->description.name;
+    plan.template_env = status->description.env;
+  }
   plan.template_name = std::move(template_name);
   plan.spec.engine = engine;
   plan.spec.limits = profile.limits;
@@ -41,13 +44,13 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
 }
 
 std::vector<std::string> session_environment(const node::RunService& node,
-                                             const std::string& template_name,
-                                             const std::vector<std::string>& own) {
+                                             const store::SessionRecord& session) {
   std::vector<std::string> env = base_environment();
-  if (const TemplateStatus* status = node.find_template(template_name)) {
-    env = joined_environment(std::move(env), status->description.env);
-  }
-  return joined_environment(std::move(env), own);
+  // One of the administrator's may be called as a project's own was.
+  const TemplateStatus* status =
+      session.template_id.empty() ? node.find_template(session.template_name) : nullptr;
+  if (status != nullptr) env = joined_environment(std::move(env), status->description.env);
+  return joined_environment(std::move(env), session.env);
 }
 
 std::optional<std::uint64_t> available_memory() {

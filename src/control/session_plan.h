@@ -16,7 +16,8 @@ namespace glovebox::control {
 struct SessionPlan {
   node::SessionSpec spec;     // owner and project are the caller's to fill in
   std::string template_name;  // as the project calls it; the spec has what the node calls it
-  // Of a project's own template, all its words: the session keeps them, whatever becomes of it.
+  std::string template_id;    // of a project's own; else empty
+  // Of such a one, all its words: the session keeps them, whatever becomes of it.
   std::vector<std::string> template_env;
   std::string profile_hash;
 };
@@ -33,10 +34,10 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
                                  const CreateRequest& request, EngineKind engine,
                                  std::optional<Grade> floor, const TemplateScope& scope = {});
 
-// What a program in a session starts with: the base, the template's words, the session's own.
+// What a program in a session starts with: the base, the words of the administrator's template, the
+// session's own, which have those of a project's template.
 std::vector<std::string> session_environment(const node::RunService& node,
-                                             const std::string& template_name,
-                                             const std::vector<std::string>& own);
+                                             const store::SessionRecord& session);
 
 // Bytes of memory that the host can still give away, by its own count; nothing when unknown.
 std::optional<std::uint64_t> available_memory();

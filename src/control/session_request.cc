@@ -64,12 +64,8 @@ Result<> read_rest(ObjectReader& fields, CreateRequest& request) {
   } else if (on_timeout && *on_timeout != "kill") {
     return fields.bad("on_timeout", "must be kill or pause");
   }
-  TRY(const auto agent_id, fields.text("agent_id", kMaxAgentId));
-  if (agent_id) {
-    if (agent_id->empty()) return fields.bad("agent_id", "must not be empty");
-    TRY_OK(wire::check_no_nul(*agent_id, "agent_id"));
-    request.agent_id = *agent_id;
-  }
+  TRY(const auto agent_id, read_agent_id(fields));
+  request.agent_id = agent_id.value_or("");
   TRY(const auto private_ports, fields.truth("private_ports"));
   request.private_ports = private_ports.value_or(false);
   TRY(const auto grade, fields.text("min_grade", 32));
@@ -90,6 +86,17 @@ bool is_template_name(std::string_view name) {
   return std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
   });
+}
+
+Result<std::optional<std::string>> read_agent_id(ObjectReader& fields) {
+  TRY(auto agent_id, fields.text("agent_id", kMaxAgentId));
+  if (!agent_id) return agent_id;
+  if (agent_id->empty()) return fields.bad("agent_id", "must not be empty");
+  TRY_OK(wire::check_no_nul(*agent_id, "agent_id"));
+  if (agent_id->starts_with("mcp:")) {
+    return fields.bad("agent_id", "must not begin with \"mcp:\", which is for sandboxes of /mcp");
+  }
+  return agent_id;
 }
 
 Result<store::Metadata> read_metadata(const ObjectReader& fields, const json::value& value) {

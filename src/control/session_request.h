@@ -50,6 +50,10 @@ Result<store::Metadata> read_metadata(const wire::ObjectReader& fields,
 
 bool is_template_name(std::string_view name);
 
+// The field "agent_id". Names that begin with "mcp:" are those of conversations (dialects/mcp),
+// whose sandboxes have the limits that the administrator set for them.
+Result<std::optional<std::string>> read_agent_id(wire::ObjectReader& fields);
+
 Result<CreateRequest> parse_create_request(std::string_view body);
 Result<ChangeRequest> parse_change_request(std::string_view body);
 // {ttl_s?}; an empty body says nothing.

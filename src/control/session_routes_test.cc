@@ -115,6 +115,7 @@ TEST_F(SessionRoutes, ABadRequestIsRefusedWithItsField) {
       {R"({"metadata":{"":"x"}})", "metadata."},
       {R"({"on_timeout":"stop"})", "on_timeout"},
       {R"({"agent_id":""})", "agent_id"},
+      {R"({"agent_id":"mcp:mc0"})", "for sandboxes of /mcp"},
       {R"({"snapshot":"x"})", "snapshot"},
       {R"({"profile":{"timeout_ms":5}})", "profile.timeout_ms"},
       {R"({"env":{"A B":"1"}})", "env"},

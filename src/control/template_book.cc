@@ -11,6 +11,8 @@
 namespace glovebox::control {
 namespace {
 
+constexpr std::chrono::seconds kWindow{60};
+
 // Until it is made or not; goes with a coroutine that was cut off.
 struct Reserved {
   Reserved(std::set<std::pair<std::string, std::string>>& places,
@@ -42,6 +44,10 @@ Result<> TemplateBook::check_new(const store::TemplateRecord& wanted) const {
   const TemplateDefinition& definition = wanted.definition;
   TRY_OK(check_definition(definition));
   const Place place(wanted.project, wanted.name);
+  // What E2B's clients call one of ours.
+  if (wanted.name == "code-interpreter-v1") {
+    return fail(Errc::kConflict, "name: \"" + wanted.name + "\" is E2B's word for python-data");
+  }
   if (node_.find_template(wanted.name) != nullptr || all_.contains(place) ||
       being_made_.contains(place)) {
     return fail(Errc::kConflict, "name: there is a template \"" + wanted.name + "\" already");
@@ -65,10 +71,34 @@ Result<> TemplateBook::check_new(const store::TemplateRecord& wanted) const {
   return {};
 }
 
+std::chrono::seconds TemplateBook::wait_of(const std::string& project, TimePoint now) const {
+  const auto found = made_at_.find(project);
+  if (found == made_at_.end() || found->second.size() < kMostInAMinute) return {};
+  const TimePoint oldest = found->second[found->second.size() - kMostInAMinute];
+  return std::max(std::chrono::ceil<std::chrono::seconds>(oldest + kWindow - now),
+                  std::chrono::seconds(0));
+}
+
+Result<> TemplateBook::count(const std::string& project, TimePoint now) {
+  for (auto& [name, times] : made_at_) {
+    while (!times.empty() && times.front() + kWindow <= now) times.pop_front();
+  }
+  std::erase_if(made_at_, [](const auto& one) { return one.second.empty(); });
+  if (const auto wait = wait_of(project, now); wait.count() > 0) {
+    return fail(Errc::kResourceExhausted,
+                "the project may make " + std::to_string(kMostInAMinute) +
+                    " templates per minute, and has made them; again in " +
+                    std::to_string(wait.count()) + " s");
+  }
+  made_at_[project].push_back(now);
+  return {};
+}
+
 Task<store::TemplateRecord> TemplateBook::create(store::TemplateRecord wanted) {
   wanted.definition.id = make_own_template_id();
   wanted.created_ms = wall_clock_ms();
   CO_TRY_OK(check_new(wanted));
+  CO_TRY_OK(count(wanted.project, std::chrono::steady_clock::now()));
   const Place place(wanted.project, wanted.name);
   const std::string id = wanted.definition.id;
   const Reserved reserved(being_made_, place);
@@ -149,11 +179,6 @@ TemplateStatus TemplateBook::status_of(const store::TemplateRecord& made) const 
   status.description.name = made.name;
   status.description.description = made.description;
   return status;
-}
-
-std::string TemplateBook::label_of(const std::string& id) const {
-  const store::TemplateRecord* made = find_id(id);
-  return made == nullptr ? id : made->project + "/" + made->name;
 }
 
 Result<const TemplateStatus*> choose_template(const node::RunService& node,

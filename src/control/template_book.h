@@ -3,7 +3,9 @@
 // can name, so nobody reaches another project's.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,6 +24,9 @@ namespace glovebox::control {
 class TemplateBook {
  public:
   static constexpr std::size_t kMostOfAProject = 16;
+  // In any 60 seconds: each is work for the launcher, and an interpreter that is started.
+  static constexpr std::size_t kMostInAMinute = 30;
+  using TimePoint = std::chrono::steady_clock::time_point;
 
   TemplateBook(node::RunService& node, node::TemplateService& service, store::Store& store)
       : node_(node), service_(service), store_(store) {}
@@ -30,8 +35,11 @@ class TemplateBook {
   Result<> load();
 
   // `wanted` has all but the id and the time. kConflict: there is one of this name;
-  // kResourceExhausted: the project has enough; else as TemplateService::define's.
+  // kResourceExhausted: the project has enough, or made too many in a minute; else as
+  // TemplateService::define's.
   Task<store::TemplateRecord> create(store::TemplateRecord wanted);
+  // How long until the project may make another one; zero: at once.
+  std::chrono::seconds wait_of(const std::string& project, TimePoint now) const;
   // Sandboxes that were made of it live on. kNotFound.
   Task<> remove(std::string project, std::string name);
 
@@ -46,8 +54,6 @@ class TemplateBook {
   const TemplateStatus* known_status_of(const store::TemplateRecord& made) const {
     return service_.find(made.definition.id);
   }
-  // For figures, where projects stand side by side: "project/name". Others are what they are.
-  std::string label_of(const std::string& id) const;
   // Whether the launcher has been heard about all of them.
   bool settled() const { return service_.settled(); }
   std::optional<Error> refusal_of(std::string_view id) const { return service_.refusal_of(id); }
@@ -55,6 +61,7 @@ class TemplateBook {
  private:
   using Place = std::pair<std::string, std::string>;  // project and name
   Result<> check_new(const store::TemplateRecord& wanted) const;
+  Result<> count(const std::string& project, TimePoint now);
 
   node::RunService& node_;
   node::TemplateService& service_;
@@ -62,6 +69,7 @@ class TemplateBook {
   std::map<Place, store::TemplateRecord> all_;
   std::map<std::string, Place, std::less<>> by_id_;
   std::set<Place> being_made_;
+  std::map<std::string, std::deque<TimePoint>> made_at_;  // by project, in the last minute
 };
 
 // What a project's word for a template stands for: its own one, else the administrator's. The

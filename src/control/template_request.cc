@@ -65,4 +65,21 @@ Result<store::TemplateRecord> parse_template_request(std::string_view body) {
   return wanted;
 }
 
+Result<> check_memory_of(const store::KeyLimits& key, const TemplateDefinition& wanted,
+                         const Template* base) {
+  if (key.max_memory_bytes == 0 || base == nullptr) return {};
+  const auto chosen = [&](LimitKind kind, std::uint64_t Limits::*of) {
+    return wanted.limits.was_asked_for(kind) ? wanted.limits.*of : base->limits.*of;
+  };
+  // As its runs are counted. Neither is above 2^50 here.
+  const std::uint64_t bytes = chosen(LimitKind::kMemory, &Limits::memory_bytes) +
+                              chosen(LimitKind::kDisk, &Limits::disk_bytes);
+  if (bytes <= key.max_memory_bytes) return {};
+  const auto megabytes = [](std::uint64_t some) { return std::to_string(some >> 20) + " MB"; };
+  return fail(Errc::kPolicy, "profile: this key may use " + megabytes(key.max_memory_bytes) +
+                                 " of memory at once, and a run of this template would ask for " +
+                                 megabytes(bytes) +
+                                 ": memory_mb and disk_mb, its base's where it says none");
+}
+
 }  // namespace glovebox::control

@@ -5,11 +5,18 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "model/template.h"
+#include "store/key.h"
 #include "store/template_record.h"
 
 namespace glovebox::control {
 
 // {name, from, description?, env?, preload?, profile?}. The definition has no id yet.
 Result<store::TemplateRecord> parse_template_request(std::string_view body);
+
+// A key cannot make a template that it could not run, nor one whose zygote has more memory than all
+// its runs together. kPolicy. `base` may be null: then there is none of that name.
+Result<> check_memory_of(const store::KeyLimits& key, const TemplateDefinition& wanted,
+                         const Template* base);
 
 }  // namespace glovebox::control

@@ -190,6 +190,51 @@ TEST_F(TemplateRoutes, AProjectHasNotMoreThanItsShare) {
   EXPECT_EQ(create(body(99)).status, 201);
 }
 
+// Making and removing is work, too.
+TEST_F(TemplateRoutes, AProjectMakesNotMoreThanThatInAMinute) {
+  const std::string body = R"({"name":"x","from":"python"})";
+  for (std::size_t i = 0; i < TemplateBook::kMostInAMinute; ++i) {
+    ASSERT_EQ(create(body).status, 201);
+    // What is not made is not counted.
+    ASSERT_EQ(create(body).status, 409);
+    ASSERT_EQ(remove("x").status, 204);
+  }
+  const Answer more = create(body);
+  EXPECT_EQ(more.status, 429);
+  EXPECT_EQ(code_of(more), "template_limit");
+  EXPECT_THAT(more.body, HasSubstr("per minute"));
+  ASSERT_NE(more.headers.find("Retry-After"), nullptr);
+  const int wait = std::stoi(*more.headers.find("Retry-After"));
+  EXPECT_GE(wait, 1);
+  EXPECT_LE(wait, 60);
+  EXPECT_EQ(create(body, other_).status, 201);
+  const auto now = std::chrono::steady_clock::now();
+  EXPECT_GT(test_.templates->wait_of("mine", now).count(), 0);
+  EXPECT_EQ(test_.templates->wait_of("mine", now + std::chrono::seconds(61)).count(), 0);
+  EXPECT_EQ(test_.templates->wait_of("other", now).count(), 0);
+}
+
+TEST_F(TemplateRoutes, NotWithMoreMemoryThanItsKeyHas) {
+  const std::string small =
+      test_.make_key("mine", store::KeyRole::kUser, {.max_memory_bytes = 256ull << 20});
+  for (const char* body :
+       {R"({"name":"x","from":"python","profile":{"memory_mb":257,"disk_mb":1}})",
+        R"({"name":"x","from":"python","profile":{"memory_mb":8,"disk_mb":256}})",
+        // What it does not say is its base's.
+        R"({"name":"x","from":"python"})",
+        R"({"name":"x","from":"python","profile":{"disk_mb":1}})"}) {
+    const Answer answer = create(body, small);
+    EXPECT_EQ(answer.status, 403) << body << answer.body;
+    EXPECT_EQ(code_of(answer), "key_limit");
+    EXPECT_THAT(answer.body, HasSubstr("profile: this key may use 256 MB"));
+  }
+  EXPECT_THAT(test_.template_service.defined, IsEmpty());
+  const std::string fits =
+      R"({"name":"x","from":"python","profile":{"memory_mb":200,"disk_mb":56}})";
+  EXPECT_EQ(create(fits, small).status, 201);
+  EXPECT_EQ(create(R"({"name":"y","from":"nope"})", small).status, 404);
+}
+
 TEST_F(TemplateRoutes, WhatTheLauncherRefuses) {
   test_.template_service.refuses = Error(Errc::kPolicy, "profile: the memory limit is too much");
   const Answer refused = create(R"({"name":"x","from":"python"})");
@@ -225,7 +270,6 @@ TEST_F(TemplateRoutes, AreThereAfterARestart) {
   ASSERT_NE(book.find("mine", "x"), nullptr);
   EXPECT_EQ(book.find("mine", "x")->definition, defined);
   EXPECT_EQ(book.find("other", "x"), nullptr);
-  EXPECT_EQ(book.label_of(defined.id), "mine/x");
 }
 
 TEST_F(TemplateRoutes, ASandboxKeepsItsTemplatesWords) {
@@ -251,14 +295,20 @@ TEST_F(TemplateRoutes, ASandboxKeepsItsTemplatesWords) {
   EXPECT_EQ(test_.send(Method::kPost, "/v1/sandboxes", other_, R"({"template":"x"})").status, 404);
 }
 
-TEST_F(TemplateRoutes, FiguresHaveNoIds) {
+TEST_F(TemplateRoutes, FiguresSayNothingOfASingleOne) {
   ASSERT_EQ(create(R"({"name":"x","from":"python"})").status, 201);
   node::PoolFigures pool;
   pool.template_name = test_.template_service.defined[0].id;
-  test_.node.now.pools = {pool};
+  pool.hits = 3;
+  node::PoolFigures removed;
+  removed.template_name = "own.aaaaaaaaaaaaaaaaaaaa";
+  removed.hits = 4;
+  test_.node.now.pools = {pool, removed};
   const Answer figures = test_.send(Method::kGet, "/metrics", test_.admin_key);
   EXPECT_THAT(figures.body, Not(HasSubstr("own.")));
-  EXPECT_THAT(figures.body, HasSubstr("template=\"mine/x\""));
+  EXPECT_THAT(figures.body, Not(HasSubstr("template=\"x\"")));
+  EXPECT_THAT(figures.body,
+              HasSubstr("glovebox_pool_hits_total{template=\"own\",engine=\"jail\"} 7\n"));
 }
 
 }  // namespace

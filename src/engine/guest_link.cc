@@ -12,6 +12,9 @@
 namespace glovebox::engine {
 namespace {
 
+// A runtime's streams and its results.
+constexpr std::size_t kMostFds = 4;
+
 // Removes the draft unless it was kept.
 struct Draft {
   std::string path;
@@ -28,7 +31,7 @@ Result<> GuestLink::send(const wire::ClientFrame& frame) {
 }
 
 Result<GuestLink::Incoming> GuestLink::receive() {
-  TRY(Received received, receive_message(socket_, wire::kMaxGuestFrame, 3));
+  TRY(Received received, receive_message(socket_, wire::kMaxGuestFrame, kMostFds));
   if (received.bytes.empty()) return fail(Errc::kUnavailable, "the sandbox is gone");
   TRY(wire::AgentFrame frame, wire::decode_agent_frame(received.bytes));
   return Incoming{std::move(frame), std::move(received.fds)};

@@ -36,11 +36,13 @@ class OneShot {
   Result<> fetch_files();
   Result<> finish();
 
+  Result<> send_start();
   void on_output(std::size_t which);
+  void on_results();
   void feed_stdin();
   void on_link();
   Result<> on_event();
-  bool drained() const { return !streams_[0] && !streams_[1]; }
+  bool drained() const { return !streams_[0] && !streams_[1] && !results_; }
 
   Engine& engine_;
   const RunRequest& request_;
@@ -51,6 +53,7 @@ class OneShot {
   Clock::time_point started_;
   UniqueFd guest_stdin_;
   UniqueFd streams_[2];  // the guest's stdout and stderr, or its terminal as the first
+  UniqueFd results_;     // of a runtime
   std::string stdin_left_;
   bool stdin_ended_ = false;
   bool sealed_ = false;
@@ -111,7 +114,18 @@ Result<> OneShot::put_files_and_start() {
   for (const FileIn& file : request_.files_in) TRY_OK(link_->put(file));
   // With a demand on the walls, the program waits until they are known.
   if (request_.min_grade) return {};
-  return link_->send(wire::StartProgram{request_.exec});
+  return send_start();
+}
+
+Result<> OneShot::send_start() {
+  const std::string& job = request_.runtime_job;
+  if (job.size() > wire::kMaxJobBytes) {
+    return fail(Errc::kInvalidArgument, "the code with its arguments is too long");
+  }
+  for (std::size_t at = 0; at < job.size(); at += wire::kMaxChunk) {
+    TRY_OK(link_->send(wire::JobChunk{job.substr(at, wire::kMaxChunk)}));
+  }
+  return link_->send(wire::StartProgram{request_.exec, !job.empty()});
 }
 
 Result<> OneShot::await_started() {
@@ -123,7 +137,7 @@ Result<> OneShot::await_started() {
                                      std::string(grade_name(*request_.min_grade)) +
                                      "' that was asked for (see `glovebox doctor`)");
     }
-    TRY_OK(link_->send(wire::StartProgram{request_.exec}));
+    TRY_OK(send_start());
   }
   std::size_t stored = 0;
   while (true) {
@@ -139,7 +153,8 @@ Result<> OneShot::await_started() {
       return fail(Error::from_errno(what, refused->sys_errno).context("start the program"));
     } else if (std::holds_alternative<wire::ProgramStarted>(incoming.frame)) {
       const bool terminal = request_.exec.terminal.has_value();
-      if (incoming.fds.size() != (terminal ? 1u : 3u)) {
+      const bool runtime = !request_.runtime_job.empty();
+      if (incoming.fds.size() != (terminal ? 1u : runtime ? 4u : 3u)) {
         return fail(Errc::kProtocol, "the program's streams did not come along");
       }
       for (const UniqueFd& fd : incoming.fds) {
@@ -152,6 +167,7 @@ Result<> OneShot::await_started() {
         guest_stdin_ = std::move(incoming.fds[0]);
         streams_[0] = std::move(incoming.fds[1]);
         streams_[1] = std::move(incoming.fds[2]);
+        if (runtime) results_ = std::move(incoming.fds[3]);
       }
       result_.outcome.setup = since(asked_);
       started_ = Clock::now();
@@ -169,10 +185,11 @@ Result<> OneShot::stream() {
     const bool over = exited_ || ended_ || !link_open_;
     if (over && drained()) break;
     const bool read_stdin = guest_stdin_ && !stdin_ended_ && stdin_left_.empty() && !over;
-    enum { kOut, kErr, kStdin, kGuestStdin, kLink, kEvent, kStop, kResize, kCount };
+    enum { kOut, kErr, kResults, kStdin, kGuestStdin, kLink, kEvent, kStop, kResize, kCount };
     pollfd events[kCount];
     events[kOut] = {streams_[0].get(), POLLIN, 0};
     events[kErr] = {streams_[1].get(), POLLIN, 0};
+    events[kResults] = {results_.get(), POLLIN, 0};
     events[kStdin] = {read_stdin ? hooks_.stdin_fd : -1, POLLIN, 0};
     events[kGuestStdin] = {guest_stdin_ && !stdin_left_.empty() ? guest_stdin_.get() : -1, POLLOUT,
                            0};
@@ -187,6 +204,7 @@ Result<> OneShot::stream() {
     if (polled == 0) break;
     if (events[kOut].revents != 0) on_output(0);
     if (events[kErr].revents != 0) on_output(1);
+    if (events[kResults].revents != 0) on_results();
     if (events[kStdin].revents != 0) {
       stdin_left_.resize(65536);
       const ssize_t got = ::read(hooks_.stdin_fd, stdin_left_.data(), stdin_left_.size());
@@ -234,6 +252,16 @@ void OneShot::on_output(std::size_t which) {
                         std::string_view(buffer, static_cast<std::size_t>(shown)))) {
     streams_[which].reset();  // the reader is gone; the program's next write tells it
   }
+}
+
+// Read to the end in any case, so that the guest is not held up; kept as far as there is room.
+void OneShot::on_results() {
+  char buffer[65536];
+  const ssize_t got = ::read(results_.get(), buffer, sizeof buffer);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) return results_.reset();
+  const std::size_t room = kMaxResultBytes - std::min(result_.results.size(), kMaxResultBytes);
+  result_.results.append(buffer, std::min(static_cast<std::size_t>(got), room));
 }
 
 void OneShot::feed_stdin() {

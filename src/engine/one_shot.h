@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +19,8 @@ namespace glovebox::engine {
 
 enum class Stream { kOut, kErr };
 
+inline constexpr std::size_t kMaxResultBytes = std::size_t{9} << 20;
+
 struct RunRequest {
   SandboxSpec sandbox;
   ExecSpec exec;
@@ -26,6 +29,8 @@ struct RunRequest {
   std::optional<Grade> min_grade;
   // What is printed past this is dropped and said; none: no limit.
   std::optional<std::uint64_t> output_limit;
+  // An encoded job (wire/job.h): `exec` is then a runtime of ours, which reads it. Else empty.
+  std::string runtime_job;
   // Walls that the request itself brings along.
   WallSet extra_walls;
 };
@@ -46,6 +51,8 @@ struct RunHooks {
 
 struct RunResult {
   Outcome outcome;
+  // What a runtime wrote about its results: the guest's bytes, at most kMaxResultBytes of them.
+  std::string results;
   bool stopped = false;              // by the caller
   std::optional<Error> out_failure;  // a file could not be copied out; the outcome stands
   // What the sandbox was made of goes behind the answer; destroying this waits until a private

@@ -148,7 +148,7 @@ void add_cors_headers(const Request& request, Cors cors, Headers& headers) {
     headers.add("Vary", "Origin");
   }
   headers.set("Access-Control-Expose-Headers",
-              "X-Request-Id, Retry-After, X-Next-Token, X-Total-Running");
+              "X-Request-Id, Retry-After, X-Next-Token, X-Total-Running, Mcp-Session-Id");
 }
 
 }  // namespace glovebox::http

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "launcher/slices.h"
 #include "model/template_rules.h"
 #include "sys/clone.h"
 
@@ -16,9 +15,6 @@ constexpr std::chrono::seconds kImportsWithin{60};
 constexpr std::chrono::seconds kLastsFor{30};
 constexpr std::chrono::milliseconds kFirstRetry{100};
 constexpr unsigned kMostDoublings = 10;
-// A client's template that nobody has used for so long has no zygote any more.
-constexpr std::chrono::minutes kIdleFor{10};
-constexpr std::size_t kMostOwnZygotes = 32;
 
 std::chrono::milliseconds delay(unsigned failures) {
   return kFirstRetry * (1 << std::min(failures - 1, kMostDoublings));
@@ -32,87 +28,45 @@ bool is_readable(int fd) {
 }  // namespace
 
 void Broods::set_templates(std::vector<Template> templates) {
+  std::set<std::string> names;
+  for (const Template& one : templates) names.insert(one.name);
   for (auto& [name, brood] : broods_) {
-    const auto same = [&name = name](const Template& one) { return one.name == name; };
-    if (std::any_of(templates.begin(), templates.end(), same)) continue;
-    if (brood.state == RuntimeState::kRemoved) continue;
-    brood.state = RuntimeState::kRemoved;
-    brood.wanted = false;
-    brood.changed = true;
-    ++brood.generation;
-    retire(brood, brood.next);
-    retire(brood, brood.zygote);
+    if (!names.contains(name)) remove(brood);
   }
-  for (Template& one : templates) {
-    const std::string name = one.name;
-    const auto [at, is_new] = broods_.try_emplace(name);
-    Brood& brood = at->second;
-    if (is_new || brood.description == one) {
-      brood.description = std::move(one);
-      if (brood.state == RuntimeState::kRemoved) {  // it has come back
-        brood.state = RuntimeState::kIdle;
-        brood.changed = true;
-        brood.failures = 0;
-        brood.retry_at = {};
-      }
-      continue;
-    }
-    brood.description = std::move(one);
-    brood.state = RuntimeState::kIdle;
-    brood.changed = true;
-    brood.failures = 0;
-    brood.retry_at = {};
-    ++brood.generation;
-    retire(brood, brood.next);
-    retire(brood, brood.zygote);
-    if (brood.wanted) (void)start(brood);
-  }
+  for (Template& one : templates) put_template(std::move(one));
 }
 
-void Broods::tell_again(const std::string& name) {
-  if (const auto found = broods_.find(name); found != broods_.end()) found->second.changed = true;
+void Broods::remove_template(const std::string& name) {
+  if (const auto found = broods_.find(name); found != broods_.end()) remove(found->second);
 }
 
-void Broods::tidy(const std::function<bool(const std::string& name)>& in_use) {
-  const Clock::time_point now = Clock::now();
-  for (auto at = broods_.begin(); at != broods_.end();) {
-    const auto& [name, brood] = *at;
-    const auto next = std::next(at);
-    if (is_own_template_id(name)) tidy_one(at->second, now, in_use(name));
-    const bool is_over = is_own_template_id(name) && brood.state == RuntimeState::kRemoved &&
-                         !brood.changed && brood.leaving.empty() && !brood.nursery;
-    if (is_over && !in_use(name)) broods_.erase(at);
-    at = next;
-  }
-}
-
-void Broods::tidy_one(Brood& brood, Clock::time_point now, bool in_use) {
-  const bool is_busy = brood.zygote && brood.zygote->pending > 0;
-  if (brood.wanted && !is_busy && now > brood.asked_at + kIdleFor) rest(brood);
-  // Who is in the nursery would end with it.
-  if (!brood.zygote && !brood.next && brood.leaving.empty() && !in_use) brood.nursery.reset();
-}
-
-// Until somebody asks again.
-void Broods::rest(Brood& brood) {
+void Broods::remove(Brood& brood) {
+  if (brood.state == RuntimeState::kRemoved) return;
+  brood.state = RuntimeState::kRemoved;
+  brood.wanted = false;
+  brood.changed = true;
+  ++brood.generation;
   retire(brood, brood.next);
   retire(brood, brood.zygote);
-  brood.wanted = false;
-  brood.state = RuntimeState::kIdle;
-  brood.changed = true;
 }
 
-// Clients choose how many templates they make; the memory is the host's.
-void Broods::make_room_for_zygote(const Brood& wanted) {
-  if (!is_own_template_id(wanted.description.name)) return;
-  std::size_t count = 0;
-  Brood* oldest = nullptr;
-  for (auto& [name, brood] : broods_) {
-    if (&brood == &wanted || !is_own_template_id(name) || (!brood.zygote && !brood.next)) continue;
-    ++count;
-    if (oldest == nullptr || brood.asked_at < oldest->asked_at) oldest = &brood;
-  }
-  if (count >= kMostOwnZygotes) rest(*oldest);
+void Broods::put_template(Template one) {
+  const auto [at, is_new] = broods_.try_emplace(one.name);
+  Brood& brood = at->second;
+  const bool is_same = is_new || brood.description == one;
+  const bool is_back = brood.state == RuntimeState::kRemoved;
+  brood.description = std::move(one);
+  if (is_same && !is_back) return;
+  brood.state = RuntimeState::kIdle;
+  brood.changed = true;
+  brood.failures = 0;
+  brood.retry_at = {};
+  if (is_same) return;
+  brood.error.clear();
+  ++brood.generation;
+  retire(brood, brood.next);
+  retire(brood, brood.zygote);
+  if (brood.wanted) (void)start(brood);
 }
 
 Broods::Brood* Broods::brood_of(const std::string& name) {
@@ -164,11 +118,11 @@ Zygote* Broods::find_zygote(const std::string& name, std::uint32_t uid) {
 }
 
 Result<Zygote> Broods::make_zygote(Brood& brood) {
+  TRY_OK(making_.may_have_zygote(brood.description));
+  make_room_for_zygote(brood);
   TRY(Nursery * nursery, nursery_for(brood.description.name, true));
-  // Never one that was used before: a child of a dead zygote may still be on its way.
-  const std::uint32_t uid = next_uid_;
-  next_uid_ = next_uid_ + 1 < kSliceSize ? next_uid_ + 1 : 1;
-  return making_.start_zygote(brood.description, *nursery, uid);
+  TRY(ZygoteUids::Held uid, uids_.take());
+  return making_.start_zygote(brood.description, *nursery, std::move(uid));
 }
 
 Result<> Broods::start(Brood& brood) {
@@ -179,11 +133,11 @@ Result<> Broods::start(Brood& brood) {
     return {};
   }
   if (brood.next || Clock::now() < brood.retry_at) return {};
-  make_room_for_zygote(brood);
   auto zygote = make_zygote(brood);
   if (!zygote) {
+    const bool never = zygote.error().code() == Errc::kUnsupported;
     brood.error = zygote.error().message();
-    brood.retry_at = Clock::now() + delay(++brood.failures);
+    brood.retry_at = never ? Clock::time_point::max() : Clock::now() + delay(++brood.failures);
     if (!brood.zygote) brood.state = RuntimeState::kFailed;
     brood.changed = true;
     return fail(std::move(zygote.error()));
@@ -351,6 +305,7 @@ void Broods::settle(Brood& brood, Clock::time_point now) {
     const bool lasted = now > brood.zygote->started() + kLastsFor;
     brood.failures = lasted ? 0 : brood.failures + 1;
     if (!lasted) brood.retry_at = now + delay(brood.failures);
+    brood.error = brood.zygote->error();
     retire(brood, brood.zygote);
     brood.state = RuntimeState::kStarting;
     brood.changed = true;
@@ -397,18 +352,31 @@ TemplateStatus Broods::status_of(const Brood& brood) const {
   return status;
 }
 
-std::vector<TemplateStatus> Broods::statuses() const {
-  std::vector<TemplateStatus> all;
-  for (const auto& [name, brood] : broods_) all.push_back(status_of(brood));
+std::optional<TemplateStatus> Broods::status(const std::string& name) const {
+  const auto found = broods_.find(name);
+  if (found == broods_.end()) return std::nullopt;
+  return status_of(found->second);
+}
+
+std::vector<std::string> Broods::names() const {
+  std::vector<std::string> all;
+  for (const auto& [name, brood] : broods_) all.push_back(name);
   return all;
 }
 
-std::vector<TemplateStatus> Broods::take_changes() {
-  std::vector<TemplateStatus> changed;
+std::vector<std::string> Broods::take_changes() {
+  std::vector<std::string> changed;
   for (auto& [name, brood] : broods_) {
-    if (std::exchange(brood.changed, false)) changed.push_back(status_of(brood));
+    if (std::exchange(brood.changed, false)) changed.push_back(name);
   }
   return changed;
+}
+
+std::optional<TemplateStatus> Broods::take_change(const std::string& name) {
+  const auto found = broods_.find(name);
+  if (found == broods_.end()) return std::nullopt;
+  found->second.changed = false;
+  return status_of(found->second);
 }
 
 }  // namespace glovebox::launcher

@@ -11,12 +11,15 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "launcher/nursery.h"
 #include "launcher/zygote.h"
+#include "launcher/zygote_uids.h"
+#include "model/limits.h"
 #include "model/template.h"
 
 namespace glovebox::launcher {
@@ -25,7 +28,13 @@ namespace glovebox::launcher {
 struct ZygoteBounds {
   std::chrono::seconds max_age{3600};
   std::uint64_t max_forks = 50'000;
+  // Of all zygotes of templates that servers defined, together; zero: a quarter of the host's.
+  std::uint64_t own_memory_bytes = 0;
 };
+
+// What the zygote of a template that a server defined may use: as much as a sandbox of it, and what
+// an interpreter needs besides.
+std::uint64_t own_zygote_memory(const Limits& limits);
 
 class Broods {
  public:
@@ -33,18 +42,21 @@ class Broods {
   // What is needed of the rest of the launcher.
   struct Making {
     std::function<Result<Nursery>()> start_nursery;
-    std::function<Result<Zygote>(const Template&, Nursery&, std::uint32_t uid)> start_zygote;
+    // Before anything is started for it. kUnsupported: never on this host.
+    std::function<Result<>(const Template&)> may_have_zygote;
+    std::function<Result<Zygote>(const Template&, Nursery&, ZygoteUids::Held uid)> start_zygote;
   };
   Broods(Making making, ZygoteBounds bounds) : making_(std::move(making)), bounds_(bounds) {}
 
   // Takes the templates as they are now; those that changed or went are renewed or given up.
   void set_templates(std::vector<Template> templates);
-  // Clients are told of it again, though nothing has changed.
-  void tell_again(const std::string& name);
+  // The same of one of them.
+  void put_template(Template one);
+  void remove_template(const std::string& name);
   // Of templates that servers defined: zygotes that nobody has asked for in a long time end, and
   // nothing stays of one that was forgotten once nobody is in it. The administrator's wait as long
-  // as he likes.
-  void tidy(const std::function<bool(const std::string& name)>& in_use);
+  // as he likes. `in_use`: of which there are sandboxes.
+  void tidy(const std::set<std::string>& in_use);
   const Template* find(const std::string& name) const;
   std::uint32_t generation_of(const std::string& name) const;
 
@@ -78,9 +90,12 @@ class Broods {
   // When to call on_events() next at the latest.
   std::optional<Clock::time_point> next_look() const;
 
-  std::vector<TemplateStatus> statuses() const;
+  std::optional<TemplateStatus> status(const std::string& name) const;
+  std::vector<std::string> names() const;
   // Those that changed since they were asked for last.
-  std::vector<TemplateStatus> take_changes();
+  std::vector<std::string> take_changes();
+  // The same of one of them, changed or not.
+  std::optional<TemplateStatus> take_change(const std::string& name);
 
  private:
   struct Brood {
@@ -94,17 +109,29 @@ class Broods {
     unsigned failures = 0;
     Clock::time_point retry_at{};
     Clock::time_point asked_at = Clock::now();
+    // Its zygote, when it was looked at last.
+    struct Look {
+      Clock::time_point at{};
+      std::uint32_t uid = 0;
+      std::uint64_t forks = 0;
+      std::chrono::microseconds cpu{0};
+      bool had_company = false;
+      unsigned busy_looks = 0;  // in a row
+    } look{};
     // Destroyed bottom to top: zygotes before the nursery they are in.
     std::optional<Nursery> nursery;
     std::list<Zygote> leaving;  // replaced, and still owing a child to some sandbox
     std::optional<Zygote> zygote;
     std::optional<Zygote> next;  // takes its place when it is ready
   };
+  void remove(Brood& brood);
   Result<> start(Brood& brood);
   Result<Zygote> make_zygote(Brood& brood);
   void tidy_one(Brood& brood, Clock::time_point now, bool in_use);
+  void look_at_zygote(Brood& brood, Clock::time_point now);
   void rest(Brood& brood);
   void make_room_for_zygote(const Brood& wanted);
+  void end_the_largest();
   void look_after(Brood& brood, Clock::time_point now);
   void settle(Brood& brood, Clock::time_point now);
   bool is_old(const Zygote& zygote, Clock::time_point now) const;
@@ -115,7 +142,7 @@ class Broods {
 
   Making making_;
   ZygoteBounds bounds_;
-  std::uint32_t next_uid_ = 1;
+  ZygoteUids uids_;
   std::optional<Nursery> plain_;
   std::map<std::string, Brood> broods_;
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,9 @@ struct Client {
   bool gone = false;
   std::deque<PendingCreate> creates{};
   std::optional<Listing> listing{};
+  // Templates of which there is news that it has not been told: when it has read some.
+  std::set<std::string> news{};
+  bool is_behind = false;  // with reading our answers: it is not listened to meanwhile
 };
 
 struct Owned {

@@ -59,7 +59,16 @@ Result<Template> derive_template(const TemplateDefinition& definition,
         std::find(made.preload.begin(), made.preload.end(), module) != made.preload.end();
     if (!is_there) made.preload.push_back(module);
   }
+  if (made.preload.size() > kMaxPreload) {
+    return fail(Errc::kInvalidArgument, "preload: with those of \"" + definition.from +
+                                            "\" at most " + std::to_string(kMaxPreload) +
+                                            " modules");
+  }
   for (const std::string& variable : definition.env) put_variable(made.env, variable);
+  if (made.env.size() > kMaxTemplateEnv) {
+    return fail(Errc::kInvalidArgument, "env: with those of \"" + definition.from + "\" at most " +
+                                            std::to_string(kMaxTemplateEnv) + " variables");
+  }
   made.limits = put_limits(base->limits, definition.limits);
   if (auto checked = check_limits(policy, made.limits); !checked) {
     return fail(std::move(checked.error()).context("profile"));
@@ -71,9 +80,14 @@ Result<Template> derive_template(const TemplateDefinition& definition,
   return made;
 }
 
-Result<> Definitions::define(const TemplateDefinition& wanted, const Client* owner,
-                             const std::vector<Template>& files, const Policy& policy) {
-  TRY_OK(derive_template(wanted, files, policy));
+Result<Template> Definitions::define(const TemplateDefinition& wanted, const Client* owner,
+                                     const std::vector<Template>& files, const Policy& policy) {
+  if (!policy.templates_of_projects) {
+    return fail(Errc::kPolicy,
+                "the administrator does not allow templates of projects (templates.of_projects in "
+                "/etc/glovebox/policy.toml)");
+  }
+  TRY(Template made, derive_template(wanted, files, policy));
   const auto known = all_.find(wanted.id);
   if (known != all_.end() && known->second.owner != nullptr && known->second.owner != owner) {
     return fail(Errc::kConflict, "another server has a template of this id");
@@ -83,7 +97,7 @@ Result<> Definitions::define(const TemplateDefinition& wanted, const Client* own
                                               " templates of its servers, and no more may be");
   }
   all_[wanted.id] = Defined{wanted, owner, {}};
-  return {};
+  return made;
 }
 
 Result<> Definitions::forget(const std::string& id, const Client* owner) {
@@ -105,11 +119,14 @@ void Definitions::owner_gone(const Client* owner, Clock::time_point now) {
   }
 }
 
-bool Definitions::drop_orphans(Clock::time_point now) {
-  const auto is_over = [now](const auto& entry) {
-    return entry.second.owner == nullptr && now >= entry.second.given_up_at;
-  };
-  return std::erase_if(all_, is_over) > 0;
+std::vector<std::string> Definitions::drop_orphans(Clock::time_point now) {
+  std::vector<std::string> dropped;
+  std::erase_if(all_, [&](const auto& entry) {
+    const bool is_over = entry.second.owner == nullptr && now >= entry.second.given_up_at;
+    if (is_over) dropped.push_back(entry.first);
+    return is_over;
+  });
+  return dropped;
 }
 
 std::vector<Template> Definitions::derive(const std::vector<Template>& files,

@@ -25,18 +25,20 @@ class Definitions {
   // them.
   static constexpr std::chrono::seconds kOrphanLife{60};
 
-  // Takes it if a template can be made of it. kConflict when it is another client's.
-  Result<> define(const TemplateDefinition& wanted, const Client* owner,
-                  const std::vector<Template>& files, const Policy& policy);
+  // Takes it if a template can be made of it, which is given back. kPolicy where the administrator
+  // wants none; kConflict when it is another client's.
+  Result<Template> define(const TemplateDefinition& wanted, const Client* owner,
+                          const std::vector<Template>& files, const Policy& policy);
   // kNotFound also for another's.
   Result<> forget(const std::string& id, const Client* owner);
   bool is_of(const std::string& id, const Client* owner) const;
 
   void owner_gone(const Client* owner, Clock::time_point now);
-  // Whether some were given up because nobody has come for them.
-  bool drop_orphans(Clock::time_point now);
+  // Gives up those that nobody has come for; which they were.
+  std::vector<std::string> drop_orphans(Clock::time_point now);
 
-  // What they are now. One whose base is gone, or has changed so that it does not fit, is left out.
+  // All of them, when the files have changed. One whose base is gone, or has changed so that it
+  // does not fit, is left out.
   std::vector<Template> derive(const std::vector<Template>& files, const Policy& policy) const;
 
  private:

@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class DefinitionsTest : public ::testing::Test {
  protected:
@@ -39,7 +40,8 @@ class DefinitionsTest : public ::testing::Test {
             .limits = {}};
   }
   Result<> define(const TemplateDefinition& one, const Client* owner) {
-    return all_.define(one, owner, files_, policy_);
+    TRY_OK(all_.define(one, owner, files_, policy_));
+    return {};
   }
   Errc code_of(const Result<>& done) { return done ? Errc{} : done.error().code(); }
 
@@ -105,7 +107,29 @@ TEST_F(DefinitionsTest, NotLargerThanCanBeTold) {
   EXPECT_TRUE(define(wanted, one_));
   wanted = definition();
   wanted.preload = {"a", "b", "c"};
-  EXPECT_EQ(code_of(define(wanted, one_)), Errc::kInvalidArgument);
+  const Result<> modules = define(wanted, one_);
+  EXPECT_EQ(code_of(modules), Errc::kInvalidArgument);
+  EXPECT_THAT(modules.error().message(), HasSubstr("preload: with those of \"python\" at most 64"));
+}
+
+TEST_F(DefinitionsTest, NotMoreVariablesThanWithTheBases) {
+  TemplateDefinition wanted = definition();
+  for (int i = 0; i < 62; ++i) wanted.env.push_back("V" + std::to_string(i) + "=1");
+  EXPECT_TRUE(define(wanted, one_));
+  wanted.env.push_back("A=own");  // instead of the base's
+  EXPECT_TRUE(define(wanted, one_));
+  wanted.env.push_back("V62=1");
+  const Result<> variables = define(wanted, one_);
+  EXPECT_EQ(code_of(variables), Errc::kInvalidArgument);
+  EXPECT_THAT(variables.error().message(), HasSubstr("env: with those of \"python\" at most 64"));
+}
+
+TEST_F(DefinitionsTest, NoneWhereTheAdministratorWantsNone) {
+  policy_.templates_of_projects = false;
+  const Result<> refused = define(definition(), one_);
+  EXPECT_EQ(code_of(refused), Errc::kPolicy);
+  EXPECT_THAT(refused.error().message(), HasSubstr("templates.of_projects"));
+  EXPECT_TRUE(all_.derive(files_, policy_).empty());
 }
 
 TEST_F(DefinitionsTest, EachIsItsOwnersAlone) {
@@ -128,10 +152,10 @@ TEST_F(DefinitionsTest, WaitsForAServerThatComesBackButNotForEver) {
   const auto now = Definitions::Clock::now();
   all_.owner_gone(one_, now);
   EXPECT_FALSE(all_.is_of(kept.id, one_));
-  EXPECT_FALSE(all_.drop_orphans(now + std::chrono::seconds(1)));
+  EXPECT_THAT(all_.drop_orphans(now + std::chrono::seconds(1)), IsEmpty());
   EXPECT_EQ(all_.derive(files_, policy_).size(), 2u);
   ASSERT_TRUE(define(kept, other_));
-  EXPECT_TRUE(all_.drop_orphans(now + Definitions::kOrphanLife));
+  EXPECT_THAT(all_.drop_orphans(now + Definitions::kOrphanLife), ElementsAre(lost.id));
   EXPECT_TRUE(all_.is_of(kept.id, other_));
   EXPECT_EQ(all_.derive(files_, policy_).size(), 1u);
 }

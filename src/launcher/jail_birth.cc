@@ -51,6 +51,7 @@ Result<> JailBirth::begin() {
   if (runtime_ == RuntimeKind::kPython) {
     TRY(Zygote * zygote, making_.broods->zygote_for(request.template_name));
     zygote_uid_ = zygote->uid();
+    zygote_held_ = zygote->held();
     ++zygote->pending;
     has_zygote_ = true;
   }
@@ -58,6 +59,7 @@ Result<> JailBirth::begin() {
     // If it is there: else it is on its way for the next one.
     if (auto zygote = making_.broods->zygote_for(request.template_name)) {
       session_zygote_ = (*zygote)->uid();
+      zygote_held_ = (*zygote)->held();
     }
   }
   deadline_ = Clock::now() + (has_zygote_ ? kMadeWarmWithin : kMadeWithin);
@@ -240,6 +242,7 @@ Sandbox JailBirth::take_sandbox() {
   finished_ = true;
   Sandbox sandbox(std::move(id_), wish_.request.limits, walls_, std::move(cgroup_),
                   std::move(init_), slice_);
+  sandbox.hold(zygote_held_);
   if (runtime_ != RuntimeKind::kNone) {
     sandbox.joining.emplace(
         Sandbox::Joining{wish_.request.template_name, zygote_uid_, Clock::now() + kJoinsWithin});

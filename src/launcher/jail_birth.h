@@ -94,6 +94,7 @@ class JailBirth {
   std::uint32_t zygote_uid_ = 0;
   bool has_zygote_ = false;
   std::uint32_t session_zygote_ = 0;  // who makes a session, to be let in later; zero: nobody
+  ZygoteUids::Held zygote_held_;      // of either: it owns the sandbox's user namespace
   pid_t init_pid_ = 0;
   pid_t broker_ = 0;  // of the nursery that was asked
   Nursery::Question question_ = 0;

@@ -3,30 +3,55 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "base/log.h"
 #include "launcher/host_layer.h"
 #include "launcher/own_namespace.h"
+#include "model/template_rules.h"
+#include "sys/landlock.h"
 
 namespace glovebox::launcher {
 namespace {
 
-// What a zygote may use while it imports, and holds for as long as it lives.
+// What an administrator's zygote may use while it imports, and holds for as long as it lives.
 constexpr sys::CgroupLimits kZygoteBounds{
     .memory_bytes = 4ull << 30, .pids = 64, .cpu_thousandths = 4000};
+
+sys::CgroupLimits zygote_bounds(const Template& description) {
+  if (!is_own_template_id(description.name)) return kZygoteBounds;
+  constexpr std::uint32_t kProcesses = 16;
+  constexpr std::uint32_t kOneCpu = 1000;
+  return {.memory_bytes = own_zygote_memory(description.limits),
+          .pids = kProcesses,
+          .cpu_thousandths = kOneCpu};
+}
+
+ZygoteBounds with_host_memory(ZygoteBounds bounds) {
+  if (bounds.own_memory_bytes != 0) return bounds;
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long size = ::sysconf(_SC_PAGESIZE);
+  if (pages > 0 && size > 0) {
+    bounds.own_memory_bytes =
+        static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size) / 4;
+  }
+  return bounds;
+}
 
 }  // namespace
 
 JailMaker::JailMaker(Parts parts)
     : parts_(std::move(parts)),
       broods_({.start_nursery = [this] { return start_nursery(); },
+               .may_have_zygote =
+                   [this](const Template& description) { return may_have_zygote(description); },
                .start_zygote =
-                   [this](const Template& description, Nursery& nursery, std::uint32_t uid) {
-                     return start_zygote(description, nursery, uid);
+                   [this](const Template& description, Nursery& nursery, ZygoteUids::Held uid) {
+                     return start_zygote(description, nursery, std::move(uid));
                    }},
-              parts_.zygotes) {}
+              with_host_memory(parts_.zygotes)) {}
 
 // What all jails of this launcher share, made when the first one is wanted.
 Result<> JailMaker::prepare_place() {
@@ -50,11 +75,24 @@ Result<Nursery> JailMaker::start_nursery() {
         sys::CgroupFamily::create(*parts_.roots, parts_.state->family_name(), users.host_uid);
     if (family) family_.emplace(std::move(*family));
   }
-  return Nursery::start(*parts_.agent, users, family_ ? family_->nursery_dir() : -1);
+  return Nursery::start(*parts_.agent, users, family_ ? family_->nursery_dir() : -1, remains_);
+}
+
+// Modules and variables are code: whoever may name them has a program of his own in the zygote. A
+// client's must not be able to reach further than its sandboxes.
+Result<> JailMaker::may_have_zygote(const Template& description) const {
+  if (!is_own_template_id(description.name)) return {};
+  if (sys::landlock_abi() < sys::kLandlockScopes) {
+    return fail(Errc::kUnsupported,
+                "its modules are not imported ahead, and its runs start cold: for a template that "
+                "was made over HTTP that takes a kernel with Landlock ABI " +
+                    std::to_string(sys::kLandlockScopes) + " (Linux 6.12), and this host has not");
+  }
+  return {};
 }
 
 Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nursery,
-                                       std::uint32_t uid) {
+                                       ZygoteUids::Held uid) {
   TRY_OK(prepare_files());
   const std::optional<SliceBlock>& slices = *parts_.slices;
   // Without slices nothing is shown through it.
@@ -65,16 +103,25 @@ Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nur
   sys::CgroupRoots roots = *parts_.roots;
   roots.v2_directly = false;
   roots.v1_freezer.clear();
-  TRY(sys::Cgroup cgroup,
-      sys::Cgroup::create(roots, family_ ? &*family_ : nullptr,
-                          parts_.state->cgroup_name(SandboxId::make()), kZygoteBounds));
+  TRY(sys::Cgroup cgroup, sys::Cgroup::create(roots, family_ ? &*family_ : nullptr,
+                                              parts_.state->cgroup_name(SandboxId::make()),
+                                              zygote_bounds(description)));
+  const sys::CgroupFeatures& features = cgroup.features();
+  if (is_own_template_id(description.name) && (!features.memory || !features.pids)) {
+    return fail(Errc::kUnsupported,
+                "its modules are not imported ahead, and its runs start cold: for a template that "
+                "was made over HTTP that takes cgroups for memory and processes, and this host has "
+                "none for us");
+  }
   Zygote::Place place{.nursery = nursery,
                       .files = *files_,
                       .owner = {.host_uid = slices ? slices->host_uid() : 0,
                                 .userns = userns.get(),
                                 .own_slice = slices.has_value()},
-                      .uid = slices ? uid : 0,
-                      .cgroup = std::move(cgroup)};
+                      .uid = slices ? *uid : 0,
+                      .held = std::move(uid),
+                      .cgroup = std::move(cgroup),
+                      .remains = remains_};
   auto zygote = Zygote::start(description, std::move(place));
   if (!zygote) return fail(std::move(zygote.error()).context("start a zygote"));
   return zygote;
@@ -232,6 +279,7 @@ void JailMaker::shut_down() {
   births_.clear();
   drop_spare();
   broods_.stop();
+  remains_.clean_up_all();
   family_.reset();
   files_.reset();
 }

@@ -53,6 +53,8 @@ class JailMaker {
   std::size_t under_way() const { return births_.size(); }
   void add_events(std::vector<pollfd>& events) const;
   std::optional<Clock::time_point> next_deadline() const;
+  // Of zygotes and nurseries that were ended.
+  Remains& remains() { return remains_; }
 
   // One jail for programs made ahead, never used before, for whoever comes next. Only once there
   // has been a first one: a launcher that nobody uses holds nothing.
@@ -69,7 +71,8 @@ class JailMaker {
   static constexpr std::uint64_t kSpareTicket = ~0ull;
 
   Result<Nursery> start_nursery();
-  Result<Zygote> start_zygote(const Template& description, Nursery& nursery, std::uint32_t uid);
+  Result<> may_have_zygote(const Template& description) const;
+  Result<Zygote> start_zygote(const Template& description, Nursery& nursery, ZygoteUids::Held uid);
   Result<> prepare_place();
   Result<> prepare_files();
   JailMaking making();
@@ -82,6 +85,7 @@ class JailMaker {
   std::optional<RootBuilder> files_;
   // Removable only when the nurseries, which are in it, are gone.
   std::optional<sys::CgroupFamily> family_;
+  Remains remains_;
   Broods broods_;
   std::list<JailBirth> births_;
   std::vector<Made> made_;

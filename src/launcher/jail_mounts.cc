@@ -56,7 +56,11 @@ Result<UniqueFd> open_listed(const std::string& path, const std::string& name) {
   if (errno == ELOOP) {
     return fail(Errc::kPolicy, "mount '" + name + "': there is a link in its path");
   }
-  return fail(Error::from_errno("mount '" + name + "'"));
+  Error error = Error::from_errno("mount '" + name + "'");
+  const int why = error.sys_errno();
+  if (why != ENOENT && why != ENOTDIR && why != ENAMETOOLONG) return fail(std::move(error));
+  // A path is the caller's own word; an entry without its directory is like one that is not listed.
+  return fail(name[0] == '/' ? Errc::kInvalidArgument : Errc::kPolicy, error.message());
 }
 
 // Of what a client opened: only below a directory of the policy's, if that names any.
@@ -85,7 +89,10 @@ Result<std::vector<UniqueFd>> build_mounts(const MountMaking& making,
   for (const wire::MountRequest& mount : mounts) {
     UniqueFd listed;
     if (!mount.name.empty()) {
-      TRY(listed, open_listed(making.policy.named_mounts.at(mount.name).path, mount.name));
+      const bool is_path = mount.name[0] == '/';
+      TRY(listed, open_listed(is_path ? mount.name : making.policy.named_mounts.at(mount.name).path,
+                              mount.name));
+      if (is_path) TRY_OK(check_listed_source(making.policy, listed.get()));
     }
     const int source = listed ? listed.get() : fds[given++].get();
     TRY_OK(refuse_special_files(source));

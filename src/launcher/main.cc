@@ -26,6 +26,11 @@ constexpr const char* kHelp =
     "end\n"
     "       --policy FILE --templates DIR       instead of those in /etc/glovebox\n"
     "       --zygote-max-age SECONDS --zygote-max-forks N   when a zygote is replaced\n"
+    "       --zygote-memory MB                  of all zygotes of templates made over HTTP "
+    "together\n"
+    "       --sandboxes N                       at most so many at once, within the policy\n"
+    "       --mounts-by-path                    clients of a private server may mount host paths\n"
+    "       --end-with PID                      end when this process, which started us, ends\n"
     "Started by `glovebox run` or by systemd; see docs/architecture.md.\n";
 
 std::string agent_beside_us() {
@@ -63,6 +68,14 @@ int run_main(int argc, char** argv) {
       options.zygotes.max_age = std::chrono::seconds(std::atoll(argv[++i]));
     } else if (word == "--zygote-max-forks" && has_value) {
       options.zygotes.max_forks = static_cast<std::uint64_t>(std::atoll(argv[++i]));
+    } else if (word == "--sandboxes" && has_value) {
+      options.sandboxes = static_cast<std::uint32_t>(std::atoi(argv[++i]));
+    } else if (word == "--zygote-memory" && has_value) {
+      options.zygotes.own_memory_bytes = static_cast<std::uint64_t>(std::atoll(argv[++i])) << 20;
+    } else if (word == "--mounts-by-path") {
+      options.mounts_by_path = true;
+    } else if (word == "--end-with" && has_value) {
+      options.owner = std::atoi(argv[++i]);
     } else {
       return usage_error("unknown option '" + std::string(word) + "'");
     }

@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "base/fd_message.h"
 #include "launcher/nursery_child.h"
@@ -39,7 +38,8 @@ Result<Pipe> make_pipe() {
 
 }  // namespace
 
-Result<Nursery> Nursery::start(const UniqueFd& agent, const NurseryUsers& users, int cgroup) {
+Result<Nursery> Nursery::start(const UniqueFd& agent, const NurseryUsers& users, int cgroup,
+                               Remains& remains) {
   TRY(SocketPair sockets, seqpacket_pair());
   TRY(Pipe go, make_pipe());
   TRY(Pipe failed, make_pipe());
@@ -59,7 +59,7 @@ Result<Nursery> Nursery::start(const UniqueFd& agent, const NurseryUsers& users,
   }
   if (slices) TRY_OK(sys::become_effective(0, 0));
   if (!cloned) return fail(std::move(cloned.error()).context("start nursery"));
-  Nursery nursery(cloned->pid, std::move(cloned->pidfd), std::move(sockets.ours),
+  Nursery nursery(remains, cloned->pid, std::move(cloned->pidfd), std::move(sockets.ours),
                   std::move(failed.read_end));
   if (auto mapped = map_users(nursery.pid_, users); !mapped) {
     return fail(std::move(mapped.error()).context("start nursery"));
@@ -78,14 +78,10 @@ Error Nursery::why_it_is_gone() const {
   return Error(Errc::kUnavailable, "the broker is gone");
 }
 
-Nursery::~Nursery() { stop(); }
-
-void Nursery::stop() {
+Nursery::~Nursery() {
   if (pid_ <= 0) return;
-  socket_.reset();
   sys::send_signal(pidfd_.get(), SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
-  pid_ = 0;
+  remains_.add_child(pid_, std::move(pidfd_));
 }
 
 Result<Nursery::Question> Nursery::ask(const wire::PlanMessage& message, std::span<const int> fds) {

@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "launcher/remains.h"
 #include "wire/sandbox_plan.h"
 
 namespace glovebox::launcher {
@@ -25,10 +26,13 @@ struct NurseryUsers {
 class Nursery {
  public:
   // Returns while the broker is still on its way; if it does not arrive, its answers tell why.
-  // `cgroup` is the v2 cgroup it is born in, or -1.
-  static Result<Nursery> start(const UniqueFd& agent, const NurseryUsers& users, int cgroup);
+  // `cgroup` is the v2 cgroup it is born in, or -1. When it goes, nobody waits for its broker and
+  // all that die with it: that is left to `remains`, which lives longer.
+  static Result<Nursery> start(const UniqueFd& agent, const NurseryUsers& users, int cgroup,
+                               Remains& remains);
   Nursery(Nursery&& other) noexcept
-      : pid_(std::exchange(other.pid_, 0)),
+      : remains_(other.remains_),
+        pid_(std::exchange(other.pid_, 0)),
         pidfd_(std::move(other.pidfd_)),
         socket_(std::move(other.socket_)),
         failure_(std::move(other.failure_)),
@@ -54,17 +58,19 @@ class Nursery {
   int pidfd() const { return pidfd_.get(); }    // readable when the broker has died
   int socket() const { return socket_.get(); }  // readable when it has answered
   pid_t pid() const { return pid_; }
-  void stop();
 
  private:
-  Nursery(pid_t pid, UniqueFd pidfd, UniqueFd socket, UniqueFd failure)
-      : pid_(pid),
+  Nursery(Remains& remains, pid_t pid, UniqueFd pidfd, UniqueFd socket, UniqueFd failure)
+      : remains_(remains),
+        pid_(pid),
         pidfd_(std::move(pidfd)),
         socket_(std::move(socket)),
         failure_(std::move(failure)) {}
   Error why_it_is_gone() const;
   Result<> receive_answer();
   Result<Question> ask(const wire::PlanMessage& message, std::span<const int> fds);
+
+  Remains& remains_;
   pid_t pid_ = 0;
   UniqueFd pidfd_;
   UniqueFd socket_;

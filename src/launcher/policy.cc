@@ -142,6 +142,13 @@ Result<> read_engines(Policy& policy, std::string_view key, const toml::node& no
   return {};
 }
 
+Result<> read_templates(Policy& policy, std::string_view key, const toml::node& node,
+                        const std::string& where) {
+  if (key != "of_projects") return fail(Errc::kInvalidArgument, "unknown key " + where);
+  TRY(policy.templates_of_projects, to_bool(node, where));
+  return {};
+}
+
 }  // namespace
 
 Result<Policy> parse_policy(const std::string& text, const std::string& name) {
@@ -162,7 +169,8 @@ Result<Policy> parse_policy(const std::string& text, const std::string& name) {
   static constexpr Section kSections[] = {{"limits", read_limit},
                                           {"uids", read_uids},
                                           {"mounts", read_mounts},
-                                          {"engines", read_engines}};
+                                          {"engines", read_engines},
+                                          {"templates", read_templates}};
   Policy policy;
   for (const auto& [section_key, section_node] : parsed.table()) {
     const std::string section_name(section_key.str());

@@ -45,8 +45,13 @@ struct Policy {
   std::uint32_t mount_uid = 0;
   // [mounts.NAME]: the only mounts that a server's clients can have.
   std::map<std::string, NamedMount> named_mounts;
+  // Not of the file: said by whoever starts a private server, whose clients are all his own. They
+  // may name an absolute host path instead of an entry, within what the settings above allow.
+  bool mounts_by_path = false;
 
   bool allow_process_engine = true;
+  // Whether a server may define templates for its clients, who choose what their zygotes import.
+  bool templates_of_projects = true;
 };
 
 // Compiled-in values, overridden by `path` where it exists. A file that is not root's, or that

@@ -22,7 +22,7 @@ TEST(Policy, ReadsEverySection) {
           "[limits]\nmemory = '1G'\ndisk = '2G'\nwall = '1h'\npids = 10\ncpu_thousandths = 500\n"
           "sandboxes = 3\n[uids]\nfirst = 655360\nlast = 1310719\n[mounts]\nallow = true\n"
           "allow_writable = false\nsources = ['/srv/data']\nuid = 1234\n[engines]\nprocess = "
-          "false\n",
+          "false\n[templates]\nof_projects = false\n",
           "p")
           .value();
   EXPECT_EQ(policy.max_memory_bytes, 1ull << 30);
@@ -31,13 +31,16 @@ TEST(Policy, ReadsEverySection) {
   EXPECT_EQ(policy.mount_sources, std::vector<std::string>{"/srv/data"});
   EXPECT_FALSE(policy.allow_writable_mounts);
   EXPECT_FALSE(policy.allow_process_engine);
+  EXPECT_FALSE(policy.templates_of_projects);
+  EXPECT_TRUE(Policy{}.templates_of_projects);
 }
 
 TEST(Policy, AnUnknownKeyOrWrongTypeIsAnErrorWithItsName) {
   for (const char* text :
        {"[limits]\nmemroy = '1G'\n", "[limits]\nmemory = 5\n", "x = 1\n",
         "[mounts]\nsources = 'a'\n", "[mounts]\nsources = ['data']\n", "[limits\n", "[)", "[a.)",
-        "[engines]\njail = false\n", "[limits]\npids = -1\n"}) {
+        "[engines]\njail = false\n", "[limits]\npids = -1\n", "[templates]\nof_projects = 1\n",
+        "[templates]\nallow = true\n"}) {
     const auto policy = parse_policy(text, "/etc/glovebox/policy.toml");
     ASSERT_FALSE(policy) << text;
     EXPECT_NE(policy.error().message().find("/etc/glovebox/policy.toml"), std::string::npos);

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "launcher/host_layer.h"
 #include "launcher/listener.h"
 #include "launcher/policy.h"
@@ -63,7 +65,11 @@ Result<> run_launcher(const LauncherOptions& options) {
   const bool rootless = ::geteuid() != 0;
   const bool shared = !options.listen.empty();
   ::umask(022);
-  TRY(const Policy policy, load_policy(options.policy));
+  TRY(Policy policy, load_policy(options.policy));
+  policy.mounts_by_path = options.mounts_by_path;
+  if (options.sandboxes != 0) {
+    policy.max_sandboxes = std::min(policy.max_sandboxes, options.sandboxes);
+  }
   const sys::CgroupRoots roots = cgroup_roots();  // what this kernel can do
   const std::string base = default_state_base();
   sweep_dead_launchers(base, roots);  // what a crashed predecessor left
@@ -87,7 +93,8 @@ Result<> run_launcher(const LauncherOptions& options) {
   }
   const std::uint32_t most = config.sandboxes_at_once;
   SandboxMaker maker(std::move(config), policy, roots, std::move(state));
-  const auto served = serve_clients(maker, most, std::move(listener), UniqueFd(options.client_fd));
+  const auto served =
+      serve_clients(maker, most, std::move(listener), UniqueFd(options.client_fd), options.owner);
   if (shared) ::unlink(options.listen.c_str());
   return served;
 }

@@ -16,6 +16,10 @@ struct LauncherOptions {
   std::string templates = "/etc/glovebox/templates";
   std::string agent_path;
   ZygoteBounds zygotes;
+  bool mounts_by_path = false;  // see Policy
+  std::uint32_t sandboxes =
+      0;            // at once, when it listens; 0: as the policy says, which is the most
+  pid_t owner = 0;  // our parent: end when he has ended; 0: outlive him
 };
 
 Result<> run_launcher(const LauncherOptions& options);

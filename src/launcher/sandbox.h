@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -64,6 +65,9 @@ class Sandbox {
   };
   std::optional<Joining> joining;
 
+  // Nobody else's as long as there is anything of this sandbox.
+  void hold(std::shared_ptr<const void> held) { held_ = std::move(held); }
+
   const SandboxId& id() const { return id_; }
   const Limits& limits() const { return limits_; }
   const WallSet& walls() const { return walls_; }
@@ -103,6 +107,7 @@ class Sandbox {
   Clock::time_point look_at_;  // no limit can be reached before
   std::optional<EndReason> end_reason_;
   bool empty_ = false;
+  std::shared_ptr<const void> held_;
   std::chrono::microseconds cpu_before_{0};  // the take
   // Destroyed bottom to top: the process dies first, the cgroup can go only when it is empty.
   sys::Cgroup cgroup_;

@@ -87,25 +87,20 @@ void SandboxMaker::load_templates_again() {
     }
   }
   files_ = std::move(good);
-  apply_templates();
-}
-
-void SandboxMaker::apply_templates() {
   std::vector<Template> all = files_;
   for (Template& one : definitions_.derive(files_, policy_)) all.push_back(std::move(one));
   jails_.broods().set_templates(std::move(all));
 }
 
 Result<> SandboxMaker::define_template(const TemplateDefinition& definition, const Client* owner) {
-  TRY_OK(definitions_.define(definition, owner, files_, policy_));
-  apply_templates();
-  jails_.broods().tell_again(definition.id);
+  TRY(Template made, definitions_.define(definition, owner, files_, policy_));
+  jails_.broods().put_template(std::move(made));
   return {};
 }
 
 Result<> SandboxMaker::forget_template(const std::string& id, const Client* owner) {
   TRY_OK(definitions_.forget(id, owner));
-  apply_templates();
+  jails_.broods().remove_template(id);
   return {};
 }
 
@@ -117,8 +112,10 @@ void SandboxMaker::client_gone(const Client* client) {
   definitions_.owner_gone(client, Definitions::Clock::now());
 }
 
-void SandboxMaker::tidy_templates(const std::function<bool(const std::string& name)>& in_use) {
-  if (definitions_.drop_orphans(Definitions::Clock::now())) apply_templates();
+void SandboxMaker::tidy_templates(const std::set<std::string>& in_use) {
+  for (const std::string& id : definitions_.drop_orphans(Definitions::Clock::now())) {
+    jails_.broods().remove_template(id);
+  }
   jails_.broods().tidy(in_use);
 }
 
@@ -221,6 +218,7 @@ Result<> SandboxMaker::check(const wire::CreateSandbox& request, std::size_t fds
 Result<> SandboxMaker::check_named(const wire::MountRequest& mount,
                                    const std::string& project) const {
   if (mount.name.empty()) return {};
+  if (mount.name[0] == '/') return check_path(mount);
   const auto listed = policy_.named_mounts.find(mount.name);
   const auto allows = [&project](const NamedMount& one) {
     return one.projects.empty() ||
@@ -233,6 +231,23 @@ Result<> SandboxMaker::check_named(const wire::MountRequest& mount,
   }
   if (mount.mode == MountMode::kReadWrite && !listed->second.writable) {
     return fail(Errc::kPolicy, "mount '" + mount.name + "' is read-only");
+  }
+  return {};
+}
+
+// A host path, which only a private server's clients may name. What may be opened there is looked
+// at when it is opened.
+Result<> SandboxMaker::check_path(const wire::MountRequest& mount) const {
+  if (!policy_.mounts_by_path) {
+    return fail(
+        Errc::kPolicy,
+        "a server mounts entries of the administrator's list, never a path such as " + mount.name);
+  }
+  if (!policy_.allow_mounts) {
+    return fail(Errc::kPolicy, "the launcher's policy does not allow mounts");
+  }
+  if (mount.mode == MountMode::kReadWrite && !policy_.allow_writable_mounts) {
+    return fail(Errc::kPolicy, "the launcher's policy does not allow writable mounts");
   }
   return {};
 }

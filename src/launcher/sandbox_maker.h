@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,18 +53,18 @@ class SandboxMaker {
   bool may_use(const std::string& template_name, const Client* client) const;
   const Definitions& definitions() const { return definitions_; }
   void client_gone(const Client* client);
-  // What is left of templates that nobody has any more.
-  void tidy_templates(const std::function<bool(const std::string& name)>& in_use);
+  // What is left of templates that nobody has any more; there are sandboxes of `in_use`.
+  void tidy_templates(const std::set<std::string>& in_use);
   // The host's packages were upgraded: what was made of them before is used no more.
   void host_files_changed();
   // Removes everything that outlives a process. Nothing can be made after this.
   void shut_down();
 
  private:
-  void apply_templates();
   Result<> prepare_users();
   Result<> check(const wire::CreateSandbox& request, std::size_t fds, const Caller& caller) const;
   Result<> check_named(const wire::MountRequest& mount, const std::string& project) const;
+  Result<> check_path(const wire::MountRequest& mount) const;
   Result<Sandbox> make_process(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
                                SandboxId id, sys::Cgroup cgroup);
 

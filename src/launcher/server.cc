@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/fd_message.h"
 #include "base/log.h"
@@ -18,20 +19,27 @@ namespace {
 
 constexpr std::size_t kMaxClients = 512;
 constexpr std::chrono::seconds kLookEvery{1};
+// His server ends with him at once, and the end of its connection is what wakes us.
+constexpr std::chrono::seconds kLookForOwnerEvery{10};
 constexpr std::chrono::seconds kStopsWithin{10};
 constexpr int kLookWhileStoppingMs = 200;
 constexpr std::size_t kCleanedAtOnce = 2;
 // Read ahead of a client that has asked for more than we have made; then its socket fills up.
 constexpr std::size_t kMaxPendingCreates = 64;
+// Read of one client in one round; then it is the others' turn. One that has hung up cannot send
+// any more, and is read to its end.
+constexpr std::size_t kMostOfAClient = 32;
+constexpr std::size_t kAllOfAClient = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kMaxRequestFds = 2 + wire::kMaxMounts;
 
 }  // namespace
 
-Server::Server(SandboxMaker& maker, std::uint32_t max_sandboxes, UniqueFd listener,
+Server::Server(SandboxMaker& maker, std::uint32_t max_sandboxes, UniqueFd listener, pid_t owner,
                SandboxWatch watch)
     : maker_(maker),
       max_sandboxes_(max_sandboxes),
       listener_(std::move(listener)),
+      owner_(owner),
       watch_(std::move(watch)),
       sessions_(maker.jails().broods(), watch_,
                 [this](Client& client, const wire::LauncherReply& reply) { say(client, reply); }) {}
@@ -45,6 +53,12 @@ Result<> Server::add_client(UniqueFd socket) {
   // The socket's mode says the same; this also holds if somebody passed the descriptor on.
   if (peer.uid != 0 && peer.uid != ::geteuid()) {
     return fail(Errc::kPermissionDenied, "a client that is neither root nor us");
+  }
+  // A guest of an ordinary user's has that user's uid, and the socket may be in a directory that is
+  // mounted for it. A private launcher opens host paths by their names, so here the uid is not
+  // enough.
+  if (owner_ != 0 && peer.pid != owner_) {
+    return fail(Errc::kPermissionDenied, "a client that is not our owner");
   }
   ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
   clients_.push_back({std::move(socket), {peer.uid, peer.gid}});
@@ -63,6 +77,11 @@ Result<> Server::run() {
   bool stopping = false;
   Clock::time_point stop_by = Clock::time_point::max();
   while (true) {
+    // Not by the kernel's death signal: our own changes of user would take that back.
+    if (!stopping && owner_ != 0 && ::getppid() != owner_) {
+      stop_by = Clock::now() + kStopsWithin;
+      stopping = true;
+    }
     if (stopping) end_all();
     finish_dead();
     graves_.clean_up(kCleanedAtOnce, release);
@@ -83,7 +102,8 @@ Result<> Server::run() {
     events.push_back({stopping ? -1 : listener_.get(), POLLIN, 0});
     for (const Client& client : clients_) {
       const bool full = client.creates.size() >= kMaxPendingCreates;
-      const int wanted = (full ? 0 : POLLIN) | (client.listing ? POLLOUT : 0);
+      const bool has_more = client.listing || client.is_behind || !client.news.empty();
+      const int wanted = (full || client.is_behind ? 0 : POLLIN) | (has_more ? POLLOUT : 0);
       events.push_back({wanted == 0 ? -1 : client.socket.get(), static_cast<short>(wanted), 0});
     }
     const std::size_t past_clients = events.size();
@@ -120,6 +140,7 @@ Result<> Server::run() {
     const bool time_to_look = now >= look_at_;
     if (any_from(first_of_jails) || time_to_look) jails.broods().on_events();
     jails.advance();
+    jails.remains().clean_up(now);
     take_made();
     if (time_to_look) {
       look_at_packages();
@@ -142,14 +163,16 @@ Result<> Server::run() {
     // accepted just now is behind all these.
     std::size_t at = 2;
     for (auto client = clients_.begin(); client != clients_.end() && at < past_clients; ++client) {
-      if ((events[at++].revents & (POLLHUP | POLLERR)) != 0) on_requests(*client);
+      if ((events[at++].revents & (POLLHUP | POLLERR)) != 0) on_requests(*client, kAllOfAClient);
     }
     at = 2;
     for (auto client = clients_.begin(); client != clients_.end() && at < past_clients; ++client) {
       const short happened = events[at++].revents;
       if (client->gone) continue;
       if ((happened & POLLOUT) != 0) go_on_listing(*client);
-      if ((happened & POLLIN) != 0) on_requests(*client);
+      if ((happened & POLLOUT) != 0) tell_news(*client);
+      const bool catches_up = (happened & POLLOUT) != 0 && std::exchange(client->is_behind, false);
+      if ((happened & POLLIN) != 0 || catches_up) on_requests(*client, kMostOfAClient);
     }
     if (pending && jails.under_way() < kMostUnderWay) make_next();
   }
@@ -170,7 +193,9 @@ int Server::wait_ms() const {
   if (const auto look = sessions_.next_look(now)) next = std::min(next, *look);
   if (const auto deadline = maker_.jails().next_deadline()) next = std::min(next, *deadline);
   if (const auto due = graves_.next_due()) next = std::min(next, *due);
+  if (const auto due = maker_.jails().remains().next_due()) next = std::min(next, *due);
   if (const auto look = maker_.jails().broods().next_look()) next = std::min(next, *look);
+  if (owner_ != 0) next = std::min(next, now + kLookForOwnerEvery);
   if (next == Clock::time_point::max()) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - now).count();
   return static_cast<int>(std::clamp<long long>(left, 0, 60'000));
@@ -190,9 +215,17 @@ void Server::accept_client() {
 
 // What waits is read at once: takes and destroys are quick, and somebody waits for them; sandboxes
 // are made one at a time behind them.
-void Server::on_requests(Client& client) {
-  while (!client.gone && client.creates.size() < kMaxPendingCreates && on_request(client)) {
+void Server::on_requests(Client& client, std::size_t most) {
+  while (!client.gone && client.creates.size() < kMaxPendingCreates && most-- > 0) {
+    client.is_behind = !has_room(client);
+    if (client.is_behind || !on_request(client)) return;
   }
+}
+
+// The kernel says so of a socket when three quarters of its buffer are free.
+bool Server::has_room(const Client& client) {
+  pollfd event{client.socket.get(), POLLOUT, 0};
+  return ::poll(&event, 1, 0) == 1;
 }
 
 bool Server::has_pending() const {
@@ -266,9 +299,9 @@ void Server::say(Client& client, const wire::LauncherReply& reply) {
 }
 
 Result<> serve_clients(SandboxMaker& maker, std::uint32_t max_sandboxes, UniqueFd listener,
-                       UniqueFd client) {
+                       UniqueFd client, pid_t owner) {
   TRY(SandboxWatch watch, SandboxWatch::open());
-  Server server(maker, max_sandboxes, std::move(listener), std::move(watch));
+  Server server(maker, max_sandboxes, std::move(listener), owner, std::move(watch));
   if (client) TRY_OK(server.add_client(std::move(client)));
   return server.run();
 }

@@ -10,8 +10,8 @@ namespace glovebox::launcher {
 
 // Either or both: a listening socket, and a client that is connected already. Without a listening
 // socket it ends with that client. Returns when told to stop (SIGTERM, SIGINT) or when done; every
-// sandbox is gone then.
+// sandbox is gone then. So it does when `owner`, its parent, has ended (0: whenever that is).
 Result<> serve_clients(SandboxMaker& maker, std::uint32_t max_sandboxes, UniqueFd listener,
-                       UniqueFd client);
+                       UniqueFd client, pid_t owner);
 
 }  // namespace glovebox::launcher

@@ -3,8 +3,10 @@
 // server_templates.cc.
 #pragma once
 
+#include <limits>
 #include <list>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -23,14 +25,15 @@ namespace glovebox::launcher {
 
 class Server {
  public:
-  Server(SandboxMaker& maker, std::uint32_t max_sandboxes, UniqueFd listener, SandboxWatch watch);
+  Server(SandboxMaker& maker, std::uint32_t max_sandboxes, UniqueFd listener, pid_t owner,
+         SandboxWatch watch);
 
   Result<> add_client(UniqueFd socket);
   Result<> run();
 
  private:
   void accept_client();
-  void on_requests(Client& client);
+  void on_requests(Client& client, std::size_t most);
   bool on_request(Client& client);
   void make_next();
   bool has_pending() const;
@@ -53,6 +56,7 @@ class Server {
   void forget(Client& client, const wire::ForgetTemplate& request);
   void tidy_templates();
   void tell_of_templates();
+  void tell_news(Client& client);
   void look_at_packages();
   Owned* find(const Client& client, const SandboxId& id);
   Owned* find_session(Client& client, const SandboxId& id, std::uint32_t seq);
@@ -62,6 +66,8 @@ class Server {
   void finish_dead();
   void finish(Owned& owned);
   void say(Client& client, const wire::LauncherReply& reply);
+  // Whether an answer of any size can be said to it.
+  static bool has_room(const Client& client);
   int wait_ms() const;
   int spare_wait_ms() const;
   // Started for one client and one sandbox: ends with it.
@@ -73,6 +79,7 @@ class Server {
   bool done_ = false;
   std::uint32_t max_sandboxes_;
   UniqueFd listener_;
+  pid_t owner_;                // who started us and is not to be outlived; 0: nobody
   std::list<Client> clients_;  // stable addresses
   // Both below point into it: by its id, stable addresses.
   std::unordered_map<std::string, Owned> sandboxes_;

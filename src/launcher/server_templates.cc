@@ -1,7 +1,5 @@
 // What the launcher's loop does with templates: tells servers of them, has their runtimes started,
 // takes definitions and forgets them.
-#include <algorithm>
-
 #include "base/log.h"
 #include "launcher/server_loop.h"
 #include "model/template_rules.h"
@@ -10,23 +8,27 @@ namespace glovebox::launcher {
 
 void Server::become_server(Client& client) {
   client.caller.is_server = true;
-  for (const TemplateStatus& status : maker_.jails().broods().statuses()) {
-    if (maker_.may_use(status.description.name, &client)) {
-      say(client, wire::TemplateChanged{status});
-    }
+  for (const std::string& name : maker_.jails().broods().names()) {
+    if (maker_.may_use(name, &client)) client.news.insert(name);
   }
+  tell_news(client);
 }
 
 void Server::tell_of_templates() {
-  for (const TemplateStatus& status : maker_.jails().broods().take_changes()) {
-    // One that is gone is nobody's any more, and whoever had it has to know.
-    const bool is_gone = status.state == RuntimeState::kRemoved;
+  for (const std::string& name : maker_.jails().broods().take_changes()) {
     for (Client& client : clients_) {
-      if (!client.caller.is_server) continue;
-      if (is_gone || maker_.may_use(status.description.name, &client)) {
-        say(client, wire::TemplateChanged{status});
-      }
+      if (client.caller.is_server && maker_.may_use(name, &client)) client.news.insert(name);
     }
+  }
+  for (Client& client : clients_) tell_news(client);
+}
+
+// As much as it takes; what there is when it takes it.
+void Server::tell_news(Client& client) {
+  while (!client.gone && !client.news.empty() && has_room(client)) {
+    const std::string name = std::move(client.news.extract(client.news.begin()).value());
+    auto status = maker_.jails().broods().status(name);
+    if (status) say(client, wire::TemplateChanged{std::move(*status)});
   }
 }
 
@@ -45,7 +47,10 @@ void Server::define(Client& client, const wire::DefineTemplate& request) {
   if (auto defined = maker_.define_template(request.definition, &client); !defined) {
     return refuse(client, request.seq, defined.error());
   }
-  tell_of_templates();  // before the answer: whoever reads that knows it
+  // Before the answer: whoever reads that knows it.
+  if (auto made = maker_.jails().broods().take_change(request.definition.id)) {
+    say(client, wire::TemplateChanged{std::move(*made)});
+  }
   say(client, wire::Done{request.seq});
 }
 
@@ -53,17 +58,21 @@ void Server::forget(Client& client, const wire::ForgetTemplate& request) {
   if (auto forgotten = maker_.forget_template(request.id, &client); !forgotten) {
     return refuse(client, request.seq, forgotten.error());
   }
-  tell_of_templates();
-  tidy_templates();
+  // It is nobody's any more. Whose it was hears of it; the others never did.
+  client.news.erase(request.id);
+  if (auto gone = maker_.jails().broods().take_change(request.id)) {
+    say(client, wire::TemplateChanged{std::move(*gone)});
+  }
   say(client, wire::Done{request.seq});
 }
 
 void Server::tidy_templates() {
-  maker_.tidy_templates([this](const std::string& name) {
-    const auto is_its = [&name](const auto& entry) { return entry.second.template_name == name; };
-    return std::any_of(sandboxes_.begin(), sandboxes_.end(), is_its) ||
-           std::any_of(expected_.begin(), expected_.end(), is_its);
-  });
+  std::set<std::string> in_use;
+  for (const auto& [id, owned] : sandboxes_) {
+    if (is_own_template_id(owned.template_name)) in_use.insert(owned.template_name);
+  }
+  for (const auto& [ticket, expected] : expected_) in_use.insert(expected.template_name);
+  maker_.tidy_templates(in_use);
 }
 
 }  // namespace glovebox::launcher

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::size_t kMostSaid = 8192;
 constexpr std::uint64_t kDiskBytes = 64u << 20;  // for what modules write while they are imported
-constexpr int kDiesWithinMs = 500;
 constexpr int kBornWithinMs = 5000;
 
 // A text from inside, shown to people: nothing but printable characters and line ends.
@@ -55,16 +54,34 @@ Result<Zygote> Zygote::start(const Template& description, Place place) {
   std::vector<int> fds = {pair.theirs.get(), mounts.root.get(), mounts.usr.get(), dev.get()};
   for (const UniqueFd& file : cgroups) fds.push_back(file.get());
   TRY(const Nursery::Question question, place.nursery.ask_for_zygote(make, fds));
-  TRY(UniqueFd process, place.nursery.await(question, kBornWithinMs));
+  auto process = place.nursery.await(question, kBornWithinMs);
+  if (!process) {
+    // It may be there all the same, a moment later.
+    place.remains.add_group({}, std::move(place.cgroup), std::move(place.held));
+    return fail(std::move(process.error()));
+  }
   // Its mounts are attached by now or will be: the descriptors it was given keep them.
-  return Zygote(std::move(pair.ours), std::move(process), place.uid, std::move(place.cgroup));
+  return Zygote(std::move(pair.ours), std::move(*process), std::move(place));
 }
 
 Zygote::~Zygote() {
   if (!pidfd_) return;
   sys::send_signal(pidfd_.get(), SIGKILL);
-  pollfd dead{pidfd_.get(), POLLIN, 0};
-  ::poll(&dead, 1, kDiesWithinMs);
+  remains_.add_group(std::move(pidfd_), std::move(cgroup_), std::move(held_));
+}
+
+bool Zygote::has_company() const { return cgroup_.members().value_or(1) > 1; }
+
+std::chrono::microseconds Zygote::cpu_used() const {
+  return std::chrono::microseconds(cgroup_.cpu_us());
+}
+
+// Whatever its modules started besides would be outside of every sandbox for as long as it lives.
+void Zygote::on_ready() {
+  if (has_company()) {
+    return fail_with("refused: its modules started processes that have not ended");
+  }
+  state_ = State::kReady;
 }
 
 void Zygote::fail_with(std::string why) {
@@ -77,13 +94,18 @@ void Zygote::fail_with(std::string why) {
 void Zygote::on_event() {
   auto received = receive_message(socket_.get(), kMostSaid, 0);
   if (!received || received->bytes.empty()) {
+    if (cgroup_.usage().oom_kills > 0) {
+      return fail_with(
+          "the zygote ran out of memory: its modules need more than the template's memory limit "
+          "leaves it");
+    }
     return fail_with(state_ == State::kReady ? "the zygote has died"
                                              : "the zygote died before it was ready");
   }
   const std::span<const std::byte> bytes = received->bytes;
   const char kind = static_cast<char>(bytes[0]);
   if (kind == 'R' && state_ == State::kStarting) {
-    state_ = State::kReady;
+    on_ready();
   } else if (kind == 'E' && state_ == State::kReady) {
     // It may well be talkative on purpose.
     constexpr unsigned kMostComplaints = 64;

@@ -14,7 +14,9 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "launcher/nursery.h"
+#include "launcher/remains.h"
 #include "launcher/root_builder.h"
+#include "launcher/zygote_uids.h"
 #include "model/template.h"
 #include "sys/cgroup.h"
 
@@ -29,8 +31,10 @@ class Zygote {
     Nursery& nursery;
     RootBuilder& files;
     Owner owner;            // of the nursery: its root sees the layers' files as its own
-    std::uint32_t uid = 0;  // in the nursery's numbers, never another's
+    std::uint32_t uid = 0;  // in the nursery's numbers; zero where there is only one user
+    ZygoteUids::Held held;  // keeps the number from others
     sys::Cgroup cgroup;     // bounds what it imports
+    Remains& remains;       // sees to what is left of it; lives longer
   };
   // Returns while it is still importing.
   static Result<Zygote> start(const Template& description, Place place);
@@ -41,6 +45,8 @@ class Zygote {
   State state() const { return state_; }
   const std::string& error() const { return error_; }  // why it failed
   std::uint32_t uid() const { return uid_; }
+  // To be kept by whatever is made with this zygote's user.
+  const ZygoteUids::Held& held() const { return held_; }
   std::uint64_t forks() const { return forks_; }
   Clock::time_point started() const { return started_; }
   int socket() const { return socket_.get(); }
@@ -48,6 +54,10 @@ class Zygote {
   // Reads one thing that it says, or that it is gone.
   void on_event();
   void is_late(const std::string& why) { fail_with(why); }
+  // Whether its modules have processes beside it. Only while none of its children is on its way.
+  bool has_company() const;
+  std::chrono::microseconds cpu_used() const;
+  std::uint64_t memory_used() const { return cgroup_.now().memory_bytes.value_or(0); }
 
   // Shows it a sandbox. `fds` as SandboxSealed and the cgroups' files come: see zygote_module.cc.
   struct JoinWords {
@@ -64,18 +74,22 @@ class Zygote {
   std::uint32_t pending = 0;
 
  private:
-  Zygote(UniqueFd socket, UniqueFd pidfd, std::uint32_t uid, sys::Cgroup cgroup)
-      : cgroup_(std::move(cgroup)),
+  Zygote(UniqueFd socket, UniqueFd pidfd, Place place)
+      : remains_(place.remains),
+        cgroup_(std::move(place.cgroup)),
         socket_(std::move(socket)),
         pidfd_(std::move(pidfd)),
-        uid_(uid) {}
+        uid_(place.uid),
+        held_(std::move(place.held)) {}
+  void on_ready();
   void fail_with(std::string why);
 
-  // Destroyed bottom to top: it dies first, the cgroup can go only when it is empty.
+  Remains& remains_;
   sys::Cgroup cgroup_;
   UniqueFd socket_;
   UniqueFd pidfd_;
   std::uint32_t uid_ = 0;
+  ZygoteUids::Held held_;
   std::uint64_t forks_ = 0;
   Clock::time_point started_ = Clock::now();
   State state_ = State::kStarting;

@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "base/parent_death.h"
 #include "base/task.h"
 #include "config/load.h"
 #include "config/value.h"
@@ -41,21 +42,34 @@ using config::Settings;
 // What is left of a second for answers that are written when the runs have been ended.
 constexpr std::chrono::milliseconds kForAnswers{1'000};
 
-Result<UniqueFd> control_fd(const std::vector<std::string>& rest) {
-  UniqueFd fd;
+// What the supervisor says beside the settings.
+struct FromSupervisor {
+  UniqueFd channel;
+  pid_t end_with = 0;  // of a private server: do not outlive it
+};
+
+Result<FromSupervisor> read_rest(const std::vector<std::string>& rest) {
+  FromSupervisor said;
   for (std::size_t i = 0; i < rest.size(); ++i) {
-    if (rest[i] != "--control-fd" || i + 1 == rest.size()) {
-      return fail(Errc::kInvalidArgument, "'" + rest[i] + "' is not known here");
+    const std::string& option = rest[i];
+    if ((option != "--control-fd" && option != "--end-with") || i + 1 == rest.size()) {
+      return fail(Errc::kInvalidArgument, "'" + option + "' is not known here");
     }
     const std::string& text = rest[++i];
     int number = -1;
     const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (ec != std::errc{} || end != text.data() + text.size() || number < 3) {
-      return fail(Errc::kInvalidArgument, "--control-fd takes a descriptor above 2");
+    if (ec != std::errc{} || end != text.data() + text.size() || number < 1) {
+      return fail(Errc::kInvalidArgument, option + " takes a number");
     }
-    fd.reset(number);
+    if (option == "--end-with") {
+      said.end_with = number;
+    } else if (number < 3) {
+      return fail(Errc::kInvalidArgument, "--control-fd takes a descriptor above 2");
+    } else {
+      said.channel.reset(number);
+    }
   }
-  return fd;
+  return said;
 }
 
 // Guests rarely use what they may, so what may be promised together is what the machine has.
@@ -131,6 +145,22 @@ http::ServerOptions http_options(const Settings& settings, const http::Listener&
   return options;
 }
 
+control::mcp::Settings mcp_settings(const Settings& settings) {
+  control::mcp::Settings out;
+  const auto ttl = std::min(settings.mcp_ttl, settings.session_max_ttl);
+  out.template_name = settings.mcp_template;
+  out.ttl_s =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::seconds>(ttl).count());
+  out.timeout = std::min(settings.mcp_timeout, ttl);  // else a sandbox could end under a call
+  out.idle = std::chrono::duration_cast<std::chrono::seconds>(settings.mcp_idle);
+  out.conversations = settings.mcp_conversations;
+  out.max_output = settings.mcp_max_output;
+  out.cpu_thousandths = config::parse_cpu_quota(settings.mcp_cpus);
+  if (settings.mcp_memory != 0) out.memory_bytes = settings.mcp_memory;
+  if (settings.mcp_disk != 0) out.disk_bytes = settings.mcp_disk;
+  return out;
+}
+
 control::AppSettings app_settings(const Settings& settings, const http::Listener& listener) {
   control::AppSettings out;
   out.is_loopback = listener.is_loopback;
@@ -144,6 +174,7 @@ control::AppSettings app_settings(const Settings& settings, const http::Listener
     out.workspace.memory_bytes = settings.workspace_memory_limit * 1024;
   }
   out.workspace.timeout = std::chrono::seconds(settings.workspace_timeout_seconds);
+  out.mcp = mcp_settings(settings);
   return out;
 }
 
@@ -192,7 +223,7 @@ asio::awaitable<void> wait_for_stop(asio::io_context& io, asio::signal_set& sign
   co_await stop_gracefully(io, app, node, server, link, limit);
 }
 
-Result<> serve(const Settings& settings, UniqueFd channel) {
+Result<> serve(const Settings& settings, FromSupervisor said) {
   TRY(const confine::ServerIds ids, confine::find_server_user(settings.user, settings.uid));
   TRY(Places places, open_places(settings, ids));
   asio::io_context io{1};
@@ -207,6 +238,7 @@ Result<> serve(const Settings& settings, UniqueFd channel) {
       [&] { return node->figures().launcher_up; });
 
   TRY_OK(confine::become_server_user(ids));
+  if (said.end_with != 0) TRY_OK(end_with_parent(said.end_with));
   TRY_OK(confine::install_server_filter());
   // From here on nothing of root is left, and the filter stands.
 
@@ -229,7 +261,9 @@ Result<> serve(const Settings& settings, UniqueFd channel) {
                       http_options(settings, places.listener, app));
   app.http_figures = [&server] { return server.figures(); };
   TRY_OK(server.serve(std::move(places.listener.fd), places.tls));
-  link.start(std::move(channel), std::move(places.control_socket));
+  // A private server has one supervisor all its life.
+  if (said.end_with != 0) places.control_socket.reset();
+  link.start(std::move(said.channel), std::move(places.control_socket));
   asio::co_spawn(io, control::watch_templates(app), asio::detached);
   asio::co_spawn(io, wait_for_stop(io, signals, app, *node, server, link, settings.stop_timeout),
                  asio::detached);
@@ -250,9 +284,9 @@ int serve_command(const std::vector<std::string>& args) {
   };
   auto loaded = config::load(args, config::Surroundings::here());
   if (!loaded) return complain(loaded.error());
-  auto channel = control_fd(loaded->rest);
-  if (!channel) return complain(channel.error());
-  if (auto served = serve(loaded->settings, std::move(*channel)); !served) {
+  auto said = read_rest(loaded->rest);
+  if (!said) return complain(said.error());
+  if (auto served = serve(loaded->settings, std::move(*said)); !served) {
     return complain(served.error());
   }
   return 0;

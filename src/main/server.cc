@@ -27,6 +27,7 @@ struct Command {
 constexpr Command kCommands[] = {
     {"serve", glovebox::server::serve_command},
     {"run", glovebox::client::run_command},
+    {"invoke", glovebox::client::invoke_command},
     {"key", glovebox::client::key_command},
     {"template", glovebox::client::template_command},
     {"gc", glovebox::client::gc_command},
@@ -38,6 +39,7 @@ constexpr Command kCommands[] = {
     {"code", glovebox::client::code_command},
     {"logs", glovebox::client::logs_command},
     {"top", glovebox::client::top_command},
+    {"mcp", glovebox::client::mcp_command},
     {"routes", print_routes},  // for tests/style/openapi_test.py
 };
 

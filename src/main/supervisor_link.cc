@@ -132,8 +132,10 @@ SupervisorLink::~SupervisorLink() { stop(); }
 
 void SupervisorLink::start(UniqueFd channel, UniqueFd listening) {
   if (channel) state_->use(std::move(channel));
-  state_->listening = std::make_shared<Descriptor>(state_->io, listening.release());
-  asio::co_spawn(state_->io, state_->accept(), asio::detached);
+  if (listening) {
+    state_->listening = std::make_shared<Descriptor>(state_->io, listening.release());
+    asio::co_spawn(state_->io, state_->accept(), asio::detached);
+  }
   asio::co_spawn(state_->io, state_->ask_for_launchers(), asio::detached);
 }
 

@@ -323,7 +323,7 @@ TEST_F(NodeTest, ADrainWaitsRefusesAndLeavesNothing) {
   const auto call = start(python());
   until([&] { return !call->sink.out.empty(); });
   bool drained = false;
-  boost::asio::co_spawn(io, node->drain(Clock::now() + milliseconds(100)),
+  boost::asio::co_spawn(io, node->drain(Clock::now() + milliseconds(1000)),
                         [&](std::exception_ptr) { drained = true; });
   settle();
   EXPECT_FALSE(drained);

@@ -153,6 +153,10 @@ CREATE TABLE templates(
   limits_asked_for INTEGER NOT NULL,
   UNIQUE(project, name)
 ) STRICT;
+
+-- Of a template that its project made, the id: a name can be given again to another one.
+ALTER TABLE sessions ADD COLUMN template_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE snapshots ADD COLUMN template_id TEXT NOT NULL DEFAULT '';
 )sql"},
 };
 

@@ -31,7 +31,8 @@ struct SessionRecord {
   std::string project{};
   std::string key_id{};
   std::string template_name{};
-  std::string snapshot{};  // it was made from; or empty
+  std::string template_id{};  // of one that its project made; else empty
+  std::string snapshot{};     // it was made from; or empty
   SessionState state = SessionState::kRunning;
   std::string reason{};  // of its state, for people; or empty
   std::string agent_id{};
@@ -84,6 +85,7 @@ struct SnapshotRecord {
   std::string name{};
   std::string sandbox{};
   std::string template_name{};
+  std::string template_id{};  // as a session's
   std::uint64_t bytes = 0;
   std::uint64_t files = 0;
   std::int64_t created_ms = 0;

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kColumns =
     "seq, id, project, key_id, template, snapshot, state, reason, agent_id, metadata, env, "
     "on_timeout, ttl_s, created_ms, expires_ms, ended_ms, engine, walls, memory_bytes, disk_bytes, "
-    "disk_inodes, pids, cpu_thousandths, limits_asked_for, profile, port_token";
+    "disk_inodes, pids, cpu_thousandths, limits_asked_for, profile, port_token, template_id";
 
 constexpr int kStopped = static_cast<int>(SessionState::kStopped);
 static_assert(static_cast<int>(SessionState::kError) == kStopped + 1);
@@ -23,6 +23,7 @@ Result<SessionRecord> read_session(const Statement& row) {
                         .project = row.text(2),
                         .key_id = row.text(3),
                         .template_name = row.text(4),
+                        .template_id = row.text(26),
                         .snapshot = row.text(5),
                         .state = static_cast<SessionState>(row.integer(6)),
                         .reason = row.text(7),
@@ -64,8 +65,8 @@ Result<std::int64_t> SessionTable::insert(const SessionRecord& session) {
       db_.prepare("INSERT INTO sessions(id, project, key_id, template, snapshot, state, reason, "
                   "agent_id, metadata, env, on_timeout, ttl_s, created_ms, expires_ms, ended_ms, "
                   "engine, walls, memory_bytes, disk_bytes, disk_inodes, pids, cpu_thousandths, "
-                  "limits_asked_for, profile, port_token) "
-                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+                  "limits_asked_for, profile, port_token, template_id) "
+                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   const std::string metadata = pack_metadata(session.metadata);
   const std::string env = pack_texts(session.env);
   const Limits& limits = session.limits;
@@ -77,7 +78,7 @@ Result<std::int64_t> SessionTable::insert(const SessionRecord& session) {
                    session.expires_ms, session.ended_ms, static_cast<int>(session.engine),
                    session.walls.bits(), limits.memory_bytes, limits.disk_bytes, limits.disk_inodes,
                    limits.pids, limits.cpu_thousandths, static_cast<int>(limits.asked_for),
-                   session.profile, session.port_token)
+                   session.profile, session.port_token, session.template_id)
              .run());
   return db_.number("SELECT last_insert_rowid()");
 }
@@ -177,10 +178,11 @@ Result<> SnapshotTable::insert(const SnapshotRecord& snapshot) {
   TRY(Transaction transaction, Transaction::begin(db_, Durability::kFsync));
   TRY(Statement insert,
       db_.prepare("INSERT INTO snapshots(id, project, name, sandbox, template, bytes, files, "
-                  "created_ms) VALUES(?,?,?,?,?,?,?,?)"));
+                  "created_ms, template_id) VALUES(?,?,?,?,?,?,?,?,?)"));
   TRY_OK(insert
              .bind(snapshot.id.str(), snapshot.project, snapshot.name, snapshot.sandbox,
-                   snapshot.template_name, snapshot.bytes, snapshot.files, snapshot.created_ms)
+                   snapshot.template_name, snapshot.bytes, snapshot.files, snapshot.created_ms,
+                   snapshot.template_id)
              .run());
   return transaction.commit();
 }
@@ -194,7 +196,7 @@ Result<> SnapshotTable::remove(const SnapshotId& id) {
 
 Result<std::vector<SnapshotRecord>> SnapshotTable::all() {
   TRY(Statement select, db_.prepare("SELECT id, project, name, sandbox, template, bytes, files, "
-                                    "created_ms FROM snapshots ORDER BY seq"));
+                                    "created_ms, template_id FROM snapshots ORDER BY seq"));
   std::vector<SnapshotRecord> snapshots;
   while (true) {
     TRY(const bool row, select.next());
@@ -205,6 +207,7 @@ Result<std::vector<SnapshotRecord>> SnapshotTable::all() {
                          .name = select.text(2),
                          .sandbox = select.text(3),
                          .template_name = select.text(4),
+                         .template_id = select.text(8),
                          .bytes = static_cast<std::uint64_t>(select.integer(5)),
                          .files = static_cast<std::uint64_t>(select.integer(6)),
                          .created_ms = select.integer(7)});

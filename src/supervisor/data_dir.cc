@@ -100,6 +100,8 @@ std::optional<ServeInfo> DataDir::read_serve_info() const {
   return info;
 }
 
+void DataDir::remove_admin_key() const { ::unlink(admin_key().c_str()); }
+
 void DataDir::remove_serve_info() const { (void)::unlink((path_ + "/serve.json").c_str()); }
 
 bool is_plain_url(const std::string& url) {

@@ -39,6 +39,7 @@ class DataDir {
   Result<> write_serve_info(const ServeInfo& info) const;
   std::optional<ServeInfo> read_serve_info() const;
   void remove_serve_info() const;
+  void remove_admin_key() const;
 
  private:
   DataDir(std::string path, UniqueFd lock) : path_(std::move(path)), lock_(std::move(lock)) {}

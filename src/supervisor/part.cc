@@ -11,13 +11,17 @@ void Part::run(Process process, Clock::time_point now) {
             {{"program", name_}, {"pid", std::to_string(process_.pid)}});
 }
 
-Ending Part::end(Clock::time_point now) {
+Ending Part::end(Clock::time_point now, Why why) {
   const Ending ending = reap(process_);
   const auto wait = backoff_.ended(now);
-  log::warn("a program ended", {{"program", name_},
-                                {"pid", std::to_string(process_.pid)},
-                                {"how", ending.text},
-                                {"next_start_ms", std::to_string(wait.count())}});
+  if (why == Why::kWeStop) {
+    log::info("stopped", {{"program", name_}, {"how", ending.text}});
+  } else {
+    log::warn("a program ended", {{"program", name_},
+                                  {"pid", std::to_string(process_.pid)},
+                                  {"how", ending.text},
+                                  {"next_start_ms", std::to_string(wait.count())}});
+  }
   process_ = Process{};
   return ending;
 }

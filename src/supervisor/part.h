@@ -21,7 +21,8 @@ class Part {
 
   void run(Process process, Clock::time_point now);
   // After its pidfd became readable: it is over, and the wait for the next start begins.
-  Ending end(Clock::time_point now);
+  enum class Why : bool { kByItself, kWeStop };
+  Ending end(Clock::time_point now, Why why);
   // A start that failed counts as an end.
   void failed(Clock::time_point now) { backoff_.ended(now); }
   void signal(int number) const;

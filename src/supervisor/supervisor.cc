@@ -12,6 +12,7 @@
 #include "base/fd_message.h"
 #include "base/log.h"
 #include "engine/launcher_client.h"
+#include "supervisor/private_words.h"
 
 namespace glovebox::supervisor {
 namespace {
@@ -24,6 +25,8 @@ constexpr auto kBetweenReconnects = 500ms;  // to a server that closed its chann
 constexpr auto kAfterTheServersOwnLimit = 2s;
 constexpr auto kLauncherMayStop = 20s;
 constexpr auto kInAHurry = 3s;
+constexpr auto kTooSoonToPart = 1s;
+constexpr int kMostQuickPartings = 5;
 constexpr auto kAfterKill = 10s;  // for the kernel to take it away
 
 // Nothing of the caller's environment but where its own directories are.
@@ -113,11 +116,16 @@ void Supervisor::start_what_is_due(Clock::time_point now) {
 void Supervisor::start_launcher(Clock::time_point now) {
   const config::Settings& settings = config_.settings;
   const auto age = std::chrono::duration_cast<std::chrono::seconds>(settings.zygote_max_age);
-  const StartPlan plan{.program = engine::program_path("glovebox-launcher"),
-                       .arguments = {"--listen", data_.launcher_socket(), "--zygote-max-age",
-                                     std::to_string(age.count()), "--zygote-max-forks",
-                                     std::to_string(settings.zygote_max_forks)},
-                       .environment = environment_of_programs(settings)};
+  StartPlan plan{.program = engine::program_path("glovebox-launcher"),
+                 .arguments = {"--listen", data_.launcher_socket(), "--zygote-max-age",
+                               std::to_string(age.count()), "--zygote-max-forks",
+                               std::to_string(settings.zygote_max_forks)},
+                 .environment = environment_of_programs(settings)};
+  if (lifeline_) {
+    plan.arguments.insert(plan.arguments.end(),
+                          {"--mounts-by-path", "--end-with", std::to_string(::getpid()),
+                           "--sandboxes", std::to_string(kPrivateSandboxes)});
+  }
   auto process = start(plan);
   if (!process) {
     launcher_.failed(now);
@@ -141,6 +149,9 @@ void Supervisor::start_server(Clock::time_point now) {
                  .fd3 = pair->theirs.get()};
   for (std::string& word : config::as_arguments(config_.table)) {
     plan.arguments.push_back(std::move(word));
+  }
+  if (lifeline_) {
+    plan.arguments.insert(plan.arguments.end(), {"--end-with", std::to_string(::getpid())});
   }
   if (!fixed_listen_.empty()) {
     plan.arguments.emplace_back("--set");
@@ -174,6 +185,7 @@ void Supervisor::introduce(Clock::time_point now) {
   const auto introduced = introduce_launcher(data_.launcher_socket(), channel_.get());
   if (introduced) {
     is_introduced_ = true;
+    introduced_at_ = now;
     return;
   }
   if (introduced.error().code() != Errc::kUnavailable) {
@@ -200,7 +212,9 @@ void Supervisor::tell_where_we_are() {
     log::warn("cannot write serve.json", {{"error", done.error().message()}});
   }
   was_ever_up_ = true;
-  if (!has_greeted_) greet();
+  if (lifeline_ && has_greeted_)
+    data_.remove_admin_key();  // one that was started again has made another
+  if (!has_greeted_) lifeline_ ? tell_owner() : greet();
   has_greeted_ = true;
 }
 
@@ -230,6 +244,15 @@ void Supervisor::greet() const {
   std::fflush(stdout);
 }
 
+void Supervisor::tell_owner() const {
+  const auto words = private_words(url_, data_.admin_key(), ::getpid());
+  if (!words) return log::warn("cannot say where we are", {{"error", words.error().message()}});
+  std::printf("%s\n", words->c_str());
+  std::fflush(stdout);
+  // Its owner has it now. A file could be in a directory that he mounts for a guest.
+  data_.remove_admin_key();
+}
+
 Clock::time_point Supervisor::next_deadline(Clock::time_point now) const {
   if (stopping_ != Stopping::kNo) return stop_deadline_;
   auto next = now + 1h;
@@ -247,7 +270,8 @@ Result<> Supervisor::wait_for_something(Clock::time_point now) {
   pollfd events[] = {{signals_.get(), POLLIN, 0},
                      {launcher_.pidfd(), POLLIN, 0},
                      {server_.pidfd(), POLLIN, 0},
-                     {channel_.get(), POLLIN, 0}};
+                     {channel_.get(), POLLIN, 0},
+                     {stopping_ == Stopping::kNo ? lifeline_.get() : -1, POLLIN, 0}};
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next_deadline(now) - now).count();
   const int ready = ::poll(events, std::size(events),
                            static_cast<int>(std::clamp<std::int64_t>(wait, 0, 3'600'000)));
@@ -255,6 +279,7 @@ Result<> Supervisor::wait_for_something(Clock::time_point now) {
   if (ready <= 0) return {};
   const auto then = Clock::now();
   if (events[0].revents != 0) TRY_OK(handle_signals(then));
+  if (events[4].revents != 0) handle_lifeline(then);
   if (events[3].revents != 0) handle_message(then);
   if (events[1].revents != 0) TRY_OK(handle_end_of_launcher(then));
   if (events[2].revents != 0) TRY_OK(handle_end_of_server(then));
@@ -276,6 +301,16 @@ Result<> Supervisor::handle_signals(Clock::time_point now) {
   return {};
 }
 
+// What its owner writes is not looked at; that there is no more to come is what counts.
+void Supervisor::handle_lifeline(Clock::time_point now) {
+  char ignored[512];
+  const ssize_t got = ::read(lifeline_.get(), ignored, sizeof ignored);
+  if (got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN))) return;
+  begin_stop(now);
+  // Nobody is left to wait for an answer.
+  stop_deadline_ = std::min(stop_deadline_, now + kInAHurry);
+}
+
 void Supervisor::handle_message(Clock::time_point now) {
   const auto message = receive_from_server(channel_.get());
   if (!message || std::holds_alternative<ChannelClosed>(*message)) {
@@ -283,7 +318,10 @@ void Supervisor::handle_message(Clock::time_point now) {
     channel_.reset();
     next_try_ = now + kBetweenReconnects;
   } else if (std::holds_alternative<NeedsLauncher>(*message)) {
-    if (is_introduced_) next_try_ = now + Backoff::kLeast;  // not faster, however often it asks
+    if (is_introduced_) {
+      next_try_ = now + Backoff::kLeast;  // not faster, however often it asks
+      note_parting(now);
+    }
     is_introduced_ = false;
   } else if (!url_is_this_channels_) {  // later ones are not looked at: it has one address
     url_ = std::get<ServerReady>(*message).url;
@@ -296,8 +334,20 @@ void Supervisor::handle_message(Clock::time_point now) {
   }
 }
 
+// A launcher that lives and a server that loses it again and again at once are of different
+// versions: one of them was there before an upgrade. The one that we start from now on is the
+// server's.
+void Supervisor::note_parting(Clock::time_point now) {
+  quick_partings_ = now - introduced_at_ < kTooSoonToPart ? quick_partings_ + 1 : 0;
+  if (quick_partings_ < kMostQuickPartings || !launcher_.is_running()) return;
+  log::warn("launcher and server do not understand each other; the launcher is replaced",
+            {{"launcher", std::to_string(launcher_.pid())}});
+  quick_partings_ = 0;
+  launcher_.signal(SIGTERM);
+}
+
 Result<> Supervisor::handle_end_of_launcher(Clock::time_point now) {
-  const Ending ending = launcher_.end(now);
+  const Ending ending = launcher_.end(now, why_ended());
   is_introduced_ = false;
   if (stopping_ == Stopping::kNo && !was_ever_up_ && ending.by_itself) {
     return fail(Errc::kUnavailable, "the launcher does not start (its own message is above)");
@@ -307,7 +357,7 @@ Result<> Supervisor::handle_end_of_launcher(Clock::time_point now) {
 
 Result<> Supervisor::handle_end_of_server(Clock::time_point now) {
   const bool had_served = !url_.empty();
-  const Ending ending = server_.end(now);
+  const Ending ending = server_.end(now, why_ended());
   channel_.reset();
   is_introduced_ = false;
   url_.clear();

@@ -17,6 +17,10 @@
 
 namespace glovebox::supervisor {
 
+// What a private one has at most at once. Every launcher leases uids for all of its sandboxes, and
+// the machine has some 4,000 of them: there may be as many private servers as there are programs.
+inline constexpr std::uint32_t kPrivateSandboxes = 128;
+
 enum class Then : std::uint8_t { kServe, kStop };
 
 class Supervisor {
@@ -24,6 +28,10 @@ class Supervisor {
   // `data` is locked. `version` goes into serve.json.
   Supervisor(config::Loaded config, DataDir data, std::string version);
 
+  // One that belongs to the program that started it and lives no longer: it stops at the end of
+  // file of `lifeline`, says where it is in one line of JSON, and lets its clients mount host
+  // paths. Before run(), and with a data directory of its own.
+  void belong_to(UniqueFd lifeline) { lifeline_ = std::move(lifeline); }
   // Takes over what a predecessor left running. False: nothing was.
   bool adopt();
   // kServe: until a signal says stop. kStop: ends what was adopted, starting nothing.
@@ -39,13 +47,19 @@ class Supervisor {
   void introduce(Clock::time_point now);
   void tell_where_we_are();
   void greet() const;
+  void tell_owner() const;
 
   Result<> wait_for_something(Clock::time_point now);
   Result<> handle_signals(Clock::time_point now);
+  void handle_lifeline(Clock::time_point now);
   void handle_message(Clock::time_point now);
+  void note_parting(Clock::time_point now);
   Result<> handle_end_of_launcher(Clock::time_point now);
   Result<> handle_end_of_server(Clock::time_point now);
 
+  Part::Why why_ended() const {
+    return stopping_ == Stopping::kNo ? Part::Why::kByItself : Part::Why::kWeStop;
+  }
   void begin_stop(Clock::time_point now);
   void hurry_stop(Clock::time_point now);
   Result<> advance_stop(Clock::time_point now);
@@ -55,6 +69,7 @@ class Supervisor {
   DataDir data_;
   std::string version_;
   UniqueFd signals_;
+  UniqueFd lifeline_;  // of a private one
   Part launcher_{"glovebox-launcher"};
   Part server_{"glovebox-server"};
   UniqueFd channel_;  // to the server
@@ -62,6 +77,8 @@ class Supervisor {
   bool url_is_this_channels_ = false;
   std::string fixed_listen_;  // the port that port 0 turned into, so that it stays
   bool is_introduced_ = false;
+  Clock::time_point introduced_at_{};
+  int quick_partings_ = 0;  // in a row
   bool was_ever_up_ = false;
   bool has_greeted_ = false;
   Clock::time_point next_try_{};  // of introducing, or of reconnecting

@@ -330,6 +330,16 @@ CgroupNow Cgroup::now() const {
   return now;
 }
 
+std::optional<std::size_t> Cgroup::members() const {
+  // Whoever enters writes to these first.
+  const Part* part = part_with(&Part::pids);
+  if (part == nullptr) part = part_with(&Part::memory);
+  if (part == nullptr) return std::nullopt;
+  const auto procs = read_small_file(part->dir.get(), "cgroup.procs");
+  if (!procs) return std::nullopt;
+  return static_cast<std::size_t>(std::count(procs->begin(), procs->end(), '\n'));
+}
+
 Result<> Cgroup::freeze(bool frozen) const {
   const Part* part = part_with(&Part::freezer);
   if (part == nullptr) {
@@ -368,24 +378,45 @@ Result<> Cgroup::remove_parts(bool memory_too) {
       left.push_back(std::move(part));
       continue;
     }
-    auto parent = open_dir(AT_FDCWD, part.parent);
-    if (!parent) {
-      outcome = fail(std::move(parent.error()));
-      continue;
-    }
-    // Pages of a removed v1 memory cgroup keep it alive in the kernel unless they are dropped now.
-    if (v1_memory && read_number(part.dir, "memory.usage_in_bytes").value_or(1) != 0) {
-      (void)write_control(part.dir.get(), "memory.force_empty", "0");
-    }
-    auto removed = remove_directory(parent->get(), name_, 2);
-    if (!removed) {
-      // Somebody is in it who did not die with the sandbox.
-      if (part.freezer && !part.v2) (void)write_control(part.dir.get(), "freezer.state", "THAWED");
-      kill_members(part.dir.get());
-      removed = remove_directory(parent->get(), name_);
-    }
+    auto removed = remove_part(part, true);
     if (removed) continue;
     outcome = std::move(removed);
+    left.push_back(std::move(part));
+  }
+  parts_ = std::move(left);
+  return outcome;
+}
+
+Result<> Cgroup::remove_part(Part& part, bool waits) {
+  TRY(const UniqueFd parent, open_dir(AT_FDCWD, part.parent));
+  // Pages of a removed v1 memory cgroup keep it alive in the kernel unless they are dropped now.
+  if (part.memory && !part.v2 && read_number(part.dir, "memory.usage_in_bytes").value_or(1) != 0) {
+    (void)write_control(part.dir.get(), "memory.force_empty", "0");
+  }
+  auto removed = remove_directory(parent.get(), name_, waits ? 2 : 0);
+  if (removed || !waits) return removed;
+  // Somebody is in it who did not die with the sandbox.
+  if (part.freezer && !part.v2) (void)write_control(part.dir.get(), "freezer.state", "THAWED");
+  kill_members(part.dir.get());
+  return remove_directory(parent.get(), name_);
+}
+
+Result<> Cgroup::remove_now() {
+  Result<> outcome;
+  std::vector<Part> left;
+  for (Part& part : parts_) {
+    // Nobody multiplies while he is killed.
+    if (part.pids) (void)write_control(part.dir.get(), "pids.max", "0");
+    const auto procs = read_small_file(part.dir.get(), "cgroup.procs");
+    if (procs && !procs->empty()) {
+      if (part.freezer && !part.v2) (void)write_control(part.dir.get(), "freezer.state", "THAWED");
+      kill_members(part.dir.get());
+      outcome = fail(Errc::kConflict, "cgroup " + name_ + " is not empty");
+    } else if (auto removed = remove_part(part, false); !removed) {
+      outcome = std::move(removed);
+    } else {
+      continue;
+    }
     left.push_back(std::move(part));
   }
   parts_ = std::move(left);

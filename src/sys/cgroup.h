@@ -113,6 +113,9 @@ class Cgroup {
   std::uint64_t cpu_us() const;
   CgroupUsage usage() const;
   CgroupNow now() const;
+  // Processes inside that live; the dead who wait for their parent are none. Nothing where there is
+  // no directory to count in.
+  std::optional<std::size_t> members() const;
   // Stops all that is inside where it is, or lets it go on. The kernel takes its time: is_frozen().
   // kUnsupported if no hierarchy of this cgroup can.
   Result<> freeze(bool frozen) const;
@@ -126,6 +129,8 @@ class Cgroup {
   // counts is let go by the kernel in its own time, and forcing it at once takes half a
   // millisecond.
   Result<> remove_but_for_memory();
+  // The same without waiting for anybody: kills who is inside, and removes what is empty by now.
+  Result<> remove_now();
   bool is_removed() const { return parts_.empty(); }
 
   // Removes every cgroup whose name starts with `prefix`, killing what is inside; how many.
@@ -139,6 +144,7 @@ class Cgroup {
     bool memory = false, pids = false, cpu = false, cpuacct = false, freezer = false;
   };
   Result<> remove_parts(bool memory_too);
+  Result<> remove_part(Part& part, bool waits);
   Result<> add_part(const std::string& parent, Part part);
   const Part* part_with(bool Part::*what) const;
 

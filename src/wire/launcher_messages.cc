@@ -218,7 +218,7 @@ Result<LauncherRequest> get_create(ByteReader& from) {
   for (unsigned i = 0; i < mounts; ++i) {
     const auto mode = from.number<std::uint8_t>();
     auto guest = GuestPath::parse(from.text(GuestPath::kMaxBytes));
-    std::string name = from.text(kMaxName);
+    std::string name = from.text(kMaxMountName);
     if (!guest || (mode != static_cast<std::uint8_t>(MountMode::kReadOnly) &&
                    mode != static_cast<std::uint8_t>(MountMode::kReadWrite))) {
       return malformed();

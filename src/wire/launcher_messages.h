@@ -23,11 +23,13 @@ namespace glovebox::wire {
 inline constexpr std::uint8_t kLauncherProtocol = 4;
 inline constexpr std::size_t kMaxLauncherMessage = 32 * 1024;
 inline constexpr std::size_t kMaxMounts = 16;
+inline constexpr std::size_t kMaxMountName = 512;
 
 struct MountRequest {
   MountMode mode = MountMode::kReadOnly;
   GuestPath guest;
-  // An entry of the administrator's list, opened by the launcher; empty: a descriptor goes along.
+  // An entry of the administrator's list, or of a private server an absolute host path, opened by
+  // the launcher; empty: a descriptor goes along.
   std::string name;
   bool operator==(const MountRequest&) const = default;
 };
@@ -95,9 +97,9 @@ struct MeasureSandbox {
   SandboxId id;
   bool operator==(const MeasureSandbox&) const = default;
 };
-// Servers only. One more template, for this client alone, until it forgets it or has been gone for a
-// while. What is there already under this id, of this client or of one that is gone, becomes this.
-// Answered by TemplateChanged and then Done, or by SandboxRefused.
+// Servers only. One more template, for this client alone, until it forgets it or has been gone for
+// a while. What is there already under this id, of this client or of one that is gone, becomes
+// this. Answered by TemplateChanged and then Done, or by SandboxRefused.
 struct DefineTemplate {
   std::uint32_t seq = 0;
   TemplateDefinition definition;

@@ -18,7 +18,7 @@ constexpr std::uint64_t kMaxOutputKb = 16 * 1024;
 
 Result<ProfileMount> read_mount(const json::value& value, const std::string& at) {
   TRY(ObjectReader mount, ObjectReader::open(value, at));
-  TRY(auto name, mount.text("name", 64));
+  TRY(auto name, mount.text("name", kMaxMountName));
   if (!name || name->empty()) {
     return mount.bad("name", "is missing: an entry of the administrator's list");
   }

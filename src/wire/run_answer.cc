@@ -97,6 +97,8 @@ json::array missing_walls(EngineKind engine, const WallSet& walls) {
   for (unsigned i = 0; i < static_cast<unsigned>(Wall::kCount); ++i) {
     const Wall wall = static_cast<Wall>(i);
     if (wall == Wall::kImportPolicy || wall == Wall::kScrubbedEnvironment) continue;
+    // None at all is more than a bound on them.
+    if (wall == Wall::kBoundedCapabilities && walls.has(Wall::kNoCapabilities)) continue;
     if (!walls.has(wall)) missing.emplace_back(wall_name(wall));
   }
   return missing;
@@ -125,26 +127,45 @@ json::object isolation_json(EngineKind engine, const WallSet& walls) {
           {"missing", missing_walls(engine, walls)}};
 }
 
-std::string run_exit_json(const RunAnswer& answer) {
+namespace {
+
+void begin_fields(json::object& object, const RunAnswer& answer) {
   const Outcome& outcome = answer.outcome;
-  json::object object;
-  object["id"] = answer.id;
-  object["request_id"] = answer.request_id;
+  if (!answer.id.empty()) object["id"] = answer.id;
+  if (!answer.request_id.empty()) object["request_id"] = answer.request_id;
   object["exit_code"] = outcome.exit_code;
   object["signal"] = outcome.signal == 0 ? json::value(nullptr) : json::value(outcome.signal);
-  add_results(object, answer);
+}
+
+std::string finish_fields(json::object object, const RunAnswer& answer) {
+  const Outcome& outcome = answer.outcome;
   object["timed_out"] = outcome.timed_out;
   object["oom_killed"] = outcome.oom_killed;
   object["truncated"] = outcome.truncated;
   object["files"] = files_of(answer);
   if (!answer.files_error.empty()) object["files_error"] = to_utf8(answer.files_error);
   object["isolation"] = isolation_json(outcome.engine, outcome.walls);
-  object["profile"] = answer.profile;
-  object["template"] = answer.template_name;
+  if (!answer.profile.empty()) object["profile"] = answer.profile;
+  if (!answer.template_name.empty()) object["template"] = answer.template_name;
   object["warm"] = answer.warm;
   std::string text = json::serialize(object);
   text.pop_back();
   return text + ",\"metrics\":" + metrics_json(answer) + "}\n";
+}
+
+}  // namespace
+
+std::string run_exit_json(const RunAnswer& answer) {
+  json::object object;
+  begin_fields(object, answer);
+  add_results(object, answer);
+  return finish_fields(std::move(object), answer);
+}
+
+std::string run_frame_json(const RunAnswer& answer) {
+  json::object object;
+  begin_fields(object, answer);
+  return finish_fields(std::move(object), answer);
 }
 
 std::string run_answer_json(std::string_view exit_json, const Outcome& outcome) {

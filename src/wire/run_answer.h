@@ -34,7 +34,9 @@ struct RunAnswer {
 
 // One JSON object without stdout and stderr: what ends a stream of events, whose reader had them.
 std::string run_exit_json(const RunAnswer& answer);
-// The same with the output: `exit_json` is what run_exit_json() made of it.
+// The same without `result`, `results` and `error`: what is known whatever the code says of itself.
+std::string run_frame_json(const RunAnswer& answer);
+// Either with the output: `exit_json` is what was made of it.
 std::string run_answer_json(std::string_view exit_json, const Outcome& outcome);
 
 // {"engine","grade","walls","missing"}: the last are those that a whole jail has and this has not.

@@ -36,7 +36,9 @@ bool is_template_name(std::string_view name) {
   });
 }
 
-Result<> read_what(ObjectReader& fields, RunRequest& request) {
+}  // namespace
+
+Result<> read_language_and_template(ObjectReader& fields, RunRequest& request) {
   TRY(const auto language, fields.text("language", 32));
   if (language) {
     for (const LanguageName& known : kLanguages) {
@@ -53,6 +55,12 @@ Result<> read_what(ObjectReader& fields, RunRequest& request) {
     }
     request.template_name = *name;
   }
+  return {};
+}
+
+namespace {
+
+Result<> read_code(ObjectReader& fields, RunRequest& request) {
   TRY(request.code, fields.text("code", kMaxJobBytes));
   if (request.code) TRY_OK(check_no_nul(*request.code, "code"));
   return {};
@@ -201,6 +209,8 @@ Result<> read_env(ObjectReader& fields, RunRequest& request) {
   return {};
 }
 
+}  // namespace
+
 // What the agent takes in one frame; the words of the template are added later and are few.
 Result<> check_sizes(const ObjectReader& fields, const RunRequest& request) {
   std::size_t bytes = 0;
@@ -216,8 +226,10 @@ Result<> check_sizes(const ObjectReader& fields, const RunRequest& request) {
   return {};
 }
 
-Result<> read_rest(ObjectReader& fields, RunRequest& request) {
-  TRY(request.args, fields.texts("args", kMaxExecStrings, kMaxExecBytes));
+Result<> read_surroundings(ObjectReader& fields, RunRequest& request) {
+  TRY_OK(read_files(fields, request));
+  TRY_OK(read_return_files(fields, request));
+  TRY_OK(read_env(fields, request));
   TRY(const auto workdir, fields.text("workdir", GuestPath::kMaxBytes));
   if (workdir) {
     auto path = GuestPath::parse(*workdir);
@@ -240,19 +252,16 @@ Result<> read_rest(ObjectReader& fields, RunRequest& request) {
   return {};
 }
 
-}  // namespace
-
 Result<RunRequest> parse_run_request(std::string_view body) {
   TRY(const json::value document, parse_strict_json(body));
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
   RunRequest request;
-  TRY_OK(read_what(fields, request));
+  TRY_OK(read_language_and_template(fields, request));
+  TRY_OK(read_code(fields, request));
   TRY_OK(read_command(fields, request));
   TRY_OK(read_stdin(fields, request));
-  TRY_OK(read_files(fields, request));
-  TRY_OK(read_return_files(fields, request));
-  TRY_OK(read_env(fields, request));
-  TRY_OK(read_rest(fields, request));
+  TRY(request.args, fields.texts("args", kMaxExecStrings, kMaxExecBytes));
+  TRY_OK(read_surroundings(fields, request));
   TRY_OK(fields.finish());
   TRY_OK(check_what(fields, request));
   TRY_OK(check_sizes(fields, request));

@@ -47,4 +47,12 @@ inline constexpr std::size_t kMaxReturnPatterns = 64;
 // it be; what is made of it is at most a few times that.
 Result<RunRequest> parse_run_request(std::string_view body);
 
+// ---- parts of it, for requests that have the same fields
+
+class ObjectReader;
+Result<> read_language_and_template(ObjectReader& fields, RunRequest& request);
+// files, return_files, env, workdir, cold, min_grade, profile.
+Result<> read_surroundings(ObjectReader& fields, RunRequest& request);
+Result<> check_sizes(const ObjectReader& fields, const RunRequest& request);
+
 }  // namespace glovebox::wire

@@ -15,8 +15,9 @@ using boost::system::error_code;
 // Builds the value as Boost's own parser does, and watches what that one does not mind.
 class StrictHandler {
  public:
-  static constexpr std::size_t max_object_size = 100'000;
-  static constexpr std::size_t max_array_size = 100'000;
+  // How many there may be is for `values` to say.
+  static constexpr std::size_t max_object_size = 1'000'000;
+  static constexpr std::size_t max_array_size = 1'000'000;
   static constexpr std::size_t max_key_size = 4096;
   static constexpr std::size_t max_string_size = 0x7ffffff0;
 

@@ -1,5 +1,6 @@
 #include "wire/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace glovebox::wire {
@@ -75,18 +76,27 @@ std::string base64(std::string_view bytes) {
 std::string printable(std::string_view text) {
   constexpr std::size_t kMostShown = 4000;
   static constexpr char kHex[] = "0123456789abcdef";
-  const bool utf8 = is_utf8(text);
   std::string shown;
-  for (const char c : text.substr(0, kMostShown)) {
-    const auto byte = static_cast<unsigned char>(c);
-    // The C1 controls hide in UTF-8 as 0xc2 0x80-0x9f; without the lead byte they are broken text.
-    if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !utf8) || byte == 0xc2) {
-      shown += "\\x";
-      shown += kHex[byte >> 4];
-      shown += kHex[byte & 15];
+  std::size_t read = 0;
+  while (!text.empty()) {
+    const std::size_t size = character_at(text);
+    const std::string_view one = text.substr(0, std::max<std::size_t>(size, 1));
+    read += one.size();
+    if (read > kMostShown) break;
+    const auto lead = static_cast<unsigned char>(one[0]);
+    // The C1 controls are 0xc2 0x80-0x9f in UTF-8.
+    const bool is_c1 = size == 2 && lead == 0xc2 && static_cast<unsigned char>(one[1]) < 0xa0;
+    if (size == 0 || lead < 0x20 || lead == 0x7f || is_c1) {
+      for (const char c : one) {
+        const auto byte = static_cast<unsigned char>(c);
+        shown += "\\x";
+        shown += kHex[byte >> 4];
+        shown += kHex[byte & 15];
+      }
     } else {
-      shown += c;
+      shown += one;
     }
+    text.remove_prefix(one.size());
   }
   return shown;
 }

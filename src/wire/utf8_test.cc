@@ -23,6 +23,25 @@ TEST(Utf8, ReplacesEachBrokenByte) {
   EXPECT_TRUE(is_utf8(to_utf8("\xe2\x82 \xed\xa0\x80")));
 }
 
+TEST(Printable, IsAlwaysUtf8AndHasNoControls) {
+  for (unsigned lead = 0; lead < 256; ++lead) {
+    for (unsigned next = 0; next < 256; ++next) {
+      const std::string bytes{'a', static_cast<char>(lead), static_cast<char>(next), 'b'};
+      const std::string shown = printable(bytes);
+      ASSERT_TRUE(is_utf8(shown)) << lead << " " << next;
+      ASSERT_EQ(shown.find('\n'), std::string::npos);
+    }
+  }
+  EXPECT_EQ(printable("\xc2\x85 \xc2\xa3"), "\\xc2\\x85 \xc2\xa3");
+}
+
+TEST(Printable, IsCutBetweenCharacters) {
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += "\xe2\x82\xac";
+  EXPECT_TRUE(is_utf8(printable(text)));
+  EXPECT_LE(printable(text).size(), 4000u);
+}
+
 TEST(Base64, MatchesTheKnownVectors) {
   EXPECT_EQ(base64(""), "");
   EXPECT_EQ(base64("f"), "Zg==");

@@ -11,6 +11,7 @@ import unittest
 import yaml
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import mcp
 import sealed
 import server
 from sealed import wait_until
@@ -210,6 +211,24 @@ class Answers(server.Served):
         limited = self.server.client(secret)
         self.check("POST", "/v1/run", 200, body={"command": "true"}, client=limited)
         self.check("POST", "/v1/run", 429, body={"command": "true"}, client=limited)
+
+    def test_functions(self):
+        path = "/v1/functions/invoke"
+        for body in ({"language": "python", "code": "def handler(e, c):\n print(1)\n return [e, c.stage]", "event": {"a": 1}, "context": {"stage": "x"}},
+                     {"language": "python", "code": "def handler(e, c): 1/0", "handler": "app.handler", "file_name": "a.py"},
+                     {"language": "python", "code": "while True: pass", "timeout_ms": 300},
+                     {"language": "python", "code": "import os\ndef handler(e, c): os.write(1, b'\\377'); os._exit(1)"},
+                     {"runtime": "nodejs20.x", "code": "exports.handler = async () => { throw new Error('x') }"}):
+            self.assert_form(body, {"$ref": "#/components/schemas/FunctionRequest"}, "request")
+            self.check("POST", path, 200, body=body)
+        echo = {"language": "python", "code": "def handler(e, c): return e"}
+        self.check("POST", path, 400, body={"language": "python"})
+        self.check("POST", path, 401, body=echo, headers={"X-API-Key": "nope"})
+        self.check("POST", path, 403, body={**echo, "profile": {"mounts": [{"name": "nope", "path": "/a"}]}})
+        self.check("POST", path, 404, body={"template": "nope", "code": "1"})
+        self.check("POST", path, 413, body={**echo, "event": "x" * (33 << 20)})
+        self.check("POST", path, 200, body=echo, headers={"Idempotency-Key": "function"})
+        self.check("POST", path, 422, body={**echo, "event": 1}, headers={"Idempotency-Key": "function"})
 
     def test_examples_are_requests(self):
         for path, operations in self.contract.document["paths"].items():
@@ -475,6 +494,36 @@ class Answers(server.Served):
             check(method, what, 401, headers={"X-API-Key": "nope"})
         check("DELETE", "session", 200)
         check("DELETE", "session", 404)
+
+    def test_mcp(self):
+        common = {"Content-Type": "application/json", "Accept": mcp.BOTH}
+
+        def check(method, status, message=None, **headers):
+            if message is not None and status == 200:
+                self.assert_form(message, {"$ref": "#/components/schemas/JsonRpcMessage"}, "request")
+            return self.check(method, "/mcp", status, message, headers={**common, **headers})
+
+        begun = check("POST", 200, mcp.initialize())
+        session = {"Mcp-Session-Id": begun.headers["Mcp-Session-Id"]}
+        self.addCleanup(self.client.call, "DELETE", "/mcp", None, session)
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": {"name": "run_command", "arguments": {"command": "true"}}}
+        check("POST", 200, call, **session)
+        check("POST", 200, call, **{**session, "Accept": "text/event-stream"})
+        check("POST", 200, {"jsonrpc": "2.0", "id": 1, "method": "nope"}, **session)
+        check("POST", 202, {"jsonrpc": "2.0", "method": "notifications/initialized"}, **session)
+        check("POST", 400, "{", **session)
+        check("POST", 400, call)
+        check("POST", 401, call, **{"X-API-Key": "nope"})
+        check("POST", 404, call, **{"Mcp-Session-Id": "mc" + "a" * 32})
+        check("POST", 406, call, Accept="text/html")
+        check("POST", 415, call, **{"Content-Type": "text/plain"})
+        check("GET", 405, **session)
+        check("GET", 401, **{"X-API-Key": "nope"})
+        check("DELETE", 400)
+        check("DELETE", 401, **{"X-API-Key": "nope"})
+        check("DELETE", 204, **session)
+        check("DELETE", 404, **session)
 
     def test_sessions_api(self):
         base = "/api/v1/sessions"

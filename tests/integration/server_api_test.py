@@ -237,6 +237,7 @@ class Mounts(server.Served):
         cls.link = cls.shared + "-link"
         os.symlink("/etc", cls.link)
         cls.etc.write("policy.toml", f'[mounts.data]\npath = "{cls.shared}"\n[mounts.linked]\npath = "{cls.link}"\n'
+                                     f'[mounts.gone]\npath = "{cls.shared}-gone"\n'
                                      f'[mounts.work]\npath = "{cls.shared}"\nmode = "rw"\nprojects = ["default"]\n')
 
     @classmethod
@@ -264,6 +265,11 @@ class Mounts(server.Served):
         """A guest with a writable mount above it could have made it."""
         answer = self.client.post_run(command="true", profile={"mounts": [{"name": "linked", "path": "/data"}]})
         self.assert_refused(answer, 403, "policy")
+
+    def test_a_listed_directory_that_is_not_there(self):
+        answer = self.client.post_run(command="true", profile={"mounts": [{"name": "gone", "path": "/data"}]})
+        self.assert_refused(answer, 403, "policy")
+        self.assertIn("No such file", answer.json["error"]["message"])
 
     def test_a_mount_of_one_project_is_not_anothers(self):
         secret, _ = self.server.new_key(project="other")

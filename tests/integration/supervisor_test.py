@@ -254,6 +254,16 @@ class Serve(sealed.TestCase):
         self.assertEqual(self.info(), info)
         self.stop(process)
 
+    def test_a_launcher_that_does_not_understand_the_server_is_replaced(self):
+        self.write("foreign")
+        process = self.serve()
+        first = self.up()
+        os.unlink(self.path("foreign"))
+        second = self.up(lambda info: info["launcher_pid"] != first["launcher_pid"])
+        self.assertEqual(second["pid"], first["pid"])
+        self.assertFalse(is_alive(first["launcher_pid"]))
+        self.stop(process)
+
     def test_odd_words_of_the_server_are_not_repeated(self):
         for words in (b'R{"url":"http://\x1b[2J"}', b"R" + b"[" * 4000, b"R" * 100000, b"X", b"R{}"):
             with self.subTest(words=words[:20]):

@@ -342,7 +342,12 @@ class Staying(HostilePreload):
     """Its processes try to outlive the sandboxes they went into, and itself."""
     modules = {"cgroup": hostile.PRELUDE + hostile.STAYS_IN_CGROUP, "namespaces": hostile.PRELUDE + hostile.STAYS_IN_NAMESPACES,
                "broker": hostile.PRELUDE + hostile.MOVES_THE_BROKER, "children": hostile.PRELUDE + hostile.LEAVES_CHILDREN,
+               "late-children": hostile.PRELUDE + hostile.LEAVES_CHILDREN_LATER,
                "holds-guests": hostile.PRELUDE + hostile.HOLDS_GUESTS, "holds-itself": hostile.PRELUDE + hostile.HOLDS_ITSELF}
+
+    def setUp(self):
+        super().setUp()
+        self.others = self.launcher.zygotes()
 
     def runs(self, name):
         status = self.hostile.prepare(name)
@@ -388,6 +393,7 @@ class Staying(HostilePreload):
 
     def test_a_zygote_that_is_traced_dies_and_nobody_waits_for_it(self):
         self.assertEqual(self.hostile.prepare("holds-itself").state, warm.READY)
+        self.begin_and_wait_for("holds-itself", 1)
         os.unlink(os.path.join(self.templates_place, "holds-itself.toml"))
         begun = time.monotonic()
         self.reload()
@@ -395,13 +401,27 @@ class Staying(HostilePreload):
         self.hostile.template("holds-itself", warm.REMOVED)
         self.assertLess(time.monotonic() - begun, 4, "the launcher waits for it")
 
+    def begin_and_wait_for(self, name, children):
+        """Shows it a sandbox, and waits until it has that many processes beside it."""
+        (zygote,) = self.launcher.zygotes() - self.others
+        pending = self.hostile.begin(name)
+        self.addCleanup(pending.link.close)
+        mine = lambda: [pid for pid, (_, parent) in self.launcher.processes().items() if parent == zygote]  # noqa: E731
+        self.assertTrue(sealed.wait_until(lambda: len(mine()) >= children), self.launcher.processes())
+
+    def test_one_with_children_is_refused(self):
+        status = self.hostile.prepare("children")
+        self.assertEqual(status.state, warm.FAILED, status)
+        self.assertIn("its modules started processes that have not ended", status.error)
+        # `python` has its broker and its zygote, and perhaps a sandbox; the other its broker.
+        self.assertTrue(sealed.wait_until(lambda: len(self.launcher.processes()) <= 6), self.launcher.processes())
+
     def test_children_of_a_zygote_go_with_it(self):
-        self.assertEqual(self.hostile.prepare("children").state, warm.READY)
-        before = set(self.launcher.processes())
-        self.assertGreaterEqual(len(before), 8)
-        os.unlink(os.path.join(self.templates_place, "children.toml"))
+        self.assertEqual(self.hostile.prepare("late-children").state, warm.READY)
+        self.begin_and_wait_for("late-children", 5)
+        os.unlink(os.path.join(self.templates_place, "late-children.toml"))
         self.reload()
-        self.hostile.template("children", warm.REMOVED)
+        self.hostile.template("late-children", warm.REMOVED)
         self.assertTrue(sealed.wait_until(lambda: len(self.launcher.processes()) <= 5), self.launcher.processes())
 
 

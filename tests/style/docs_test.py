@@ -234,6 +234,13 @@ class CommandLine(unittest.TestCase):
                 self.assertEqual(options, documented_options(text, command) - {"-h", "--help"})
 
 
+    def test_options_of_sandbox_run(self):
+        said = subprocess.run([BIN / "sandbox-run", "--help"], capture_output=True, text=True, check=True).stdout
+        rows = re.findall(r"^\| (`-[^|]*) \|", (ROOT / "docs/sandbox-run.md").read_text(), re.M)
+        documented = {option for row in rows for option in re.findall(r"(?:^|[`\s,])(--[a-z][a-z0-9-]*)", row)}
+        self.assertEqual(help_options(said) - {"-h"}, documented)
+
+
 class BadSamplesAreCaught(unittest.TestCase):
     def test_a_dead_link(self):
         self.assertEqual(1, len(broken_links(ROOT / "README.md", "see [this](docs/nowhere.md)")))

@@ -65,7 +65,7 @@ def e2b_table_from_source():
 def table():
     program = Path(os.environ.get("GBX_BIN_DIR", "")) / "glovebox-server"
     source = table_from_source((SRC / "control" / "routes.cc").read_text()) + e2b_table_from_source()
-    for dialect in ("workspace", "sessions_api"):
+    for dialect in ("workspace", "sessions_api", "mcp"):
         source += table_from_source((SRC / "control" / "dialects" / dialect / "routes.cc").read_text())
     if not program.is_file():
         return source

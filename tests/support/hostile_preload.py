@@ -28,6 +28,11 @@ def close(fds):
     for fd in fds:
         os.close(fd)
 
+def say_ready_alone(one):
+    """Whoever is not alone when he says so is refused; what comes next shows that he was believed."""
+    one.send(b"R")
+    select.select([one], [], [])
+
 def between(on_join):
     """Stands between the launcher and the real serve(): sees every sandbox's descriptors first."""
     native = sys.modules["_glovebox_zygote"]
@@ -35,6 +40,7 @@ def between(on_join):
     def serve(fd, prepare, run):
         inner, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         outer = launcher()
+        say_ready_alone(outer)
         if libc.fork() == 0:
             theirs.close()
             signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -43,6 +49,8 @@ def between(on_join):
                     data, fds = receive(one)
                     if not data:
                         os._exit(0)
+                    if one is inner and data == b"R":
+                        continue  # it was said
                     if one is outer:
                         on_join(data, fds)
                     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
@@ -387,6 +395,7 @@ for _ in range(5):
         os.close(3)
         time.sleep(1000)
 '''
+LEAVES_CHILDREN_LATER = "say_ready_alone(launcher())" + LEAVES_CHILDREN + "time.sleep(1000)\n"
 # A helper that traces the guests, so that they stop when they are killed.
 HOLDS_GUESTS = '''
 first = os.getpid()
@@ -404,8 +413,8 @@ between(on_join)
 HOLDS_ITSELF = '''
 one, me = launcher(), os.getpid()
 libc.prctl(4, 1, 0, 0, 0)
+say_ready_alone(one)
 if libc.fork() == 0:
     libc.ptrace(0x4206, me, 0, 0x40)
-    one.send(b"R")
 time.sleep(1000)
 '''

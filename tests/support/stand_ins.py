@@ -2,6 +2,7 @@
 """Stand-ins for glovebox-launcher and glovebox-server, for tests of the supervisor alone. Each is
 this file under the other's name; they write what happens to them into the data directory, and a
 test steers them with files there:
+  foreign    a launcher that starts hangs up on whoever says something
   stubborn   the server does not stop when asked
   refuse     the server ends at once, with a message and status 3
   crashes    how many times the server kills itself at its start
@@ -70,6 +71,7 @@ class StandIn:
 
 def launcher(path):
     me = StandIn("launcher", os.path.dirname(path))
+    is_foreign = me.has("foreign")
     listener = me.listen(path)
     signal.signal(signal.SIGTERM, lambda *_: me.leave(path))
     clients = []
@@ -81,8 +83,9 @@ def launcher(path):
             message = ready.recv(4096)
             if message:
                 me.say("message", bytes=message.hex())
-            else:
+            if not message or is_foreign:
                 clients.remove(ready)
+                ready.close()
 
 
 class Server(StandIn):
@@ -156,6 +159,11 @@ class Server(StandIn):
             pass  # it died before it had read all
         self.say("launcher lost")
         self.launcher = None
+        try:
+            if self.channel:
+                self.channel.send(b"N")
+        except BrokenPipeError:
+            pass
 
     def hear(self):
         message, fds, _, _ = socket.recv_fds(self.channel, 100, 4)

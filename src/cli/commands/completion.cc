@@ -49,9 +49,19 @@ _glovebox() {
   fi
 }
 complete -F _glovebox glovebox
+_sandbox_run() {
+  local word=${COMP_WORDS[COMP_CWORD]}
+  compopt -o default
+  COMPREPLY=()
+  if [[ $word == -* ]]; then
+    COMPREPLY=($(compgen -W "$(sandbox-run --help 2>/dev/null | sed -n 's/^  \(-[^ ]*\).*/\1/p' | tr ',' '\n')" -- "$word"))
+  fi
+}
+complete -F _sandbox_run sandbox-run
 )sh";
 
-constexpr const char* kZshHead = "#compdef glovebox\nautoload -Uz bashcompinit && bashcompinit\n";
+constexpr const char* kZshHead =
+    "#compdef glovebox sandbox-run\nautoload -Uz bashcompinit && bashcompinit\n";
 
 constexpr const char* kFish = R"sh(# fish completion for glovebox
 function __glovebox_commands
@@ -69,6 +79,10 @@ complete -c glovebox -n 'not __fish_use_subcommand; and string match -q -- "-*" 
 complete -c glovebox -n '__fish_seen_subcommand_from sandbox' -f -a 'create list show kill pause resume keepalive snapshot snapshots forget'
 complete -c glovebox -n '__fish_seen_subcommand_from key' -f -a 'create show list revoke'
 complete -c glovebox -n '__fish_seen_subcommand_from sandbox exec shell code logs' -f -a '(__glovebox_sandboxes)'
+function __sandbox_run_options
+  sandbox-run --help 2>/dev/null | string replace -rf '^  (-\S*) .*' '$1' | string split ,
+end
+complete -c sandbox-run -n 'string match -q -- "-*" (commandline -ct)' -f -a '(__sandbox_run_options)'
 )sh";
 
 }  // namespace

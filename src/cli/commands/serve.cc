@@ -1,10 +1,15 @@
 #include "cli/commands/serve.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "cli/print.h"
 #include "cli/version.h"
@@ -25,6 +30,10 @@ constexpr const char* kUsage =
 constexpr const char* kMore =
     "  --stop                 end what serves on this data directory, also what a killed\n"
     "                         `glovebox serve` left running (a new one would adopt it)\n"
+    "  --private              for a program that wants a server of its own: a free port, a data\n"
+    "                         directory of its own, one line of JSON (url, api_key, pid) on the\n"
+    "                         standard output when ready; ends with its standard input. Its\n"
+    "                         clients may mount what its starter can open\n"
     "  --help                 this text\n"
     "\n"
     "SIGTERM or Ctrl-C finishes what runs (server.stop_timeout) and ends; a second one ends at\n"
@@ -45,6 +54,62 @@ std::string who_is_running(const supervisor::DataDir& data) {
   return message + "; `glovebox serve --stop` ends it";
 }
 
+// The directory of a private server, gone with it.
+class PrivateDirectory {
+ public:
+  static Result<PrivateDirectory> make() {
+    std::string path = "/tmp/glovebox-private-XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr)
+      return fail(Error::from_errno("make a directory in /tmp"));
+    // The server becomes another user and must find its corner of it.
+    if (::chmod(path.c_str(), 0755) != 0) return fail(Error::from_errno("chmod " + path));
+    return PrivateDirectory(std::move(path));
+  }
+  PrivateDirectory(PrivateDirectory&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  PrivateDirectory& operator=(PrivateDirectory&&) = delete;
+  ~PrivateDirectory() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit PrivateDirectory(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+int serve_privately(std::vector<std::string> args) {
+  auto directory = PrivateDirectory::make();
+  if (!directory) return failed(directory.error().message());
+  // Its log is read when something is wrong only; whoever wants more says so after this. A few of
+  // its launcher's sandboxes are always being made or removed.
+  const std::uint32_t sandboxes = supervisor::kPrivateSandboxes - 8;
+  args.insert(args.begin(), {"--set", "log.level=warn", "--set", "log.requests=false", "--set",
+                             "pools.max_sandboxes=" + std::to_string(sandboxes)});
+  // The last word is ours; what a file or the environment says of the rest holds.
+  for (const char* word : {"listen=127.0.0.1:0", "tls_cert=", "tls_key="}) {
+    args.insert(args.end(), {"--set", std::string("server.") + word});
+  }
+  args.insert(args.end(), {"--data-dir", directory->path()});
+  auto config = config::load(args, config::Surroundings::here());
+  if (!config) return usage_error(config.error().message());
+  if (!config->rest.empty()) {
+    return usage_error("--private goes with settings only, not with '" + config->rest[0] + "'");
+  }
+  if (const auto servable = config::check_servable(*config); !servable) {
+    return usage_error(servable.error().message());
+  }
+  ::setenv("GLOVEBOX_LOG", config->settings.log_level.c_str(), 1);
+  auto data = supervisor::DataDir::open(config->settings.data_dir);
+  if (!data) return failed(data.error().message());
+  const auto is_ours = data->try_lock();
+  if (!is_ours || !*is_ours) return failed("cannot lock " + directory->path());
+  supervisor::Supervisor supervisor(std::move(*config), std::move(*data), kVersion);
+  supervisor.belong_to(UniqueFd(::fcntl(0, F_DUPFD_CLOEXEC, 3)));
+  const auto served = supervisor.run(supervisor::Then::kServe);
+  return served ? 0 : failed(served.error().message());
+}
+
 }  // namespace
 
 int serve_command(std::span<const std::string> args) {
@@ -52,6 +117,11 @@ int serve_command(std::span<const std::string> args) {
       std::find(args.begin(), args.end(), "-h") != args.end()) {
     std::printf("%s%s%s", kUsage, config::kOptionsHelp, kMore);
     return 0;
+  }
+  if (const auto at = std::find(args.begin(), args.end(), "--private"); at != args.end()) {
+    std::vector<std::string> others(args.begin(), at);
+    others.insert(others.end(), at + 1, args.end());
+    return serve_privately(std::move(others));
   }
   auto config = config::load(args, config::Surroundings::here());
   if (!config) return usage_error(config.error().message());

@@ -20,6 +20,7 @@ extern std::atomic<bool> interrupted;
 struct Job {
   std::string body;    // of POST /v1/run
   std::string answer;  // its standard output, as it stands in JSON
+  std::string also{};  // something else that must stand in the answer
 };
 
 class Caller {

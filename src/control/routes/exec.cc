@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "control/exec_collect.h"
 #include "control/exec_start.h"
 #include "control/exec_words.h"
 #include "control/large_answer.h"
@@ -18,50 +19,9 @@ namespace {
 
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
-using node::Attachment;
 
 constexpr std::chrono::milliseconds kDefaultTimeout{60'000};
-// A killed process that does not end is the kernel's trouble; the answer does not wait for ever.
-constexpr std::chrono::seconds kDeadWithin{10};
 constexpr int kClientClosedRequest = 499;
-
-struct Collected {
-  wire::ProcessEnd end;
-  Outcome outcome;
-};
-
-// Reads to the end: what is beyond the limit is dropped, so that the command can end.
-Task<Collected> collect(std::unique_ptr<Attachment> attachment,
-                        std::shared_ptr<node::Session> session, KeepingSink& sink,
-                        Clock::time_point deadline, std::uint64_t limit) {
-  Collected all;
-  while (true) {
-    const Attachment::Event event = co_await attachment->next(deadline);
-    if (const auto* chunk = std::get_if<Attachment::Chunk>(&event)) {
-      const std::uint64_t room = limit - std::min(limit, all.outcome.output_bytes);
-      all.outcome.output_bytes += chunk->bytes.size();
-      std::string_view bytes = chunk->bytes;
-      if (bytes.size() > room) {
-        all.outcome.truncated = true;
-        bytes = bytes.substr(0, static_cast<std::size_t>(room));
-      }
-      co_await sink.on_output(chunk->stream == wire::Stream::kStderr, bytes);
-    } else if (std::holds_alternative<Attachment::Lost>(event)) {
-      all.outcome.truncated = true;
-    } else if (const auto* exited = std::get_if<Attachment::Exited>(&event)) {
-      all.end = exited->end;
-      co_return all;
-    } else if (const auto* gone = std::get_if<Attachment::Gone>(&event)) {
-      co_return fail(session->alive() ? Errc::kConflict : Errc::kUnavailable, gone->why);
-    }
-    // Looked at after every event: whoever prints without end has no end otherwise.
-    if (Clock::now() < deadline) continue;
-    if (all.outcome.timed_out) co_return fail(Errc::kTimeout, "the process does not die");
-    all.outcome.timed_out = true;
-    (void)session->signal(attachment->process(), SIGKILL, true);
-    deadline = Clock::now() + kDeadWithin;
-  }
-}
 
 std::string metrics_json(const Collected& all) {
   char text[160];
@@ -126,7 +86,7 @@ Task<Response> run_and_collect(App& app, Request& request, std::shared_ptr<node:
   request.on_disconnect(
       [session, number = process.number] { (void)session->signal(number, SIGKILL, true); });
   KeepingSink sink(app.held_output);
-  auto all = co_await collect(std::move(started.attachment), session, sink, deadline, limit);
+  auto all = co_await collect_output(std::move(started.attachment), session, sink, deadline, limit);
   if (!all) co_return fail(std::move(all.error()));
   Outcome& outcome = all->outcome;
   outcome.wall = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);

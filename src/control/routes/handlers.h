@@ -11,6 +11,7 @@ using http::Response;
 using http::ResponseWriter;
 
 Task<Response> post_run(App& app, Request& request, ResponseWriter& writer);
+Task<Response> invoke_function(App& app, Request& request, ResponseWriter& writer);
 Task<Response> list_runs(App& app, Request& request, ResponseWriter& writer);
 Task<Response> get_run(App& app, Request& request, ResponseWriter& writer);
 

@@ -1,11 +1,13 @@
 // For whoever runs the server: is it alive, is it ready, its figures, and tidying up.
 #include <boost/json.hpp>
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "control/routes/handlers.h"
 #include "control/session_keeper.h"
 #include "control/store_call.h"
-#include "control/template_book.h"
+#include "model/template_rules.h"
 #include "wire/utf8.h"
 
 namespace glovebox::control::routes {
@@ -16,10 +18,37 @@ namespace json = boost::json;
 json::array reasons_not_ready(const App& app) {
   json::array reasons;
   if (app.stopping) reasons.emplace_back("the server stops");
-  if (!app.node.figures().launcher_up) reasons.emplace_back("there is no launcher");
+  if (!app.node.figures().launcher_up) {
+    reasons.emplace_back("there is no launcher");
+  } else if (!app.session_service.adopted()) {
+    reasons.emplace_back("the launcher has not told of its sandboxes yet");
+  }
   const store::Health store = app.store.health();
   if (!store.ok) reasons.emplace_back(wire::to_utf8(store.reason));
   return reasons;
+}
+
+// Those of templates that projects made, as one for each engine: anybody may look at the figures,
+// and nobody but the project may know of a single one.
+std::vector<node::PoolFigures> with_own_together(std::vector<node::PoolFigures> pools) {
+  std::vector<node::PoolFigures> shown;
+  std::map<EngineKind, node::PoolFigures> own;
+  for (node::PoolFigures& pool : pools) {
+    if (!is_own_template_id(pool.template_name)) {
+      shown.push_back(std::move(pool));
+      continue;
+    }
+    node::PoolFigures& sum = own[pool.engine];
+    sum.template_name = "own";
+    sum.engine = pool.engine;
+    sum.idle += pool.idle;
+    sum.making += pool.making;
+    sum.target += pool.target;
+    sum.hits += pool.hits;
+    sum.misses += pool.misses;
+  }
+  for (auto& [engine, sum] : own) shown.push_back(std::move(sum));
+  return shown;
 }
 
 }  // namespace
@@ -41,18 +70,9 @@ Task<Response> health_ready(App& app, Request&, ResponseWriter&) {
 Task<Response> metrics(App& app, Request&, ResponseWriter&) {
   const http::ServerFigures http = app.http_figures ? app.http_figures() : http::ServerFigures{};
   node::NodeFigures figures = app.node.figures();
-  std::vector<TemplateStatus> templates = app.node.templates();
-  if (app.templates != nullptr) {
-    for (node::PoolFigures& pool : figures.pools) {
-      pool.template_name = app.templates->label_of(pool.template_name);
-    }
-    for (const store::TemplateRecord& made : app.templates->list("*")) {
-      templates.push_back(app.templates->status_of(made));
-      templates.back().description.name = app.templates->label_of(made.definition.id);
-    }
-  }
+  figures.pools = with_own_together(std::move(figures.pools));
   Response response =
-      Response::text(app.metrics.text(figures, app.store.health(), http, templates,
+      Response::text(app.metrics.text(figures, app.store.health(), http, app.node.templates(),
                                       app.events.subscribers(), app.keeper->figures()));
   response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   co_return response;

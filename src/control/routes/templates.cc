@@ -1,6 +1,7 @@
 // /v1/templates and /v1/templates/{name}: what sandboxes can be made of, and how each is doing; the
 // administrator's for everybody, and a project's own, which it makes and removes here.
 #include <boost/json.hpp>
+#include <chrono>
 #include <utility>
 
 #include "control/auth.h"
@@ -73,12 +74,15 @@ json::object own_json(const TemplateBook& book, const store::TemplateRecord& mad
   return object;
 }
 
-Response refuse_template(const Error& error) {
+// `wait`: how long the project has to, if it does.
+Response refuse_template(const Error& error, std::chrono::seconds wait = {}) {
   if (error.code() == Errc::kConflict) {
     return Response::refuse(409, "template_exists", error.message());
   }
   if (error.code() == Errc::kResourceExhausted) {
-    return Response::refuse(429, "template_limit", error.message());
+    Response response = Response::refuse(429, "template_limit", error.message());
+    if (wait.count() > 0) response.headers.set("Retry-After", std::to_string(wait.count()));
+    return response;
   }
   return refuse_run(error);
 }
@@ -110,8 +114,16 @@ Task<Response> create_template(App& app, Request& request, ResponseWriter&) {
   wanted.project = caller.project;
   wanted.key_id = caller.who.key.str();
   co_await wait_for_templates(app);
+  const TemplateStatus* base = app.node.find_template(wanted.definition.from);
+  const Template* described = base != nullptr ? &base->description : nullptr;
+  if (auto checked = check_memory_of(caller.who.limits, wanted.definition, described); !checked) {
+    co_return Response::refuse(403, "key_limit", checked.error().message());
+  }
   Result<store::TemplateRecord> made = co_await app.templates->create(std::move(wanted));
-  if (!made) co_return refuse_template(made.error());
+  if (!made) {
+    const auto now = std::chrono::steady_clock::now();
+    co_return refuse_template(made.error(), app.templates->wait_of(caller.project, now));
+  }
   Response response = Response::json(json::serialize(own_json(*app.templates, *made)) + "\n", 201);
   response.headers.set("Location", "/v1/templates/" + made->name);
   co_return response;

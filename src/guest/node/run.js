@@ -19,6 +19,7 @@ const RESULTS_FD = 3;
 const JOB_FD = 4;
 const READY_FD = 5;
 const MAGIC = 'GBXJOB1\n';
+const FUNCTION = 'glovebox:function'; // the name of a job that is a call of a Lambda handler
 const MOST_LINE = 8 << 20;
 const MOST_TEXT = 1 << 20;
 const MOST_TRACE = 1 << 16;
@@ -52,6 +53,7 @@ function rehearse() {
   inspect({ a: [1, 'b'] });
   isPlain({ a: [1, 'b'] });
   encodeResult('1', '1');
+  require('./lambda_handler.js');
   void process.stdout;
   void process.stderr;
 }
@@ -87,6 +89,12 @@ function parseJob(data) {
 
 function run(job) {
   enter(job);
+  if (job.name === FUNCTION) {
+    const handlers = require('./lambda_handler.js');
+    for (const name of Object.keys(require.cache)) delete require.cache[name]; // ours
+    handlers.run(handlers.parse(job.code), send);
+    return;
+  }
   const filename = path.resolve(job.workdir, job.name);
   const code = job.code.replace(/^\uFEFF/, '').replace(/^#!.*/, '');
   process.argv = [process.execPath, filename, ...job.args];
@@ -98,7 +106,8 @@ function run(job) {
 }
 
 function enter(job) {
-  for (const name of Object.keys(process.env)) delete process.env[name];
+  // A job that says nothing of it has the process's own.
+  if (job.env.length > 0) for (const name of Object.keys(process.env)) delete process.env[name];
   for (const entry of job.env) {
     const equals = entry.indexOf('=');
     if (equals > 0) process.env[entry.slice(0, equals)] = entry.slice(equals + 1);

@@ -20,6 +20,7 @@ READY_FD = 5
 # programs expect to start at 3.
 HIDDEN_FD = 100
 MAGIC = b"GBXJOB1\n"
+FUNCTION = "glovebox:function"  # the name of a job that is a call of a Lambda handler
 ONLY_AST = 0x400  # ast.PyCF_ONLY_AST, without importing ast
 FUTURE_FLAGS = 0x1FFE000  # what `from __future__ import` leaves in co_flags
 MOST_CANDIDATES = 200
@@ -86,6 +87,7 @@ def parse_job(data):
 def run_cold():
     prepare_streams()
     load("figures").install()
+    load("inside").install()
     run_job(_read_job_or_exit(), RESULTS_FD)
 
 
@@ -119,6 +121,8 @@ def run_job(job, result_fd):
     """Runs the job as __main__ and ends the process with its exit status."""
     global _results
     _results = Results(result_fd)
+    if job.name == FUNCTION:
+        load("lambda_handler").run(job, _results, globals())
     source = main = None
     status = 0
     try:
@@ -160,7 +164,7 @@ def _enter(job):
             pass
     environ = os.environb
     old_zone = environ.get(b"TZ")
-    if environ:
+    if environ and job.env:  # a job that says nothing of it has the process's own
         environ.clear()
     for entry in job.env:
         name, equals, value = entry.partition(b"=")

@@ -26,6 +26,7 @@ def main():
     try:
         warm_up()
         runner.load("figures").install()
+        runner.load("inside").install()
     except BaseException:
         give_up(native, "its modules were imported, but do not work:\n", sys.modules["traceback"].format_exc())
     reason = why_not_fit(descriptors)
@@ -56,6 +57,10 @@ def load_parts():
     runner.load("display")
     runner.load("failure")
     runner.load("cells")
+    runner.load("lambda_handler")
+    runner.load("function_call")
+    runner.load("value_dates")
+    runner.load("inside_names")
     return runner
 
 
@@ -84,6 +89,7 @@ def warm_up():
         numpy = modules["numpy"]
         repr(numpy.arange(4.0) @ numpy.arange(4.0))
         numpy.random.seed(None)
+        modules["_glovebox_runner"].load("value_arrays")
     if "pandas" in modules:
         pandas = modules["pandas"]
         frame = pandas.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "x"], "c": [1.5, 2.5, None]})
@@ -93,6 +99,7 @@ def warm_up():
         frame.describe()
         frame.to_csv(io.StringIO())
         pandas.read_csv(io.StringIO("a,b\n1,2\n"))
+        modules["_glovebox_runner"].load("value_frames")
     if "matplotlib.pyplot" in modules:
         pyplot = modules["matplotlib.pyplot"]
         figure, axes = pyplot.subplots()
@@ -275,6 +282,7 @@ def rehearse(runner):
     exec(head, names)
     eval(tail, names)
     runner.Source(job).text()
+    runner.load("function_call").rehearse()
     print("rehearsal", 2, file=io.TextIOWrapper(io.BytesIO(), "utf-8", line_buffering=True))
     sys.stdout.flush()
     sys.stderr.flush()

@@ -58,7 +58,8 @@ constexpr RouteRow kRows[] = {
         "What sandboxes can be made of (E2B, newer clients)"),
     row(Method::kGet, "/templates/aliases/{alias}", get_template_alias,
         "Is there such a template? (E2B)"),
-    row(Method::kDelete, "/templates/{id}", delete_template, "Remove a snapshot (E2B)"),
+    row(Method::kDelete, "/templates/{id}", delete_template,
+        "Remove a snapshot or a template of your own (E2B)"),
     // Of the hosted service only.
     row(Method::kPost, "/v3/templates", not_served, "Not served, build a template (E2B)"),
     row(Method::kPost, "/templates/tags", not_served, "Not served, tag a template (E2B)"),

@@ -12,6 +12,7 @@
 #include "control/dialects/e2b/sandbox_words.h"
 #include "control/dialects/e2b/template_names.h"
 #include "control/session_creation.h"
+#include "control/template_book.h"
 
 namespace glovebox::control::e2b {
 namespace {
@@ -171,6 +172,14 @@ Task<Response> fork(App& app, Request& request, ResponseWriter&) {
 Task<Response> delete_template(App& app, Request& request, ResponseWriter&) {
   CO_TRY(const Caller caller, caller_of(app, request));
   CO_TRY(const Source source, find_source(app, caller.project, request.param("id")));
+  const bool is_own = source.snapshot.empty() && app.templates != nullptr &&
+                      app.templates->find(caller.project, source.template_name) != nullptr;
+  if (is_own) {
+    std::string project = caller.project;
+    std::string name = source.template_name;
+    CO_TRY_OK(co_await app.templates->remove(std::move(project), std::move(name)));
+    co_return Response::empty(204);
+  }
   if (source.snapshot.empty()) {
     co_return refusal(403, "this template is the server's own: its administrator removes it");
   }

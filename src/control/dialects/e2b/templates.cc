@@ -1,5 +1,6 @@
 // E2B's templates, as far as they are asked for: which there are, and whether one is. They are made
-// by the server's administrator (docs/templates.md), not over this protocol.
+// by the server's administrator or by POST /v1/templates (docs/templates.md), not over this
+// protocol.
 #include <boost/json.hpp>
 
 #include "control/clock.h"
@@ -85,8 +86,10 @@ Task<Response> get_template_alias(App& app, Request& request, ResponseWriter&) {
   co_await wait_for_templates(app);
   CO_TRY(const Source source, find_source(app, caller.project, request.param("alias")));
   const bool is_snapshot = !source.snapshot.empty();
+  const bool is_own = app.templates != nullptr &&
+                      app.templates->find(caller.project, source.template_name) != nullptr;
   const json::object body{{"templateID", is_snapshot ? source.snapshot : source.template_name},
-                          {"public", !is_snapshot}};
+                          {"public", !is_snapshot && !is_own}};
   co_return Response::json(json::serialize(body));
 }
 

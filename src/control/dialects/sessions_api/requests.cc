@@ -167,11 +167,7 @@ Result<CreateRequest> parse_session(std::string_view body) {
   }
   if (word == "persistent") mode = Mode::kPersistent;
   TRY_OK(read_template(fields, request));
-  TRY(const auto agent, fields.text("agent_id", kMaxAgentId));
-  if (agent) {
-    if (agent->empty()) return fields.bad("agent_id", "must not be empty");
-    TRY_OK(wire::check_no_nul(*agent, "agent_id"));
-  }
+  TRY(const auto agent, read_agent_id(fields));
   if (const json::value* resources = fields.take("resources")) {
     TRY_OK(read_resources(*resources, request.profile));
   }

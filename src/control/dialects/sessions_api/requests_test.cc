@@ -16,6 +16,7 @@ TEST(ApiSession, AnAgentFindsOnlyAPersistentSessionAgain) {
   const auto once = parse_session(R"({"agent_id":"a"})");
   ASSERT_TRUE(once);
   EXPECT_TRUE(once->agent_id.empty());
+  EXPECT_FALSE(parse_session(R"({"mode":"persistent","agent_id":"mcp:a"})"));
 
   store::SessionRecord record{.id = SandboxId::make()};
   EXPECT_EQ(mode_of(record), Mode::kPersistent);  // made elsewhere

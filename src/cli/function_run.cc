@@ -1,0 +1,271 @@
+#include "cli/function_run.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cstdio>
+
+#include "base/unique_fd.h"
+#include "base/write_all.h"
+#include "cli/print.h"
+#include "cli/server_command.h"
+#include "engine/catalog.h"
+#include "engine/one_shot.h"
+#include "engine/process/import_policy.h"
+#include "model/environment.h"
+#include "wire/function_answer.h"
+#include "wire/function_view.h"
+#include "wire/job.h"
+#include "wire/outcome_json.h"
+
+namespace glovebox::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int kExitInterrupted = 130;
+constexpr std::size_t kMaxStdin = 4 * wire::kMaxEventBytes;
+constexpr std::uint64_t kJsonOutput = 10u << 20;
+constexpr std::uint64_t kServerOutputKb = 16 * 1024;
+
+std::vector<RuntimeText> (*runtime_files)() = nullptr;
+
+int say(int status, const std::string& message) {
+  std::fprintf(stderr, "sandbox-run: %s\n", printable(message).c_str());
+  return status;
+}
+
+Result<std::string> event_from_stdin() {
+  std::string text;
+  if (::isatty(STDIN_FILENO) == 1) return text;
+  char part[65536];
+  while (true) {
+    const ssize_t got = ::read(STDIN_FILENO, part, sizeof part);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(Error::from_errno("read standard input"));
+    if (got == 0) return text;
+    text.append(part, static_cast<std::size_t>(got));
+    if (text.size() > kMaxStdin) {
+      return fail(Errc::kInvalidArgument, "the event on standard input is too large");
+    }
+  }
+}
+
+// ---- Here
+
+struct Runtime {
+  const char* name;
+  const char* program;
+  const char* folder;
+  std::vector<std::string> words;  // before the script
+  const char* script;
+};
+
+Runtime runtime_of(const wire::FunctionCall& call) {
+  if (call.language == wire::FunctionLanguage::kNode) {
+    return {"Node", "/usr/bin/node", "opt/glovebox/node/", {}, "run.js"};
+  }
+  return {"Python", "/usr/bin/python3", "opt/glovebox/python/", {"-I"}, "run.py"};
+}
+
+std::vector<std::string> environment(const FunctionOptions& options) {
+  std::vector<std::string> env = base_environment();
+  for (const std::string& variable : options.env) {
+    const std::string prefix = variable.substr(0, variable.find('=') + 1);
+    std::erase_if(env, [&](const std::string& old) { return old.rfind(prefix, 0) == 0; });
+    env.push_back(variable);
+  }
+  return env;
+}
+
+// The process engine's sandboxes have a home and nothing else of their own: the runtime goes in
+// there, and leaves environment and directory as it finds them.
+Result<> bring_runtime(const Runtime& runtime, std::string& place, engine::RunRequest& request) {
+  place = std::string("/home/user/.glovebox/") + (runtime.folder + 13);  // behind opt/glovebox/
+  if (runtime_files == nullptr) return fail(Errc::kInternal, "no runtime is carried along");
+  for (const RuntimeText& file : runtime_files()) {
+    if (!file.path.starts_with(runtime.folder) || file.path.ends_with(".so")) continue;
+    TRY(GuestPath guest, GuestPath::parse(place + file.path.substr(std::strlen(runtime.folder))));
+    request.files_in.push_back(
+        {.host = "", .guest = std::move(guest), .content = std::string(file.bytes)});
+  }
+  return {};
+}
+
+struct Prepared {
+  engine::RunRequest request;
+  wire::FunctionAbout about;
+};
+
+Result<Prepared> prepare(const FunctionOptions& options, EngineKind kind) {
+  Prepared prepared;
+  engine::RunRequest& request = prepared.request;
+  const Runtime runtime = runtime_of(options.call);
+  if (::access(runtime.program, X_OK) != 0) {
+    return fail(Errc::kUnsupported, std::string(runtime.name) + " is not installed on this host (" +
+                                        runtime.program + ")");
+  }
+  request.sandbox.limits = options.limits;
+  if (options.json) request.output_limit = kJsonOutput;
+  request.exec.env = environment(options);
+  wire::FunctionCall call = options.call;
+  std::string place = std::string("/") + runtime.folder;
+  wire::Job job;
+  job.name = wire::kFunctionJob;
+  if (kind == EngineKind::kProcess) {
+    TRY_OK(bring_runtime(runtime, place, request));
+    job.workdir = ".";
+    if (call.language == wire::FunctionLanguage::kPython) {
+      call.import_mode = "deny";
+      call.imports = engine::ImportPolicy::standard().modules;
+      request.extra_walls.add(Wall::kImportPolicy);
+    }
+  } else {
+    job.env = request.exec.env;
+  }
+  request.exec.argv = {runtime.program};
+  request.exec.argv.insert(request.exec.argv.end(), runtime.words.begin(), runtime.words.end());
+  request.exec.argv.push_back(place + runtime.script);
+  wire::EncodedCall encoded = wire::encode_call(call, options.limits.memory_bytes >> 20);
+  job.code = std::move(encoded.code);
+  prepared.about = std::move(encoded.about);
+  request.runtime_job = wire::encode_job(job);
+  return prepared;
+}
+
+// The last lines, in their order: a guest may have written millions.
+std::vector<std::string> last_lines_of(const std::string& text) {
+  constexpr std::size_t kMost = 64;
+  std::vector<std::string> lines;
+  std::string_view rest = text;
+  while (!rest.empty() && lines.size() < kMost) {
+    const std::size_t end = rest.rfind('\n');
+    const std::size_t begin = end == rest.npos ? 0 : end + 1;
+    if (begin < rest.size()) lines.emplace_back(rest.substr(begin));
+    rest = end == rest.npos ? std::string_view() : rest.substr(0, end);
+  }
+  std::reverse(lines.begin(), lines.end());
+  return lines;
+}
+
+int show(const FunctionOptions& options, const std::string& exit_json, const Outcome& outcome) {
+  const auto view = wire::view_function(exit_json);
+  if (!view) return say(wire::kFunctionFailed, view.error().message());
+  std::fputs(view->remarks.c_str(), stderr);
+  if (options.profile) std::fputs(view->profile.c_str(), stderr);
+  const std::string out = options.json ? wire::run_answer_json(exit_json, outcome) : view->out;
+  if (!write_all(STDOUT_FILENO, out)) return wire::kFunctionFailed;
+  return view->status;
+}
+
+int not_started(const FunctionOptions& options, const Error& error) {
+  if (error.sys_errno() == EINTR) return kExitInterrupted;
+  if (options.json) (void)write_all(STDOUT_FILENO, wire::failure_json(error));
+  return say(wire::kFunctionNotStarted, error.message());
+}
+
+UniqueFd stop_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&set, signal);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+int run_here(const FunctionOptions& options) {
+  auto engine = engine::make_engine(options.engine);
+  if (!engine) return say(wire::kFunctionFailed, engine.error().message());
+  auto prepared = prepare(options, (*engine)->kind());
+  if (!prepared) return not_started(options, prepared.error());
+
+  ::signal(SIGPIPE, SIG_IGN);
+  const UniqueFd stop = stop_signals();
+  engine::RunHooks hooks;
+  hooks.stop_fd = stop.get();
+  std::string out;
+  std::string err;
+  hooks.on_output = [&](engine::Stream stream, std::string_view bytes) {
+    if (!options.json) return write_all(STDERR_FILENO, bytes).has_value();
+    (stream == engine::Stream::kOut ? out : err).append(bytes);
+    return true;
+  };
+  auto result = engine::run_once(**engine, prepared->request, hooks);
+  if (!result) return not_started(options, result.error());
+  if (result->stopped) return kExitInterrupted;
+  wire::RunAnswer answer;
+  answer.outcome = std::move(result->outcome);
+  answer.outcome.out = std::move(out);
+  answer.outcome.err = std::move(err);
+  answer.results = last_lines_of(result->results);
+  const std::string exit_json = wire::function_exit_json(answer, prepared->about);
+  const int status = show(options, exit_json, answer.outcome);
+  // Only the exit status waits for the private launcher to have cleaned up.
+  result->ended_instance.reset();
+  return status;
+}
+
+// ---- On a server
+
+int run_there(const FunctionOptions& options) {
+  const std::string body = invoke_body(options);
+  // Without CLOEXEC: it is for the program we become.
+  const UniqueFd file(::memfd_create("sandbox-run", 0));
+  if (!file) return say(wire::kFunctionFailed, Error::from_errno("memfd_create").message());
+  if (auto written = write_all(file.get(), body); !written) {
+    return say(wire::kFunctionFailed, written.error().message());
+  }
+  std::vector<std::string> words = {"--body-fd", std::to_string(file.get())};
+  if (options.json) words.emplace_back("--json");
+  if (options.profile) words.emplace_back("--profile");
+  if (!options.url.empty()) words.insert(words.end(), {"--url", options.url});
+  (void)become_server_command("invoke", words);
+  return wire::kFunctionNotStarted;
+}
+
+}  // namespace
+
+void runtime_files_from(std::vector<RuntimeText> (*files)()) { runtime_files = files; }
+
+std::string invoke_body(const FunctionOptions& options) {
+  const wire::FunctionCall& call = options.call;
+  json::object body{
+      {"language", call.language == wire::FunctionLanguage::kNode ? "javascript" : "python"},
+      {"code", call.code},
+      {"file_name", call.file},
+      {"timeout_ms", wire::time_of(call).count()}};
+  if (!call.handler.empty()) body["handler"] = call.handler;
+  json::object profile{{"output_kb", kServerOutputKb}};
+  if (options.limits.was_asked_for(LimitKind::kMemory)) {
+    profile["memory_mb"] = options.limits.memory_bytes >> 20;
+  }
+  body["profile"] = std::move(profile);
+  json::object variables;
+  for (const std::string& variable : options.env) {
+    const std::size_t equals = variable.find('=');
+    variables[variable.substr(0, equals)] = variable.substr(equals + 1);
+  }
+  if (!variables.empty()) body["env"] = std::move(variables);
+  std::string text = json::serialize(body);
+  text.back() = ',';
+  return text + "\"context\":" + call.context + ",\"event\":" + call.event + "}";
+}
+
+int run_function_line(std::span<const std::string> args) {
+  auto parsed = parse_function_options(args, event_from_stdin);
+  if (!parsed) {
+    const bool unreadable = parsed.error().code() == Errc::kNotFound;
+    return say(unreadable ? wire::kFunctionUnreadable : wire::kFunctionFailed,
+               parsed.error().message());
+  }
+  if (!parsed->options) {
+    std::fputs(parsed->help.c_str(), stdout);
+    return wire::kFunctionDone;
+  }
+  return parsed->options->is_remote ? run_there(*parsed->options) : run_here(*parsed->options);
+}
+
+}  // namespace glovebox::cli

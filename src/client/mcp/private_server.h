@@ -1,0 +1,51 @@
+// A server for one process: `glovebox serve --private`, which ends when the pipe to its standard
+// input is closed, also when we are killed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "client/place.h"
+
+namespace glovebox::client {
+
+// `glovebox` beside us, or in ../../bin when we are in libexec; absolute.
+Result<std::string> front_path();
+
+class PrivateServer {
+ public:
+  // Waits until it is ready. `settings` are "name=value". The error is what it said on its standard
+  // error.
+  static Result<std::unique_ptr<PrivateServer>> start(const std::vector<std::string>& settings);
+  // Ends it, and waits for that.
+  ~PrivateServer();
+  PrivateServer(const PrivateServer&) = delete;
+  PrivateServer& operator=(const PrivateServer&) = delete;
+
+  const Place& place() const { return place_; }
+  bool has_ended();
+
+ private:
+  PrivateServer() = default;
+  Result<> spawn(const std::string& front, const std::vector<std::string>& settings);
+  Result<> read_place();
+  void forward_errors();
+  std::string last_error();
+
+  pid_t pid_ = 0;    // zero: it has been waited for
+  UniqueFd input_;   // its life
+  UniqueFd output_;  // where it says its address
+  UniqueFd errors_;
+  std::thread forwarder_;
+  std::mutex mutex_;
+  std::string last_error_;
+  Place place_;
+};
+
+}  // namespace glovebox::client

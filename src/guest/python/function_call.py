@@ -1,0 +1,249 @@
+"""The guest half of a function call: one function of a shipped module, on arguments that are data.
+
+    {"v": 1, "module", "package", "function", "file", "source", "code", "large", "call": [arguments, keywords]}
+
+comes on stdin (or that compressed with zlib), as glovebox.functions of the Python SDK writes it; the
+value, or what was raised, goes back as one result. Both are encoded by values.py, which is the SDK's
+own file. The code of such a run is one line that calls main(); in a zygote all of this is loaded.
+"""
+import binascii
+import json
+import linecache
+import sys
+import zlib
+from _json import encode_basestring_ascii as quoted
+
+# `load` is given by runner.load(), which loads this.
+runner = sys.modules["_glovebox_runner"]
+values = load("values")
+MIME = b"application/vnd.glovebox.value"
+MOST_LINE = 8 << 20
+ROOM = 1 << 12
+MOST_MARKS = 30_000  # node/result_lines.h has the bound
+MOST_MESSAGE = 1 << 16
+WHAT_SHIPS = (
+    " (a call ships the module of its function and nothing else: move what it needs into that module,"
+    " or use a template that has %s)"
+)
+
+
+class Call:
+    """What arrived."""
+
+    __slots__ = ("module", "is_package", "function", "file", "source", "code", "large", "tree")
+
+
+def main():
+    call = source = None
+    try:
+        call = read_call(sys.stdin.buffer.read())
+        source = Source(call)
+        value = run(call, source)
+        text = '{"value":%s}' % values.encode(value)
+        value = None
+        if send(text, call):
+            return
+        raise values.ValueRefused(too_large(call, text))
+    except BaseException as error:
+        send_raised(error, call, source)
+    raise SystemExit(1)
+
+
+SAMPLE = b'''{"v": 1, "module": "rehearsal", "package": false, "function": "f", "file": "rehearsal.py", "source":
+"from __future__ import annotations\\nfrom glovebox import sandboxed\\n@sandboxed(mem_mb=64)\\ndef f(a: int, b=2):\\n    return [a, {'b': b}]\\n",
+"code": null, "large": null, "call": [[1, "a", 1.5, [1, {"a": {"$": "tuple", "v": [1]}}]], {"b": 2}]}'''
+
+
+def rehearse():
+    """Does what a call will, with nothing to show for it; see zygote.rehearse()."""
+    call = read_call(SAMPLE)
+    source = Source(call)
+    sys.modules["glovebox"] = load("inside").module()
+    try:
+        module = make_module(call, source)
+        exec(code_of(call), module.__dict__)
+        arguments, keywords = values.from_tree(call.tree, None)
+        quoted('{"value":%s}' % values.encode(module.f(1, **keywords))).encode("ascii")
+        runner._forget_globals(module.__dict__)
+    finally:
+        for name in ("glovebox", call.module):
+            sys.modules.pop(name, None)
+        linecache.cache.pop(call.file, None)
+        load("inside_names").decorated.clear()
+
+
+def read_call(data):
+    if data[:1] != b"{":
+        data = zlib.decompress(data)
+    fields = json.loads(data)
+    if fields.get("v") != 1:
+        raise ValueError("this call is of another version of the SDK than the server's: bring them together")
+    call = Call()
+    call.module, call.is_package, call.function = fields["module"], fields["package"], fields["function"]
+    call.file, call.source, call.code = fields["file"], fields["source"], fields.get("code")
+    call.large, call.tree = fields.get("large"), fields["call"]
+    return call
+
+
+class Source:
+    """The module's __loader__: for tracebacks and inspect."""
+
+    def __init__(self, call):
+        self._text = call.source
+
+    def get_source(self, fullname=None):
+        return self._text
+
+    def is_package(self, fullname):
+        return False
+
+
+def run(call, source):
+    sys.modules["glovebox"] = load("inside").module()
+    module = make_module(call, source)
+    try:
+        exec(code_of(call), module.__dict__)
+        function = load("inside_names").decorated.get((call.module, call.function))
+        if function is None:
+            function = getattr(module, call.function)
+        arguments, keywords = values.from_tree(call.tree, None)
+        call.tree = None
+        value = function(*arguments, **keywords)
+        if hasattr(type(value), "__await__"):
+            value = finish(value)
+        return value
+    except ModuleNotFoundError as error:
+        if error.name and error.args and type(error.args[0]) is str:
+            error.msg = error.args[0] + WHAT_SHIPS % error.name.partition(".")[0]
+            error.args = (error.msg,)
+        raise
+
+
+def finish(awaitable):
+    import asyncio
+
+    async def wait():
+        return await awaitable
+
+    return asyncio.run(wait())
+
+
+def make_module(call, source):
+    module = type(sys)(call.module)
+    module.__file__ = call.file
+    module.__loader__ = source
+    if call.is_package:
+        module.__path__ = []
+        module.__package__ = call.module
+    else:
+        module.__package__ = call.module.rpartition(".")[0]
+    sys.modules[call.module] = module
+    linecache.cache[call.file] = (source.get_source,)  # split into lines only if somebody looks
+    return module
+
+
+def code_of(call):
+    """Compiled by the caller, if its Python has the same bytecode; else here."""
+    if call.code is not None:
+        magic, data = call.code
+        if magic == sys.modules["_frozen_importlib_external"].MAGIC_NUMBER.hex():
+            import marshal
+
+            return marshal.loads(binascii.a2b_base64(data))
+    return compile(call.source, call.file, "exec", 0, True)
+
+
+def send(text, call):
+    """Whether there was room for it."""
+    # The server counts what could be values of a line, also within a text.
+    if text.count(",") + text.count("[") + text.count("{") <= MOST_MARKS:
+        line = quoted(text).encode("ascii")
+        if len(line) <= MOST_LINE - ROOM:
+            send_line(MIME, line)
+            return True
+    packed = zlib.compress(text.encode("ascii"), 1)
+    if len(packed) * 4 // 3 <= MOST_LINE - ROOM:
+        send_line(MIME + b"-z", b'"%s"' % binascii.b2a_base64(packed, newline=False))
+        return True
+    if call is None or call.large is None or len(packed) > call.large["most"]:
+        return False
+    with open(call.large["path"], "wb") as file:
+        file.write(packed)
+    send_line(MIME + b"-file", quoted(call.large["path"]).encode("ascii"))
+    return True
+
+
+def send_line(mime, quoted_text):
+    runner.results().send(b'{"type":"result","mime":{"%s":%s},"main":true}\n' % (mime, quoted_text))
+
+
+def too_large(call, text):
+    if call.large is None:
+        return (
+            "the value of %s is too large: %.1f MB as data, and about 8 MB come back; for up to 16 MB say"
+            " @sandboxed(large_result=True), for more write it to a directory of fs=[\"rw:...\"]"
+            % (call.function, len(text) / 1e6)
+        )
+    return (
+        "the value of %s is too large: %.1f MB as data, and about 16 MB come back, compressed; write it to a"
+        " directory of fs=[\"rw:...\"]" % (call.function, len(text) / 1e6)
+    )
+
+
+def send_raised(error, call, source):
+    """As data for the caller, and as the error of the run, for its record. Not printed: the caller has it."""
+    failure = load("failure")
+    sys.excepthook = _quiet
+    name = call.file if call is not None else "main.py"
+    failure.report(runner.results(), error, name, source)
+    kind = type(error)
+    raised = {
+        "type": failure._qualified(kind),
+        "builtin": kind.__module__ == "builtins",
+        "refused": kind is values.ValueRefused,
+        "message": failure._shortened(message_of(error)),
+        "args": arguments_of(error),
+        "traceback": failure._shortened(text_of(failure, error)),
+    }
+    if isinstance(error, ImportError):
+        raised.update(name=plain_text(error.name), path=plain_text(error.path))
+    send('{"raised":%s}' % json.dumps(raised), None)
+
+
+def _quiet(*_):
+    pass
+
+
+def message_of(error):
+    try:
+        return str(error)
+    except BaseException:
+        return "<exception str() failed>"
+
+
+def arguments_of(error):
+    """Those of its arguments that are data, if all are and they are small."""
+    try:
+        tree = values.to_tree(list(error.args) + names_of(error))
+        return tree if len(json.dumps(tree)) <= MOST_MESSAGE else None
+    except BaseException:
+        return None
+
+
+def names_of(error):
+    """Of an OSError: its files, which Python takes as arguments and keeps elsewhere."""
+    if not isinstance(error, OSError) or error.filename is None or len(error.args) != 2:
+        return []
+    names = [error.filename] if error.filename2 is None else [error.filename, None, error.filename2]
+    return [name.__fspath__() if hasattr(name, "__fspath__") else name for name in names]
+
+
+def plain_text(value):
+    return value if type(value) is str else None
+
+
+def text_of(failure, error):
+    try:
+        return failure._format(error, error.__traceback__)
+    except BaseException:
+        return ""

@@ -1,0 +1,1 @@
+../../../sdk/python/glovebox/value_frames.py
