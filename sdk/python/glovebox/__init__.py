@@ -1,0 +1,155 @@
+"""Runs code you do not trust in a fresh sealed sandbox.
+
+>>> import glovebox
+>>> glovebox.run("print('hello')").stdout
+'hello\\n'
+
+If no server is configured and none runs here, a private one is started and ends with this process.
+:mod:`glovebox.aio` has the same names for asyncio.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._private import stop_private_server
+from .client import Client, default_client
+from .errors import (
+    ApiError,
+    AuthError,
+    ConflictError,
+    ConnectionFailed,
+    ExecutionError,
+    ForbiddenError,
+    GloveboxError,
+    InvalidRequestError,
+    LimitError,
+    NotFoundError,
+    ProtocolError,
+    ServerStartError,
+    TimeoutExpired,
+    UnavailableError,
+)
+from .process import Process, ProcessEvent
+from .records import (
+    ContextInfo,
+    FileEvent,
+    FileInfo,
+    Key,
+    LogEntry,
+    ProcessInfo,
+    ProjectEvent,
+    RunRecord,
+    SandboxInfo,
+    SandboxMetrics,
+    Snapshot,
+    Template,
+)
+from .results import (
+    CodeResult,
+    ExecResult,
+    InvokeResult,
+    Isolation,
+    Mime,
+    OutputFile,
+    RunFailure,
+    RunMetrics,
+    RunResult,
+)
+from .running import run
+from .sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from . import aio
+    from .aio import Client as AsyncClient
+    from .aio import Sandbox as AsyncSandbox
+    from .functions import SandboxedFunction, sandboxed
+    from .remote_errors import FunctionRefused, RemoteError, RemoteKilled, RemoteOutOfMemory, RemoteTimeout
+    from .values import ResultRefused, ValueRefused
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ApiError",
+    "AsyncClient",
+    "AsyncSandbox",
+    "AuthError",
+    "Client",
+    "CodeResult",
+    "ConflictError",
+    "ConnectionFailed",
+    "ContextInfo",
+    "ExecResult",
+    "ExecutionError",
+    "FileEvent",
+    "FileInfo",
+    "ForbiddenError",
+    "FunctionRefused",
+    "GloveboxError",
+    "InvalidRequestError",
+    "InvokeResult",
+    "Isolation",
+    "Key",
+    "LimitError",
+    "LogEntry",
+    "Mime",
+    "NotFoundError",
+    "OutputFile",
+    "Process",
+    "ProcessEvent",
+    "ProcessInfo",
+    "ProjectEvent",
+    "ProtocolError",
+    "RemoteError",
+    "RemoteKilled",
+    "RemoteOutOfMemory",
+    "RemoteTimeout",
+    "ResultRefused",
+    "RunFailure",
+    "RunMetrics",
+    "RunRecord",
+    "RunResult",
+    "Sandbox",
+    "SandboxInfo",
+    "SandboxMetrics",
+    "SandboxedFunction",
+    "ServerStartError",
+    "Snapshot",
+    "Template",
+    "TimeoutExpired",
+    "UnavailableError",
+    "ValueRefused",
+    "aio",
+    "default_client",
+    "run",
+    "sandboxed",
+    "stop_private_server",
+]
+
+# asyncio takes longer to import than all the rest: it comes when it is asked for.
+_LATER = {
+    "AsyncClient": ("aio", "Client"),
+    "AsyncSandbox": ("aio", "Sandbox"),
+    "aio": ("aio", ""),
+    "SandboxedFunction": ("functions", "SandboxedFunction"),
+    "sandboxed": ("functions", "sandboxed"),
+    "FunctionRefused": ("remote_errors", "FunctionRefused"),
+    "RemoteError": ("remote_errors", "RemoteError"),
+    "RemoteKilled": ("remote_errors", "RemoteKilled"),
+    "RemoteOutOfMemory": ("remote_errors", "RemoteOutOfMemory"),
+    "RemoteTimeout": ("remote_errors", "RemoteTimeout"),
+    "ResultRefused": ("values", "ResultRefused"),
+    "ValueRefused": ("values", "ValueRefused"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    module, attribute = _LATER[name]
+    found = import_module(f"{__name__}.{module}")
+    value = getattr(found, attribute) if attribute else found
+    globals()[name] = value
+    return value

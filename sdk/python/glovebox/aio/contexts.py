@@ -1,0 +1,63 @@
+"""The code contexts of a sandbox: ``sandbox.contexts``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Union
+
+from .. import _sandbox_calls as calls
+from ..records import ContextInfo
+
+if TYPE_CHECKING:
+    from .client import Client
+
+__all__ = ["Contexts"]
+
+
+class Contexts:
+    """Live interpreters, each with its own variables; ``sandbox.code(..., context=...)`` runs in one."""
+
+    def __init__(self, client: "Client", id: str) -> None:
+        self._client, self._id = client, id
+        # What they were made with, for restart(): the server does not tell.
+        self._env: Dict[str, Optional[Mapping[str, str]]] = {}
+
+    async def create(
+        self,
+        *,
+        language: Optional[str] = None,
+        cwd: Optional[str] = None,
+        env: Optional[Mapping[str, str]] = None,
+    ) -> ContextInfo:
+        """A new one: ``"python"`` (the default), ``"bash"`` or ``"javascript"``."""
+        context = await self._client._do(calls.create_context(self._id, language, cwd, env))
+        self._env[context.id] = env
+        return context
+
+    async def list(self) -> "List[ContextInfo]":
+        """All of them."""
+        return await self._client._do(calls.contexts(self._id))
+
+    async def get(self, context: Union[str, ContextInfo]) -> ContextInfo:
+        """One of them, as it is now."""
+        return await self._client._do(calls.context(self._id, context))
+
+    async def interrupt(self, context: Union[str, ContextInfo]) -> None:
+        """Stops what it runs, as Ctrl-C would, and keeps its variables."""
+        await self._client._do(calls.interrupt_context(self._id, context))
+
+    async def restart(self, context: Union[str, ContextInfo]) -> ContextInfo:
+        """Ends it and begins anew, empty, in the same directory; what comes back is the new one.
+
+        A language's own context keeps its id; another gets a new one, with the variables it was
+        created with, if that was by this object.
+        """
+        info = await self.get(context)
+        await self.remove(info)
+        if info.id == info.language:
+            await self._client._do(calls.code(self._id, "", language=info.language))
+            return await self.get(info.id)
+        return await self.create(language=info.language, cwd=info.cwd, env=self._env.pop(info.id, None))
+
+    async def remove(self, context: Union[str, ContextInfo]) -> None:
+        """Ends it."""
+        await self._client._do(calls.remove_context(self._id, context))

@@ -1,0 +1,162 @@
+"""What hangs off a client: ``client.templates``, ``.snapshots``, ``.runs``, ``.keys``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, AsyncIterator, List, Mapping, Optional, Sequence, Union
+
+from .. import _project_calls as calls
+from .._limits import Seconds
+from .._sandbox_calls import size_of_page
+from ..records import Key, RunRecord, Snapshot, Template
+
+if TYPE_CHECKING:
+    from .client import Client
+
+__all__ = ["Keys", "Runs", "Snapshots", "Templates"]
+
+
+class Templates:
+    """What sandboxes can be made of."""
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+
+    async def list(self) -> "List[Template]":
+        """The administrator's and the project's own."""
+        return await self._client._do(calls.templates())
+
+    async def get(self, name: str) -> Template:
+        """One of them; ``error`` has the traceback of a preload that fails."""
+        return await self._client._do(calls.template(name))
+
+    async def create(
+        self,
+        name: str,
+        base: str,
+        *,
+        preload: Optional[Sequence[str]] = None,
+        env: Optional[Mapping[str, str]] = None,
+        description: Optional[str] = None,
+        timeout: Optional[Seconds] = None,
+        cpu_ms: Optional[int] = None,
+        memory_mb: Optional[int] = None,
+        disk_mb: Optional[int] = None,
+        pids: Optional[int] = None,
+        cpus: Optional[float] = None,
+    ) -> Template:
+        """Makes one for the project, of ``base``, with modules imported ahead, variables and limits of its own."""
+        call = calls.create_template(
+            name,
+            base,
+            preload=preload,
+            env=env,
+            description=description,
+            timeout=timeout,
+            cpu_ms=cpu_ms,
+            memory_mb=memory_mb,
+            disk_mb=disk_mb,
+            pids=pids,
+            cpus=cpus,
+        )
+        return await self._client._do(call)
+
+    async def remove(self, name: str) -> None:
+        """Removes one of the project's own; sandboxes that were made of it live on."""
+        await self._client._do(calls.remove_template(name))
+
+
+class Snapshots:
+    """Files of sandboxes that were kept."""
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+
+    async def list(self) -> "List[Snapshot]":
+        """All of the project, newest first."""
+        return await self._client._do(calls.snapshots())
+
+    async def get(self, id: str) -> Snapshot:
+        return await self._client._do(calls.snapshot(id))
+
+    async def remove(self, snapshot: Union[str, Snapshot]) -> None:
+        """Sandboxes made of it keep what they have."""
+        await self._client._do(calls.remove_snapshot(snapshot.id if isinstance(snapshot, Snapshot) else snapshot))
+
+
+class Runs:
+    """Records of runs."""
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+
+    async def list(
+        self,
+        *,
+        status: Optional[str] = None,
+        template: Optional[str] = None,
+        since_ms: Optional[int] = None,
+        project: Optional[str] = None,
+        limit: Optional[int] = None,
+        page_size: Optional[int] = None,
+    ) -> "AsyncIterator[RunRecord]":
+        """Those of the project that match, newest first; pages are asked for as needed."""
+        cursor: Optional[str] = None
+        left = limit
+        while left is None or left > 0:
+            page = await self._client._do(
+                calls.runs_page(
+                    status=status,
+                    template=template,
+                    since_ms=since_ms,
+                    project=project,
+                    page_size=size_of_page(page_size, left),
+                    cursor=cursor,
+                )
+            )
+            for record in page.items:
+                yield record
+            left = None if left is None else left - len(page.items)
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    async def get(self, id: str) -> RunRecord:
+        """One run, with its output as far as it is kept."""
+        return await self._client._do(calls.run(id))
+
+
+class Keys:
+    """For admin keys: the keys of all projects."""
+
+    def __init__(self, client: "Client") -> None:
+        self._client = client
+
+    async def list(self) -> "List[Key]":
+        """All, without their secrets; revoked ones, too."""
+        return await self._client._do(calls.keys())
+
+    async def create(
+        self,
+        project: Optional[str] = None,
+        *,
+        name: Optional[str] = None,
+        role: Optional[str] = None,
+        max_in_flight: Optional[int] = None,
+        runs_per_minute: Optional[int] = None,
+        max_memory_mb: Optional[int] = None,
+    ) -> Key:
+        """A new one; its secret is in ``key``, once."""
+        return await self._client._do(
+            calls.create_key(
+                project,
+                name=name,
+                role=role,
+                max_in_flight=max_in_flight,
+                runs_per_minute=runs_per_minute,
+                max_memory_mb=max_memory_mb,
+            )
+        )
+
+    async def revoke(self, key: Union[str, Key]) -> None:
+        """It stops working at once."""
+        await self._client._do(calls.revoke_key(key.id if isinstance(key, Key) else key))

@@ -1,0 +1,19 @@
+"""Functions for the examples in docstrings and for a first try: ``from glovebox.examples import square``."""
+
+from __future__ import annotations
+
+from glovebox import sandboxed
+
+__all__ = ["reciprocal", "square"]
+
+
+@sandboxed
+def square(number: float) -> float:
+    """Its square."""
+    return number * number
+
+
+@sandboxed
+def reciprocal(number: float) -> float:
+    """One by it."""
+    return 1 / number
