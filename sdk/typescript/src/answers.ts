@@ -1,0 +1,58 @@
+// What an answer must have before it is taken for one: the fields that this package and its callers use
+// without looking. What answers somewhere need not be our server.
+
+import { ProtocolError } from "./errors.js";
+import type { AnswerOf, Schemas } from "./wire.js";
+
+const KINDS = {
+  text: (value: unknown) => typeof value === "string",
+  number: (value: unknown) => typeof value === "number",
+  flag: (value: unknown) => typeof value === "boolean",
+  object: isObject,
+  "object or null": (value: unknown) => value === null || isObject(value),
+  objects: (value: unknown) => Array.isArray(value) && value.every(isObject),
+};
+
+/** The fields that are looked at, and what they must be. */
+export type Shape<T> = { readonly [Field in keyof T & string]?: keyof typeof KINDS };
+
+/** The answer, if it is one. The one place where the contract is taken at its word for the rest. */
+export function checked<T>(answer: Record<string, unknown>, shape: Shape<T>): T {
+  for (const [field, kind] of Object.entries<keyof typeof KINDS | undefined>(shape)) {
+    const value = Object.hasOwn(answer, field) ? answer[field] : undefined;
+    if (kind !== undefined && !KINDS[kind](value)) {
+      throw new ProtocolError(`the answer is not a Glovebox server's: its field \`${field}\` is missing or wrong`);
+    }
+  }
+  return answer as T;
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const ENDED = { exit_code: "number", stdout: "text", stderr: "text" } as const;
+
+export const RUN: Shape<Schemas["RunAnswer"]> = {
+  ...ENDED,
+  result: "object or null",
+  results: "objects",
+  files: "objects",
+  error: "object or null",
+};
+export const CODE: Shape<Schemas["CodeAnswer"]> = {
+  ...ENDED,
+  result: "object or null",
+  results: "objects",
+  error: "object or null",
+};
+export const EXEC: Shape<Schemas["ExecAnswer"]> = ENDED;
+export const FUNCTION: Shape<Schemas["FunctionAnswer"]> = { ...ENDED, error: "object or null" };
+export const SANDBOX: Shape<Schemas["Sandbox"]> = { id: "text", state: "text", template: "text", metadata: "object" };
+export const METRICS: Shape<AnswerOf<"sandboxMetrics", 200>> = { now: "object", history: "objects" };
+export const FILE: Shape<Schemas["FileEntry"]> = { path: "text", name: "text", type: "text", size: "number" };
+export const CONTEXT: Shape<Schemas["Context"]> = { id: "text", language: "text" };
+export const TEMPLATE: Shape<Schemas["Template"]> = { name: "text", state: "text" };
+export const SNAPSHOT: Shape<Schemas["Snapshot"]> = { id: "text" };
+export const RUN_RECORD: Shape<Schemas["Run"]> = { id: "text", status: "text" };
+export const NEW_KEY: Shape<AnswerOf<"createKey", 201>> = { id: "text", key: "text" };

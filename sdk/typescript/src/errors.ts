@@ -1,0 +1,143 @@
+// What can go wrong, as classes. Code that fails inside a sandbox is not among it: that is a result.
+
+import type { RunError } from "./wire.js";
+
+/** Of everything that this package throws. */
+export class GloveboxError extends Error {
+  override name = "GloveboxError";
+}
+
+/** The server refused, and said why. */
+export class ApiError extends GloveboxError {
+  override name = "ApiError";
+  constructor(
+    readonly status: number,
+    /** Stable, for programs: docs/api.md has them all. */
+    readonly code: string,
+    message: string,
+    readonly requestId: string | null = null,
+    /** Seconds, where the server says when to come back. */
+    readonly retryAfter: number | null = null,
+  ) {
+    super(message);
+  }
+}
+
+/** 401: no key, or one that is not valid. */
+export class AuthError extends ApiError {
+  override name = "AuthError";
+}
+/** 403: the key, the policy or the server's own rules do not allow it. */
+export class ForbiddenError extends ApiError {
+  override name = "ForbiddenError";
+}
+/** 404: there is none, or it is another project's. */
+export class NotFoundError extends ApiError {
+  override name = "NotFoundError";
+}
+/** 409: not in this state, or it is there already. */
+export class ConflictError extends ApiError {
+  override name = "ConflictError";
+}
+/** 400, 413, 416, 422: the request is wrong; the message names the field. */
+export class InvalidRequestError extends ApiError {
+  override name = "InvalidRequestError";
+}
+/** 429, 507: too much at once, or no room; `retryAfter` says when to come back. */
+export class LimitError extends ApiError {
+  override name = "LimitError";
+}
+/** 502, 503, 504: not now. */
+export class UnavailableError extends ApiError {
+  override name = "UnavailableError";
+}
+
+/** Nobody answers there, or the connection was lost. */
+export class ConnectionFailed extends GloveboxError {
+  override name = "ConnectionFailed";
+}
+/** The answer did not come in the time that the caller gave. */
+export class TimeoutExpired extends GloveboxError {
+  override name = "TimeoutExpired";
+}
+/** What came is not what a Glovebox server says. */
+export class ProtocolError extends GloveboxError {
+  override name = "ProtocolError";
+}
+/** A private server could not be started. */
+export class ServerStartError extends GloveboxError {
+  override name = "ServerStartError";
+}
+
+/** What `raiseForError()` throws for code that failed. */
+export class ExecutionError extends GloveboxError {
+  override name = "ExecutionError";
+  constructor(
+    message: string,
+    readonly exitCode: number,
+    /** What the sandbox said; written by whoever wrote the code. */
+    readonly error: RunError | null,
+    readonly stderr: string,
+  ) {
+    super(message);
+  }
+}
+
+type ApiErrorClass = new (...args: ConstructorParameters<typeof ApiError>) => ApiError;
+
+const BY_STATUS: Readonly<Record<number, ApiErrorClass>> = {
+  400: InvalidRequestError,
+  401: AuthError,
+  403: ForbiddenError,
+  404: NotFoundError,
+  409: ConflictError,
+  413: InvalidRequestError,
+  416: InvalidRequestError,
+  422: InvalidRequestError,
+  429: LimitError,
+  502: UnavailableError,
+  503: UnavailableError,
+  504: UnavailableError,
+  507: LimitError,
+};
+
+/** The error for an answer that is none. `body` is what came, of whatever form. */
+export function errorOf(status: number, body: string, retryAfter: string | null): ApiError {
+  const made = BY_STATUS[status] ?? ApiError;
+  const said = errorIn(body);
+  const seconds = retryAfter !== null && /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : null;
+  return new made(
+    status,
+    said?.code ?? "unknown",
+    said?.message ?? `the server answered with status ${status}`,
+    said?.requestId ?? null,
+    seconds,
+  );
+}
+
+interface Said {
+  code: string;
+  message: string;
+  requestId: string | null;
+}
+
+function errorIn(body: string): Said | null {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body);
+  } catch {
+    return null;
+  }
+  const error = field(parsed, "error");
+  const code = field(error, "code");
+  const message = field(error, "message");
+  const requestId = field(parsed, "request_id");
+  if (typeof code !== "string" || typeof message !== "string") return null;
+  return { code, message, requestId: typeof requestId === "string" ? requestId : null };
+}
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null && Object.hasOwn(value, name)
+    ? (value as Record<string, unknown>)[name]
+    : undefined;
+}

@@ -1,0 +1,78 @@
+// Runs and cells whose events come while they run: calls back, and puts the answer together.
+
+import { checked, type Shape } from "./answers.js";
+import type { Ask, Connection } from "./connection.js";
+import { ApiError, GloveboxError } from "./errors.js";
+import { jsonLines } from "./lines.js";
+import { OutputKeeper, pieceOf } from "./output.js";
+import { type Camel, camelize, type Mime, type RunError } from "./wire.js";
+
+/** One that is asynchronous is waited for; what it throws ends the call, and is thrown. */
+export interface LiveCallbacks {
+  /** Pieces of its output as they come. */
+  onStdout?: (text: string) => void;
+  onStderr?: (text: string) => void;
+  /** Something was shown; `main`: it is the value of the last expression. */
+  onResult?: (mime: Mime, main: boolean) => void;
+  onError?: (error: RunError) => void;
+}
+
+// The server cuts at output_kb, at most 16 MB; this is only for one that does not.
+const MOST_OUTPUT = 32 * 1024 * 1024;
+
+export function isLive(callbacks: LiveCallbacks): boolean {
+  return [callbacks.onStdout, callbacks.onStderr, callbacks.onResult, callbacks.onError].some(
+    (callback) => callback !== undefined,
+  );
+}
+
+/** The answer as the same request without events has it. */
+export async function follow<Answer>(
+  connection: Connection,
+  path: string,
+  shape: Shape<Answer>,
+  ask: Ask,
+  callbacks: LiveCallbacks,
+): Promise<Camel<Answer>> {
+  const answer = await connection.stream("POST", path, { ...ask, accept: "application/x-ndjson", isBounded: true });
+  const kept = new OutputKeeper(MOST_OUTPUT);
+  let exit: Record<string, unknown> | null = null;
+  for await (const event of jsonLines(answer.body)) {
+    switch (event.event) {
+      case "stdout":
+      case "stderr": {
+        const piece = pieceOf(event.text, event.base64);
+        kept.add(event.event, piece.bytes);
+        await (event.event === "stdout" ? callbacks.onStdout : callbacks.onStderr)?.(piece.text);
+        break;
+      }
+      case "result":
+        await callbacks.onResult?.(event.mime as Mime, event.main === true);
+        break;
+      case "error":
+        if (exit === null) await tell(event, callbacks);
+        break;
+      case "exit":
+        exit = event;
+        break;
+      default: // of a newer server
+    }
+  }
+  if (exit === null) throw new GloveboxError("the stream ended before the run did");
+  const { event: _, ...fields } = exit;
+  const output = kept.fields();
+  const whole = checked({ ...fields, stdout: output.stdout, stderr: output.stderr }, shape);
+  return { ...camelize(whole), ...output };
+}
+
+const OF_THE_CODE = new Set(["exception", "timed_out", "oom_killed", "killed", "cancelled", "context_died"]);
+
+/** An error of the code goes to whoever wants it; one of the platform ends the call. */
+async function tell(event: Record<string, unknown>, callbacks: LiveCallbacks): Promise<void> {
+  const { event: _, ...error } = event;
+  if (typeof error.code === "string" && OF_THE_CODE.has(error.code)) {
+    await callbacks.onError?.(camelize(error) as unknown as RunError);
+  } else {
+    throw new ApiError(200, String(error.code), String(error.message));
+  }
+}

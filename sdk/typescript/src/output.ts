@@ -1,0 +1,69 @@
+// Output as it comes in pieces, each text or bytes that are no UTF-8, put together again.
+
+import { concat, fromBase64, toBase64, toBytes, toText } from "./bytes.js";
+
+export interface Piece {
+  text: string;
+  bytes: Uint8Array;
+}
+
+export function pieceOf(text: unknown, base64: unknown): Piece {
+  if (typeof base64 === "string") {
+    const bytes = fromBase64(base64);
+    return { text: toText(bytes), bytes };
+  }
+  const said = typeof text === "string" ? text : "";
+  return { text: said, bytes: toBytes(said) };
+}
+
+export interface OutputFields {
+  stdout: string;
+  stderr: string;
+  /** The bytes, when they are not UTF-8. */
+  stdoutBase64?: string;
+  stderrBase64?: string;
+}
+
+/** Keeps the first `limit` bytes of both streams together. */
+export class OutputKeeper {
+  truncated = false;
+  private left: number;
+  private readonly kept = { stdout: [] as Uint8Array[], stderr: [] as Uint8Array[] };
+
+  constructor(limit: number) {
+    this.left = limit;
+  }
+
+  add(stream: "stdout" | "stderr", bytes: Uint8Array): void {
+    const part = bytes.length <= this.left ? bytes : bytes.subarray(0, this.left);
+    if (part.length < bytes.length) this.truncated = true;
+    if (part.length > 0) this.kept[stream].push(part);
+    this.left -= part.length;
+  }
+
+  /** As the fields of an answer. */
+  fields(): OutputFields {
+    const [stdout, stdoutBase64] = this.field("stdout");
+    const [stderr, stderrBase64] = this.field("stderr");
+    return {
+      stdout,
+      stderr,
+      ...(stdoutBase64 === null ? {} : { stdoutBase64 }),
+      ...(stderrBase64 === null ? {} : { stderrBase64 }),
+    };
+  }
+
+  private field(stream: "stdout" | "stderr"): [text: string, base64: string | null] {
+    const bytes = concat(this.kept[stream]);
+    try {
+      return [new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes), null];
+    } catch {
+      return [toText(bytes), toBase64(bytes)];
+    }
+  }
+}
+
+/** The very bytes of a stream of an answer, whose text has what is no UTF-8 replaced. */
+export function exactBytes(text: string, base64: string | undefined): Uint8Array<ArrayBuffer> {
+  return typeof base64 === "string" ? fromBase64(base64) : toBytes(text);
+}

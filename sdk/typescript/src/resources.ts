@@ -1,0 +1,152 @@
+// What a project has besides sandboxes: templates, snapshots, records of runs, keys.
+
+import { NEW_KEY, RUN_RECORD, SNAPSHOT, TEMPLATE } from "./answers.js";
+import { callOf, type CallOptions, type Connection } from "./connection.js";
+import { pages } from "./pages.js";
+import { type AnswerOf, type Camel, camelize, compact, type Schemas, segment } from "./wire.js";
+
+export type Template = Camel<Schemas["Template"]>;
+export type Snapshot = Camel<Schemas["Snapshot"]>;
+export type RunSummary = Camel<Schemas["RunSummary"]>;
+export type RunRecord = Camel<Schemas["Run"]>;
+export type Key = Camel<Schemas["Key"]>;
+/** With its secret, which is shown once. */
+export type NewKey = Camel<AnswerOf<"createKey", 201>>;
+
+export interface NewTemplate extends CallOptions {
+  name: string;
+  /** A built-in template or one of the administrator's. */
+  from: string;
+  description?: string;
+  env?: Record<string, string>;
+  /** Modules by their dotted names, imported before any code runs. */
+  preload?: readonly string[];
+  /** Its default limits. */
+  timeoutMs?: number;
+  cpuMs?: number;
+  memoryMb?: number;
+  diskMb?: number;
+  pids?: number;
+  cpus?: number;
+}
+
+export class Templates {
+  constructor(private readonly connection: Connection) {}
+
+  async list(options: CallOptions = {}): Promise<Template[]> {
+    return camelize(await this.connection.json<AnswerOf<"listTemplates", 200>>("GET", "/v1/templates", { templates: "objects" }, options)).templates;
+  }
+
+  async get(name: string, options: CallOptions = {}): Promise<Template> {
+    return camelize(await this.connection.json("GET", of("templates", name), TEMPLATE, options));
+  }
+
+  /** One of the project's own. Its runtime is started at once; `state` tells how that goes. */
+  async create(wishes: NewTemplate): Promise<Template> {
+    const profile = compact({
+      timeout_ms: wishes.timeoutMs,
+      cpu_ms: wishes.cpuMs,
+      memory_mb: wishes.memoryMb,
+      disk_mb: wishes.diskMb,
+      pids: wishes.pids,
+      cpus: wishes.cpus,
+    });
+    const json: Schemas["NewTemplate"] = compact({
+      name: wishes.name,
+      from: wishes.from,
+      description: wishes.description,
+      env: wishes.env,
+      preload: wishes.preload && [...wishes.preload],
+      profile: Object.keys(profile).length > 0 ? profile : undefined,
+    });
+    return camelize(await this.connection.json("POST", "/v1/templates", TEMPLATE, { ...callOf(wishes), json }));
+  }
+
+  /** Sandboxes that were made of it live on. */
+  async remove(name: string, options: CallOptions = {}): Promise<void> {
+    await this.connection.done("DELETE", of("templates", name), options);
+  }
+}
+
+export class Snapshots {
+  constructor(private readonly connection: Connection) {}
+
+  async list(options: CallOptions = {}): Promise<Snapshot[]> {
+    return camelize(await this.connection.json<AnswerOf<"listSnapshots", 200>>("GET", "/v1/snapshots", { snapshots: "objects" }, options)).snapshots;
+  }
+
+  async get(id: string, options: CallOptions = {}): Promise<Snapshot> {
+    return camelize(await this.connection.json("GET", of("snapshots", id), SNAPSHOT, options));
+  }
+
+  async remove(id: string, options: CallOptions = {}): Promise<void> {
+    await this.connection.done("DELETE", of("snapshots", id), options);
+  }
+}
+
+export interface RunFilter extends CallOptions {
+  status?: Schemas["RunStatus"];
+  template?: string;
+  /** Started at or after. */
+  since?: Date;
+  /** At most so many; 50. */
+  limit?: number;
+}
+
+export class Runs {
+  constructor(private readonly connection: Connection) {}
+
+  /** Newest first. */
+  async list(filter: RunFilter = {}): Promise<RunSummary[]> {
+    const query = { status: filter.status, template: filter.template, since_ms: filter.since?.getTime() };
+    const found = await pages<Schemas["RunSummary"]>(this.connection, "/v1/runs", "runs", filter, query, filter.limit ?? 50);
+    return camelize(found);
+  }
+
+  /** One of them, with its output as far as it is kept. */
+  async get(id: string, options: CallOptions = {}): Promise<RunRecord> {
+    return camelize(await this.connection.json("GET", of("runs", id), RUN_RECORD, options));
+  }
+}
+
+export interface KeyWishes extends CallOptions {
+  project?: string;
+  name?: string;
+  role?: "user" | "admin";
+  maxInFlight?: number;
+  runsPerMinute?: number;
+  maxMemoryMb?: number;
+}
+
+/** For admin keys. */
+export class Keys {
+  constructor(private readonly connection: Connection) {}
+
+  async list(options: CallOptions = {}): Promise<Key[]> {
+    return camelize(await this.connection.json<AnswerOf<"listKeys", 200>>("GET", "/v1/keys", { keys: "objects" }, options)).keys;
+  }
+
+  async create(wishes: KeyWishes = {}): Promise<NewKey> {
+    const limits = compact({
+      max_in_flight: wishes.maxInFlight,
+      runs_per_minute: wishes.runsPerMinute,
+      max_memory_mb: wishes.maxMemoryMb,
+    });
+    const json: Schemas["NewKey"] = compact({
+      project: wishes.project,
+      name: wishes.name,
+      role: wishes.role,
+      limits: Object.keys(limits).length > 0 ? limits : undefined,
+    });
+    return camelize(await this.connection.json("POST", "/v1/keys", NEW_KEY, { ...callOf(wishes), json }));
+  }
+
+  /** It stops working at once. */
+  async revoke(id: string, options: CallOptions = {}): Promise<void> {
+    await this.connection.done("DELETE", of("keys", id), options);
+  }
+}
+
+function of(what: string, id: string): string {
+  return `/v1/${what}/${segment(id)}`;
+}

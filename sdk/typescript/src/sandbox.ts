@@ -1,0 +1,281 @@
+// A sandbox that lives: many commands, files, contexts, until it is killed or its time is over.
+
+import { CODE, EXEC, METRICS, SANDBOX, SNAPSHOT } from "./answers.js";
+import { type Client, defaultClient } from "./client.js";
+import { callOf, type CallOptions, type Connection } from "./connection.js";
+import { type Context, Contexts, idOf } from "./contexts.js";
+import { asyncDispose } from "./dispose.js";
+import { ApiError } from "./errors.js";
+import { Files } from "./files.js";
+import { profileOf, type SandboxLimits } from "./limits.js";
+import { follow, isLive, type LiveCallbacks } from "./live.js";
+import { pages } from "./pages.js";
+import { type AttachOptions, commandOf, type ExecOptions, Process, type StartOptions } from "./process.js";
+import { portUrl } from "./ports.js";
+import { CodeResult, ExecResult } from "./results.js";
+import type { Snapshot } from "./resources.js";
+import { type AnswerOf, type Camel, camelize, compact, type Grade, type Language, type Schemas, segment } from "./wire.js";
+
+export type SandboxInfo = Camel<Schemas["Sandbox"]>;
+export type SandboxState = Schemas["SandboxState"];
+export type ProcessInfo = Camel<Schemas["Process"]>;
+export type SandboxMetrics = Camel<AnswerOf<"sandboxMetrics", 200>>;
+export type LogEntry = Camel<AnswerOf<"sandboxLogs", 200>>["entries"][number];
+
+interface OfClient {
+  /** Default: one for the process, see `defaultClient`. */
+  client?: Client;
+}
+
+export interface CreateOptions extends SandboxLimits, CallOptions, OfClient {
+  /** Default "python". */
+  template?: string;
+  /** The id of a snapshot, instead of a template. */
+  snapshot?: string;
+  /** Its time to live, in seconds; it begins anew with each `keepalive`. */
+  ttlSeconds?: number;
+  env?: Record<string, string>;
+  metadata?: Record<string, string>;
+  onTimeout?: "kill" | "pause";
+  /** For callers that come back: a living sandbox of this id is the answer. */
+  agentId?: string;
+  /** Its ports need a token, which is `portToken` of this object only. */
+  privatePorts?: boolean;
+  minGrade?: Grade;
+}
+
+export interface ListOptions extends CallOptions, OfClient {
+  state?: SandboxState | readonly SandboxState[];
+  template?: string;
+  agentId?: string;
+  metadata?: Record<string, string>;
+  /** At most so many; else all. */
+  limit?: number;
+}
+
+export interface CodeOptions extends LiveCallbacks, CallOptions {
+  /** A context; else the language's own, made on first use. */
+  context?: string | Context;
+  /** Default "python". */
+  language?: Language;
+  /** What the code's input() reads. */
+  stdin?: string;
+  /** 60 s; zero: no limit. */
+  timeoutMs?: number;
+  outputKb?: number;
+}
+
+const EXEC_TIMEOUT_MS = 60_000;
+
+export class Sandbox {
+  readonly id: string;
+  readonly files: Files;
+  readonly contexts: Contexts;
+  private readonly connection: Connection;
+  private readonly path: string;
+  // Truly private, both: who prints a sandbox does not print a secret.
+  #last: SandboxInfo;
+  readonly #portToken: string | null;
+
+  private constructor(connection: Connection, info: SandboxInfo) {
+    this.id = info.id;
+    this.connection = connection;
+    this.#last = info;
+    this.#portToken = info.portToken ?? null;
+    this.path = pathOf(info.id);
+    this.files = new Files(connection, this.path);
+    this.contexts = new Contexts(connection, this.path);
+  }
+
+  static async create(options: CreateOptions = {}): Promise<Sandbox> {
+    const connection = (options.client ?? defaultClient()).connection;
+    const json: Schemas["SandboxRequest"] = compact({
+      template: options.template ?? (options.snapshot === undefined ? "python" : undefined),
+      snapshot: options.snapshot,
+      profile: await profileOf(options),
+      ttl_s: options.ttlSeconds,
+      env: options.env,
+      metadata: options.metadata,
+      on_timeout: options.onTimeout,
+      agent_id: options.agentId,
+      private_ports: options.privatePorts,
+      min_grade: options.minGrade,
+    });
+    const made = await connection.json("POST", "/v1/sandboxes", SANDBOX, { ...callOf(options), json });
+    return new Sandbox(connection, camelize(made));
+  }
+
+  /** One that is there already. */
+  static async connect(id: string, options: CallOptions & OfClient = {}): Promise<Sandbox> {
+    const connection = (options.client ?? defaultClient()).connection;
+    return new Sandbox(connection, camelize(await connection.json("GET", pathOf(id), SANDBOX, callOf(options))));
+  }
+
+  /** All that match, newest first; ended ones too, as long as they are remembered. */
+  static async list(options: ListOptions = {}): Promise<SandboxInfo[]> {
+    const { state, template, agentId, metadata } = options;
+    const query: Record<string, string | undefined> = {
+      state: typeof state === "object" ? state.join(",") : state,
+      template,
+      agent_id: agentId,
+    };
+    for (const [key, value] of Object.entries(metadata ?? {})) query[`metadata.${key}`] = value;
+    const connection = (options.client ?? defaultClient()).connection;
+    const found = await pages<Schemas["Sandbox"]>(connection, "/v1/sandboxes", "sandboxes", options, query, options.limit);
+    return camelize(found);
+  }
+
+  /** Of its ports, when they are private; known to whoever made it. */
+  get portToken(): string | null {
+    return this.#portToken;
+  }
+
+  /** As of the last answer; `info()` asks again. */
+  get state(): SandboxState {
+    return this.#last.state;
+  }
+  get template(): string {
+    return this.#last.template;
+  }
+  get metadata(): Record<string, string> {
+    return this.#last.metadata;
+  }
+  get expiresAt(): Date | null {
+    return this.#last.expiresAt === null ? null : new Date(this.#last.expiresAt);
+  }
+
+  async info(options: CallOptions = {}): Promise<SandboxInfo> {
+    return this.take(await this.connection.json("GET", this.path, SANDBOX, options));
+  }
+
+  async update(options: CallOptions & { ttlSeconds?: number; metadata?: Record<string, string> }): Promise<SandboxInfo> {
+    const json = compact({ ttl_s: options.ttlSeconds, metadata: options.metadata });
+    return this.take(await this.connection.json("PATCH", this.path, SANDBOX, { ...callOf(options), json }));
+  }
+
+  /** Its time to live begins anew; with `ttlSeconds`, a new one. */
+  async keepalive(options: CallOptions & { ttlSeconds?: number } = {}): Promise<SandboxInfo> {
+    return this.post("keepalive", options, compact({ ttl_s: options.ttlSeconds }));
+  }
+
+  /** Freezes its processes where they are. */
+  async pause(options: CallOptions = {}): Promise<SandboxInfo> {
+    return this.post("pause", options);
+  }
+
+  async resume(options: CallOptions = {}): Promise<SandboxInfo> {
+    return this.post("resume", options);
+  }
+
+  /** Keeps its files for new sandboxes: `Sandbox.create({ snapshot: snapshot.id })`. */
+  async snapshot(options: CallOptions & { name?: string } = {}): Promise<Snapshot> {
+    const ask = { runsForMs: 0, ...compact(callOf(options)), json: compact({ name: options.name }) };
+    return camelize(await this.connection.json("POST", `${this.path}/snapshots`, SNAPSHOT, ask));
+  }
+
+  /** Ends it, and whatever is under way in it. That it had ended is no error. */
+  async kill(options: CallOptions = {}): Promise<void> {
+    try {
+      await this.connection.done("DELETE", this.path, options);
+    } catch (error) {
+      if (!(error instanceof ApiError && (error.code === "not_found" || error.code === "wrong_state"))) throw error;
+    }
+    this.#last = { ...this.#last, state: "stopped" };
+  }
+
+  async metrics(options: CallOptions = {}): Promise<SandboxMetrics> {
+    return camelize(await this.connection.json("GET", `${this.path}/metrics`, METRICS, options));
+  }
+
+  /** What happened in it lately, oldest first. */
+  async logs(options: CallOptions & { limit?: number } = {}): Promise<LogEntry[]> {
+    const ask = { ...callOf(options), query: { limit: options.limit } };
+    return camelize(await this.connection.json<AnswerOf<"sandboxLogs", 200>>("GET", `${this.path}/logs`, { entries: "objects" }, ask)).entries;
+  }
+
+  /** What was started in it through the API. */
+  async processes(options: CallOptions = {}): Promise<ProcessInfo[]> {
+    return camelize(await this.connection.json<AnswerOf<"listProcesses", 200>>("GET", `${this.path}/processes`, { processes: "objects" }, options))
+      .processes;
+  }
+
+  /** Where what listens on a port of 127.0.0.1 inside is reached from outside. */
+  async portUrl(port: number): Promise<string> {
+    return portUrl((await this.connection.where()).url, this.id, port);
+  }
+
+  /**
+   * Runs a command to its end: a program and its arguments, or a line for bash. A status other than
+   * zero is no exception: `raiseForError()` makes it one.
+   */
+  async exec(command: string | readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
+    const timeoutMs = options.timeoutMs ?? EXEC_TIMEOUT_MS;
+    if (options.onStdout !== undefined || options.onStderr !== undefined) {
+      return this.execLive(command, { ...options, timeoutMs });
+    }
+    const json = compact({ ...commandOf(command, { ...options, timeoutMs }), output_kb: options.outputKb });
+    const ask = { ...compact(callOf(options)), json, runsForMs: timeoutMs };
+    return new ExecResult(camelize(await this.connection.json("POST", `${this.path}/exec`, EXEC, ask)));
+  }
+
+  /** A line for bash. */
+  async shell(line: string, options: ExecOptions = {}): Promise<ExecResult> {
+    return this.exec(line, options);
+  }
+
+  /** Starts a command and follows it. */
+  async start(command: string | readonly string[], options: StartOptions = {}): Promise<Process> {
+    return Process.start(this.connection, this.path, command, options);
+  }
+
+  /** Follows a process that was started before, by its number; takes over from whoever did. */
+  async attach(process: number, options: AttachOptions = {}): Promise<Process> {
+    return Process.attach(this.connection, this.path, process, options);
+  }
+
+  /** Runs code in a context, whose variables stay. */
+  async code(code: string, options: CodeOptions = {}): Promise<CodeResult> {
+    const json = compact({
+      code,
+      context: options.context === undefined ? undefined : idOf(options.context),
+      language: options.language,
+      stdin: options.stdin,
+      timeout_ms: options.timeoutMs,
+      output_kb: options.outputKb,
+    });
+    const ask = { ...compact(callOf(options)), json, runsForMs: options.timeoutMs ?? EXEC_TIMEOUT_MS };
+    const path = `${this.path}/code`;
+    if (isLive(options)) return new CodeResult(await follow(this.connection, path, CODE, ask, options));
+    return new CodeResult(camelize(await this.connection.json("POST", path, CODE, ask)));
+  }
+
+  /** `await using sandbox = await Sandbox.create()` kills it at the end of the block. */
+  async [asyncDispose](): Promise<void> {
+    await this.kill();
+  }
+
+  private async execLive(command: string | readonly string[], options: ExecOptions & { timeoutMs: number }): Promise<ExecResult> {
+    // The server ends it in time; this is for one that does not answer any more.
+    const longest = options.timeoutMs === 0 ? 0 : options.timeoutMs + this.connection.patienceMs;
+    const process = await this.start(command, { ...options, onDisconnect: "kill" });
+    try {
+      return await process.wait({ signal: options.signal, timeoutMs: options.requestTimeoutMs ?? longest });
+    } finally {
+      process.close();
+    }
+  }
+
+  private async post(what: string, options: CallOptions, json?: object): Promise<SandboxInfo> {
+    const ask = { ...callOf(options), json };
+    return this.take(await this.connection.json("POST", `${this.path}/${what}`, SANDBOX, ask));
+  }
+
+  private take(answer: Schemas["Sandbox"]): SandboxInfo {
+    this.#last = camelize(answer);
+    return this.#last;
+  }
+}
+
+function pathOf(id: string): string {
+  return `/v1/sandboxes/${segment(id)}`;
+}
