@@ -25,7 +25,7 @@ class PythonSdk(sdk_tools.Checks):
                                  "no:cacheprovider", "tests")
         passed = re.search(r"(\d+) passed", output)
         self.assertIsNotNone(passed, output[-2000:])
-        self.assertGreaterEqual(int(passed[1]), 100, "fewer tests than there were")
+        self.assertGreaterEqual(int(passed[1]), 800, "fewer tests than there were")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ class TypeScriptSdk(sdk_tools.Checks):
         output = self.run_tool(WHERE, "npm", "run", "--silent", "test")
         counted = re.search(r"^[#ℹ] pass (\d+)$", output, re.M)
         self.assertIsNotNone(counted, output[-2000:])
-        self.assertGreaterEqual(int(counted[1]), 50, "fewer tests than there were")
+        self.assertGreaterEqual(int(counted[1]), 170, "fewer tests than there were")
 
 
 if __name__ == "__main__":
