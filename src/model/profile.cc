@@ -59,6 +59,7 @@ Profile fill_in(const ProfileWishes& wishes, const Limits& defaults) {
   wished(wishes.cpu_thousandths, profile.limits.cpu_thousandths, LimitKind::kCpus);
   profile.output_bytes = wishes.output_bytes.value_or(kDefaultOutputBytes);
   profile.mounts = wishes.mounts;
+  if (wishes.net) profile.net = *wishes.net;
   return profile;
 }
 
@@ -74,7 +75,8 @@ std::string canonical_text(const Profile& profile) {
          field("cpu_thousandths", limits.cpu_thousandths) + "," +
          field("disk_bytes", limits.disk_bytes) + "," + field("disk_inodes", limits.disk_inodes) +
          "," + field("memory_bytes", limits.memory_bytes) +
-         ",\"mounts\":" + mounts_text(profile.mounts) + ",\"net\":\"none\"," +
+         ",\"mounts\":" + mounts_text(profile.mounts) +
+         ",\"net\":" + net::canonical_text(profile.net) + "," +
          field("output_bytes", profile.output_bytes) + "," + field("pids", limits.pids) + "," +
          field("timeout_ms", ms(limits.wall)) + "}";
 }

@@ -11,6 +11,7 @@
 
 #include "model/limits.h"
 #include "model/sandbox_spec.h"
+#include "net/net_policy.h"
 
 namespace glovebox {
 
@@ -24,11 +25,12 @@ struct ProfileMount {
   bool operator==(const ProfileMount&) const = default;
 };
 
-// Complete: nothing is left to a default. There is no network yet, so `net` is always "none".
+// Complete: nothing is left to a default, but the network's budgets, which are the administrator's.
 struct Profile {
   Limits limits;
   std::uint64_t output_bytes = kDefaultOutputBytes;  // both streams together
   std::vector<ProfileMount> mounts;                  // no two at one path
+  net::NetPolicy net;
 };
 
 // What a request says of a profile; the rest is the template's.
@@ -41,6 +43,7 @@ struct ProfileWishes {
   std::optional<std::uint32_t> pids;
   std::optional<std::uint32_t> cpu_thousandths;
   std::vector<ProfileMount> mounts;
+  std::optional<net::NetPolicy> net;
   bool operator==(const ProfileWishes&) const = default;
 };
 

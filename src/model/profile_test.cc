@@ -1,5 +1,6 @@
 #include "model/profile.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,6 +36,21 @@ TEST(Profile, OnlyWhatWasWishedIsAskedFor) {
   EXPECT_TRUE(profile.limits.was_asked_for(LimitKind::kMemory));
   EXPECT_FALSE(profile.limits.was_asked_for(LimitKind::kDisk));
   EXPECT_FALSE(profile.limits.was_asked_for(LimitKind::kWall));
+}
+
+TEST(Profile, TheNetworkIsPartOfIt) {
+  ProfileWishes wishes;
+  wishes.net =
+      net::NetPolicy{.base = net::NetBase::kNone, .allow = {*net::NetRule::parse("PyPI.org:443")}};
+  EXPECT_EQ(fill_in(wishes, Limits{}).net, *wishes.net);
+  EXPECT_THAT(
+      canonical_text(fill_in(wishes, Limits{})),
+      ::testing::HasSubstr(R"("mounts":[],"net":{"allow":["pypi.org:443"]},"output_bytes")"));
+  // Nothing allowed, however it is said, is the profile that says nothing of it.
+  wishes.net =
+      net::NetPolicy{.base = net::NetBase::kNone, .deny = {*net::NetRule::parse("evil.example")}};
+  EXPECT_EQ(canonical_text(fill_in(wishes, Limits{})),
+            canonical_text(fill_in(ProfileWishes{}, Limits{})));
 }
 
 TEST(Profile, QuotesWhatJsonCannotHold) {

@@ -1,0 +1,32 @@
+// The name in a TLS ClientHello, read from the first bytes of a stranger's connection. Records may
+// be split anywhere and a hello may span several of them; what is not a ClientHello, or could be
+// read in two ways (two server_name extensions, two names, a length that does not add up, a NUL, an
+// address for a name), is refused: the server behind would not be asked for what was checked here.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+
+#include "net/host_name.h"
+
+namespace glovebox::net {
+
+inline constexpr std::size_t kMaxClientHello = 16 * 1024;  // all records together, headers too
+
+struct HelloIncomplete {};  // so far it may become one
+struct HelloRefused {
+  std::string why;  // for the log: "no server name", "not TLS", "two server names" ...
+};
+struct HelloName {
+  HostName name;
+};
+using HelloResult = std::variant<HelloIncomplete, HelloRefused, HelloName>;
+
+// `bytes`: everything received so far. Never asks for more than kMaxClientHello. An encrypted
+// client hello shows its outer name: that is the name which is decided by.
+HelloResult read_client_hello(std::span<const std::byte> bytes);
+
+}  // namespace glovebox::net
