@@ -95,7 +95,8 @@ Result<> JailBirth::send_first() const {
   TRY(const std::vector<UniqueFd> to_join, cgroup_.open_join_files());
   std::vector<int> passed = {dev.get()};
   for (const UniqueFd& file : to_join) passed.push_back(file.get());
-  const wire::SandboxBasics basics{static_cast<std::uint8_t>(to_join.size())};
+  const wire::SandboxBasics basics{static_cast<std::uint8_t>(to_join.size()),
+                                   wish_.request.network};
   return send_message(setup_.get(), wire::encode(wire::PlanMessage(basics)), passed);
 }
 
@@ -205,10 +206,18 @@ wire::SandboxPlan JailBirth::plan() const {
 
 Result<> JailBirth::on_sealed() {
   wire::PlanMessage message;
-  TRY(const Received received, next_from(setup_.get(), kMaxPassedFds, message));
+  TRY(Received received, next_from(setup_.get(), kMaxPassedFds, message));
   const auto* sealed = std::get_if<wire::SandboxSealed>(&message);
   if (sealed == nullptr) return fail(Errc::kProtocol, "the sandbox was not sealed");
   walls_ = sealed->walls;
+  if (sealed->network) {
+    if (received.fds.size() < wire::kSocketsOfANetwork) {
+      return fail(Errc::kProtocol, "the sandbox's network has no sockets");
+    }
+    network_.emplace(Sandbox::Network{std::move(received.fds[0]), std::move(received.fds[1]),
+                                      wish_.request.network == NetworkStage::kUp});
+    received.fds.erase(received.fds.begin(), received.fds.begin() + wire::kSocketsOfANetwork);
+  }
   if (idmapped_) walls_.add(Wall::kIdmappedLayers);
   if (cgroup_.features().memory) walls_.add(Wall::kMemoryLimit);
   if (cgroup_.features().cpu) walls_.add(Wall::kCpuLimit);
@@ -243,6 +252,7 @@ Sandbox JailBirth::take_sandbox() {
   Sandbox sandbox(std::move(id_), wish_.request.limits, walls_, std::move(cgroup_),
                   std::move(init_), slice_);
   sandbox.hold(zygote_held_);
+  if (network_) sandbox.keep_network(std::move(*network_));
   if (runtime_ != RuntimeKind::kNone) {
     sandbox.joining.emplace(
         Sandbox::Joining{wish_.request.template_name, zygote_uid_, Clock::now() + kJoinsWithin});

@@ -106,6 +106,7 @@ class JailBirth {
   UniqueFd init_;
   UniqueFd setup_;
   UniqueFd upper_;
+  std::optional<Sandbox::Network> network_;
   bool idmapped_ = false;
   bool finished_ = false;
 };

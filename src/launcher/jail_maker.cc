@@ -165,7 +165,8 @@ bool JailMaker::take_spare(JailWish& wish) {
   const wire::CreateSandbox& request = wish.request;
   const Template* description = broods_.find(request.template_name);
   const bool plain = !request.warm && !request.session && request.mounts.empty() &&
-                     description != nullptr && description->layers.empty();
+                     request.network == NetworkStage::kNone && description != nullptr &&
+                     description->layers.empty();
   if (!spare_ || !plain) return false;
   // Its broker's death is its own, a moment later: nobody is to be given what is about to die.
   const Nursery* nursery = broods_.find_nursery(request.template_name, false);

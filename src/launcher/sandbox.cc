@@ -34,8 +34,9 @@ sys::CgroupLimits bounds_of(const Limits& limits) {
           .cpu_thousandths = limits.cpu_thousandths};
 }
 
-Result<> Sandbox::take(const Limits& limits) {
+Result<> Sandbox::take(const Limits& limits, bool network_up) {
   if (!waiting_ || !waiting_->link) return fail(Errc::kNotFound, "it is not waiting");
+  if (network_up && !network_) return fail(Errc::kUnsupported, "it has no network");
   TRY_OK(refuse_unenforceable(limits, cgroup_.features()));
   if (bounds_of(limits) != bounds_of(limits_)) {
     const sys::CgroupFeatures before = cgroup_.features();
@@ -55,9 +56,22 @@ Result<> Sandbox::take(const Limits& limits) {
   look_at_ = soonest_end(started_, {});
   const int fds[] = {waiting_->link.get()};
   TRY_OK(send_message(waiting_->setup.get(),
-                      wire::encode(wire::PlanMessage(wire::SandboxTaken{limits})), fds));
+                      wire::encode(wire::PlanMessage(wire::SandboxTaken{limits, network_up})),
+                      fds));
+  if (network_up) network_->is_up = true;
   waiting_.reset();
   return {};
+}
+
+Result<std::vector<int>> Sandbox::lend_network() {
+  if (!network_) return fail(Errc::kUnsupported, "this sandbox has no network");
+  if (!network_->is_up) {
+    if (!session_) return fail(Errc::kConflict, "this sandbox's network is not up");
+    TRY_OK(
+        send_message(session_->setup.get(), wire::encode(wire::PlanMessage(wire::RaiseNetwork{}))));
+    network_->is_up = true;
+  }
+  return std::vector<int>{network_->connections.get(), network_->names.get(), init_.get()};
 }
 
 std::chrono::microseconds Sandbox::cpu_used() const {
@@ -122,6 +136,7 @@ Usage Sandbox::finish() {
   const Usage used = usage();
   waiting_.reset();
   session_.reset();
+  network_.reset();
   empty_ = cgroup_.remove_but_for_memory().has_value();
   if (!empty_) log::warn("a sandbox's cgroup is not empty", {{"sandbox", id_.str()}});
   return used;

@@ -39,7 +39,7 @@ class Sandbox {
   int setup_fd() const { return waiting_ ? waiting_->setup.get() : -1; }
   void give_link(UniqueFd link) { waiting_->link = std::move(link); }
   // Becomes the client's, with its limits: time counts from now on.
-  Result<> take(const Limits& limits);
+  Result<> take(const Limits& limits, bool network_up = false);
 
   // Of one that outlives its client.
   struct Session {
@@ -64,6 +64,17 @@ class Sandbox {
     Clock::time_point deadline;
   };
   std::optional<Joining> joining;
+
+  // The sockets at which its network ends, for as long as it lives; lent to whoever relays.
+  struct Network {
+    UniqueFd connections;
+    UniqueFd names;
+    bool is_up = false;
+  };
+  void keep_network(Network network) { network_.emplace(std::move(network)); }
+  bool has_network() const { return network_.has_value(); }
+  // What to lend: the sockets and its first process. A session's network is brought up if need be.
+  Result<std::vector<int>> lend_network();
 
   // Nobody else's as long as there is anything of this sandbox.
   void hold(std::shared_ptr<const void> held) { held_ = std::move(held); }
@@ -103,6 +114,7 @@ class Sandbox {
   std::optional<ProcessStart> process_;  // of the process engine: what to clean up
   std::optional<Waiting> waiting_;
   std::optional<Session> session_;
+  std::optional<Network> network_;
   Clock::time_point started_;
   Clock::time_point look_at_;  // no limit can be reached before
   std::optional<EndReason> end_reason_;

@@ -179,7 +179,14 @@ Result<> SandboxMaker::check(const wire::CreateSandbox& request, std::size_t fds
   if (request.warm && description->runtime == RuntimeKind::kNone) {
     return fail(Errc::kUnsupported, "this template has no runtime");
   }
+  if (request.waits && request.network == NetworkStage::kUp) {
+    return fail(Errc::kProtocol, "the network of a sandbox that waits is only prepared");
+  }
   if (request.engine == EngineKind::kProcess) {
+    if (request.network != NetworkStage::kNone) {
+      return fail(Errc::kUnsupported,
+                  "the process engine has no network of its own to decide about");
+    }
     if (!policy_.allow_process_engine) {
       return fail(Errc::kPolicy, "the launcher's policy does not allow the process engine");
     }

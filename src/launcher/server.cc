@@ -280,6 +280,8 @@ bool Server::on_request(Client& client) {
     define(client, *define_request);
   } else if (auto* forget_request = std::get_if<wire::ForgetTemplate>(&*request)) {
     forget(client, *forget_request);
+  } else if (auto* lend_request = std::get_if<wire::LendNetwork>(&*request)) {
+    lend(client, *lend_request);
   }
   return true;
 }

@@ -48,6 +48,7 @@ class Server {
   void destroy(Client& client, const SandboxId& id);
   void freeze(Client& client, const wire::FreezeSandbox& request);
   void measure(Client& client, const wire::MeasureSandbox& request);
+  void lend(Client& client, const wire::LendNetwork& request);
   void list(Client& client, std::uint32_t seq);
   void go_on_listing(Client& client);
   void become_server(Client& client);

@@ -79,8 +79,8 @@ void Server::announce(Owned& owned) {
   }
   owned.announced = true;
   const std::uint32_t generation = maker_.jails().broods().generation_of(owned.template_name);
-  say(*owned.client,
-      wire::SandboxCreated{owned.seq, owned.sandbox.id(), owned.sandbox.walls(), generation});
+  say(*owned.client, wire::SandboxCreated{owned.seq, owned.sandbox.id(), owned.sandbox.walls(),
+                                          generation, owned.sandbox.has_network()});
 }
 
 void Server::on_joining(Owned& owned) {
@@ -143,6 +143,21 @@ void Server::measure(Client& client, const wire::MeasureSandbox& request) {
   }
 }
 
+// Taken or not begun to wait: a sandbox in a pool is nobody's yet.
+void Server::lend(Client& client, const wire::LendNetwork& request) {
+  Owned* owned = find(client, request.id);
+  if (owned == nullptr || !owned->announced || owned->sandbox.is_waiting() ||
+      owned->sandbox.is_ending()) {
+    return refuse(client, request.seq, Error(Errc::kNotFound, "there is no such sandbox"));
+  }
+  const auto lent = owned->sandbox.lend_network();
+  if (!lent) return refuse(client, request.seq, lent.error());
+  const wire::NetworkLent reply{request.seq};
+  if (!send_message(client.socket.get(), wire::encode(wire::LauncherReply(reply)), *lent)) {
+    drop(client);
+  }
+}
+
 // All become this client's at once; it is told of them as it takes it.
 void Server::list(Client& client, std::uint32_t seq) {
   if (!client.caller.is_server) {
@@ -190,7 +205,8 @@ void Server::take(Client& client, const wire::TakeSandbox& request) {
     return say(client, wire::SandboxRefused{0, Errc::kNotFound, 0, "no such sandbox waits"});
   }
   const auto limits = maker_.checked_limits(request.limits);
-  const Result<> taken = limits ? owned->sandbox.take(*limits) : Result<>(fail(limits.error()));
+  const Result<> taken =
+      limits ? owned->sandbox.take(*limits, request.network_up) : Result<>(fail(limits.error()));
   if (taken) return;
   const Error& error = taken.error();
   owned->client = nullptr;

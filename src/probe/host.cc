@@ -27,6 +27,7 @@ HostFacts probe_host() {
   host.user_namespaces = probe_user_namespaces(host.kernel);
   host.seccomp = probe_seccomp();
   host.landlock = probe_landlock();
+  host.network = probe_network();
   host.mounts = probe_mounts();
   host.cgroups = probe_cgroups();
   rehearse(host);
@@ -43,6 +44,7 @@ Findings explain_host(const HostFacts& host) {
   explain(host.namespaces, findings);
   explain(host.seccomp, findings);
   explain(host.landlock, findings);
+  explain(host.network, findings);
   explain(host.mounts, findings);
   explain(host.cgroups, findings);
   explain_rehearsal(host.rehearsal, host.rehearsal_way, findings);

@@ -10,6 +10,7 @@
 #include "probe/limits.h"
 #include "probe/mounts.h"
 #include "probe/namespaces.h"
+#include "probe/network.h"
 #include "probe/programs.h"
 #include "probe/seccomp.h"
 #include "probe/user_namespaces.h"
@@ -22,6 +23,7 @@ struct HostFacts {
   UserNamespaceFacts user_namespaces{};
   SeccompFacts seccomp{};
   LandlockFacts landlock{};
+  NetworkFacts network{};
   MountFacts mounts{};
   CgroupFacts cgroups{};
   Attempt rehearsal{};

@@ -18,6 +18,7 @@ enum Kind : std::uint8_t {
   kMeasure,
   kDefine,
   kForget,
+  kLend,
   kCreated = 65,
   kRefused = 66,
   kEnded = 67,
@@ -25,6 +26,7 @@ enum Kind : std::uint8_t {
   kListed,
   kMeasured,
   kDone,
+  kLent,
 };
 
 constexpr std::size_t kMaxName = 64;
@@ -63,12 +65,14 @@ struct Encoder {
     writer.number(static_cast<std::uint8_t>(create.waits));
     writer.number(static_cast<std::uint8_t>(create.session));
     writer.text(create.project);
+    writer.number(static_cast<std::uint8_t>(create.network));
     return writer.take();
   }
   std::vector<std::byte> operator()(const TakeSandbox& take) const {
     ByteWriter writer = begin(kTake);
     writer.text(take.id.str());
     put_limits(writer, take.limits);
+    writer.number(static_cast<std::uint8_t>(take.network_up));
     return writer.take();
   }
   std::vector<std::byte> operator()(const ListSandboxes& list) const {
@@ -104,6 +108,17 @@ struct Encoder {
     ByteWriter writer = begin(kForget);
     writer.number(forget.seq);
     writer.text(forget.id);
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const LendNetwork& lend) const {
+    ByteWriter writer = begin(kLend);
+    writer.number(lend.seq);
+    writer.text(lend.id.str());
+    return writer.take();
+  }
+  std::vector<std::byte> operator()(const NetworkLent& lent) const {
+    ByteWriter writer = begin(kLent);
+    writer.number(lent.seq);
     return writer.take();
   }
   std::vector<std::byte> operator()(const SandboxListed& listed) const {
@@ -176,6 +191,7 @@ struct Encoder {
     writer.text(created.id.str());
     writer.number(created.walls.bits());
     writer.number(created.generation);
+    writer.number(static_cast<std::uint8_t>(created.has_network));
     return writer.take();
   }
   std::vector<std::byte> operator()(const SandboxRefused& refused) const {
@@ -229,7 +245,12 @@ Result<LauncherRequest> get_create(ByteReader& from) {
   const auto waits = from.number<std::uint8_t>();
   const auto session = from.number<std::uint8_t>();
   create.project = from.text(kMaxName);
-  if (!from.finished() || warm > 1 || waits > 1 || session > 1) return malformed();
+  const auto network = from.number<std::uint8_t>();
+  if (!from.finished() || warm > 1 || waits > 1 || session > 1 ||
+      network > static_cast<std::uint8_t>(NetworkStage::kUp)) {
+    return malformed();
+  }
+  create.network = static_cast<NetworkStage>(network);
   create.warm = warm == 1;
   create.waits = waits == 1;
   create.session = session == 1;
@@ -335,8 +356,9 @@ Result<LauncherRequest> decode_launcher_request(std::span<const std::byte> bytes
     case kTake: {
       auto id = get_id(from);
       const Limits limits = get_limits(from);
-      if (!id || !from.finished()) return malformed();
-      return TakeSandbox{std::move(*id), limits};
+      const auto network_up = from.number<std::uint8_t>();
+      if (!id || !from.finished() || network_up > 1) return malformed();
+      return TakeSandbox{std::move(*id), limits, network_up == 1};
     }
     case kBecomeServer:
       if (!from.finished()) return malformed();
@@ -372,6 +394,12 @@ Result<LauncherRequest> decode_launcher_request(std::span<const std::byte> bytes
       if (!from.finished()) return malformed();
       return forget;
     }
+    case kLend: {
+      const auto seq = from.number<std::uint32_t>();
+      auto id = get_id(from);
+      if (!id || !from.finished()) return malformed();
+      return LendNetwork{seq, std::move(*id)};
+    }
     default:
       return malformed();
   }
@@ -386,8 +414,9 @@ Result<LauncherReply> decode_launcher_reply(std::span<const std::byte> bytes) {
       auto id = get_id(from);
       const WallSet walls(from.number<std::uint32_t>());
       const auto generation = from.number<std::uint32_t>();
-      if (!id || !from.finished()) return malformed();
-      return SandboxCreated{seq, std::move(*id), walls, generation};
+      const auto has_network = from.number<std::uint8_t>();
+      if (!id || !from.finished() || has_network > 1) return malformed();
+      return SandboxCreated{seq, std::move(*id), walls, generation, has_network == 1};
     }
     case kTemplate:
       return get_template(from);
@@ -399,6 +428,11 @@ Result<LauncherReply> decode_launcher_reply(std::span<const std::byte> bytes) {
       const Done done{from.number<std::uint32_t>()};
       if (!from.finished()) return malformed();
       return done;
+    }
+    case kLent: {
+      const NetworkLent lent{from.number<std::uint32_t>()};
+      if (!from.finished()) return malformed();
+      return lent;
     }
     case kRefused: {
       SandboxRefused refused;

@@ -20,7 +20,7 @@
 
 namespace glovebox::wire {
 
-inline constexpr std::uint8_t kLauncherProtocol = 4;
+inline constexpr std::uint8_t kLauncherProtocol = 5;
 inline constexpr std::size_t kMaxLauncherMessage = 32 * 1024;
 inline constexpr std::size_t kMaxMounts = 16;
 inline constexpr std::size_t kMaxMountName = 512;
@@ -33,6 +33,8 @@ struct MountRequest {
   std::string name;
   bool operator==(const MountRequest&) const = default;
 };
+
+using glovebox::NetworkStage;
 
 // Descriptors: [0] the agent's end of the sandbox's socket, of a session [1] the server's own end
 // (kept by the launcher for the server's successor), then one per mount without a name. Answered by
@@ -54,6 +56,9 @@ struct CreateSandbox {
   bool session = false;
   // For whom, as a server says: an entry of the list of mounts may be for some projects only.
   std::string project;
+  // One that waits can only be prepared. Where the host's kernel cannot do it, `up` is refused, and
+  // `prepared` is left out: SandboxCreated says so.
+  NetworkStage network = NetworkStage::kNone;
   bool operator==(const CreateSandbox&) const = default;
 };
 // A waiting sandbox becomes somebody's, with this call's limits. Not answered if all is well: the
@@ -61,6 +66,7 @@ struct CreateSandbox {
 struct TakeSandbox {
   SandboxId id;
   Limits limits;
+  bool network_up = false;  // one that was prepared
   bool operator==(const TakeSandbox&) const = default;
 };
 struct DestroySandbox {
@@ -112,9 +118,16 @@ struct ForgetTemplate {
   std::string id;
   bool operator==(const ForgetTemplate&) const = default;
 };
-using LauncherRequest =
-    std::variant<CreateSandbox, TakeSandbox, DestroySandbox, BecomeServer, PrepareTemplate,
-                 ListSandboxes, FreezeSandbox, MeasureSandbox, DefineTemplate, ForgetTemplate>;
+// The sockets of a sandbox's network, for the gateway, as often as it is asked for. A session's is
+// brought up first if it was prepared only. Answered by NetworkLent or SandboxRefused.
+struct LendNetwork {
+  std::uint32_t seq = 0;
+  SandboxId id;
+  bool operator==(const LendNetwork&) const = default;
+};
+using LauncherRequest = std::variant<CreateSandbox, TakeSandbox, DestroySandbox, BecomeServer,
+                                     PrepareTemplate, ListSandboxes, FreezeSandbox, MeasureSandbox,
+                                     DefineTemplate, ForgetTemplate, LendNetwork>;
 
 // Sent as soon as the sandbox is sealed and its agent listens.
 struct SandboxCreated {
@@ -122,6 +135,7 @@ struct SandboxCreated {
   SandboxId id;
   WallSet walls;
   std::uint32_t generation = 0;  // of its template
+  bool has_network = false;      // prepared, or up
   bool operator==(const SandboxCreated&) const = default;
 };
 // kUnavailable to a warm request: the runtime is not there yet; ask for a cold one meanwhile.
@@ -165,12 +179,17 @@ struct SandboxMeasured {
   std::uint32_t oom_kills = 0;
   bool operator==(const SandboxMeasured&) const = default;
 };
+// Descriptors: as OpenNetwork in gateway_messages.h takes them.
+struct NetworkLent {
+  std::uint32_t seq = 0;
+  bool operator==(const NetworkLent&) const = default;
+};
 struct Done {
   std::uint32_t seq = 0;
   bool operator==(const Done&) const = default;
 };
 using LauncherReply = std::variant<SandboxCreated, SandboxRefused, SandboxEnded, TemplateChanged,
-                                   SandboxListed, SandboxMeasured, Done>;
+                                   SandboxListed, SandboxMeasured, Done, NetworkLent>;
 
 std::vector<std::byte> encode(const LauncherRequest& request);
 std::vector<std::byte> encode(const LauncherReply& reply);

@@ -28,7 +28,7 @@ std::vector<LauncherRequest> requests() {
   definition.limits.mark_asked_for(LimitKind::kMemory);
   return {create,
           CreateSandbox{},
-          TakeSandbox{SandboxId::make(), create.limits},
+          TakeSandbox{SandboxId::make(), create.limits, true},
           DestroySandbox{SandboxId::make()},
           BecomeServer{},
           PrepareTemplate{"python"},
@@ -39,7 +39,8 @@ std::vector<LauncherRequest> requests() {
           MeasureSandbox{8, SandboxId::make()},
           DefineTemplate{9, definition},
           DefineTemplate{10, {"own.0123456789abcdefghij", "base", {}, {}, {}}},
-          ForgetTemplate{11, "own.0123456789abcdefghij"}};
+          ForgetTemplate{11, "own.0123456789abcdefghij"},
+          LendNetwork{12, SandboxId::make()}};
 }
 
 std::vector<LauncherReply> replies() {
@@ -53,7 +54,7 @@ std::vector<LauncherReply> replies() {
   status.description.env = {"A=b"};
   status.state = RuntimeState::kFailed;
   status.error = "Traceback";
-  return {SandboxCreated{3, SandboxId::make(), WallSet(5), 9},
+  return {SandboxCreated{3, SandboxId::make(), WallSet(5), 9, true},
           SandboxRefused{4, Errc::kPolicy, EPERM, "no"},
           TemplateChanged{status},
           SandboxEnded{SandboxId::make(), EndReason::kCpuTimeout, usage},
@@ -62,7 +63,8 @@ std::vector<LauncherReply> replies() {
                         true},
           SandboxMeasured{9, 1, 2, 3, 4, 5, 6, 7},
           SandboxMeasured{9, 1, 2, std::nullopt, 4, 5, 6, 7},
-          Done{3}};
+          Done{3},
+          NetworkLent{5}};
 }
 
 std::vector<ClientFrame> client_frames() {
@@ -105,7 +107,10 @@ std::vector<PlanMessage> plan_messages() {
           MakeZygote{5, 2, {"/usr/bin/python3", "-I"}, {"A=b"}},
           RuntimeReady{},
           SandboxHello{},
-          SandboxBasics{4},
+          SandboxBasics{4, NetworkStage::kUp},
+          RaiseNetwork{},
+          SandboxTaken{{}, true},
+          SandboxSealed{WallSet(3), true},
           SandboxTaken{},
           plan,
           SandboxSealed{WallSet(3)},

@@ -25,12 +25,13 @@ std::string number_or_null(const std::optional<T>& value) {
   return value ? std::to_string(*value) : "null";
 }
 
-std::string metrics_json(const Outcome& outcome) {
+std::string metrics_json(const Outcome& outcome, const std::optional<NetworkFigures>& network) {
   return "{\"wall_ms\":" + as_ms(outcome.wall) + ",\"setup_ms\":" + as_ms(outcome.setup) +
          ",\"cpu_ms\":" + as_ms(outcome.usage.cpu) +
          ",\"peak_memory_bytes\":" + number_or_null(outcome.usage.peak_memory_bytes) +
          ",\"processes_peak\":" + number_or_null(outcome.usage.processes_peak) +
-         ",\"output_bytes\":" + std::to_string(outcome.output_bytes) + "}";
+         ",\"output_bytes\":" + std::to_string(outcome.output_bytes) +
+         ",\"network\":" + (network ? json::serialize(network_json(*network)) : "null") + "}";
 }
 
 void add_output(json::object& object, const std::string& name, const std::string& bytes) {
@@ -55,7 +56,7 @@ json::value error_of(const Outcome& outcome) {
 
 }  // namespace
 
-std::string outcome_json(const Outcome& outcome) {
+std::string outcome_json(const Outcome& outcome, const std::optional<NetworkFigures>& network) {
   json::object object;
   object["exit_code"] = outcome.exit_code;
   add_output(object, "stdout", outcome.out);
@@ -75,7 +76,7 @@ std::string outcome_json(const Outcome& outcome) {
   };
   std::string text = json::serialize(object);
   text.pop_back();
-  return text + ",\"metrics\":" + metrics_json(outcome) + "}\n";
+  return text + ",\"metrics\":" + metrics_json(outcome, network) + "}\n";
 }
 
 std::string failure_json(const Error& error) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "wire/launcher_messages.h"
+#include "wire/net_policy_json.h"
 #include "wire/object_reader.h"
 
 namespace glovebox::wire {
@@ -82,8 +83,9 @@ Result<ProfileWishes> read_profile_wishes(const json::value& value, const std::s
   TRY(const auto disk_mb, fields.whole("disk_mb", 1, kMaxMb));
   TRY(const auto output_kb, fields.whole("output_kb", 1, kMaxOutputKb));
   TRY(wishes.mounts, read_mounts(fields));
-  TRY(const auto net, fields.text("net", 32));
-  if (net && *net != "none") return fields.bad("net", "must be \"none\": there is no network yet");
+  if (const json::value* net = fields.take("net")) {
+    TRY(wishes.net, read_net_policy(*net, fields.path_of("net")));
+  }
   TRY_OK(fields.finish());
   wishes.wall = as_ms(timeout_ms);
   wishes.cpu_time = as_ms(cpu_ms);

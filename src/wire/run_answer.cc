@@ -40,7 +40,8 @@ std::string metrics_json(const RunAnswer& answer) {
          ",\"peak_memory_bytes\":" + number_or_null(outcome.usage.peak_memory_bytes) +
          ",\"peak_memory_mb\":" + megabytes_or_null(outcome.usage.peak_memory_bytes) +
          ",\"processes_peak\":" + number_or_null(outcome.usage.processes_peak) +
-         ",\"output_bytes\":" + std::to_string(outcome.output_bytes) + "}";
+         ",\"output_bytes\":" + std::to_string(outcome.output_bytes) + ",\"network\":" +
+         (answer.network ? json::serialize(network_json(*answer.network)) : "null") + "}";
 }
 
 void add_output(json::object& object, const std::string& name, const std::string& bytes) {

@@ -5,11 +5,13 @@
 #include <boost/json/fwd.hpp>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "model/outcome.h"
+#include "wire/network_json.h"
 
 namespace glovebox::wire {
 
@@ -30,6 +32,7 @@ struct RunAnswer {
   bool warm = false;
   bool cancelled = false;
   std::chrono::microseconds queued{0};
+  std::optional<NetworkFigures> network;  // nothing: it had none
 };
 
 // One JSON object without stdout and stderr: what ends a stream of events, whose reader had them.

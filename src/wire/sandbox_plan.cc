@@ -6,7 +6,7 @@
 namespace glovebox::wire {
 namespace {
 
-constexpr std::uint8_t kPlanProtocol = 3;
+constexpr std::uint8_t kPlanProtocol = 4;
 constexpr std::size_t kMaxPlanMounts = 16;
 constexpr std::size_t kMaxPlanCgroups = 8;
 constexpr std::size_t kMaxStep = 256;
@@ -26,6 +26,7 @@ enum Kind : std::uint8_t {
   kReady,
   kPlaces,
   kJoinRefused,
+  kRaise,
 };
 
 ByteWriter begin(Kind kind) {
@@ -59,11 +60,13 @@ struct Encoder {
   std::vector<std::byte> operator()(const SandboxTaken& taken) const {
     ByteWriter writer = begin(kTaken);
     put_limits(writer, taken.limits);
+    writer.number(static_cast<std::uint8_t>(taken.network_up));
     return writer.take();
   }
   std::vector<std::byte> operator()(const SandboxBasics& basics) const {
     ByteWriter writer = begin(kBasics);
     writer.number(basics.cgroups);
+    writer.number(static_cast<std::uint8_t>(basics.network));
     return writer.take();
   }
   std::vector<std::byte> operator()(const SandboxPlan& plan) const {
@@ -86,8 +89,10 @@ struct Encoder {
   std::vector<std::byte> operator()(const SandboxSealed& sealed) const {
     ByteWriter writer = begin(kSealed);
     writer.number(sealed.walls.bits());
+    writer.number(static_cast<std::uint8_t>(sealed.network));
     return writer.take();
   }
+  std::vector<std::byte> operator()(const RaiseNetwork&) const { return begin(kRaise).take(); }
   std::vector<std::byte> operator()(const JoinPlaces& places) const {
     ByteWriter writer = begin(kPlaces);
     writer.number(places.ticket);
@@ -169,17 +174,27 @@ Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes) {
       break;
     case kPlan:
       return get_plan(from);
-    case kTaken:
-      message = SandboxTaken{get_limits(from)};
-      break;
-    case kBasics: {
-      const SandboxBasics basics{from.number<std::uint8_t>()};
-      if (basics.cgroups > kMaxPlanCgroups) return malformed();
-      message = basics;
+    case kTaken: {
+      const Limits limits = get_limits(from);
+      message = SandboxTaken{limits, from.number<std::uint8_t>() == 1};
       break;
     }
-    case kSealed:
-      message = SandboxSealed{WallSet(from.number<std::uint32_t>())};
+    case kBasics: {
+      const auto cgroups = from.number<std::uint8_t>();
+      const auto network = from.number<std::uint8_t>();
+      if (cgroups > kMaxPlanCgroups || network > static_cast<std::uint8_t>(NetworkStage::kUp)) {
+        return malformed();
+      }
+      message = SandboxBasics{cgroups, static_cast<NetworkStage>(network)};
+      break;
+    }
+    case kSealed: {
+      const WallSet walls(from.number<std::uint32_t>());
+      message = SandboxSealed{walls, from.number<std::uint8_t>() == 1};
+      break;
+    }
+    case kRaise:
+      message = RaiseNetwork{};
       break;
     case kPlaces:
       message = JoinPlaces{from.number<std::uint32_t>()};

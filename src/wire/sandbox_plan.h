@@ -16,6 +16,7 @@
 //
 //   agent -> launcher    JoinPlaces    (a runtime is to be joined; its places go along)
 //   launcher -> agent    JoinRefused   (nothing will arrive in these places)
+//   launcher -> agent    RaiseNetwork  (a network that was prepared is wanted now)
 //
 //   launcher -> broker   MakeZygote    (its socket, its files and the cgroups to join go along)
 #pragma once
@@ -29,6 +30,7 @@
 #include "base/guest_path.h"
 #include "base/result.h"
 #include "model/limits.h"
+#include "model/sandbox_spec.h"
 #include "model/template.h"
 #include "model/wall.h"
 
@@ -66,6 +68,7 @@ struct SandboxHello {
 // cgroup, to which it writes "0" before it forks anything.
 struct SandboxBasics {
   std::uint8_t cgroups = 0;
+  NetworkStage network = NetworkStage::kNone;
   bool operator==(const SandboxBasics&) const = default;
 };
 
@@ -88,13 +91,16 @@ struct SandboxPlan {
   bool operator==(const SandboxPlan&) const = default;
 };
 
-// With a runtime that joins, its descriptors: kNamespacesOfASandbox namespaces (user, mount, pid,
+// With a network, first of all its two sockets: the listening one and the one for names. With a
+// runtime that joins, then its descriptors: kNamespacesOfASandbox namespaces (user, mount, pid,
 // net, ipc, uts, cgroup), then kDescriptorsOfARuntime for it: stdin, stdout, stderr, results, the
 // job, its socket, and the Landlock ruleset if the kernel has Landlock.
 inline constexpr std::size_t kNamespacesOfASandbox = 7;
 inline constexpr std::size_t kDescriptorsOfARuntime = 6;
+inline constexpr std::size_t kSocketsOfANetwork = 2;
 struct SandboxSealed {
   WallSet walls;
+  bool network = false;
   bool operator==(const SandboxSealed&) const = default;
 };
 struct SandboxFailed {
@@ -109,6 +115,7 @@ struct RuntimeReady {
 
 struct SandboxTaken {
   Limits limits;
+  bool network_up = false;
   bool operator==(const SandboxTaken&) const = default;
 };
 
@@ -126,9 +133,13 @@ struct JoinRefused {
   bool operator==(const JoinRefused&) const = default;
 };
 
+struct RaiseNetwork {
+  bool operator==(const RaiseNetwork&) const = default;
+};
+
 using PlanMessage =
     std::variant<MakeSandbox, MakeZygote, SandboxHello, SandboxBasics, SandboxPlan, SandboxSealed,
-                 SandboxFailed, RuntimeReady, SandboxTaken, JoinPlaces, JoinRefused>;
+                 SandboxFailed, RuntimeReady, SandboxTaken, JoinPlaces, JoinRefused, RaiseNetwork>;
 std::vector<std::byte> encode(const PlanMessage& message);
 Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes);
 

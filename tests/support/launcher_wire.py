@@ -4,9 +4,9 @@ import array
 import socket
 import struct
 
-VERSION = 4
-CREATE, DESTROY, TAKE, BECOME_SERVER, PREPARE, LIST, FREEZE, MEASURE, DEFINE, FORGET = range(1, 11)
-CREATED, REFUSED, ENDED, TEMPLATE, LISTED, MEASURED, DONE = 65, 66, 67, 68, 69, 70, 71
+VERSION = 5
+CREATE, DESTROY, TAKE, BECOME_SERVER, PREPARE, LIST, FREEZE, MEASURE, DEFINE, FORGET, LEND = range(1, 12)
+CREATED, REFUSED, ENDED, TEMPLATE, LISTED, MEASURED, DONE, LENT = 65, 66, 67, 68, 69, 70, 71, 72
 PROCESS, JAIL = 1, 2
 READ_ONLY, READ_WRITE = 1, 2
 INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, POLICY, UNSUPPORTED, EXHAUSTED = 1, 2, 3, 4, 5, 6
@@ -23,17 +23,21 @@ def limits(wall=30_000, cpu=0, memory=512 << 20, disk=256 << 20, inodes=65_536, 
 
 
 def create(engine=JAIL, template="base", bounds=None, mounts=(), version=VERSION, kind=CREATE, seq=0, warm=0, waits=0,
-           project="", session=0):
+           project="", session=0, network=0):
     message = struct.pack("<BBIB", version, kind, seq, engine) + text(template)
     message += limits() if bounds is None else bounds
     message += struct.pack("<B", len(mounts))
     for mode, guest, *name in mounts:
         message += struct.pack("<B", mode) + text(guest) + text(name[0] if name else "")
-    return message + struct.pack("<BBB", warm, waits, session) + text(project)
+    return message + struct.pack("<BBB", warm, waits, session) + text(project) + bytes([network])
 
 
-def take(identity, bounds=None):
-    return struct.pack("<BB", VERSION, TAKE) + text(identity) + (limits() if bounds is None else bounds)
+def take(identity, bounds=None, network=0):
+    return struct.pack("<BB", VERSION, TAKE) + text(identity) + (limits() if bounds is None else bounds) + bytes([network])
+
+
+def lend(seq, identity):
+    return struct.pack("<BBI", VERSION, LEND, seq) + text(identity)
 
 
 def become_server():
@@ -85,12 +89,12 @@ class Reply:
         if self.kind == CREATED:
             self.seq, size = struct.unpack_from("<II", message, 2)
             self.id = message[10:10 + size].decode()
-            self.walls, self.generation = struct.unpack_from("<II", message, 10 + size)
+            self.walls, self.generation, self.network = struct.unpack_from("<IIB", message, 10 + size)
         elif self.kind == ENDED:
             (size,) = struct.unpack_from("<I", message, 2)
             self.id = message[6:6 + size].decode()
             self.reason = message[6 + size]
-        elif self.kind == DONE:
+        elif self.kind in (DONE, LENT):
             (self.seq,) = struct.unpack_from("<I", message, 2)
         elif self.kind == LISTED:
             self.seq, size = struct.unpack_from("<II", message, 2)

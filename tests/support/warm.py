@@ -112,10 +112,11 @@ class Client:
         """Takes one message in, if there is one in time."""
         if not select.select([self.socket], [], [], max(0, seconds))[0]:
             return False
-        message = self.socket.recv(64 * 1024)
+        message, fds, _, _ = socket.recv_fds(self.socket, 64 * 1024, 8)
         if not message:
             raise AssertionError("the launcher closed the connection")
         reply = wire.Reply(message)
+        reply.fds = fds
         if reply.kind == wire.TEMPLATE:
             self.templates[reply.name] = reply
             self.history.append(reply)
@@ -159,25 +160,25 @@ class Client:
             return self.answers[seq].pop(0) if self.answers.get(seq) else None
         return self.wait(arrived, seconds)
 
-    def begin(self, template="python", bounds=None, warm=1, waits=1):
+    def begin(self, template="python", bounds=None, warm=1, waits=1, network=0):
         """Asks for a sandbox; finish with Pending.sandbox()."""
         self.seq += 1
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.settimeout(PATIENCE)
-        message = wire.create(template=template, bounds=bounds, seq=self.seq, warm=warm, waits=waits)
+        message = wire.create(template=template, bounds=bounds, seq=self.seq, warm=warm, waits=waits, network=network)
         wire.send(self.socket, message, [theirs.fileno()])
         theirs.close()
         return Pending(self, self.seq, ours, not waits)
 
-    def create(self, template="python", bounds=None, warm=1, waits=1, seconds=PATIENCE):
-        return self.begin(template, bounds, warm, waits).sandbox(seconds)
+    def create(self, template="python", bounds=None, warm=1, waits=1, seconds=PATIENCE, network=0):
+        return self.begin(template, bounds, warm, waits, network).sandbox(seconds)
 
-    def create_patiently(self, template="python", bounds=None, seconds=PATIENCE):
+    def create_patiently(self, template="python", bounds=None, seconds=PATIENCE, network=0):
         """As a server does it: a refusal that says "not now" is asked again when there is news."""
         deadline = time.monotonic() + seconds
         while True:
             try:
-                return self.create(template, bounds)
+                return self.create(template, bounds, network=network)
             except Refused as refused:
                 if refused.code != UNAVAILABLE or time.monotonic() > deadline:
                     raise
@@ -223,8 +224,8 @@ class Sandbox:
         self.id, self.walls, self.generation = created.id, created.walls, created.generation
         self.pipes = []
 
-    def take(self, bounds=None):
-        wire.send(self.client.socket, wire.take(self.id, bounds))
+    def take(self, bounds=None, network=0):
+        wire.send(self.client.socket, wire.take(self.id, bounds, network))
         self.taken = True
 
     def send(self, kind, payload=b""):

@@ -30,6 +30,7 @@
 #include "sys/file.h"
 #include "sys/landlock.h"
 #include "sys/loopback.h"
+#include "sys/own_network.h"
 #include "wire/sandbox_plan.h"
 
 namespace glovebox::agent {
@@ -42,6 +43,8 @@ struct Setup {
   UniqueFd launcher;
   bool own_slice = false;
   wire::SandboxPlan plan;
+  NetworkStage network = NetworkStage::kNone;
+  std::optional<sys::NetworkSockets> sockets;
   UniqueFd dev;
   std::vector<UniqueFd> cgroups;
   std::vector<UniqueFd> mounts;
@@ -103,6 +106,19 @@ Result<> bring_loopback_up(Setup& setup) {
   return {};
 }
 
+// Before there is anybody else: only what has CAP_NET_ADMIN here could change it afterwards.
+Result<> prepare_network(Setup& setup) {
+  if (setup.network == NetworkStage::kNone) return {};
+  auto sockets = sys::prepare_own_network();
+  if (!sockets) {
+    // Nobody has asked for more yet; it is said that there is none to be had.
+    if (setup.network == NetworkStage::kPrepared) return {};
+    return fail(std::move(sockets.error()));
+  }
+  setup.sockets.emplace(std::move(*sockets));
+  return setup.network == NetworkStage::kUp ? sys::raise_own_network() : Result<>();
+}
+
 Result<> receive_basics(Setup& setup) {
   TRY(Received received,
       receive_message(setup.launcher.get(), wire::kMaxPlanMessage, kMaxPassedFds));
@@ -111,6 +127,7 @@ Result<> receive_basics(Setup& setup) {
   if (basics == nullptr || received.fds.size() != 1u + basics->cgroups) {
     return fail(Errc::kProtocol, "the launcher's first message is not one");
   }
+  setup.network = basics->network;
   setup.dev = std::move(received.fds.front());
   setup.cgroups.assign(std::make_move_iterator(received.fds.begin() + 1),
                        std::make_move_iterator(received.fds.end()));
@@ -314,6 +331,7 @@ constexpr Step kSteps[] = {
     {"hide cgroups", hide_cgroups},
     {"name the host", name_the_host},
     {"bring loopback up", bring_loopback_up},
+    {"prepare the network", prepare_network},
     {"make mounts private", [](Setup&) { return make_mounts_private(); }},
     {"mount proc", [](Setup&) { return mount_proc(nullptr); }},
     {"set quotas", set_quotas},  // while /proc/sys is still writable; no namespace after this
@@ -371,9 +389,12 @@ Result<> report_sealed(Setup& setup, ServePlan& serve_plan) {
     }
   }
   std::vector<int> fds;
+  if (setup.sockets) fds = {setup.sockets->connections.get(), setup.sockets->names.get()};
   for (const UniqueFd& fd : joining) fds.push_back(fd.get());
-  const wire::SandboxSealed sealed{setup.walls};
-  return send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(sealed)), fds);
+  const wire::SandboxSealed sealed{setup.walls, setup.sockets.has_value()};
+  TRY_OK(send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(sealed)), fds));
+  setup.sockets.reset();  // from here on they are the gateway's
+  return {};
 }
 
 // Its launcher stays: it is asked for warm contexts, and the session ends with it.
@@ -435,6 +456,7 @@ void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice) {
   setup.landlock.reset();
   auto taken = wait_until_taken(setup.launcher.get(), serve_plan.runtime, own_slice);
   if (!taken) ::_exit(0);
+  if (taken->network_up && !sys::raise_own_network()) ::_exit(1);
   if (setup.plan.session) be_a_sessions_agent(setup, std::move(*taken));
   setup.launcher.reset();
   serve_plan.link = std::move(taken->link);

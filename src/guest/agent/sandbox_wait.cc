@@ -56,7 +56,7 @@ std::optional<Taken> wait_until_taken(int launcher, std::optional<Runtime>& runt
     const auto message = wire::decode_plan_message(received->bytes);
     const auto* taken = message ? std::get_if<wire::SandboxTaken>(&*message) : nullptr;
     if (taken == nullptr) return std::nullopt;
-    return Taken{std::move(received->fds[0]), taken->limits};
+    return Taken{std::move(received->fds[0]), taken->limits, taken->network_up};
   }
 }
 

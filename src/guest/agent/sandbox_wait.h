@@ -13,6 +13,7 @@ namespace glovebox::agent {
 struct Taken {
   UniqueFd link;
   Limits limits;
+  bool network_up = false;
 };
 // Tells the launcher when the runtime is ready. Nothing: the launcher is gone, or the runtime is
 // not what it should be or has died, and so must the sandbox.

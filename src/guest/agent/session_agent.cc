@@ -20,6 +20,7 @@
 #include "guest/agent/session_process.h"
 #include "guest/agent/session_start.h"
 #include "guest/agent/session_table.h"
+#include "sys/own_network.h"
 #include "wire/sandbox_plan.h"
 
 namespace glovebox::agent {
@@ -226,6 +227,10 @@ bool SessionAgent::on_launcher() {
   if (!received) return received.error().sys_errno() == EAGAIN;
   if (received->bytes.empty()) return false;
   const auto message = wire::decode_plan_message(received->bytes);
+  if (message && std::holds_alternative<wire::RaiseNetwork>(*message)) {
+    (void)sys::raise_own_network();  // else nothing is reachable, as before
+    return true;
+  }
   const auto* refused = message ? std::get_if<wire::JoinRefused>(&*message) : nullptr;
   if (refused != nullptr) on_joined(join_.on_refused(refused->ticket));
   return true;
