@@ -2,16 +2,12 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <initializer_list>
-#include <memory>
-#include <string>
+#include "confine/filter_builder.h"
 
 namespace glovebox::confine {
 namespace {
@@ -48,51 +44,8 @@ constexpr const char* kAllowed[] = {
 };
 // clang-format on
 
-constexpr std::uint64_t kLow32 = 0xffffffffull;  // the kernel looks at no more of an int argument
-
-struct Release {
-  void operator()(void* filter) const { seccomp_release(filter); }
-};
-
-class Builder {
- public:
-  Builder() : filter_(seccomp_init(SCMP_ACT_ERRNO(EPERM))) {
-    if (filter_ == nullptr) error_ = ENOMEM;
-  }
-
-  void set(scmp_filter_attr attribute, std::uint32_t value) {
-    if (error_ == 0) note(seccomp_attr_set(filter_.get(), attribute, value), "attribute");
-  }
-  void add(std::uint32_t action, const char* name, std::initializer_list<scmp_arg_cmp> when = {}) {
-    if (error_ != 0) return;
-    const int number = seccomp_syscall_resolve_name(name);
-    if (number < 0 && number != __NR_SCMP_ERROR) return;  // not on this architecture
-    note(seccomp_rule_add_array(filter_.get(), action, number, static_cast<unsigned>(when.size()),
-                                when.begin()),
-         name);
-  }
-  void allow(const char* name, std::initializer_list<scmp_arg_cmp> when = {}) {
-    add(SCMP_ACT_ALLOW, name, when);
-  }
-  Result<> load() {
-    if (error_ == 0) note(seccomp_load(filter_.get()), "load");
-    if (error_ == 0) return {};
-    return fail(Error::from_errno("the server's system-call filter: " + what_, error_));
-  }
-
- private:
-  void note(int done, const char* what) {
-    if (done >= 0) return;
-    error_ = -done;
-    what_ = what;
-  }
-  std::unique_ptr<void, Release> filter_;
-  int error_ = 0;
-  std::string what_ = "begin";
-};
-
 // A thread, and nothing but a thread.
-void allow_threads(Builder& filter) {
+void allow_threads(FilterBuilder& filter) {
   constexpr std::uint64_t kMust = CLONE_VM | CLONE_SIGHAND | CLONE_THREAD;
   constexpr std::uint64_t kMustNot = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
                                      CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_VFORK |
@@ -102,23 +55,16 @@ void allow_threads(Builder& filter) {
   filter.add(SCMP_ACT_ERRNO(ENOSYS), "clone3");
 }
 
-// Memory that is written is never executed.
-void allow_memory(Builder& filter) {
-  for (const char* name : {"mmap", "mmap2", "mprotect"}) {
-    filter.allow(name, {SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)});
-  }
-}
-
 // No socket() at all: everything the server talks over was opened before, is accepted, comes with a
 // message, or is one of such a pair. Not SOCK_DGRAM: that could send to an address of its choice.
-void allow_socket_pairs(Builder& filter) {
+void allow_socket_pairs(FilterBuilder& filter) {
   for (const std::uint64_t type : {SOCK_STREAM, SOCK_SEQPACKET}) {
     filter.allow("socketpair", {SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, AF_UNIX),
                                 SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, type)});
   }
 }
 
-void allow_some_of(Builder& filter) {
+void allow_some_of(FilterBuilder& filter) {
   for (const std::uint64_t command : {FIONBIO, FIONREAD, TCGETS, TIOCGWINSZ}) {
     filter.allow("ioctl", {SCMP_A1(SCMP_CMP_MASKED_EQ, kLow32, command)});
   }
@@ -127,23 +73,16 @@ void allow_some_of(Builder& filter) {
                                      std::uint64_t{PR_GET_DUMPABLE}, kSetVma}) {
     filter.allow("prctl", {SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, option)});
   }
-  // Reading its own limits, and abort().
-  filter.allow("prlimit64", {SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, 0), SCMP_A2(SCMP_CMP_EQ, 0)});
-  filter.allow("tgkill", {SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, static_cast<unsigned>(::getpid()))});
+  filter.allow_itself();
 }
 
 }  // namespace
 
 Result<> install_server_filter() {
-  Builder filter;
-  // Calls of another architecture have other numbers: one who tries that is no bug of ours.
-  filter.set(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-  filter.set(SCMP_FLTATR_CTL_TSYNC, 1);
-  filter.set(SCMP_FLTATR_CTL_OPTIMIZE, 2);
-  for (const char* name : {"execve", "execveat"}) filter.add(SCMP_ACT_KILL_PROCESS, name);
+  FilterBuilder filter("the server's system-call filter");
   for (const char* name : kAllowed) filter.allow(name);
   allow_threads(filter);
-  allow_memory(filter);
+  filter.allow_memory();
   allow_socket_pairs(filter);
   allow_some_of(filter);
   return filter.load();

@@ -34,6 +34,7 @@ Result<FromServer> receive_from_server(int channel) {
   const std::string_view text(reinterpret_cast<const char*>(received.bytes.data()),
                               received.bytes.size());
   if (text == "N") return NeedsLauncher{};
+  if (text == "M") return NeedsGateway{};
   if (text[0] != 'R') return fail(Errc::kProtocol, "the server says something unknown");
   TRY(ServerReady ready, parse_ready(text.substr(1)));
   return ready;
@@ -45,6 +46,14 @@ Result<> introduce_launcher(const std::string& launcher_socket, int channel) {
   TRY_OK(send_message(launcher->get(), wire::encode(wire::LauncherRequest(wire::BecomeServer{}))));
   const int fds[] = {launcher->get()};
   const std::byte kind[] = {std::byte{'L'}};
+  return send_message(channel, kind, fds);
+}
+
+Result<> introduce_gateway(const std::string& gateway_socket, int channel) {
+  const auto gateway = connect_to(gateway_socket);
+  if (!gateway) return fail(Errc::kUnavailable, gateway.error().message());
+  const int fds[] = {gateway->get()};
+  const std::byte kind[] = {std::byte{'G'}};
   return send_message(channel, kind, fds);
 }
 

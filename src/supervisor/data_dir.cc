@@ -66,6 +66,7 @@ Result<> DataDir::write_serve_info(const ServeInfo& info) const {
   const json::object object = {{"url", info.url},
                                {"pid", info.pid},
                                {"launcher_pid", info.launcher_pid},
+                               {"gateway_pid", info.gateway_pid},
                                {"supervisor_pid", info.supervisor_pid},
                                {"version", info.version}};
   const std::string path = path_ + "/serve.json";
@@ -94,6 +95,7 @@ std::optional<ServeInfo> DataDir::read_serve_info() const {
   ServeInfo info{.url = text_of(object, "url"),
                  .pid = pid_of(object, "pid"),
                  .launcher_pid = pid_of(object, "launcher_pid"),
+                 .gateway_pid = pid_of(object, "gateway_pid"),
                  .supervisor_pid = pid_of(object, "supervisor_pid"),
                  .version = text_of(object, "version")};
   if (!is_plain_url(info.url)) return std::nullopt;

@@ -17,6 +17,7 @@ struct ServeInfo {
   std::string url;
   pid_t pid = 0;
   pid_t launcher_pid = 0;
+  pid_t gateway_pid = 0;  // none: sandboxes get no network for now
   pid_t supervisor_pid = 0;
   std::string version;
   bool operator==(const ServeInfo&) const = default;
@@ -29,6 +30,7 @@ class DataDir {
 
   const std::string& path() const { return path_; }
   std::string launcher_socket() const { return path_ + "/launcher.sock"; }
+  std::string gateway_socket() const { return path_ + "/gateway.sock"; }
   std::string server_socket() const { return path_ + "/server.sock"; }
   std::string admin_key() const { return path_ + "/admin.key"; }
   int lock_fd() const { return lock_.get(); }

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "engine/launcher_client.h"
 #include "supervisor/private_words.h"
+#include "supervisor/program_words.h"
 
 namespace glovebox::supervisor {
 namespace {
@@ -28,28 +29,6 @@ constexpr auto kInAHurry = 3s;
 constexpr auto kTooSoonToPart = 1s;
 constexpr int kMostQuickPartings = 5;
 constexpr auto kAfterKill = 10s;  // for the kernel to take it away
-
-// Nothing of the caller's environment but where its own directories are.
-std::vector<std::string> environment_of_programs(const config::Settings& settings) {
-  std::vector<std::string> environment = {"GLOVEBOX_LOG=" + settings.log_level};
-  for (const char* name : {"HOME", "PATH", "TZ", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME"}) {
-    if (const char* value = std::getenv(name)) {
-      environment.push_back(std::string(name) + "=" + value);
-    }
-  }
-  return environment;
-}
-
-// The port of an url of ours, or nothing.
-std::string port_of(const std::string& url) {
-  const std::size_t host = url.find("//") + 2;
-  const std::size_t colon = url.rfind(':');
-  if (colon == std::string::npos || colon < host) return "";
-  const std::string port = url.substr(colon + 1, url.find('/', colon) - colon - 1);
-  const bool digits =
-      std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
-  return digits && port.size() <= 5 ? port : "";
-}
 
 }  // namespace
 
@@ -71,7 +50,13 @@ bool Supervisor::adopt() {
     // Its own connection to that launcher lives. If it does not, it will say that it needs one.
     is_introduced_ = launcher_.is_running();
   }
-  was_ever_up_ = has_greeted_ = launcher_.is_running() || server_.is_running();
+  if (auto found = find_listener(data_.gateway_socket())) {
+    gateway_.run(std::move(found->process), now);
+    gateway_since_ = now;
+    gateway_is_introduced_ = server_.is_running();
+  }
+  was_ever_up_ = has_greeted_ =
+      launcher_.is_running() || server_.is_running() || gateway_.is_running();
   if (!was_ever_up_) data_.remove_serve_info();  // a dead one's
   return was_ever_up_;
 }
@@ -92,6 +77,7 @@ Result<> Supervisor::run(Then then) {
     if (stopping_ == Stopping::kNo) {
       start_what_is_due(now);
       introduce(now);
+      introduce_the_gateway(now);
       tell_where_we_are();
     } else if (auto stopped = advance_stop(now); !stopped) {
       return stopped;
@@ -110,6 +96,7 @@ Result<> Supervisor::run(Then then) {
 void Supervisor::start_what_is_due(Clock::time_point now) {
   if (launcher_.is_due(now)) start_launcher(now);
   if (server_.is_due(now)) start_server(now);
+  if (!url_.empty() && gateway_.is_due(now)) start_gateway(now);
   if (server_.is_running() && !channel_ && now >= next_try_) reconnect_to_server(now);
 }
 
@@ -167,7 +154,8 @@ void Supervisor::start_server(Clock::time_point now) {
   url_.clear();
   url_is_this_channels_ = false;
   is_introduced_ = false;
-  next_try_ = now;
+  gateway_is_introduced_ = false;
+  next_try_ = next_gateway_try_ = now;
 }
 
 void Supervisor::reconnect_to_server(Clock::time_point now) {
@@ -204,6 +192,7 @@ void Supervisor::tell_where_we_are() {
   const ServeInfo info{.url = url_,
                        .pid = server_.pid(),
                        .launcher_pid = launcher_.pid(),
+                       .gateway_pid = gateway_.pid(),
                        .supervisor_pid = ::getpid(),
                        .version = version_};
   if (written_ == info) return;
@@ -259,6 +248,10 @@ Clock::time_point Supervisor::next_deadline(Clock::time_point now) const {
   if (!launcher_.is_running()) next = std::min(next, launcher_.due());
   if (!server_.is_running()) next = std::min(next, server_.due());
   const bool both = server_.is_running() && launcher_.is_running();
+  if (!url_.empty() && !gateway_.is_running()) next = std::min(next, gateway_.due());
+  if (gateway_.is_running() && channel_ && !gateway_is_introduced_) {
+    next = std::min(next, next_gateway_try_);
+  }
   if ((both && !is_introduced_) || (server_.is_running() && !channel_)) {
     next = std::min(next, next_try_);
   }
@@ -271,7 +264,8 @@ Result<> Supervisor::wait_for_something(Clock::time_point now) {
                      {launcher_.pidfd(), POLLIN, 0},
                      {server_.pidfd(), POLLIN, 0},
                      {channel_.get(), POLLIN, 0},
-                     {stopping_ == Stopping::kNo ? lifeline_.get() : -1, POLLIN, 0}};
+                     {stopping_ == Stopping::kNo ? lifeline_.get() : -1, POLLIN, 0},
+                     {gateway_.pidfd(), POLLIN, 0}};
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next_deadline(now) - now).count();
   const int ready = ::poll(events, std::size(events),
                            static_cast<int>(std::clamp<std::int64_t>(wait, 0, 3'600'000)));
@@ -281,6 +275,7 @@ Result<> Supervisor::wait_for_something(Clock::time_point now) {
   if (events[0].revents != 0) TRY_OK(handle_signals(then));
   if (events[4].revents != 0) handle_lifeline(then);
   if (events[3].revents != 0) handle_message(then);
+  if (events[5].revents != 0) handle_end_of_gateway(then);
   if (events[1].revents != 0) TRY_OK(handle_end_of_launcher(then));
   if (events[2].revents != 0) TRY_OK(handle_end_of_server(then));
   return {};
@@ -292,6 +287,7 @@ Result<> Supervisor::handle_signals(Clock::time_point now) {
     if (info.ssi_signo == SIGHUP) {  // read your files again
       launcher_.signal(SIGHUP);
       server_.signal(SIGHUP);
+      gateway_.signal(SIGHUP);
     } else if (stopping_ == Stopping::kNo) {
       begin_stop(now);
     } else {
@@ -323,6 +319,8 @@ void Supervisor::handle_message(Clock::time_point now) {
       note_parting(now);
     }
     is_introduced_ = false;
+  } else if (std::holds_alternative<NeedsGateway>(*message)) {
+    note_need_of_gateway(now);
   } else if (!url_is_this_channels_) {  // later ones are not looked at: it has one address
     url_ = std::get<ServerReady>(*message).url;
     url_is_this_channels_ = true;
@@ -384,18 +382,23 @@ void Supervisor::hurry_stop(Clock::time_point now) {
   stop_deadline_ = stopping_ == Stopping::kServer ? now : std::min(stop_deadline_, now + kInAHurry);
 }
 
+Part& Supervisor::stopping_part() {
+  if (stopping_ == Stopping::kServer) return server_;
+  return stopping_ == Stopping::kLauncher ? launcher_ : gateway_;
+}
+
 Result<> Supervisor::advance_stop(Clock::time_point now) {
-  Part& part = stopping_ == Stopping::kServer ? server_ : launcher_;
+  Part& part = stopping_part();
   if (!part.is_running()) {
     has_killed_ = false;
-    if (stopping_ == Stopping::kLauncher) {
+    if (stopping_ == Stopping::kGateway) {
       stopping_ = Stopping::kDone;
       return {};
     }
-    stopping_ = Stopping::kLauncher;
+    stopping_ = stopping_ == Stopping::kServer ? Stopping::kLauncher : Stopping::kGateway;
     stop_deadline_ = now + kLauncherMayStop;
-    launcher_.signal(SIGTERM);
-    return launcher_.is_running() ? Result<>() : advance_stop(now);
+    stopping_part().signal(SIGTERM);
+    return stopping_part().is_running() ? Result<>() : advance_stop(now);
   }
   if (now < stop_deadline_) return {};
   if (has_killed_) return fail(Errc::kTimeout, part.name() + " cannot be ended");

@@ -1,6 +1,7 @@
-// `glovebox serve`: keeps a launcher and a server running, and introduces them to each other.
+// `glovebox serve`: keeps a launcher, a server and a gateway running, and introduces them to each
+// other.
 //
-// It listens to nothing and has one thread. Neither of the two dies with it: a supervisor that is
+// It listens to nothing and has one thread. None of the three dies with it: a supervisor that is
 // started anew on the same data directory adopts what still runs, and `glovebox serve --stop` ends
 // it. Everybody is known by a pidfd, never by a bare pid.
 #pragma once
@@ -38,11 +39,13 @@ class Supervisor {
   Result<> run(Then then);
 
  private:
-  enum class Stopping : std::uint8_t { kNo, kServer, kLauncher, kDone };
+  enum class Stopping : std::uint8_t { kNo, kServer, kLauncher, kGateway, kDone };
 
   void start_what_is_due(Clock::time_point now);
   void start_launcher(Clock::time_point now);
   void start_server(Clock::time_point now);
+  void start_gateway(Clock::time_point now);
+  void introduce_the_gateway(Clock::time_point now);
   void reconnect_to_server(Clock::time_point now);
   void introduce(Clock::time_point now);
   void tell_where_we_are();
@@ -56,10 +59,13 @@ class Supervisor {
   void note_parting(Clock::time_point now);
   Result<> handle_end_of_launcher(Clock::time_point now);
   Result<> handle_end_of_server(Clock::time_point now);
+  void note_need_of_gateway(Clock::time_point now);
+  void handle_end_of_gateway(Clock::time_point now);
 
   Part::Why why_ended() const {
     return stopping_ == Stopping::kNo ? Part::Why::kByItself : Part::Why::kWeStop;
   }
+  Part& stopping_part();
   void begin_stop(Clock::time_point now);
   void hurry_stop(Clock::time_point now);
   Result<> advance_stop(Clock::time_point now);
@@ -72,13 +78,19 @@ class Supervisor {
   UniqueFd lifeline_;  // of a private one
   Part launcher_{"glovebox-launcher"};
   Part server_{"glovebox-server"};
-  UniqueFd channel_;  // to the server
-  std::string url_;   // where the server says it serves; empty: it has not said so yet
+  Part gateway_{"glovebox-gateway"};  // started when the server's port is known
+  UniqueFd channel_;                  // to the server
+  std::string url_;  // where the server says it serves; empty: it has not said so yet
   bool url_is_this_channels_ = false;
   std::string fixed_listen_;  // the port that port 0 turned into, so that it stays
   bool is_introduced_ = false;
   Clock::time_point introduced_at_{};
   int quick_partings_ = 0;  // in a row
+  bool gateway_is_introduced_ = false;
+  Clock::time_point gateway_introduced_at_{};
+  int gateway_partings_ = 0;
+  Clock::time_point next_gateway_try_{};
+  Clock::time_point gateway_since_{};
   bool was_ever_up_ = false;
   bool has_greeted_ = false;
   Clock::time_point next_try_{};  // of introducing, or of reconnecting

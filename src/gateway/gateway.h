@@ -1,0 +1,65 @@
+// The networks of this host's sandboxes, and what a server may ask of them. The server parses
+// clients: the administrator's ceiling is enforced here whatever it says.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "gateway/network.h"
+
+namespace glovebox::gateway {
+
+struct GatewayOptions {
+  net::NetCeiling ceiling;
+  ResolverOptions resolver;
+  std::size_t max_open = 1024;               // relays of one sandbox
+  std::optional<std::uint16_t> server_port;  // never dialled on this host
+};
+
+class Gateway {
+ public:
+  // How long the figures of a sandbox that has ended can still be read.
+  static constexpr std::chrono::seconds kKept{30};
+
+  static Result<std::unique_ptr<Gateway>> make(asio::io_context& io, GatewayOptions options);
+  ~Gateway();
+  Gateway(const Gateway&) = delete;
+  Gateway& operator=(const Gateway&) = delete;
+
+  // By itself, for whoever is the client at that time.
+  std::function<void(wire::NetworkDecided)> on_decided;
+
+  wire::GatewayReply answer(wire::GatewayRequest request, std::vector<UniqueFd> fds);
+  std::size_t networks() const { return networks_.size(); }
+
+ private:
+  struct Entry {
+    std::shared_ptr<Network> network;
+    std::unique_ptr<asio::steady_timer> forget;  // set once it has ended
+  };
+  Gateway(asio::io_context& io, GatewayOptions options, std::unique_ptr<Relays> relays,
+          std::unique_ptr<OwnAddresses> own, std::size_t max_open_of_all);
+  Result<> open(wire::OpenNetwork request, std::vector<UniqueFd> fds);
+  Result<> change(wire::ChangePolicy request);
+  Result<wire::NetworkReport> read(const wire::ReadNetwork& request);
+  wire::NetworksListed list(std::uint32_t seq) const;
+  Result<Entry*> find(const SandboxId& id);
+  Entry& make_entry(const SandboxId& id, const std::string& tenant);
+  void ended(const SandboxId& id);
+
+  asio::io_context& io_;
+  std::unique_ptr<Relays> relays_;
+  std::unique_ptr<OwnAddresses> own_addresses_;
+  Resolver resolver_;
+  Shared shared_;
+  std::map<SandboxId, Entry> networks_;
+};
+
+}  // namespace glovebox::gateway
