@@ -13,6 +13,7 @@
 #include "cli/print.h"
 #include "cli/server_command.h"
 #include "model/wall.h"
+#include "wire/net_policy_json.h"
 #include "wire/utf8.h"
 
 namespace glovebox::cli {
@@ -118,6 +119,7 @@ Result<json::object> profile_of(const RunOptions& options) {
   if (output > kMaxOutputKb * 1024) {
     return fail(Errc::kInvalidArgument, "--output-limit: a server sends at most 16M");
   }
+  if (!options.net.is_none()) profile["net"] = wire::net_policy_json(options.net);
   profile["output_kb"] = std::max<std::uint64_t>((output + 1023) / 1024, 1);
   return profile;
 }

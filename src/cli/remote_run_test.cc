@@ -34,6 +34,14 @@ TEST(RemoteRun, PythonIsForTheRuntimeThatWaits) {
   EXPECT_TRUE(run.files.empty());
 }
 
+TEST(RemoteRun, ThePolicyOfTheNetworkGoesAlong) {
+  EXPECT_FALSE(request({"-c", "1"}).profile.net);
+  EXPECT_FALSE(request({"-c", "1", "--net", "none"}).profile.net);
+  const auto policy = request({"-c", "1", "--net", "https-only,db.example:5432"}).profile.net;
+  ASSERT_TRUE(policy);
+  EXPECT_EQ(net::canonical_text(*policy), R"({"allow":["db.example:5432"],"base":"https-only"})");
+}
+
 TEST(RemoteRun, ArgumentsBehindTheDashesGoWithTheCode) {
   std::vector<std::string> args = {"-c", "1", "--server", "--", "-x", "--server"};
   const auto parsed = parse_run_options(args, nullptr).value().options.value();

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/units.h"
+#include "cli/net_words.h"
 #include "cli/server_words.h"
 #include "engine/catalog.h"
 #include "engine/process/import_policy.h"
@@ -37,8 +38,9 @@ constexpr Language kLanguages[] = {
 // The words as typed; the checks below give them meaning.
 struct Words {
   std::string file, code, lang, program, engine{engine::kDefaultEngine}, min_grade, timeout,
-      cpu_time, memory, cpus, pids, disk, output_limit, workdir, net = "none", url;
-  std::vector<std::string> mounts, env, files_in, files_out, deny_imports, allow_imports, args;
+      cpu_time, memory, cpus, pids, disk, output_limit, workdir, url;
+  std::vector<std::string> mounts, env, files_in, files_out, deny_imports, allow_imports, net,
+      net_deny, args;
   bool json = false, terminal = false, has_code = false, server = false, local = false;
 };
 
@@ -390,7 +392,15 @@ void describe(CLI::App& app, Words& words) {
                  "process engine: the only Python modules it may import")
       ->type_size(1)
       ->allow_extra_args(false);
-  app.add_option("--net", words.net, "none (the only policy so far)");
+  app.add_option("--net", words.net,
+                 "none (default), https-only, all, or what may be reached: pypi.org:443,*.pypi.org")
+      ->type_name("POLICY|RULE[,RULE]")
+      ->type_size(1)
+      ->allow_extra_args(false);
+  app.add_option("--net-deny", words.net_deny, "and what of it may not")
+      ->type_name("RULE[,RULE]")
+      ->type_size(1)
+      ->allow_extra_args(false);
   app.add_option("--server", words.url,
                  "run on a server: at this URL, or the one that is known (also: GLOVEBOX_URL)")
       ->type_name("[URL]");
@@ -404,7 +414,8 @@ void describe(CLI::App& app, Words& words) {
       "  glovebox run script.py -- --input data.csv\n"
       "  glovebox run -c 'print(1+1)' --json\n"
       "  echo 'uname -a' | glovebox run --lang bash -\n"
-      "  glovebox run --exec /usr/bin/env --memory 64M --timeout 2s");
+      "  glovebox run --exec /usr/bin/env --memory 64M --timeout 2s\n"
+      "  glovebox run fetch.py --net pypi.org:443,files.pythonhosted.org:443");
 }
 
 }  // namespace
@@ -448,8 +459,9 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
   options.engine = words.engine;
   TRY_OK(engine::make_engine(words.engine));
   TRY_OK(choose_place(words, options));
-  if (words.net != "none") {
-    return bad("--net " + words.net + ": the only network policy so far is 'none'");
+  TRY(options.net, parse_net_words(words.net, words.net_deny));
+  if (!options.net.is_none() && words.engine == "process") {
+    return bad("--net goes with --engine jail: the process engine has no walls to hold a policy");
   }
   if (!words.min_grade.empty()) {
     const Grade* grade = parse_grade(words.min_grade);

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "engine/one_shot.h"
+#include "net/net_policy.h"
 
 namespace glovebox::cli {
 
@@ -23,6 +24,7 @@ struct RunOptions {
   std::vector<std::string> own_env;  // --env, as typed
   bool is_remote = false;            // on a server: --server, or GLOVEBOX_URL
   std::string url;                   // --server URL; empty: the one that is known
+  net::NetPolicy net;                // --net and --net-deny
 };
 
 struct ParsedRun {

@@ -73,6 +73,17 @@ TEST(RunOptions, NothingOfTheCallersEnvironmentGoesIn) {
   EXPECT_THAT(env, Not(Contains("HOME=/home/user")));
 }
 
+TEST(RunOptions, TheNetworkIsNoneUnlessSaid) {
+  EXPECT_TRUE(good({"-c", ""}).net.is_none());
+  EXPECT_TRUE(good({"-c", "", "--net", "none", "--engine", "process"}).net.is_none());
+  EXPECT_EQ(net::canonical_text(good({"-c", "", "--net", "https-only"}).net), R"("https-only")");
+  EXPECT_EQ(net::canonical_text(good({"-c", "", "--net", "a.example,b.example:443",
+                                      "--net=*.c.example", "--net-deny", "evil.c.example"})
+                                    .net),
+            R"({"allow":["*.c.example","a.example","b.example:443"],"deny":["evil.c.example"]})");
+  EXPECT_EQ(net::canonical_text(good({"-c", "", "--net", R"({"base":"all"})"}).net), R"("all")");
+}
+
 TEST(RunOptions, MountsNameTheirGuestPathOrKeepTheHosts) {
   const auto mounts =
       good({"-c", "", "--mount", "ro:/usr", "--mount", "rw:/tmp:/data"}).request.sandbox.mounts;
@@ -97,7 +108,8 @@ TEST(RunOptions, EveryMistakeIsOneClearLine) {
   EXPECT_THAT(refusal({"-c", "", "--pids", "1"}), HasSubstr("at least 2"));
   EXPECT_THAT(refusal({"-c", "", "--pids", "-3"}), HasSubstr("--pids"));
   EXPECT_THAT(refusal({"-c", "", "--cpus", "nan"}), HasSubstr("--cpus"));
-  EXPECT_THAT(refusal({"-c", "", "--net", "all"}), HasSubstr("only network policy"));
+  EXPECT_THAT(refusal({"-c", "", "--net", "http://a.example"}), HasSubstr("not a URL"));
+  EXPECT_THAT(refusal({"-c", "", "--net", "all", "--engine", "process"}), HasSubstr("no walls"));
   EXPECT_THAT(refusal({"-c", "", "--env", "novalue"}), HasSubstr("NAME=value"));
   EXPECT_THAT(refusal({"-c", "", "--file", "x"}), HasSubstr("write it like"));
   EXPECT_THAT(refusal({"-c", "", "--out", ":x"}), HasSubstr("write it like"));

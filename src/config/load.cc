@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "config/network.h"
 #include "config/toml_file.h"
 #include "config/value.h"
 
@@ -176,6 +177,18 @@ std::string origin_of(const Table& table, std::string_view name) {
   return found == table.end() ? "" : " (" + found->origin + ")";
 }
 
+// Words that mean something to the network only.
+Result<> check_network(const Settings& settings, const Table& table) {
+  const auto check = [&table](const char* name, const auto& parsed) -> Result<> {
+    if (parsed) return {};
+    return bad(name + origin_of(table, name) + " " + parsed.error().message());
+  };
+  TRY_OK(check("net.allow", parse_net_rules(settings.net_allow)));
+  TRY_OK(check("net.deny", parse_net_rules(settings.net_deny)));
+  TRY_OK(check("net.opened", parse_net_ranges(settings.net_opened)));
+  return check("net.resolvers", parse_name_servers(settings.net_resolvers));
+}
+
 // What can only be seen with several values in hand.
 Result<> check_together(const Settings& settings, const Table& table) {
   if (settings.data_dir.empty()) {
@@ -190,7 +203,7 @@ Result<> check_together(const Settings& settings, const Table& table) {
     return bad(given + origin_of(table, given) +
                ": server.tls_cert and server.tls_key are needed together");
   }
-  return {};
+  return check_network(settings, table);
 }
 
 std::string below(const char* variable, const char* home_part) {
@@ -274,10 +287,6 @@ Result<> check_servable(const Loaded& loaded) {
   }
   if (settings.mcp_disk != 0 && settings.mcp_disk < (1u << 20)) {
     return refuse("mcp.disk", "must be at least 1M");
-  }
-  if (settings.workspace_allow_network) {
-    return refuse("workspace.allow_network",
-                  "cannot be true: sandboxes have no network yet; set it to false");
   }
   if (settings.workspace_pool_size != 0) {
     return refuse("workspace.pool_size",

@@ -183,6 +183,18 @@ TEST_F(Load, ChecksWhatBelongsTogether) {
   EXPECT_THAT(refusal(), HasSubstr("HOME"));
 }
 
+TEST_F(Load, RefusesRulesOfNetworksThatMeanNothing) {
+  EXPECT_THAT(refusal({"--set", "net.allow=pypi.org,127.1"}),
+              AllOf(HasSubstr("net.allow (flag --set)"), HasSubstr("'127.1'")));
+  EXPECT_THAT(refusal({"--set", "net.deny=a b"}), HasSubstr("net.deny"));
+  EXPECT_THAT(refusal({"--set", "net.opened=10.0.0.1/8"}), HasSubstr("net.opened"));
+  EXPECT_THAT(refusal({"--set", "net.resolvers=dns.example"}), HasSubstr("net.resolvers"));
+  EXPECT_THAT(refusal({"--set", "net.ceiling=some"}), HasSubstr("none"));
+  EXPECT_EQ(refusal({"--set", "net.allow=pypi.org,*.example.com:443", "--set",
+                     "net.opened=10.1.2.0/24", "--set", "net.resolvers=192.0.2.53:5353"}),
+            "accepted");
+}
+
 TEST_F(Load, LeavesOtherArgumentsInTheirOrder) {
   const auto loaded = load_with({"--stop", "--listen", "127.0.0.1:1", "--control-fd", "3"});
   EXPECT_THAT(loaded->rest, ElementsAre("--stop", "--control-fd", "3"));
@@ -216,20 +228,21 @@ TEST_F(Load, TheServersUidFollowsTheLaunchersPolicy) {
 
 TEST_F(Load, TakesTheWordsOfWorkspaceUsers) {
   around_.environment = {"SANDBOX_CPU_QUOTA=0.5",      "SANDBOX_MEMORY_LIMIT=131072",
-                         "SANDBOX_TIMEOUT_SECONDS=20", "SANDBOX_ALLOW_NETWORK=false",
+                         "SANDBOX_TIMEOUT_SECONDS=20", "SANDBOX_ALLOW_NETWORK=true",
                          "SANDBOX_POOL_SIZE=0",        "SANDBOX_OF_SOMEBODY=else"};
   const auto loaded = load_with({});
   ASSERT_TRUE(loaded) << loaded.error().message();
   EXPECT_EQ(loaded->settings.workspace_cpu_quota, "0.5");
   EXPECT_EQ(loaded->settings.workspace_memory_limit, 131072u);
   EXPECT_EQ(loaded->settings.workspace_timeout_seconds, 20u);
+  EXPECT_TRUE(loaded->settings.workspace_allow_network);
   EXPECT_EQ(origin(*loaded, "workspace.cpu_quota"), "environment SANDBOX_CPU_QUOTA");
   EXPECT_TRUE(check_servable(*loaded));
 }
 
 TEST_F(Load, RefusesToServeWhatItCannotDo) {
-  for (const char* variable : {"SANDBOX_ALLOW_NETWORK=true", "SANDBOX_POOL_SIZE=1",
-                               "SANDBOX_CPU_QUOTA=many", "SANDBOX_MEMORY_LIMIT=100"}) {
+  for (const char* variable :
+       {"SANDBOX_POOL_SIZE=1", "SANDBOX_CPU_QUOTA=many", "SANDBOX_MEMORY_LIMIT=100"}) {
     around_.environment = {variable};
     const auto loaded = load_with({});
     ASSERT_TRUE(loaded) << variable;  // for commands that serve nothing

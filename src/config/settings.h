@@ -73,6 +73,16 @@ struct Settings {
   std::string mcp_cpus;
   std::uint64_t mcp_memory = 0;
   std::uint64_t mcp_disk = 0;
+  // [net]: see network.h
+  std::string net_ceiling;
+  std::vector<std::string> net_allow;
+  std::vector<std::string> net_deny;
+  std::vector<std::string> net_opened;
+  std::vector<std::string> net_resolvers;  // empty: the host's
+  std::uint64_t net_max_bytes_out = 0;     // of one sandbox; 0: no bound
+  std::uint64_t net_max_connections = 0;
+  std::uint64_t net_max_names = 0;
+  std::uint64_t net_max_open = 0;
   // [isolation]
   std::string min_grade;
 };

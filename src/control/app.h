@@ -21,6 +21,8 @@
 #include "control/sessions.h"
 #include "http/server.h"
 #include "model/wall.h"
+#include "net/net_policy.h"
+#include "node/network_service.h"
 #include "node/run_service.h"
 #include "node/session_service.h"
 #include "store/key_usage.h"
@@ -52,6 +54,7 @@ struct AppSettings {
   std::string secret;
   std::string domain;  // names of sandboxes' ports are below it; empty: none is configured
   std::uint64_t max_held_output = 512ull << 20;
+  net::NetCeiling ceiling{};  // what the administrator lets sandboxes reach
   workspace::Settings workspace{};
   mcp::Settings mcp{};
 };
@@ -90,8 +93,9 @@ struct App {
   std::shared_ptr<e2b::ProcessHubs> e2b_processes{};    // from the first that is started
   std::shared_ptr<e2b::Watchers> e2b_watchers{};        // from the first that is made
   std::shared_ptr<mcp::Conversations> conversations{};  // from the first that is begun
-  SessionKeeper* keeper = nullptr;    // what `sessions` is, to those who change them
-  TemplateBook* templates = nullptr;  // what projects made for themselves; null: nothing
+  SessionKeeper* keeper = nullptr;           // what `sessions` is, to those who change them
+  TemplateBook* templates = nullptr;         // what projects made for themselves; null: nothing
+  node::NetworkService* networks = nullptr;  // null: no sandbox can have one
   std::shared_ptr<sessions_api::Executions> executions;  // made when somebody executes
   std::function<http::ServerFigures()> http_figures;     // set when there is a server
   bool stopping = false;                                 // no longer ready

@@ -100,6 +100,21 @@ void write_node(Writer& writer, const node::NodeFigures& node) {
              node.launcher_losses);
 }
 
+void write_network(Writer& writer, const node::NetworkTotals& network) {
+  writer.one("glovebox_gateway_up", "gauge", "1 when there is a network gateway.",
+             network.gateway_up ? 1 : 0);
+  writer.one("glovebox_gateway_losses_total", "counter", "How often the network gateway went away.",
+             network.gateway_losses);
+  writer.one("glovebox_networks", "gauge", "Sandboxes that have a network.", network.networks);
+  writer.begin("glovebox_network_decisions_total", "counter",
+               "Connections that were allowed; connections and names that were denied.");
+  writer.series(label("verdict", "allowed"), network.connections);
+  writer.series(label("verdict", "denied"), network.denied);
+  writer.begin("glovebox_network_bytes_total", "counter", "Bytes of sandboxes' connections.");
+  writer.series(label("direction", "out"), network.bytes_out);
+  writer.series(label("direction", "in"), network.bytes_in);
+}
+
 void write_templates(Writer& writer, const std::vector<TemplateStatus>& templates) {
   writer.begin("glovebox_template_state", "gauge", "1 for the state a template's runtime is in.");
   for (const TemplateStatus& status : templates) {
@@ -210,6 +225,7 @@ std::string Metrics::text(const node::NodeFigures& node, const store::Health& st
   writer.begin("glovebox_refusals_total", "counter", "Runs that were refused, by error code.");
   for (const auto& [code, count] : refusals_) writer.series(label("code", code), count);
   write_node(writer, node);
+  write_network(writer, node.network);
   write_sessions(writer, sessions);
   write_templates(writer, templates);
   write_store(writer, store);

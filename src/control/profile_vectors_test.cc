@@ -15,11 +15,15 @@ namespace {
 
 namespace json = boost::json;
 
-TEST(ProfileVectors, EverySpellingHasTheTextAndTheHash) {
+Result<json::value> read_vectors() {
   std::ifstream file(std::string(GBX_SOURCE_DIR) + "/tests/vectors/profiles.json");
   std::stringstream text;
   text << file.rdbuf();
-  const auto document = wire::parse_strict_json(text.str());
+  return wire::parse_strict_json(text.str());
+}
+
+TEST(ProfileVectors, EverySpellingHasTheTextAndTheHash) {
+  const auto document = read_vectors();
   ASSERT_TRUE(document) << document.error().message();
   std::size_t spellings = 0;
   for (const json::value& vector : document->at("vectors").as_array()) {
@@ -32,7 +36,21 @@ TEST(ProfileVectors, EverySpellingHasTheTextAndTheHash) {
       ++spellings;
     }
   }
-  EXPECT_GE(spellings, 12u);
+  EXPECT_GE(spellings, 60u);
+}
+
+TEST(ProfileVectors, WhatIsRefusedIsRefusedAtItsPlace) {
+  const auto document = read_vectors();
+  ASSERT_TRUE(document) << document.error().message();
+  std::size_t refused = 0;
+  for (const json::value& one : document->at("refused").as_array()) {
+    const auto wishes = wire::read_profile_wishes(one.at("profile"), "profile");
+    const std::string at(one.at("at").as_string());
+    ASSERT_FALSE(wishes) << one;
+    EXPECT_TRUE(wishes.error().message().starts_with(at + ": ")) << wishes.error().message();
+    ++refused;
+  }
+  EXPECT_GE(refused, 60u);
 }
 
 TEST(Digest, MatchesTheKnownVector) {

@@ -55,6 +55,7 @@ wire::RunAnswer answer_of(const RunHeader& run, node::RunReport& report) {
   answer.warm = report.warm;
   answer.cancelled = report.cancelled;
   answer.queued = report.queued;
+  answer.network = std::move(report.network);
   return answer;
 }
 

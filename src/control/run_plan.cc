@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "control/digest.h"
+#include "control/network_words.h"
 #include "control/template_book.h"
 #include "model/environment.h"
 
@@ -77,11 +78,13 @@ Result<RunPlan> plan_run(const App& app, wire::RunRequest request, const std::st
   plan.language = request.code ? made_of.language : "";
   const Profile profile = fill_in(request.profile, made_of.limits);
   plan.profile_hash = sha256_hex(canonical_text(profile));
+  TRY_OK(check_reach(profile.net, app.settings.ceiling));
   node::RunJob& job = plan.job;
   job.template_name = made_of.name;
   plan.template_name = name;
   job.engine = app.settings.engine;
   job.limits = profile.limits;
+  job.net = profile.net;
   job.output_limit = profile.output_bytes;
   for (const ProfileMount& mount : profile.mounts) {
     job.mounts.push_back({.mode = mount.mode, .guest = mount.guest, .name = mount.name});

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "control/clock.h"
 #include "control/exec_words.h"
+#include "control/network_words.h"
 #include "control/session_keeper.h"
 #include "control/store_call.h"
 #include "node/grade.h"
@@ -91,6 +92,10 @@ Result<> check_same(const store::SessionRecord& record, const CreateRequest& req
   }
   if (!request.snapshot.empty() && request.snapshot != record.snapshot) return differs("snapshot");
   if (request.private_ports && record.port_token.empty()) return differs("kind of ports");
+  if (request.profile.net && !request.net_is_default &&
+      net::canonical_text(*request.profile.net) != record.net) {
+    return differs("net");
+  }
   TRY_OK(node::check_grade(record.engine, record.walls, request.min_grade));
   return node::check_grade(record.engine, record.walls, floor);
 }
@@ -104,6 +109,7 @@ Result<SessionPlan> SessionKeeper::plan_of(
                                                      : request.template_name;
   auto plan = plan_session(node_, name, request, options_.engine, options_.min_grade,
                            {options_.templates, project});
+  if (plan) TRY_OK(check_reach(plan->spec.net, options_.ceiling));
   // By its id: another one may be called so by now.
   const bool is_another = plan && snapshot && plan->template_id != snapshot->template_id;
   const bool is_gone = !plan && snapshot && plan.error().code() == Errc::kNotFound;
@@ -192,9 +198,16 @@ Task<SessionKeeper::Created> SessionKeeper::make(CreateRequest request, Owner ow
   Place pending(*this, figures_.pending);
   plan.spec.owner = owner.key.str();
   plan.spec.project = owner.project;
-  const node::SessionSpec spec = plan.spec;
+  node::SessionSpec spec = plan.spec;
   Result<std::shared_ptr<node::Session>> made =
       co_await service_.create_session(std::move(plan.spec), cancel);
+  if (!made && made.error().code() == Errc::kUnsupported && request.net_is_default &&
+      !spec.net.is_none()) {
+    // Nobody has said that it needs a network, and this host can give none.
+    spec.net = {};
+    node::SessionSpec without = spec;
+    made = co_await service_.create_session(std::move(without), cancel);
+  }
   pending.leave();
   if (!made) {
     ++figures_.refused;
@@ -218,7 +231,8 @@ Task<SessionKeeper::Created> SessionKeeper::make(CreateRequest request, Owner ow
                               .engine = spec.engine,
                               .walls = session->walls(),
                               .limits = spec.limits,
-                              .profile = plan.profile_hash};
+                              .profile = plan.profile_hash,
+                              .net = net::canonical_text(spec.net)};
   if (request.private_ports) record.port_token = random_label(40);
   const auto entry = std::make_shared<Entry>(io_, std::move(record));
   entry->memory = usage_->hold(owner.key, promise);
@@ -403,8 +417,18 @@ Task<store::SessionRecord> SessionKeeper::change(std::string project, std::strin
                                                  ChangeRequest request) {
   CO_TRY(const EntryPtr entry, co_await living(std::move(project), std::move(id)));
   store::SessionRecord& record = entry->record;
+  std::optional<std::uint64_t> ttl_s;
   if (request.ttl_s) {
-    CO_TRY(record.ttl_s, ttl_of(request.ttl_s));
+    CO_TRY(ttl_s, ttl_of(request.ttl_s));
+  }
+  if (request.net) {
+    // All of it or nothing: what is refused was refused before anything has changed.
+    CO_TRY_OK(co_await entry->turns.take(never()));
+    const Turn turn(entry);
+    CO_TRY_OK(co_await set_network(entry, std::move(*request.net)));
+  }
+  if (ttl_s) {
+    record.ttl_s = *ttl_s;
     // That of a paused one begins when it is resumed.
     if (record.state == SessionState::kRunning) set_deadline(entry, seconds(record.ttl_s));
   }

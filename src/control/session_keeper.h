@@ -30,6 +30,7 @@
 #include "control/session_request.h"
 #include "control/sessions.h"
 #include "control/snapshot_shelf.h"
+#include "node/network_service.h"
 #include "node/run_service.h"
 #include "store/key_usage.h"
 #include "store/store.h"
@@ -45,7 +46,9 @@ struct KeeperOptions {
   EngineKind engine = EngineKind::kJail;
   std::optional<Grade> min_grade{};  // the administrator's floor
   ShelfOptions shelf{};
-  const TemplateBook* templates = nullptr;  // what projects made for themselves
+  const TemplateBook* templates = nullptr;   // what projects made for themselves
+  node::NetworkService* networks = nullptr;  // null: no sandbox can have one
+  net::NetCeiling ceiling{};                 // what the administrator lets them reach
   std::chrono::milliseconds tick{250};
   std::chrono::milliseconds reconcile_every{3'000};
   std::chrono::milliseconds sample_every{10'000};
@@ -122,6 +125,12 @@ class SessionKeeper final : public Sessions {
     std::deque<SessionSample> history;
   };
   Task<Measured> measure(std::string project, std::string id);
+  struct Reach {
+    net::NetPolicy policy;
+    wire::NetworkFigures figures;
+  };
+  // What a sandbox may reach, and what it did.
+  Task<Reach> network(std::string project, std::string id);
   // The newest `limit` lines, oldest first.
   Task<std::vector<SessionLine>> lines(std::string project, std::string id, std::size_t limit);
 
@@ -168,6 +177,7 @@ class SessionKeeper final : public Sessions {
   Result<SessionPlan> plan_of(const CreateRequest& request, const std::string& project,
                               const std::optional<store::SnapshotRecord>& snapshot) const;
   Result<> check_there(const EntryPtr& entry) const;
+  Task<> set_network(EntryPtr entry, net::NetPolicy policy);
   Task<> pause_entry(EntryPtr entry, std::string reason);
   Task<> resume_entry(EntryPtr entry);
   Task<> end_and_destroy(EntryPtr entry, SessionState to, EndCause cause, std::string reason);
@@ -178,6 +188,7 @@ class SessionKeeper final : public Sessions {
   void reap();
   Task<> expire(EntryPtr entry);
   Task<> settle(EntryPtr entry);
+  void restore_networks();
   void save_the_unsaved();
   void on_ended(const node::SessionEnded& ended);
 

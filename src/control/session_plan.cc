@@ -29,6 +29,7 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
   plan.template_name = std::move(template_name);
   plan.spec.engine = engine;
   plan.spec.limits = profile.limits;
+  plan.spec.net = profile.net;
   // As many files as a disk of this size would have: packages and checkouts are many small ones.
   const std::uint64_t inodes = std::min<std::uint64_t>(profile.limits.disk_bytes / 4096, 1u << 20);
   plan.spec.limits.disk_inodes =

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "control/exec_words.h"
+#include "wire/net_policy_json.h"
 #include "wire/object_reader.h"
 #include "wire/profile_wishes.h"
 #include "wire/strict_json.h"
@@ -145,9 +146,12 @@ Result<ChangeRequest> parse_change_request(std::string_view body) {
   if (const json::value* metadata = fields.take("metadata")) {
     TRY(request.metadata, read_metadata(fields, *metadata));
   }
+  if (const json::value* net = fields.take("net")) {
+    TRY(request.net, wire::read_net_policy(*net, "net"));
+  }
   TRY_OK(fields.finish());
-  if (!request.ttl_s && !request.metadata) {
-    return fail(Errc::kInvalidArgument, "the request: says nothing; give ttl_s or metadata");
+  if (!request.ttl_s && !request.metadata && !request.net) {
+    return fail(Errc::kInvalidArgument, "the request: says nothing; give ttl_s, metadata or net");
   }
   return request;
 }

@@ -36,12 +36,16 @@ struct CreateRequest {
   std::string agent_id;
   bool private_ports = false;
   std::optional<Grade> min_grade;
+  // profile.net was not said, but is what a dialect's clients take for granted: where this host can
+  // give no network, they go without.
+  bool net_is_default = false;
 };
 
 // Whatever is not said stays as it is.
 struct ChangeRequest {
   std::optional<std::uint64_t> ttl_s;
   std::optional<store::Metadata> metadata;  // all of it
+  std::optional<net::NetPolicy> net;        // what it may reach from now on
 };
 
 // Bounded, and without a NUL. `value` is the field "metadata" of what is read.

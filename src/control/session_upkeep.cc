@@ -118,6 +118,7 @@ void SessionKeeper::save_the_unsaved() {
 Task<> SessionKeeper::reconcile() {
   if (stopping_ || !service_.adopted()) co_return Result<>();
   const bool is_first = !std::exchange(is_settled_, true);
+  if (is_first) restore_networks();
   const std::vector<SandboxId> there = service_.sessions();
   const std::set<SandboxId> alive(there.begin(), there.end());
   const Steady::time_point now = Steady::now();

@@ -3,6 +3,8 @@
 #include <boost/json.hpp>
 
 #include "control/clock.h"
+#include "control/network_words.h"
+#include "wire/net_policy_json.h"
 #include "wire/run_answer.h"
 #include "wire/utf8.h"
 
@@ -49,6 +51,7 @@ json::object sandbox_json(const store::SessionRecord& session) {
           {"isolation", wire::isolation_json(session.engine, session.walls)},
           {"limits", limits_json(session.limits)},
           {"profile", session.profile},
+          {"net", wire::net_policy_json(stored_policy(session.net))},
           {"private_ports", !session.port_token.empty()},
           {"port_token", nullptr},
           {"features",

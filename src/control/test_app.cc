@@ -10,6 +10,7 @@
 #include <boost/json.hpp>
 
 #include "base/id.h"
+#include "control/network_events.h"
 #include "http/status.h"
 
 namespace glovebox::control {
@@ -227,6 +228,22 @@ std::string code_of(const Answer& answer) {
   return std::string(boost::json::parse(answer.body).at("error").at("code").as_string());
 }
 
+Task<> FakeNetworkService::set_network(SandboxId id, std::string tenant, net::NetPolicy policy) {
+  if (refuses) co_return fail(*refuses);
+  set.insert_or_assign(id, Known{std::move(tenant), std::move(policy)});
+  co_return Result<>();
+}
+
+void FakeNetworkService::restore_network(SandboxId id, std::string tenant, net::NetPolicy policy) {
+  restored.insert_or_assign(id, Known{std::move(tenant), std::move(policy)});
+}
+
+Task<wire::NetworkFigures> FakeNetworkService::read_network(SandboxId id) {
+  if (refuses) co_return fail(*refuses);
+  if (!set.contains(id) && !restored.contains(id)) co_return fail(Errc::kNotFound, "never");
+  co_return figures;
+}
+
 TestApp::TestApp(AppSettings settings, KeeperOptions keeping) {
   directory = std::filesystem::temp_directory_path() / ("gbx-control-" + random_label(12));
   std::filesystem::create_directories(directory);
@@ -243,10 +260,14 @@ TestApp::TestApp(AppSettings settings, KeeperOptions keeping) {
                 made_template("python", RuntimeKind::kPython, "python"),
                 made_template("node", RuntimeKind::kNode, "javascript")};
   settings.log_requests = false;
+  keeping.networks = &networks;
+  keeping.ceiling = settings.ceiling;
   settings.secret = "a secret of the tests";
   app = std::make_unique<App>(io, node, session_service, *store, sessions, std::move(settings));
   templates = std::make_unique<TemplateBook>(node, template_service, *store);
   app->templates = templates.get();
+  app->networks = &networks;
+  tell_of_networks(*app);
   keeping.templates = templates.get();
   keeping.shelf.directory = (directory / "snapshots").string();
   keeper = std::make_unique<SessionKeeper>(io, session_service, node, *store, std::move(keeping));

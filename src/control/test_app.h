@@ -87,6 +87,30 @@ class FakeSessionService final : public node::SessionService {
   std::function<void()> adoption;
 };
 
+// Networks as the test has them, and what was asked of them.
+class FakeNetworkService final : public node::NetworkService {
+ public:
+  bool gateway_up() const override { return !refuses; }
+  Task<> set_network(SandboxId id, std::string tenant, net::NetPolicy policy) override;
+  void restore_network(SandboxId id, std::string tenant, net::NetPolicy policy) override;
+  Task<wire::NetworkFigures> read_network(SandboxId id) override;
+  void on_decided(std::function<void(const Decided&)> call) override { decided = std::move(call); }
+  void on_restarted(std::function<void(const Restarted&)> call) override {
+    restarted = std::move(call);
+  }
+
+  struct Known {
+    std::string tenant;
+    net::NetPolicy policy;
+  };
+  std::map<SandboxId, Known> set;       // by set_network()
+  std::map<SandboxId, Known> restored;  // by restore_network()
+  wire::NetworkFigures figures;         // of any
+  std::optional<Error> refuses;         // everything
+  std::function<void(const Decided&)> decided;
+  std::function<void(const Restarted&)> restarted;
+};
+
 // The server's sessions as the test has them; for the routes that only use one.
 class FakeSessions final : public Sessions {
  public:
@@ -173,6 +197,7 @@ class TestApp {
   FakeNode node;
   FakeTemplateService template_service{node};
   FakeSessionService session_service;
+  FakeNetworkService networks;
   FakeSessions sessions;
   std::unique_ptr<TemplateBook> templates;
   std::unique_ptr<App> app;

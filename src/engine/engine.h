@@ -4,7 +4,9 @@
 
 #include <memory>
 #include <string_view>
+#include <vector>
 
+#include "base/id.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "model/outcome.h"
@@ -28,6 +30,12 @@ class Instance {
   virtual const WallSet& walls() const = 0;
   // The sandbox's own socket: guest frames, one per message.
   virtual int link() const = 0;
+  // Of one that was made with a network: what the gateway needs of it (wire/gateway_messages.h).
+  struct Lent {
+    SandboxId id;
+    std::vector<UniqueFd> sockets;
+  };
+  virtual Result<Lent> lend_network() = 0;
   // Readable when the sandbox has ended by itself or was ended from outside; then ask ended().
   virtual int event_fd() const = 0;
 
@@ -47,7 +55,8 @@ class Engine {
   // What works on this host, or why nothing does.
   virtual Result<Features> probe() = 0;
   // Begins; what the caller sends on link() waits there until the sandbox is ready.
-  virtual Result<std::unique_ptr<Instance>> begin_create(const SandboxSpec& spec) = 0;
+  virtual Result<std::unique_ptr<Instance>> begin_create(const SandboxSpec& spec,
+                                                         NetworkStage network) = 0;
   // Waits until the walls stand. An instance whose creation failed is of no use.
   virtual Result<> finish_create(Instance& instance) = 0;
 };

@@ -11,6 +11,8 @@
 namespace glovebox::engine {
 namespace {
 
+constexpr std::size_t kLentSockets = 3;
+
 class LaunchedInstance final : public Instance {
  public:
   LaunchedInstance(LauncherClient launcher, UniqueFd link)
@@ -32,7 +34,26 @@ class LaunchedInstance final : public Instance {
     return {};
   }
 
+  Result<Lent> lend_network() override {
+    if (!id_) return fail(Errc::kConflict, "there is no sandbox yet");
+    TRY_OK(launcher_.send(wire::LendNetwork{1, *id_}));
+    std::vector<UniqueFd> sockets;
+    TRY(const wire::LauncherReply reply, launcher_.receive(&sockets));
+    if (const auto* refused = std::get_if<wire::SandboxRefused>(&reply)) {
+      return fail(Error(refused->code, refused->message, refused->sys_errno));
+    }
+    if (const auto* ended = std::get_if<wire::SandboxEnded>(&reply)) {
+      ended_ = Ended{ended->reason, ended->usage};
+      return fail(Errc::kUnavailable, "the sandbox has ended");
+    }
+    if (!std::holds_alternative<wire::NetworkLent>(reply) || sockets.size() != kLentSockets) {
+      return fail(Errc::kProtocol, "the launcher answers something else");
+    }
+    return Lent{*id_, std::move(sockets)};
+  }
+
   Result<Ended> ended() override {
+    if (ended_) return *ended_;
     TRY(const wire::LauncherReply reply, launcher_.receive());
     const auto* ended = std::get_if<wire::SandboxEnded>(&reply);
     if (ended == nullptr || !id_ || ended->id != *id_) {
@@ -50,6 +71,7 @@ class LaunchedInstance final : public Instance {
   LauncherClient launcher_;
   UniqueFd link_;
   std::optional<SandboxId> id_;
+  std::optional<Ended> ended_;  // heard of while we waited for something else
   WallSet walls_;
 };
 
@@ -72,10 +94,12 @@ Result<UniqueFd> open_mount_source(const MountSpec& mount) {
 
 }  // namespace
 
-Result<std::unique_ptr<Instance>> LaunchedEngine::begin_create(const SandboxSpec& spec) {
+Result<std::unique_ptr<Instance>> LaunchedEngine::begin_create(const SandboxSpec& spec,
+                                                               NetworkStage network) {
   wire::CreateSandbox create;
   create.engine = kind();
   create.limits = spec.limits;
+  create.network = network;
   TRY(SocketPair link, seqpacket_pair());
   std::vector<UniqueFd> opened;
   std::vector<int> fds = {link.theirs.get()};
@@ -95,7 +119,7 @@ Result<> LaunchedEngine::finish_create(Instance& instance) {
 }
 
 Result<Features> LaunchedEngine::probe() {
-  TRY(const std::unique_ptr<Instance> instance, begin_create(SandboxSpec{}));
+  TRY(const std::unique_ptr<Instance> instance, begin_create(SandboxSpec{}, NetworkStage::kNone));
   TRY_OK(finish_create(*instance));
   Features features;
   features.walls = instance->walls();

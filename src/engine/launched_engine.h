@@ -8,7 +8,8 @@ namespace glovebox::engine {
 
 class LaunchedEngine : public Engine {
  public:
-  Result<std::unique_ptr<Instance>> begin_create(const SandboxSpec& spec) override;
+  Result<std::unique_ptr<Instance>> begin_create(const SandboxSpec& spec,
+                                                 NetworkStage network) override;
   Result<> finish_create(Instance& instance) override;
   Result<Features> probe() override;
 

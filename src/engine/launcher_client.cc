@@ -162,11 +162,14 @@ Result<> LauncherClient::send(const wire::LauncherRequest& request, std::span<co
   return send_message(socket_.get(), wire::encode(request), fds);
 }
 
-Result<wire::LauncherReply> LauncherClient::receive() {
-  auto received = receive_message(socket_.get(), wire::kMaxLauncherMessage, 0);
+Result<wire::LauncherReply> LauncherClient::receive(std::vector<UniqueFd>* fds) {
+  constexpr std::size_t kMostFds = 3;  // of NetworkLent
+  auto received =
+      receive_message(socket_.get(), wire::kMaxLauncherMessage, fds != nullptr ? kMostFds : 0);
   if (!received || received->bytes.empty()) {
     return fail(Errc::kUnavailable, "the launcher is gone (its own message, if any, is above)");
   }
+  if (fds != nullptr) *fds = std::move(received->fds);
   return wire::decode_launcher_reply(received->bytes);
 }
 

@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -28,8 +29,8 @@ class LauncherClient {
 
   int fd() const { return socket_.get(); }
   Result<> send(const wire::LauncherRequest& request, std::span<const int> fds = {});
-  // Waits for the next reply.
-  Result<wire::LauncherReply> receive();
+  // Waits for the next reply. Only who asks for descriptors may get some.
+  Result<wire::LauncherReply> receive(std::vector<UniqueFd>* fds = nullptr);
   // Closes; a private launcher is waited for, so that nothing of it is left when this returns.
   void close();
 

@@ -30,6 +30,7 @@ class OneShot {
   Result<> create();
   Result<> put_files_and_start();
   Result<> await_created();
+  Result<> give_network();
   Result<> await_started();
   Result<> ended_before_it_began(Error why);
   Result<> stream();
@@ -78,13 +79,16 @@ Result<RunResult> OneShot::run() {
 }
 
 Result<> OneShot::create() {
-  TRY(instance_, engine_.begin_create(request_.sandbox));
+  TRY(instance_,
+      engine_.begin_create(request_.sandbox,
+                           request_.has_network ? NetworkStage::kUp : NetworkStage::kNone));
   link_.emplace(instance_->link());
   // All of it is sent at once, while the sandbox is being made, and waits in its socket. If the
   // making fails, sending fails too, and the launcher's word is the better explanation.
   Result<> sent = put_files_and_start();
   TRY_OK(await_created());
   if (!sent) return sent;
+  if (request_.has_network) TRY_OK(give_network());
   result_.outcome.engine = engine_.kind();
   result_.outcome.walls = WallSet(instance_->walls().bits() | request_.extra_walls.bits());
   return await_started();
@@ -98,6 +102,11 @@ Result<> OneShot::await_created() {
   TRY_OK(engine_.finish_create(*instance_));
   sealed_ = true;
   return {};
+}
+
+Result<> OneShot::give_network() {
+  TRY(Instance::Lent lent, instance_->lend_network());
+  return hooks_.on_network(std::move(lent));
 }
 
 // A limit so short that it was reached before the program had started is an outcome like any other.

@@ -31,6 +31,8 @@ struct RunRequest {
   std::optional<std::uint64_t> output_limit;
   // An encoded job (wire/job.h): `exec` is then a runtime of ours, which reads it. Else empty.
   std::string runtime_job;
+  // Whether it has a network: then RunHooks::on_network gives it to somebody.
+  bool has_network = false;
   // Walls that the request itself brings along.
   WallSet extra_walls;
 };
@@ -42,6 +44,9 @@ struct RunHooks {
   std::function<bool(Stream, std::string_view)> on_output;
   // Called with each piece of input before it goes in. False ends the run (an escape was typed).
   std::function<bool(std::string_view)> on_input;
+  // Called once, before or while the program runs, with the sockets of the sandbox's network. An
+  // error ends the run: until they are answered, whatever it connects to waits.
+  std::function<Result<>(Instance::Lent)> on_network;
   // Borrowed; readable when the caller wants to stop. -1: never.
   int stop_fd = -1;
   // Borrowed; when it becomes readable, ask on_resize for the new size. -1: never.

@@ -17,10 +17,13 @@
 #include "base/parent_death.h"
 #include "base/task.h"
 #include "config/load.h"
+#include "config/network.h"
 #include "config/value.h"
 #include "confine/server_filter.h"
 #include "confine/server_user.h"
 #include "control/dialects/e2b/process_hubs.h"
+#include "control/network_events.h"
+#include "control/network_words.h"
 #include "control/port_doors.h"
 #include "control/routes.h"
 #include "control/session_keeper.h"
@@ -173,6 +176,7 @@ control::AppSettings app_settings(const Settings& settings, const http::Listener
   if (settings.workspace_memory_limit != 0) {
     out.workspace.memory_bytes = settings.workspace_memory_limit * 1024;
   }
+  out.workspace.allow_network = settings.workspace_allow_network;
   out.workspace.timeout = std::chrono::seconds(settings.workspace_timeout_seconds);
   out.mcp = mcp_settings(settings);
   return out;
@@ -234,8 +238,11 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
   // The link remembers who started us.
   std::unique_ptr<node::Node> node;
   SupervisorLink link(
-      io, places.url, [&](UniqueFd socket) { node->attach_launcher(std::move(socket)); },
-      [&] { return node->figures().launcher_up; });
+      io, places.url,
+      {.arrives = [&](UniqueFd socket) { node->attach_launcher(std::move(socket)); },
+       .is_there = [&] { return node->figures().launcher_up; }},
+      {.arrives = [&](UniqueFd socket) { node->attach_gateway(std::move(socket)); },
+       .is_there = [&] { return node->networks().gateway_up(); }});
 
   TRY_OK(confine::become_server_user(ids));
   if (said.end_with != 0) TRY_OK(end_with_parent(said.end_with));
@@ -249,12 +256,18 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
   TRY_OK(templates.load());
   control::KeeperOptions keeping = keeper_options(settings, places.store_dir);
   keeping.templates = &templates;
+  keeping.networks = &node->networks();
+  TRY(keeping.ceiling, config::net_ceiling(settings));
   control::SessionKeeper keeper(io, node->sessions(), *node, *store, std::move(keeping));
   control::AppSettings app_words = app_settings(settings, places.listener);
   TRY(app_words.secret, store::server_secret(places.store_dir));
+  TRY(app_words.ceiling, config::net_ceiling(settings));
+  app_words.workspace.reach = control::all_allowed(app_words.ceiling);
   control::App app(io, *node, node->sessions(), *store, keeper, std::move(app_words));
   app.keeper = &keeper;
   app.templates = &templates;
+  app.networks = &node->networks();
+  control::tell_of_networks(app);
   TRY_OK(keeper.begin(app.events, app.usage));
   control::e2b::ProcessHubs::begin(app);
   http::Server server(io, control::make_router(app, settings.max_body),

@@ -20,8 +20,8 @@ namespace {
 using Descriptor = asio::posix::stream_descriptor;
 
 constexpr std::size_t kMaxMessage = 256;
-// Longer than a launcher takes to be restarted: only then do we ask for one.
-constexpr std::chrono::seconds kWithoutLauncher{3};
+// Longer than a launcher or a gateway takes to be restarted: only then do we ask for one.
+constexpr std::chrono::seconds kWithout{3};
 
 bool is_ours(int socket, uid_t owner) {
   ucred peer{};
@@ -38,8 +38,8 @@ struct SupervisorLink::State : std::enable_shared_from_this<State> {
   asio::io_context& io;
   std::string url;
   uid_t owner = ::getuid();  // who started us; afterwards we are somebody else
-  std::function<void(UniqueFd)> on_launcher;
-  std::function<bool()> has_launcher;
+  Part launcher;
+  Part gateway;
   std::shared_ptr<Descriptor> channel;
   std::shared_ptr<Descriptor> listening;
   std::shared_ptr<asio::steady_timer> timer;
@@ -59,7 +59,7 @@ struct SupervisorLink::State : std::enable_shared_from_this<State> {
   void use(UniqueFd socket);
   asio::awaitable<void> listen_to(std::shared_ptr<Descriptor> from);
   asio::awaitable<void> accept();
-  asio::awaitable<void> ask_for_launchers();
+  asio::awaitable<void> ask_for_what_is_missing();
 };
 
 void SupervisorLink::State::use(UniqueFd socket) {
@@ -78,9 +78,11 @@ asio::awaitable<void> SupervisorLink::State::listen_to(std::shared_ptr<Descripto
     auto message = receive_message(from->native_handle(), kMaxMessage, 1);
     if (!message && message.error().code() == Errc::kResourceExhausted) continue;
     if (!message || message->bytes.empty()) break;
-    if (message->bytes.size() == 1 && message->bytes[0] == std::byte{'L'} &&
-        message->fds.size() == 1) {
-      on_launcher(std::move(message->fds[0]));
+    const bool is_part = message->bytes.size() == 1 && message->fds.size() == 1;
+    if (is_part && message->bytes[0] == std::byte{'L'}) {
+      launcher.arrives(std::move(message->fds[0]));
+    } else if (is_part && message->bytes[0] == std::byte{'G'}) {
+      gateway.arrives(std::move(message->fds[0]));
     } else {
       log::warn("the supervisor said something unknown");
     }
@@ -105,27 +107,32 @@ asio::awaitable<void> SupervisorLink::State::accept() {
   }
 }
 
-asio::awaitable<void> SupervisorLink::State::ask_for_launchers() {
+asio::awaitable<void> SupervisorLink::State::ask_for_what_is_missing() {
   const auto self = shared_from_this();
   timer = std::make_shared<asio::steady_timer>(io);
-  auto missing_since = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point launcher_seen = Clock::now();
+  Clock::time_point gateway_seen = launcher_seen;
+  const auto ask = [this](const Part& part, Clock::time_point& seen, const char* words) {
+    const Clock::time_point now = Clock::now();
+    if (part.is_there()) seen = now;
+    if (now - seen < kWithout) return;
+    seen = now;
+    say(words);
+  };
   while (!is_stopped) {
     timer->expires_after(std::chrono::milliseconds(500));
     co_await timer->async_wait(kAwaitTuple);
-    const auto now = std::chrono::steady_clock::now();
-    if (has_launcher()) missing_since = now;
-    if (now - missing_since < kWithoutLauncher) continue;
-    missing_since = now;
-    say("N");
+    if (is_stopped) co_return;
+    ask(launcher, launcher_seen, "N");
+    ask(gateway, gateway_seen, "M");
   }
 }
 
-SupervisorLink::SupervisorLink(asio::io_context& io, std::string url,
-                               std::function<void(UniqueFd)> on_launcher,
-                               std::function<bool()> has_launcher)
+SupervisorLink::SupervisorLink(asio::io_context& io, std::string url, Part launcher, Part gateway)
     : state_(std::make_shared<State>(io, std::move(url))) {
-  state_->on_launcher = std::move(on_launcher);
-  state_->has_launcher = std::move(has_launcher);
+  state_->launcher = std::move(launcher);
+  state_->gateway = std::move(gateway);
 }
 
 SupervisorLink::~SupervisorLink() { stop(); }
@@ -136,7 +143,7 @@ void SupervisorLink::start(UniqueFd channel, UniqueFd listening) {
     state_->listening = std::make_shared<Descriptor>(state_->io, listening.release());
     asio::co_spawn(state_->io, state_->accept(), asio::detached);
   }
-  asio::co_spawn(state_->io, state_->ask_for_launchers(), asio::detached);
+  asio::co_spawn(state_->io, state_->ask_for_what_is_missing(), asio::detached);
 }
 
 void SupervisorLink::say_ready() {

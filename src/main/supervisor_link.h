@@ -1,6 +1,6 @@
-// The server's side of its supervisor: launchers come from there, and it is told that we are ready.
-// The supervisor may die and another one take its place through <data-dir>/server.sock; the server
-// goes on meanwhile.
+// The server's side of its supervisor: launchers and egress gateways come from there, and it is
+// told that we are ready. The supervisor may die and another one take its place through
+// <data-dir>/server.sock; the server goes on meanwhile.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -14,10 +14,13 @@ namespace glovebox::server {
 
 class SupervisorLink {
  public:
-  // `on_launcher` gets a connected launcher's socket. `has_launcher` says whether there is one.
-  // Both are called on `io`'s thread, which outlives this.
-  SupervisorLink(boost::asio::io_context& io, std::string url,
-                 std::function<void(UniqueFd)> on_launcher, std::function<bool()> has_launcher);
+  // A part of ours that the supervisor runs: `arrives` gets its connected socket, `is_there` says
+  // whether there is one. Both are called on `io`'s thread, which outlives this.
+  struct Part {
+    std::function<void(UniqueFd)> arrives;
+    std::function<bool()> is_there;
+  };
+  SupervisorLink(boost::asio::io_context& io, std::string url, Part launcher, Part gateway);
   ~SupervisorLink();
 
   // A channel that is there from the start, if any, and the socket where others come.

@@ -63,6 +63,7 @@ Attempt::Attempt(RunPlace place, const RunJob& job, RunSink& sink, std::unique_p
 Attempt::~Attempt() {
   place_.watch.remove(this);
   sandbox_->on_end({});
+  if (has_network_) place_.networks.close(sandbox_->id(), {});
   sandbox_.reset();  // its room is free before we say that we are done
   place_.pools.run_ended();
 }
@@ -98,7 +99,8 @@ Task<> Attempt::run_through(RuntimeKind runtime) {
   CO_TRY(StartFrames frames, StartFrames::make(job_, way_, runtime));
   deadline_ = now() + job_.limits.wall + place_.options.backstop;
   // All of it at once: the frames are there when the launcher lets the agent go on.
-  sandbox_->take(job_.limits);
+  sandbox_->take(job_.limits, job_.net.is_none() ? Sandbox::Network::kNone : Sandbox::Network::kUp);
+  if (!job_.net.is_none()) open_network();
   sink_.set_may_have_run(true);
   link_.begin(std::move(frames));
   handed_over_ = now();
@@ -169,7 +171,7 @@ Result<> Attempt::take_pipes(std::vector<UniqueFd> fds) {
 // A limit so short that it was reached before the program had started is an outcome like any other.
 Task<> Attempt::ended_before_it_began(Error why) {
   if (stopped_) co_return Result<>();
-  if (why.code() != Errc::kUnavailable) co_return fail(std::move(why));
+  if (network_failed_ || why.code() != Errc::kUnavailable) co_return fail(std::move(why));
   // The socket was closed; why is the launcher's to say, which may not have noticed yet.
   const Clock::time_point until = now() + kLastWordsTime;
   while (!sandbox_->ended() && !sandbox_->lost() && !stopped_ && now() < until) {
@@ -201,8 +203,9 @@ Task<> Attempt::stream() {
     look_for_exit();
     if (sandbox_->lost()) co_return fail(launcher_lost());
     if (now() >= deadline_) overdue_ = true;
+    if (network_failed_ && !exited_) co_return fail(*network_failed_);
     // Nothing to fetch: the sandbox is ended while the last output is read.
-    if (stopped_ || overdue_ || (exited_ && job_.return_files.empty())) sandbox_->begin_destroy();
+    if (stopped_ || overdue_ || (exited_ && job_.return_files.empty())) begin_end();
     if (stopped_) co_return Result<>();
     const bool was_over = over();
     if (was_over) {
@@ -344,9 +347,40 @@ boost::asio::awaitable<void> Attempt::deliver_results(std::vector<std::string> l
 
 bool Attempt::floods() const { return surplus_ > kMaxSurplus; }
 
-Task<> Attempt::finish() {
+// Side by side with the taking: what the program connects to waits until the gateway has it.
+void Attempt::open_network() {
+  has_network_ = true;
+  place_.networks.open(sandbox_->id(), job_.project, job_.net, [this](const Error& why) {
+    network_failed_ = why;
+    signal_.set();
+  });
+}
+
+// The gateway is asked for its last words before the sandbox goes.
+void Attempt::begin_end() {
+  if (std::exchange(has_network_, false)) {
+    network_words_ = std::make_shared<Later<wire::NetworkFigures>>(place_.io);
+    place_.networks.close(sandbox_->id(), [words = network_words_](wire::NetworkFigures figures) {
+      words->set(std::move(figures));
+    });
+  }
   sandbox_->begin_destroy();
+}
+
+boost::asio::awaitable<void> Attempt::hear_of_network() {
+  if (!network_words_) co_return;
+  const Clock::time_point deadline = Clock::now() + place_.options.network_words_wait;
+  Result<wire::NetworkFigures> heard =
+      co_await Later<wire::NetworkFigures>::wait(network_words_, deadline);
+  wire::NetworkFigures figures;
+  figures.incomplete = true;
+  report_.network = heard ? std::move(*heard) : std::move(figures);
+}
+
+Task<> Attempt::finish() {
+  begin_end();
   CO_TRY_OK(co_await await_ended());
+  co_await hear_of_network();
   report_.cancelled = stopped_ && !exited_;
   fill_outcome();
   co_return Result<>();
@@ -385,6 +419,7 @@ Task<SandboxLink::Incoming> Attempt::next_frame() {
     if (!incoming) co_return fail(std::move(incoming.error()));
     if (*incoming) co_return std::move(**incoming);
     if (stopped_) co_return fail(Errc::kUnavailable, "the run was stopped");
+    if (network_failed_) co_return fail(*network_failed_);
     if (sandbox_->lost()) co_return fail(launcher_lost());
     if (sandbox_->ended()) {
       // What it said before its end may lie there unread.

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "node/later.h"
 #include "node/result_lines.h"
 #include "node/run.h"
 #include "node/sandbox.h"
@@ -48,6 +49,9 @@ class Attempt final : public RunWatch::Entry {
   boost::asio::awaitable<void> fetch_files();
   Task<std::vector<wire::FoundFile>> find_files();
   Task<> fetch(wire::FoundFile file, std::uint64_t& left);
+  void open_network();
+  void begin_end();
+  boost::asio::awaitable<void> hear_of_network();
   Task<> finish();
   void fill_outcome();
 
@@ -80,6 +84,9 @@ class Attempt final : public RunWatch::Entry {
   bool stopped_ = false;  // by the caller, or because the reader is gone
   bool overdue_ = false;
   bool worth_another_ = false;
+  std::optional<Error> network_failed_;
+  std::shared_ptr<Later<wire::NetworkFigures>> network_words_;  // what it did, when it is over
+  bool has_network_ = false;
   std::optional<wire::ProgramExited> exited_;
   std::optional<std::uint8_t> last_word_;  // the runtime's own; good when its pipes are closed
 };

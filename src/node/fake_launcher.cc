@@ -140,6 +140,7 @@ void FakeLauncher::on_message() {
     create({*making, std::move(received->fds)});
   } else if (const auto* take = std::get_if<wire::TakeSandbox>(&request)) {
     taken.push_back(take->id.str());
+    if (take->network_up) brought_up.push_back(take->id.str());
     const auto agent = agents_.find(take->id.str());
     if (agent == agents_.end()) return;
     agent->second->waits = false;
@@ -180,9 +181,26 @@ void FakeLauncher::on_message() {
     }
     freeze(freezing->id.str(), freezing->frozen);
     say(wire::Done{freezing->seq});
+  } else if (const auto* lending = std::get_if<wire::LendNetwork>(&request)) {
+    lend(*lending);
   } else if (const auto* measuring = std::get_if<wire::MeasureSandbox>(&request)) {
     say(wire::SandboxMeasured{measuring->seq, 5, 4096, 8192, 3, 100, 1000, 1});
   }
+}
+
+void FakeLauncher::lend(const wire::LendNetwork& request) {
+  if (refuses_lending || !alive.contains(request.id.str())) {
+    wire::SandboxRefused refused = refuses_lending.value_or(
+        wire::SandboxRefused{0, Errc::kNotFound, 0, "there is no such sandbox"});
+    refused.seq = request.seq;
+    return say(refused);
+  }
+  ++lent;
+  // Nobody looks into them here; they must only arrive.
+  const SocketPair pair = seqpacket_pair().value();
+  const int fds[] = {pair.ours.get(), pair.theirs.get(), pair.ours.get()};
+  (void)send_message(link_->descriptor.native_handle(),
+                     wire::encode(wire::LauncherReply(wire::NetworkLent{request.seq})), fds);
 }
 
 void FakeLauncher::list(std::uint32_t seq) {
@@ -203,7 +221,8 @@ void FakeLauncher::make_session(Making making) {
   kept.agent->begin();
   sessions_.emplace(id.str(), std::move(kept));
   alive.insert(id.str());
-  say(wire::SandboxCreated{making.request.seq, id, walls, generation});
+  say(wire::SandboxCreated{making.request.seq, id, walls, generation,
+                           making.request.network != NetworkStage::kNone && can_network});
 }
 
 void FakeLauncher::create(Making making) {
@@ -232,7 +251,11 @@ void FakeLauncher::make(Making making) {
   if (request.warm && warm_not_ready) {
     return say(wire::SandboxRefused{request.seq, Errc::kUnavailable, 0, "not ready"});
   }
+  if (request.network == NetworkStage::kUp && !can_network) {
+    return say(wire::SandboxRefused{request.seq, Errc::kUnsupported, 0, "no networks here"});
+  }
   ++created;
+  networks.push_back(request.network);
   if (request.warm) ++created_warm;
   if (request.waits) ++created_waiting;
   templates.push_back(request.template_name);
@@ -244,7 +267,8 @@ void FakeLauncher::make(Making making) {
   agent->waits = request.waits;
   agents_.emplace(id.str(), agent);
   alive.insert(id.str());
-  say(wire::SandboxCreated{request.seq, id, walls, generation});
+  say(wire::SandboxCreated{request.seq, id, walls, generation,
+                           request.network != NetworkStage::kNone && can_network});
   if (!request.waits) wait_agent(agent);
 }
 

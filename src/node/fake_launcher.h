@@ -66,6 +66,8 @@ class FakeLauncher {
   WallSet walls;
   bool silent_agents = false;  // of sessions that are made
   std::optional<wire::SandboxRefused> refuses_definitions;
+  bool can_network = true;  // as this host's kernel
+  std::optional<wire::SandboxRefused> refuses_lending;
 
   // What was seen.
   int created = 0;
@@ -80,6 +82,9 @@ class FakeLauncher {
   std::vector<std::string> templates;                 // of each making, in order
   std::set<std::string> alive;
   std::map<std::string, std::string> files_put;
+  std::vector<NetworkStage> networks;   // of each making, in order
+  std::vector<std::string> brought_up;  // ids: taken with their network
+  int lent = 0;
   bool reused = false;  // a sandbox was asked for a second program
 
  private:
@@ -103,6 +108,7 @@ class FakeLauncher {
   void list(std::uint32_t seq);
   void close_runs();
   void say(const wire::LauncherReply& reply, int fd = -1);
+  void lend(const wire::LendNetwork& request);
   void wait();
   void wait_agent(const std::shared_ptr<Agent>& agent);
   void on_frame(const std::shared_ptr<Agent>& agent, const wire::ClientFrame& frame);

@@ -1,9 +1,10 @@
-// What the launcher answers later, for the one who waits for it.
+// What the launcher or the gateway answers later, for the one who waits for it.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "base/task.h"
@@ -21,9 +22,10 @@ struct Later {
     result = std::move(what);
     bell.ring();
   }
-  static Task<T> wait(std::shared_ptr<Later> self, Clock::time_point deadline) {
+  static Task<T> wait(std::shared_ptr<Later> self, Clock::time_point deadline,
+                      const char* who = "the launcher") {
     while (!self->result && Clock::now() < deadline) co_await self->bell.wait(deadline);
-    if (!self->result) co_return fail(Errc::kUnavailable, "the launcher does not answer");
+    if (!self->result) co_return fail(Errc::kUnavailable, std::string(who) + " does not answer");
     co_return std::move(*self->result);
   }
 };

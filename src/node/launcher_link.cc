@@ -16,6 +16,7 @@ using Descriptor = boost::asio::posix::stream_descriptor;
 
 // So that one busy launcher does not keep everything else on this thread waiting.
 constexpr int kRepliesAtOnce = 64;
+constexpr std::size_t kLentFds = 3;
 
 Error gone() { return Error(Errc::kUnavailable, "the launcher is gone"); }
 
@@ -56,6 +57,7 @@ void LauncherLink::Asked::refuse(const Error& error) const {
   if (created) created(fail(error));
   if (measured) measured(fail(error));
   if (finished) finished(fail(error));
+  if (lent) lent(fail(error));
 }
 
 std::uint32_t LauncherLink::ask(Asked asked) {
@@ -82,8 +84,8 @@ void LauncherLink::create(wire::CreateSandbox request, std::vector<UniqueFd> end
   if (request.seq != 0) send(request, std::move(ends));
 }
 
-void LauncherLink::take(const SandboxId& id, const Limits& limits) {
-  send(wire::TakeSandbox{id, limits});
+void LauncherLink::take(const SandboxId& id, const Limits& limits, Network network) {
+  send(wire::TakeSandbox{id, limits, network == Network::kUp});
 }
 
 void LauncherLink::destroy(const SandboxId& id) { send(wire::DestroySandbox{id}); }
@@ -115,6 +117,11 @@ void LauncherLink::freeze(const SandboxId& id, bool frozen, Finished done) {
 void LauncherLink::measure(const SandboxId& id, Measured done) {
   const std::uint32_t seq = ask({.measured = std::move(done)});
   if (seq != 0) send(wire::MeasureSandbox{seq, id});
+}
+
+void LauncherLink::lend_network(const SandboxId& id, Lent done) {
+  const std::uint32_t seq = ask({.lent = std::move(done)});
+  if (seq != 0) send(wire::LendNetwork{seq, id});
 }
 
 void LauncherLink::add(Sandbox& sandbox) {
@@ -187,15 +194,19 @@ void LauncherLink::read_replies() {
 }
 
 Result<bool> LauncherLink::read_one() {
-  auto received = receive_message(link_->descriptor.native_handle(), wire::kMaxLauncherMessage, 1);
+  auto received =
+      receive_message(link_->descriptor.native_handle(), wire::kMaxLauncherMessage, kLentFds);
   if (!received && received.error().sys_errno() == EAGAIN) return false;
   if (!received) return fail(std::move(received.error()));
   if (received->bytes.empty()) return fail(Errc::kUnavailable, "it closed its socket");
   TRY(wire::LauncherReply reply, wire::decode_launcher_reply(received->bytes));
-  if (received->fds.empty() == std::holds_alternative<wire::SandboxListed>(reply)) {
+  const std::size_t expected = std::holds_alternative<wire::SandboxListed>(reply) ? 1
+                               : std::holds_alternative<wire::NetworkLent>(reply) ? kLentFds
+                                                                                  : 0;
+  if (received->fds.size() != expected) {
     return fail(Errc::kProtocol, "a descriptor is missing, or one too many");
   }
-  if (!received->fds.empty()) received_ = std::move(received->fds.front());
+  received_ = std::move(received->fds);
   TRY_OK(std::visit([this](auto& one) { return handle(one); }, reply));
   return true;
 }
@@ -242,7 +253,7 @@ Result<> LauncherLink::handle(wire::SandboxListed& listed) {
     return fail(Errc::kProtocol, "it lists a sandbox that cannot be");
   }
   const Listed each = at->second.listed;  // more may follow
-  each(std::move(listed), std::move(received_));
+  each(std::move(listed), std::move(received_.front()));
   return {};
 }
 
@@ -257,6 +268,13 @@ Result<> LauncherLink::handle(wire::Done& done) {
   TRY(const Asked asked, answered(done.seq));
   if (!asked.finished) return fail(Errc::kProtocol, "it has done what nobody asked for");
   asked.finished({});
+  return {};
+}
+
+Result<> LauncherLink::handle(wire::NetworkLent& lent) {
+  TRY(const Asked asked, answered(lent.seq));
+  if (!asked.lent) return fail(Errc::kProtocol, "it lends what nobody asked for");
+  asked.lent(std::exchange(received_, {}));
   return {};
 }
 

@@ -33,6 +33,7 @@ class LauncherLink {
   using Listed = std::function<void(wire::SandboxListed, UniqueFd)>;
   using Measured = std::function<void(Result<wire::SandboxMeasured>)>;
   using Finished = std::function<void(Result<>)>;
+  using Lent = std::function<void(Result<std::vector<UniqueFd>>)>;
   // What waits to be sent when the launcher does not read; beyond this it is as good as gone.
   static constexpr std::size_t kMaxQueued = 4096;
 
@@ -49,7 +50,8 @@ class LauncherLink {
   // `request.seq` is chosen here. `done` is called later, never from in here. `ends` are the
   // agent's and, of a session, a copy of ours.
   void create(wire::CreateSandbox request, std::vector<UniqueFd> ends, Created done);
-  void take(const SandboxId& id, const Limits& limits);
+  enum class Network : bool { kAsItIs, kUp };
+  void take(const SandboxId& id, const Limits& limits, Network network);
   void destroy(const SandboxId& id);
   void prepare(const std::string& template_name);
   // Templates of this server's own. As create(): all answers come later.
@@ -59,6 +61,8 @@ class LauncherLink {
   void list(Listed each, Finished done);
   void freeze(const SandboxId& id, bool frozen, Finished done);
   void measure(const SandboxId& id, Measured done);
+  // The three descriptors that the gateway needs of a sandbox. As create(): the answer comes later.
+  void lend_network(const SandboxId& id, Lent done);
 
   std::uint64_t losses() const { return losses_; }
 
@@ -77,6 +81,7 @@ class LauncherLink {
     Listed listed = {};
     Measured measured = {};
     Finished finished = {};
+    Lent lent = {};
     void refuse(const Error& error) const;
   };
   // One attached socket. Handlers hold it, and see in it whether it is still ours.
@@ -105,6 +110,7 @@ class LauncherLink {
   Result<> handle(wire::SandboxListed& listed);
   Result<> handle(wire::SandboxMeasured& measured);
   Result<> handle(wire::Done& done);
+  Result<> handle(wire::NetworkLent& lent);
 
   boost::asio::io_context& io_;
   Listener& listener_;
@@ -112,8 +118,8 @@ class LauncherLink {
   std::uint32_t next_seq_ = 1;
   std::unordered_map<std::uint32_t, Asked> waiting_;
   std::unordered_map<std::string, Sandbox*> sandboxes_;
-  std::optional<Error> refusal_;  // of a take: the sandbox's end follows
-  UniqueFd received_;             // came with the reply that is being handled
+  std::optional<Error> refusal_;    // of a take: the sandbox's end follows
+  std::vector<UniqueFd> received_;  // came with the reply that is being handled
   std::uint64_t losses_ = 0;
 };
 

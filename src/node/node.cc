@@ -26,14 +26,16 @@ struct Node::State {
       : io(context),
         options(std::move(wanted)),
         pools(context, options),
+        networks(context, pools.launcher(), options),
         own_templates(context, pools, options.create_wait),
-        sessions(context, pools, options),
+        sessions(context, pools, networks, options),
         clock_timer(context) {}
 
   boost::asio::io_context& io;
   NodeOptions options;
   RunWatch watch;
   Pools pools;
+  Networks networks;
   OwnTemplates own_templates;
   SessionHost sessions;
   boost::asio::steady_timer clock_timer;
@@ -56,10 +58,10 @@ Node::Node(boost::asio::io_context& io, NodeOptions options)
   // A guest that closes its stdin is an errno and not the end of the server.
   ::signal(SIGPIPE, SIG_IGN);
   // For as long as there are pools, and so of the same age as what it calls.
-  state_->pools.on_word_of_template([own = &state_->own_templates](const TemplateStatus& status) {
-    own->on_template(status);
-  });
+  state_->pools.on_word_of_template(
+      [own = &state_->own_templates](const TemplateStatus& status) { own->on_template(status); });
   state_->own_templates.hold_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
+  state_->networks.hold_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
   state_->sessions.hold_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
   look_at_clock(state_);
 }
@@ -68,6 +70,7 @@ Node::~Node() {
   state_->clock_timer.cancel();
   state_->sessions.let_go();
   state_->watch.stop();
+  state_->networks.stop();
   state_->pools.stop();
 }
 
@@ -89,6 +92,10 @@ void Node::attach_launcher(UniqueFd socket) {
   state_->sessions.adopt();
 }
 
+void Node::attach_gateway(UniqueFd socket) { state_->networks.attach_gateway(std::move(socket)); }
+
+NetworkService& Node::networks() { return state_->networks; }
+
 SessionService& Node::sessions() { return state_->sessions; }
 
 TemplateService& Node::own_templates() { return state_->own_templates; }
@@ -97,7 +104,7 @@ Task<RunReport> Node::run(RunJob job, RunSink& sink, std::shared_ptr<CancelFlag>
   const std::shared_ptr<State> state = state_;
   if (state->draining) co_return fail(Errc::kUnavailable, "the server is stopping");
   const Counted counted(state->runs);
-  RunPlace place{state->io, state->pools, state->watch, state->options};
+  RunPlace place{state->io, state->pools, state->networks, state->watch, state->options};
   co_return co_await run_job(place, std::move(job), sink, std::move(cancel));
 }
 
@@ -111,7 +118,11 @@ const TemplateStatus* Node::find_template(std::string_view name) const {
   return is_own_template_id(name) ? nullptr : state_->pools.find_template(name);
 }
 
-NodeFigures Node::figures() const { return state_->pools.figures(); }
+NodeFigures Node::figures() const {
+  NodeFigures figures = state_->pools.figures();
+  figures.network = state_->networks.totals();
+  return figures;
+}
 
 boost::asio::awaitable<void> Node::drain(Clock::time_point deadline) {
   const std::shared_ptr<State> state = state_;
@@ -122,6 +133,7 @@ boost::asio::awaitable<void> Node::drain(Clock::time_point deadline) {
     co_await timer.async_wait(boost::asio::use_awaitable);
   }
   state->sessions.let_go();
+  state->networks.stop();
   state->watch.stop();
   state->pools.stop();
   const Clock::time_point last = Clock::now() + kLastGrace;

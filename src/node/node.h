@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "node/network_service.h"
 #include "node/node_options.h"
 #include "node/run_service.h"
 #include "node/session_service.h"
@@ -26,6 +27,9 @@ class Node final : public RunService {
   // the sessions it has become ours.
   void attach_launcher(UniqueFd socket);
 
+  // A connected SEQPACKET socket of the egress gateway. Replaces the one before it.
+  void attach_gateway(UniqueFd socket);
+
   Task<RunReport> run(RunJob job, RunSink& sink, std::shared_ptr<CancelFlag> cancel) override;
   std::vector<TemplateStatus> templates() const override;
   const TemplateStatus* find_template(std::string_view name) const override;
@@ -33,6 +37,7 @@ class Node final : public RunService {
 
   // As long as this object.
   SessionService& sessions();
+  NetworkService& networks();
   TemplateService& own_templates();
 
   // Runs that begin now are refused. Waits for those under way until `deadline`, then ends them,

@@ -9,6 +9,7 @@
 #include <boost/asio/detached.hpp>
 #include <set>
 
+#include "node/fake_gateway.h"
 #include "node/fake_launcher.h"
 #include "node/node.h"
 
@@ -52,7 +53,7 @@ inline TemplateStatus status_of(std::string name, RuntimeKind runtime, std::uint
 
 class NodeTest : public testing::Test {
  protected:
-  NodeTest() : launcher(io) {
+  NodeTest() : launcher(io), gateway(io) {
     options.now = [this] { return now; };
     options.backstop = milliseconds(5000);
   }
@@ -140,6 +141,7 @@ class NodeTest : public testing::Test {
   Clock::time_point now = Clock::now();
   NodeOptions options;
   FakeLauncher launcher;
+  FakeGateway gateway;
   std::vector<TemplateStatus> known;
   std::unique_ptr<Node> node;
 };

@@ -5,19 +5,37 @@
 
 namespace glovebox::node {
 
-std::unique_ptr<Sandbox> Pool::take() {
+template <class Condition>
+void Pool::drop_if(Condition condition) {
+  std::erase_if(idle_, [&](const std::unique_ptr<Sandbox>& one) { return condition(*one); });
+}
+
+std::unique_ptr<Sandbox> Pool::take(For what) {
   drop_ended();
-  if (idle_.empty()) return nullptr;
-  std::unique_ptr<Sandbox> sandbox = std::move(idle_.front());
-  idle_.pop_front();
+  auto which = std::find_if(idle_.begin(), idle_.end(), [&](const auto& one) {
+    return one->has_network() == (what == For::kNetwork);
+  });
+  if (which == idle_.end() && what == For::kAny) which = idle_.begin();
+  if (which == idle_.end()) return nullptr;
+  std::unique_ptr<Sandbox> sandbox = std::move(*which);
+  idle_.erase(which);
   sandbox->give();
   sandbox->on_end({});
   return sandbox;
 }
 
-template <class Condition>
-void Pool::drop_if(Condition condition) {
-  std::erase_if(idle_, [&](const std::unique_ptr<Sandbox>& one) { return condition(*one); });
+std::size_t Pool::idle(For what) const {
+  if (what == For::kAny) return idle_.size();
+  return static_cast<std::size_t>(std::count_if(
+      idle_.begin(), idle_.end(), [](const auto& one) { return one->has_network(); }));
+}
+
+void Pool::drop_without_network(std::size_t most) {
+  drop_if([&](const Sandbox& one) {
+    if (one.has_network() || most == 0) return false;
+    --most;
+    return true;
+  });
 }
 
 void Pool::drop_ended() {

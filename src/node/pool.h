@@ -29,13 +29,17 @@ class Pool {
   const PoolSize& size() const { return size_; }
 
   void add(std::unique_ptr<Sandbox> sandbox) { idle_.push_back(std::move(sandbox)); }
+  // Whether a run needs one that is prepared for a network; others leave those to it, if they can.
+  enum class For : bool { kAny, kNetwork };
   // The one that waits longest and still lives; null if there is none. Never the same one twice.
-  std::unique_ptr<Sandbox> take();
+  std::unique_ptr<Sandbox> take(For what);
   std::size_t idle() const { return idle_.size(); }
+  std::size_t idle(For what) const;
 
   void drop_ended();
   void drop_older_than(std::uint32_t generation);
   void drop_made_before(Clock::time_point time, std::size_t most);
+  void drop_without_network(std::size_t most);
   void drop_surplus();
   void drop_one() { idle_.pop_front(); }
   void clear() { idle_.clear(); }

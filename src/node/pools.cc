@@ -60,6 +60,7 @@ void Pools::attach_launcher(UniqueFd socket) {
   ++launchers_;
   attached_at_ = options_.now();
   create_not_before_ = {};
+  no_network_ = false;
   launcher_.attach(std::move(socket));
   schedule_pump();
 }
@@ -67,6 +68,7 @@ void Pools::attach_launcher(UniqueFd socket) {
 Task<std::unique_ptr<Sandbox>> Pools::acquire(Wish wish, std::shared_ptr<CancelFlag> cancel) {
   if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");
   if (cancel && cancel->cancelled()) co_return std::unique_ptr<Sandbox>();
+  if (wish.network) network_until_ = options_.now() + options_.prepare_networks_for;
   const auto waiter = std::make_shared<Waiter>(io_, std::move(wish), options_.now());
   // Nobody is before it: at once, if it can be had. Else it takes its turn.
   if (!queue_.empty() || !serve(waiter)) {
@@ -169,10 +171,16 @@ bool Pools::serve(const WaiterPtr& waiter) {
                          "this server gives to all of them"));
     return true;
   }
+  if (wish.network && no_network_) {
+    answer(*waiter, fail(Errc::kUnsupported,
+                         "this host's kernel cannot give a sandbox a network (see `glovebox "
+                         "doctor`)"));
+    return true;
+  }
   const Way way = way_for(wish, known->second);
   if (way.pooled) {
     Pool* pool = pool_for(wish.key, status.description);
-    if (pool != nullptr && (pool->idle() > 0 || options_.now() >= pool->not_before)) {
+    if (pool != nullptr && (pool->idle(kind_of(wish)) > 0 || options_.now() >= pool->not_before)) {
       return serve_from(*pool, waiter, status);
     }
   }
@@ -183,10 +191,11 @@ bool Pools::serve_from(Pool& pool, const WaiterPtr& waiter, const TemplateStatus
   const std::uint64_t bytes = bytes_of(waiter->wish.limits);
   const std::uint64_t waits_with = options_.waiting_memory_bytes;
   const std::uint64_t more = bytes > waits_with ? bytes - waits_with : 0;
+  const Pool::For what = kind_of(waiter->wish);
   pool.drop_ended();
-  if (pool.idle() > 0) {
+  if (pool.idle(what) > 0) {
     if (!make_room(0, more, &pool)) return false;
-    std::unique_ptr<Sandbox> sandbox = pool.take();
+    std::unique_ptr<Sandbox> sandbox = pool.take(what);
     sandbox->charge().change(bytes);
     sandbox->charge().give_to(waiter->wish.owner);
     pool.size().on_take(options_.now());
@@ -197,6 +206,8 @@ bool Pools::serve_from(Pool& pool, const WaiterPtr& waiter, const TemplateStatus
   if (!std::exchange(waiter->missed, true)) {
     ++pool.misses;
     pool.size().on_miss(options_.now());
+    // Its like will come: half of those that wait are made anew for them, the rest by and by.
+    if (what == Pool::For::kNetwork) pool.drop_without_network((pool.idle() + 1) / 2);
   }
   while (pool.making < std::max(1u, pool.waiting) && may_create() &&
          make_room(1, std::max(bytes, waits_with), &pool)) {
@@ -225,7 +236,8 @@ Pools::Way Pools::way_for(const Wish& wish, Known& known) {
   if (wish.runtime && !wish.cold) {
     // Some may still wait from before its runtime was lost or is renewed.
     const auto pool = pools_.find(wish.key);
-    way.warm = (pool != pools_.end() && pool->second.idle() > 0) || runtime_waits(known);
+    way.warm =
+        (pool != pools_.end() && pool->second.idle(kind_of(wish)) > 0) || runtime_waits(known);
   }
   way.pooled = wish.pooled && wish.mounts.empty() && description.pool_max > 0 &&
                (has_runtime ? way.warm : !wish.runtime);
@@ -309,6 +321,7 @@ void Pools::tick() {
     pool.drop_ended();
     pool.drop_made_before(now - options_.renew_after, kRenewedPerTick);
     if (pool.waiting == 0) pool.drop_surplus();
+    if (prepares_networks()) pool.drop_without_network(kRenewedPerTick);
   }
   pump();
 }

@@ -31,6 +31,7 @@ struct Wish {
   bool cold = false;     // not one that has a runtime waiting in it
   bool pooled = true;    // false: one made for this run alone
   bool session = false;  // made for a session: not one that waited
+  bool network = false;  // it is to reach something
   std::string owner;
   std::string project;
 };
@@ -115,6 +116,7 @@ class Pools final : private LauncherLink::Listener {
   void full_at_launcher(const Error& error);
   void pass_overdue(Clock::time_point now);
   void made(const Making& making);
+  bool prepares_networks() const;
   void wait_for_quiet();
 
   boost::asio::io_context& io_;
@@ -133,7 +135,9 @@ class Pools final : private LauncherLink::Listener {
   Clock::time_point attached_at_;
   Clock::time_point gone_at_;
   Clock::time_point create_not_before_{};
-  std::string full_;  // what the launcher said when it had no room
+  Clock::time_point network_until_{};  // sandboxes that wait are prepared for one
+  bool no_network_ = false;            // this host's kernel cannot do it
+  std::string full_;                   // what the launcher said when it had no room
   bool stopped_ = false;
   bool pump_scheduled_ = false;
   bool quiet_ = true;  // no run for a moment

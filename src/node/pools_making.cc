@@ -22,6 +22,8 @@ constexpr milliseconds kOverdue{1000};       // a runtime that waits is there in
 
 }  // namespace
 
+bool Pools::prepares_networks() const { return !no_network_ && options_.now() < network_until_; }
+
 bool Pools::may_create() const {
   return !stopped_ && launcher_.up() && creates_ < options_.max_creates &&
          options_.now() >= create_not_before_;
@@ -104,6 +106,7 @@ void Pools::create_for_pool(Pool& pool, const TemplateStatus& status) {
   request.limits = status.description.limits;
   request.warm = status.description.runtime != RuntimeKind::kNone;
   request.waits = true;
+  if (prepares_networks()) request.network = NetworkStage::kPrepared;
   ++creates_;
   ++pool.making;
   auto pair = seqpacket_pair();
@@ -112,7 +115,9 @@ void Pools::create_for_pool(Pool& pool, const TemplateStatus& status) {
              Charge(budget_, options_.waiting_memory_bytes),
              {.warm = request.warm, .waits = true, .made_at = options_.now()},
              key.template_name,
-             nullptr});
+             nullptr,
+             false,
+             request.network != NetworkStage::kNone});
   makings_.push_back(making);
   if (!pair) {
     boost::asio::post(io_, [this, gone = gone_, key, making, error = pair.error()] {
@@ -134,6 +139,7 @@ void Pools::pool_created(const PoolKey& key, Making& making, Result<wire::Sandbo
   --pool.making;
   schedule_pump();
   if (!created) return pool_refused(pool, making, created.error());
+  if (making.network && !created->has_network) no_network_ = true;
   auto sandbox = std::make_unique<Sandbox>(io_, launcher_, *created, std::move(making.socket),
                                            std::move(making.charge), making.make);
   full_.clear();
@@ -208,6 +214,10 @@ void Pools::create_alone(const WaiterPtr& waiter, bool warm, Charge charge) {
   request.project = waiter->wish.project;
   request.warm = warm;
   request.session = waiter->wish.session;
+  // A session may be given one later.
+  request.network = waiter->wish.network   ? NetworkStage::kUp
+                    : waiter->wish.session ? NetworkStage::kPrepared
+                                           : NetworkStage::kNone;
   ++creates_;
   waiter->making_since = options_.now();
   being_made_.push_back(waiter);
@@ -222,7 +232,9 @@ void Pools::create_alone(const WaiterPtr& waiter, bool warm, Charge charge) {
                                       std::move(charge),
                                       {.warm = warm, .waits = false, .made_at = options_.now()},
                                       waiter->wish.key.template_name,
-                                      waiter});
+                                      waiter,
+                                      false,
+                                      request.network != NetworkStage::kNone});
   makings_.push_back(making);
   if (!pair) {
     boost::asio::post(io_, [this, gone = gone_, waiter, making, error = pair.error()] {

@@ -26,7 +26,12 @@ struct Pools::Making {
   std::string template_name;
   WaiterPtr waiter;      // null: for a pool
   bool overdue = false;  // its runtime does not come: others are made meanwhile
+  bool network = false;  // it was asked for
 };
+
+inline Pool::For kind_of(const Wish& wish) {
+  return wish.network ? Pool::For::kNetwork : Pool::For::kAny;
+}
 
 // What a sandbox in use may need of this host.
 inline std::uint64_t bytes_of(const Limits& limits) {

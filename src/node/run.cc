@@ -28,6 +28,7 @@ Wish wish_of(const RunJob& job, bool again) {
   wish.pooled = !again;
   wish.owner = job.owner;
   wish.project = job.project;
+  wish.network = !job.net.is_none();
   return wish;
 }
 
@@ -37,6 +38,8 @@ Task<RunReport> run_job(RunPlace place, RunJob job, RunSink& sink,
                         std::shared_ptr<CancelFlag> cancel) {
   const Clock::time_point asked = place.options.now();
   CO_TRY_OK(check(job));
+  // Before it has cost anything.
+  if (!job.net.is_none()) CO_TRY_OK(co_await place.networks.wait_for_gateway());
   for (bool again = false;; again = true) {
     RunReport report;
     Wish wish = wish_of(job, again);

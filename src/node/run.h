@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/task.h"
+#include "node/networks.h"
 #include "node/node_options.h"
 #include "node/pools.h"
 #include "node/runner.h"
@@ -38,6 +39,7 @@ class RunWatch {
 struct RunPlace {
   boost::asio::io_context& io;
   Pools& pools;
+  Networks& networks;
   RunWatch& watch;
   const NodeOptions& options;
 };

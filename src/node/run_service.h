@@ -25,6 +25,17 @@ struct PoolFigures {
   std::uint64_t misses = 0;  // takes that had to wait for one or make it
 };
 
+// Of all sandboxes since this server began, as far as the gateway has said.
+struct NetworkTotals {
+  bool gateway_up = false;
+  std::uint64_t gateway_losses = 0;  // how often it went away under us
+  std::uint32_t networks = 0;        // sandboxes that have one now
+  std::uint64_t connections = 0;     // allowed ones
+  std::uint64_t denied = 0;          // connections and names
+  std::uint64_t bytes_out = 0;
+  std::uint64_t bytes_in = 0;
+};
+
 struct NodeFigures {
   std::vector<PoolFigures> pools;
   std::uint32_t sandboxes_alive = 0;  // waiting, being made, and in use
@@ -34,6 +45,7 @@ struct NodeFigures {
   bool launcher_up = false;
   std::uint64_t launcher_losses = 0;  // how often it went away under us
   std::uint64_t memory_committed_bytes = 0;
+  NetworkTotals network;
 };
 
 class RunService {

@@ -16,8 +16,10 @@
 #include "base/task.h"
 #include "model/outcome.h"
 #include "model/sandbox_spec.h"
+#include "net/net_policy.h"
 #include "wire/job.h"
 #include "wire/launcher_messages.h"
+#include "wire/network_json.h"
 
 namespace glovebox::node {
 
@@ -46,6 +48,7 @@ struct RunJob {
   // another's.
   std::string owner;
   std::string project;  // for mounts that are for some projects only
+  net::NetPolicy net;   // what it may reach
 };
 
 struct OutputFile {
@@ -64,6 +67,7 @@ struct RunReport {
   std::string sandbox;      // its id
   bool cancelled = false;
   std::chrono::microseconds queued{0};  // until there was a sandbox
+  std::optional<wire::NetworkFigures> network;  // nothing: it had none
 };
 
 // Where a run's output goes while it runs. Awaited: a slow reader slows the guest, not the server.

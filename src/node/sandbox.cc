@@ -23,6 +23,7 @@ Sandbox::Sandbox(boost::asio::io_context& io, LauncherLink& launcher,
       id_(created.id),
       walls_(created.walls),
       generation_(created.generation),
+      has_network_(created.has_network),
       charge_(std::move(charge)),
       // Registered now, behind everybody's request, and not when somebody waits for it.
       socket_(io, non_blocking(std::move(socket))),
@@ -40,9 +41,12 @@ void Sandbox::give() {
   given_ = true;
 }
 
-void Sandbox::take(const Limits& limits) {
+void Sandbox::take(const Limits& limits, Network network) {
   GBX_ASSERT(given_);
-  if (make_.waits && !ended_ && !lost_) launcher_.take(id_, limits);
+  if (!make_.waits || ended_ || lost_) return;
+  launcher_.take(
+      id_, limits,
+      network == Network::kUp ? LauncherLink::Network::kUp : LauncherLink::Network::kAsItIs);
 }
 
 void Sandbox::begin_destroy() {

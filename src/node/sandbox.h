@@ -43,13 +43,15 @@ class Sandbox {
   const WallSet& walls() const { return walls_; }
   std::uint32_t generation() const { return generation_; }
   const Make& make() const { return make_; }
+  bool has_network() const { return has_network_; }  // prepared, or up
   WatchedFd& socket() { return socket_; }
   Charge& charge() { return charge_; }
 
   // Its one run has it now; there is no second.
   void give();
-  // Tells the launcher, if it is one that waits.
-  void take(const Limits& limits);
+  // Tells the launcher, if it is one that waits; `network`: what it was prepared for.
+  enum class Network : bool { kNone, kUp };
+  void take(const Limits& limits, Network network);
   void begin_destroy();
   // From now on it ends only when it is told to: a session outlives the server.
   void outlive() { outlives_ = true; }
@@ -70,6 +72,7 @@ class Sandbox {
   SandboxId id_;
   WallSet walls_;
   std::uint32_t generation_;
+  bool has_network_;
   Charge charge_;
   WatchedFd socket_;
   Make make_;

@@ -19,6 +19,7 @@
 #include "base/unique_fd.h"
 #include "model/outcome.h"
 #include "model/sandbox_spec.h"
+#include "net/net_policy.h"
 #include "node/runner.h"
 #include "wire/session_frames.h"
 
@@ -32,6 +33,7 @@ struct SessionSpec {
   std::optional<Grade> min_grade;
   std::string owner;  // for fairness and shares, as RunJob's
   std::string project;
+  net::NetPolicy net;  // what it may reach at first
 };
 
 struct ProcessSpec {

@@ -21,6 +21,7 @@ Wish wish_of(const SessionSpec& spec) {
   wish.session = true;
   wish.owner = spec.owner;
   wish.project = spec.project;
+  wish.network = !spec.net.is_none();
   return wish;
 }
 
@@ -60,6 +61,7 @@ void SessionHost::ended(const SessionEnded& what) {
   const bool announced = at->second.announced;
   const LivePtr session = std::move(at->second.session);
   known_.erase(at);
+  networks_.close(what.id, {});
   log::info("session ended", {{"sandbox", what.id.str()}, {"why", what.why}});
   if (announced && on_ended_) on_ended_(what);
 }
@@ -68,6 +70,7 @@ Task<std::shared_ptr<Session>> SessionHost::create_session(SessionSpec spec,
                                                            std::shared_ptr<CancelFlag> cancel) {
   const std::shared_ptr<void> held = hold_();
   if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");
+  if (!spec.net.is_none()) CO_TRY_OK(co_await networks_.wait_for_gateway());
   Wish wish = wish_of(spec);
   CO_TRY(std::unique_ptr<Sandbox> sandbox, co_await pools_.acquire(std::move(wish), cancel));
   if (!sandbox) co_return fail(Errc::kUnavailable, "nobody waits for this sandbox any more");
@@ -75,6 +78,9 @@ Task<std::shared_ptr<Session>> SessionHost::create_session(SessionSpec spec,
   CO_TRY_OK(check_grade(spec.engine, sandbox->walls(), spec.min_grade));
   const LivePtr session = add(std::move(sandbox), spec.template_name);
   Result<> greeted = co_await session->greet(LiveSession::Made::kNew);
+  if (greeted && !spec.net.is_none()) {
+    greeted = co_await networks_.set_network(session->id(), spec.project, spec.net);
+  }
   if (greeted && !(cancel && cancel->cancelled())) {
     announce(session);
     co_return session;
@@ -197,7 +203,7 @@ void SessionHost::adopt() {
 
 void SessionHost::listed(wire::SandboxListed listed, UniqueFd socket, Adoption& adoption) {
   if (stopped_) return;
-  const wire::SandboxCreated created{0, listed.id, listed.walls, listed.generation};
+  const wire::SandboxCreated created{0, listed.id, listed.walls, listed.generation, false};
   const Sandbox::Make make{.warm = false, .waits = false, .made_at = options_.now()};
   auto sandbox = std::make_unique<Sandbox>(io_, pools_.launcher(), created, std::move(socket),
                                            pools_.charge_for_adopted(listed.limits), make);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "node/networks.h"
 #include "node/node_options.h"
 #include "node/pools.h"
 #include "node/session.h"
@@ -18,8 +19,9 @@ namespace glovebox::node {
 class SessionHost final : public SessionService {
  public:
   // All borrowed. `hold` gives what keeps them, and this object, as long as somebody waits in here.
-  SessionHost(boost::asio::io_context& io, Pools& pools, const NodeOptions& options)
-      : io_(io), pools_(pools), options_(options) {}
+  SessionHost(boost::asio::io_context& io, Pools& pools, Networks& networks,
+              const NodeOptions& options)
+      : io_(io), pools_(pools), networks_(networks), options_(options) {}
   ~SessionHost() override { let_go(); }
   void hold_with(std::function<std::shared_ptr<void>()> hold) { hold_ = std::move(hold); }
 
@@ -57,6 +59,7 @@ class SessionHost final : public SessionService {
 
   boost::asio::io_context& io_;
   Pools& pools_;
+  Networks& networks_;
   const NodeOptions& options_;
   std::function<std::shared_ptr<void>()> hold_ = [] { return nullptr; };
   struct Known {

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kColumns =
     "seq, id, project, key_id, template, snapshot, state, reason, agent_id, metadata, env, "
     "on_timeout, ttl_s, created_ms, expires_ms, ended_ms, engine, walls, memory_bytes, disk_bytes, "
-    "disk_inodes, pids, cpu_thousandths, limits_asked_for, profile, port_token, template_id";
+    "disk_inodes, pids, cpu_thousandths, limits_asked_for, profile, port_token, template_id, net";
 
 constexpr int kStopped = static_cast<int>(SessionState::kStopped);
 static_assert(static_cast<int>(SessionState::kError) == kStopped + 1);
@@ -38,7 +38,8 @@ Result<SessionRecord> read_session(const Statement& row) {
                         .engine = static_cast<EngineKind>(row.integer(16)),
                         .walls = WallSet(static_cast<std::uint32_t>(row.integer(17))),
                         .profile = row.text(24),
-                        .port_token = row.text(25)};
+                        .port_token = row.text(25),
+                        .net = row.text(27)};
   session.limits.memory_bytes = static_cast<std::uint64_t>(row.integer(18));
   session.limits.disk_bytes = static_cast<std::uint64_t>(row.integer(19));
   session.limits.disk_inodes = static_cast<std::uint32_t>(row.integer(20));
@@ -65,8 +66,8 @@ Result<std::int64_t> SessionTable::insert(const SessionRecord& session) {
       db_.prepare("INSERT INTO sessions(id, project, key_id, template, snapshot, state, reason, "
                   "agent_id, metadata, env, on_timeout, ttl_s, created_ms, expires_ms, ended_ms, "
                   "engine, walls, memory_bytes, disk_bytes, disk_inodes, pids, cpu_thousandths, "
-                  "limits_asked_for, profile, port_token, template_id) "
-                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+                  "limits_asked_for, profile, port_token, template_id, net) "
+                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   const std::string metadata = pack_metadata(session.metadata);
   const std::string env = pack_texts(session.env);
   const Limits& limits = session.limits;
@@ -78,7 +79,7 @@ Result<std::int64_t> SessionTable::insert(const SessionRecord& session) {
                    session.expires_ms, session.ended_ms, static_cast<int>(session.engine),
                    session.walls.bits(), limits.memory_bytes, limits.disk_bytes, limits.disk_inodes,
                    limits.pids, limits.cpu_thousandths, static_cast<int>(limits.asked_for),
-                   session.profile, session.port_token, session.template_id)
+                   session.profile, session.port_token, session.template_id, session.net)
              .run());
   return db_.number("SELECT last_insert_rowid()");
 }
@@ -86,12 +87,12 @@ Result<std::int64_t> SessionTable::insert(const SessionRecord& session) {
 Result<> SessionTable::update(const SessionRecord& session) {
   TRY(Statement update,
       db_.prepare("UPDATE sessions SET state = ?, reason = ?, metadata = ?, ttl_s = ?, "
-                  "expires_ms = ?, ended_ms = ?, walls = ? WHERE id = ? AND state < ?"));
+                  "expires_ms = ?, ended_ms = ?, walls = ?, net = ? WHERE id = ? AND state < ?"));
   const std::string metadata = pack_metadata(session.metadata);
   TRY_OK(update
              .bind(static_cast<int>(session.state), session.reason, Blob{metadata}, session.ttl_s,
-                   session.expires_ms, session.ended_ms, session.walls.bits(), session.id.str(),
-                   kStopped)
+                   session.expires_ms, session.ended_ms, session.walls.bits(), session.net,
+                   session.id.str(), kStopped)
              .run());
   if (db_.changes() == 0) return fail(Errc::kConflict, "the sandbox is over");
   return {};

@@ -26,7 +26,8 @@ SessionRecord session_of(std::string project, std::string template_name = "pytho
                         .expires_ms = 61'000,
                         .walls = WallSet(7),
                         .profile = "abcd",
-                        .port_token = "secret"};
+                        .port_token = "secret",
+                        .net = "https-only"};
   session.limits.memory_bytes = 123 << 20;
   session.limits.mark_asked_for(LimitKind::kMemory);
   return session;

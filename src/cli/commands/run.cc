@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
 #include <optional>
 
 #include "base/unique_fd.h"
 #include "base/write_all.h"
+#include "cli/local_gateway.h"
 #include "cli/print.h"
 #include "cli/remote_run.h"
 #include "cli/run_options.h"
@@ -45,10 +47,11 @@ UniqueFd signals(std::initializer_list<int> wanted) {
   return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-int report(const RunOptions& options, const engine::RunResult& result) {
+int report(const RunOptions& options, const engine::RunResult& result,
+           const std::optional<wire::NetworkFigures>& network) {
   const Outcome& outcome = result.outcome;
   if (options.json) {
-    if (!write_all(STDOUT_FILENO, wire::outcome_json(outcome))) return kExitGloveboxFailed;
+    if (!write_all(STDOUT_FILENO, wire::outcome_json(outcome, network))) return kExitGloveboxFailed;
   } else if (outcome.timed_out) {
     std::fprintf(stderr, "glovebox: the time limit was reached\n");
   } else if (outcome.oom_killed) {
@@ -57,11 +60,22 @@ int report(const RunOptions& options, const engine::RunResult& result) {
   if (!options.json && outcome.truncated) {
     std::fprintf(stderr, "glovebox: output past the limit was dropped\n");
   }
+  if (network && network->totals.spent != 0) {
+    std::fprintf(stderr, "glovebox: a budget of its network was spent\n");
+  }
+  if (network && network->incomplete) {
+    std::fprintf(stderr, "glovebox: the network gateway ended before the run\n");
+  }
   if (result.stopped) return kExitInterrupted;
   if (!result.out_failure) return outcome.exit_code;
   // Said in any case; but a program's own trouble is the better explanation of it.
   const int failed = failure(*result.out_failure);
   return outcome.exit_code == 0 ? failed : outcome.exit_code;
+}
+
+int failed(const RunOptions& options, const Error& error) {
+  if (options.json) (void)write_all(STDOUT_FILENO, wire::failure_json(error));
+  return failure(error);
 }
 
 }  // namespace
@@ -111,16 +125,27 @@ int run_command(std::span<const std::string> args) {
     };
     raw.emplace(STDIN_FILENO);
   }
+  std::unique_ptr<LocalGateway> gateway;
+  if (!options.net.is_none()) {
+    auto started = LocalGateway::start(options.net);
+    if (!started) return failed(options, started.error());
+    gateway = std::move(*started);
+    options.request.has_network = true;
+    hooks.on_network = [&](engine::Instance::Lent lent) {
+      return gateway->open(lent.id, std::move(lent.sockets));
+    };
+  }
   auto result = engine::run_once(**engine, options.request, hooks);
   raw.reset();
   if (!result) {
     if (result.error().sys_errno() == EINTR) return kExitInterrupted;
-    if (options.json) (void)write_all(STDOUT_FILENO, wire::failure_json(result.error()));
-    return failure(result.error());
+    return failed(options, result.error());
   }
+  std::optional<wire::NetworkFigures> network;
+  if (gateway) network = gateway->close();
   result->outcome.out = std::move(out);
   result->outcome.err = std::move(err);
-  const int status = report(options, *result);
+  const int status = report(options, *result, network);
   // Only the exit status waits for the private launcher to have cleaned up: everything was printed.
   // Whoever has it may rely on nothing being left, and where PID 1 reaps no strangers, no zombie
   // is.

@@ -39,6 +39,7 @@ Task<Response> change_sandbox(App& app, Request& request, ResponseWriter& writer
 Task<Response> pause_sandbox(App& app, Request& request, ResponseWriter& writer);
 Task<Response> resume_sandbox(App& app, Request& request, ResponseWriter& writer);
 Task<Response> keep_sandbox_alive(App& app, Request& request, ResponseWriter& writer);
+Task<Response> sandbox_network(App& app, Request& request, ResponseWriter& writer);
 Task<Response> sandbox_metrics(App& app, Request& request, ResponseWriter& writer);
 Task<Response> sandbox_logs(App& app, Request& request, ResponseWriter& writer);
 Task<Response> create_snapshot(App& app, Request& request, ResponseWriter& writer);

@@ -62,6 +62,8 @@ Task<Response> health_ready(App& app, Request&, ResponseWriter&) {
   json::array reasons = reasons_not_ready(app);
   const bool ready = reasons.empty();
   json::object body{{"status", ready ? "ready" : "not_ready"}, {"reasons", std::move(reasons)}};
+  // Without one, only sandboxes that want a network have to wait.
+  body["gateway"] = app.node.figures().network.gateway_up ? "up" : "down";
   Response response = Response::json(json::serialize(body) + "\n", ready ? 200 : 503);
   if (!ready) response.headers.set("Retry-After", "1");
   co_return response;

@@ -18,8 +18,6 @@ using wire::ObjectReader;
 
 constexpr std::uint64_t kMostTimeout = 365ull * 24 * 3600;  // what is allowed here is less
 constexpr std::uint32_t kPage = 100;
-constexpr std::string_view kNoNetwork =
-    "sandboxes have no network here, so this cannot be done; leave it out";
 
 // An empty body is an empty object.
 Result<json::value> read_body(std::string_view body) {
@@ -27,28 +25,13 @@ Result<json::value> read_body(std::string_view body) {
   return wire::parse_strict_json(body);
 }
 
-bool says_something(const json::value* value) {
-  if (value == nullptr) return false;
-  if (const json::array* list = value->if_array()) return !list->empty();
-  if (const json::object* object = value->if_object()) return !object->empty();
-  if (const json::string* text = value->if_string()) return !text->empty();
-  return true;
-}
-
-// What may go out: nothing. To deny is therefore always done, to allow never.
-Result<> check_egress(ObjectReader& fields) {
-  for (const char* name : {"allowOut", "rules", "egressProxy"}) {
-    if (says_something(fields.take(name))) return fields.bad(name, kNoNetwork);
-  }
-  return {};
-}
-
-Result<> read_network(ObjectReader& fields, CreateRequest& request) {
-  TRY_OK(fields.truth("allow_internet_access"));
+Result<> read_network(ObjectReader& fields, CreateWish& wish) {
+  TRY(const auto internet, fields.truth("allow_internet_access"));
+  wish.egress.internet = internet.value_or(true);
   const json::value* value = fields.take("network");
   if (value == nullptr) return {};
   TRY(ObjectReader network, ObjectReader::open(*value, "network"));
-  TRY_OK(check_egress(network));
+  TRY_OK(read_egress(network, wish.egress));
   if (says_something(network.take("maskRequestHost"))) {
     return network.bad("maskRequestHost", "is not supported: services see the Host they are asked");
   }
@@ -56,7 +39,7 @@ Result<> read_network(ObjectReader& fields, CreateRequest& request) {
     return network.bad("httpsPorts", "is not supported: services inside are asked over plain HTTP");
   }
   TRY(const auto is_public, network.truth("allowPublicTraffic"));
-  request.private_ports = !is_public.value_or(true);
+  wish.request.private_ports = !is_public.value_or(true);
   return {};
 }
 
@@ -185,7 +168,7 @@ Result<CreateWish> parse_create(std::string_view body, std::uint64_t default_tim
     }
   }
   TRY_OK(read_lifecycle(fields, request));
-  TRY_OK(read_network(fields, request));
+  TRY_OK(read_network(fields, wish));
   TRY_OK(refuse_the_hosted(fields));
   return wish;
 }
@@ -234,13 +217,6 @@ Result<SnapshotWish> parse_snapshot(std::string_view body) {
   wish.name = name.value_or("");
   TRY(wish.memory, fields.truth("memory"));
   return wish;
-}
-
-Result<> check_network_update(std::string_view body) {
-  TRY(const json::value document, read_body(body));
-  TRY(ObjectReader fields, ObjectReader::open(document, ""));
-  TRY_OK(fields.truth("allow_internet_access"));
-  return check_egress(fields);
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> parse_metadata_filter(

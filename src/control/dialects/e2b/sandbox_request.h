@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "control/dialects/e2b/egress.h"
 #include "control/session_request.h"
 #include "http/message.h"
 #include "store/session_record.h"
@@ -19,7 +20,8 @@ inline constexpr std::uint64_t kMostForks = 32;
 
 struct CreateWish {
   std::string template_id = "base";
-  CreateRequest request{};  // without template and snapshot
+  CreateRequest request{};  // without template, snapshot and net
+  EgressWish egress{};
 };
 Result<CreateWish> parse_create(std::string_view body, std::uint64_t default_timeout);
 
@@ -47,9 +49,6 @@ struct SnapshotWish {
   std::optional<bool> memory{};
 };
 Result<SnapshotWish> parse_snapshot(std::string_view body);
-
-// Nothing in it that asks for a network.
-Result<> check_network_update(std::string_view body);
 
 // All but "template", which is looked up.
 Result<store::SessionFilter> parse_list(const http::Params& query);

@@ -3,8 +3,10 @@
 #include <boost/json.hpp>
 
 #include "control/clock.h"
+#include "control/dialects/e2b/egress.h"
 #include "control/dialects/e2b/gate.h"
 #include "control/dialects/e2b/template_names.h"
+#include "control/network_words.h"
 #include "control/session_keeper.h"
 #include "wire/utf8.h"
 
@@ -82,12 +84,13 @@ json::object detail_json(const App& app, const http::Request& request,
   json::object detail = listed_json(record);
   detail["envdAccessToken"] = access_token(app, record.id.str());
   detail["domain"] = domain_of(app, request);
-  detail["allowInternetAccess"] = nullptr;
+  const net::NetPolicy reach = stored_policy(record.net);
+  detail["allowInternetAccess"] = reach.base != net::NetBase::kNone;
   detail["lifecycle"] = {{"onTimeout", record.on_timeout == OnTimeout::kPause ? "pause" : "kill"},
                          {"autoResume", wakes_up(record)}};
-  detail["network"] = {{"allowOut", json::array()},
-                       {"denyOut", json::array()},
-                       {"allowPublicTraffic", record.port_token.empty()}};
+  json::object network = egress_json(reach);
+  network["allowPublicTraffic"] = record.port_token.empty();
+  detail["network"] = std::move(network);
   if (record.state == SessionState::kPaused) detail["pauseMode"] = "full";
   return detail;
 }

@@ -44,6 +44,8 @@ Task<Response> create(App& app, Request& request, std::uint64_t default_timeout)
   CO_TRY(Source source, find_source(app, caller.project, wish.template_id));
   wish.request.template_name = std::move(source.template_name);
   wish.request.snapshot = std::move(source.snapshot);
+  wish.request.profile.net = policy_of(wish.egress, app.settings.ceiling);
+  wish.request.net_is_default = wish.egress.is_default();
   Creation creation =
       co_await create_session_for(app, request, std::move(caller), std::move(wish.request));
   if (!creation.made) co_return in_our_form(creation.refusal);
@@ -210,8 +212,10 @@ Task<Response> connect(App& app, Request& request, ResponseWriter&) {
 Task<Response> update_network(App& app, Request& request, ResponseWriter&) {
   CO_TRY(const Caller caller, caller_of(app, request));
   CO_TRY_OK(co_await present(app, caller.project, sandbox_id_of(request)));
-  // Nothing goes out in any case: to deny is done, to allow is refused.
-  CO_TRY_OK(check_network_update(request.body));
+  CO_TRY(const EgressWish wish, parse_egress(request.body));
+  ChangeRequest change;
+  change.net = policy_of(wish, app.settings.ceiling);
+  CO_TRY_OK(co_await app.keeper->change(caller.project, sandbox_id_of(request), std::move(change)));
   co_return Response::empty(204);
 }
 

@@ -11,6 +11,7 @@
 #include "control/dialects/e2b/sandbox_request.h"
 #include "control/dialects/e2b/sandbox_words.h"
 #include "control/dialects/e2b/template_names.h"
+#include "control/network_words.h"
 #include "control/session_creation.h"
 #include "control/template_book.h"
 
@@ -80,6 +81,7 @@ CreateRequest copy_of(const store::SessionRecord& source, std::string snapshot,
   wanted.metadata = source.metadata;
   wanted.on_timeout = source.on_timeout;
   wanted.private_ports = !source.port_token.empty();
+  profile.net = stored_policy(source.net);
   return wanted;
 }
 

@@ -86,6 +86,8 @@ Result<CreateRequest> parse_create(std::string_view body, const Settings& settin
   CreateRequest request;
   request.profile.cpu_thousandths = settings.cpu_thousandths;
   request.profile.memory_bytes = settings.memory_bytes;
+  if (settings.allow_network) request.profile.net = settings.reach;
+  request.net_is_default = true;
   if (body.empty()) return request;
   TRY(const json::value document, wire::parse_strict_json(body));
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
@@ -105,9 +107,13 @@ Result<CreateRequest> parse_create(std::string_view body, const Settings& settin
   TRY(const auto timeout, read_timeout(fields, settings.timeout));
   if (timeout) request.metadata[std::string(kTimeoutKey)] = std::to_string(timeout->count());
   TRY_OK(fields.finish());
-  if (network.value_or(false)) {
-    return fail(Errc::kUnsupported, "allow_network: sandboxes have no network yet");
+  if (network && *network && !settings.allow_network) {
+    return fail(Errc::kPolicy,
+                "allow_network: this server gives sandboxes of /workspace/se no network "
+                "(SANDBOX_ALLOW_NETWORK)");
   }
+  if (network && !*network) request.profile.net = net::NetPolicy{};
+  request.net_is_default = !network.has_value();
   return request;
 }
 

@@ -57,8 +57,14 @@ TEST(WorkspaceCreate, TakesTheSettingsAndWhatTheRequestSays) {
 
 TEST(WorkspaceCreate, RefusesWhatItCannotDo) {
   const Settings settings;
-  EXPECT_EQ(parse_create(R"({"allow_network":true})", settings).error().code(), Errc::kUnsupported);
+  EXPECT_EQ(parse_create(R"({"allow_network":true})", settings).error().code(), Errc::kPolicy);
   EXPECT_TRUE(parse_create(R"({"allow_network":false})", settings));
+  Settings open;
+  open.allow_network = true;
+  open.reach.base = net::NetBase::kAll;
+  EXPECT_EQ(parse_create("", open)->profile.net, open.reach);
+  EXPECT_EQ(parse_create(R"({"allow_network":true})", open)->profile.net, open.reach);
+  EXPECT_EQ(parse_create(R"({"allow_network":false})", open)->profile.net, net::NetPolicy{});
   for (const char* body : {R"({"nope":1})", R"({"size":"1K"})", R"({"memory_limit":1})",
                            R"({"timeout":301})", R"({"template":"../x"})", "[]", "null", "{"}) {
     const auto parsed = parse_create(body, settings);

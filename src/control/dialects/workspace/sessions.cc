@@ -6,6 +6,7 @@
 #include "control/dialects/workspace/client_session.h"
 #include "control/dialects/workspace/handlers.h"
 #include "control/dialects/workspace/requests.h"
+#include "control/network_words.h"
 
 namespace glovebox::control::workspace {
 namespace {
@@ -22,7 +23,7 @@ json::object session_json(const ClientSession& session, const store::SessionReco
           {"expires_at", utc_text(record.expires_ms)},
           {"cpu_quota", static_cast<double>(record.limits.cpu_thousandths) / 1000.0},
           {"memory_limit", record.limits.memory_bytes / 1024},
-          {"allow_network", false},
+          {"allow_network", !stored_policy(record.net).is_none()},
           {"timeout", static_cast<double>(timeout.count()) / 1000.0}};
 }
 
@@ -36,11 +37,7 @@ Response answer(App& app, const ClientSession& session, const store::SessionReco
 
 Task<Response> create_session(App& app, Request& request, ResponseWriter&) {
   CO_TRY(const ClientSession session, client_session(app, request));
-  auto parsed = parse_create(request.body, app.settings.workspace);
-  if (!parsed && parsed.error().code() == Errc::kUnsupported) {
-    co_return Response::refuse(422, "unsupported", parsed.error().message());
-  }
-  CO_TRY(CreateRequest wanted, std::move(parsed));
+  CO_TRY(CreateRequest wanted, parse_create(request.body, app.settings.workspace));
   wanted.agent_id = session.agent;
   if (wanted.template_name.empty()) {
     const auto known = app.keeper->of_agent(session.caller.project, session.agent);

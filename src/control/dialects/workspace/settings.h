@@ -6,11 +6,15 @@
 #include <cstdint>
 #include <optional>
 
+#include "net/net_policy.h"
+
 namespace glovebox::control::workspace {
 
 struct Settings {
   std::optional<std::uint32_t> cpu_thousandths{};
   std::optional<std::uint64_t> memory_bytes{};
+  bool allow_network = false;
+  net::NetPolicy reach{};  // of a sandbox, if it is allowed: all that the ceiling lets it
   std::chrono::milliseconds timeout{
       300'000};  // of code and commands; also the most they may ask for
 };

@@ -1,0 +1,58 @@
+// What sessions may reach: set, changed, shown, and told again to a gateway after a restart. See
+// session_keeper.h.
+#include "control/network_words.h"
+#include "control/session_keeper.h"
+
+namespace glovebox::control {
+
+// The gateway follows it first: what is answered is true, and a record that could not be stored is
+// stored later.
+Task<> SessionKeeper::set_network(EntryPtr entry, net::NetPolicy policy) {
+  store::SessionRecord& record = entry->record;
+  CO_TRY_OK(check_reach(policy, options_.ceiling));
+  // One that is paused finds it when it goes on.
+  if (record.state != SessionState::kRunning && record.state != SessionState::kPaused) {
+    co_return fail(Errc::kConflict,
+                   "net: the sandbox is " + std::string(session_state_name(record.state)));
+  }
+  CO_TRY_OK(check_there(entry));
+  if (options_.networks == nullptr) co_return fail(Errc::kUnsupported, "net: there are none here");
+  const std::string text = net::canonical_text(policy);
+  Result<> set =
+      co_await options_.networks->set_network(record.id, record.project, std::move(policy));
+  if (!set) co_return fail(std::move(set.error()).context("net"));
+  if (is_over(record.state)) {
+    co_return fail(Errc::kConflict,
+                   "the sandbox is " + std::string(session_state_name(record.state)));
+  }
+  record.net = text;
+  note(record.id, "network", "may reach " + text, 0);
+  tell(entry, "network");
+  co_return Result<>();
+}
+
+Task<SessionKeeper::Reach> SessionKeeper::network(std::string project, std::string id) {
+  CO_TRY(const EntryPtr entry, co_await living(std::move(project), std::move(id)));
+  Reach reach;
+  reach.policy = stored_policy(entry->record.net);
+  if (options_.networks == nullptr) co_return reach;
+  Result<wire::NetworkFigures> figures = co_await options_.networks->read_network(entry->record.id);
+  if (figures) reach.figures = std::move(*figures);
+  const bool never_had_one = !figures && figures.error().code() == Errc::kNotFound;
+  if (!figures && !never_had_one) co_return fail(std::move(figures.error()));
+  co_return reach;
+}
+
+// Those from before this server.
+void SessionKeeper::restore_networks() {
+  if (options_.networks == nullptr) return;
+  for (const auto& [id, entry] : entries_) {
+    const store::SessionRecord& record = entry->record;
+    if (is_over(record.state) || !service_.find_session(record.id)) continue;
+    net::NetPolicy policy = stored_policy(record.net);
+    if (policy.is_none()) continue;
+    options_.networks->restore_network(record.id, record.project, std::move(policy));
+  }
+}
+
+}  // namespace glovebox::control
