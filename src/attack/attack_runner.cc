@@ -58,6 +58,11 @@ Result<std::unique_ptr<AttackRunner>> AttackRunner::make(std::string attacks_pro
 }
 
 Verdict AttackRunner::control(const Row& row) const {
+  if (const std::string why = surroundings_->no_internet_for(row); !why.empty()) {
+    Verdict verdict = verdict_of(row, Judgement::kKernelLacks, why);
+    verdict.by = why;
+    return verdict;
+  }
   Command command{.argv = {program_, "control", row.name, "token=" + random_hex(8)},
                   .inherits = surroundings_->inheritance(row)};
   for (const std::string& word : surroundings_->arguments(row, Side::kOutside)) {
@@ -110,6 +115,11 @@ SandboxRequest AttackRunner::request_for(const Row& row, const std::string& step
 
 Verdict AttackRunner::attack_once(const Row& row) const {
   auto report = run_(request_for(row, "", random_hex(8)));
+  if (!report && report.error().code() == Errc::kUnsupported) {
+    Verdict verdict = verdict_of(row, Judgement::kKernelLacks, report.error().message());
+    verdict.by = verdict.detail;
+    return verdict;
+  }
   if (!report) return not_tried(row, report.error().message());
   if (report->hung) return verdict_of(row, Judgement::kBroken, "the run did not end");
   if (surroundings_->has_secret(report->out + report->err)) {

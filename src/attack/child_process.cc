@@ -84,7 +84,9 @@ class SpawnPlan {
 
   Result<pid_t> spawn(const Command& command) const {
     std::vector<char*> argv;
-    for (const std::string& word : command.argv) argv.push_back(const_cast<char*>(word.c_str()));
+    for (const auto& words : {&command.inherits.through, &command.argv}) {
+      for (const std::string& word : *words) argv.push_back(const_cast<char*>(word.c_str()));
+    }
     argv.push_back(nullptr);
     std::vector<char*> environment;
     for (const std::string& entry : command.inherits.environment) {
@@ -95,7 +97,7 @@ class SpawnPlan {
     pid_t pid = -1;
     const int err =
         ::posix_spawn(&pid, argv[0], &actions_, &attributes_, argv.data(), environment.data());
-    if (err != 0) return fail(Error::from_errno("start " + command.argv[0], err));
+    if (err != 0) return fail(Error::from_errno(std::string("start ") + argv[0], err));
     return pid;
   }
 

@@ -18,6 +18,7 @@ struct Inheritance {
   std::string leaked_dir{};                // a directory left open across exec
   bool controlling_tty = false;            // a session with a terminal of its own
   std::vector<std::string> environment{};  // NAME=value, besides our own
+  std::vector<std::string> through{};      // a program, with its words, that starts it
 };
 
 struct Command {

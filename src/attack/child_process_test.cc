@@ -29,6 +29,14 @@ TEST(ChildProcess, ADeadlineEndsWhatHangs) {
   EXPECT_TRUE(finished->hung);
 }
 
+TEST(ChildProcess, IsStartedByAnotherProgramIfToldTo) {
+  Command command = shell("echo $WHO");
+  command.inherits.through = {"/usr/bin/env", "WHO=through"};
+  const auto finished = run_command(command);
+  ASSERT_TRUE(finished);
+  EXPECT_EQ(finished->out, "through\n");
+}
+
 TEST(ChildProcess, LeavesOpenExactlyWhatItWasToldTo) {
   const char* const count = "ls /proc/self/fd | wc -l";
   const auto closed = run_command(shell(count));

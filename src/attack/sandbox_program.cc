@@ -1,4 +1,5 @@
 // The usual way to run a sandbox for an attack: the `glovebox` program, as a user would call it.
+#include <algorithm>
 #include <boost/json.hpp>
 
 #include "attack/attack_runner.h"
@@ -54,6 +55,11 @@ Result<SandboxReport> report_of(const Finished& finished) {
 
 RunSandboxed sandboxes_of_program(std::string glovebox, std::string attacks, std::string engine) {
   return [=](const SandboxRequest& request) -> Result<SandboxReport> {
+    const bool networked =
+        std::find(request.flags.begin(), request.flags.end(), "--net") != request.flags.end();
+    if (networked && engine == "process") {
+      return fail(Errc::kUnsupported, "the process engine has no network");
+    }
     Command command{
         .argv = {glovebox, "run", "--engine", engine, "--file", attacks + ":/home/user/a"},
         .inherits = request.inherits,

@@ -88,6 +88,7 @@ std::string random_hex(size_t bytes) {
 
 Result<std::unique_ptr<Surroundings>> Surroundings::make(const std::string& attacks_program) {
   std::unique_ptr<Surroundings> made(new Surroundings);
+  made->program_ = attacks_program;
   TRY_OK(made->make_files(attacks_program));
   TRY_OK(made->make_listeners());
   TRY_OK(made->start_victim(attacks_program));
@@ -199,7 +200,20 @@ Result<> Surroundings::start_victim(const std::string& attacks_program) {
 
 std::string Surroundings::missing_for(const Row& row) const {
   if (row.needs_a("root") && ::geteuid() != 0) return "only root can plant what it aims at";
-  return "";
+  return no_internet_for(row);
+}
+
+std::string Surroundings::no_internet_for(const Row& row) const {
+  if (!row.needs_a("internet") || world_ != nullptr) return "";
+  if (no_world_.empty()) {
+    auto made = NetworkWorld::make(program_);
+    if (made) {
+      world_ = std::move(*made);
+      return "";
+    }
+    no_world_ = "not run: " + made.error().message();
+  }
+  return no_world_;
 }
 
 std::vector<std::string> Surroundings::arguments(const Row& row, Side side) const {
@@ -231,6 +245,11 @@ Inheritance Surroundings::inheritance(const Row& row) const {
   inherits.controlling_tty = row.needs_a("tty");
   // Always there: whatever leaks the environment, in whichever row, is found out.
   inherits.environment = {"GBX_ENV_CANARY=" + env_canary_};
+  if (row.needs_a("internet") && world_ != nullptr) {
+    inherits.through = world_->through();
+    const std::vector<std::string> more = world_->environment();
+    inherits.environment.insert(inherits.environment.end(), more.begin(), more.end());
+  }
   return inherits;
 }
 

@@ -11,6 +11,7 @@
 
 #include "attack/attack_table.h"
 #include "attack/child_process.h"
+#include "attack/network_world.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 
@@ -27,6 +28,9 @@ class Surroundings {
 
   // Why a row cannot be run here at all; empty if it can.
   std::string missing_for(const Row& row) const;
+  // Why there is no internet for a row that needs one, made when first asked for; empty if there
+  // is.
+  std::string no_internet_for(const Row& row) const;
   // The key=value words that tell an attack where its aims are, seen from that side.
   std::vector<std::string> arguments(const Row& row, Side side) const;
   // How the caller of a row behaves.
@@ -48,6 +52,9 @@ class Surroundings {
   Result<> make_listeners();
   Result<> start_victim(const std::string& attacks_program);
 
+  std::string program_;
+  mutable std::unique_ptr<NetworkWorld> world_;
+  mutable std::string no_world_;
   std::string dir_;     // world-readable, so that only the sandbox's walls stand before the canary
   std::string canary_;  // what is in it
   std::string env_canary_;

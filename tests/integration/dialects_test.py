@@ -79,7 +79,7 @@ class Workspace(server.Served):
         for wrong in ({"cpu_quota": 0}, {"cpu_quota": "x"}, {"memory_limit": 1}, {"size": "huge"}, {"size": "-1M"},
                       {"timeout": 0}, {"timeout": 301}, {"nonsense": 1}, {"template": "../x"}, [], "text"):
             self.assert_refused(self.post("session", "wrong", wrong if wrong != "text" else "text"), 400, "invalid_argument")
-        self.assert_refused(self.post("session", "wrong", {"allow_network": True}), 422, "unsupported")
+        self.assert_refused(self.post("session", "wrong", {"allow_network": True}), 403, "policy")
         self.assert_refused(self.post("session", "wrong", {"template": "none-such"}), 404, "template_not_found")
         self.assert_refused(self.client.get(self.path("status", "wrong")), 404, "not_found")
         self.assert_refused(self.post("session", "small", {"template": "base"}), 409, "wrong_state")
@@ -460,7 +460,7 @@ class Settings(unittest.TestCase):
         return ran.stderr
 
     def test_what_cannot_be_done_is_refused_at_the_start(self):
-        for name, value, word in (("SANDBOX_ALLOW_NETWORK", "true", "network"), ("SANDBOX_POOL_SIZE", "2", "pool"),
+        for name, value, word in (("SANDBOX_POOL_SIZE", "2", "pool"),
                                   ("SANDBOX_CPU_QUOTA", "lots", "CPU"), ("SANDBOX_CPU_QUOTA", "0", "CPU"),
                                   ("SANDBOX_MEMORY_LIMIT", "12", "8192"), ("SANDBOX_MEMORY_LIMIT", "64M", "number"),
                                   ("SANDBOX_TIMEOUT_SECONDS", "0", "from 1"), ("SANDBOX_ALLOW_NETWORK", "perhaps", "true or false")):

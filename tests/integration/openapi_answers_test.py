@@ -388,6 +388,16 @@ class Answers(server.Served):
             stream.close()
         for method in ("GET", "POST", "PUT", "PATCH", "DELETE"):
             check(method, "/ports/{port}/{path*}", 502, port=1, **{"path*": "x"})
+        for net in ("https-only", {"base": "all", "deny": ["evil.example"], "budgets": {"names": 3}}, {"allow": ["pypi.org:443"]}):
+            self.assert_form(net, {"$ref": "#/components/schemas/NetPolicy"}, "request")
+            check("PATCH", "", 200, {"net": net})
+        check("PATCH", "", 400, {"net": {"allow": ["a b"]}})
+        check("PATCH", "", 403, {"net": {"allow": ["10.0.0.1"]}})
+        # Denied by its name, so that no packet leaves.
+        check("POST", "/exec", 200, {"cmd": "getent hosts evil.example; true"})
+        decisions = check("GET", "/network", 200).json["decisions"]
+        self.assertEqual([one["name"] for one in decisions], ["evil.example"] * len(decisions))
+        self.assertTrue(decisions)
         snapshot = check("POST", "/snapshots", 201, {"name": "one"}).json["id"]
         self.check("GET", "/v1/snapshots", 200)
         self.check("GET", "/v1/snapshots/{id}", 200, at="/v1/snapshots/" + snapshot)
@@ -425,7 +435,8 @@ class Answers(server.Served):
         inside("GET", newer + "/logs", 200, query="?direction=backward&limit=1")
         check("GET", "/sandboxes/metrics", 200, at="/sandboxes/metrics?sandbox_ids=" + ids["id"])
         inside("PUT", base + "/network", 204, {"denyOut": ["0.0.0.0/0"]})
-        inside("PUT", base + "/network", 400, {"allowOut": ["1.1.1.1"]})
+        inside("PUT", base + "/network", 204, {"allowOut": ["1.1.1.1"], "denyOut": ["0.0.0.0/0"]})
+        inside("PUT", base + "/network", 400, {"allowOut": ["127.1"]})
         snapshot = inside("POST", base + "/snapshots", 201, {"name": "kept"}).json["snapshotID"]
         check("GET", "/snapshots", 200, at="/snapshots?name=kept")
         forks = inside("POST", base + "/fork", 201, {"count": 1, "timeout": 30}).json
@@ -469,7 +480,7 @@ class Answers(server.Served):
         check("POST", "session", 400, {"nonsense": 1})
         check("POST", "session", 404, {"template": "nope"}, session="other")
         check("POST", "session", 409, {"template": "base"})
-        check("POST", "session", 422, {"allow_network": True})
+        check("POST", "session", 403, {"allow_network": True})
         check("GET", "status", 200)
         check("GET", "status", 404, session="nope")
         for code in ({"code": "print(1); 2"}, {"code": "1/0"}, {"code": "x = 1", "output_params": ["x"]},

@@ -16,7 +16,7 @@ CLIENTS = os.path.join(ROOT, "build", "clients")
 LONGEST_S = 150
 
 
-def main(*clients):
+def main(*clients, network=False):
     """Installs the clients, where the registries can be reached, and runs the calling module."""
     if os.environ.get("GBX_SEALED") is None:
         installed = subprocess.run([os.path.join(ROOT, "scripts", "install-e2b-clients"), *clients],
@@ -25,11 +25,13 @@ def main(*clients):
             print("skipped: the E2B clients are not here, and no registry gives them (see above)")
         if installed.returncode != 0:
             sys.exit(installed.returncode)
-    sealed.main()
+    sealed.main(network=network)
 
 
 class Conformance(server.Served):
     """Runs files of cases, each of which ends what it began."""
+    # The clients ask for the internet unless they are told otherwise; only network_test.py has one.
+    settings = {"net.ceiling": "none"}
 
     def tearDown(self):
         alive = self.client.get("/v1/sandboxes?project=*&state=pending,starting,running,paused")

@@ -36,17 +36,19 @@ _earlier_launchers = set()
 _own_state = ""
 
 
-def main():
-    """Runs the tests of the calling module in namespaces of their own."""
+def main(network=False):
+    """Runs the tests of the calling module in namespaces of their own; with `network` in a network
+    namespace too, where only what test_internet.py makes can be reached."""
     if not BIN:
         sys.exit("GLOVEBOX_BIN_DIR must say where glovebox and glovebox-launcher are")
     if os.geteuid() != 0:
         print("skipped: the integration tests make namespaces and need root")
         sys.exit(77)
     if os.environ.get("GBX_SEALED") is None:
-        clean = environment({"GLOVEBOX_BIN_DIR": BIN, "GBX_SEALED": claim_state()})
+        clean = environment({"GLOVEBOX_BIN_DIR": BIN, "GBX_SEALED": claim_state(),
+                             "GBX_OUTER_NET": os.readlink("/proc/self/ns/net")})
         command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
-                   sys.executable, "-B"] + sys.argv
+                   *(["--net"] if network else []), sys.executable, "-B"] + sys.argv
         os.execvpe(command[0], command, clean)
     global _outside_state, _own_state, _earlier_launchers
     _own_state = os.environ["GBX_SEALED"]

@@ -275,7 +275,7 @@ class Server:
                 self.supervisor.kill()
                 self.supervisor.wait()
         # Whoever outlived a supervisor that was killed.
-        for name in ("pid", "launcher_pid"):
+        for name in ("pid", "launcher_pid", "gateway_pid"):
             if info.get(name) and is_alive(info[name]):
                 os.kill(info[name], signal.SIGKILL)
         log = self.log()

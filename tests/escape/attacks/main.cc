@@ -3,6 +3,8 @@
 //   glovebox-attacks list --json               the table
 //   glovebox-attacks NAME [key=value...]       one attack, to be run inside a sandbox
 //   glovebox-attacks control NAME [key=value]  the same where nothing stops it, as root outside
+//   glovebox-attacks internet                  a little internet of network namespaces (egress.h)
+//   glovebox-attacks join PID -- PROGRAM ...   a program on the machine in it
 //
 // Exit status 42 succeeded, 43 denied, 44 the kernel lacks it (controls only), 45 could not be
 // tried.
@@ -16,16 +18,19 @@
 #include <sstream>
 
 #include "attack.h"
+#include "egress.h"
 #include "toolbox.h"
 
 namespace glovebox::attacks {
 namespace {
 
 std::vector<Group> all_groups() {
-  return {file_attacks(),    device_attacks(),      given_attacks(),     mount_attacks(),
-          process_attacks(), survivor_attacks(),    privilege_attacks(), namespace_attacks(),
-          kernel_attacks(),  kernel_file_attacks(), network_attacks(),   leak_attacks(),
-          quota_attacks(),   memory_attacks(),      resource_attacks()};
+  return {file_attacks(),           device_attacks(),        given_attacks(),
+          mount_attacks(),          process_attacks(),       survivor_attacks(),
+          privilege_attacks(),      namespace_attacks(),     kernel_attacks(),
+          kernel_file_attacks(),    network_attacks(),       leak_attacks(),
+          quota_attacks(),          memory_attacks(),        resource_attacks(),
+          egress_address_attacks(), egress_policy_attacks(), egress_limit_attacks()};
 }
 
 // The texts are our own and hold nothing that JSON would want escaped but quotes.
@@ -108,6 +113,8 @@ int main_of_attacks(int argc, char** argv) {
   const std::string verb = argv[1];
   if (verb == "list") return list_as_json();
   if (verb == "victim") return stay_as_victim();
+  if (verb == "internet") return run_internet();
+  if (verb == "join") return join_and_run(argc, argv);
   const bool control = verb == "control";
   const int name_at = control ? 2 : 1;
   if (argc <= name_at) return 2;

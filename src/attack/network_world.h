@@ -1,0 +1,38 @@
+// The little internet that attacks on the way out are tried against: two network namespaces that
+// `glovebox-attacks internet` makes and that are gone with this object. The sandbox is started on
+// the machine in it, so that the gateway dials there and no packet leaves this computer.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace glovebox::attack {
+
+class NetworkWorld {
+ public:
+  // Fails where this host lets nobody make network namespaces.
+  static Result<std::unique_ptr<NetworkWorld>> make(const std::string& attacks_program);
+  ~NetworkWorld();
+  NetworkWorld(const NetworkWorld&) = delete;
+  NetworkWorld& operator=(const NetworkWorld&) = delete;
+
+  // The words that, before a command's own, start it on that machine.
+  std::vector<std::string> through() const;
+  // What a gateway there must be told.
+  std::vector<std::string> environment() const;
+
+ private:
+  NetworkWorld() = default;
+  std::string program_;
+  std::string box_;  // the process whose namespaces are the machine's
+  UniqueFd input_;
+  pid_t child_ = -1;
+};
+
+}  // namespace glovebox::attack
