@@ -30,6 +30,7 @@ from .errors import (
     TimeoutExpired,
     UnavailableError,
 )
+from .network_figures import NetworkDecision, NetworkFigures
 from .process import Process, ProcessEvent
 from .records import (
     ContextInfo,
@@ -93,6 +94,8 @@ __all__ = [
     "LimitError",
     "LogEntry",
     "Mime",
+    "NetworkDecision",
+    "NetworkFigures",
     "NotFoundError",
     "OutputFile",
     "Process",

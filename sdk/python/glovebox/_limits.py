@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 from ._fs import mounts_of
+from .network import Net, net_of
 
 __all__ = ["Seconds", "env_of", "milliseconds", "profile_of", "seconds_of", "stdin_of", "strings_of", "whole_seconds"]
 
@@ -47,7 +48,7 @@ def profile_of(
     disk_mb: Optional[int] = None,
     output_kb: Optional[int] = None,
     fs: Iterable[str] = (),
-    net: Optional[str] = None,
+    net: Optional[Net] = None,
 ) -> Dict[str, Any]:
     """The ``profile`` of a run or a sandbox: what was said, and nothing else."""
     profile: Dict[str, Any] = {}
@@ -60,7 +61,7 @@ def profile_of(
         ("pids", pids),
         ("disk_mb", disk_mb),
         ("output_kb", output_kb),
-        ("net", net),
+        ("net", net_of(net)),
     ):
         if value is not None:
             profile[name] = value

@@ -25,6 +25,7 @@ from ._limits import Seconds, env_of, profile_of, seconds_of, stdin_of, strings_
 from ._lines import JsonLines
 from ._reading import read
 from .errors import ProtocolError, api_error
+from .network import Net
 from .results import CodeResult, Mime, RunFailure, RunResult
 
 R = TypeVar("R", RunResult, CodeResult)
@@ -75,7 +76,7 @@ def run_call(
     disk_mb: Optional[int] = None,
     output_kb: Optional[int] = None,
     fs: Iterable[str] = (),
-    net: Optional[str] = None,
+    net: Optional[Net] = None,
     min_grade: Optional[str] = None,
     idempotency_key: Optional[str] = None,
     request_timeout: Optional[Seconds] = None,

@@ -11,6 +11,8 @@ from ._limits import Seconds, env_of, milliseconds, profile_of, seconds_of, whol
 from ._process_state import exec_body
 from ._reading import read, read_list
 from ._run_call import NDJSON, waiting_time
+from .network import Net, net_of
+from .network_figures import NetworkFigures
 from .records import ContextInfo, LogEntry, ProcessInfo, SandboxInfo, SandboxMetrics, Snapshot
 from .results import CodeResult, ExecResult
 
@@ -70,7 +72,7 @@ def create(
     pids: Optional[int] = None,
     disk_mb: Optional[int] = None,
     fs: Iterable[str] = (),
-    net: Optional[str] = None,
+    net: Optional[Net] = None,
     request_timeout: Optional[Seconds] = None,
 ) -> "Call[SandboxInfo]":
     if template is not None and snapshot is not None:
@@ -136,6 +138,16 @@ def update(id: str, ttl: Optional[Seconds] = None, metadata: Optional[Mapping[st
     if metadata is not None:
         body["metadata"] = dict(metadata)
     return Call("PATCH", path_of("sandboxes", id), _info, json=body)
+
+
+def set_network(id: str, net: Net) -> "Call[SandboxInfo]":
+    if net is None:
+        raise TypeError('net: say "none" for no network')
+    return Call("PATCH", path_of("sandboxes", id), _info, json={"net": net_of(net)})
+
+
+def network(id: str) -> "Call[NetworkFigures]":
+    return Call("GET", path_of("sandboxes", id, "network"), lambda said: read(NetworkFigures, said))
 
 
 def pause(id: str) -> "Call[SandboxInfo]":

@@ -18,6 +18,7 @@ from ._run_call import Callbacks, Files, LiveAnswer, OnError, OnResult, OnText, 
 from ._sync_transport import Stream, SyncTransport
 from .errors import ConnectionFailed, TimeoutExpired, UnavailableError
 from .lambdas import Functions
+from .network import Net
 from .project import Keys, Runs, Snapshots, Templates
 from .records import ProjectEvent
 from .results import RunResult
@@ -169,7 +170,7 @@ class Client:
         disk_mb: Optional[int] = None,
         output_kb: Optional[int] = None,
         fs: Iterable[str] = (),
-        net: Optional[str] = None,
+        net: Optional[Net] = None,
         min_grade: Optional[str] = None,
         on_stdout: Optional[OnText] = None,
         on_stderr: Optional[OnText] = None,

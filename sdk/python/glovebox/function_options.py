@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._limits import Seconds, env_of, profile_of, seconds_of
-from .profile import check_net
+from .network import Net, check_net
 
 __all__ = ["Options", "TemplateChoice", "choose_template"]
 
@@ -25,7 +25,7 @@ _WITHOUT_TIMEOUT_S = 900.0
 class Options:
     """As :func:`glovebox.sandboxed` documents them."""
 
-    net: Optional[str] = None
+    net: Optional[Net] = None
     fs: Sequence[str] = ()
     cpu_ms: Optional[int] = None
     mem_mb: Optional[int] = None

@@ -56,6 +56,7 @@ from .function_call import CallPlan, is_large, show_output, value_of
 from .function_options import Options
 from .function_source import Shipped, check_function, check_latest, is_of_a_cell, note_latest, shipped_source
 from .function_templates import PreloadTemplates
+from .network import Net
 from .remote_errors import FunctionRefused
 
 if TYPE_CHECKING:
@@ -372,7 +373,7 @@ def sandboxed(function: Callable[P, R]) -> "SandboxedFunction[P, R]": ...
 @overload
 def sandboxed(
     *,
-    net: Optional[str] = ...,
+    net: Optional[Net] = ...,
     fs: Sequence[str] = ...,
     cpu_ms: Optional[int] = ...,
     mem_mb: Optional[int] = ...,
@@ -398,7 +399,8 @@ def sandboxed(function: Optional[Callable[..., Any]] = None, **options: Any) -> 
     ``@sandboxed`` or ``@sandboxed(...)`` with any of
 
     ================  =====================================================================================
-    ``net``           ``"none"``, the only network policy there is yet
+    ``net``           what it may reach: ``"none"``, ``"https-only"``, ``"all"``, a list like
+                      ``["pypi.org:443", "*.example.com"]``, or a dict with ``allow``, ``deny``, ``budgets`` …
     ``fs``            host directories to mount: ``"r:/data"``, ``"rw:/out"``, ``"r:/host:/inside"``, and
                       ``"r:NAME:/inside"`` for an entry of the administrator's list
     ``cpu_ms``        CPU time

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping
+
+from .network import canonical_net, check_net
 
 __all__ = ["BASE_DEFAULTS", "canonical_text", "check_net", "profile_hash"]
 
@@ -43,15 +45,6 @@ _MOST_PATH = 1024
 _MOST_NAME = 255
 
 
-def check_net(net: Optional[str]) -> None:
-    """Network policies that there are: ``"none"``. Others are refused by name rather than ignored."""
-    if net is None or net == "none":
-        return
-    if not isinstance(net, str):
-        raise TypeError(f'net must be a string, not {type(net).__name__}; there is "none"')
-    raise ValueError(f'net={net!r} is not known: there is only "none" yet, no network at all')
-
-
 def profile_hash(profile: Mapping[str, Any], defaults: Mapping[str, Any] = BASE_DEFAULTS) -> str:
     """The name of a profile: the SHA-256 of its canonical text.
 
@@ -73,14 +66,13 @@ def canonical_text(profile: Mapping[str, Any], defaults: Mapping[str, Any] = BAS
     unknown = sorted(set(profile) - set(_BOUNDS) - {"cpus", "mounts", "net"})
     if unknown:
         raise ValueError(f"profile: {unknown[0]} is not known")
-    check_net(profile.get("net"))
     numbers = {name: _number(profile, defaults, name) for name in _BOUNDS}
     return (
         f'{{"cpu_ms":{numbers["cpu_ms"]},"cpu_thousandths":{_cpus(profile, defaults)},'
         f'"disk_bytes":{numbers["disk_mb"] << 20},"disk_inodes":{DISK_INODES},'
         f'"memory_bytes":{numbers["memory_mb"] << 20},"mounts":{_mounts_text(profile.get("mounts") or [])},'
-        f'"net":"none","output_bytes":{numbers["output_kb"] * 1024},"pids":{numbers["pids"]},'
-        f'"timeout_ms":{numbers["timeout_ms"]}}}'
+        f'"net":{canonical_net(profile.get("net"))},"output_bytes":{numbers["output_kb"] * 1024},'
+        f'"pids":{numbers["pids"]},"timeout_ms":{numbers["timeout_ms"]}}}'
     )
 
 

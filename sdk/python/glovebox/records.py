@@ -63,6 +63,7 @@ class SandboxInfo:
     isolation: Isolation = field(default_factory=Isolation, repr=False)
     limits: Limits = field(default_factory=Limits)
     profile: str = field(default="", repr=False)
+    net: Any = "none"
     private_ports: bool = False
     port_token: Optional[str] = field(default=None, repr=False)
     features: Dict[str, bool] = field(default_factory=dict, repr=False)

@@ -15,6 +15,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, TypeVar
 from . import _display
 from ._printable import printable
 from .errors import ExecutionError
+from .network_figures import NetworkFigures
 
 __all__ = [
     "CodeResult",
@@ -121,6 +122,7 @@ class RunMetrics:
     peak_memory_mb: Optional[float] = None
     processes_peak: Optional[int] = None
     output_bytes: int = 0
+    network: Optional[NetworkFigures] = None  #: where its profile has one
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Iterable, Mapping, Optional, Sequence, Union
 from ._limits import Seconds
 from ._run_call import Files, OnError, OnResult, OnText
 from .client import Client, default_client
+from .network import Net
 from .results import RunResult
 
 __all__ = ["run"]
@@ -33,7 +34,7 @@ def run(
     disk_mb: Optional[int] = None,
     output_kb: Optional[int] = None,
     fs: Iterable[str] = (),
-    net: Optional[str] = None,
+    net: Optional[Net] = None,
     min_grade: Optional[str] = None,
     on_stdout: Optional[OnText] = None,
     on_stderr: Optional[OnText] = None,

@@ -13,6 +13,8 @@ from .client import Client, default_client
 from .contexts import Contexts
 from .errors import ConflictError, NotFoundError
 from .files import Files
+from .network import Net
+from .network_figures import NetworkFigures
 from .process import Process
 from .records import ContextInfo, LogEntry, ProcessInfo, SandboxInfo, SandboxMetrics, Snapshot
 from .results import CodeResult, ExecResult
@@ -66,7 +68,7 @@ class Sandbox:
         pids: Optional[int] = None,
         disk_mb: Optional[int] = None,
         fs: Iterable[str] = (),
-        net: Optional[str] = None,
+        net: Optional[Net] = None,
         request_timeout: Optional[Seconds] = None,
         client: Optional[Client] = None,
     ) -> "Sandbox":
@@ -194,6 +196,14 @@ class Sandbox:
     def update(self, *, ttl: Optional[Seconds] = None, metadata: Optional[Mapping[str, str]] = None) -> SandboxInfo:
         """Another time to live, from now on; other metadata, instead of all of it."""
         return self._keep(self._client._do(calls.update(self.id, ttl, metadata)))
+
+    def set_network(self, net: Net) -> SandboxInfo:
+        """What it may reach from now on; connections that this forbids are cut.
+
+        ``"none"``, ``"https-only"``, ``"all"``, a list like ``["pypi.org:443"]`` or a dict: see
+        :mod:`glovebox.network`.
+        """
+        return self._keep(self._client._do(calls.set_network(self.id, net)))
 
     def snapshot(self, name: Optional[str] = None) -> Snapshot:
         """Keeps its files, for ``Sandbox.create(snapshot=…)``; not its memory."""
@@ -418,6 +428,10 @@ class Sandbox:
     def metrics(self) -> SandboxMetrics:
         """What it uses, now and lately."""
         return self._client._do(calls.metrics(self.id))
+
+    def network(self) -> NetworkFigures:
+        """What it may reach, what it reached, and what was denied by which rule."""
+        return self._client._do(calls.network(self.id))
 
     def logs(self, limit: Optional[int] = None) -> "List[LogEntry]":
         """What happened in it lately, oldest first."""

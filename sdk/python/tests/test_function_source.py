@@ -341,6 +341,9 @@ def test_lines_that_a_function_needs(text: str, kept: List[int]) -> None:
     ("options", "complaint"),
     [
         ({"net": "internet"}, "'internet'"),
+        ({"net": ["pypi.org", "127.1"]}, r"net.allow\[1\]: '127.1'"),
+        ({"net": {"deny": ["evil.example"], "alow": []}}, "net.alow is not known"),
+        ({"net": 5}, "net must be"),
         ({"memory": 5}, "no option 'memory'; it has .*mem_mb"),
         ({"fs": "r:/data"}, "must be a list"),
         ({"fs": ["/data"]}, "fs"),
@@ -357,6 +360,10 @@ def test_lines_that_a_function_needs(text: str, kept: List[int]) -> None:
 def test_options_are_refused_where_they_are_written(options: Any, complaint: str) -> None:
     with pytest.raises((TypeError, ValueError), match=complaint):
         sandboxed(**options)
+
+
+def test_a_list_of_net_is_what_may_be_reached() -> None:
+    assert Options(net=["pypi.org:443"]).request(None)["profile"] == {"net": {"allow": ["pypi.org:443"]}}
 
 
 def test_options_become_the_request() -> None:

@@ -10,9 +10,11 @@ import pytest
 
 from glovebox.profile import canonical_text, check_net, profile_hash
 
-VECTORS = json.loads(
+DOCUMENT = json.loads(
     (pathlib.Path(__file__).resolve().parents[3] / "tests/vectors/profiles.json").read_text(encoding="utf-8")
-)["vectors"]
+)
+VECTORS = DOCUMENT["vectors"]
+REFUSED = DOCUMENT["refused"]
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=[one["name"] for one in VECTORS])
@@ -62,3 +64,11 @@ def test_an_unknown_net_is_refused_by_name() -> None:
     check_net(None)
     with pytest.raises(ValueError, match="'internet'"):
         check_net("internet")
+
+
+@pytest.mark.parametrize("one", REFUSED, ids=lambda one: json.dumps(one["profile"])[:60])
+def test_what_the_vectors_refuse_is_refused_at_its_place(one: Any) -> None:
+    with pytest.raises((ValueError, TypeError)) as caught:
+        canonical_text(one["profile"])
+    place = one["at"].replace("profile.", "", 1)
+    assert str(caught.value).startswith(place), f"{place}: {caught.value}"

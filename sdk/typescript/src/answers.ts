@@ -50,6 +50,7 @@ export const EXEC: Shape<Schemas["ExecAnswer"]> = ENDED;
 export const FUNCTION: Shape<Schemas["FunctionAnswer"]> = { ...ENDED, error: "object or null" };
 export const SANDBOX: Shape<Schemas["Sandbox"]> = { id: "text", state: "text", template: "text", metadata: "object" };
 export const METRICS: Shape<AnswerOf<"sandboxMetrics", 200>> = { now: "object", history: "objects" };
+export const NETWORK: Shape<AnswerOf<"sandboxNetwork", 200>> = { bytes_out: "number", bytes_in: "number", decisions: "objects" };
 export const FILE: Shape<Schemas["FileEntry"]> = { path: "text", name: "text", type: "text", size: "number" };
 export const CONTEXT: Shape<Schemas["Context"]> = { id: "text", language: "text" };
 export const TEMPLATE: Shape<Schemas["Template"]> = { name: "text", state: "text" };

@@ -36,6 +36,7 @@ export {
 export { Functions, InvokeResult, type FunctionError, type InvokeOptions } from "./functions.js";
 export type { RunLimits, SandboxLimits } from "./limits.js";
 export type { LiveCallbacks } from "./live.js";
+export type { Net, NetPolicy, NetworkDecision, NetworkFigures } from "./network.js";
 export {
   Process,
   type AttachOptions,
@@ -72,6 +73,7 @@ export {
   type ProcessInfo,
   type SandboxInfo,
   type SandboxMetrics,
+  type SandboxNetwork,
   type SandboxState,
 } from "./sandbox.js";
 export { type FileEvent, Watch } from "./watch.js";

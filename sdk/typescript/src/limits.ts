@@ -1,6 +1,7 @@
 // What a sandbox may use and see, in our spelling, as the `profile` of a request.
 
 import { GloveboxError } from "./errors.js";
+import { type Net, netOf } from "./network.js";
 import { platform } from "./platform/node.js";
 import { compact, type Schemas } from "./wire.js";
 
@@ -14,8 +15,8 @@ export interface SandboxLimits {
   diskMb?: number;
   /** Directories of the host: "r:/data", "rw:/data", "r:/data:/inside". See docs/sdk/typescript.md. */
   fs?: readonly string[];
-  /** The only policy there is. */
-  net?: "none";
+  /** What it may reach: "none" (the default), "https-only", "all", a list like ["pypi.org:443"], or lists. */
+  net?: Net;
 }
 
 export interface RunLimits extends SandboxLimits {
@@ -40,7 +41,7 @@ export async function profileOf(limits: RunLimits): Promise<Profile | undefined>
     pids: limits.pids,
     disk_mb: limits.diskMb,
     output_kb: limits.outputKb,
-    net: limits.net,
+    net: limits.net === undefined ? undefined : netOf(limits.net),
     mounts: limits.fs && limits.fs.length > 0 ? await Promise.all(limits.fs.map(mountOf)) : undefined,
   });
   return Object.keys(profile).length > 0 ? profile : undefined;

@@ -1,6 +1,6 @@
 // A sandbox that lives: many commands, files, contexts, until it is killed or its time is over.
 
-import { CODE, EXEC, METRICS, SANDBOX, SNAPSHOT } from "./answers.js";
+import { CODE, EXEC, METRICS, NETWORK, SANDBOX, SNAPSHOT } from "./answers.js";
 import { type Client, defaultClient } from "./client.js";
 import { callOf, type CallOptions, type Connection } from "./connection.js";
 import { type Context, Contexts, idOf } from "./contexts.js";
@@ -9,6 +9,7 @@ import { ApiError } from "./errors.js";
 import { Files } from "./files.js";
 import { profileOf, type SandboxLimits } from "./limits.js";
 import { follow, isLive, type LiveCallbacks } from "./live.js";
+import { type Net, netOf } from "./network.js";
 import { pages } from "./pages.js";
 import { type AttachOptions, commandOf, type ExecOptions, Process, type StartOptions } from "./process.js";
 import { portUrl } from "./ports.js";
@@ -20,6 +21,7 @@ export type SandboxInfo = Camel<Schemas["Sandbox"]>;
 export type SandboxState = Schemas["SandboxState"];
 export type ProcessInfo = Camel<Schemas["Process"]>;
 export type SandboxMetrics = Camel<AnswerOf<"sandboxMetrics", 200>>;
+export type SandboxNetwork = Camel<AnswerOf<"sandboxNetwork", 200>>;
 export type LogEntry = Camel<AnswerOf<"sandboxLogs", 200>>["entries"][number];
 
 interface OfClient {
@@ -153,6 +155,11 @@ export class Sandbox {
     return this.take(await this.connection.json("PATCH", this.path, SANDBOX, { ...callOf(options), json }));
   }
 
+  /** What it may reach from now on; connections that this forbids are cut. */
+  async setNetwork(net: Net, options: CallOptions = {}): Promise<SandboxInfo> {
+    return this.take(await this.connection.json("PATCH", this.path, SANDBOX, { ...callOf(options), json: { net: netOf(net) } }));
+  }
+
   /** Its time to live begins anew; with `ttlSeconds`, a new one. */
   async keepalive(options: CallOptions & { ttlSeconds?: number } = {}): Promise<SandboxInfo> {
     return this.post("keepalive", options, compact({ ttl_s: options.ttlSeconds }));
@@ -185,6 +192,11 @@ export class Sandbox {
 
   async metrics(options: CallOptions = {}): Promise<SandboxMetrics> {
     return camelize(await this.connection.json("GET", `${this.path}/metrics`, METRICS, options));
+  }
+
+  /** What it may reach, what it reached, and what was denied by which rule. */
+  async network(options: CallOptions = {}): Promise<SandboxNetwork> {
+    return camelize(await this.connection.json("GET", `${this.path}/network`, NETWORK, options));
   }
 
   /** What happened in it lately, oldest first. */

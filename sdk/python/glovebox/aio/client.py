@@ -16,6 +16,7 @@ from .._project_calls import events, project_event
 from .._reading import object_of
 from .._run_call import Callbacks, Files, LiveAnswer, OnError, OnResult, OnText, run_call
 from ..errors import ConnectionFailed, GloveboxError, TimeoutExpired, UnavailableError
+from ..network import Net
 from ..records import ProjectEvent
 from ..results import RunResult
 from ._call_back import call_back
@@ -174,7 +175,7 @@ class Client:
         disk_mb: Optional[int] = None,
         output_kb: Optional[int] = None,
         fs: Iterable[str] = (),
-        net: Optional[str] = None,
+        net: Optional[Net] = None,
         min_grade: Optional[str] = None,
         on_stdout: Optional[OnText] = None,
         on_stderr: Optional[OnText] = None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence
 from .._lambda_call import invoke_call
 from .._limits import Seconds
 from .._run_call import Files
+from ..network import Net
 from ..results import InvokeResult
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Functions:
         disk_mb: Optional[int] = None,
         output_kb: Optional[int] = None,
         fs: Iterable[str] = (),
-        net: Optional[str] = None,
+        net: Optional[Net] = None,
         idempotency_key: Optional[str] = None,
         request_timeout: Optional[Seconds] = None,
     ) -> InvokeResult:

@@ -6,6 +6,7 @@ from typing import Iterable, Mapping, Optional, Sequence, Union
 
 from .._limits import Seconds
 from .._run_call import Files, OnError, OnResult, OnText
+from ..network import Net
 from ..results import RunResult
 from .client import Client, default_client
 
@@ -33,7 +34,7 @@ async def run(
     disk_mb: Optional[int] = None,
     output_kb: Optional[int] = None,
     fs: Iterable[str] = (),
-    net: Optional[str] = None,
+    net: Optional[Net] = None,
     min_grade: Optional[str] = None,
     on_stdout: Optional[OnText] = None,
     on_stderr: Optional[OnText] = None,

@@ -10,6 +10,8 @@ from .._limits import Seconds
 from .._process_state import ProcessState, exec_body
 from .._run_call import Callbacks, LiveAnswer, OnError, OnResult, OnText
 from ..errors import ConflictError, NotFoundError
+from ..network import Net
+from ..network_figures import NetworkFigures
 from ..records import ContextInfo, LogEntry, ProcessInfo, SandboxInfo, SandboxMetrics, Snapshot
 from ..results import CodeResult, ExecResult
 from ._call_back import call_back
@@ -65,7 +67,7 @@ class Sandbox:
         pids: Optional[int] = None,
         disk_mb: Optional[int] = None,
         fs: Iterable[str] = (),
-        net: Optional[str] = None,
+        net: Optional[Net] = None,
         request_timeout: Optional[Seconds] = None,
         client: Optional[Client] = None,
     ) -> "Sandbox":
@@ -190,6 +192,14 @@ class Sandbox:
     ) -> SandboxInfo:
         """Another time to live, from now on; other metadata, instead of all of it."""
         return self._keep(await self._client._do(calls.update(self.id, ttl, metadata)))
+
+    async def set_network(self, net: Net) -> SandboxInfo:
+        """What it may reach from now on; connections that this forbids are cut.
+
+        ``"none"``, ``"https-only"``, ``"all"``, a list like ``["pypi.org:443"]`` or a dict: see
+        :mod:`glovebox.network`.
+        """
+        return self._keep(await self._client._do(calls.set_network(self.id, net)))
 
     async def snapshot(self, name: Optional[str] = None) -> Snapshot:
         """Keeps its files, for ``Sandbox.create(snapshot=…)``; not its memory."""
@@ -404,6 +414,10 @@ class Sandbox:
     async def metrics(self) -> SandboxMetrics:
         """What it uses, now and lately."""
         return await self._client._do(calls.metrics(self.id))
+
+    async def network(self) -> NetworkFigures:
+        """What it may reach, what it reached, and what was denied by which rule."""
+        return await self._client._do(calls.network(self.id))
 
     async def logs(self, limit: Optional[int] = None) -> "List[LogEntry]":
         """What happened in it lately, oldest first."""

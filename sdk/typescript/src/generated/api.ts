@@ -138,11 +138,33 @@ export interface paths {
         options?: never;
         head?: never;
         /**
-         * Change a sandbox's time to live or metadata
+         * Change a sandbox's time to live, metadata or what it may reach
          * @description A new `ttl_s` counts from now; that of a paused one from when it is resumed. `metadata`
-         *     replaces all of it.
+         *     replaces all of it, and so does `net`: new connections follow it at once, and those that it
+         *     forbids are cut.
          */
         patch: operations["changeSandbox"];
+        trace?: never;
+    };
+    "/v1/sandboxes/{id}/network": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What a sandbox may reach, and what it did
+         * @description Decisions of the egress gateway, oldest first: each name, address, port and rule once, with how
+         *     often. At most 128 different ones are kept; the rest is counted in `left_out`.
+         */
+        get: operations["sandboxNetwork"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/v1/sandboxes/{id}/pause": {
@@ -783,7 +805,9 @@ export interface paths {
         /**
          * What happens in your project, live
          * @description Server-sent events: `run.started`, `run.finished` (id, template, status, exit_code),
-         *     `template.changed` (name, state, error), and `lost` (count) when the reader was too slow.
+         *     `template.changed` (name, state, error), `network.decided` (sandbox, and a decision of a kind
+         *     that it had not had), `network.restarted` (sandboxes, whose open connections were cut), and `lost`
+         *     (count) when the reader was too slow.
          *     `Last-Event-ID` gets what was missed, as far as the last 512 events go. An admin key may
          *     ask for another project, or for `*`.
          */
@@ -2233,11 +2257,19 @@ export interface components {
             autoResume?: {
                 enabled?: boolean;
             };
-            network?: {
-                allowPublicTraffic?: boolean;
-            };
-            /** @description there is no network yet, whatever it says */
+            network?: components["schemas"]["E2bNetwork"];
+            /**
+             * @description false: nothing is reached but what allowOut names
+             * @default true
+             */
             allow_internet_access?: boolean;
+        };
+        E2bNetwork: {
+            /** @description addresses, ranges and names; they win over denyOut */
+            allowOut?: string[];
+            /** @description 0.0.0.0/0 is everything, names and IPv6 too */
+            denyOut?: string[];
+            allowPublicTraffic?: boolean;
         };
         E2bConnect: {
             /** @description seconds; 300 at /v2, else 15 */
@@ -2431,8 +2463,82 @@ export interface components {
                  */
                 mode?: "ro" | "rw";
             }[];
+            net?: components["schemas"]["NetPolicy"];
+        };
+        /**
+         * @description What a sandbox may reach. `none` (the default); `https-only`: port 443 of public addresses, by
+         *     TLS with a name that the gateway knows; `all`: any TCP to public addresses; or lists.
+         */
+        NetPolicy: ("none" | "https-only" | "all") | components["schemas"]["NetLists"];
+        /**
+         * @description A rule is a name, `*.name` (those below it), an address or a range of them, or `*`; perhaps with
+         *     a port or a range of ports. `base` counts where no list matches: `none` if there is `allow`,
+         *     else `all`; one of the three must be there.
+         */
+        NetLists: {
             /** @enum {string} */
-            net?: "none";
+            base?: "none" | "https-only" | "all";
+            /**
+             * @example [
+             *       "pypi.org:443",
+             *       "*.example.com",
+             *       "192.0.2.0/24:8000-8100",
+             *       "[2001:db8::/32]:443"
+             *     ]
+             */
+            allow?: string[];
+            deny?: string[];
+            /**
+             * @description the list that wins where both match
+             * @default deny
+             * @enum {string}
+             */
+            precedence?: "deny" | "allow";
+            /** @description For its whole life; the administrator's where nothing is said. */
+            budgets?: {
+                bytes_out?: number;
+                connections?: number;
+                /** @description different ones that are resolved */
+                names?: number;
+            };
+        };
+        NetworkFigures: {
+            /** @description from the sandbox */
+            bytes_out: number;
+            bytes_in: number;
+            /** @description allowed ones */
+            connections: number;
+            /** @description connections and names */
+            denied: number;
+            /** @description different ones that were resolved */
+            names: number;
+            /** @description connections now */
+            open: number;
+            /** @description Budgets that are used up. */
+            spent: ("bytes_out" | "connections" | "names")[];
+            decisions: components["schemas"]["NetworkDecision"][];
+            /** @description decisions of kinds that are not kept */
+            left_out: number;
+            /** @description the gateway was restarted meanwhile, or did not answer: there was more than this */
+            incomplete: boolean;
+        };
+        NetworkDecision: {
+            /** @enum {string} */
+            what: "connect" | "resolve";
+            allowed: boolean;
+            /** @description that was resolved or said */
+            name: string | null;
+            address: string | null;
+            port: number | null;
+            /** @description by which: `allow pypi.org:443`, `base all`, `reserved: loopback`, `ceiling: deny evil.example`, `budget: names`, `not in the policy` … */
+            rule: string;
+            count: number;
+            bytes_out: number;
+            bytes_in: number;
+            /** Format: date-time */
+            first_at: string | null;
+            /** Format: date-time */
+            last_at: string | null;
         };
         /** @enum {string} */
         Grade: "process" | "jail-partial" | "jail" | "user-kernel" | "vm";
@@ -2602,6 +2708,8 @@ export interface components {
             peak_memory_mb: number | null;
             processes_peak: number | null;
             output_bytes: number;
+            /** @description null where its profile has no network. */
+            network?: components["schemas"]["NetworkFigures"] | null;
         };
         Isolation: {
             /** @enum {string} */
@@ -2676,6 +2784,7 @@ export interface components {
             };
             /** @description SHA-256 of its canonical text. */
             profile: string;
+            net: components["schemas"]["NetPolicy"];
             private_ports: boolean;
             /** @description Only in the answer to its creation. */
             port_token: string | null;
@@ -2983,6 +3092,11 @@ export interface components {
             /** @enum {string} */
             status: "ready" | "not_ready";
             reasons: string[];
+            /**
+             * @description down: runs and sandboxes with a network are refused, others go on
+             * @enum {string}
+             */
+            gateway?: "up" | "down";
         };
         WorkspaceNew: {
             /** @default python */
@@ -2993,7 +3107,7 @@ export interface components {
             memory_limit?: number;
             /** @description of its disk, like 50M */
             size?: string;
-            /** @description true is refused: there is no network yet. */
+            /** @description true is refused where SANDBOX_ALLOW_NETWORK (workspace.allow_network) is not set. */
             allow_network?: boolean;
             /** @description seconds that its code and commands may run, when they do not say */
             timeout?: number;
@@ -3011,8 +3125,7 @@ export interface components {
             cpu_quota: number;
             /** @description KB. */
             memory_limit: number;
-            /** @constant */
-            allow_network: false;
+            allow_network: boolean;
             /** @description seconds */
             timeout: number;
         };
@@ -3605,6 +3718,7 @@ export interface operations {
                 "application/json": {
                     ttl_s?: number;
                     metadata?: components["schemas"]["Metadata"];
+                    net?: components["schemas"]["NetPolicy"];
                 };
             };
         };
@@ -3619,6 +3733,38 @@ export interface operations {
                 };
             };
             400: components["responses"]["Error"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            404: components["responses"]["Error"];
+            409: components["responses"]["Error"];
+            503: components["responses"]["Wait"];
+        };
+    };
+    sandboxNetwork: {
+        parameters: {
+            query?: {
+                /** @description Another project than the key's own; for admin keys. */
+                project?: components["parameters"]["Project"];
+            };
+            header?: never;
+            path: {
+                id: components["parameters"]["SandboxId"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its policy, totals and decisions. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NetworkFigures"] & {
+                        net: components["schemas"]["NetPolicy"];
+                    };
+                };
+            };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Error"];
             404: components["responses"]["Error"];
@@ -6053,11 +6199,16 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": Record<string, never>;
+                "application/json": {
+                    allowOut?: string[];
+                    denyOut?: string[];
+                    /** @default true */
+                    allow_internet_access?: boolean;
+                };
             };
         };
         responses: {
-            /** @description Nothing is reached; to allow something is refused. */
+            /** @description New connections follow it; those that it forbids are cut. */
             204: {
                 headers: {
                     [name: string]: unknown;

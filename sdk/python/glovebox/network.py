@@ -1,0 +1,256 @@
+"""What a sandbox may reach, as ``net=`` says it, in the server's canonical form.
+
+``"none"`` (nothing: the default), ``"https-only"`` (port 443 of public addresses, by TLS with a name),
+``"all"`` (every public address), a list of what may be reached, or a dict with ``allow``, ``deny``,
+``base``, ``budgets`` and ``precedence``. A rule is a name, the names below one or a range of addresses,
+perhaps with ports: ``"pypi.org:443"``, ``"*.example.com"``, ``"192.0.2.0/24:8000-8100"``,
+``"[2001:db8::/32]:443"``, ``"*:443"``. As src/net/net_rule.cc and net_policy.cc have it.
+
+>>> canonical_net(["PyPI.org.:443"])
+'{"allow":["pypi.org:443"]}'
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import socket
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+__all__ = ["Net", "canonical_net", "canonical_rule", "check_net", "net_of"]
+
+#: A network policy as arguments take it.
+Net = Union[str, Sequence[str], Mapping[str, Any]]
+
+_BASES = ("none", "https-only", "all")
+_BUDGETS = ("bytes_out", "connections", "names")
+_FIELDS = ("allow", "base", "budgets", "deny", "precedence")
+_MOST_RULES = 256
+_MOST_RULE = 320
+_MOST_BUDGET = 1 << 53
+_PORT = re.compile(r"[1-9][0-9]{0,4}\Z")
+_PREFIX = re.compile(r"(0|[1-9][0-9]{0,2})\Z")
+_LABEL = re.compile(r"[a-z0-9_-]{1,63}\Z")
+_NUMBER = re.compile(r"([0-9]+|0x[0-9a-f]*)\Z")
+
+
+def net_of(net: Optional[Net]) -> Optional[Any]:
+    """``net`` of a request: a list is what may be reached.
+
+    >>> net_of(["pypi.org"]), net_of("all")
+    ({'allow': ['pypi.org']}, 'all')
+    """
+    if net is None or isinstance(net, str):
+        return net
+    if isinstance(net, Mapping):
+        return dict(net)
+    if isinstance(net, (bytes, bytearray)) or not isinstance(net, (Sequence, set, frozenset)):
+        raise TypeError(f"net must be a string, a list of rules or a dict, not {type(net).__name__}")
+    return {"allow": list(net)}
+
+
+def check_net(net: Optional[Net]) -> None:
+    """Refuses what the server would refuse, with the place of the mistake.
+
+    >>> check_net({"deny": ["127.1"]})
+    Traceback (most recent call last):
+    ValueError: net.deny[0]: '127.1': the last part of a name is no number
+    """
+    canonical_net(net)
+
+
+def canonical_net(net: Optional[Net]) -> str:
+    """JSON with sorted keys and no spaces, with only what differs from a default."""
+    said = net_of(net)
+    if said is None:
+        return '"none"'
+    if isinstance(said, str):
+        if said not in _BASES:
+            raise ValueError(
+                f'net={said!r} is not known: "none", "https-only", "all", or a list of what may be reached, '
+                'like ["pypi.org:443"]'
+            )
+        return f'"{said}"'
+    return _object_text({name: value for name, value in said.items() if value is not None})
+
+
+def canonical_rule(text: str) -> str:
+    """The one spelling of a rule.
+
+    >>> canonical_rule("192.0.2.1:80-80"), canonical_rule("[2001:DB8:0::/32]:443")
+    ('192.0.2.1/32:80', '[2001:db8::/32]:443')
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a rule is a string, not {type(text).__name__}")
+    if not text:
+        raise ValueError("a rule is empty")
+    if len(text.encode("utf-8", "surrogatepass")) > _MOST_RULE:
+        raise ValueError("a rule is too long")
+    if "://" in text:
+        raise ValueError(f"{text!r} is a URL: a rule is a name or an address, like example.com:443")
+    target, ports, is_range = _split(text)
+    made, is_v6 = _target(target, is_range)
+    end = "" if ports is None else _ports(text, ports)
+    return f"[{made}]{end}" if is_v6 and end else made + end
+
+
+def _object_text(said: Mapping[str, Any]) -> str:
+    unknown = sorted(set(said) - set(_FIELDS))
+    if unknown:
+        raise ValueError(f"net.{unknown[0]} is not known")
+    allow, deny = _rules(said, "allow"), _rules(said, "deny")
+    budgets = _budgets(said.get("budgets"))
+    precedence = said.get("precedence", "deny")
+    if precedence not in ("allow", "deny"):
+        raise ValueError("net.precedence must be deny or allow: the list that wins")
+    base = said.get("base")
+    if base is None:
+        if "allow" not in said and "deny" not in said:
+            raise ValueError("net must have allow, deny or base")
+        base = "none" if "allow" in said else "all"
+    elif base not in _BASES:
+        raise ValueError("net.base must be none, https-only or all")
+    if base == "none" and not allow:
+        return '"none"'
+    fields: List[str] = []
+    if allow:
+        fields.append(f'"allow":{_list_text(allow)}')
+    if not (allow or deny) or base != ("none" if allow else "all"):
+        fields.append(f'"base":"{base}"')
+    if budgets:
+        fields.append('"budgets":{' + ",".join(f'"{name}":{budgets[name]}' for name in sorted(budgets)) + "}")
+    if deny:
+        fields.append(f'"deny":{_list_text(deny)}')
+    if precedence == "allow" and allow and deny:
+        fields.append('"precedence":"allow"')
+    if not (allow or deny or budgets):
+        return f'"{base}"'
+    return "{" + ",".join(fields) + "}"
+
+
+def _rules(said: Mapping[str, Any], name: str) -> List[str]:
+    listed = said.get(name, [])
+    if isinstance(listed, (str, bytes)) or not isinstance(listed, (Sequence, set, frozenset)):
+        raise TypeError(f"net.{name} must be a list of strings")
+    if len(listed) > _MOST_RULES:
+        raise ValueError(f"net.{name} must have at most {_MOST_RULES} entries")
+    made = []
+    for index, rule in enumerate(listed):
+        try:
+            made.append(canonical_rule(rule))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"net.{name}[{index}]: {error}") from None
+    return made
+
+
+def _list_text(rules: Sequence[str]) -> str:
+    return "[" + ",".join(f'"{rule}"' for rule in sorted(set(rules))) + "]"
+
+
+def _budgets(said: Any) -> Dict[str, int]:
+    if said is None:
+        return {}
+    if not isinstance(said, Mapping):
+        raise TypeError("net.budgets must be a dict")
+    made: Dict[str, int] = {}
+    for name, number in said.items():
+        if name not in _BUDGETS:
+            raise ValueError(f"net.budgets.{name} is not known")
+        if number is None:
+            continue
+        is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
+        if not is_number or not 0 <= number <= _MOST_BUDGET or int(number) != number:
+            raise ValueError(f"net.budgets.{name} must be a whole number from 0 to {_MOST_BUDGET}")
+        made[name] = int(number)
+    return made
+
+
+def _split(text: str) -> Tuple[str, Optional[str], bool]:
+    """Target, ports, and whether it is surely a range of addresses."""
+    if text.startswith("["):
+        inner, bracket, rest = text[1:].partition("]")
+        if not bracket:
+            raise ValueError(f"{text!r}: a ']' is missing")
+        if ":" not in inner:
+            raise ValueError(f"{text!r}: only IPv6 addresses are written in [ ]")
+        if rest and not rest.startswith(":"):
+            raise ValueError(f"{text!r}: after ']' comes nothing but a ':' and a port")
+        return inner, rest[1:] if rest else None, True
+    if text.count(":") < 2:
+        target, colon, ports = text.partition(":")
+        return target, ports if colon else None, False
+    if "/" in text and ":" in text[text.index("/") :]:
+        raise ValueError(f"{text!r}: an IPv6 range with a port is written like [2001:db8::/32]:443")
+    return text, None, True
+
+
+def _ports(text: str, ports: str) -> str:
+    first, dash, last = ports.partition("-")
+    if not dash:
+        last = first
+    if not _PORT.match(first) or not _PORT.match(last) or int(last) > 65535 or int(first) > int(last):
+        raise ValueError(f"{text!r}: a port is a number from 1 to 65535, or a range like 8000-8100")
+    if (int(first), int(last)) == (1, 65535):
+        return ""
+    return f":{first}" if first == last else f":{first}-{last}"
+
+
+def _target(text: str, is_range: bool) -> Tuple[str, bool]:
+    """The target in its one spelling, and whether it is IPv6."""
+    if not is_range:
+        if text == "*":
+            return "*", False
+        if text.startswith("*."):
+            return "*." + _host_name(text[2:]), False
+        if "*" in text:
+            raise ValueError(f"{text!r}: a '*' stands alone or as the first part of a name: *.example.com")
+        if "/" not in text and _address(text) is None:
+            return _host_name(text), False
+    return _range(text)
+
+
+def _address(text: str) -> Optional[bytes]:
+    """4 or 16 bytes; an IPv4-mapped address stays as it is here."""
+    # inet_pton() of some systems stops at a NUL or takes a zone.
+    if not text.isascii() or "\0" in text or "%" in text:
+        return None
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            return socket.inet_pton(family, text)
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def _range(text: str) -> Tuple[str, bool]:
+    head, slash, prefix = text.partition("/")
+    address = _address(head)
+    if address is None:
+        raise ValueError(f"{text!r} is not an address: write four decimal numbers, or IPv6, perhaps with /prefix")
+    bits = len(address) * 8
+    if slash and (not _PREFIX.match(prefix) or int(prefix) > bits):
+        raise ValueError(f"{text!r}: the prefix is a number from 0 to {bits}")
+    length = int(prefix) if slash else bits
+    if bits == 128 and address.startswith(b"\0" * 10 + b"\xff\xff"):
+        if length < 96:
+            raise ValueError(f"{text!r}: an IPv4-mapped range has a prefix of 96 to 128")
+        address, length = address[12:], length - 96
+    network = ipaddress.ip_network((address, length), strict=False)
+    if network.network_address.packed != address:
+        raise ValueError(f"{text!r}: bits behind the prefix are set: perhaps you mean {network.compressed}")
+    return network.compressed, len(address) == 16
+
+
+def _host_name(text: str) -> str:
+    name = text[:-1] if text.endswith(".") else text
+    if not name.isascii():
+        raise ValueError(f"{text!r} is not ASCII: write an international name in its xn-- form")
+    name = name.lower()
+    labels = name.split(".")
+    if not name or len(name) > 253 or not all(_LABEL.match(label) for label in labels):
+        raise ValueError(
+            f"{text!r} is not a name: letters, digits, '-' and '_' in parts of at most 63 bytes, 253 in all"
+        )
+    if _NUMBER.match(labels[-1]):
+        raise ValueError(f"{text!r}: the last part of a name is no number")
+    return name
