@@ -16,7 +16,7 @@ FUZZ_SECONDS ?= 30
 packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-dev libcli11-dev \
   libtomlplusplus-dev libboost1.81-dev libssl-dev libsqlite3-dev zlib1g-dev libgtest-dev libgmock-dev \
   python3 python3-dev python3-yaml python3-numpy python3-pandas python3-matplotlib nodejs \
-  bubblewrap runc sudo curl git procps util-linux libcap2-bin python3-pip chromium
+  bubblewrap runc sudo curl git procps util-linux iproute2 openssl libcap2-bin python3-pip chromium
 # The tests with stock clients install those by npm, which some packages of nodejs bring along.
 packages += $(if $(shell command -v npm),,npm)
 packages_lint := clang-format clang-tidy
@@ -46,7 +46,7 @@ build/%/build.ninja: CMakePresets.json | deps
 
 build/fuzz/build.ninja: | deps-fuzz
 
-programs := glovebox sandbox-run glovebox-server glovebox-launcher glovebox-agent glovebox-attacks
+programs := glovebox sandbox-run glovebox-server glovebox-launcher glovebox-gateway glovebox-agent glovebox-attacks
 
 build: deps build/release/build.ninja ## build the programs into build/bin
 	@cmake --build --preset release --parallel $(JOBS) --target $(programs)
@@ -107,7 +107,7 @@ unit_dir    = $(DESTDIR)/etc/systemd/system
 install: build ## install into PREFIX (/usr/local), with a systemd unit; DESTDIR is honoured
 	@install -d $(bin_dir) $(libexec_dir) $(unit_dir)
 	@install -m 0755 build/bin/glovebox build/bin/sandbox-run $(bin_dir)/
-	@install -m 0755 build/bin/glovebox-launcher build/bin/glovebox-server \
+	@install -m 0755 build/bin/glovebox-launcher build/bin/glovebox-server build/bin/glovebox-gateway \
 	  build/bin/glovebox-attacks $(libexec_dir)/
 	@# Unreadable on purpose: a process of such a file cannot be traced or read from inside. To be
 	@# copied by an ordinary user it must be readable for that moment.
@@ -123,7 +123,7 @@ install: build ## install into PREFIX (/usr/local), with a systemd unit; DESTDIR
 
 uninstall: ## remove what `make install` put there
 	@rm -f $(bin_dir)/glovebox $(bin_dir)/sandbox-run $(addprefix $(unit_dir)/,glovebox.service glovebox-launcher.service)
-	@rm -f $(addprefix $(libexec_dir)/,glovebox-launcher glovebox-server glovebox-agent \
+	@rm -f $(addprefix $(libexec_dir)/,glovebox-launcher glovebox-server glovebox-gateway glovebox-agent \
 	  glovebox-attacks)
 	@rmdir $(libexec_dir) 2> /dev/null || true
 

@@ -9,6 +9,8 @@
 
 #include "client/bench/dialect_subjects.h"
 #include "client/bench/load.h"
+#include "client/bench/net_subjects.h"
+#include "client/bench/net_world.h"
 #include "client/bench/options.h"
 #include "client/bench/own_server.h"
 #include "client/bench/report.h"
@@ -67,7 +69,9 @@ int report(const bench::BenchOptions& options, const std::vector<Row>& rows) {
   return complaints.empty() ? 0 : kExitMissed;
 }
 
-int measure_at(const bench::BenchOptions& options, const Place& place) {
+// `own`: the server is ours, and so are those that its sandboxes reach; null: it is somebody's.
+int measure_at(const bench::BenchOptions& options, const Place& place,
+               const bench::NetServer* own) {
   auto bundle = bench::OciBundle::make("/etc", bench::kPythonHello);
   say("getting ready");
   std::vector<Subject> subjects;
@@ -81,6 +85,11 @@ int measure_at(const bench::BenchOptions& options, const Place& place) {
   }
   if (options.dialects) {
     for (Subject& one : bench::make_dialect_subjects(place, options.effort)) {
+      subjects.push_back(std::move(one));
+    }
+  }
+  if (options.network && own != nullptr) {
+    for (Subject& one : bench::make_net_subjects(*own, options.effort)) {
       subjects.push_back(std::move(one));
     }
   }
@@ -102,20 +111,28 @@ int bench_command(const std::vector<std::string>& args) {
   const PlaceSurroundings here = PlaceSurroundings::here();
   const PlaceWords& words = options->place;
   if (!words.url.empty() || !words.data_dir.empty() || !here.url.empty()) {
+    if (options->network && !options->runs) {
+      return usage_error(
+          "--only network measures a server that it starts itself; unset GLOVEBOX_URL");
+    }
     const auto place = find_place(words, here);
     if (!place) return failure(place.error());
     if (bench::Caller(*place).get("/health").empty()) {
       return failure(Error(Errc::kUnavailable, "no server answers at " + place->url +
                                                    ", which is from " + place->origin));
     }
-    return measure_at(*options, *place);
+    return measure_at(*options, *place, nullptr);
   }
   say("starting a server");
-  const auto server = bench::OwnServer::start();
+  const bench::NetWorld world = options->network ? bench::NetWorld::make() : bench::NetWorld();
+  const auto server = bench::OwnServer::start(world.settings());
   if (!server) {
     return bench::interrupted ? kExitInterrupted : failure(server.error());
   }
-  return measure_at(*options, server->place());
+  const bench::NetServer own{.place = server->place(), .world = world, .gateway_pid = [&server] {
+                               return server->gateway_pid();
+                             }};
+  return measure_at(*options, server->place(), &own);
 }
 
 }  // namespace glovebox::client

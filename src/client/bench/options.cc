@@ -24,6 +24,9 @@ Effort quick_effort() {
   effort.contexts = 8;
   effort.files = 1;
   effort.many_sessions = false;
+  effort.streams = 2;
+  effort.connects = 30;
+  effort.beside_ms = 1'000;
   return effort;
 }
 
@@ -39,7 +42,8 @@ const char* const kBenchHelp =
     "\n";
 const char* const kBenchMoreHelp =
     "  --quick                one short round, for a look; figures are rough\n"
-    "  --only WHAT            runs, sessions, or dialects (other clients beside /v1)\n"
+    "  --only WHAT            runs, sessions, dialects (other clients beside /v1), or\n"
+    "                         network (only with a server that it starts itself)\n"
     "  --rounds N             how many rounds (default 3); p99 is that of the best\n"
     "  --check                exit with 1 when a bar is missed or a call failed\n"
     "  --json                 print an array of objects instead of the table\n"
@@ -66,12 +70,20 @@ Result<BenchOptions> parse_bench_options(std::span<const std::string> args) {
     return fail(Errc::kInvalidArgument,
                 "`glovebox bench` takes no words; see `glovebox bench --help`");
   }
-  if (!only.empty() && only != "runs" && only != "sessions" && only != "dialects") {
-    return fail(Errc::kInvalidArgument, "--only must be runs, sessions or dialects");
+  const bool is_known = only.empty() || only == "runs" || only == "sessions" ||
+                        only == "dialects" || only == "network";
+  if (!is_known) {
+    return fail(Errc::kInvalidArgument, "--only must be runs, sessions, dialects or network");
+  }
+  if (only == "network" && !(options.place.url.empty() && options.place.data_dir.empty())) {
+    return fail(Errc::kInvalidArgument,
+                "--only network measures a server that it starts itself; leave out --url and "
+                "--data-dir");
   }
   options.runs = only.empty() || only == "runs";
   options.sessions = only.empty() || only == "sessions";
   options.dialects = only.empty() || only == "dialects";
+  options.network = only.empty() || only == "network";
   if (quick) options.effort = quick_effort();
   if (!rounds.empty()) {
     TRY(const std::uint64_t count, client::parse_count(rounds, "--rounds", kMostRounds));

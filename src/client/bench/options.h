@@ -28,6 +28,10 @@ struct Effort {
   unsigned contexts = 30;
   unsigned files = 2;         // of a gigabyte; 0: none
   bool many_sessions = true;  // a thousand alive
+  unsigned streams = 4;       // through a sandbox's network, each way
+  unsigned stream_mb = 256;
+  unsigned connects = 100;     // new connections
+  unsigned beside_ms = 4'000;  // a neighbour of one that floods
 };
 
 struct BenchOptions {
@@ -36,6 +40,7 @@ struct BenchOptions {
   bool runs = true;
   bool sessions = true;
   bool dialects = true;
+  bool network = true;  // needs a server of our own
   bool json = false;
   bool check = false;
   bool help = false;

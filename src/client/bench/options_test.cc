@@ -35,10 +35,21 @@ TEST(BenchOptions, RoundsComeOnTopOfQuick) {
   EXPECT_EQ(parse_bench_options(words).value().effort.rounds, 2u);
 }
 
+TEST(BenchOptions, OnlyIsOnly) {
+  const auto all = parse_bench_options({}).value();
+  EXPECT_TRUE(all.runs && all.sessions && all.dialects && all.network);
+  const std::vector<std::string> words = {"--only", "network"};
+  const auto network = parse_bench_options(words).value();
+  EXPECT_TRUE(network.network);
+  EXPECT_FALSE(network.runs || network.sessions || network.dialects);
+}
+
 TEST(BenchOptions, MistakesAreSaid) {
   EXPECT_THAT(refusal({"--rounds", "0"}), HasSubstr("at least 1"));
   EXPECT_THAT(refusal({"--rounds", "many"}), HasSubstr("--rounds"));
   EXPECT_THAT(refusal({"--only", "mine"}), HasSubstr("dialects"));
+  EXPECT_THAT(refusal({"--only", "network", "--url", "http://127.0.0.1:1"}),
+              HasSubstr("starts itself"));
   EXPECT_THAT(refusal({"fast"}), HasSubstr("takes no words"));
   EXPECT_THAT(refusal({"--fast"}), HasSubstr("unknown option"));
 }

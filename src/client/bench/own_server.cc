@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <boost/json.hpp>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -76,7 +77,7 @@ OwnServer::OwnServer(OwnServer&& other) noexcept
       directory_(std::exchange(other.directory_, {})),
       place_(std::move(other.place_)) {}
 
-Result<OwnServer> OwnServer::start() {
+Result<OwnServer> OwnServer::start(const std::vector<std::string>& settings) {
   TRY(const std::string front, front_path());
   std::string directory = "/tmp/gbx-bench-XXXXXX";
   if (::mkdtemp(directory.data()) == nullptr) return fail(Error::from_errno("make a directory"));
@@ -85,8 +86,11 @@ Result<OwnServer> OwnServer::start() {
   OwnServer server(0, directory);
   const UniqueFd log(
       ::open((directory + "/serve.log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0600));
-  const Command command{{front, "serve", "--listen", "127.0.0.1:0", "--data-dir", directory},
-                        own_environment()};
+  Command command{{front, "serve", "--listen", "127.0.0.1:0", "--data-dir", directory},
+                  own_environment()};
+  for (const std::string& setting : settings) {
+    command.argv.insert(command.argv.end(), {"--set", setting});
+  }
   TRY(server.pid_, bench::start(command, log.get()));
   TRY_OK(server.wait_until_ready());
   return server;
@@ -111,6 +115,16 @@ Result<> OwnServer::wait_until_ready() {
   }
   return fail(Errc::kTimeout,
               "the server is not ready: " + last_line_of(directory_ + "/serve.log"));
+}
+
+pid_t OwnServer::gateway_pid() const {
+  std::ifstream file(directory_ + "/serve.json");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  boost::system::error_code error;
+  const boost::json::value info = boost::json::parse(text, error);
+  const boost::json::object* object = error ? nullptr : info.if_object();
+  const boost::json::value* pid = object != nullptr ? object->if_contains("gateway_pid") : nullptr;
+  return pid != nullptr && pid->is_int64() ? static_cast<pid_t>(pid->get_int64()) : 0;
 }
 
 OwnServer::~OwnServer() {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "client/place.h"
@@ -12,13 +13,15 @@ namespace glovebox::bench {
 
 class OwnServer {
  public:
-  // Returns once it is ready to run something.
-  static Result<OwnServer> start();
+  // With these settings ("key=value"). Returns once it is ready to run something.
+  static Result<OwnServer> start(const std::vector<std::string>& settings = {});
   OwnServer(OwnServer&& other) noexcept;
   OwnServer& operator=(OwnServer&&) = delete;
   ~OwnServer();
 
   const client::Place& place() const { return place_; }
+  // Of its egress gateway, at this moment; 0: there is none.
+  pid_t gateway_pid() const;
 
  private:
   OwnServer(pid_t pid, std::string directory);

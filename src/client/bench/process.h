@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,8 @@ struct Timed {
   int status = 0;  // as waitpid says; 0 is success
 };
 
-// Standard input and output are /dev/null; standard error too, unless `err` is a descriptor.
-Result<pid_t> start(const Command& command, int err = -1);
+// All three standard streams are /dev/null, but for those of `err` and `out` that are descriptors.
+Result<pid_t> start(const Command& command, int err = -1, int out = -1);
 Result<Timed> run_timed(const Command& command);
 int wait_for(pid_t pid);
 
@@ -37,6 +38,16 @@ struct Trial {
   std::string message;
 };
 Trial try_once(const Command& command);
+
+// What it writes to standard output, up to a megabyte; an error if it does not end well.
+Result<std::string> output_of(const Command& command);
+
+// What a process has at this moment.
+struct ProcessUsage {
+  std::uint64_t descriptors = 0;
+  std::uint64_t resident_kib = 0;
+};
+Result<ProcessUsage> usage_of(pid_t pid);
 
 // A process in the namespaces a sandbox has that does nothing but end: what the kernel alone takes.
 Result<Timed> empty_namespaces_timed();

@@ -1,6 +1,7 @@
 #include "client/bench/report.h"
 
 #include <algorithm>
+#include <boost/json.hpp>
 #include <cstdarg>
 #include <cstdio>
 
@@ -32,6 +33,14 @@ double figure_of(const Row& row) {
 std::string ratio_text(double over) {
   if (over <= 0) return "-";
   return over < 0.7 ? formatted("1/%.1f", 1 / over) : formatted("%.2f", over);
+}
+
+// The last that a round had to say.
+std::string note_of(const Row& row) {
+  for (auto round = row.rounds.rbegin(); round != row.rounds.rend(); ++round) {
+    if (!round->note.empty()) return round->note;
+  }
+  return "";
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -106,6 +115,17 @@ Verdict judge(const std::vector<Row>& rows, const Row& row) {
              figures.p50_ms - base <= std::max(row.bar.value * base, Bar::kSmallMs);
       break;
     }
+    case Bar::Kind::kAddedMsAtMost: {
+      const double base = over > 0 ? figures.p50_ms / over : 0;
+      held = held && over > 0 && figures.p50_ms - base <= row.bar.value;
+      break;
+    }
+    case Bar::Kind::kP99RatioAtMost: {
+      const Row* base = find_row(rows, row.baseline);
+      const double tail = base != nullptr ? figures_of(base->rounds).p99_ms : 0;
+      held = held && over > 0 && figures.p99_ms <= row.bar.value * tail;
+      break;
+    }
   }
   if (row.bar.tail > 0) held = held && figures.p99_ms <= row.bar.tail * figures.p50_ms;
   return held ? Verdict::kHeld : Verdict::kMissed;
@@ -115,6 +135,7 @@ std::string table_text(const std::vector<Row>& rows) {
   std::vector<std::vector<std::string>> cells = {
       {"name", "n", "errors", "p50 ms", "p99 ms", "per second", "baseline", "ratio", "bar", ""}};
   std::string absent;
+  std::string notes;
   for (const Row& row : rows) {
     if (!row.skipped.empty()) {
       absent += client::printable(row.name + ": not here (" + first_line(row.skipped) + ")") + "\n";
@@ -126,8 +147,11 @@ std::string table_text(const std::vector<Row>& rows) {
                      formatted("%.1f", figures.per_second),
                      row.baseline.empty() ? "-" : row.baseline, ratio_text(ratio(rows, row)),
                      row.bar.text.empty() ? "-" : row.bar.text, verdict_text(rows, row)});
+    if (const std::string note = note_of(row); !note.empty()) {
+      notes += client::printable(row.name + ": " + first_line(note)) + "\n";
+    }
   }
-  return client::table(cells) + other_baselines(rows) + absent;
+  return client::table(cells) + other_baselines(rows) + notes + absent;
 }
 
 std::string json_text(const std::vector<Row>& rows) {
@@ -143,7 +167,11 @@ std::string json_text(const std::vector<Row>& rows) {
             formatted(",\"p50_ms\":%.4f,\"p99_ms\":%.4f,\"per_second\":%.2f", figures.p50_ms,
                       figures.p99_ms, figures.per_second);
     text += ",\"baseline\":" + (row.baseline.empty() ? "null" : "\"" + row.baseline + "\"");
-    text += over > 0 ? formatted(",\"ratio\":%.5f}", over) : ",\"ratio\":null}";
+    text += over > 0 ? formatted(",\"ratio\":%.5f", over) : ",\"ratio\":null";
+    if (const std::string note = note_of(row); !note.empty()) {
+      text += ",\"note\":" + boost::json::serialize(boost::json::string(client::printable(note)));
+    }
+    text += "}";
   }
   return text + "\n]\n";
 }

@@ -19,7 +19,9 @@ struct Bar {
     kRatioAtLeast,
     kP50AtMost,
     kP99AtMost,
-    kAddedAtMost,  // that much of the baseline's p50, or kSmallMs, whichever is more
+    kAddedAtMost,     // that much of the baseline's p50, or kSmallMs, whichever is more
+    kAddedMsAtMost,   // so many milliseconds to the baseline's p50
+    kP99RatioAtMost,  // p99 beside the baseline's p99
   };
   static constexpr double kSmallMs = 0.3;
   Kind kind = Kind::kNone;
@@ -47,8 +49,8 @@ double ratio_to(const std::vector<Row>& rows, const Row& row, const std::string&
 Verdict judge(const std::vector<Row>& rows, const Row& row);
 
 std::string table_text(const std::vector<Row>& rows);
-// Exactly: name, n, errors, p50_ms, p99_ms, per_second, baseline, ratio. What is not here is left
-// out.
+// Exactly: name, n, errors, p50_ms, p99_ms, per_second, baseline, ratio; and note, where there is
+// more to say. What is not here is left out.
 std::string json_text(const std::vector<Row>& rows);
 // One line for each bar that is missed and each row with errors.
 std::string complaints(const std::vector<Row>& rows);

@@ -18,7 +18,7 @@ Row row(const std::string& name, const std::string& baseline, std::vector<double
   made.baseline = baseline;
   made.bar = std::move(bar);
   const std::uint64_t runs = ms.size();
-  made.rounds.push_back({.ms = std::move(ms), .runs = runs, .errors = 0, .seconds = 0});
+  made.rounds.push_back({.ms = std::move(ms), .runs = runs, .errors = 0, .seconds = 0, .note = {}});
   return made;
 }
 Bar at_most(double value, double tail = 0) {
@@ -70,6 +70,39 @@ TEST(Report, WhatMayBeAddedIsAShareOrALittleTime) {
   EXPECT_EQ(verdict(10, 11.4), Verdict::kHeld);
   EXPECT_EQ(verdict(10, 11.6), Verdict::kMissed);
   EXPECT_EQ(verdict(10, 2), Verdict::kHeld);
+}
+
+TEST(Report, WhatMayBeAddedCanBeATimeAlone) {
+  const Bar bar{.kind = Bar::Kind::kAddedMsAtMost, .value = 2, .tail = 0, .text = "+2 ms"};
+  const auto verdict = [&](double base, double ours) {
+    const std::vector<Row> rows = {row("direct", "", {base}), row("net", "direct", {ours}, bar)};
+    return judge(rows, rows[1]);
+  };
+  EXPECT_EQ(verdict(1, 3), Verdict::kHeld);
+  EXPECT_EQ(verdict(1, 3.1), Verdict::kMissed);
+  EXPECT_EQ(verdict(100, 102), Verdict::kHeld);
+  EXPECT_EQ(verdict(0, 1), Verdict::kMissed);  // nothing to compare with
+}
+
+TEST(Report, TailsAreComparedWithTails) {
+  const Bar bar{.kind = Bar::Kind::kP99RatioAtMost, .value = 2, .tail = 0, .text = "p99 <= 2"};
+  const auto verdict = [&](std::vector<double> ours) {
+    const std::vector<Row> rows = {row("quiet", "", {1, 1, 4}), row("loud", "quiet", ours, bar)};
+    return judge(rows, rows[1]);
+  };
+  EXPECT_EQ(verdict({3, 3, 8}), Verdict::kHeld);
+  EXPECT_EQ(verdict({1, 1, 8.1}), Verdict::kMissed);
+  const std::vector<Row> alone = {row("loud", "quiet", {1}, bar)};
+  EXPECT_EQ(judge(alone, alone[0]), Verdict::kMissed);
+}
+
+TEST(Report, TheLastRoundsNoteIsSaidAndEscaped) {
+  std::vector<Row> rows = {row("relays", "", {1})};
+  EXPECT_FALSE(boost::json::parse(json_text(rows)).at(0).as_object().contains("note"));
+  rows[0].rounds.push_back({.ms = {1}, .runs = 1, .errors = 0, .seconds = 0, .note = "a \"b\""});
+  rows[0].rounds.push_back({.ms = {1}, .runs = 1, .errors = 0, .seconds = 0, .note = ""});
+  EXPECT_EQ(boost::json::parse(json_text(rows)).at(0).at("note").as_string(), "a \"b\"");
+  EXPECT_THAT(table_text(rows), HasSubstr("relays: a \"b\"\n"));
 }
 
 TEST(Report, JsonHasExactlyTheFieldsThatArePromised) {

@@ -17,6 +17,7 @@ struct Round {
   std::uint64_t runs = 0;  // how many sandboxes that were; for most, one per call
   std::uint64_t errors = 0;
   double seconds = 0;  // from first to last, where calls overlap; else 0
+  std::string note{};  // what else there is to say, and what was wrong
 };
 
 struct Figures {

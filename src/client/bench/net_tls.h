@@ -1,0 +1,49 @@
+// A TLS server for the benchmark: one connection after another, a whole handshake with a
+// certificate that is made for this run, one byte answered. Who trusts that certificate is told.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "net/address.h"
+
+struct ssl_ctx_st;
+
+namespace glovebox::bench {
+
+class NetTls {
+ public:
+  // For `name`, at that address and port. Others than this host are not served.
+  static Result<std::unique_ptr<NetTls>> listen(const net::IpAddress& address, std::uint16_t port,
+                                                const std::string& name);
+  ~NetTls();
+  NetTls(const NetTls&) = delete;
+  NetTls& operator=(const NetTls&) = delete;
+
+  const std::string& certificate() const { return certificate_; }  // PEM
+  std::uint16_t port() const { return port_; }
+
+ private:
+  struct FreeContext {
+    void operator()(ssl_ctx_st* context) const;
+  };
+  using Context = std::unique_ptr<ssl_ctx_st, FreeContext>;
+  struct Identity;
+  static Result<Identity> make_identity(const std::string& name);
+  NetTls(Identity identity, UniqueFd listener, UniqueFd wake);
+  void serve();
+  void answer(const UniqueFd& connection);
+
+  Context context_;
+  std::string certificate_;
+  UniqueFd listener_;
+  UniqueFd wake_;
+  std::uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace glovebox::bench
