@@ -171,11 +171,12 @@ TEST_F(NetworkRoutes, TheServerAfterUsRestoresWhatIsStored) {
   }());
   ASSERT_TRUE(after.begin(test_.app->events, test_.app->usage));
   test_.run_until([&] { return !test_.networks.restored.empty(); });
-  ASSERT_EQ(test_.networks.restored.size(), 1u);
-  const auto& [restored_id, known] = *test_.networks.restored.begin();
-  EXPECT_EQ(restored_id.str(), id);
+  ASSERT_EQ(test_.networks.restored.size(), 2u);
+  const auto& known = test_.networks.restored.at(SandboxId::parse(id).value());
   EXPECT_EQ(known.policy.base, net::NetBase::kAll);
   EXPECT_EQ(known.tenant, "default");
+  EXPECT_TRUE(test_.networks.restored.at(SandboxId::parse(none).value()).policy.is_none());
+  EXPECT_TRUE(test_.networks.is_restored);
   after.stop();
 }
 
@@ -194,6 +195,21 @@ TEST_F(NetworkRoutes, RefusesWordsThatMeanNothing) {
   ASSERT_EQ(send(Method::kDelete, "/v1/sandboxes/" + id).status, 204);
   EXPECT_EQ(change(id, R"({"net":"all"})").status, 409);
   EXPECT_EQ(send(Method::kGet, "/v1/sandboxes/" + id + "/network").status, 409);
+  EXPECT_TRUE(test_.networks.set.empty());
+}
+
+TEST_F(NarrowNetworkRoutes, TooManyRulesAreRefusedHoweverTheyCame) {
+  std::string rules;
+  for (std::size_t i = 0; i < net::kMaxRules; ++i) {
+    rules += (i > 0 ? "," : "") +
+             ("\"" +
+              std::string(240, 'a').replace(60, 1, ".").replace(120, 1, ".").replace(180, 1, ".") +
+              "." + std::to_string(i) + "a\"");
+  }
+  const std::string id = make();
+  const Answer answer =
+      change(id, R"({"net":{"allow":[)" + rules + R"(],"deny":[)" + rules + "]}}");
+  EXPECT_EQ(answer.status, 400) << answer.body;
   EXPECT_TRUE(test_.networks.set.empty());
 }
 

@@ -14,10 +14,21 @@ namespace json = boost::json;
 
 constexpr std::size_t kMostOfCeiling = 300;  // of its words in a refusal
 constexpr std::size_t kMostIds = 100;        // in one event
+constexpr std::size_t kMostLetters =
+    64 * 1024;  // of rules: a message to the gateway has to hold them
 
 }  // namespace
 
 Result<> check_reach(const net::NetPolicy& asked, const net::NetCeiling& ceiling) {
+  std::size_t letters = 0;
+  for (const auto* rules : {&asked.allow, &asked.deny}) {
+    for (const net::NetRule& rule : *rules) letters += rule.text().size();
+    if (rules->size() > net::kMaxRules) letters = kMostLetters + 1;
+  }
+  if (letters > kMostLetters) {
+    return fail(Errc::kInvalidArgument, "net: has more than " + std::to_string(net::kMaxRules) +
+                                            " rules in a list, or rules of more than 64 KB");
+  }
   const Result<> within = net::check_within(asked, ceiling);
   if (within) return {};
   std::string most = net::canonical_text(ceiling.policy);

@@ -10,7 +10,8 @@
 
 namespace glovebox::control {
 
-// kPolicy, with what is asked for too much and what the ceiling is.
+// kPolicy, with what is asked for too much and what the ceiling is. kInvalidArgument: more rules
+// than a policy may have.
 Result<> check_reach(const net::NetPolicy& asked, const net::NetCeiling& ceiling);
 
 // All that may be asked for: what a client means that knows only "with" and "without".

@@ -16,15 +16,19 @@ Task<> SessionKeeper::set_network(EntryPtr entry, net::NetPolicy policy) {
                    "net: the sandbox is " + std::string(session_state_name(record.state)));
   }
   CO_TRY_OK(check_there(entry));
+  // Before that the gateway may follow what nobody here knows of yet.
+  if (!is_settled_) {
+    co_return fail(Errc::kUnavailable, "the launcher has not told of its sandboxes yet");
+  }
   if (options_.networks == nullptr) co_return fail(Errc::kUnsupported, "net: there are none here");
   const std::string text = net::canonical_text(policy);
   Result<> set =
       co_await options_.networks->set_network(record.id, record.project, std::move(policy));
-  if (!set) co_return fail(std::move(set.error()).context("net"));
   if (is_over(record.state)) {
     co_return fail(Errc::kConflict,
                    "the sandbox is " + std::string(session_state_name(record.state)));
   }
+  if (!set) co_return fail(std::move(set.error()).context("net"));
   record.net = text;
   note(record.id, "network", "may reach " + text, 0);
   tell(entry, "network");
@@ -43,16 +47,26 @@ Task<SessionKeeper::Reach> SessionKeeper::network(std::string project, std::stri
   co_return reach;
 }
 
-// Those from before this server.
+// Those from before this server; also those that may reach nothing, which a gateway may not know.
+// What the administrator does not allow any more is taken away.
 void SessionKeeper::restore_networks() {
   if (options_.networks == nullptr) return;
   for (const auto& [id, entry] : entries_) {
-    const store::SessionRecord& record = entry->record;
+    store::SessionRecord& record = entry->record;
     if (is_over(record.state) || !service_.find_session(record.id)) continue;
     net::NetPolicy policy = stored_policy(record.net);
-    if (policy.is_none()) continue;
+    if (const Result<> allowed = check_reach(policy, options_.ceiling); !allowed) {
+      // It is up inside: what it connects to is refused, and does not wait for an answer.
+      policy = {};
+      policy.deny.push_back({.target = net::AnyTarget{}, .ports = {}});
+      record.net = net::canonical_text(policy);
+      entry->is_unsaved = true;  // stored in a moment
+      note(record.id, "network", "taken away: " + allowed.error().message(), 0);
+      tell(entry, "network");
+    }
     options_.networks->restore_network(record.id, record.project, std::move(policy));
   }
+  options_.networks->restored_all();
 }
 
 }  // namespace glovebox::control

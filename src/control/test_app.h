@@ -93,6 +93,7 @@ class FakeNetworkService final : public node::NetworkService {
   bool gateway_up() const override { return !refuses; }
   Task<> set_network(SandboxId id, std::string tenant, net::NetPolicy policy) override;
   void restore_network(SandboxId id, std::string tenant, net::NetPolicy policy) override;
+  void restored_all() override { is_restored = true; }
   Task<wire::NetworkFigures> read_network(SandboxId id) override;
   void on_decided(std::function<void(const Decided&)> call) override { decided = std::move(call); }
   void on_restarted(std::function<void(const Restarted&)> call) override {
@@ -107,6 +108,7 @@ class FakeNetworkService final : public node::NetworkService {
   std::map<SandboxId, Known> restored;  // by restore_network()
   wire::NetworkFigures figures;         // of any
   std::optional<Error> refuses;         // everything
+  bool is_restored = false;
   std::function<void(const Decided&)> decided;
   std::function<void(const Restarted&)> restarted;
 };

@@ -7,12 +7,15 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <cstring>
 
 #include "base/log.h"
 
 namespace glovebox::gateway {
 namespace {
+
+constexpr std::chrono::milliseconds kBetweenTries{50};
 
 bool may_be_client(int socket, const Clients& clients) {
   ucred peer{};
@@ -77,6 +80,8 @@ void ControlSocket::serve_only(UniqueFd client, std::function<void()> ended) {
   state_->use(std::move(client), std::move(ended));
 }
 
+bool ControlSocket::has_had_client() const { return state_->client != nullptr; }
+
 void ControlSocket::serve(UniqueFd listening, Clients clients) {
   state_->listening = std::make_shared<Socket>(state_->io, listening.release());
   asio::co_spawn(state_->io, State::accept(state_, clients), asio::detached);
@@ -84,12 +89,18 @@ void ControlSocket::serve(UniqueFd listening, Clients clients) {
 
 asio::awaitable<void> ControlSocket::State::accept(std::shared_ptr<State> self, Clients clients) {
   const auto listening = self->listening;
+  asio::steady_timer timer(self->io);
   while (true) {
     const auto [ec] = co_await listening->async_wait(Socket::wait_read, kAwaitTuple);
     if (ec || !listening->is_open()) co_return;
     UniqueFd socket(
         ::accept4(listening->native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket) continue;
+    if (!socket) {
+      // Without descriptors it would be ready, and fail, again and again.
+      timer.expires_after(kBetweenTries);
+      co_await timer.async_wait(kAwaitTuple);
+      continue;
+    }
     if (!may_be_client(socket.get(), clients)) {
       log::warn("somebody else wanted to be the gateway's client");
       continue;

@@ -36,6 +36,7 @@ class ControlSocket {
   // The gateway ends with this client.
   void serve_only(UniqueFd client, std::function<void()> ended);
   void serve(UniqueFd listening, Clients clients);
+  bool has_had_client() const;
 
  private:
   using Socket = asio::posix::stream_descriptor;

@@ -11,12 +11,19 @@ namespace glovebox::gateway {
 using Socket = asio::posix::stream_descriptor;
 
 Task<UniqueFd> dial(std::shared_ptr<Socket> dialling, net::IpAddress address, std::uint16_t port,
-                    std::chrono::steady_clock::time_point deadline) {
+                    std::size_t receive_bytes, std::chrono::steady_clock::time_point deadline) {
   const sockaddr_storage where = address.to_sockaddr(port);
   UniqueFd fd(::socket(where.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) co_return fail(Error::from_errno("socket"));
   const int on = 1;
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  // Before it can have anything: an urgent byte stays where it stands.
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_OOBINLINE, &on, sizeof on);
+  if (receive_bytes != 0) {
+    // Before it is connected: a window that was once offered cannot be taken back.
+    const int size = static_cast<int>(receive_bytes);
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+  }
   const int done = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&where),
                              net::IpAddress::sockaddr_size(where));
   if (done == 0) co_return fd;

@@ -65,7 +65,7 @@ struct DnsDoor::Inner {
   static asio::awaitable<void> serve(std::shared_ptr<Inner> self);
   static asio::awaitable<void> answer_later(std::shared_ptr<Inner> self, Asker asker,
                                             net::DnsQuery query);
-  enum class Step : std::uint8_t { kServed, kEmpty, kOverloaded, kBroken };
+  enum class Step : std::uint8_t { kServed, kEmpty, kOverloaded };
   static Step serve_one(const std::shared_ptr<Inner>& self);
   void answer(const Asker& asker, const net::DnsQuery& query, const NameReply& reply);
   void send(const Asker& asker, std::span<const std::byte> bytes);
@@ -77,7 +77,6 @@ asio::awaitable<void> DnsDoor::Inner::serve(std::shared_ptr<Inner> self) {
     if (error || self->closed) co_return;
     Step step = Step::kServed;
     for (int i = 0; i < kAtOnce && step == Step::kServed; ++i) step = serve_one(self);
-    if (step == Step::kBroken) co_return;
     if (step == Step::kServed) co_await asio::post(self->io, asio::use_awaitable);
     if (step == Step::kOverloaded) {
       // Not read meanwhile: what comes beyond the socket's buffer is the kernel's to throw away.
@@ -103,10 +102,11 @@ DnsDoor::Inner::Step DnsDoor::Inner::serve_one(const std::shared_ptr<Inner>& sel
   const ssize_t got = ::recvmsg(self->socket.native_handle(), &message, MSG_DONTWAIT);
   if (got < 0) {
     if (errno == EAGAIN) return Step::kEmpty;
-    // What an earlier answer met on its way is told here, once, and concerns nobody.
-    const bool is_passing = errno == EINTR || errno == ECONNREFUSED || errno == ENETUNREACH ||
-                            errno == EHOSTUNREACH || errno == EPERM || errno == EACCES;
-    return is_passing ? Step::kServed : Step::kBroken;
+    // What an earlier answer met on its way is told here, once, and concerns nobody. Anything else
+    // (no memory) may have passed after a rest.
+    const bool is_told = errno == EINTR || errno == ECONNREFUSED || errno == ENETUNREACH ||
+                         errno == EHOSTUNREACH || errno == EPERM || errno == EACCES;
+    return is_told ? Step::kServed : Step::kOverloaded;
   }
   const SandboxNames::Rate rate = self->names->take_question();
   if (rate == SandboxNames::Rate::kSilent) return Step::kOverloaded;

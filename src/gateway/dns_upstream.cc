@@ -130,6 +130,7 @@ Task<net::DnsAnswer> DnsUpstream::ask(std::vector<DnsServer> servers, net::HostN
   };
   const Open counted(open_);
   const Time whole_end = Clock::now() + options_.whole_time;
+  sort(servers, Clock::now());
   Error last(Errc::kUnavailable, "there is no resolver");
   for (int attempt = 0; attempt < options_.tries; ++attempt) {
     for (const DnsServer& server : servers) {
@@ -138,12 +139,28 @@ Task<net::DnsAnswer> DnsUpstream::ask(std::vector<DnsServer> servers, net::HostN
       Question question{
           .name = name, .type = type, .end = std::min(now + options_.try_time, whole_end)};
       Result<net::DnsAnswer> answer = co_await ask_one(server, std::move(question));
+      remember(server, !answer && answer.error().code() == Errc::kTimeout, Clock::now());
       if (answer && is_final(*answer)) co_return std::move(*answer);
       last = answer ? Error(Errc::kUnavailable, "the resolver fails or refuses")
                     : std::move(answer.error());
     }
   }
   co_return fail(std::move(last));
+}
+
+void DnsUpstream::sort(std::vector<DnsServer>& servers, Time now) {
+  std::erase_if(silent_, [&](const auto& one) { return one.second <= now; });
+  std::stable_partition(servers.begin(), servers.end(), [&](const DnsServer& server) {
+    return std::none_of(silent_.begin(), silent_.end(),
+                        [&](const auto& one) { return one.first == server; });
+  });
+}
+
+void DnsUpstream::remember(const DnsServer& server, bool was_silent, Time now) {
+  std::erase_if(silent_, [&](const auto& one) { return one.first == server; });
+  if (was_silent && silent_.size() < kMaxDnsServers) {
+    silent_.emplace_back(server, now + options_.silent_life);
+  }
 }
 
 Task<net::DnsAnswer> DnsUpstream::ask_one(DnsServer server, Question question) {

@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/task.h"
@@ -20,6 +21,7 @@ struct UpstreamOptions {
   int tries = 2;                               // of the whole list of servers
   std::size_t max_open = 1024;                 // questions under way; more are kResourceExhausted
   int max_strange = 64;  // datagrams on one socket that are no answer to its question
+  std::chrono::seconds silent_life{30};  // a server that was silent is asked last for so long
 };
 
 class DnsUpstream {
@@ -41,6 +43,9 @@ class DnsUpstream {
     net::DnsType type;
     Time end;  // of this try
   };
+  // Those that were silent lately come last.
+  void sort(std::vector<DnsServer>& servers, Time now);
+  void remember(const DnsServer& server, bool was_silent, Time now);
   Task<net::DnsAnswer> ask_one(DnsServer server, Question question);
   Task<net::DnsAnswer> ask_datagram(DnsServer server, Question question);
   Task<net::DnsAnswer> ask_stream(DnsServer server, Question question);
@@ -48,6 +53,7 @@ class DnsUpstream {
   asio::io_context& io_;
   UpstreamOptions options_;
   std::size_t open_ = 0;
+  std::vector<std::pair<DnsServer, Time>> silent_;  // and until when; at most kMaxDnsServers
 };
 
 }  // namespace glovebox::gateway

@@ -26,7 +26,7 @@ class DnsUpstreamTest : public ::testing::Test {
     return result;
   }
   // For what is never answered: as short as can be.
-  static constexpr UpstreamOptions kShort{.try_time = 30ms, .whole_time = 500ms};
+  static constexpr UpstreamOptions kShort{.try_time = 150ms, .whole_time = 2s};
   asio::io_context io;
 };
 
@@ -210,6 +210,30 @@ TEST_F(DnsUpstreamTest, SilenceIsTriedTwiceAndThenATimeout) {
   ASSERT_FALSE(answer.has_value());
   EXPECT_EQ(answer.error().code(), Errc::kTimeout);
   EXPECT_EQ(dns.asked().size(), 2u);
+}
+
+TEST_F(DnsUpstreamTest, AServerThatWasSilentIsAskedLastUntilItAnswers) {
+  bool is_silent = true;
+  ScriptedDns first(io, [&](const Asked& asked) {
+    return is_silent ? std::vector<Bytes>() : one(good(asked, kAddresses));
+  });
+  ScriptedDns second(io, [&](const Asked& asked) {
+    return is_silent ? one(good(asked, kAddresses)) : std::vector<Bytes>();
+  });
+  DnsUpstream upstream(io, kShort);
+  const auto ask_again = [&] {
+    return finish(io, upstream.ask({first.server(), second.server()}, host("a.example"),
+                                   net::DnsType::kA))
+        .has_value();
+  };
+  EXPECT_TRUE(ask_again());
+  EXPECT_TRUE(ask_again());
+  EXPECT_TRUE(ask_again());
+  EXPECT_EQ(first.asked().size(), 1u) << "only the first question waited for it";
+  is_silent = false;
+  EXPECT_TRUE(ask_again());
+  EXPECT_TRUE(ask_again());
+  EXPECT_EQ(second.asked().size(), 4u) << "now the other one is silent";
 }
 
 TEST_F(DnsUpstreamTest, FailureEverywhereIsAFailure) {

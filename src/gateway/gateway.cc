@@ -14,12 +14,14 @@ namespace {
 struct Room {
   std::size_t pipes = 0;
   std::size_t relays = 0;
+  std::size_t networks = 0;
 };
 
 Room room_for(std::size_t descriptors) {
   Room room;
   room.pipes = std::min<std::size_t>(1024, descriptors / 8);
   const std::size_t others = std::min<std::size_t>(16 * 1024, descriptors / 4);
+  room.networks = std::min(wire::kMaxNetworks, others / 4);
   room.relays = (descriptors - 2 * room.pipes - others) / 2;
   return room;
 }
@@ -38,15 +40,17 @@ Result<std::unique_ptr<Gateway>> Gateway::make(asio::io_context& io, GatewayOpti
   TRY(auto own, OwnAddresses::open());
   return std::unique_ptr<Gateway>(new Gateway(io, std::move(options), std::move(relays),
                                               std::make_unique<OwnAddresses>(std::move(own)),
-                                              room.relays));
+                                              room.networks, room.relays));
 }
 
 Gateway::Gateway(asio::io_context& io, GatewayOptions options, std::unique_ptr<Relays> relays,
-                 std::unique_ptr<OwnAddresses> own, std::size_t max_open_of_all)
+                 std::unique_ptr<OwnAddresses> own, std::size_t max_networks,
+                 std::size_t max_open_of_all)
     : io_(io),
       relays_(std::move(relays)),
       own_addresses_(std::move(own)),
       resolver_(io, std::move(options.resolver)),
+      max_networks_(max_networks),
       shared_{.io = io,
               .relays = *relays_,
               .resolver = resolver_,
@@ -54,7 +58,7 @@ Gateway::Gateway(asio::io_context& io, GatewayOptions options, std::unique_ptr<R
               .ceiling = std::move(options.ceiling),
               .max_open = options.max_open,
               .max_open_of_all = max_open_of_all,
-              .setting_up = 0,
+              .setting_up = std::make_shared<std::size_t>(0),
               .server_port = options.server_port} {}
 
 Gateway::~Gateway() {
@@ -94,7 +98,7 @@ Result<> Gateway::open(wire::OpenNetwork request, std::vector<UniqueFd> fds) {
   TRY_OK(net::check_within(request.policy, shared_.ceiling));
   const auto known = networks_.find(request.id);
   const bool is_new = known == networks_.end();
-  if (is_new && networks_.size() >= wire::kMaxNetworks) {
+  if (is_new && networks_.size() >= max_networks_) {
     return fail(Errc::kResourceExhausted, "the gateway has as many networks as it can");
   }
   // Answers of the resolver are shared within a tenant: a network does not change it.
@@ -160,7 +164,9 @@ void Gateway::ended(const SandboxId& id) {
   log::debug("a sandbox has ended", {{"sandbox", id.str()}});
   auto timer = std::make_unique<asio::steady_timer>(io_, kKept);
   timer->async_wait([this, id](const boost::system::error_code& error) {
-    if (!error) networks_.erase(id);
+    const auto known = networks_.find(id);
+    if (error || known == networks_.end() || known->second.network->is_open()) return;
+    networks_.erase(known);
   });
   found->second.forget = std::move(timer);
 }

@@ -45,7 +45,7 @@ class Gateway {
     std::unique_ptr<asio::steady_timer> forget;  // set once it has ended
   };
   Gateway(asio::io_context& io, GatewayOptions options, std::unique_ptr<Relays> relays,
-          std::unique_ptr<OwnAddresses> own, std::size_t max_open_of_all);
+          std::unique_ptr<OwnAddresses> own, std::size_t max_networks, std::size_t max_open_of_all);
   Result<> open(wire::OpenNetwork request, std::vector<UniqueFd> fds);
   Result<> change(wire::ChangePolicy request);
   Result<wire::NetworkReport> read(const wire::ReadNetwork& request);
@@ -58,6 +58,7 @@ class Gateway {
   std::unique_ptr<Relays> relays_;
   std::unique_ptr<OwnAddresses> own_addresses_;
   Resolver resolver_;
+  std::size_t max_networks_;
   Shared shared_;
   std::map<SandboxId, Entry> networks_;
 };

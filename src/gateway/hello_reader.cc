@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/steady_timer.hpp>
 #include <optional>
@@ -15,13 +16,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // An honest client's comes in one to four pieces. Each piece costs a look at all of it, so that
-// after these they are looked at only now and then.
-constexpr int kQuickLooks = 12;
-constexpr std::chrono::milliseconds kBetweenLooks{25};
+// after these they are looked at ever more seldom: some twenty times in ten seconds.
+constexpr int kQuickLooks = 6;
+constexpr std::chrono::milliseconds kFirstPause{25};
+constexpr std::chrono::milliseconds kLongestPause{800};
 
-// Until the socket has more than that, it does not count as readable.
-void want_more_than(int socket, std::size_t size) {
-  const int least = static_cast<int>(size) + 1;
+// Until the socket has so many bytes, or ends, it does not count as readable.
+void want(int socket, std::size_t size) {
+  const int least = static_cast<int>(size);
   ::setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
 }
 
@@ -57,23 +59,26 @@ net::HelloResult refused(const char* why) { return net::HelloRefused{why}; }
 asio::awaitable<net::HelloResult> read_hello(std::shared_ptr<Socket> client,
                                              Clock::time_point deadline) {
   asio::steady_timer timer(client->get_executor());
+  auto pause = kFirstPause;
   std::size_t had = 0;
   for (int looks = 0;; ++looks) {
     // Often it is there already, so it is looked for before it is waited for.
     const std::optional<Look> look = look_at(client->native_handle());
     if (!look) co_return refused("ended before a ClientHello");
-    if (!std::holds_alternative<net::HelloIncomplete>(look->result)) {
-      want_more_than(client->native_handle(), 0);
+    const auto* incomplete = std::get_if<net::HelloIncomplete>(&look->result);
+    if (incomplete == nullptr) {
+      want(client->native_handle(), 1);
       co_return look->result;
     }
     if (look->size == had && had > 0 && has_ended(client->native_handle())) {
       co_return refused("ended inside the ClientHello");
     }
     had = look->size;
-    want_more_than(client->native_handle(), had);
+    want(client->native_handle(), std::max(had + 1, incomplete->needs));
     if (Clock::now() >= deadline) co_return refused("no ClientHello in time");
     if (looks >= kQuickLooks) {
-      timer.expires_after(kBetweenLooks);
+      timer.expires_after(pause);
+      pause = std::min(pause * 2, kLongestPause);
       co_await timer.async_wait(kAwaitTuple);
       if (!client->is_open()) co_return refused("closed");
     }

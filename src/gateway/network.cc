@@ -8,6 +8,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstring>
+#include <map>
+#include <tuple>
 
 #include "base/log.h"
 #include "gateway/dial.h"
@@ -23,6 +25,7 @@ constexpr int kAcceptAtOnce = 16;
 constexpr std::chrono::milliseconds kWithoutDescriptors{100};
 constexpr std::chrono::seconds kMayTakeToSayHello{10};
 constexpr std::chrono::seconds kMayTakeToConnect{10};
+constexpr std::size_t kFewOpen = 16;
 
 std::int64_t now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(
@@ -55,8 +58,15 @@ std::string reason(const Error& error) {
   return error.sys_errno() != 0 ? std::strerror(error.sys_errno()) : error.message();
 }
 
-bool says_no_name(const net::HelloRefused& hello) {
-  return hello.why == "not TLS" || hello.why == "no server name";
+// The memory for TCP is one for the whole host, and a guest that stops reading keeps what has come.
+// So the more connections a sandbox has, the less may wait in each: some 60 MB in 1024 of them,
+// which the kernel counts twice. A window of 512 KiB is 40 Mbit/s from a server that is 100 ms
+// away.
+std::size_t receive_bytes(std::size_t open) {
+  if (open < 8) return 1024 * 1024;
+  if (open < 32) return 512 * 1024;
+  if (open < 128) return 128 * 1024;
+  return 32 * 1024;
 }
 
 template <class T>
@@ -70,13 +80,14 @@ std::optional<T> least(std::optional<T> a, std::optional<T> b) {
 // Counts a connection from its acceptance until it is relayed or refused.
 class Network::Setup {
  public:
-  explicit Setup(std::shared_ptr<Network> network) : network_(std::move(network)) {
+  explicit Setup(std::shared_ptr<Network> network)
+      : network_(std::move(network)), of_all_(network_->shared_.setting_up) {
     ++network_->setting_up_;
-    ++network_->shared_.setting_up;
+    ++*of_all_;
   }
   ~Setup() {
     --network_->setting_up_;
-    --network_->shared_.setting_up;
+    --*of_all_;
     for (const auto& socket : sockets_) network_->waiting_.erase(socket);
   }
   Setup(const Setup&) = delete;
@@ -89,6 +100,7 @@ class Network::Setup {
 
  private:
   std::shared_ptr<Network> network_;
+  std::shared_ptr<std::size_t> of_all_;
   std::vector<std::shared_ptr<Socket>> sockets_;
 };
 
@@ -156,10 +168,21 @@ void Network::change_policy(net::NetPolicy policy) {
 
 // What is being set up is decided again before it is relayed.
 void Network::cut_what_is_forbidden() {
+  // A thousand relays to one place are decided once.
+  const auto differs = [](const Target* a, const Target* b) {
+    return std::tie(a->address, a->port, a->said, a->looked, a->names) <
+           std::tie(b->address, b->port, b->said, b->looked, b->names);
+  };
+  std::map<const Target*, bool, decltype(differs)> decided(differs);
   std::vector<RelayId> forbidden;
   for (const auto& [id, link] : links_) {
-    if (!decide_now(link.target).allowed) forbidden.push_back(id);
+    auto known = decided.find(&link.target);
+    if (known == decided.end()) {
+      known = decided.emplace(&link.target, decide_now(link.target).allowed).first;
+    }
+    if (!known->second) forbidden.push_back(id);
   }
+  decided.clear();  // it points to what goes now
   for (const RelayId id : forbidden) {
     links_.erase(id);
     shared_.relays.cut(id);
@@ -179,7 +202,8 @@ void Network::close() {
     names_.reset();
   }
   for (const auto& socket : std::exchange(waiting_, {})) socket->close(error);
-  for (const auto& [id, link] : std::exchange(links_, {})) shared_.relays.cut(id);
+  for (const auto& [id, link] : links_) shared_.relays.flush(id);
+  links_.clear();
 }
 
 asio::awaitable<void> Network::watch(std::shared_ptr<Network> self,
@@ -260,10 +284,15 @@ std::optional<std::string> Network::why_full() const {
   if (are_connections_spent()) return "budget: connections";
   if (bytes_left() == 0) return "budget: bytes_out";
   if (links_.size() + setting_up_ >= shared_.max_open) return "limit: open connections";
-  if (shared_.relays.open() + shared_.setting_up >= shared_.max_open_of_all) {
-    return "limit: open connections of all sandboxes";
-  }
+  if (is_all_taken()) return "limit: open connections of all sandboxes";
   return std::nullopt;
+}
+
+// The last quarter is for sandboxes that have few.
+bool Network::is_all_taken() const {
+  const std::size_t all = shared_.max_open_of_all;
+  const bool has_few = links_.size() + setting_up_ < kFewOpen;
+  return shared_.relays.open() + *shared_.setting_up >= all - (has_few ? 0 : all / 4);
 }
 
 asio::awaitable<void> Network::admit(std::shared_ptr<Network> self, UniqueFd fd, Target target,
@@ -290,6 +319,10 @@ asio::awaitable<void> Network::admit(std::shared_ptr<Network> self, UniqueFd fd,
       co_return;
     }
   }
+  if (!self->dials_.take(Clock::now())) {
+    self->note_denied(target, "rate: connections");
+    co_return;
+  }
   ++self->totals_.connections;
   const auto dialling = std::make_shared<Socket>(self->shared_.io);
   setup.holds(dialling);
@@ -301,7 +334,7 @@ asio::awaitable<net::Verdict> Network::decide_by_hello(std::shared_ptr<Socket> g
   net::HelloResult hello = co_await read_hello(guest, Clock::now() + kMayTakeToSayHello);
   target.looked = true;
   if (const auto* refused = std::get_if<net::HelloRefused>(&hello)) {
-    if (decided.unnamed_too && says_no_name(*refused)) co_return decide_now(target);
+    if (decided.unnamed_too && refused->is_nameless) co_return decide_now(target);
     co_return net::Verdict{.allowed = false, .rule = "ClientHello: " + refused->why};
   }
   target.said = std::get<net::HelloName>(hello).name;
@@ -316,8 +349,9 @@ asio::awaitable<void> Network::connect_through(std::shared_ptr<Network> self,
                                                std::shared_ptr<Socket> guest,
                                                std::shared_ptr<Socket> dialling, Target target,
                                                net::Verdict verdict) {
-  auto server =
-      co_await dial(dialling, target.address, target.port, Clock::now() + kMayTakeToConnect);
+  const std::size_t most_waiting = receive_bytes(self->links_.size() + self->setting_up_ - 1);
+  auto server = co_await dial(dialling, target.address, target.port, most_waiting,
+                              Clock::now() + kMayTakeToConnect);
   if (!self->is_open() || !guest->is_open()) co_return;
   if (!server) {
     self->note(target, true, verdict.rule + "; not reached: " + reason(server.error()));

@@ -26,6 +26,7 @@
 #include "gateway/relays.h"
 #include "gateway/resolver.h"
 #include "gateway/sandbox_names.h"
+#include "gateway/token_bucket.h"
 #include "net/net_policy.h"
 #include "wire/gateway_messages.h"
 
@@ -38,9 +39,11 @@ struct Shared {
   Resolver& resolver;
   OwnAddresses& own_addresses;
   net::NetCeiling ceiling;
-  std::size_t max_open = 1024;               // of one sandbox, set up or relayed
-  std::size_t max_open_of_all = 0;           // so that there are descriptors for them
-  std::size_t setting_up = 0;                // of all sandboxes, kept by them
+  std::size_t max_open = 1024;      // of one sandbox, set up or relayed
+  std::size_t max_open_of_all = 0;  // so that there are descriptors for them
+  // Of all sandboxes, kept by them. Connections that are set up may outlive everything else here
+  // when the process ends.
+  std::shared_ptr<std::size_t> setting_up = std::make_shared<std::size_t>(0);
   std::optional<std::uint16_t> server_port;  // never dialled on this host
 };
 
@@ -53,6 +56,9 @@ struct NetworkSockets {
 class Network final : public std::enable_shared_from_this<Network>, private RelayOwner {
  public:
   using Socket = asio::posix::stream_descriptor;
+  // Each may leave a port of this host's taken for a minute.
+  static constexpr std::uint32_t kDialsPerSecond = 100;
+  static constexpr std::uint32_t kDialsAtOnce = 1500;
 
   Network(Shared& shared, SandboxId id, std::string tenant);
   ~Network() override;
@@ -66,7 +72,7 @@ class Network final : public std::enable_shared_from_this<Network>, private Rela
   Result<> open(NetworkSockets sockets, net::NetPolicy policy);
   // New connections follow it; those that it forbids are cut.
   void change_policy(net::NetPolicy policy);
-  // Everything is cut; the figures stay.
+  // Everything ends, what is set up is cut; the figures stay.
   void close();
 
   bool is_open() const { return listener_ != nullptr; }
@@ -105,6 +111,7 @@ class Network final : public std::enable_shared_from_this<Network>, private Rela
   net::Verdict decide_now(const Target& target) const;
   bool are_connections_spent() const;
   std::optional<std::string> why_full() const;
+  bool is_all_taken() const;
   std::optional<std::string> why_not_here(const Target& target);
   void cut_what_is_forbidden();
   void note_denied(const Target& target, std::string rule);
@@ -128,6 +135,7 @@ class Network final : public std::enable_shared_from_this<Network>, private Rela
   std::unordered_map<RelayId, Link> links_;
   std::set<std::shared_ptr<Socket>> waiting_;  // sockets of connections that are set up
   std::size_t setting_up_ = 0;
+  TokenBucket dials_{kDialsPerSecond, kDialsAtOnce};
   DecisionLog log_;
   wire::NetTotals totals_;  // but what others count
 };

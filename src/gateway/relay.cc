@@ -2,7 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -14,6 +17,11 @@ namespace {
 constexpr unsigned kSpliceFlags = SPLICE_F_MOVE | SPLICE_F_NONBLOCK;
 
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK; }
+
+bool has_something(int socket) {
+  int bytes = 0;
+  return ::ioctl(socket, FIONREAD, &bytes) == 0 && bytes > 0;
+}
 
 // For relays that have no pipe. One thread, and nothing stays in it.
 std::array<char, 64 * 1024>& scratch() {
@@ -49,7 +57,9 @@ void Relay::note(Side side, std::uint32_t events) {
   if ((events & EPOLLERR) != 0) is_broken_ = true;
 }
 
-Relay::Turn Relay::turn() {
+Relay::Turn Relay::turn(std::size_t most_bytes) {
+  moved_ = 0;
+  out_.left = in_.left = most_bytes;
   const Moved out = pump(out_);
   const Moved in = pump(in_);
   if (out == Moved::kOverBudget) return end_over_budget();
@@ -72,6 +82,24 @@ void Relay::reset() {
   reset_at_close(server_.get());
 }
 
+void Relay::flush() {
+  out_.left = kMostBytes;
+  out_.readable = out_.writable = true;  // whatever the last event was
+  (void)pump(out_);
+  // A server that does not take it would keep our kernel busy for nobody.
+  const bool took_all = out_.held == 0 && out_.writable;
+  if (!took_all) return reset();
+  reset_at_close(guest_.get());
+  let_go();
+}
+
+void Relay::let_go() {
+  const unsigned patience_ms = 20'000;
+  for (const int socket : {guest_.get(), server_.get()}) {
+    ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms, sizeof patience_ms);
+  }
+}
+
 // The guest is told at once; what it may have sent still arrives.
 Relay::Turn Relay::end_over_budget() {
   reset_at_close(guest_.get());
@@ -79,7 +107,6 @@ Relay::Turn Relay::end_over_budget() {
 }
 
 Relay::Moved Relay::pump(Half& half) {
-  half.left = kTurnBytes;
   while (!half.done) {
     if (half.held > 0) {
       if (!half.writable) return Moved::kBlocked;
@@ -95,7 +122,7 @@ Relay::Moved Relay::pump(Half& half) {
     // Nothing is taken from one side before the other can have it.
     if (!half.readable || !half.writable) return Moved::kBlocked;
     if (half.left == 0) return Moved::kTurnOver;
-    std::size_t most = std::min(half.left, PipePool::kPipeBytes);
+    std::size_t most = std::min(half.left, kChunkBytes);
     if (half.is_out) {
       most = static_cast<std::size_t>(std::min<std::uint64_t>(most, owner_.bytes_left()));
     }
@@ -137,6 +164,9 @@ Relay::Moved Relay::fill(Half& half, std::size_t most) {
   if (got < 0 && errno == EINTR) return Moved::kTurnOver;
   const bool blocked = got < 0 && would_block();
   give_back(half);
+  // splice() does not go past urgent data (MSG_OOB), which is data like any other here; with the
+  // end of the stream behind that it says that this is the end.
+  if ((blocked || got == 0) && has_something(half.from)) return copy(half, most);
   if (got == 0) {
     half.ended = true;
     return Moved::kTurnOver;
@@ -196,6 +226,7 @@ void Relay::give_back(Half& half) {
 
 void Relay::count(Half& half, std::size_t bytes) {
   half.left -= std::min(half.left, bytes);
+  moved_ += bytes;
   owner_.on_moved(id_, half.is_out ? bytes : 0, half.is_out ? 0 : bytes);
 }
 

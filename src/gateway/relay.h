@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <memory>
 
 #include "base/unique_fd.h"
 #include "gateway/pipe_pool.h"
@@ -26,6 +28,14 @@ class RelayOwner {
   virtual void on_relay_end(RelayId id, bool by_budget) = 0;
 
   std::size_t pipes_held = 0;  // by all its relays, kept by them
+
+  // Its relays that are ready, kept by relays.cc: each sandbox has its turn, however many relays it
+  // has.
+  struct Lane {
+    std::deque<RelayId> ready;
+    bool is_queued = false;
+  };
+  const std::shared_ptr<Lane> lane = std::make_shared<Lane>();
 };
 
 class Relay {
@@ -37,7 +47,11 @@ class Relay {
     kEnded,
     kOverBudget,  // ended, too
   };
-  static constexpr std::size_t kTurnBytes = 2 * 1024 * 1024;
+  // Each way. Fewer wake-ups of everybody if it is much; when others wait it is less.
+  static constexpr std::size_t kMostBytes = 1024 * 1024;
+  static constexpr std::size_t kFairBytes = 256 * 1024;
+  // In the pipe at once: as much as is kept for a side that does not read.
+  static constexpr std::size_t kChunkBytes = 512 * 1024;
   // Of one sandbox: so many of its relays may be stuck with something in a pipe.
   static constexpr std::size_t kMaxPipesOfOwner = 16;
 
@@ -53,9 +67,16 @@ class Relay {
 
   // What epoll says of one side's socket; edge-triggered.
   void note(Side side, std::uint32_t events);
-  Turn turn();
+  Turn turn(std::size_t most_bytes = kMostBytes);
+  std::size_t moved() const { return moved_; }  // in the last turn
   // Both sides see a reset when this is destroyed, not an end.
   void reset();
+  // The guest's process has ended, as it may right after it has sent something: that is passed on
+  // as far as the server takes it at once. Then the guest is reset, and the server sees an end.
+  void flush();
+  // Before it is destroyed without a reset: what the kernel keeps for a side that does not take it
+  // is given up soon, for nobody counts it any more.
+  void let_go();
 
   bool is_queued = false;  // kept by relays.cc
 
@@ -91,6 +112,7 @@ class Relay {
   Half out_;
   Half in_;
   bool is_broken_ = false;  // one side was reset
+  std::size_t moved_ = 0;
 };
 
 // From now on close() resets instead of ending (or, `at_close` false, ends again).

@@ -1,6 +1,7 @@
 // All relays of the gateway, in one epoll set of their own: each socket is put in once, so that a
 // silent relay costs nothing and a busy one no call but those that move bytes. Those that are ready
-// have their turns in a circle; after some of them whatever else the process does has its own.
+// have their turns in a circle, one of each sandbox after the other; after some bytes whatever else
+// the process does has its own turn.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -28,6 +29,8 @@ class Relays {
   Result<RelayId> start(UniqueFd guest, UniqueFd server, RelayOwner& owner);
   // Both ends are reset.
   void cut(RelayId id);
+  // The sandbox has ended: see Relay::flush(). The owner hears of the last bytes only.
+  void flush(RelayId id);
 
   std::size_t open() const { return relays_.size(); }
   std::size_t pipes_lent() const { return pipes_.lent(); }
@@ -38,7 +41,9 @@ class Relays {
   void wait();
   void step();
   void collect_events();
+  void enqueue(Relay& relay);
   void give_turns();
+  std::size_t give_turn();
   void finish(RelayId id, bool by_budget);
 
   asio::io_context& io_;
@@ -46,7 +51,7 @@ class Relays {
   asio::posix::stream_descriptor descriptor_;
   PipePool pipes_;
   std::unordered_map<RelayId, std::unique_ptr<Relay>> relays_;
-  std::deque<RelayId> ready_;
+  std::deque<std::shared_ptr<RelayOwner::Lane>> ready_;  // sandboxes in a circle
   RelayId next_id_ = 1;
   bool is_scheduled_ = false;                                   // step() will be called
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for handlers that come late

@@ -28,7 +28,7 @@ class ResolverTest : public ::testing::Test {
  protected:
   ResolverOptions options(const ScriptedDns& dns, bool ipv6 = true) {
     return {.servers = {dns.server()},
-            .upstream = {.try_time = 40ms, .whole_time = 100ms},
+            .upstream = {.try_time = 200ms, .whole_time = 400ms},
             .has_ipv6 = [ipv6] { return ipv6; }};
   }
   asio::io_context io;
@@ -154,7 +154,7 @@ TEST_F(ResolverTest, WithoutServersThoseOfTheHostAreAsked) {
   ::close(::mkstemp(path));
   std::ofstream(path) << "nameserver 127.53.53.53\n";
   ResolverOptions with{.resolv_conf = path,
-                       .upstream = {.try_time = 40ms, .whole_time = 100ms},
+                       .upstream = {.try_time = 200ms, .whole_time = 400ms},
                        .has_ipv6 = [] { return false; }};
   Resolver resolver(io, with);
   EXPECT_EQ(finish(io, resolver.find("t", host("a.example"), kA)).state, State::kNoAnswer);

@@ -34,7 +34,10 @@ Result<Received> next_from(int socket, std::size_t max_fds, wire::PlanMessage& m
   if (received.bytes.empty()) return fail(Errc::kUnavailable, "the sandbox's first process died");
   TRY(message, wire::decode_plan_message(received.bytes));
   if (const auto* failed = std::get_if<wire::SandboxFailed>(&message)) {
-    return fail(Error(Errc::kInternal, failed->step, failed->sys_errno));
+    // Not every kernel has it, and it was asked for.
+    const bool no_network = failed->step.starts_with("prepare the network");
+    return fail(
+        Error(no_network ? Errc::kUnsupported : Errc::kInternal, failed->step, failed->sys_errno));
   }
   return received;
 }

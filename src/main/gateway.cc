@@ -6,6 +6,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
@@ -29,6 +30,8 @@ namespace {
 
 using namespace glovebox;
 using Words = std::vector<std::string>;
+
+constexpr std::chrono::seconds kMayWaitForClient{30};
 
 constexpr const char* kHelp =
     "usage: glovebox-gateway serve (--listen SOCKET | --channel-fd N) [OPTION...]\n"
@@ -148,6 +151,11 @@ Result<> serve(const config::Settings& settings, Said said) {
   } else {
     control.serve_only(std::move(said.channel), [&io] { io.stop(); });
   }
+  // Whoever started it was killed before it could say who its client is; another starts another.
+  asio::steady_timer lonely(io, kMayWaitForClient);
+  lonely.async_wait([&](const boost::system::error_code& error) {
+    if (!error && !control.has_had_client()) io.stop();
+  });
   signals.async_wait([&io](const boost::system::error_code& error, int) {
     if (!error) io.stop();
   });

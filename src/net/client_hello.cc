@@ -12,6 +12,8 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
+constexpr std::uint8_t kFirstRecordType = 20;  // change_cipher_spec, alert, handshake,
+constexpr std::uint8_t kLastRecordType = 24;   // application data, heartbeat
 constexpr std::uint8_t kHandshakeRecord = 22;
 constexpr std::uint8_t kClientHello = 1;
 constexpr std::size_t kRecordHeader = 5;
@@ -54,6 +56,12 @@ class Reader {
 };
 
 HelloResult refused(std::string_view why) { return HelloRefused{std::string(why)}; }
+HelloResult nameless(std::string_view why) {
+  return HelloRefused{.why = std::string(why), .is_nameless = true};
+}
+
+// Extensions that hide the name: encrypted_client_hello and the drafts before it.
+bool hides_name(std::uint16_t kind) { return (kind >= 0xfe08 && kind <= 0xfe0d) || kind == 0xffce; }
 
 // Exactly one name of the one type that there is. Servers differ in what they make of a second
 // one, or of a type they do not know.
@@ -61,7 +69,7 @@ HelloResult read_server_name(Bytes extension) {
   Reader outer(extension);
   const Bytes list = outer.vector(2);
   if (outer.failed() || !outer.at_end()) return refused("server name: lengths disagree");
-  if (list.empty()) return refused("no server name");
+  if (list.empty()) return refused("an empty list of server names");
   Reader inner(list);
   const std::uint16_t type = inner.number(1);
   const Bytes name = inner.vector(2);
@@ -79,6 +87,7 @@ HelloResult read_extensions(Bytes extensions) {
   // guess. One bit for each kind.
   std::bitset<65536> seen;
   std::optional<Bytes> server_name;
+  bool is_hidden = false;
   Reader reader(extensions);
   while (!reader.at_end()) {
     const std::uint16_t kind = reader.number(2);
@@ -89,8 +98,9 @@ HelloResult read_extensions(Bytes extensions) {
     }
     seen.set(kind);
     if (kind == kServerName) server_name = extension;
+    is_hidden = is_hidden || hides_name(kind);
   }
-  if (!server_name) return refused("no server name");
+  if (!server_name) return is_hidden ? refused("a hidden server name") : nameless("no server name");
   return read_server_name(*server_name);
 }
 
@@ -107,7 +117,7 @@ HelloResult read_hello(Bytes hello) {
   if (session.size() > 32 || suites.empty() || suites.size() % 2 != 0 || compressions.empty()) {
     return refused("ClientHello: lengths disagree");
   }
-  if (reader.at_end()) return refused("no server name");  // TLS 1.0 without extensions
+  if (reader.at_end()) return nameless("no server name");  // TLS 1.0 without extensions
   const Bytes extensions = reader.vector(2);
   if (reader.failed() || !reader.at_end()) return refused("ClientHello: lengths disagree");
   return read_extensions(extensions);
@@ -115,38 +125,65 @@ HelloResult read_hello(Bytes hello) {
 
 unsigned at(Bytes bytes, std::size_t index) { return std::to_integer<unsigned>(bytes[index]); }
 
+// What does not begin with a handshake. Servers step over a warning before the hello, and some take
+// one in the form of SSLv2.
+HelloResult read_other(Bytes bytes) {
+  const unsigned first = at(bytes, 0);
+  if (first >= kFirstRecordType && first <= kLastRecordType) {
+    return refused("another record before the ClientHello");
+  }
+  if ((first & 0x80) != 0) {
+    if (bytes.size() < 3) return HelloIncomplete{.needs = 3};
+    if (at(bytes, 2) == kClientHello) return refused("hello of SSLv2");
+  }
+  return nameless("not TLS");
+}
+
+// What is missing of the message, if it comes in one record: no way is shorter.
+std::size_t in_one_record(Bytes message, std::optional<std::size_t> size) {
+  return kRecordHeader + (size ? *size - message.size() : 1);
+}
+
 }  // namespace
 
 // Records are looked at in their order and each byte of a header as soon as it is there; the
 // message only when it is complete. So an answer, once given, is the answer for whatever follows.
 HelloResult read_client_hello(Bytes bytes) {
   bytes = bytes.first(std::min(bytes.size(), kMaxClientHello));
-  const auto more = [&]() -> HelloResult {
-    if (bytes.size() == kMaxClientHello) return refused("ClientHello too long");
-    return HelloIncomplete{};
-  };
-  std::vector<std::byte> message;  // its header too
-  std::optional<std::size_t> size;
+  std::vector<std::byte> message;   // its header too
+  std::optional<std::size_t> size;  // of the whole of it
+  std::size_t end = 0;              // of the records so far
   for (Bytes rest = bytes;;) {
     if (!rest.empty() && at(rest, 0) != kHandshakeRecord) {
-      return refused(message.empty() ? "not TLS" : "another record inside the ClientHello");
+      if (message.empty()) return read_other(rest);
+      return refused("another record inside the ClientHello");
     }
-    if (rest.size() > 1 && at(rest, 1) != 3) return refused("not TLS");
-    if (rest.size() < kRecordHeader) return more();
+    // Said to be ignored, and by some servers it is.
+    if (rest.size() > 1 && at(rest, 1) != 3) return refused("TLS record of another version");
+    if (rest.size() < kRecordHeader) {
+      return HelloIncomplete{.needs = end + in_one_record(message, size)};
+    }
     const std::size_t length = at(rest, 3) << 8 | at(rest, 4);
     if (length == 0 || length > kMaxRecord) return refused("TLS record of a wrong length");
+    end += kRecordHeader + length;
     rest = rest.subspan(kRecordHeader);
     const Bytes fragment = rest.first(std::min(length, rest.size()));
     message.insert(message.end(), fragment.begin(), fragment.end());
     if (!message.empty() && at(message, 0) != kClientHello) return refused("not a ClientHello");
     if (!size && message.size() >= kHandshakeHeader) {
       size = kHandshakeHeader + (at(message, 1) << 16 | at(message, 2) << 8 | at(message, 3));
-      if (*size > kMaxClientHello - kRecordHeader) return refused("ClientHello too long");
     }
     // A ClientHello ends its record: keys may change behind it.
-    const std::size_t with_record = message.size() + (length - fragment.size());
-    if (size && with_record > *size) return refused("more than a ClientHello in its record");
-    if (fragment.size() < length) return more();
+    const std::size_t missing = length - fragment.size();
+    if (size && message.size() + missing > *size) {
+      return refused("more than a ClientHello in its record");
+    }
+    std::size_t least = end;
+    if (size && message.size() + missing < *size) {
+      least += kRecordHeader + (*size - message.size() - missing);
+    }
+    if (least > kMaxClientHello) return refused("ClientHello too long");
+    if (missing > 0) return HelloIncomplete{.needs = least};
     if (size && message.size() == *size) break;
     rest = rest.subspan(length);
   }

@@ -16,9 +16,16 @@ namespace glovebox::net {
 
 inline constexpr std::size_t kMaxClientHello = 16 * 1024;  // all records together, headers too
 
-struct HelloIncomplete {};  // so far it may become one
+struct HelloIncomplete {  // so far it may become one
+  // Bytes in all, those received so far among them, below which nobody need look again: a whole
+  // hello has at least so many. At most kMaxClientHello.
+  std::size_t needs = 1;
+};
 struct HelloRefused {
   std::string why;  // for the log: "no server name", "not TLS", "two server names" ...
+  // Surely no name is said: it is another protocol, or a whole hello without one. Never where some
+  // server might find a name (records of other types or versions first, a hidden name).
+  bool is_nameless = false;
 };
 struct HelloName {
   HostName name;

@@ -166,7 +166,11 @@ TEST(ClientHello, TheOuterNameOfAnEncryptedOneCounts) {
                             with_size(2, server_name("hidden.example"));
   EXPECT_EQ(said_of_extensions(extension(0xfe0d, outer) + server_name("public.example")),
             "name:public.example");
-  EXPECT_EQ(said_of_extensions(extension(0xfe0d, outer)), "refused:no server name");
+  // Without one, what is inside could be any name.
+  for (const int kind : {0xfe0d, 0xfe08, 0xffce}) {
+    EXPECT_EQ(said_of_extensions(extension(static_cast<std::uint16_t>(kind), outer)),
+              "refused:a hidden server name");
+  }
 }
 
 TEST(ClientHello, RefusesServerNamesWhoseLengthsDisagree) {
@@ -177,7 +181,8 @@ TEST(ClientHello, RefusesServerNamesWhoseLengthsDisagree) {
   EXPECT_EQ(said_of_extensions(extension(0, number(99, 2) + name_entry("a.example"))), no);
   EXPECT_EQ(said_of_extensions(extension(0, with_size(2, "\0"s + number(99, 2) + "a.example"))),
             no);
-  EXPECT_EQ(said_of_extensions(extension(0, number(0, 2))), "refused:no server name");
+  EXPECT_EQ(said_of_extensions(extension(0, number(0, 2))),
+            "refused:an empty list of server names");
   EXPECT_EQ(said_of_extensions(extension(0, with_size(2, "\0"s + with_size(2, "a.e") + "xample"))),
             "refused:two server names");
 }
@@ -221,12 +226,55 @@ TEST(ClientHello, RefusesOtherProtocolsAtTheirFirstByte) {
   EXPECT_EQ(said("G"), "refused:not TLS");
   EXPECT_EQ(said("SSH-2.0-x\r\n"), "refused:not TLS");
   EXPECT_EQ(said("\0"s), "refused:not TLS");
-  EXPECT_EQ(said("\x80\x2e\x01\x03\x01"s), "refused:not TLS");  // a hello of SSLv2
-  EXPECT_EQ(said("\x15\x03\x01\0\x02\x02\x28"s), "refused:not TLS");
-  EXPECT_EQ(said("\x14\x03\x01\0\x01\x01"s), "refused:not TLS");
-  EXPECT_EQ(said("\x17\x03\x03"), "refused:not TLS");
-  EXPECT_EQ(said("\x16\x02"), "refused:not TLS");
-  EXPECT_EQ(said("\x16\xfe\xfd"), "refused:not TLS");  // DTLS
+  EXPECT_EQ(said("\x19\x03\x01"), "refused:not TLS");
+  EXPECT_EQ(said("\x80\x2e"), "incomplete");
+  EXPECT_EQ(said("\x80\x2e\x02\x03\x01"), "refused:not TLS");
+}
+
+TEST(ClientHello, RecordsThatServersStepOverDoNotHideAHello) {
+  const std::string warning = record("\x01\x5a", 21);
+  for (const std::string& before :
+       {warning, record("\x01", 20), record("x", 23), record("x", 24)}) {
+    EXPECT_EQ(said(before + record(message({}))), "refused:another record before the ClientHello");
+  }
+  EXPECT_EQ(said("\x80\x2e\x01\x03\x01"), "refused:hello of SSLv2");
+}
+
+TEST(ClientHello, RefusesRecordsOfOtherVersionsWhichServersTake) {
+  const std::string no = "refused:TLS record of another version";
+  const std::string whole = record(message({}));
+  for (const char version : {'\x02', '\x04', '\0', '\xfe'}) {
+    std::string other = whole;
+    other[1] = version;
+    EXPECT_EQ(said(other), no);
+    EXPECT_EQ(said(other.substr(0, 2)), no);
+    std::string second = record(message({}).substr(20));
+    second[1] = version;
+    EXPECT_EQ(said(record(message({}).substr(0, 20)) + second), no);
+  }
+}
+
+TEST(ClientHello, IsNamelessOnlyWhereSurelyNoNameIsSaid) {
+  const auto is_nameless = [](const std::string& bytes) {
+    const HelloResult result = read(bytes);
+    const auto* no = std::get_if<HelloRefused>(&result);
+    return no != nullptr && no->is_nameless;
+  };
+  EXPECT_TRUE(is_nameless("GET / HTTP/1.1\r\n"));
+  EXPECT_TRUE(is_nameless("\x80\x2e\x02"));
+  EXPECT_TRUE(is_nameless(from_hex(kNoNameHello)));
+  EXPECT_TRUE(is_nameless(record(message({.extensions = extension(43, "x")}))));
+  const std::string hello = record(message({}));
+  for (const std::string& other :
+       {record("\x01\x5a", 21) + hello, "\x16\x02" + hello.substr(2), "\x80\x2e\x01"s,
+        record("\x02"), record(""), record(message({}) + "x"),
+        record(message({.extensions = extension(0xfe0d, "x")})),
+        record(message({.extensions = extension(0, "")})),
+        record(message({.extensions = extension(0, number(0, 2))})),
+        record(message({.extensions = server_name("a b")})),
+        record(message({.extensions = server_name("a.example") + server_name("b.example")}))}) {
+    EXPECT_FALSE(is_nameless(other));
+  }
 }
 
 TEST(ClientHello, RefusesAnotherHandshakeMessage) {
@@ -268,19 +316,54 @@ TEST(ClientHello, TakesOneThatJustFits) {
   };
   EXPECT_EQ(said(record(padded(kMaxClientHello))), "name:a.example");
   EXPECT_EQ(said(record(padded(kMaxClientHello + 1))), "refused:ClientHello too long");
-  // The same in two records has five bytes too many.
+  // The same in two records has five bytes too many, which shows as soon as its length does.
   const std::string split = in_records(padded(kMaxClientHello), 16000);
-  EXPECT_EQ(said(split.substr(0, kMaxClientHello - 1)), "incomplete");
-  EXPECT_EQ(said(split.substr(0, kMaxClientHello)), "refused:ClientHello too long");
+  EXPECT_EQ(said(split.substr(0, 8)), "incomplete");
+  EXPECT_EQ(said(split.substr(0, 9)), "refused:ClientHello too long");
   EXPECT_EQ(said(split), "refused:ClientHello too long");
 }
 
+TEST(ClientHello, SaysHowMuchAWholeOneHasAtLeast) {
+  const auto needs = [](const std::string& bytes) {
+    return std::get<HelloIncomplete>(read(bytes)).needs;
+  };
+  const std::string whole = record(message({}));
+  EXPECT_EQ(needs(""), 6u);
+  EXPECT_EQ(needs(whole.substr(0, 4)), 6u);
+  EXPECT_EQ(needs(whole.substr(0, 5)), whole.size());
+  EXPECT_EQ(needs(whole.substr(0, whole.size() - 1)), whole.size());
+  EXPECT_EQ(needs("\x80"), 3u);
+  // In two records: the end of the first one until its length is known, then that of both.
+  const std::string two = in_records(message({}), 50);
+  EXPECT_EQ(needs(two.substr(0, 8)), 55u);
+  EXPECT_EQ(needs(two.substr(0, 9)), whole.size() + 5);
+  EXPECT_EQ(needs(two.substr(0, 55)), whole.size() + 5);
+}
+
+TEST(ClientHello, WhoeverWaitsForThatMuchLooksAFewTimesOnly) {
+  // The worst that a sandbox can do: each byte in a record of its own.
+  const std::string drops = in_records(message({.extensions = std::string(2500, '\0')}), 1);
+  int looks = 0;
+  for (std::size_t size = 0;; ++looks) {
+    const HelloResult result = read(std::string_view(drops).substr(0, size));
+    const auto* incomplete = std::get_if<HelloIncomplete>(&result);
+    if (incomplete == nullptr) break;
+    ASSERT_GT(incomplete->needs, size);
+    size = incomplete->needs;
+  }
+  EXPECT_LT(looks, 60);
+}
+
 TEST(ClientHello, NeverAsksForMoreThanTheMaximum) {
-  // Records of one byte: the headers alone fill it.
+  // Records of one byte: the headers alone fill it, and what is left would not fit.
   const std::string many = in_records(message({.extensions = std::string(9000, '\0')}), 1);
   ASSERT_GT(many.size(), kMaxClientHello);
-  EXPECT_EQ(said(many.substr(0, kMaxClientHello - 1)), "incomplete");
+  std::size_t size = 0;
+  while (size < many.size() && said(many.substr(0, size)) == "incomplete") size += 100;
+  EXPECT_LT(size, kMaxClientHello);
+  EXPECT_EQ(said(many.substr(0, size)), "refused:ClientHello too long");
   EXPECT_EQ(said(many.substr(0, kMaxClientHello)), "refused:ClientHello too long");
+  EXPECT_EQ(said(many), "refused:ClientHello too long");
 }
 
 TEST(ClientHello, AnAnswerOnceGivenStays) {

@@ -14,8 +14,6 @@
 
 namespace glovebox::net::dns_test {
 
-using namespace std::string_literals;
-
 inline std::span<const std::byte> as_bytes(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
@@ -53,8 +51,8 @@ inline std::string question(std::string_view name, unsigned type = 1, unsigned d
 }
 inline std::string opt(unsigned payload = 1232, const std::string& options = "",
                        std::uint32_t bits = 0) {
-  return "\0"s + n16(41) + n16(payload) + n32(bits) + n16(static_cast<unsigned>(options.size())) +
-         options;
+  return std::string(1, '\0') + n16(41) + n16(payload) + n32(bits) +
+         n16(static_cast<unsigned>(options.size())) + options;
 }
 inline std::string query(std::string_view name, unsigned type = 1) {
   return header(0x1234, 0x0100, {}) + question(name, type);

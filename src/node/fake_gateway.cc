@@ -68,6 +68,9 @@ void FakeGateway::on_message() {
     ++opened;
     if (received->fds.size() != 3) missed_descriptors = true;
     if (refuses) return say(wire::NetworkRefused{open->seq, refuses->code, refuses->message});
+    if (refuses_all_but_none && !open->policy.is_none()) {
+      return say(wire::NetworkRefused{open->seq, Errc::kPolicy, "beyond the ceiling"});
+    }
     Network& network = networks[open->id];
     network.tenant = open->tenant;
     network.policy = open->policy;

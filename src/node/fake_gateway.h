@@ -38,6 +38,7 @@ class FakeGateway {
   };
   std::map<SandboxId, Network> networks;
   std::optional<wire::NetworkRefused> refuses;  // every opening
+  bool refuses_all_but_none = false;            // its ceiling is nothing
   bool is_silent = false;                       // answers nothing
 
   // What was seen.

@@ -63,6 +63,16 @@ void GatewayLink::detach_later(const std::string& why) {
   });
 }
 
+void GatewayLink::refuse_later(std::uint32_t seq) {
+  boost::asio::post(io_, [this, link = link_, seq] {
+    if (link->closed) return;
+    if (const Result<Asked> asked = answered(seq)) {
+      asked->refuse(
+          Error(Errc::kInvalidArgument, "the policy has more rules than can be followed"));
+    }
+  });
+}
+
 void GatewayLink::Asked::refuse(const Error& error) const {
   if (finished) finished(fail(error));
   if (reported) reported(fail(error));
@@ -112,7 +122,12 @@ void GatewayLink::list(Listed done) {
 
 void GatewayLink::send(const wire::GatewayRequest& request, std::vector<UniqueFd> fds) {
   if (link_->queue.size() >= kMaxQueued) return detach_later("it does not read what we send");
-  link_->queue.push_back({wire::encode(request), std::move(fds)});
+  std::vector<std::byte> bytes = wire::encode(request);
+  if (bytes.size() > wire::kMaxGatewayMessage || !wire::decode_gateway_request(bytes)) {
+    // The gateway would break with us for it, and everybody would lose their networks.
+    return refuse_later(std::visit([](const auto& one) { return one.seq; }, request));
+  }
+  link_->queue.push_back({std::move(bytes), std::move(fds)});
   if (!link_->write_armed) flush();
 }
 

@@ -81,6 +81,7 @@ class GatewayLink {
   Result<Asked> answered(std::uint32_t seq);
   void send(const wire::GatewayRequest& request, std::vector<UniqueFd> fds = {});
   void detach_later(const std::string& why);
+  void refuse_later(std::uint32_t seq);
   void flush();
   void wait_readable();
   void wait_writable();

@@ -21,8 +21,10 @@ class NetworkService {
   // Of a session that is there. Returns when the gateway follows it. kUnavailable: there is no
   // gateway, and nothing has changed; kUnsupported: this host cannot give it a network.
   virtual Task<> set_network(SandboxId id, std::string tenant, net::NetPolicy policy) = 0;
-  // Of a session from before this server: as soon as there is a gateway.
+  // Of a session from before this server, whatever it may reach: as soon as there is a gateway.
   virtual void restore_network(SandboxId id, std::string tenant, net::NetPolicy policy) = 0;
+  // Those were all: what a gateway has besides is nobody's, and is closed.
+  virtual void restored_all() = 0;
   // kNotFound: it never had one.
   virtual Task<wire::NetworkFigures> read_network(SandboxId id) = 0;
 

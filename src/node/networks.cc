@@ -51,12 +51,15 @@ void Networks::attach_gateway(UniqueFd socket) {
 void Networks::on_gateway_gone() {
   is_listed_ = false;
   there_.clear();
-  for (const auto& [id, entry] : entries_) entry->open = false;
+  for (const auto& [id, entry] : entries_) {
+    entry->open = false;
+    entry->sent.reset();
+  }
 }
 
 Task<> Networks::wait_for_gateway() {
   const std::shared_ptr<void> held = hold_();
-  const Clock::time_point deadline = Clock::now() + options_.launcher_wait;
+  const Clock::time_point deadline = Clock::now() + options_.gateway_wait;
   while (!gateway_.up() && !is_stopped_ && Clock::now() < deadline) {
     co_await attached_.wait(deadline);
   }
@@ -84,23 +87,51 @@ void Networks::open(const SandboxId& id, std::string tenant, net::NetPolicy poli
   begin_open(entry);
 }
 
+// Sees to it that the gateway follows what the entry says now. One thing at a time: whatever is
+// under way comes back here through settle().
+void Networks::follow(const EntryPtr& entry) {
+  if (entry->under_way) return;
+  if (!entry->open) return begin_open(entry);
+  if (entry->sent == entry->policy) return settle(entry, {});
+  entry->under_way = true;
+  entry->sent = entry->policy;
+  wire::ChangePolicy request{.id = entry->id, .policy = entry->policy};
+  gateway_.change(std::move(request), [this, gone = gone_, entry](Result<> how) {
+    if (*gone || entry->closed) return;
+    entry->under_way = false;
+    if (how) return settle(entry, {});
+    entry->sent.reset();
+    if (how.error().code() != Errc::kNotFound) return settle(entry, std::move(how));
+    entry->open = false;
+    begin_open(entry);
+  });
+}
+
 void Networks::begin_open(const EntryPtr& entry) {
   if (std::exchange(entry->under_way, true)) return;
   launcher_.lend_network(entry->id, [this, gone = gone_,
                                      entry](Result<std::vector<UniqueFd>> lent) {
     if (*gone || entry->closed) return;
-    if (!lent) return settle(entry, fail(std::move(lent.error()).context("lend its network")));
+    if (!lent) {
+      entry->under_way = false;
+      return settle(entry, fail(std::move(lent.error()).context("lend its network")));
+    }
     wire::OpenNetwork request{.id = entry->id, .tenant = entry->tenant, .policy = entry->policy};
+    entry->sent = entry->policy;
     gateway_.open(std::move(request), std::move(*lent), [this, gone, entry](Result<> how) {
-      if (!*gone && !entry->closed) settle(entry, std::move(how));
+      if (*gone || entry->closed) return;
+      entry->under_way = false;
+      if (how) entry->open = entry->was_open = true;
+      if (!how) entry->sent.reset();
+      settle(entry, std::move(how));
     });
   });
 }
 
+// Something has come to its end. If more was said meanwhile, that is next.
 void Networks::settle(const EntryPtr& entry, Result<> how) {
-  entry->under_way = false;
+  if (how && entry->sent != entry->policy) return follow(entry);
   const auto waiting = std::exchange(entry->waiting, {});
-  if (how) entry->open = entry->was_open = true;
   for (const GatewayLink::Finished& done : waiting) done(how);
   if (how) return;
   // The gateway went meanwhile: the one that comes next opens it. Until then connections wait.
@@ -108,16 +139,14 @@ void Networks::settle(const EntryPtr& entry, Result<> how) {
   log::warn("a network was not opened",
             {{"sandbox", entry->id.str()}, {"error", how.error().message()}});
   if (const Failed failed = std::exchange(entry->failed, {})) {
-    failed(std::move(how.error()).context("open the sandbox's network"));
+    return failed(std::move(how.error()).context("open the sandbox's network"));
   }
-}
-
-Task<> Networks::opened(EntryPtr entry) {
-  const auto answer = std::make_shared<Later<void>>(io_);
-  entry->waiting.push_back([answer](Result<> how) { answer->set(std::move(how)); });
-  begin_open(entry);
-  const Clock::time_point deadline = Clock::now() + options_.gateway_patience;
-  co_return co_await Later<void>::wait(answer, deadline, kWho);
+  // More than the gateway's ceiling, and nobody waits to be told: it refuses everything, rather
+  // than leave connections without an answer.
+  if (how.error().code() == Errc::kPolicy && waiting.empty() && !entry->policy.is_none()) {
+    entry->policy = {};
+    follow(entry);
+  }
 }
 
 Task<> Networks::set_network(SandboxId id, std::string tenant, net::NetPolicy policy) {
@@ -125,29 +154,35 @@ Task<> Networks::set_network(SandboxId id, std::string tenant, net::NetPolicy po
   if (!find(id) && policy.is_none()) co_return Result<>();
   CO_TRY_OK(co_await wait_for_gateway());
   EntryPtr entry = find(id);
-  if (entry && entry->open) {
-    const auto answer = std::make_shared<Later<void>>(io_);
-    wire::ChangePolicy request{.id = id, .policy = policy};
-    gateway_.change(std::move(request), [answer](Result<> how) { answer->set(std::move(how)); });
-    const Clock::time_point deadline = Clock::now() + options_.gateway_patience;
-    Result<> changed = co_await Later<void>::wait(answer, deadline, kWho);
-    if (changed) entry->policy = std::move(policy);
-    if (changed || changed.error().code() != Errc::kNotFound) co_return changed;
-  }
   const bool is_new = entry == nullptr;
   if (is_new) entry = add(id, std::move(tenant), {});
   const net::NetPolicy before = std::exchange(entry->policy, std::move(policy));
-  Result<> done = co_await opened(entry);
-  if (done) co_return done;
+  const auto answer = std::make_shared<Later<void>>(io_);
+  entry->waiting.push_back([answer](Result<> how) { answer->set(std::move(how)); });
+  follow(entry);
+  const Clock::time_point deadline = Clock::now() + options_.gateway_patience;
+  Result<> done = co_await Later<void>::wait(answer, deadline, kWho);
+  if (done || entry->closed) co_return done;
+  // As before, also if the gateway has heard of it.
   entry->policy = before;
-  if (is_new && find(id) == entry) close(id, {});
+  if (is_new) {
+    close(id, {});
+  } else if (entry->open) {
+    follow(entry);
+  }
   co_return done;
 }
 
 void Networks::restore_network(SandboxId id, std::string tenant, net::NetPolicy policy) {
+  if (find(id)) return;  // it was set since, which is newer
   const EntryPtr entry = add(id, std::move(tenant), std::move(policy));
-  entry->was_open = true;
+  entry->restored = entry->was_open = true;
   if (is_listed_) compare_one(entry);
+}
+
+void Networks::restored_all() {
+  is_restored_ = true;
+  if (is_listed_) close_strangers();
 }
 
 // What should be there with what is.
@@ -156,21 +191,34 @@ void Networks::compare() {
   for (const auto& [id, entry] : entries) {
     if (!entry->open && !entry->under_way) compare_one(entry);
   }
+  if (is_restored_) close_strangers();
 }
 
 void Networks::compare_one(const EntryPtr& entry) {
-  if (!there_.contains(entry->id)) {
-    if (entry->was_open) note_restarted(entry);
-    return begin_open(entry);
+  if (there_.contains(entry->id)) {
+    // It may follow what was said before the server's last word was stored.
+    entry->open = true;
+    entry->sent.reset();
+    return follow(entry);
   }
-  // It may follow what was said before the server's last word was stored.
-  entry->open = true;
-  wire::ChangePolicy request{.id = entry->id, .policy = entry->policy};
-  gateway_.change(std::move(request), [this, gone = gone_, entry](Result<> how) {
-    if (*gone || entry->closed || how || !gateway_.up()) return;
-    entry->open = false;
-    if (how.error().code() == Errc::kNotFound) begin_open(entry);
-  });
+  if (entry->policy == net::NetPolicy{} && entry->restored) {
+    // It has none, and need not be given one to reach nothing. One that denies in so many words had
+    // one, and is answered.
+    entries_.erase(entry->id);
+    entry->closed = true;
+    return;
+  }
+  if (entry->was_open) note_restarted(entry);
+  begin_open(entry);
+}
+
+// Of sandboxes that nobody knows of: they reach nothing any more.
+void Networks::close_strangers() {
+  for (const SandboxId& id : there_) {
+    if (find(id)) continue;
+    wire::ReadNetwork request{.id = id, .close = true};
+    gateway_.read(std::move(request), [](const Result<wire::NetworkReport>&) {});
+  }
 }
 
 // Those of one tenant are told together.
@@ -203,6 +251,7 @@ Task<wire::NetworkFigures> Networks::read_network(SandboxId id) {
   const std::shared_ptr<void> held = hold_();
   const EntryPtr entry = find(id);
   if (!entry) co_return fail(Errc::kNotFound, "this sandbox never had a network");
+  if (!entry->was_open) co_return wire::NetworkFigures{};  // it is just being opened
   CO_TRY_OK(co_await wait_for_gateway());
   const auto answer = std::make_shared<Later<wire::NetworkReport>>(io_);
   wire::ReadNetwork request{.id = id};

@@ -53,6 +53,7 @@ class Networks final : public NetworkService, private GatewayLink::Listener {
   bool gateway_up() const override { return gateway_.up(); }
   Task<> set_network(SandboxId id, std::string tenant, net::NetPolicy policy) override;
   void restore_network(SandboxId id, std::string tenant, net::NetPolicy policy) override;
+  void restored_all() override;
   Task<wire::NetworkFigures> read_network(SandboxId id) override;
   void on_decided(std::function<void(const Decided&)> call) override {
     on_decided_ = std::move(call);
@@ -65,11 +66,13 @@ class Networks final : public NetworkService, private GatewayLink::Listener {
   struct Entry {
     SandboxId id;
     std::string tenant;
-    net::NetPolicy policy;
+    net::NetPolicy policy;                         // that it is to follow
+    std::optional<net::NetPolicy> sent{};          // that this gateway was told last
     Failed failed{};                               // of a run
     std::vector<GatewayLink::Finished> waiting{};  // until it is open
     bool under_way = false;                        // being lent, or opened
     bool open = false;                             // this gateway has it
+    bool restored = false;                         // from before us: whether it is up is not known
     bool was_open = false;                         // some gateway had it
     bool incomplete = false;                       // that was another one
     bool closed = false;                           // by us
@@ -82,11 +85,12 @@ class Networks final : public NetworkService, private GatewayLink::Listener {
 
   EntryPtr find(const SandboxId& id) const;
   EntryPtr add(const SandboxId& id, std::string tenant, net::NetPolicy policy);
-  Task<> opened(EntryPtr entry);
+  void follow(const EntryPtr& entry);
   void begin_open(const EntryPtr& entry);
   void settle(const EntryPtr& entry, Result<> how);
   void compare();
   void compare_one(const EntryPtr& entry);
+  void close_strangers();
   void note_restarted(const EntryPtr& entry);
   void count(Entry& entry, const wire::NetTotals& totals);
   wire::NetworkFigures figures_of(Entry& entry, wire::NetworkReport report);
@@ -100,6 +104,7 @@ class Networks final : public NetworkService, private GatewayLink::Listener {
   std::map<SandboxId, EntryPtr> entries_;
   std::set<SandboxId> there_;  // what the gateway had when it was attached
   bool is_listed_ = false;
+  bool is_restored_ = false;  // every session from before us is known
   bool is_stopped_ = false;
   Bell attached_;
   std::map<std::string, std::vector<SandboxId>> restarted_;  // by tenant, to be told in a moment

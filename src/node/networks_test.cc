@@ -31,12 +31,12 @@ class NetworksTest : public SessionTest {
     attach_gateway();
   }
   void attach_gateway() {
+    node->networks().on_restarted(
+        [this](const NetworkService::Restarted& what) { restarted.push_back(what); });
     const int before = gateway.listed;
     node->attach_gateway(gateway.connect());
     until([&] { return gateway.listed > before; });
     settle();
-    node->networks().on_restarted(
-        [this](const NetworkService::Restarted& what) { restarted.push_back(what); });
   }
   using NodeTest::start;
   static RunJob with_network(RunJob job) {
@@ -133,7 +133,7 @@ TEST_F(NetworksTest, OneMadeForARunIsMadeWithIt) {
 }
 
 TEST_F(NetworksTest, WithoutAGatewayARunThatWantsOneIsRefusedBeforeItBegins) {
-  options.launcher_wait = milliseconds(20);
+  options.gateway_wait = milliseconds(20);
   begin({status_of("base", RuntimeKind::kNone, 0, 0)});
   const auto call = finish(with_network(shell()));
   ASSERT_FALSE(*call->result);
@@ -242,6 +242,17 @@ TEST_F(NetworksTest, ASessionIsPreparedAndGivenOneLater) {
   EXPECT_EQ(node->figures().network.bytes_in, 9u);
 }
 
+TEST_F(NetworksTest, ASessionsNetworkIsNoReasonToPrepareOthers) {
+  begin_with_gateway({status_of("base", RuntimeKind::kNone, 0, 0),
+                      status_of("python", RuntimeKind::kPython, 1, 1)});
+  fill("python", 1);
+  const auto session = make_with(all());
+  now += options.renew_after + seconds(1);
+  const std::size_t made = launcher.networks.size();
+  until([&] { return launcher.networks.size() > made; });
+  EXPECT_EQ(launcher.networks.back(), NetworkStage::kNone);
+}
+
 TEST_F(NetworksTest, ASessionThatCouldNotBeGivenOneIsNotMade) {
   begin_with_gateway({status_of("base", RuntimeKind::kNone, 0, 0)});
   gateway.refuses = wire::NetworkRefused{0, Errc::kResourceExhausted, "too many networks"};
@@ -254,7 +265,7 @@ TEST_F(NetworksTest, ASessionThatCouldNotBeGivenOneIsNotMade) {
 }
 
 TEST_F(NetworksTest, WhileThereIsNoGatewayNothingIsChanged) {
-  options.launcher_wait = milliseconds(20);
+  options.gateway_wait = milliseconds(20);
   begin_with_gateway({status_of("base", RuntimeKind::kNone, 0, 0)});
   const auto session = make_with(all());
   gateway.die();
@@ -279,7 +290,67 @@ TEST_F(NetworksTest, TheServerAfterUsTellsTheGatewayWhatItFinds) {
   attach_gateway();
   until([&] { return gateway.networks.contains(missing) && !restarted.empty(); });
   EXPECT_EQ(gateway.networks.at(kept).policy, https_only());
+  ASSERT_EQ(restarted.size(), 1u);
   EXPECT_THAT(restarted[0].ids, ElementsAre(missing));
+}
+
+TEST_F(NetworksTest, WhatMayReachNothingAndWhatNobodyKnowsIsCutByTheServerAfterUs) {
+  begin_with_gateway({status_of("base", RuntimeKind::kNone, 0, 0)});
+  const auto none_now = make_with(all())->id();
+  const auto nobodys = make_with(all())->id();
+  const auto never = make()->id();
+  restart_server();
+  until([&] { return service().adopted(); });
+  node->networks().restore_network(none_now, "p", {});
+  node->networks().restore_network(never, "p", {});
+  attach_gateway();
+  until([&] { return gateway.networks.at(none_now).policy.is_none(); });
+  EXPECT_TRUE(gateway.networks.contains(nobodys));
+  node->networks().restored_all();
+  until([&] { return !gateway.networks.contains(nobodys); });
+  EXPECT_TRUE(gateway.networks.contains(none_now));
+  EXPECT_FALSE(gateway.networks.contains(never));
+  EXPECT_EQ(await(node->networks().read_network(never)).error().code(), Errc::kNotFound);
+  EXPECT_TRUE(restarted.empty());
+}
+
+TEST_F(NetworksTest, AChangeWhileItIsOpenedAgainIsFollowed) {
+  begin_with_gateway({status_of("base", RuntimeKind::kNone, 0, 0)});
+  const auto id = make_with(all())->id();
+  gateway.die();
+  until([&] { return !node->networks().gateway_up(); });
+  node->attach_gateway(gateway.connect());
+  const int lent = launcher.lent;
+  until([&] { return launcher.lent > lent; });  // on its way, with what it had
+  ASSERT_TRUE(await(node->networks().set_network(id, "p", https_only())));
+  EXPECT_EQ(gateway.networks.at(id).policy, https_only());
+}
+
+TEST_F(NetworksTest, WhatTheGatewayDoesNotAllowAnyMoreIsRefusedAndNotLeftHanging) {
+  begin_with_gateway({status_of("base", RuntimeKind::kNone, 0, 0)});
+  const auto id = make_with(all())->id();
+  gateway.die();
+  until([&] { return !node->networks().gateway_up(); });
+  gateway.refuses_all_but_none = true;
+  attach_gateway();
+  until([&] { return gateway.networks.contains(id); });
+  EXPECT_TRUE(gateway.networks.at(id).policy.is_none());
+}
+
+TEST_F(NetworksTest, APolicyThatIsTooLongForAMessageCostsNobodyTheGateway) {
+  begin_with_gateway({status_of("base", RuntimeKind::kNone, 0, 0)});
+  const auto session = make_with(all());
+  net::NetPolicy long_one;
+  for (std::size_t i = 0; i <= net::kMaxRules; ++i) {
+    long_one.allow.push_back(net::NetRule::parse("n" + std::to_string(i) + ".example").value());
+  }
+  const auto changed = await(node->networks().set_network(session->id(), "p", long_one));
+  ASSERT_FALSE(changed);
+  EXPECT_EQ(changed.error().code(), Errc::kInvalidArgument);
+  settle();
+  EXPECT_TRUE(node->networks().gateway_up());
+  EXPECT_EQ(node->figures().network.gateway_losses, 0u);
+  EXPECT_EQ(gateway.networks.at(session->id()).policy, all());
 }
 
 TEST_F(NetworksTest, ASessionThatIsFoundAfterTheGatewayIsOpenedAtOnce) {

@@ -24,7 +24,7 @@ struct NodeOptions {
   std::uint32_t max_queue = 4096;            // runs that wait for a sandbox
   std::uint32_t max_queue_per_owner = 1024;  // of one owner; at most a quarter of it all
   std::chrono::milliseconds queue_wait{10'000};
-  // How long a run waits for a launcher, or a gateway, that is being restarted.
+  // How long a run waits for a launcher that is being restarted.
   std::chrono::milliseconds launcher_wait{3'000};
 
   std::chrono::milliseconds idle_decay{30'000};  // without a take: the pool shrinks
@@ -41,6 +41,8 @@ struct NodeOptions {
   std::chrono::milliseconds agent_wait{5'000};     // for an agent's Welcome
   std::chrono::milliseconds request_wait{30'000};  // for its answer to anything else
 
+  // For a gateway that is being restarted: longer than until the supervisor is asked for one.
+  std::chrono::milliseconds gateway_wait{5'000};
   std::chrono::milliseconds gateway_patience{10'000};  // for its answer to anything
   // After a run, for what it did with its network.
   std::chrono::milliseconds network_words_wait{500};

@@ -60,7 +60,7 @@ void Pools::attach_launcher(UniqueFd socket) {
   ++launchers_;
   attached_at_ = options_.now();
   create_not_before_ = {};
-  no_network_ = false;
+  no_network_until_ = {};
   launcher_.attach(std::move(socket));
   schedule_pump();
 }
@@ -68,7 +68,9 @@ void Pools::attach_launcher(UniqueFd socket) {
 Task<std::unique_ptr<Sandbox>> Pools::acquire(Wish wish, std::shared_ptr<CancelFlag> cancel) {
   if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");
   if (cancel && cancel->cancelled()) co_return std::unique_ptr<Sandbox>();
-  if (wish.network) network_until_ = options_.now() + options_.prepare_networks_for;
+  if (wish.network && !wish.session) {
+    network_until_ = options_.now() + options_.prepare_networks_for;
+  }
   const auto waiter = std::make_shared<Waiter>(io_, std::move(wish), options_.now());
   // Nobody is before it: at once, if it can be had. Else it takes its turn.
   if (!queue_.empty() || !serve(waiter)) {
@@ -171,10 +173,8 @@ bool Pools::serve(const WaiterPtr& waiter) {
                          "this server gives to all of them"));
     return true;
   }
-  if (wish.network && no_network_) {
-    answer(*waiter, fail(Errc::kUnsupported,
-                         "this host's kernel cannot give a sandbox a network (see `glovebox "
-                         "doctor`)"));
+  if (wish.network && options_.now() < no_network_until_) {
+    answer(*waiter, fail(no_network()));
     return true;
   }
   const Way way = way_for(wish, known->second);

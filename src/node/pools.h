@@ -117,6 +117,7 @@ class Pools final : private LauncherLink::Listener {
   void pass_overdue(Clock::time_point now);
   void made(const Making& making);
   bool prepares_networks() const;
+  void note_network(const Making& making, const wire::SandboxCreated& created);
   void wait_for_quiet();
 
   boost::asio::io_context& io_;
@@ -135,9 +136,9 @@ class Pools final : private LauncherLink::Listener {
   Clock::time_point attached_at_;
   Clock::time_point gone_at_;
   Clock::time_point create_not_before_{};
-  Clock::time_point network_until_{};  // sandboxes that wait are prepared for one
-  bool no_network_ = false;            // this host's kernel cannot do it
-  std::string full_;                   // what the launcher said when it had no room
+  Clock::time_point network_until_{};     // sandboxes that wait are prepared for one
+  Clock::time_point no_network_until_{};  // this host's kernel could not do it
+  std::string full_;                      // what the launcher said when it had no room
   bool stopped_ = false;
   bool pump_scheduled_ = false;
   bool quiet_ = true;  // no run for a moment

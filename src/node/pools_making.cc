@@ -19,10 +19,19 @@ constexpr milliseconds kAfterFull{20};       // until we ask a full launcher aga
 constexpr milliseconds kAfterFailure{1000};  // until a pool whose making failed tries again
 constexpr milliseconds kAfterNotReady{250};  // until a runtime is asked for again, if nobody says
 constexpr milliseconds kOverdue{1000};       // a runtime that waits is there in milliseconds
+constexpr milliseconds kWithoutNetwork{60'000};  // until we try again to prepare one
 
 }  // namespace
 
-bool Pools::prepares_networks() const { return !no_network_ && options_.now() < network_until_; }
+// The kernel cannot do it, or could not for want of something: it is tried again.
+void Pools::note_network(const Making& making, const wire::SandboxCreated& created) {
+  if (!making.network) return;
+  no_network_until_ = created.has_network ? Clock::time_point{} : options_.now() + kWithoutNetwork;
+}
+
+bool Pools::prepares_networks() const {
+  return options_.now() >= no_network_until_ && options_.now() < network_until_;
+}
 
 bool Pools::may_create() const {
   return !stopped_ && launcher_.up() && creates_ < options_.max_creates &&
@@ -139,7 +148,7 @@ void Pools::pool_created(const PoolKey& key, Making& making, Result<wire::Sandbo
   --pool.making;
   schedule_pump();
   if (!created) return pool_refused(pool, making, created.error());
-  if (making.network && !created->has_network) no_network_ = true;
+  note_network(making, *created);
   auto sandbox = std::make_unique<Sandbox>(io_, launcher_, *created, std::move(making.socket),
                                            std::move(making.charge), making.make);
   full_.clear();
@@ -214,9 +223,9 @@ void Pools::create_alone(const WaiterPtr& waiter, bool warm, Charge charge) {
   request.project = waiter->wish.project;
   request.warm = warm;
   request.session = waiter->wish.session;
-  // A session may be given one later.
-  request.network = waiter->wish.network   ? NetworkStage::kUp
-                    : waiter->wish.session ? NetworkStage::kPrepared
+  // A session's is brought up when it is lent; it may be given one later, too.
+  request.network = waiter->wish.session   ? NetworkStage::kPrepared
+                    : waiter->wish.network ? NetworkStage::kUp
                                            : NetworkStage::kNone;
   ++creates_;
   waiter->making_since = options_.now();
@@ -262,7 +271,9 @@ void Pools::alone_created(const WaiterPtr& waiter, Making& making,
     auto sandbox = std::make_unique<Sandbox>(io_, launcher_, *created, std::move(making.socket),
                                              std::move(making.charge), making.make);
     full_.clear();
+    note_network(making, *created);
     if (!wanted) return;
+    if (waiter->wish.network && !sandbox->has_network()) return answer(*waiter, fail(no_network()));
     sandbox->give();
     return answer(*waiter, std::move(sandbox));
   }
@@ -280,6 +291,9 @@ void Pools::alone_created(const WaiterPtr& waiter, Making& making,
   if (code == Errc::kResourceExhausted) {
     full_at_launcher(created.error());
     return enqueue(waiter);
+  }
+  if (code == Errc::kUnsupported && making.network) {
+    no_network_until_ = options_.now() + kWithoutNetwork;
   }
   answer(*waiter, fail(std::move(created.error())));
 }

@@ -33,6 +33,11 @@ inline Pool::For kind_of(const Wish& wish) {
   return wish.network ? Pool::For::kNetwork : Pool::For::kAny;
 }
 
+inline Error no_network() {
+  return Error(Errc::kUnsupported,
+               "this host's kernel cannot give a sandbox a network (see `glovebox doctor`)");
+}
+
 // What a sandbox in use may need of this host.
 inline std::uint64_t bytes_of(const Limits& limits) {
   const std::uint64_t sum = limits.memory_bytes + limits.disk_bytes;

@@ -159,7 +159,7 @@ ALTER TABLE sessions ADD COLUMN template_id TEXT NOT NULL DEFAULT '';
 ALTER TABLE snapshots ADD COLUMN template_id TEXT NOT NULL DEFAULT '';
 )sql"},
     {"what sessions may reach", R"sql(
-ALTER TABLE sessions ADD COLUMN net TEXT NOT NULL DEFAULT 'none';
+ALTER TABLE sessions ADD COLUMN net TEXT NOT NULL DEFAULT '"none"';
 )sql"},
 };
 

@@ -51,7 +51,7 @@ struct SessionRecord {
   // Guards the ports of one guest and nothing of ours, and must be there after a restart; the file
   // is ours alone. Empty: the ports are open.
   std::string port_token{};
-  std::string net = "none";  // what it may reach, as net::canonical_text() writes it
+  std::string net = "\"none\"";  // what it may reach, as net::canonical_text() writes it
   bool operator==(const SessionRecord&) const = default;
 };
 

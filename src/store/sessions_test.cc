@@ -27,7 +27,7 @@ SessionRecord session_of(std::string project, std::string template_name = "pytho
                         .walls = WallSet(7),
                         .profile = "abcd",
                         .port_token = "secret",
-                        .net = "https-only"};
+                        .net = "\"https-only\""};
   session.limits.memory_bytes = 123 << 20;
   session.limits.mark_asked_for(LimitKind::kMemory);
   return session;

@@ -41,7 +41,7 @@ TEST_F(DataDirectory, IsRefusedWhereOthersCanWrite) {
 
 TEST_F(DataDirectory, ServeInfoComesBackAsWritten) {
   const auto data = DataDir::open(directory_);
-  const ServeInfo info{"http://[::1]:7070", 1, 2, 3, "0.1"};
+  const ServeInfo info{"http://[::1]:7070", 1, 2, 3, 4, "0.1"};
   ASSERT_TRUE(data->write_serve_info(info));
   EXPECT_EQ(data->read_serve_info(), info);
   struct stat status {};

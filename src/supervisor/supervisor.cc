@@ -26,8 +26,9 @@ constexpr auto kBetweenReconnects = 500ms;  // to a server that closed its chann
 constexpr auto kAfterTheServersOwnLimit = 2s;
 constexpr auto kLauncherMayStop = 20s;
 constexpr auto kInAHurry = 3s;
-constexpr auto kTooSoonToPart = 1s;
-constexpr int kMostQuickPartings = 5;
+// A server says that it has lost one only some seconds later.
+constexpr auto kTooSoonToPart = 6s;
+constexpr int kMostQuickPartings = 3;
 constexpr auto kAfterKill = 10s;  // for the kernel to take it away
 
 }  // namespace
@@ -51,9 +52,7 @@ bool Supervisor::adopt() {
     is_introduced_ = launcher_.is_running();
   }
   if (auto found = find_listener(data_.gateway_socket())) {
-    gateway_.run(std::move(found->process), now);
-    gateway_since_ = now;
-    gateway_is_introduced_ = server_.is_running();
+    adopt_gateway(std::move(found->process), now);
   }
   was_ever_up_ = has_greeted_ =
       launcher_.is_running() || server_.is_running() || gateway_.is_running();

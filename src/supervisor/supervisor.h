@@ -44,6 +44,7 @@ class Supervisor {
   void start_what_is_due(Clock::time_point now);
   void start_launcher(Clock::time_point now);
   void start_server(Clock::time_point now);
+  void adopt_gateway(Process found, Clock::time_point now);
   void start_gateway(Clock::time_point now);
   void introduce_the_gateway(Clock::time_point now);
   void reconnect_to_server(Clock::time_point now);

@@ -3,6 +3,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <set>
+
 #include "base/log.h"
 #include "engine/launcher_client.h"
 #include "supervisor/program_words.h"
@@ -16,10 +19,40 @@ using namespace std::chrono_literals;
 constexpr auto kBetweenTries = 20ms;  // one that was just started does not listen yet
 constexpr auto kBetweenReconnects = 500ms;
 constexpr auto kMayTake = 30s;  // until it listens
-constexpr auto kTooSoonToPart = 1s;
-constexpr int kMostQuickPartings = 5;
+// A server says that it has lost one only some seconds later.
+constexpr auto kTooSoonToPart = 6s;
+constexpr int kMostQuickPartings = 3;
+
+// The words of a command line that say what the network may be.
+std::set<std::string> network_words(const std::vector<std::string>& arguments) {
+  std::set<std::string> words;
+  for (const std::string& word : arguments) {
+    if (word.starts_with("net.")) words.insert(word);
+  }
+  return words;
+}
+
+std::vector<std::string> command_line_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
 
 }  // namespace
+
+// One that was told other bounds than ours would go on enforcing those. Its end costs relays only.
+void Supervisor::adopt_gateway(Process found, Clock::time_point now) {
+  const auto told = network_words(command_line_of(found.pid));
+  const bool is_as_told = told == network_words(config::as_arguments(config_.table));
+  gateway_.run(std::move(found), now);
+  gateway_since_ = now;
+  // To look for it is to be its newest client: the server is given a new connection.
+  gateway_is_introduced_ = false;
+  if (is_as_told) return;
+  log::info("the settings of the network have changed; the gateway is replaced");
+  gateway_.signal(SIGTERM);
+}
 
 void Supervisor::start_gateway(Clock::time_point now) {
   StartPlan plan{.program = engine::program_path("glovebox-gateway"),

@@ -25,7 +25,8 @@ bool same(const HelloResult& one, const HelloResult& other) {
     return name->name == std::get<HelloName>(other).name;
   }
   if (const auto* refused = std::get_if<HelloRefused>(&one)) {
-    return refused->why == std::get<HelloRefused>(other).why;
+    const auto& second = std::get<HelloRefused>(other);
+    return refused->why == second.why && refused->is_nameless == second.is_nameless;
   }
   return true;
 }
@@ -39,12 +40,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::promise(fuzz::allocated() <= 4096 + 4 * std::min(size, net::kMaxClientHello),
                 "it allocates no more than it was given");
   fuzz::promise(is_final(whole) || size < net::kMaxClientHello, "it never asks for more than that");
+  if (const auto* incomplete = std::get_if<HelloIncomplete>(&whole)) {
+    fuzz::promise(incomplete->needs > size && incomplete->needs <= net::kMaxClientHello,
+                  "it waits for something");
+  }
   if (const auto* name = std::get_if<HelloName>(&whole)) {
     const auto again = net::HostName::parse(name->name.str());
     fuzz::promise(again.has_value() && *again == name->name, "a name is one");
   }
   if (const auto* refused = std::get_if<HelloRefused>(&whole)) {
     fuzz::promise(!refused->why.empty() && refused->why.size() < 80, "what is said is bounded");
+    fuzz::promise(
+        !refused->is_nameless || size == 0 || data[0] == 22 || data[0] < 20 || data[0] > 24,
+        "a record of TLS is not another protocol");
   }
   // Every beginning of a short one; of a long one some of them.
   const std::size_t step = 1 + size / 300;
@@ -53,6 +61,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const HelloResult part = net::read_client_hello(bytes.first(length));
     fuzz::promise(!was_final || is_final(part), "an answer is not taken back");
     was_final = is_final(part);
+    if (const auto* incomplete = std::get_if<HelloIncomplete>(&part)) {
+      fuzz::promise(!std::holds_alternative<HelloName>(whole) || incomplete->needs <= size,
+                    "a whole hello has what it was waited for");
+    }
     fuzz::promise(!was_final || same(part, whole), "more bytes do not change an answer");
   }
   return 0;

@@ -283,6 +283,25 @@ good, evil = hello("good.example.org"), hello("evil.example.com")
                         before=before)
         self.assertGreater(answer.get("got", 0), 0, answer)
 
+    def test_records_of_other_versions_are_no_way_around_a_denied_name(self):
+        inside = self.inside({"base": "all", "deny": ["evil.example.com"]})
+        before = """
+def odd(name, first, size=0):
+    data = split_records(hello(name), size) if size else hello(name)
+    return b"\\x16" + bytes(first) + data[3:]
+"""
+        for first in ((2, 1), (4, 2), (3, 9), (0, 0), (255, 255)):
+            for size in (0, 9):
+                answer = inside(f"send_pieces('{net.GOOD}', 443, [odd('evil.example.com', {first}, {size})], timeout=15)", before=before)
+                self.assertIn("error", answer, (first, size, answer))
+        alert = "b'\\x15\\x03\\x01\\0\\x02\\x01\\x5a'"
+        for made in (f"{alert} + hello('evil.example.com')", f"{alert} * 5 + hello('evil.example.com')",
+                     "b'\\x14\\x03\\x03\\0\\x01\\x01' + hello('evil.example.com')", "b'\\x80\\x2e\\x01\\x03\\x01' + bytes(60)"):
+            self.assertIn("error", inside(f"send_pieces('{net.GOOD}', 443, [{made}], timeout=15)"), made)
+        self.assertEqual([one for one in self.internet.reached(net.GOOD, 443) if one["bytes"] or one.get("name")], [])
+        # What is no TLS at all has no name to be denied by.
+        self.assertEqual(inside.talk(net.GOOD, 443, "GET / HTTP/1.0\r\n\r\n").get("error", "answered") != "ConnectionResetError", True)
+
     def test_who_says_nothing_is_not_waited_for_forever_nor_dialled_for(self):
         session = self.session({"allow": ["good.example.org"]})
         session.inside.lookup("good.example.org")

@@ -3,6 +3,7 @@
 import os
 import socket
 import sys
+import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import networked
@@ -300,6 +301,9 @@ class OwnPort(sealed.TestCase):
         with socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True) as ours:
             ours.settimeout(20)
             own, theirs = ours.getsockname()[1], int(made.url.rsplit(":", 1)[1])
+            echo = threading.Thread(target=self.answer_one, args=(ours,))
+            echo.start()
+            self.addCleanup(echo.join)
             code = f"""
 import socket
 def word(host, port):
@@ -311,13 +315,17 @@ def word(host, port):
         return False
 print([word(host, {theirs}) for host in ("{net.BOX4}", "::ffff:{net.BOX4}", "{net.BOX6}", "127.0.0.1")])
 connection = socket.create_connection(("{net.BOX4}", {own}), 5)
-print(connection.send(b"x"))
+connection.sendall(b"x")
+print(connection.recv(1))
 """
             answer = made.client().python(code, profile={"net": "all"})
-            self.assertEqual(answer["stdout"], "[False, False, False, False]\n1\n", answer)
-            peer, _ = ours.accept()
-            with peer:
-                self.assertEqual(peer.recv(1), b"x")
+            self.assertEqual(answer["stdout"], "[False, False, False, False]\nb'x'\n", answer)
+
+    @staticmethod
+    def answer_one(listener):
+        peer, _ = listener.accept()
+        with peer:
+            peer.sendall(peer.recv(1))
 
 
 class Ceiling(Networked):

@@ -1,6 +1,7 @@
 # Bytes through the gateway: whole, both ways, half closed, reset, idle, a thousand at once; and a
 # sandbox that floods it disturbs no neighbour.
 import os
+import subprocess
 import sys
 import time
 
@@ -38,6 +39,14 @@ def echoed():
         self.assertEqual(sent[0], sent[1])
         self.assertEqual(sent[2], 3_000_000)
 
+    def test_what_was_sent_before_the_end_of_a_run_arrives(self):
+        for _ in range(20):
+            # An answer came: the relay is there. Then all is sent, and the program is gone.
+            self.client.python("import socket\nc = socket.create_connection(('93.184.216.34', 7), 10)\n"
+                               "c.sendall(b'a')\nc.recv(1)\nc.sendall(b'x' * 5000)", profile={"net": "all"})
+        wait_until(lambda: not [one for one in self.internet.reached() if one["open"]])
+        self.assertEqual([one["bytes"] for one in self.internet.reached(net.GOOD, 7)], [5001] * 20)
+
     def test_half_closed(self):
         inside = self.inside("all")
         self.assertEqual(inside.talk("good.example.org", 4444, "x" * 70_000, shut=True)["got"], "70000 bytes\n")
@@ -49,6 +58,19 @@ def other_half():
         connection.sendall(b"5\\n")
         return len(until_end(connection))
 """), 5)
+
+    def test_urgent_data_stops_nothing(self):
+        inside = self.inside("all")
+        self.assertEqual(inside("urgent()", before="""
+def urgent():
+    with connect("good.example.org", 4444, 15) as connection:
+        for _ in range(20):
+            connection.sendall(b"some")
+            connection.send(b"!", socket.MSG_OOB)
+        connection.sendall(b"rest" * 1000)
+        connection.shutdown(socket.SHUT_WR)
+        return connection.recv(100).decode()
+"""), "4100 bytes\n")
 
     def test_resets_are_resets_on_both_sides(self):
         inside = self.inside("all")
@@ -98,6 +120,32 @@ def slow():
         self.assertLess(server.resident_bytes(gateway) - before, 64 << 20)
         inside("[one.close() for one in lazy] and 1")
         self.assertTrue(wait_until(lambda: not [one for one in self.internet.reached() if one["open"]]))
+
+    def test_what_waits_for_a_lazy_guest_is_bounded(self):
+        """Read fast, then never again: the kernel would like to keep megabytes for each."""
+        inside = self.inside("all", profile={"memory_mb": 512})
+        inside("fast_then_lazy()", before="""
+def fast_then_lazy(count=40):
+    global lazy
+    lazy = []
+    for _ in range(count):
+        connection = connect("93.184.216.34", 19)
+        connection.sendall(b"1000000000\\n")
+        got = 0
+        while got < 8_000_000:
+            got += len(connection.recv(1 << 18))
+        lazy.append(connection)
+    return len(lazy)
+""")
+
+        def waiting():
+            listed = subprocess.run(["ss", "-Htn", "dport", "=", ":19"], capture_output=True, text=True, check=True).stdout
+            return [sum(int(line.split()[column]) for line in listed.splitlines()) for column in (1, 2)]
+
+        seen = []  # until it grows no more
+        wait_until(lambda: seen.append(waiting()) or len(seen) > 5 and len({tuple(one) for one in seen[-5:]}) == 1, 10)
+        self.assertLess(seen[-1][0] / 40, 2 << 20, "bytes that wait for one relay")
+        inside("[one.close() for one in lazy] and 1")
 
     def test_a_sandbox_that_ends_takes_its_connections_along(self):
         session = self.session("all")
@@ -153,8 +201,8 @@ class Few(Networked):
 def more():
     kept, cut = [], 0
     for number in range(60):
-        one = connect("93.184.216.34", 7, 10)
         try:
+            one = connect("93.184.216.34", 7, 10)
             one.sendall(b"x")
             cut += one.recv(1) != b"x"
             kept.append(one)
@@ -167,9 +215,7 @@ def more():
 
 
 class Flood(Networked):
-    def test_refused_connections_disturb_no_neighbour(self):
-        quiet, hostile = self.session("all"), self.session({"allow": ["good.example.org"]})
-        measure = """
+    MEASURE = """
 def measure(count=30):
     times = []
     for _ in range(count):
@@ -178,7 +224,37 @@ def measure(count=30):
         times.append(time.monotonic() - started)
     return sorted(times)[count // 2] * 1000
 """
-        alone = quiet.inside("measure()", before=measure)
+
+    def test_hellos_that_drip_disturb_no_neighbour(self):
+        quiet, hostile = self.session("all"), self.session("https-only", profile={"memory_mb": 512})
+        alone = quiet.inside("measure()", before=self.MEASURE)
+        hostile.inside("drip()", before="""
+def drip():
+    global dripping
+    connections = []
+    for _ in range(500):
+        one = connect("93.184.216.34", 443)
+        one.setblocking(False)
+        # As many records as fit, of a byte each: all of it is read from its begin at each look.
+        one.send(split_records(b"\\x16\\x03\\x01\\x40\\0\\x01\\0\\x3f\\xfc" + bytes(2500), 1)[:15000])
+        connections.append(one)
+    def go():
+        end = time.monotonic() + 8
+        while time.monotonic() < end:
+            for one in connections:
+                try: one.send(b"\\x16")
+                except OSError: pass
+            time.sleep(0.025)
+    dripping = threading.Thread(target=go, daemon=True)
+    dripping.start()
+""")
+        beside = quiet.inside("measure()")
+        self.assertLess(beside, 10 * alone + 50, f"alone {alone:.1f} ms, beside dripping hellos {beside:.1f} ms")
+        hostile.inside("dripping.join()")
+
+    def test_refused_connections_disturb_no_neighbour(self):
+        quiet, hostile = self.session("all"), self.session({"allow": ["good.example.org"]})
+        alone = quiet.inside("measure()", before=self.MEASURE)
         process = hostile.start("""python3 -c '
 import socket, time
 end = time.monotonic() + 60

@@ -21,10 +21,12 @@ def is_alive(pid):
         return False
 
 
-class Serve(sealed.TestCase):
+class TestCase(sealed.TestCase):
+    has_gateway = False
+
     def setUp(self):
         super().setUp()
-        self.libexec = stand_ins.install(self.directory())
+        self.libexec = stand_ins.install(self.directory(), self.has_gateway)
         self.data = self.directory()
         self.env = {"GLOVEBOX_LIBEXEC": self.libexec}
         self.words = ["serve", "--data-dir", self.data, "--listen", "127.0.0.1:0"]
@@ -39,7 +41,7 @@ class Serve(sealed.TestCase):
             if process.poll() is None:
                 process.kill()
         # Not by --stop, which is what is tested here.
-        for name in ("server", "launcher"):
+        for name in ("server", "launcher", "gateway"):
             for pid in {event["pid"] for event in stand_ins.events(self.data, name)}:
                 if is_alive(pid):
                     os.kill(pid, signal.SIGKILL)
@@ -102,12 +104,17 @@ class Serve(sealed.TestCase):
         host, port = url.removeprefix("http://").rsplit(":", 1)
         socket.create_connection((host, int(port)), timeout=20).close()
 
+
+class Serve(TestCase):
+    """Without a gateway everything else works."""
+
     # --- starting and stopping ------------------------------------------------------------------
 
     def test_starts_both_introduces_them_and_says_where(self):
         process = self.serve()
         info = self.up()
-        self.assertEqual(sorted(info), ["launcher_pid", "pid", "supervisor_pid", "url", "version"])
+        self.assertEqual(sorted(info), ["gateway_pid", "launcher_pid", "pid", "supervisor_pid",
+                                        "url", "version"])
         self.assertEqual(info["supervisor_pid"], process.pid)
         self.assertTrue(is_alive(info["pid"]) and is_alive(info["launcher_pid"]))
         self.assertNotEqual(info["pid"], info["launcher_pid"])
@@ -365,6 +372,85 @@ class Serve(sealed.TestCase):
         finally:
             bystander.kill()
             bystander.wait()
+
+
+class Gateway(TestCase):
+    has_gateway = True
+
+    def up(self, condition=lambda info: True):
+        return super().up(lambda info: info["gateway_pid"] and condition(info))
+
+    def handed(self, count):
+        found = wait_until(lambda: len([one for one in self.events("server", "message") if one["text"] == "G"]) >= count)
+        self.assertTrue(found, stand_ins.events(self.data, "server"))
+
+    def test_it_is_told_the_settings_and_the_port_and_handed_to_the_server(self):
+        process = self.serve("--set", "net.ceiling=https-only")
+        info = self.up()
+        self.handed(1)
+        (started,) = self.events("gateway", "start")
+        args = started["args"]
+        self.assertEqual(args[:3], ["serve", "--listen", self.path("gateway.sock")])
+        self.assertEqual(args[args.index("--server-port") + 1], info["url"].rsplit(":", 1)[1])
+        self.assertIn("net.ceiling=https-only", args)
+        self.assertEqual(started["fds"], [0, 1, 2])
+        self.stop(process)
+        self.assertEqual(len(self.events("gateway", "stop")), 1)
+        self.assertFalse(is_alive(info["gateway_pid"]))
+
+    def test_a_killed_one_is_started_again_and_handed_over(self):
+        process = self.serve()
+        before = self.up()
+        self.handed(1)
+        os.kill(before["gateway_pid"], signal.SIGKILL)
+        after = self.up(lambda info: info["gateway_pid"] != before["gateway_pid"])
+        self.handed(2)
+        self.assertEqual((after["pid"], after["launcher_pid"]), (before["pid"], before["launcher_pid"]))
+        self.stop(process)
+
+    def test_a_server_that_lost_it_gets_another_connection(self):
+        process = self.serve()
+        info = self.up()
+        self.handed(1)
+        os.kill(info["pid"], signal.SIGUSR2)
+        self.handed(2)
+        self.assertEqual(self.up()["gateway_pid"], info["gateway_pid"])
+        self.stop(process)
+
+    def test_a_new_supervisor_adopts_it_and_hands_it_over_again(self):
+        first = self.serve()
+        before = self.up()
+        self.handed(1)
+        self.kill(first)
+        self.wait_for_events("server", "alone", 1)
+        second = self.serve()
+        after = self.up(lambda info: info["supervisor_pid"] == second.pid)
+        self.assertEqual(after["gateway_pid"], before["gateway_pid"])
+        # To look for it is to be its newest client, so the server has lost it.
+        self.handed(2)
+        self.stop(second)
+        self.assertFalse(is_alive(before["gateway_pid"]))
+
+    def test_one_that_was_told_other_bounds_is_replaced(self):
+        first = self.serve()
+        before = self.up()
+        self.handed(1)
+        self.kill(first)
+        self.wait_for_events("server", "alone", 1)
+        second = self.serve("--set", "net.ceiling=none")
+        self.up(lambda info: info["gateway_pid"] != before["gateway_pid"])
+        self.assertIn("net.ceiling=none", self.wait_for_events("gateway", "start", 2)[-1]["args"])
+        self.handed(2)
+        self.stop(second)
+
+    def test_stop_ends_what_a_killed_supervisor_left(self):
+        first = self.serve()
+        info = self.up()
+        self.handed(1)
+        self.kill(first)
+        ran = glovebox("serve", "--data-dir", self.data, "--stop", env=self.env)
+        self.assertEqual((ran.returncode, ran.stdout), (0, b"stopped\n"), ran.stderr)
+        self.assertFalse(is_alive(info["gateway_pid"]))
 
 
 if __name__ == "__main__":

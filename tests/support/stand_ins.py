@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -IB
-"""Stand-ins for glovebox-launcher and glovebox-server, for tests of the supervisor alone. Each is
+"""Stand-ins for glovebox-launcher, glovebox-server and glovebox-gateway, for tests of the supervisor alone. Each is
 this file under the other's name; they write what happens to them into the data directory, and a
 test steers them with files there:
   foreign    a launcher that starts hangs up on whoever says something
@@ -18,9 +18,9 @@ import sys
 import time
 
 
-def install(directory):
+def install(directory, gateway=False):
     """A directory for GLOVEBOX_LIBEXEC."""
-    for name in ("glovebox-launcher", "glovebox-server"):
+    for name in ("glovebox-launcher", "glovebox-server", *(["glovebox-gateway"] if gateway else [])):
         path = os.path.join(directory, name)
         shutil.copy(os.path.abspath(__file__), path)
         os.chmod(path, 0o755)
@@ -88,6 +88,20 @@ def launcher(path):
                 ready.close()
 
 
+def gateway(args):
+    path = args[args.index("--listen") + 1]
+    me = StandIn("gateway", os.path.dirname(path))
+    listener = me.listen(path)
+    signal.signal(signal.SIGTERM, lambda *_: me.leave(path))
+    client = None
+    while True:
+        newest = listener.accept()[0]
+        if client:
+            client.close()  # as the real one does
+        client = newest
+        me.say("client")
+
+
 class Server(StandIn):
     def __init__(self, args):
         self.settings = dict(word.split("=", 1) for flag, word in zip(args, args[1:])
@@ -105,6 +119,8 @@ class Server(StandIn):
         self.launcher = None
         signal.signal(signal.SIGTERM, self.stop)
         signal.signal(signal.SIGUSR1, lambda *_: self.channel.send(b"N"))
+        signal.signal(signal.SIGUSR2, lambda *_: self.channel.send(b"M"))
+        self.gateway = None
 
     def crash_perhaps(self):
         path = os.path.join(self.data, "crashes")
@@ -172,11 +188,17 @@ class Server(StandIn):
             self.channel = None
             return
         self.say("message", text=message.decode(), fds=len(fds))
-        self.launcher = socket.socket(fileno=fds[0])
+        handed = socket.socket(fileno=fds[0])
+        if message == b"G":
+            self.gateway = handed
+        else:
+            self.launcher = handed
 
 
 if __name__ == "__main__":
     if os.path.basename(sys.argv[0]) == "glovebox-launcher":
         launcher(sys.argv[2])
+    elif os.path.basename(sys.argv[0]) == "glovebox-gateway":
+        gateway(sys.argv[1:])
     else:
         Server(sys.argv[1:]).serve()

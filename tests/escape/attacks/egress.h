@@ -73,8 +73,9 @@ std::vector<std::string> labels_of(const std::string& name);
 // A TLS ClientHello that says these names, one in each server_name extension.
 struct Hello {
   std::vector<std::string> names{};
-  bool one_list = false;   // all names in one extension
-  std::size_t record = 0;  // split into records of so many bytes; 0: one record
+  bool one_list = false;         // all names in one extension
+  std::string version = "\3\1";  // of its records; servers take others, too
+  std::size_t record = 0;        // split into records of so many bytes; 0: one record
 };
 std::string client_hello(const Hello& hello);
 inline std::string client_hello(const std::string& name) { return client_hello(Hello{{name}}); }

@@ -88,6 +88,16 @@ Verdict address_for_name(const Args&) { return with_hello<kAtGood>({{"93.184.216
 Verdict split_hello(const Args&) {
   return with_hello<kAtGood>({.names = {"evil.example"}, .record = 7});
 }
+// Who waits for exactly 3.1 or 3.3 takes it for something else than TLS, and Go's servers do not.
+Verdict odd_version(const Args&) {
+  return with_hello<kAtGood>({.names = {"evil.example"}, .version = "\4\2"});
+}
+// A warning, which some servers step over.
+Verdict after_alert(const Args&) {
+  return attempt([] {
+    return reach(kGood4, 443, std::string("\x15\3\1\0\2\1\x5a", 7) + client_hello("evil.example"));
+  });
+}
 Verdict not_tls(const Args&) {
   return attempt([] { return reach(kGood4, 443, "GET / HTTP/1.1\r\nHost: good.example\r\n\r\n"); });
 }
@@ -226,6 +236,10 @@ const Attack kAttacks[] = {
                kDenying),
     GBX_EGRESS("egress_denied_server_name", "a denied name at another's address", kHello,
                other_server_name, kDenying),
+    GBX_EGRESS("egress_denied_odd_version", "a denied name in records of another version", kHello,
+               odd_version, kDenying),
+    GBX_EGRESS("egress_denied_after_alert", "a denied name behind a warning", kHello, after_alert,
+               kDenying),
     GBX_EGRESS("egress_other_server_name", "another name at an allowed address", kHello,
                other_server_name, kNamed),
     GBX_EGRESS("egress_neighbour_name", "a neighbour on an allowed address", kHello,

@@ -186,7 +186,7 @@ std::string client_hello(const Hello& hello) {
   std::string records;
   const std::size_t step = hello.record == 0 ? handshake.size() : hello.record;
   for (std::size_t at = 0; at < handshake.size(); at += step) {
-    records += std::string("\x16\3\1", 3) + with_length16(handshake.substr(at, step));
+    records += std::string("\x16") + hello.version + with_length16(handshake.substr(at, step));
   }
   return records;
 }

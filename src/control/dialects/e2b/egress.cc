@@ -80,7 +80,11 @@ net::NetPolicy policy_of(const EgressWish& wish, const net::NetCeiling& ceiling)
       !wish.internet || std::any_of(wish.deny.begin(), wish.deny.end(), is_everything);
   net::NetPolicy policy;
   if (!nothing_else) policy = all_allowed(ceiling);
-  policy.allow.insert(policy.allow.end(), wish.allow.begin(), wish.allow.end());
+  for (const net::NetRule& rule : wish.allow) {
+    const bool is_there = std::any_of(policy.allow.begin(), policy.allow.end(),
+                                      [&](const net::NetRule& one) { return one.covers(rule); });
+    if (!is_there) policy.allow.push_back(rule);
+  }
   policy.allow_wins = true;
   // What is denied anyway, or allowed all the same, need not be said.
   if (!nothing_else) policy.deny = wish.deny;
