@@ -331,7 +331,7 @@ TEST_P(RelaysTest, ABusyRelayLetsOthersHaveTheirTurn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(WithPipesAndWithout, RelaysTest, ::testing::Values(1024, 0),
-                         [](const auto& info) { return info.param == 0 ? "Copied" : "Spliced"; });
+                         [](const auto& one) { return one.param == 0 ? "Copied" : "Spliced"; });
 
 std::size_t open_descriptors() {
   const std::filesystem::directory_iterator all("/proc/self/fd");

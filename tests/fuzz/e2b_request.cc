@@ -64,7 +64,11 @@ void small_bodies(std::string_view body) {
   if (is_read(snapshot)) fuzz::promise(snapshot->name.size() <= kMaxSnapshotName, "names, too");
   (void)is_read(e2b::parse_refresh(body));
   (void)is_read(e2b::parse_memory(body));
-  (void)is_read(e2b::check_network_update(body));
+  const auto egress = e2b::parse_egress(body);
+  if (is_read(egress)) {
+    fuzz::promise(egress->allow.size() <= net::kMaxRules && egress->deny.size() <= net::kMaxRules,
+                  "rules are bounded");
+  }
 }
 
 void filter(std::string_view text) {
