@@ -57,6 +57,12 @@ net::NetPolicy stored_policy(const std::string& text) {
   return {};
 }
 
+json::value stored_policy_json(const std::string& text) {
+  boost::system::error_code error;
+  json::value value = json::parse(text, error);
+  return error ? json::value("none") : value;
+}
+
 std::string decided_event(const node::NetworkService::Decided& decided, std::uint64_t left_out) {
   json::object data = wire::decision_json(decided.decision);
   data["sandbox"] = decided.id.str();

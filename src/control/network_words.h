@@ -19,6 +19,9 @@ net::NetPolicy all_allowed(const net::NetCeiling& ceiling);
 
 // As a record has it (net::canonical_text). What cannot be read reaches nothing.
 net::NetPolicy stored_policy(const std::string& text);
+// The same as it is shown, without reading its rules: a list has many of them. "none" for what is
+// no JSON.
+boost::json::value stored_policy_json(const std::string& text);
 
 // The data of the events network.decided and network.restarted.
 std::string decided_event(const node::NetworkService::Decided& decided, std::uint64_t left_out);

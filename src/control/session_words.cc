@@ -4,7 +4,6 @@
 
 #include "control/clock.h"
 #include "control/network_words.h"
-#include "wire/net_policy_json.h"
 #include "wire/run_answer.h"
 #include "wire/utf8.h"
 
@@ -51,7 +50,7 @@ json::object sandbox_json(const store::SessionRecord& session) {
           {"isolation", wire::isolation_json(session.engine, session.walls)},
           {"limits", limits_json(session.limits)},
           {"profile", session.profile},
-          {"net", wire::net_policy_json(stored_policy(session.net))},
+          {"net", stored_policy_json(session.net)},
           {"private_ports", !session.port_token.empty()},
           {"port_token", nullptr},
           {"features",

@@ -25,6 +25,7 @@
 #include "confine/server_user.h"
 #include "gateway/control_socket.h"
 #include "gateway/gateway.h"
+#include "gateway/narrow_view.h"
 
 namespace {
 
@@ -141,6 +142,7 @@ Result<> serve(const config::Settings& settings, Said said) {
 
   TRY_OK(confine::become_server_user(ids));
   if (said.end_with != 0) TRY_OK(end_with_parent(said.end_with));
+  TRY_OK(gateway::see_only_resolv_conf());
   TRY_OK(confine::install_gateway_filter());
   // From here on nothing of root is left, and the filter stands.
 

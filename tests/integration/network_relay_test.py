@@ -273,7 +273,9 @@ while time.monotonic() < end:
         self.assert_not_reached(net.EVIL)
         # Two cores for all of it: the flood's own loop takes one of them.
         self.assertLess(beside, 10 * alone + 20, f"alone {alone:.1f} ms, beside a flood {beside:.1f} ms ({denied} refused)")
-        self.assert_reached(hostile.inside.fetch("good.example.org", timeout=20), net.GOOD)
+        # Its own rate is spent for a moment; then it has what it may have.
+        self.assertTrue(wait_until(
+            lambda: hostile.inside.fetch("good.example.org", timeout=20).get("address") == net.GOOD, 30))
 
 
 if __name__ == "__main__":
