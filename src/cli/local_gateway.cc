@@ -48,7 +48,7 @@ Result<std::unique_ptr<LocalGateway>> LocalGateway::start(net::NetPolicy policy)
   TRY(const net::NetCeiling ceiling, config::net_ceiling(loaded.settings));
   if (auto within = net::check_within(policy, ceiling); !within) {
     return fail(Errc::kPolicy, "--net: " + within.error().message() +
-                                   " (net.ceiling and net.allow; see `glovebox config`)");
+                                   " (net.ceiling, net.allow, net.opened; see `glovebox config`)");
   }
   TRY(SocketPair pair, seqpacket_pair());
   supervisor::StartPlan plan;

@@ -9,7 +9,7 @@
 namespace glovebox::supervisor {
 namespace {
 
-// It stops the server, which has its own limit, and then the launcher.
+// It stops the server, which has its own limit, then the launcher and the gateway.
 Result<> stop_supervisor(const Process& process, const config::Settings& settings) {
   if (auto sent = send_signal(process, SIGTERM); !sent) {
     return fail(std::move(sent.error()).context("stop process " + std::to_string(process.pid)));
