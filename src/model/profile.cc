@@ -40,6 +40,29 @@ std::string mounts_text(std::vector<ProfileMount> mounts) {
   return text + "]";
 }
 
+std::string list_text(const std::vector<std::string>& list) {
+  std::string text = "[";
+  for (const std::string& one : list) {
+    if (text.size() > 1) text += ',';
+    text += quoted(one);
+  }
+  return text + "]";
+}
+
+// Empty when there are none: a profile that says nothing of packages keeps its old name.
+std::string dependencies_text(const Dependencies& wanted) {
+  if (wanted.empty()) return "";
+  std::string text;
+  const auto add = [&text](const char* name, const std::string& value) {
+    text += (text.empty() ? "{\"" : ",\"") + std::string(name) + "\":" + value;
+  };
+  if (!wanted.lock.empty()) add("lock", quoted(wanted.lock));
+  if (!wanted.packages.empty()) add("packages", list_text(wanted.packages));
+  if (!wanted.preload.empty()) add("preload", list_text(wanted.preload));
+  if (!wanted.requirements.empty()) add("requirements", quoted(wanted.requirements));
+  return ",\"dependencies\":" + text + "}";
+}
+
 }  // namespace
 
 Profile fill_in(const ProfileWishes& wishes, const Limits& defaults) {
@@ -60,6 +83,7 @@ Profile fill_in(const ProfileWishes& wishes, const Limits& defaults) {
   profile.output_bytes = wishes.output_bytes.value_or(kDefaultOutputBytes);
   profile.mounts = wishes.mounts;
   if (wishes.net) profile.net = *wishes.net;
+  profile.dependencies = wishes.dependencies;
   return profile;
 }
 
@@ -72,10 +96,10 @@ std::string canonical_text(const Profile& profile) {
   };
   const Limits& limits = profile.limits;
   return "{" + field("cpu_ms", ms(limits.cpu_time)) + "," +
-         field("cpu_thousandths", limits.cpu_thousandths) + "," +
-         field("disk_bytes", limits.disk_bytes) + "," + field("disk_inodes", limits.disk_inodes) +
-         "," + field("memory_bytes", limits.memory_bytes) +
-         ",\"mounts\":" + mounts_text(profile.mounts) +
+         field("cpu_thousandths", limits.cpu_thousandths) +
+         dependencies_text(profile.dependencies) + "," + field("disk_bytes", limits.disk_bytes) +
+         "," + field("disk_inodes", limits.disk_inodes) + "," +
+         field("memory_bytes", limits.memory_bytes) + ",\"mounts\":" + mounts_text(profile.mounts) +
          ",\"net\":" + net::canonical_text(profile.net) + "," +
          field("output_bytes", profile.output_bytes) + "," + field("pids", limits.pids) + "," +
          field("timeout_ms", ms(limits.wall)) + "}";

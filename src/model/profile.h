@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "model/dependencies.h"
 #include "model/limits.h"
 #include "model/sandbox_spec.h"
 #include "net/net_policy.h"
@@ -31,6 +32,7 @@ struct Profile {
   std::uint64_t output_bytes = kDefaultOutputBytes;  // both streams together
   std::vector<ProfileMount> mounts;                  // no two at one path
   net::NetPolicy net;
+  Dependencies dependencies{};
 };
 
 // What a request says of a profile; the rest is the template's.
@@ -44,6 +46,7 @@ struct ProfileWishes {
   std::optional<std::uint32_t> cpu_thousandths;
   std::vector<ProfileMount> mounts;
   std::optional<net::NetPolicy> net;
+  Dependencies dependencies{};
   bool operator==(const ProfileWishes&) const = default;
 };
 

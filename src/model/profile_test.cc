@@ -53,6 +53,26 @@ TEST(Profile, TheNetworkIsPartOfIt) {
             canonical_text(fill_in(ProfileWishes{}, Limits{})));
 }
 
+TEST(Profile, PackagesArePartOfItOnlyWhenThereAreSome) {
+  ProfileWishes wishes;
+  wishes.dependencies.preload = {"pandas"};  // of nothing
+  EXPECT_EQ(canonical_text(fill_in(wishes, Limits{})),
+            canonical_text(fill_in(ProfileWishes{}, Limits{})));
+  wishes.dependencies.packages = {"numpy", "pandas>=2"};
+  EXPECT_EQ(fill_in(wishes, Limits{}).dependencies, wishes.dependencies);
+  EXPECT_THAT(canonical_text(fill_in(wishes, Limits{})),
+              ::testing::HasSubstr(R"("cpu_thousandths":1000,"dependencies":{"packages":["numpy",)"
+                                   R"("pandas>=2"],"preload":["pandas"]},"disk_bytes")"));
+  wishes.dependencies = {};
+  wishes.dependencies.requirements = "a==1\nb";
+  EXPECT_THAT(canonical_text(fill_in(wishes, Limits{})),
+              ::testing::HasSubstr(R"("dependencies":{"requirements":"a==1\u000ab"},)"));
+  wishes.dependencies = {};
+  wishes.dependencies.lock = "{}";
+  EXPECT_THAT(canonical_text(fill_in(wishes, Limits{})),
+              ::testing::HasSubstr(R"("dependencies":{"lock":"{}"},)"));
+}
+
 TEST(Profile, QuotesWhatJsonCannotHold) {
   ProfileWishes wishes;
   wishes.mounts.push_back({"data", path("/a\"b\\c\n"), MountMode::kReadWrite});

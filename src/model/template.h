@@ -38,7 +38,8 @@ struct TemplateDefinition {
   std::string from;                  // a template of a file, or a built-in one
   std::vector<std::string> preload;  // imported after its base's
   std::vector<std::string> env;      // "NAME=value", over its base's
-  Limits limits;                     // those that are marked as asked for; the others are its base's
+  Limits limits;  // those that are marked as asked for; the others are its base's
+  std::vector<std::string> layers{};  // ids of kept layers (model/layer.h), above its base's
   bool operator==(const TemplateDefinition&) const = default;
 };
 

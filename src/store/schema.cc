@@ -161,6 +161,13 @@ ALTER TABLE snapshots ADD COLUMN template_id TEXT NOT NULL DEFAULT '';
     {"what sessions may reach", R"sql(
 ALTER TABLE sessions ADD COLUMN net TEXT NOT NULL DEFAULT '"none"';
 )sql"},
+    {"packages, templates of snapshots", R"sql(
+ALTER TABLE templates ADD COLUMN dependencies BLOB NOT NULL DEFAULT x'';
+ALTER TABLE templates ADD COLUMN snapshot TEXT NOT NULL DEFAULT '';
+ALTER TABLE sessions ADD COLUMN dependencies BLOB NOT NULL DEFAULT x'';
+ALTER TABLE sessions ADD COLUMN layer TEXT NOT NULL DEFAULT '';
+ALTER TABLE snapshots ADD COLUMN dependencies BLOB NOT NULL DEFAULT x'';
+)sql"},
 };
 
 Result<> make_directory(const std::string& directory) {

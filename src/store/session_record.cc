@@ -54,6 +54,30 @@ std::vector<std::string> unpack_texts(std::string_view packed) {
   return texts;
 }
 
+std::string pack_dependencies(const Dependencies& dependencies) {
+  if (dependencies.empty()) return {};
+  std::vector<std::string> texts = {dependencies.requirements, dependencies.lock,
+                                    std::to_string(dependencies.packages.size())};
+  for (const auto* list : {&dependencies.packages, &dependencies.preload}) {
+    texts.insert(texts.end(), list->begin(), list->end());
+  }
+  return pack_texts(texts);
+}
+
+Dependencies unpack_dependencies(std::string_view packed) {
+  Dependencies dependencies;
+  std::vector<std::string> texts = unpack_texts(packed);
+  if (texts.size() < 3) return dependencies;
+  dependencies.requirements = std::move(texts[0]);
+  dependencies.lock = std::move(texts[1]);
+  std::size_t count = 0;
+  std::from_chars(texts[2].data(), texts[2].data() + texts[2].size(), count);
+  for (std::size_t i = 3; i < texts.size(); ++i) {
+    (i - 3 < count ? dependencies.packages : dependencies.preload).push_back(std::move(texts[i]));
+  }
+  return dependencies;
+}
+
 std::string pack_metadata(const Metadata& metadata) {
   std::string packed(1, '\0');
   for (const auto& [key, value] : metadata) packed += packed_pair(key, value).substr(1);

@@ -11,6 +11,7 @@
 
 #include "base/id.h"
 #include "base/result.h"
+#include "model/dependencies.h"
 #include "model/limits.h"
 #include "model/session.h"
 #include "model/wall.h"
@@ -52,6 +53,8 @@ struct SessionRecord {
   // is ours alone. Empty: the ports are open.
   std::string port_token{};
   std::string net = "\"none\"";  // what it may reach, as net::canonical_text() writes it
+  Dependencies dependencies{};   // those of its template or snapshot included
+  std::string layer{};           // that has them; or empty
   bool operator==(const SessionRecord&) const = default;
 };
 
@@ -90,6 +93,7 @@ struct SnapshotRecord {
   std::uint64_t bytes = 0;
   std::uint64_t files = 0;
   std::int64_t created_ms = 0;
+  Dependencies dependencies{};  // of the sandbox it was made from: they are not in its content
   bool operator==(const SnapshotRecord&) const = default;
 };
 
@@ -98,6 +102,9 @@ std::string pack_texts(const std::vector<std::string>& texts);
 std::vector<std::string> unpack_texts(std::string_view packed);
 std::string pack_metadata(const Metadata& metadata);
 Metadata unpack_metadata(std::string_view packed);
+// Empty when there are none.
+std::string pack_dependencies(const Dependencies& dependencies);
+Dependencies unpack_dependencies(std::string_view packed);
 // What pack_metadata's text contains if, and only if, this pair is in there.
 std::string packed_pair(std::string_view key, std::string_view value);
 

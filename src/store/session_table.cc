@@ -9,7 +9,8 @@ namespace {
 constexpr std::string_view kColumns =
     "seq, id, project, key_id, template, snapshot, state, reason, agent_id, metadata, env, "
     "on_timeout, ttl_s, created_ms, expires_ms, ended_ms, engine, walls, memory_bytes, disk_bytes, "
-    "disk_inodes, pids, cpu_thousandths, limits_asked_for, profile, port_token, template_id, net";
+    "disk_inodes, pids, cpu_thousandths, limits_asked_for, profile, port_token, template_id, net, "
+    "dependencies, layer";
 
 constexpr int kStopped = static_cast<int>(SessionState::kStopped);
 static_assert(static_cast<int>(SessionState::kError) == kStopped + 1);
@@ -39,7 +40,9 @@ Result<SessionRecord> read_session(const Statement& row) {
                         .walls = WallSet(static_cast<std::uint32_t>(row.integer(17))),
                         .profile = row.text(24),
                         .port_token = row.text(25),
-                        .net = row.text(27)};
+                        .net = row.text(27),
+                        .dependencies = unpack_dependencies(row.text(28)),
+                        .layer = row.text(29)};
   session.limits.memory_bytes = static_cast<std::uint64_t>(row.integer(18));
   session.limits.disk_bytes = static_cast<std::uint64_t>(row.integer(19));
   session.limits.disk_inodes = static_cast<std::uint32_t>(row.integer(20));
@@ -66,10 +69,11 @@ Result<std::int64_t> SessionTable::insert(const SessionRecord& session) {
       db_.prepare("INSERT INTO sessions(id, project, key_id, template, snapshot, state, reason, "
                   "agent_id, metadata, env, on_timeout, ttl_s, created_ms, expires_ms, ended_ms, "
                   "engine, walls, memory_bytes, disk_bytes, disk_inodes, pids, cpu_thousandths, "
-                  "limits_asked_for, profile, port_token, template_id, net) "
-                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+                  "limits_asked_for, profile, port_token, template_id, net, dependencies, layer) "
+                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   const std::string metadata = pack_metadata(session.metadata);
   const std::string env = pack_texts(session.env);
+  const std::string dependencies = pack_dependencies(session.dependencies);
   const Limits& limits = session.limits;
   TRY_OK(insert
              .bind(session.id.str(), session.project, session.key_id, session.template_name,
@@ -79,7 +83,8 @@ Result<std::int64_t> SessionTable::insert(const SessionRecord& session) {
                    session.expires_ms, session.ended_ms, static_cast<int>(session.engine),
                    session.walls.bits(), limits.memory_bytes, limits.disk_bytes, limits.disk_inodes,
                    limits.pids, limits.cpu_thousandths, static_cast<int>(limits.asked_for),
-                   session.profile, session.port_token, session.template_id, session.net)
+                   session.profile, session.port_token, session.template_id, session.net,
+                   Blob{dependencies}, session.layer)
              .run());
   return db_.number("SELECT last_insert_rowid()");
 }
@@ -179,11 +184,12 @@ Result<> SnapshotTable::insert(const SnapshotRecord& snapshot) {
   TRY(Transaction transaction, Transaction::begin(db_, Durability::kFsync));
   TRY(Statement insert,
       db_.prepare("INSERT INTO snapshots(id, project, name, sandbox, template, bytes, files, "
-                  "created_ms, template_id) VALUES(?,?,?,?,?,?,?,?,?)"));
+                  "created_ms, template_id, dependencies) VALUES(?,?,?,?,?,?,?,?,?,?)"));
+  const std::string dependencies = pack_dependencies(snapshot.dependencies);
   TRY_OK(insert
              .bind(snapshot.id.str(), snapshot.project, snapshot.name, snapshot.sandbox,
                    snapshot.template_name, snapshot.bytes, snapshot.files, snapshot.created_ms,
-                   snapshot.template_id)
+                   snapshot.template_id, Blob{dependencies})
              .run());
   return transaction.commit();
 }
@@ -197,7 +203,8 @@ Result<> SnapshotTable::remove(const SnapshotId& id) {
 
 Result<std::vector<SnapshotRecord>> SnapshotTable::all() {
   TRY(Statement select, db_.prepare("SELECT id, project, name, sandbox, template, bytes, files, "
-                                    "created_ms, template_id FROM snapshots ORDER BY seq"));
+                                    "created_ms, template_id, dependencies FROM snapshots "
+                                    "ORDER BY seq"));
   std::vector<SnapshotRecord> snapshots;
   while (true) {
     TRY(const bool row, select.next());
@@ -211,7 +218,8 @@ Result<std::vector<SnapshotRecord>> SnapshotTable::all() {
                          .template_id = select.text(8),
                          .bytes = static_cast<std::uint64_t>(select.integer(5)),
                          .files = static_cast<std::uint64_t>(select.integer(6)),
-                         .created_ms = select.integer(7)});
+                         .created_ms = select.integer(7),
+                         .dependencies = unpack_dependencies(select.text(9))});
   }
 }
 

@@ -27,7 +27,12 @@ SessionRecord session_of(std::string project, std::string template_name = "pytho
                         .walls = WallSet(7),
                         .profile = "abcd",
                         .port_token = "secret",
-                        .net = "\"https-only\""};
+                        .net = "\"https-only\"",
+                        .dependencies = {.packages = {"a", "b>=2"},
+                                         .requirements = "c==1\n# ü",
+                                         .lock = "",
+                                         .preload = {"a"}},
+                        .layer = std::string(32, 'f')};
   session.limits.memory_bytes = 123 << 20;
   session.limits.mark_asked_for(LimitKind::kMemory);
   return session;

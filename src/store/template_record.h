@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "model/dependencies.h"
 #include "model/template.h"
 
 namespace glovebox::store {
@@ -15,6 +16,9 @@ struct TemplateRecord {
   std::string key_id{};  // who made it
   std::int64_t created_ms = 0;
   TemplateDefinition definition{};  // with the id by which everything else knows it
+  // Packages in it: then whoever uses it has its set prepared first, which defines it.
+  Dependencies dependencies{};
+  std::string snapshot{};  // it stands for, or empty: then the definition is not the launcher's
   bool operator==(const TemplateRecord&) const = default;
 };
 

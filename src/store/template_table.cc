@@ -9,10 +9,12 @@ Result<> TemplateTable::insert(const TemplateRecord& made) {
   TRY(Statement insert,
       db_.prepare("INSERT INTO templates(id, project, name, base, description, key_id, created_ms, "
                   "preload, env, wall_ms, cpu_ms, memory_bytes, disk_bytes, pids, cpu_thousandths, "
-                  "limits_asked_for) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+                  "limits_asked_for, dependencies, snapshot) "
+                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   const TemplateDefinition& definition = made.definition;
   const std::string preload = pack_texts(definition.preload);
   const std::string env = pack_texts(definition.env);
+  const std::string dependencies = pack_dependencies(made.dependencies);
   const Limits& limits = definition.limits;
   TRY_OK(insert
              .bind(definition.id, made.project, made.name, definition.from, made.description,
@@ -20,7 +22,7 @@ Result<> TemplateTable::insert(const TemplateRecord& made) {
                    static_cast<std::int64_t>(limits.wall.count()),
                    static_cast<std::int64_t>(limits.cpu_time.count()), limits.memory_bytes,
                    limits.disk_bytes, limits.pids, limits.cpu_thousandths,
-                   static_cast<int>(limits.asked_for))
+                   static_cast<int>(limits.asked_for), Blob{dependencies}, made.snapshot)
              .run());
   return transaction.commit();
 }
@@ -37,7 +39,7 @@ Result<std::vector<TemplateRecord>> TemplateTable::all() {
   TRY(Statement select,
       db_.prepare("SELECT id, project, name, base, description, key_id, created_ms, preload, env, "
                   "wall_ms, cpu_ms, memory_bytes, disk_bytes, pids, cpu_thousandths, "
-                  "limits_asked_for FROM templates ORDER BY seq"));
+                  "limits_asked_for, dependencies, snapshot FROM templates ORDER BY seq"));
   std::vector<TemplateRecord> templates;
   while (true) {
     TRY(const bool row, select.next());
@@ -51,7 +53,9 @@ Result<std::vector<TemplateRecord>> TemplateTable::all() {
                                        .from = select.text(3),
                                        .preload = unpack_texts(select.text(7)),
                                        .env = unpack_texts(select.text(8)),
-                                       .limits = {}}};
+                                       .limits = {}},
+                        .dependencies = unpack_dependencies(select.text(16)),
+                        .snapshot = select.text(17)};
     Limits& limits = made.definition.limits;
     limits.wall = std::chrono::milliseconds(select.integer(9));
     limits.cpu_time = std::chrono::milliseconds(select.integer(10));

@@ -22,6 +22,9 @@ TemplateRecord made(std::string project, std::string name) {
                                        .preload = {"json.tool", "re"},
                                        .env = {"A=b=c", "EMPTY="},
                                        .limits = {}}};
+  record.dependencies = {
+      .packages = {}, .requirements = "", .lock = "lock-version = \"1.0\"\n", .preload = {"x.y"}};
+  record.snapshot = "sn0123456789abcdefghij";
   Limits& limits = record.definition.limits;
   limits.wall = std::chrono::milliseconds(12'345);
   limits.cpu_time = std::chrono::milliseconds(77);
@@ -50,6 +53,8 @@ TEST_F(Templates, AreThereForTheNextServer) {
   plain.definition.preload.clear();
   plain.definition.env.clear();
   plain.definition.limits = Limits{};
+  plain.dependencies = {};
+  plain.snapshot.clear();
   for (const TemplateRecord& one : {first, second, plain}) {
     ASSERT_TRUE(add(one));
   }

@@ -87,6 +87,7 @@ struct Encoder {
     writer.text(open.id.str());
     writer.text(open.tenant);
     put_policy(writer, open.policy);
+    writer.number(static_cast<std::uint8_t>(open.is_build));
     return writer.take();
   }
   std::vector<std::byte> operator()(const ChangePolicy& change) const {
@@ -288,8 +289,9 @@ Result<GatewayRequest> decode_gateway_request(std::span<const std::byte> bytes) 
     case kOpen: {
       std::string tenant = get_words(from, kMaxTenant);
       net::NetPolicy policy = get_policy(from);
+      const bool is_build = get_flag(from);
       if (!from.finished()) return malformed();
-      return OpenNetwork{seq, std::move(*id), std::move(tenant), std::move(policy)};
+      return OpenNetwork{seq, std::move(*id), std::move(tenant), std::move(policy), is_build};
     }
     case kChange: {
       net::NetPolicy policy = get_policy(from);

@@ -16,7 +16,7 @@
 
 namespace glovebox::wire {
 
-inline constexpr std::uint8_t kGatewayProtocol = 1;
+inline constexpr std::uint8_t kGatewayProtocol = 2;
 // Two full lists of the longest rules fit, and so does a full report.
 inline constexpr std::size_t kMaxGatewayMessage = 160 * 1024;
 inline constexpr std::size_t kMaxNetworks = 4096;
@@ -63,6 +63,9 @@ struct OpenNetwork {
   SandboxId id;
   std::string tenant;  // whose: answers of the resolver are shared within one
   net::NetPolicy policy;
+  // Of a build of packages: the ceiling is the administrator's index and nothing else, whatever
+  // sandboxes may reach, and its names may be at any address.
+  bool is_build = false;
   bool operator==(const OpenNetwork&) const = default;
 };
 // For new connections at once; relays that it forbids are cut. Answered by Done or NetworkRefused.

@@ -40,6 +40,7 @@ std::vector<GatewayRequest> requests() {
   connections.budgets.connections = 12;
   return {OpenNetwork{1, SandboxId::make(), "default", some_policy()},
           OpenNetwork{2, SandboxId::make(), "", connections},
+          OpenNetwork{8, SandboxId::make(), "build", some_policy(), true},
           ChangePolicy{3, SandboxId::make(), some_policy()},
           ChangePolicy{4, SandboxId::make(), net::NetPolicy{}},
           ReadNetwork{5, SandboxId::make(), true},

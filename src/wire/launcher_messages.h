@@ -12,6 +12,7 @@
 #include "base/guest_path.h"
 #include "base/id.h"
 #include "base/result.h"
+#include "model/layer.h"
 #include "model/limits.h"
 #include "model/outcome.h"
 #include "model/sandbox_spec.h"
@@ -20,7 +21,7 @@
 
 namespace glovebox::wire {
 
-inline constexpr std::uint8_t kLauncherProtocol = 5;
+inline constexpr std::uint8_t kLauncherProtocol = 6;
 inline constexpr std::size_t kMaxLauncherMessage = 32 * 1024;
 inline constexpr std::size_t kMaxMounts = 16;
 inline constexpr std::size_t kMaxMountName = 512;
@@ -59,6 +60,11 @@ struct CreateSandbox {
   // One that waits can only be prepared. Where the host's kernel cannot do it, `up` is refused, and
   // `prepared` is left out: SandboxCreated says so.
   NetworkStage network = NetworkStage::kNone;
+  // Of a server's session, in which a layer is made or looked at: it is mounted at kLayerPlace,
+  // which only the sandbox's root can write. `make_layer`: new and empty, and nothing else may be
+  // of this id; it is thrown away unless KeepLayer follows once this sandbox has ended.
+  std::string layer = {};
+  bool make_layer = false;
   bool operator==(const CreateSandbox&) const = default;
 };
 // A waiting sandbox becomes somebody's, with this call's limits. Not answered if all is well: the
@@ -125,9 +131,36 @@ struct LendNetwork {
   SandboxId id;
   bool operator==(const LendNetwork&) const = default;
 };
-using LauncherRequest = std::variant<CreateSandbox, TakeSandbox, DestroySandbox, BecomeServer,
-                                     PrepareTemplate, ListSandboxes, FreezeSandbox, MeasureSandbox,
-                                     DefineTemplate, ForgetTemplate, LendNetwork>;
+// Servers only. What a sandbox that has ended left in its layer becomes a layer, read-only from now
+// on: `record` has the id, the sizes, the digest and the note. Answered by Done or SandboxRefused.
+struct KeepLayer {
+  std::uint32_t seq = 0;
+  LayerRecord record;
+  bool operator==(const KeepLayer&) const = default;
+};
+// Another note for a layer that is there. Answered by Done or SandboxRefused.
+struct NoteLayer {
+  std::uint32_t seq = 0;
+  std::string id;
+  std::string note;
+  bool operator==(const NoteLayer&) const = default;
+};
+// Removes one, also one that was begun and never kept. Answered by Done, or by SandboxRefused:
+// kConflict, it is in use; kNotFound.
+struct DropLayer {
+  std::uint32_t seq = 0;
+  std::string id;
+  bool operator==(const DropLayer&) const = default;
+};
+// Answered by a LayerListed for each, then Done.
+struct ListLayers {
+  std::uint32_t seq = 0;
+  bool operator==(const ListLayers&) const = default;
+};
+using LauncherRequest =
+    std::variant<CreateSandbox, TakeSandbox, DestroySandbox, BecomeServer, PrepareTemplate,
+                 ListSandboxes, FreezeSandbox, MeasureSandbox, DefineTemplate, ForgetTemplate,
+                 LendNetwork, KeepLayer, NoteLayer, DropLayer, ListLayers>;
 
 // Sent as soon as the sandbox is sealed and its agent listens.
 struct SandboxCreated {
@@ -184,12 +217,17 @@ struct NetworkLent {
   std::uint32_t seq = 0;
   bool operator==(const NetworkLent&) const = default;
 };
+struct LayerListed {
+  std::uint32_t seq = 0;
+  LayerRecord record;
+  bool operator==(const LayerListed&) const = default;
+};
 struct Done {
   std::uint32_t seq = 0;
   bool operator==(const Done&) const = default;
 };
 using LauncherReply = std::variant<SandboxCreated, SandboxRefused, SandboxEnded, TemplateChanged,
-                                   SandboxListed, SandboxMeasured, Done, NetworkLent>;
+                                   SandboxListed, SandboxMeasured, Done, NetworkLent, LayerListed>;
 
 std::vector<std::byte> encode(const LauncherRequest& request);
 std::vector<std::byte> encode(const LauncherReply& reply);

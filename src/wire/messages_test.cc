@@ -11,6 +11,19 @@ namespace {
 
 GuestPath path(std::string_view text) { return GuestPath::parse(text).value(); }
 
+LayerRecord layer_record() {
+  LayerRecord record;
+  record.id = "0123456789abcdef0123456789abcdef";
+  record.bytes = 1ull << 40;
+  record.entries = 3;
+  record.digest = std::string(64, 'd');
+  record.made_ms = 1'700'000'000'000;
+  record.used_ms = record.made_ms + 1;
+  record.in_use = true;
+  record.note = R"({"spec": "x"})";
+  return record;
+}
+
 std::vector<LauncherRequest> requests() {
   CreateSandbox create;
   create.limits.pids = 7;
@@ -22,10 +35,15 @@ std::vector<LauncherRequest> requests() {
   create.project = "default";
   CreateSandbox session;
   session.session = true;
+  CreateSandbox making = session;
+  making.layer = std::string(kLayerIdSize, 'a');
+  making.make_layer = true;
   TemplateDefinition definition{
       "own.0123456789abcdefghij", "python", {"json.tool", "re"}, {"A=b=c"}, {}};
   definition.limits.memory_bytes = 1u << 30;
   definition.limits.mark_asked_for(LimitKind::kMemory);
+  TemplateDefinition layered = definition;
+  layered.layers = {std::string(kLayerIdSize, '0'), std::string(kLayerIdSize, 'f')};
   return {create,
           CreateSandbox{},
           TakeSandbox{SandboxId::make(), create.limits, true},
@@ -33,6 +51,12 @@ std::vector<LauncherRequest> requests() {
           BecomeServer{},
           PrepareTemplate{"python"},
           session,
+          making,
+          DefineTemplate{13, layered},
+          KeepLayer{14, layer_record()},
+          NoteLayer{15, layer_record().id, "a note"},
+          DropLayer{16, layer_record().id},
+          ListLayers{17},
           ListSandboxes{5},
           FreezeSandbox{6, SandboxId::make(), true},
           FreezeSandbox{7, SandboxId::make(), false},
@@ -64,7 +88,8 @@ std::vector<LauncherReply> replies() {
           SandboxMeasured{9, 1, 2, 3, 4, 5, 6, 7},
           SandboxMeasured{9, 1, 2, std::nullopt, 4, 5, 6, 7},
           Done{3},
-          NetworkLent{5}};
+          NetworkLent{5},
+          LayerListed{6, layer_record()}};
 }
 
 std::vector<ClientFrame> client_frames() {
@@ -171,6 +196,27 @@ TEST(LauncherMessages, RefuseALimitOfZero) {
   CreateSandbox create;
   create.limits.memory_bytes = 0;
   EXPECT_FALSE(decode_launcher_request(encode(LauncherRequest(create))));
+}
+
+TEST(LauncherMessages, ALayersIdIsOneAndItsNoteIsBounded) {
+  for (const std::string id : {"", "..", "../../etc", "0123456789ABCDEF0123456789abcdef",
+                               "0123456789abcdef0123456789abcde/"}) {
+    LayerRecord record = layer_record();
+    record.id = id;
+    EXPECT_FALSE(decode_launcher_request(encode(LauncherRequest(KeepLayer{1, record})))) << id;
+    EXPECT_FALSE(decode_launcher_reply(encode(LauncherReply(LayerListed{1, record})))) << id;
+    EXPECT_FALSE(decode_launcher_request(encode(LauncherRequest(DropLayer{1, id})))) << id;
+    EXPECT_FALSE(decode_launcher_request(encode(LauncherRequest(NoteLayer{1, id, ""})))) << id;
+    CreateSandbox create;
+    create.layer = id;
+    EXPECT_EQ(decode_launcher_request(encode(LauncherRequest(create))).has_value(), id.empty());
+  }
+  const std::string note(kMaxLayerNote + 1, 'n');
+  EXPECT_FALSE(
+      decode_launcher_request(encode(LauncherRequest(NoteLayer{1, layer_record().id, note}))));
+  LayerRecord longest = layer_record();
+  longest.note = note.substr(1);
+  EXPECT_LT(encode(LauncherReply(LayerListed{1, longest})).size(), kMaxLauncherMessage);
 }
 
 TEST(LauncherMessages, ALyingCountAllocatesNothing) {

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <cmath>
 
+#include "wire/dependencies_json.h"
 #include "wire/launcher_messages.h"
 #include "wire/net_policy_json.h"
 #include "wire/object_reader.h"
@@ -85,6 +86,9 @@ Result<ProfileWishes> read_profile_wishes(const json::value& value, const std::s
   TRY(wishes.mounts, read_mounts(fields));
   if (const json::value* net = fields.take("net")) {
     TRY(wishes.net, read_net_policy(*net, fields.path_of("net")));
+  }
+  if (const json::value* dependencies = fields.take("dependencies")) {
+    TRY(wishes.dependencies, read_dependencies(*dependencies, fields.path_of("dependencies")));
   }
   TRY_OK(fields.finish());
   wishes.wall = as_ms(timeout_ms);

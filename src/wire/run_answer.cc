@@ -149,6 +149,14 @@ std::string finish_fields(json::object object, const RunAnswer& answer) {
   if (!answer.profile.empty()) object["profile"] = answer.profile;
   if (!answer.template_name.empty()) object["template"] = answer.template_name;
   object["warm"] = answer.warm;
+  if (answer.packages) {
+    json::object packages{{"layer", to_utf8(answer.packages->layer)},
+                          {"built", answer.packages->built},
+                          {"waited_ms", answer.packages->waited.count()}};
+    const std::string& why = answer.packages->cold_because;
+    if (!why.empty()) packages["cold_because"] = to_utf8(why);
+    object["dependencies"] = std::move(packages);
+  }
   std::string text = json::serialize(object);
   text.pop_back();
   return text + ",\"metrics\":" + metrics_json(answer) + "}\n";

@@ -20,6 +20,14 @@ struct AnswerFile {
   std::string content;
 };
 
+// Packages that a run had.
+struct PreparedSet {
+  std::string layer;   // its id
+  bool built = false;  // for this run, or for another at the same time
+  std::chrono::milliseconds waited{0};
+  std::string cold_because;  // why no interpreter waited with them; empty: one did
+};
+
 struct RunAnswer {
   std::string id;
   std::string request_id;
@@ -33,6 +41,7 @@ struct RunAnswer {
   bool cancelled = false;
   std::chrono::microseconds queued{0};
   std::optional<NetworkFigures> network;  // nothing: it had none
+  std::optional<PreparedSet> packages{};  // nothing: none were asked for
 };
 
 // One JSON object without stdout and stderr: what ends a stream of events, whose reader had them.

@@ -7,7 +7,7 @@ namespace glovebox::wire {
 namespace {
 
 constexpr std::uint8_t kPlanProtocol = 4;
-constexpr std::size_t kMaxPlanMounts = 16;
+constexpr std::size_t kMaxPlanMounts = 17;  // kMaxMounts, and a layer
 constexpr std::size_t kMaxPlanCgroups = 8;
 constexpr std::size_t kMaxStep = 256;
 constexpr std::size_t kMaxHome = 1024;

@@ -30,6 +30,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const ProfileWishes& wishes = request->profile;
   fuzz::promise(!wishes.memory_bytes || *wishes.memory_bytes >= 8u << 20, "limits are in bounds");
   fuzz::promise(!wishes.cpu_thousandths || *wishes.cpu_thousandths >= 10, "limits are in bounds");
+  const Dependencies& packages = wishes.dependencies;
+  for (const std::string& word : packages.packages) {
+    fuzz::promise(!word.empty() && word[0] != '-' && word.find('\n') == std::string::npos,
+                  "a package is no option");
+  }
+  fuzz::promise(std::is_sorted(packages.packages.begin(), packages.packages.end()), "in order");
+  fuzz::promise(
+      packages.lock.empty() || (packages.packages.empty() && packages.requirements.empty()),
+      "a lock stands alone");
   // The order of mounts is no part of a profile.
   ProfileWishes other = wishes;
   std::reverse(other.mounts.begin(), other.mounts.end());

@@ -1,0 +1,26 @@
+// Packages that a caller wants in a sandbox, in the caller's words. What they resolve to, and the
+// layer that is made of it, is control/dependencies.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace glovebox {
+
+inline constexpr std::size_t kMaxDependencies = 100;
+inline constexpr std::size_t kMaxDependencyBytes = 300;           // of one
+inline constexpr std::size_t kMaxRequirementsBytes = 256 * 1024;  // of a file's text
+
+struct Dependencies {
+  // "pandas>=2", "lodash@4": sorted, none twice, no options, paths or addresses.
+  std::vector<std::string> packages;
+  std::string requirements;  // the text of a requirements.txt, with or without hashes
+  std::string lock;          // the text of a pylock.toml, or of a package-lock.json
+  // Modules that the set's zygote imports ahead.
+  std::vector<std::string> preload;
+
+  bool empty() const { return packages.empty() && requirements.empty() && lock.empty(); }
+  bool operator==(const Dependencies&) const = default;
+};
+
+}  // namespace glovebox

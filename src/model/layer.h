@@ -1,0 +1,38 @@
+// A layer that a server had made: a read-only tree of root's that lies above the host's own files
+// in sandboxes of the templates that name it. The launcher keeps them; what a layer is for is the
+// server's word, which the launcher stores and never reads.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace glovebox {
+
+inline constexpr std::size_t kLayerIdSize = 32;
+inline constexpr std::size_t kMaxLayerNote = 16 * 1024;
+inline constexpr std::size_t kMaxOwnLayers = 4;  // of one template
+inline constexpr const char* kLayerPlace =
+    "/layer";  // where it is in a sandbox that makes or reads one
+
+// 32 of [0-9a-f].
+inline bool is_layer_id(std::string_view id) {
+  return id.size() == kLayerIdSize && std::all_of(id.begin(), id.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+struct LayerRecord {
+  std::string id;
+  std::uint64_t bytes = 0;    // of its files, as counted by whoever had it made
+  std::uint64_t entries = 0;  // files, directories and links
+  std::string digest;         // SHA-256 of its tree as an archive, 64 hexadecimal digits
+  std::int64_t made_ms = 0;   // since 1970
+  std::int64_t used_ms = 0;   // when a sandbox was last made with it, to the minute
+  bool in_use = false;        // by a template or a sandbox of this launcher or another
+  std::string note;           // at most kMaxLayerNote bytes
+  bool operator==(const LayerRecord&) const = default;
+};
+
+}  // namespace glovebox
