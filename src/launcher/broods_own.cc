@@ -12,7 +12,7 @@ namespace {
 
 // One that nobody has used for so long has no zygote any more.
 constexpr std::chrono::minutes kIdleFor{10};
-constexpr std::size_t kMostZygotes = 32;
+constexpr std::size_t kMostZygotes = 128;
 constexpr unsigned kMostBusyLooks = 5;
 // One that had too much is not started again before.
 constexpr std::chrono::seconds kRestsFor{60};

@@ -31,6 +31,7 @@ struct Expected {
   Limits limits;
   std::string template_name;
   bool waits = false;
+  std::string layer{};  // that it makes or looks at
 };
 
 // Sessions that a client has been given and is still to be told of.
@@ -39,12 +40,19 @@ struct Listing {
   std::deque<SandboxId> left;
 };
 
+// Layers that a client is still to be told of.
+struct LayerListing {
+  std::uint32_t seq = 0;
+  std::deque<std::string> left;
+};
+
 struct Client {
   UniqueFd socket;
   Caller caller;
   bool gone = false;
   std::deque<PendingCreate> creates{};
   std::optional<Listing> listing{};
+  std::optional<LayerListing> layer_listing{};
   // Templates of which there is news that it has not been told: when it has read some.
   std::set<std::string> news{};
   bool is_behind = false;  // with reading our answers: it is not listened to meanwhile
@@ -59,6 +67,7 @@ struct Owned {
   std::string template_name;
   bool waits = false;      // for TakeSandbox
   bool announced = false;  // the client knows of it
+  std::string layer{};     // that it makes or looks at
 };
 
 }  // namespace glovebox::launcher

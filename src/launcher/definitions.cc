@@ -38,7 +38,8 @@ bool can_be_told(const Template& made) {
 }  // namespace
 
 Result<Template> derive_template(const TemplateDefinition& definition,
-                                 const std::vector<Template>& files, const Policy& policy) {
+                                 const std::vector<Template>& files, const Policy& policy,
+                                 const std::vector<LayerHeld>& layers) {
   TRY_OK(check_definition(definition));
   const auto base = std::find_if(files.begin(), files.end(),
                                  [&](const Template& one) { return one.name == definition.from; });
@@ -64,6 +65,7 @@ Result<Template> derive_template(const TemplateDefinition& definition,
                                             "\" at most " + std::to_string(kMaxPreload) +
                                             " modules");
   }
+  for (const LayerHeld& layer : layers) made.layers.push_back(layer->tree);
   for (const std::string& variable : definition.env) put_variable(made.env, variable);
   if (made.env.size() > kMaxTemplateEnv) {
     return fail(Errc::kInvalidArgument, "env: with those of \"" + definition.from + "\" at most " +
@@ -80,6 +82,23 @@ Result<Template> derive_template(const TemplateDefinition& definition,
   return made;
 }
 
+Result<std::vector<LayerHeld>> Definitions::hold_layers(const TemplateDefinition& wanted) const {
+  std::vector<LayerHeld> layers;
+  if (wanted.layers.size() > kMaxOwnLayers) {
+    return fail(Errc::kInvalidArgument,
+                "layers: at most " + std::to_string(kMaxOwnLayers) + " of them");
+  }
+  for (const std::string& id : wanted.layers) {
+    if (!is_layer_id(id) || std::count(wanted.layers.begin(), wanted.layers.end(), id) > 1) {
+      return fail(Errc::kInvalidArgument, "layers: the ids of layers, each once");
+    }
+    if (!find_layer_) return fail(Errc::kUnsupported, "layers: this launcher keeps none");
+    TRY(LayerHeld layer, find_layer_(id));
+    layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
 Result<Template> Definitions::define(const TemplateDefinition& wanted, const Client* owner,
                                      const std::vector<Template>& files, const Policy& policy) {
   if (!policy.templates_of_projects) {
@@ -87,7 +106,8 @@ Result<Template> Definitions::define(const TemplateDefinition& wanted, const Cli
                 "the administrator does not allow templates of projects (templates.of_projects in "
                 "/etc/glovebox/policy.toml)");
   }
-  TRY(Template made, derive_template(wanted, files, policy));
+  TRY(std::vector<LayerHeld> layers, hold_layers(wanted));
+  TRY(Template made, derive_template(wanted, files, policy, layers));
   const auto known = all_.find(wanted.id);
   if (known != all_.end() && known->second.owner != nullptr && known->second.owner != owner) {
     return fail(Errc::kConflict, "another server has a template of this id");
@@ -96,7 +116,7 @@ Result<Template> Definitions::define(const TemplateDefinition& wanted, const Cli
     return fail(Errc::kResourceExhausted, "this host has " + std::to_string(kMost) +
                                               " templates of its servers, and no more may be");
   }
-  all_[wanted.id] = Defined{wanted, owner, {}};
+  all_[wanted.id] = Defined{wanted, owner, {}, std::move(layers)};
   return made;
 }
 
@@ -133,7 +153,7 @@ std::vector<Template> Definitions::derive(const std::vector<Template>& files,
                                           const Policy& policy) const {
   std::vector<Template> made;
   for (const auto& [id, defined] : all_) {
-    if (auto one = derive_template(defined.definition, files, policy)) {
+    if (auto one = derive_template(defined.definition, files, policy, defined.layers)) {
       made.push_back(std::move(*one));
     } else {
       log::warn("a defined template is not used",

@@ -1,15 +1,17 @@
 // Templates that servers define for their clients: which there are, whose they are, and what each
 // is made of one of the administrator's. Nothing a server says is believed: a definition names one
-// of our own templates, modules by their dotted names, and variables; layers, runtimes and every
-// path of the host's are the base's. In memory only: a server defines them again.
+// of our own templates, modules by their dotted names, variables, and layers that we keep by their
+// ids; runtimes and every path of the host's are ours. In memory only: a server defines them again.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "launcher/layer_shelf.h"
 #include "launcher/policy.h"
 #include "model/template.h"
 
@@ -25,8 +27,13 @@ class Definitions {
   // them.
   static constexpr std::chrono::seconds kOrphanLife{60};
 
-  // Takes it if a template can be made of it, which is given back. kPolicy where the administrator
-  // wants none; kConflict when it is another client's.
+  // kNotFound: there is none of this id.
+  using FindLayer = std::function<Result<LayerHeld>(const std::string& id)>;
+  explicit Definitions(FindLayer find_layer = {}) : find_layer_(std::move(find_layer)) {}
+
+  // Takes it if a template can be made of it, which is given back; its layers stay for as long as
+  // it is defined. kPolicy where the administrator wants none; kConflict when it is another
+  // client's; kNotFound when its base or a layer is not there.
   Result<Template> define(const TemplateDefinition& wanted, const Client* owner,
                           const std::vector<Template>& files, const Policy& policy);
   // kNotFound also for another's.
@@ -46,12 +53,16 @@ class Definitions {
     TemplateDefinition definition;
     const Client* owner = nullptr;  // null: an orphan
     Clock::time_point given_up_at{};
+    std::vector<LayerHeld> layers{};
   };
+  Result<std::vector<LayerHeld>> hold_layers(const TemplateDefinition& wanted) const;
+  FindLayer find_layer_;
   std::map<std::string, Defined> all_;  // by id
 };
 
-// One template made of its base; or why not.
+// One template made of its base and of its layers, the last one on top; or why not.
 Result<Template> derive_template(const TemplateDefinition& definition,
-                                 const std::vector<Template>& files, const Policy& policy);
+                                 const std::vector<Template>& files, const Policy& policy,
+                                 const std::vector<LayerHeld>& layers = {});
 
 }  // namespace glovebox::launcher

@@ -53,6 +53,39 @@ class DefinitionsTest : public ::testing::Test {
   const Client* other_ = reinterpret_cast<const Client*>(0x20);
 };
 
+TEST_F(DefinitionsTest, ItsLayersAreAboveItsBasesAndStayAsLongAsItIsDefined) {
+  const std::string one(kLayerIdSize, '1');
+  const std::string two(kLayerIdSize, '2');
+  std::map<std::string, std::weak_ptr<const LayerUse>> used;
+  Definitions all([&](const std::string& id) -> Result<LayerHeld> {
+    if (id != one && id != two) return fail(Errc::kNotFound, "layer " + id);
+    LayerHeld held = std::make_shared<const LayerUse>(LayerUse{id, "/sets/" + id + "/tree"});
+    used[id] = held;
+    return held;
+  });
+  TemplateDefinition wanted = definition();
+  wanted.layers = {one, two};
+  const auto made = all.define(wanted, one_, files_, policy_);
+  ASSERT_TRUE(made) << made.error().message();
+  EXPECT_THAT(made->layers,
+              ElementsAre("/srv/layer", "/sets/" + one + "/tree", "/sets/" + two + "/tree"));
+  EXPECT_EQ(all.derive(files_, policy_).at(0).layers, made->layers);
+  EXPECT_FALSE(used[one].expired());
+  ASSERT_TRUE(all.forget(wanted.id, one_));
+  EXPECT_TRUE(used[one].expired());
+  EXPECT_TRUE(used[two].expired());
+
+  wanted.layers = {std::string(kLayerIdSize, '3')};
+  EXPECT_EQ(all.define(wanted, one_, files_, policy_).error().code(), Errc::kNotFound);
+  for (const std::vector<std::string>& bad :
+       {std::vector{one, one}, {"../../../etc"}, {""}, std::vector<std::string>(5, one)}) {
+    wanted.layers = bad;
+    EXPECT_EQ(all.define(wanted, one_, files_, policy_).error().code(), Errc::kInvalidArgument);
+  }
+  wanted.layers = {one};
+  EXPECT_EQ(all_.define(wanted, one_, files_, policy_).error().code(), Errc::kUnsupported);
+}
+
 TEST_F(DefinitionsTest, IsItsBaseWithAFewThingsChanged) {
   TemplateDefinition wanted = definition();
   wanted.preload = {"re", "json.tool"};

@@ -71,7 +71,7 @@ constexpr const char* kIntoUsr[] = {"bin", "sbin", "lib", "lib32", "lib64", "lib
 constexpr const char* kDraftPrefix = ".draft-";
 
 // Changes when the recipe above does.
-constexpr std::string_view kRecipe = "host-layer-5";
+constexpr std::string_view kRecipe = "host-layer-6";
 
 // The layer's name says what it was made of: a package upgrade on the host makes another one.
 std::string layer_name() {
@@ -154,6 +154,7 @@ Result<> build(const fs::path& root) {
     }
   }
   ::chmod((root / "etc/sudoers").c_str(), 0444);
+  TRY_OK(name_certificates(root));
   TRY_OK(add_package_list(root));
   for (const RuntimeFile& file : runtime_files()) {
     fs::create_directories((root / file.path).parent_path(), error);
@@ -219,6 +220,8 @@ Result<std::string> ensure_host_layer(const std::string& layers_dir) {
 }
 
 std::string default_layers_dir() {
+  const char* chosen = std::getenv("GLOVEBOX_LAYERS_DIR");
+  if (chosen != nullptr && chosen[0] == '/') return chosen;
   if (::geteuid() == 0) return "/var/lib/glovebox/layers";
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache != nullptr && cache[0] == '/') return std::string(cache) + "/glovebox/layers";

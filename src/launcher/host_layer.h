@@ -12,7 +12,8 @@ namespace glovebox::launcher {
 // The directory of the layer, made if it is not there yet. Many launchers may ask at once.
 Result<std::string> ensure_host_layer(const std::string& layers_dir);
 
-// /var/lib/glovebox/layers for root, the user's cache directory otherwise.
+// GLOVEBOX_LAYERS_DIR if it names a place; else /var/lib/glovebox/layers for root, the user's cache
+// directory otherwise.
 std::string default_layers_dir();
 
 }  // namespace glovebox::launcher

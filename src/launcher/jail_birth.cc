@@ -171,6 +171,12 @@ Result<> JailBirth::on_hello() {
   std::vector<int> passed = {files.root.get(), files.usr.get(), files.shm.get()};
   if (is_session()) passed.push_back(files.upper.get());
   for (const UniqueFd& mount : mounts) passed.push_back(mount.get());
+  UniqueFd layer;
+  if (!wish_.layer_tree.empty()) {
+    const MountMode mode = request.make_layer ? MountMode::kReadWrite : MountMode::kReadOnly;
+    TRY(layer, builder.build_layer(wish_.layer_tree, mode, owner));
+    passed.push_back(layer.get());
+  }
   TRY_OK(send_message(setup_.get(), wire::encode(wire::PlanMessage(plan())), passed));
   if (!waits()) {
     const int link[] = {wish_.fds[0].get()};
@@ -203,6 +209,10 @@ wire::SandboxPlan JailBirth::plan() const {
   for (const wire::MountRequest& mount : wish_.request.mounts) {
     plan.mounts.push_back(mount.guest);
     plan.mount_is_writable.push_back(mount.mode == MountMode::kReadWrite ? 1 : 0);
+  }
+  if (!wish_.layer_tree.empty()) {
+    plan.mounts.push_back(*GuestPath::parse(kLayerPlace));
+    plan.mount_is_writable.push_back(wish_.request.make_layer ? 1 : 0);
   }
   return plan;
 }
@@ -255,6 +265,7 @@ Sandbox JailBirth::take_sandbox() {
   Sandbox sandbox(std::move(id_), wish_.request.limits, walls_, std::move(cgroup_),
                   std::move(init_), slice_);
   sandbox.hold(zygote_held_);
+  sandbox.hold_layers(std::move(wish_.layers));
   if (network_) sandbox.keep_network(std::move(*network_));
   if (runtime_ != RuntimeKind::kNone) {
     sandbox.joining.emplace(
@@ -285,6 +296,8 @@ JailWish JailBirth::take_wish() {
   wish.caller = wish_.caller;
   wish.ticket = wish_.ticket;
   wish.hurry = wish_.hurry;
+  wish.layers = std::move(wish_.layers);
+  wish.layer_tree = wish_.layer_tree;
   return wish;
 }
 

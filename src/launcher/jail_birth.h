@@ -17,6 +17,7 @@
 #include "base/unique_fd.h"
 #include "launcher/broods.h"
 #include "launcher/jail_mounts.h"
+#include "launcher/layer_shelf.h"
 #include "launcher/sandbox.h"
 #include "launcher/slices.h"
 #include "launcher/state_dir.h"
@@ -44,6 +45,9 @@ struct JailWish {
   // For whoever wished; means nothing here.
   std::uint64_t ticket = 0;
   bool hurry = false;  // others wait as well
+  // Those of its template, and what it makes or looks at: they stay while it is there.
+  std::vector<LayerHeld> layers{};
+  std::string layer_tree{};  // the latter's, mounted at kLayerPlace
 };
 
 class JailBirth {

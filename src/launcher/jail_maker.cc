@@ -94,6 +94,7 @@ Result<> JailMaker::may_have_zygote(const Template& description) const {
 Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nursery,
                                        ZygoteUids::Held uid) {
   TRY_OK(prepare_files());
+  TRY(std::vector<LayerHeld> layers, parts_.shelf->use_trees(description.layers));
   const std::optional<SliceBlock>& slices = *parts_.slices;
   // Without slices nothing is shown through it.
   UniqueFd userns;
@@ -121,7 +122,8 @@ Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nur
                       .uid = slices ? *uid : 0,
                       .held = std::move(uid),
                       .cgroup = std::move(cgroup),
-                      .remains = remains_};
+                      .remains = remains_,
+                      .layers = std::move(layers)};
   auto zygote = Zygote::start(description, std::move(place));
   if (!zygote) return fail(std::move(zygote.error()).context("start a zygote"));
   return zygote;

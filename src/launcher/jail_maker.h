@@ -12,6 +12,7 @@
 #include "base/unique_fd.h"
 #include "launcher/broods.h"
 #include "launcher/jail_birth.h"
+#include "launcher/layer_shelf.h"
 #include "launcher/policy.h"
 #include "launcher/root_builder.h"
 #include "launcher/sandbox.h"
@@ -33,6 +34,7 @@ class JailMaker {
     const UniqueFd* agent = nullptr;
     std::optional<SliceBlock>* slices = nullptr;
     std::function<Result<>()> prepare_users;  // fills the two above
+    LayerShelf* shelf = nullptr;
   };
   explicit JailMaker(Parts parts);
   JailMaker(const JailMaker&) = delete;

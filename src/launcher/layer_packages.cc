@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <string_view>
 
 namespace glovebox::launcher {
@@ -38,6 +39,11 @@ constexpr LayerFile kFiles[] = {
     {"etc/apt/apt.conf.d/00glovebox",
      "APT::Sandbox::User \"root\";\nAPT::Install-Recommends \"false\";\n"},
     {"etc/apt/sources.list", "# no network\n"},
+    // What is installed into a sandbox is the sandbox's own and breaks nobody's system; its disk is
+    // small and soon gone, so nothing is kept twice.
+    {"etc/pip.conf",
+     "[global]\nbreak-system-packages = true\ndisable-pip-version-check = true\n"
+     "no-cache-dir = true\nroot-user-action = ignore\n"},
     {"var/lib/dpkg/statoverride", ""},  // the host's names users and groups that are not here
     {"var/lib/dpkg/diversions", ""},    // and paths that are: replaced below if there are any
 };
@@ -69,6 +75,7 @@ constexpr const char* kDirectories[] = {
     "var/spool",
 };
 
+constexpr const char* kCertificates = "/etc/ssl/certs/ca-certificates.crt";
 constexpr const char* kListed[] = {"status", "available", "arch", "diversions"};
 constexpr const char* kListedDirectories[] = {"info", "alternatives", "triggers"};
 
@@ -97,6 +104,15 @@ bool is_momentary(std::string_view name) {
 std::span<const LayerFile> package_tool_files() { return kFiles; }
 
 std::span<const char* const> package_tool_directories() { return kDirectories; }
+
+Result<> name_certificates(const fs::path& root) {
+  std::error_code error;
+  if (!fs::exists(root / fs::path(kCertificates).relative_path(), error)) return {};
+  std::ofstream out(root / "etc/pip.conf", std::ios::app);
+  out << "cert = " << kCertificates << "\n";
+  if (!out.flush()) return fail(Errc::kInternal, "write layer file etc/pip.conf");
+  return {};
+}
 
 Result<> add_package_list(const fs::path& root) {
   const fs::path host = "/var/lib/dpkg";

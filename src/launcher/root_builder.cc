@@ -267,6 +267,23 @@ Result<> RootBuilder::build_attached(SandboxMounts& mounts, std::span<const Uniq
   return {};
 }
 
+Result<UniqueFd> RootBuilder::build_layer(const std::string& tree, MountMode mode,
+                                          const Owner& owner) const {
+  TRY(UniqueFd mount, sys::clone_mount(AT_FDCWD, tree, sys::Submounts::kLeaveOut));
+  std::uint64_t flags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+  if (mode == MountMode::kReadOnly) flags |= MOUNT_ATTR_RDONLY;
+  const int mapping = owner.own_slice ? owner.userns : -1;
+  auto done = sys::restrict_mount(mount.get(), flags, sys::Submounts::kLeaveOut, mapping);
+  if (done) return mount;
+  const int error = done.error().sys_errno();
+  if (mapping < 0 || (error != EINVAL && error != EOPNOTSUPP)) return fail(std::move(done.error()));
+  return fail(Error(Errc::kUnsupported,
+                    "the filesystem of " + tree +
+                        " cannot show its files under another owner (idmapped mounts), which "
+                        "layers need: put them on ext4, xfs or btrfs",
+                    error));
+}
+
 Result<UniqueFd> RootBuilder::build_mount(int host_fd, MountMode mode, HostUser mapped,
                                           std::uint32_t guest_host_uid) {
   TRY(const UniqueFd here, same_in_our_namespace(host_fd));

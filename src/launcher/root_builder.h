@@ -75,6 +75,10 @@ class RootBuilder {
   Result<UniqueFd> build_mount(int host_fd, MountMode mode, HostUser mapped,
                                std::uint32_t guest_host_uid);
 
+  // A layer's tree, to be attached in a sandbox that makes it or looks at it: its files are the
+  // sandbox's root's there and our own on the disk.
+  Result<UniqueFd> build_layer(const std::string& tree, MountMode mode, const Owner& owner) const;
+
  private:
   RootBuilder(std::string scratch, std::string layer)
       : scratch_(std::make_unique<std::string>(std::move(scratch))), layer_(std::move(layer)) {}

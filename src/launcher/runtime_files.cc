@@ -30,6 +30,7 @@ GBX_CARRY(gbx_runner_py, GBX_PYTHON_DIR "/runner.py");
 GBX_CARRY(gbx_function_call_py, GBX_PYTHON_DIR "/function_call.py");
 GBX_CARRY(gbx_inside_py, GBX_PYTHON_DIR "/inside.py");
 GBX_CARRY(gbx_inside_names_py, GBX_PYTHON_DIR "/inside_names.py");
+GBX_CARRY(gbx_installed_py, GBX_PYTHON_DIR "/installed.py");
 GBX_CARRY(gbx_value_arrays_py, GBX_PYTHON_DIR "/value_arrays.py");
 GBX_CARRY(gbx_value_dates_py, GBX_PYTHON_DIR "/value_dates.py");
 GBX_CARRY(gbx_value_frames_py, GBX_PYTHON_DIR "/value_frames.py");
@@ -41,6 +42,7 @@ GBX_CARRY(gbx_lambda_handler_js, GBX_NODE_DIR "/lambda_handler.js");
 GBX_CARRY(gbx_run_js, GBX_NODE_DIR "/run.js");
 GBX_CARRY(gbx_cell_bash, GBX_BASH_DIR "/cell");
 GBX_CARRY(gbx_context_sh, GBX_BASH_DIR "/context.sh");
+#include "packages_carried.inc"
 
 namespace glovebox::launcher {
 namespace {
@@ -75,6 +77,7 @@ std::span<const RuntimeFile> runtime_files() {
       {"opt/glovebox/python/inside.py", between(gbx_inside_py_begin, gbx_inside_py_end)},
       {"opt/glovebox/python/inside_names.py",
        between(gbx_inside_names_py_begin, gbx_inside_names_py_end)},
+      {"opt/glovebox/python/installed.py", between(gbx_installed_py_begin, gbx_installed_py_end)},
       {"opt/glovebox/python/value_arrays.py",
        between(gbx_value_arrays_py_begin, gbx_value_arrays_py_end)},
       {"opt/glovebox/python/value_dates.py",
@@ -88,6 +91,7 @@ std::span<const RuntimeFile> runtime_files() {
       {"opt/glovebox/node/lambda_handler.js",
        between(gbx_lambda_handler_js_begin, gbx_lambda_handler_js_end)},
       {"opt/glovebox/node/run.js", between(gbx_run_js_begin, gbx_run_js_end)},
+#include "packages_listed.inc"
   };
   return kFiles;
 }

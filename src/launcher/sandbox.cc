@@ -137,6 +137,7 @@ Usage Sandbox::finish() {
   waiting_.reset();
   session_.reset();
   network_.reset();
+  layers_.clear();  // its mounts went with its last process
   empty_ = cgroup_.remove_but_for_memory().has_value();
   if (!empty_) log::warn("a sandbox's cgroup is not empty", {{"sandbox", id_.str()}});
   return used;

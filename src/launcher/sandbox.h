@@ -6,10 +6,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/id.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "launcher/layer_shelf.h"
 #include "launcher/process_maker.h"
 #include "model/limits.h"
 #include "model/outcome.h"
@@ -78,6 +80,8 @@ class Sandbox {
 
   // Nobody else's as long as there is anything of this sandbox.
   void hold(std::shared_ptr<const void> held) { held_ = std::move(held); }
+  // Until it is dead.
+  void hold_layers(std::vector<LayerHeld> layers) { layers_ = std::move(layers); }
 
   const SandboxId& id() const { return id_; }
   const Limits& limits() const { return limits_; }
@@ -120,6 +124,7 @@ class Sandbox {
   std::optional<EndReason> end_reason_;
   bool empty_ = false;
   std::shared_ptr<const void> held_;
+  std::vector<LayerHeld> layers_;
   std::chrono::microseconds cpu_before_{0};  // the take
   // Destroyed bottom to top: the process dies first, the cgroup can go only when it is empty.
   sys::Cgroup cgroup_;

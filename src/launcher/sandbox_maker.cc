@@ -60,6 +60,9 @@ SandboxMaker::SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots r
       policy_(std::move(policy)),
       roots_(std::move(roots)),
       state_(std::move(state)),
+      shelf_(config_.layers_dir),
+      definitions_(
+          [this](const std::string& id) { return shelf_.use(id, LayerShelf::Counts::kYes); }),
       jails_({.layers_dir = config_.layers_dir,
               .rootless = config_.rootless,
               .zygotes = config_.zygotes,
@@ -68,7 +71,8 @@ SandboxMaker::SandboxMaker(MakerConfig config, Policy policy, sys::CgroupRoots r
               .state = &state_,
               .agent = &agent_,
               .slices = &slices_,
-              .prepare_users = [this] { return prepare_users(); }}) {
+              .prepare_users = [this] { return prepare_users(); },
+              .shelf = &shelf_}) {
   load_templates_again();
 }
 
@@ -128,7 +132,8 @@ void SandboxMaker::host_files_changed() {
 
 Result<std::optional<Sandbox>> SandboxMaker::make(const wire::CreateSandbox& asked,
                                                   std::vector<UniqueFd> fds, const Caller& caller,
-                                                  std::uint64_t ticket, bool hurry) {
+                                                  const Client* client, std::uint64_t ticket,
+                                                  bool hurry) {
   wire::CreateSandbox request = asked;
   request.limits = within_ceilings(policy_, asked.limits);
   TRY_OK(check(request, fds.size(), caller));
@@ -136,7 +141,9 @@ Result<std::optional<Sandbox>> SandboxMaker::make(const wire::CreateSandbox& ask
   if (request.session) TRY_OK(check_link(fds[1].get()));
   TRY_OK(prepare_users());
   if (request.engine == EngineKind::kJail) {
-    jails_.begin({std::move(request), std::move(fds), caller, ticket, hurry});
+    JailWish wish{std::move(request), std::move(fds), caller, ticket, hurry};
+    TRY_OK(hold_layers(wish, client));
+    jails_.begin(std::move(wish));
     return std::optional<Sandbox>();
   }
   SandboxId id = SandboxId::make();
@@ -147,6 +154,37 @@ Result<std::optional<Sandbox>> SandboxMaker::make(const wire::CreateSandbox& ask
   TRY_OK(refuse_unenforceable(request.limits, cgroup.features()));
   TRY(Sandbox sandbox, make_process(request, std::move(fds), std::move(id), std::move(cgroup)));
   return std::optional<Sandbox>(std::move(sandbox));
+}
+
+Result<> SandboxMaker::hold_layers(JailWish& wish, const Client* client) {
+  const wire::CreateSandbox& request = wish.request;
+  const Template* description = jails_.broods().find(request.template_name);
+  if (description != nullptr) {
+    TRY(wish.layers, shelf_.use_trees(description->layers));
+  }
+  if (request.layer.empty()) return {};
+  TRY(LayerHeld layer, request.make_layer ? shelf_.begin(request.layer, client)
+                                          : shelf_.use(request.layer, LayerShelf::Counts::kNo));
+  wish.layer_tree = layer->tree;
+  wish.layers.push_back(std::move(layer));
+  return {};
+}
+
+Result<> SandboxMaker::check_layer(const wire::CreateSandbox& request, const Caller& caller) const {
+  if (request.layer.empty()) {
+    if (request.make_layer) return fail(Errc::kProtocol, "a layer without an id");
+    return {};
+  }
+  if (!caller.is_server || !request.session) {
+    return fail(Errc::kPolicy, "only a server's session has a layer to make or to look at");
+  }
+  const std::string place = kLayerPlace;
+  for (const wire::MountRequest& mount : request.mounts) {
+    if (mount.guest.str() == place || mount.guest.str().starts_with(place + "/")) {
+      return fail(Errc::kPolicy, "nothing else may be mounted at " + place);
+    }
+  }
+  return {};
 }
 
 Result<> SandboxMaker::check(const wire::CreateSandbox& request, std::size_t fds,
@@ -173,6 +211,7 @@ Result<> SandboxMaker::check(const wire::CreateSandbox& request, std::size_t fds
   if (request.session && (request.warm || request.waits)) {
     return fail(Errc::kProtocol, "a session is neither warm nor made ahead");
   }
+  TRY_OK(check_layer(request, caller));
   if ((request.warm || request.waits) && request.engine != EngineKind::kJail) {
     return fail(Errc::kUnsupported, "only jails are made ahead");
   }

@@ -12,6 +12,7 @@
 #include "base/unique_fd.h"
 #include "launcher/definitions.h"
 #include "launcher/jail_maker.h"
+#include "launcher/layer_shelf.h"
 #include "launcher/policy.h"
 #include "launcher/sandbox.h"
 #include "launcher/slices.h"
@@ -36,14 +37,16 @@ class SandboxMaker {
   SandboxMaker& operator=(const SandboxMaker&) = delete;
 
   // A sandbox of the process engine, at once; a jail is begun, and comes from jails() under its
-  // ticket.
+  // ticket. A layer that it makes is `client`'s to keep.
   Result<std::optional<Sandbox>> make(const wire::CreateSandbox& asked, std::vector<UniqueFd> fds,
-                                      const Caller& caller, std::uint64_t ticket, bool hurry);
+                                      const Caller& caller, const Client* client,
+                                      std::uint64_t ticket, bool hurry);
   // What nobody asked for, and what is past a ceiling, of a sandbox that is taken.
   Result<Limits> checked_limits(const Limits& asked) const;
   // After a sandbox has ended: its slice may be used again, last of all.
   void release(const Sandbox& sandbox);
   JailMaker& jails() { return jails_; }
+  LayerShelf& shelf() { return shelf_; }
   Result<> prepare_template(const std::string& name);
   void load_templates_again();
   // A server's own ones.
@@ -64,6 +67,8 @@ class SandboxMaker {
   Result<> prepare_users();
   Result<> check(const wire::CreateSandbox& request, std::size_t fds, const Caller& caller) const;
   Result<> check_named(const wire::MountRequest& mount, const std::string& project) const;
+  Result<> check_layer(const wire::CreateSandbox& request, const Caller& caller) const;
+  Result<> hold_layers(JailWish& wish, const Client* client);
   Result<> check_path(const wire::MountRequest& mount) const;
   Result<Sandbox> make_process(const wire::CreateSandbox& request, std::vector<UniqueFd> fds,
                                SandboxId id, sys::Cgroup cgroup);
@@ -74,6 +79,8 @@ class SandboxMaker {
   StateDir state_;
   UniqueFd agent_;
   std::optional<SliceBlock> slices_;
+  // Before whatever holds layers.
+  LayerShelf shelf_;
   std::vector<Template> files_;  // the administrator's, as they were read last
   Definitions definitions_;
   JailMaker jails_;

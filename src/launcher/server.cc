@@ -73,6 +73,7 @@ Result<> Server::run() {
   ::signal(SIGPIPE, SIG_IGN);
   const UniqueFd signal_events(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   JailMaker& jails = maker_.jails();
+  if (!is_private()) maker_.shelf().sweep();
   const auto release = [this](const Sandbox& sandbox) { maker_.release(sandbox); };
   bool stopping = false;
   Clock::time_point stop_by = Clock::time_point::max();
@@ -93,6 +94,9 @@ Result<> Server::run() {
     if (out_of_time || (sandboxes_.empty() && expected_.empty() &&
                         (stopping || (is_private() && clients_.empty())))) {
       graves_.clean_up_all(release);
+      keepings_.clear();
+      tidy_layers(Clock::now());
+      maker_.shelf().removals().finish();
       return {};
     }
     tell_of_templates();
@@ -102,7 +106,8 @@ Result<> Server::run() {
     events.push_back({stopping ? -1 : listener_.get(), POLLIN, 0});
     for (const Client& client : clients_) {
       const bool full = client.creates.size() >= kMaxPendingCreates;
-      const bool has_more = client.listing || client.is_behind || !client.news.empty();
+      const bool has_more =
+          client.listing || client.layer_listing || client.is_behind || !client.news.empty();
       const int wanted = (full || client.is_behind ? 0 : POLLIN) | (has_more ? POLLOUT : 0);
       events.push_back({wanted == 0 ? -1 : client.socket.get(), static_cast<short>(wanted), 0});
     }
@@ -114,6 +119,7 @@ Result<> Server::run() {
     }
     const std::size_t first_of_jails = events.size();
     jails.add_events(events);
+    add_layer_events(events);
     const bool want_spare = !is_private() && !stopping && jails.wants_spare();
     // A few at a time: more would only wait for each other.
     constexpr std::size_t kMostUnderWay = 3;
@@ -145,8 +151,10 @@ Result<> Server::run() {
     if (time_to_look) {
       look_at_packages();
       tidy_templates();
+      tidy_layers(now);
       look_at_ = now + kLookEvery;
     }
+    go_on_with_layers();
     if ((events[0].revents & POLLIN) != 0) {
       signalfd_siginfo signal{};
       const bool read = ::read(signal_events.get(), &signal, sizeof signal) > 0;
@@ -170,6 +178,7 @@ Result<> Server::run() {
       const short happened = events[at++].revents;
       if (client->gone) continue;
       if ((happened & POLLOUT) != 0) go_on_listing(*client);
+      if ((happened & POLLOUT) != 0) go_on_listing_layers(*client);
       if ((happened & POLLOUT) != 0) tell_news(*client);
       const bool catches_up = (happened & POLLOUT) != 0 && std::exchange(client->is_behind, false);
       if ((happened & POLLIN) != 0 || catches_up) on_requests(*client, kMostOfAClient);
@@ -195,6 +204,7 @@ int Server::wait_ms() const {
   if (const auto due = graves_.next_due()) next = std::min(next, *due);
   if (const auto due = maker_.jails().remains().next_due()) next = std::min(next, *due);
   if (const auto look = maker_.jails().broods().next_look()) next = std::min(next, *look);
+  if (const auto look = next_layer_look()) next = std::min(next, *look);
   if (owner_ != 0) next = std::min(next, now + kLookForOwnerEvery);
   if (next == Clock::time_point::max()) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - now).count();
@@ -282,6 +292,14 @@ bool Server::on_request(Client& client) {
     forget(client, *forget_request);
   } else if (auto* lend_request = std::get_if<wire::LendNetwork>(&*request)) {
     lend(client, *lend_request);
+  } else if (auto* keep_request = std::get_if<wire::KeepLayer>(&*request)) {
+    keep_layer(client, std::move(*keep_request));
+  } else if (auto* note_request = std::get_if<wire::NoteLayer>(&*request)) {
+    note_layer(client, std::move(*note_request));
+  } else if (auto* drop_request = std::get_if<wire::DropLayer>(&*request)) {
+    drop_layer(client, *drop_request);
+  } else if (auto* layers_request = std::get_if<wire::ListLayers>(&*request)) {
+    list_layers(client, layers_request->seq);
   }
   return true;
 }

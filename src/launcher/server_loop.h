@@ -1,6 +1,6 @@
 // The launcher's loop as an object: what serve_clients() runs. Private to server.cc, which has the
-// loop and the clients, server_sandboxes.cc, which has what is done with sandboxes, and
-// server_templates.cc.
+// loop and the clients, server_sandboxes.cc, which has what is done with sandboxes,
+// server_templates.cc, and server_layers.cc.
 #pragma once
 
 #include <limits>
@@ -16,6 +16,7 @@
 #include "launcher/clients.h"
 #include "launcher/graves.h"
 #include "launcher/host_packages.h"
+#include "launcher/layer_chores.h"
 #include "launcher/sandbox_maker.h"
 #include "launcher/sandbox_watch.h"
 #include "launcher/sessions.h"
@@ -56,6 +57,35 @@ class Server {
   void define(Client& client, const wire::DefineTemplate& request);
   void forget(Client& client, const wire::ForgetTemplate& request);
   void tidy_templates();
+  // What is answered when something of the host's has ended or is written out.
+  struct Keeping {
+    Client* client = nullptr;
+    std::uint32_t seq = 0;
+    LayerRecord record;
+    Clock::time_point until{};
+    std::optional<Chore> writing_out{};
+  };
+  struct Dropping {
+    Client* client = nullptr;
+    std::uint32_t seq = 0;
+    std::string id;
+    Clock::time_point until{};
+  };
+  bool is_layer_server(Client& client, std::uint32_t seq);
+  void keep_layer(Client& client, wire::KeepLayer request);
+  void note_layer(Client& client, wire::NoteLayer request);
+  void drop_layer(Client& client, const wire::DropLayer& request);
+  void list_layers(Client& client, std::uint32_t seq);
+  void go_on_listing_layers(Client& client);
+  void go_on_with_layers();
+  std::optional<Result<>> go_on_keeping(Keeping& keeping, Clock::time_point now);
+  std::optional<Result<>> go_on_dropping(const Dropping& dropping, Clock::time_point now);
+  bool is_anything_dying() const;
+  void tidy_layers(Clock::time_point now);
+  void forget_layers_of(Client& client);
+  void add_layer_events(std::vector<pollfd>& events) const;
+  std::optional<Clock::time_point> next_layer_look() const;
+  void answer(Client& client, std::uint32_t seq, const Result<>& outcome);
   void tell_of_templates();
   void tell_news(Client& client);
   void look_at_packages();
@@ -91,6 +121,8 @@ class Server {
   std::map<std::uint64_t, Expected> expected_;  // by ticket
   std::uint64_t next_ticket_ = 0;
   Graves graves_;
+  std::list<Keeping> keepings_;
+  std::list<Dropping> droppings_;
 };
 
 }  // namespace glovebox::launcher

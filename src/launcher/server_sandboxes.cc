@@ -20,12 +20,12 @@ void Server::create(Client& client, const wire::CreateSandbox& request, std::vec
     return refuse(client, request.seq,
                   Error(Errc::kNotFound, "there is no template '" + request.template_name + "'"));
   }
-  const Expected expected{&client, request.seq, request.limits, request.template_name,
-                          request.waits};
+  const Expected expected{&client,       request.seq,  request.limits, request.template_name,
+                          request.waits, request.layer};
   const std::uint64_t ticket = next_ticket_++;
   expected_.emplace(ticket, expected);
   const bool hurry = !client.creates.empty() || maker_.jails().under_way() > 0;
-  auto sandbox = maker_.make(request, std::move(fds), client.caller, ticket, hurry);
+  auto sandbox = maker_.make(request, std::move(fds), client.caller, &client, ticket, hurry);
   if (sandbox && !*sandbox) return take_made();  // begun; perhaps there was a spare
   expected_.erase(ticket);
   if (!sandbox) return refuse(client, request.seq, sandbox.error());
@@ -53,11 +53,12 @@ void Server::take_made() {
 void Server::own(Sandbox sandbox, const Expected& expected) {
   std::string id = sandbox.id().str();
   const bool session = sandbox.session() != nullptr;
-  Owned& owned = sandboxes_
-                     .try_emplace(std::move(id),
-                                  Owned{std::move(sandbox), expected.client, expected.seq,
-                                        expected.limits, expected.template_name, expected.waits})
-                     .first->second;
+  Owned& owned =
+      sandboxes_
+          .try_emplace(std::move(id),
+                       Owned{std::move(sandbox), expected.client, expected.seq, expected.limits,
+                             expected.template_name, expected.waits, false, expected.layer})
+          .first->second;
   if (!session) runs_.push_back(&owned);
   if (auto watched = watch_.add(owned); !watched) {
     log::warn("a sandbox cannot be watched", {{"error", watched.error().message()}});
@@ -236,16 +237,19 @@ void Server::drop(Client& client) {
   client.socket.reset();
   client.creates.clear();
   client.listing.reset();
+  client.layer_listing.reset();
   sessions_.forget(client);
   maker_.client_gone(&client);
+  forget_layers_of(client);
   for (auto& [ticket, expected] : expected_) {
     if (expected.client == &client) expected.client = nullptr;
   }
   for (auto& [id, owned] : sandboxes_) {
     if (owned.client != &client) continue;
     owned.client = nullptr;
-    // A session waits for the next server, if this one knew of it.
-    if (owned.sandbox.session() != nullptr && owned.announced) continue;
+    // A session waits for the next server, if this one knew of it. One with a layer is a step of
+    // something that nobody goes on with.
+    if (owned.sandbox.session() != nullptr && owned.announced && owned.layer.empty()) continue;
     owned.sandbox.kill(EndReason::kDestroyed);
   }
 }

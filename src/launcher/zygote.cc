@@ -29,6 +29,13 @@ std::string printable(std::span<const std::byte> bytes) {
   return text;
 }
 
+// Both of a zygote's, to be let go of together.
+std::shared_ptr<const void> held_by(ZygoteUids::Held uid, std::vector<LayerHeld> layers) {
+  if (layers.empty()) return uid;
+  using Both = std::pair<ZygoteUids::Held, std::vector<LayerHeld>>;
+  return std::make_shared<const Both>(std::move(uid), std::move(layers));
+}
+
 wire::MakeZygote order(const Template& description, std::uint32_t uid) {
   wire::MakeZygote make;
   make.uid = uid;
@@ -37,6 +44,12 @@ wire::MakeZygote order(const Template& description, std::uint32_t uid) {
   make.env = {"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/tmp", "LANG=C.UTF-8",
               "MPLCONFIGDIR=/tmp/matplotlib"};
   make.env.insert(make.env.end(), description.env.begin(), description.env.end());
+  // A zygote with threads cannot be forked, and some modules start them when they are imported. The
+  // first of a name counts.
+  for (const char* one : {"OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1",
+                          "NUMEXPR_NUM_THREADS=1"}) {
+    make.env.emplace_back(one);
+  }
   return make;
 }
 
@@ -57,7 +70,8 @@ Result<Zygote> Zygote::start(const Template& description, Place place) {
   auto process = place.nursery.await(question, kBornWithinMs);
   if (!process) {
     // It may be there all the same, a moment later.
-    place.remains.add_group({}, std::move(place.cgroup), std::move(place.held));
+    place.remains.add_group({}, std::move(place.cgroup),
+                            held_by(std::move(place.held), std::move(place.layers)));
     return fail(std::move(process.error()));
   }
   // Its mounts are attached by now or will be: the descriptors it was given keep them.
@@ -67,7 +81,8 @@ Result<Zygote> Zygote::start(const Template& description, Place place) {
 Zygote::~Zygote() {
   if (!pidfd_) return;
   sys::send_signal(pidfd_.get(), SIGKILL);
-  remains_.add_group(std::move(pidfd_), std::move(cgroup_), std::move(held_));
+  remains_.add_group(std::move(pidfd_), std::move(cgroup_),
+                     held_by(std::move(held_), std::move(layers_)));
 }
 
 bool Zygote::has_company() const { return cgroup_.members().value_or(1) > 1; }

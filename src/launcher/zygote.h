@@ -9,10 +9,12 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/id.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "launcher/layer_shelf.h"
 #include "launcher/nursery.h"
 #include "launcher/remains.h"
 #include "launcher/root_builder.h"
@@ -30,11 +32,12 @@ class Zygote {
   struct Place {
     Nursery& nursery;
     RootBuilder& files;
-    Owner owner;            // of the nursery: its root sees the layers' files as its own
-    std::uint32_t uid = 0;  // in the nursery's numbers; zero where there is only one user
-    ZygoteUids::Held held;  // keeps the number from others
-    sys::Cgroup cgroup;     // bounds what it imports
-    Remains& remains;       // sees to what is left of it; lives longer
+    Owner owner;                      // of the nursery: its root sees the layers' files as its own
+    std::uint32_t uid = 0;            // in the nursery's numbers; zero where there is only one user
+    ZygoteUids::Held held;            // keeps the number from others
+    sys::Cgroup cgroup;               // bounds what it imports
+    Remains& remains;                 // sees to what is left of it; lives longer
+    std::vector<LayerHeld> layers{};  // of its template; they stay while it is there
   };
   // Returns while it is still importing.
   static Result<Zygote> start(const Template& description, Place place);
@@ -57,7 +60,7 @@ class Zygote {
   // Whether its modules have processes beside it. Only while none of its children is on its way.
   bool has_company() const;
   std::chrono::microseconds cpu_used() const;
-  std::uint64_t memory_used() const { return cgroup_.now().memory_bytes.value_or(0); }
+  std::uint64_t memory_used() const { return cgroup_.firm_memory_bytes().value_or(0); }
 
   // Shows it a sandbox. `fds` as SandboxSealed and the cgroups' files come: see zygote_module.cc.
   struct JoinWords {
@@ -80,7 +83,8 @@ class Zygote {
         socket_(std::move(socket)),
         pidfd_(std::move(pidfd)),
         uid_(place.uid),
-        held_(std::move(place.held)) {}
+        held_(std::move(place.held)),
+        layers_(std::move(place.layers)) {}
   void on_ready();
   void fail_with(std::string why);
 
@@ -90,6 +94,7 @@ class Zygote {
   UniqueFd pidfd_;
   std::uint32_t uid_ = 0;
   ZygoteUids::Held held_;
+  std::vector<LayerHeld> layers_;
   std::uint64_t forks_ = 0;
   Clock::time_point started_ = Clock::now();
   State state_ = State::kStarting;

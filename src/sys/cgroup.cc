@@ -330,6 +330,16 @@ CgroupNow Cgroup::now() const {
   return now;
 }
 
+std::optional<std::uint64_t> Cgroup::firm_memory_bytes() const {
+  const Part* part = part_with(&Part::memory);
+  if (part == nullptr) return std::nullopt;
+  const auto all = read_number(part->dir, part->v2 ? "memory.current" : "memory.usage_in_bytes");
+  if (!all) return std::nullopt;
+  const std::uint64_t files = read_key(part->dir, "memory.stat", "inactive_file") +
+                              read_key(part->dir, "memory.stat", "active_file");
+  return *all > files ? *all - files : 0;
+}
+
 std::optional<std::size_t> Cgroup::members() const {
   // Whoever enters writes to these first.
   const Part* part = part_with(&Part::pids);

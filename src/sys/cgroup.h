@@ -113,6 +113,8 @@ class Cgroup {
   std::uint64_t cpu_us() const;
   CgroupUsage usage() const;
   CgroupNow now() const;
+  // Its memory without copies of files, which the kernel takes back when it needs the room.
+  std::optional<std::uint64_t> firm_memory_bytes() const;
   // Processes inside that live; the dead who wait for their parent are none. Nothing where there is
   // no directory to count in.
   std::optional<std::size_t> members() const;

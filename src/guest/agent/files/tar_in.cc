@@ -1,12 +1,16 @@
 // Unpacking a tar archive into a directory, as it comes. What was unpacked before something went
 // wrong stays.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <optional>
 
 #include "guest/agent/files/archive_source.h"
 #include "guest/agent/files/operations.h"
 #include "guest/agent/files/place.h"
 #include "guest/agent/files/unpacker.h"
+#include "model/layer.h"
 
 namespace glovebox::agent {
 namespace {
@@ -21,13 +25,30 @@ Result<UniqueFd> open_or_make(const std::string& path) {
   return open_child(place.dir.get(), place.name);
 }
 
+std::optional<std::uint64_t> mount_of(int fd, const char* path) {
+  struct statx info {};
+  if (::statx(fd, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_MNT_ID, &info) != 0 ||
+      (info.stx_mask & STATX_MNT_ID) == 0) {
+    return std::nullopt;
+  }
+  return info.stx_mnt_id;
+}
+
+// Where the launcher mounts a layer that is made, and not a directory that happens to be called so.
+bool is_layer(const std::string& path, int top) {
+  if (path != kLayerPlace) return false;
+  const auto its = mount_of(top, "");
+  return !its || its != mount_of(AT_FDCWD, "/");
+}
+
 }  // namespace
 
 Result<> tar_in(HelperLink& link) {
   TRY(UniqueFd top, open_or_make(link.request().path));
   if (in_proc(top.get())) return fail_with(EACCES);
   TRY_OK(link.opened());
-  Unpacker unpacker(std::move(top), UniqueFd(), UnpackRules{.snapshot = false});
+  const bool layer = is_layer(link.request().path, top.get());
+  Unpacker unpacker(std::move(top), UniqueFd(), UnpackRules{.snapshot = false, .layer = layer});
   return unpack_archive(link, unpacker);
 }
 

@@ -261,6 +261,62 @@ TEST(TarIn, SaysThatTheDiskIsFull) {
   EXPECT_THAT(answer.message(), HasSubstr("big: No space left on device"));
 }
 
+Result<> unpack_layer(const std::string& archive, const TestDir& dir) {
+  TarReader reader = reader_of(archive);
+  UniqueFd top(::open(dir.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Unpacker unpacker(std::move(top), UniqueFd(), UnpackRules{.snapshot = false, .layer = true});
+  for (;;) {
+    TRY(const std::optional<TarEntry> entry, reader.next());
+    if (!entry) return unpacker.finish();
+    TRY_OK(unpacker.take(*entry, reader));
+  }
+}
+
+unsigned mode_of(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 ? info.st_mode & 07777u : ~0u;
+}
+
+TEST(TarInALayer, AllCanReadItAndNobodyElseCanWriteIt) {
+  const TestDir dir;
+  TarEntry program = file_entry("bin/program");
+  program.mode = 06711;
+  TarEntry secret = file_entry("secret");
+  secret.mode = 0;
+  TarEntry open = file_entry("open");
+  open.type = TarType::kDirectory;
+  open.mode = 01777;
+  ASSERT_TRUE(
+      unpack_layer(tar_header(program) + tar_header(secret) + tar_header(open) + tar_end(), dir));
+  EXPECT_EQ(mode_of(dir / "bin"), 0755u);
+  EXPECT_EQ(mode_of(dir / "bin/program"), 0755u);
+  EXPECT_EQ(mode_of(dir / "secret"), 0644u);
+  EXPECT_EQ(mode_of(dir / "open"), 0755u);
+}
+
+TEST(TarInALayer, HasFilesDirectoriesAndLinksOnly) {
+  const TestDir dir;
+  for (const TarType type : {TarType::kFifo, TarType::kCharDevice, TarType::kBlockDevice}) {
+    EXPECT_FALSE(unpack_layer(tar_header(link_entry(type, "odd", "")) + tar_end(), dir));
+    EXPECT_EQ(mode_of(dir / "odd"), ~0u);
+  }
+  EXPECT_TRUE(
+      unpack_layer(tar_header(link_entry(TarType::kSymlink, "link", "/x")) + tar_end(), dir));
+}
+
+TEST(TarOut, OfTheSameTreeIsTheSameWhateverOrderItWasMadeIn) {
+  const TestDir dir;
+  ASSERT_TRUE(shell("cd '" + dir.path() +
+                    "' && mkdir one other && for i in $(seq 300); do "
+                    "echo $i > one/f$i; done && for i in $(seq 300 -1 1); do echo $i > other/f$i; "
+                    "done && touch -d '2001-02-03 04:05:06' one/* other/* one other"));
+  const Answer one = run_helper(request_for(FileOp::kTarOut, dir / "one"));
+  const Answer other = run_helper(request_for(FileOp::kTarOut, dir / "other"));
+  ASSERT_EQ(one.error(), 0) << one.message();
+  EXPECT_EQ(one.data, other.data);
+  EXPECT_EQ(run_helper(request_for(FileOp::kTarOut, dir / "one")).data, one.data);
+}
+
 TEST(TarBothWays, HoldsATreeDeeperThanAPath) {
   const TestDir dir;
   ASSERT_EQ(::mkdir((dir / "deep").c_str(), 0755), 0);

@@ -32,6 +32,11 @@ timespec time_of(const TarEntry& entry) {
   return time;
 }
 
+unsigned layer_mode(const TarEntry& entry) {
+  const bool can_be_run = entry.type == TarType::kDirectory || (entry.mode & 0100u) != 0;
+  return can_be_run ? 0755 : 0644;
+}
+
 bool all_zero(std::string_view bytes) {
   return bytes.find_first_not_of('\0') == std::string_view::npos;
 }
@@ -132,6 +137,7 @@ Result<> Unpacker::dress(int fd, const TarEntry& entry) {
     TRY_OK(write_attributes(fd, entry.xattrs));
     mode = entry.mode & 07777u;
   }
+  if (rules_.layer) mode = layer_mode(entry);
   TRY_OK(set_mode(fd, mode));
   const timespec times[2] = {time_of(entry), time_of(entry)};
   (void)::futimens(fd, times);  // a time that this file system cannot have
@@ -246,6 +252,7 @@ Result<> Unpacker::place(const std::string& path, const TarEntry& entry, TarRead
       return link_file(spot, path, entry);
     case TarType::kSymlink:
     case TarType::kFifo: {
+      if (rules_.layer && entry.type == TarType::kFifo) return refuse("a layer has no pipes");
       const auto make = [&] {
         return entry.type == TarType::kFifo
                    ? ::mkfifoat(spot.dir, spot.name.c_str(), entry.mode & 0777u)

@@ -15,6 +15,9 @@ struct UnpackRules {
   // A snapshot has the owners, setuid modes and attributes of its archive, replaces directories by
   // what the archive has in their place, and is not unpacked into other mounts.
   bool snapshot = false;
+  // A layer has files, directories and links only, which all can read and its owner alone can
+  // write: it is shared by sandboxes.
+  bool layer = false;
 };
 
 struct Unpacked {
