@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "config/network.h"
+#include "config/package_index.h"
 #include "config/toml_file.h"
 #include "config/value.h"
 
@@ -24,8 +25,8 @@ namespace {
 
 // Ours too, and read elsewhere.
 constexpr std::string_view kOtherVariables[] = {
-    "GLOVEBOX_LAUNCHER", "GLOVEBOX_LIBEXEC", "GLOVEBOX_URL",    "GLOVEBOX_API_KEY",
-    "GLOVEBOX_BIN",      "GLOVEBOX_KEY",     "GLOVEBOX_BIN_DIR"};
+    "GLOVEBOX_LAUNCHER", "GLOVEBOX_LIBEXEC", "GLOVEBOX_URL",     "GLOVEBOX_API_KEY",
+    "GLOVEBOX_BIN",      "GLOVEBOX_KEY",     "GLOVEBOX_BIN_DIR", "GLOVEBOX_LAYERS_DIR"};
 
 // Of everything bound to be in the file system under this directory the sockets have the shortest
 // limit: 107 bytes for "<data_dir>/launcher.sock".
@@ -189,6 +190,15 @@ Result<> check_network(const Settings& settings, const Table& table) {
   return check("net.resolvers", parse_name_servers(settings.net_resolvers));
 }
 
+// Words that mean something to builds of packages only.
+Result<> check_indexes(const Settings& settings, const Table& table) {
+  const Result<> checked = check_index_settings(settings);
+  if (checked) return {};
+  const std::string& what = checked.error().message();
+  const std::string name = what.substr(0, what.find(' '));
+  return bad(name + origin_of(table, name) + what.substr(name.size()));
+}
+
 // What can only be seen with several values in hand.
 Result<> check_together(const Settings& settings, const Table& table) {
   if (settings.data_dir.empty()) {
@@ -203,7 +213,8 @@ Result<> check_together(const Settings& settings, const Table& table) {
     return bad(given + origin_of(table, given) +
                ": server.tls_cert and server.tls_key are needed together");
   }
-  return check_network(settings, table);
+  TRY_OK(check_network(settings, table));
+  return check_indexes(settings, table);
 }
 
 std::string below(const char* variable, const char* home_part) {

@@ -17,6 +17,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class Load : public ::testing::Test {
  protected:
@@ -193,6 +194,26 @@ TEST_F(Load, RefusesRulesOfNetworksThatMeanNothing) {
   EXPECT_EQ(refusal({"--set", "net.allow=pypi.org,*.example.com:443", "--set",
                      "net.opened=10.1.2.0/24", "--set", "net.resolvers=192.0.2.53:5353"}),
             "accepted");
+}
+
+TEST_F(Load, RefusesIndexesOfPackagesThatCannotBeReachedOrSayAPassword) {
+  EXPECT_THAT(refusal({"--set", "deps.index_url=pypi.org"}),
+              HasSubstr("deps.index_url (flag --set) must be an address like https://"));
+  EXPECT_THAT(refusal({"--set", "deps.npm_registry=http://localhost:4873"}),
+              AllOf(HasSubstr("deps.npm_registry (flag --set)"), HasSubstr("loopback")));
+  write("[deps]\nextra_index_urls = ['https://a.example/', 'https://me:topsecret@b.example/']\n");
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("deps.extra_index_urls (file " + around_.file + ":2)"),
+                               HasSubstr("password"), Not(HasSubstr("topsecret"))));
+  write("[deps]\nfile_hosts = ['*']\n");
+  EXPECT_THAT(refusal(), HasSubstr("deps.file_hosts (file " + around_.file + ":2) would let"));
+  write(
+      "[deps]\nindex_url = 'http://10.0.0.7:3141/simple'\nfile_hosts = ['files.example:80']\n"
+      "pip_config = ''\nca_bundle = 'relative.pem'\n");
+  const auto loaded = load_with({});
+  ASSERT_TRUE(loaded) << loaded.error().message();
+  EXPECT_EQ(loaded->settings.deps_pip_config, "");
+  EXPECT_EQ(loaded->settings.deps_npm_config, "/etc/npmrc");
+  EXPECT_TRUE(loaded->settings.deps_ca_bundle.starts_with('/'));
 }
 
 TEST_F(Load, LeavesOtherArgumentsInTheirOrder) {

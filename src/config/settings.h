@@ -83,6 +83,24 @@ struct Settings {
   std::uint64_t net_max_connections = 0;
   std::uint64_t net_max_names = 0;
   std::uint64_t net_max_open = 0;
+  // [deps]: see package_index.h
+  bool deps_enabled = true;
+  std::string deps_index_url;  // empty: the host's
+  std::vector<std::string> deps_extra_index_urls;
+  std::vector<std::string> deps_file_hosts;
+  std::string deps_npm_registry;  // empty: the host's
+  std::string deps_pip_config;
+  std::string deps_npm_config;
+  std::string deps_ca_bundle;  // empty: the host's
+  std::chrono::milliseconds deps_resolve_ttl{};
+  std::chrono::milliseconds deps_failure_ttl{};
+  std::chrono::milliseconds deps_check_every{};
+  std::chrono::milliseconds deps_build_timeout{};
+  std::uint64_t deps_build_memory = 0;
+  std::uint64_t deps_build_disk = 0;
+  std::uint64_t deps_max_builds = 0;
+  std::uint64_t deps_max_layer = 0;
+  std::uint64_t deps_disk_ceiling = 0;
   // [isolation]
   std::string min_grade;
 };

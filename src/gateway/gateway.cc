@@ -50,16 +50,25 @@ Gateway::Gateway(asio::io_context& io, GatewayOptions options, std::unique_ptr<R
       relays_(std::move(relays)),
       own_addresses_(std::move(own)),
       resolver_(io, std::move(options.resolver)),
+      hosts_(std::move(options.hosts)),
       max_networks_(max_networks),
       shared_{.io = io,
               .relays = *relays_,
               .resolver = resolver_,
               .own_addresses = *own_addresses_,
+              .hosts = hosts_,
               .ceiling = std::move(options.ceiling),
+              .build_ceiling = {},
               .max_open = options.max_open,
               .max_open_of_all = max_open_of_all,
               .setting_up = std::make_shared<std::size_t>(0),
-              .server_port = options.server_port} {}
+              .server_port = options.server_port} {
+  if (options.build_ceiling) {
+    shared_.build_ceiling = std::move(*options.build_ceiling);
+  } else {
+    no_builds_ = std::move(options.build_ceiling.error());
+  }
+}
 
 Gateway::~Gateway() {
   for (auto& [id, entry] : networks_) {
@@ -95,7 +104,9 @@ wire::GatewayReply Gateway::answer(wire::GatewayRequest request, std::vector<Uni
 
 Result<> Gateway::open(wire::OpenNetwork request, std::vector<UniqueFd> fds) {
   if (fds.size() != 3) return fail(Errc::kProtocol, "a network comes with three descriptors");
-  TRY_OK(net::check_within(request.policy, shared_.ceiling));
+  if (request.is_build && no_builds_) return fail(*no_builds_);
+  TRY_OK(net::check_within(request.policy,
+                           request.is_build ? shared_.build_ceiling : shared_.ceiling));
   const auto known = networks_.find(request.id);
   const bool is_new = known == networks_.end();
   if (is_new && networks_.size() >= max_networks_) {
@@ -105,7 +116,10 @@ Result<> Gateway::open(wire::OpenNetwork request, std::vector<UniqueFd> fds) {
   if (!is_new && known->second.network->tenant() != request.tenant) {
     return fail(Errc::kConflict, "that network is another tenant's");
   }
-  Entry& entry = is_new ? make_entry(request.id, request.tenant) : known->second;
+  if (!is_new && known->second.network->is_build() != request.is_build) {
+    return fail(Errc::kConflict, "that network is not what it was opened for");
+  }
+  Entry& entry = is_new ? make_entry(request) : known->second;
   NetworkSockets sockets{std::move(fds[0]), std::move(fds[1]), std::move(fds[2])};
   auto opened = entry.network->open(std::move(sockets), std::move(request.policy));
   if (!opened) {
@@ -116,8 +130,10 @@ Result<> Gateway::open(wire::OpenNetwork request, std::vector<UniqueFd> fds) {
   return {};
 }
 
-Gateway::Entry& Gateway::make_entry(const SandboxId& id, const std::string& tenant) {
-  auto network = std::make_shared<Network>(shared_, id, tenant);
+Gateway::Entry& Gateway::make_entry(const wire::OpenNetwork& request) {
+  const SandboxId id = request.id;
+  const Network::For what = request.is_build ? Network::For::kBuild : Network::For::kAny;
+  auto network = std::make_shared<Network>(shared_, id, request.tenant, what);
   network->on_decided = [this, id](const wire::NetDecision& decision) {
     if (on_decided) on_decided(wire::NetworkDecided{id, decision});
   };
@@ -126,8 +142,8 @@ Gateway::Entry& Gateway::make_entry(const SandboxId& id, const std::string& tena
 }
 
 Result<> Gateway::change(wire::ChangePolicy request) {
-  TRY_OK(net::check_within(request.policy, shared_.ceiling));
   TRY(Entry * entry, find(request.id));
+  TRY_OK(net::check_within(request.policy, entry->network->ceiling()));
   if (!entry->network->is_open()) return fail(Errc::kNotFound, "that sandbox has ended");
   entry->network->change_policy(std::move(request.policy));
   return {};

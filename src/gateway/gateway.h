@@ -18,6 +18,10 @@ namespace glovebox::gateway {
 
 struct GatewayOptions {
   net::NetCeiling ceiling;
+  // For networks of builds, whatever `ceiling` says; an error is why there are none.
+  Result<net::NetCeiling> build_ceiling =
+      fail(Errc::kPolicy, "no index of packages is configured here (deps.index_url, deps.enabled)");
+  std::string hosts = "/etc/hosts";  // asked by builds alone
   ResolverOptions resolver;
   std::size_t max_open = 1024;               // relays of one sandbox
   std::optional<std::uint16_t> server_port;  // never dialled on this host
@@ -51,13 +55,15 @@ class Gateway {
   Result<wire::NetworkReport> read(const wire::ReadNetwork& request);
   wire::NetworksListed list(std::uint32_t seq) const;
   Result<Entry*> find(const SandboxId& id);
-  Entry& make_entry(const SandboxId& id, const std::string& tenant);
+  Entry& make_entry(const wire::OpenNetwork& request);
   void ended(const SandboxId& id);
 
   asio::io_context& io_;
   std::unique_ptr<Relays> relays_;
   std::unique_ptr<OwnAddresses> own_addresses_;
   Resolver resolver_;
+  HostsFile hosts_;
+  std::optional<Error> no_builds_;  // why
   std::size_t max_networks_;
   Shared shared_;
   std::map<SandboxId, Entry> networks_;

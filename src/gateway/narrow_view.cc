@@ -11,18 +11,18 @@
 namespace glovebox::gateway {
 namespace {
 
-constexpr const char* kResolvConf = "/etc/resolv.conf";
+constexpr const char* kFiles[] = {"/etc/resolv.conf", "/etc/hosts"};
 
 }  // namespace
 
-Result<> see_only_resolv_conf() {
+Result<> see_only_files_of_names() {
   const int abi = sys::landlock_abi();
   if (abi == 0) return {};
   sys::LandlockPaths paths;
   paths.readable = {"/etc", "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"};
-  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(kResolvConf, nullptr),
-                                                         &std::free);
-  if (real) {
+  for (const char* file : kFiles) {
+    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(file, nullptr), &std::free);
+    if (!real) continue;
     const std::string path = real.get();
     const std::size_t slash = path.rfind('/');
     if (slash > 0) paths.readable.push_back(path.substr(0, slash));

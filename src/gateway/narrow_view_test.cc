@@ -16,7 +16,7 @@ bool can_open(const char* path, int flags) {
   return static_cast<bool>(UniqueFd(::open(path, flags | O_CLOEXEC)));
 }
 
-TEST(NarrowView, OnlyWhatLiesBesideResolvConfIsSeen) {
+TEST(NarrowView, OnlyWhatLiesBesideTheFilesOfNamesIsSeen) {
   if (sys::landlock_abi() == 0) GTEST_SKIP() << "this kernel has no Landlock";
   // Control: all of it can be opened before.
   ASSERT_TRUE(can_open("/etc/passwd", O_RDONLY));
@@ -26,8 +26,9 @@ TEST(NarrowView, OnlyWhatLiesBesideResolvConfIsSeen) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    if (!see_only_resolv_conf()) ::_exit(1);
+    if (!see_only_files_of_names()) ::_exit(1);
     if (!can_open("/etc/passwd", O_RDONLY)) ::_exit(2);
+    if (!can_open("/etc/hosts", O_RDONLY)) ::_exit(6);
     if (can_open("/usr/bin/env", O_RDONLY)) ::_exit(3);
     if (can_open("/proc/self/status", O_RDONLY)) ::_exit(4);
     if (can_open("/dev/null", O_WRONLY)) ::_exit(5);

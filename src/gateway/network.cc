@@ -69,6 +69,9 @@ std::size_t receive_bytes(std::size_t open) {
   return 32 * 1024;
 }
 
+// No project's, whatever it is called: what builds are told stays among them.
+std::string resolver_tenant_of_builds() { return std::string(1, '\0') + "builds"; }
+
 template <class T>
 std::optional<T> least(std::optional<T> a, std::optional<T> b) {
   if (a && b) return std::min(*a, *b);
@@ -104,8 +107,11 @@ class Network::Setup {
   std::vector<std::shared_ptr<Socket>> sockets_;
 };
 
-Network::Network(Shared& shared, SandboxId id, std::string tenant)
-    : shared_(shared), id_(std::move(id)), tenant_(std::move(tenant)) {
+Network::Network(Shared& shared, SandboxId id, std::string tenant, For what)
+    : shared_(shared),
+      id_(std::move(id)),
+      tenant_(std::move(tenant)),
+      is_build_(what == For::kBuild) {
   log_.on_first = [this](const wire::NetDecision& decision) {
     if (on_decided) on_decided(decision);
   };
@@ -129,7 +135,8 @@ Result<> Network::open(NetworkSockets sockets, net::NetPolicy policy) {
 
   set_rules(std::move(policy));
   if (!names_) {
-    const SandboxNamesOptions options{.tenant = tenant_,
+    const SandboxNamesOptions options{.tenant = is_build_ ? resolver_tenant_of_builds() : tenant_,
+                                      .hosts = is_build_ ? &shared_.hosts : nullptr,
                                       .max_names = budgets_.names.value_or(~0ull)};
     names_ =
         SandboxNames::make(shared_.resolver, options, rules_, [this](wire::NetDecision decision) {
@@ -150,12 +157,12 @@ Result<> Network::open(NetworkSockets sockets, net::NetPolicy policy) {
 }
 
 void Network::set_rules(net::NetPolicy policy) {
-  const net::NetBudgets& most = shared_.ceiling.policy.budgets;
+  const net::NetBudgets& most = ceiling().policy.budgets;
   budgets_.bytes_out = least(policy.budgets.bytes_out, most.bytes_out);
   budgets_.connections = least(policy.budgets.connections, most.connections);
   budgets_.names = least(policy.budgets.names, most.names);
   rules_ = std::make_shared<const net::NetRules>(
-      net::NetRules{.policy = std::move(policy), .ceiling = shared_.ceiling});
+      net::NetRules{.policy = std::move(policy), .ceiling = ceiling()});
   if (!names_) return;
   names_->set_rules(rules_);
   names_->set_max_names(budgets_.names.value_or(~0ull));
@@ -267,11 +274,12 @@ std::optional<std::string> Network::why_not_here(const Target& target) {
     return "no answer";
   }
   if (*place == OwnAddresses::Place::kElsewhere) return std::nullopt;
-  const auto& opened = shared_.ceiling.opened;
+  const auto& opened = ceiling().opened;
   const bool is_opened = std::any_of(opened.begin(), opened.end(), [&](const net::Cidr& range) {
     return range.contains(target.address);
   });
-  if (!is_opened) return "reserved: this host";
+  // The administrator's index may be on this very host.
+  if (!is_opened && !ceiling().any_address) return "reserved: this host";
   if (target.port == shared_.server_port) return "reserved: the server's port";
   return std::nullopt;
 }

@@ -38,7 +38,9 @@ struct Shared {
   Relays& relays;
   Resolver& resolver;
   OwnAddresses& own_addresses;
+  HostsFile& hosts;  // for builds
   net::NetCeiling ceiling;
+  net::NetCeiling build_ceiling;    // of networks in which packages are fetched
   std::size_t max_open = 1024;      // of one sandbox, set up or relayed
   std::size_t max_open_of_all = 0;  // so that there are descriptors for them
   // Of all sandboxes, kept by them. Connections that are set up may outlive everything else here
@@ -60,7 +62,9 @@ class Network final : public std::enable_shared_from_this<Network>, private Rela
   static constexpr std::uint32_t kDialsPerSecond = 100;
   static constexpr std::uint32_t kDialsAtOnce = 1500;
 
-  Network(Shared& shared, SandboxId id, std::string tenant);
+  // Of a build of packages, or of any other sandbox; for its whole life.
+  enum class For : std::uint8_t { kAny, kBuild };
+  Network(Shared& shared, SandboxId id, std::string tenant, For what);
   ~Network() override;
 
   // Once for each decision of a kind that is new here; and when the sandbox has ended.
@@ -78,6 +82,10 @@ class Network final : public std::enable_shared_from_this<Network>, private Rela
   bool is_open() const { return listener_ != nullptr; }
   const SandboxId& id() const { return id_; }
   const std::string& tenant() const { return tenant_; }
+  bool is_build() const { return is_build_; }
+  const net::NetCeiling& ceiling() const {
+    return is_build_ ? shared_.build_ceiling : shared_.ceiling;
+  }
   wire::NetTotals totals() const;
   wire::NetworkReport report(std::uint32_t seq) const;
 
@@ -126,6 +134,7 @@ class Network final : public std::enable_shared_from_this<Network>, private Rela
   Shared& shared_;
   SandboxId id_;
   std::string tenant_;
+  bool is_build_;
   std::shared_ptr<const net::NetRules> rules_;
   net::NetBudgets budgets_;  // in force: the policy's, or the ceiling's
   std::shared_ptr<SandboxNames> names_;

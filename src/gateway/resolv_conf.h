@@ -2,14 +2,12 @@
 // Only `nameserver` lines count; names from sandboxes are complete, so there is no search list.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "config/network.h"
+#include "gateway/reread_file.h"
 
 namespace glovebox::gateway {
 
@@ -22,26 +20,16 @@ std::vector<DnsServer> parse_resolv_conf(std::string_view text);
 
 class ResolvConf {
  public:
-  using Time = std::chrono::steady_clock::time_point;
-  static constexpr std::chrono::seconds kLookEvery{3};
+  using Time = RereadFile::Time;
 
-  explicit ResolvConf(std::string path) : path_(std::move(path)) {}
+  explicit ResolvConf(std::string path) : file_(std::move(path), kMostBytes) {}
   // Those of the file; where there is no such file or none in it, 127.0.0.1, as everywhere.
   const std::vector<DnsServer>& servers(Time now);
 
  private:
-  struct Stamp {
-    std::int64_t seconds = 0;
-    std::int64_t nanoseconds = 0;
-    std::uint64_t inode = 0;
-    std::int64_t size = 0;
-    bool operator==(const Stamp&) const = default;
-  };
-  void look();
+  static constexpr std::size_t kMostBytes = 64 * 1024;
 
-  std::string path_;
-  std::optional<Time> looked_;
-  std::optional<Stamp> stamp_;
+  RereadFile file_;
   std::vector<DnsServer> servers_;
 };
 

@@ -112,6 +112,14 @@ SandboxNames::Admission SandboxNames::admit(const net::HostName& name) {
   return admission;
 }
 
+// What is known without asking anybody.
+std::optional<NameAnswer> SandboxNames::find_now(const net::HostName& name, net::DnsType type) {
+  if (options_.hosts != nullptr) {
+    if (auto written = options_.hosts->find(name, type, now_())) return written;
+  }
+  return resolver_.find_now(options_.tenant, name, type);
+}
+
 NameReply SandboxNames::refused(net::DnsCode code, std::string why) {
   return NameReply{.code = code, .addresses = {}, .ttl_s = 0, .why = std::move(why)};
 }
@@ -138,7 +146,7 @@ std::optional<NameReply> SandboxNames::reply_now(const net::DnsQuery& query) {
     return refused(admission.code, admission.verdict.rule);
   }
   const net::DnsType type = is_a ? net::DnsType::kA : net::DnsType::kAaaa;
-  if (const auto known = resolver_.find_now(options_.tenant, query.name, type)) {
+  if (const auto known = find_now(query.name, type)) {
     return told(query.name, type, *known);
   }
   if (open_ >= options_.max_open) return refuse_by_rate();
@@ -233,7 +241,12 @@ asio::awaitable<net::Verdict> SandboxNames::confirm(std::shared_ptr<SandboxNames
   if (!verdict.allowed) co_return verdict;
   const Open counted(self->open_);
   const net::DnsType type = address.is_v4() ? net::DnsType::kA : net::DnsType::kAaaa;
-  const NameAnswer answer = co_await self->resolver_.find(self->options_.tenant, name, type);
+  NameAnswer answer;
+  if (auto known = self->find_now(name, type)) {
+    answer = std::move(*known);
+  } else {
+    answer = co_await self->resolver_.find(self->options_.tenant, name, type);
+  }
   verdict = net::may_resolve(*self->rules_, name);
   if (self->closed_ || !verdict.allowed) {
     verdict.allowed = false;

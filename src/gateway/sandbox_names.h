@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/task.h"
+#include "gateway/hosts_file.h"
 #include "gateway/pins.h"
 #include "gateway/resolver.h"
 #include "gateway/token_bucket.h"
@@ -32,6 +33,7 @@ struct NameReply {
 
 struct SandboxNamesOptions {
   std::string tenant = {};
+  HostsFile* hosts = nullptr;      // asked before the resolver; outlives it
   std::uint64_t max_names = 1000;  // distinct ones in its life
   std::uint32_t per_second = 50;   // questions of any kind
   std::uint32_t burst = 200;
@@ -93,6 +95,7 @@ class SandboxNames : public std::enable_shared_from_this<SandboxNames> {
   SandboxNames(Resolver& resolver, SandboxNamesOptions options,
                std::shared_ptr<const net::NetRules> rules, Decided decided, Now now);
   Admission admit(const net::HostName& name);
+  std::optional<NameAnswer> find_now(const net::HostName& name, net::DnsType type);
   NameReply told(const net::HostName& name, net::DnsType type, const NameAnswer& answer);
   static NameReply refused(net::DnsCode code, std::string why);
   bool count(const net::HostName& name);

@@ -1,6 +1,6 @@
 // glovebox-gateway: what sandboxes reach of the network goes through here, and is decided here. Its
-// own process and its own user, with no store, no keys, and no file but resolv.conf. The supervisor
-// starts it, or a command that runs without a server; people type neither.
+// own process and its own user, with no store, no keys, and no files but resolv.conf and hosts. The
+// supervisor starts it, or a command that runs without a server; people type neither.
 #include <netinet/in.h>
 #include <unistd.h>
 
@@ -21,11 +21,13 @@
 #include "base/standard_streams.h"
 #include "config/load.h"
 #include "config/network.h"
+#include "config/package_index.h"
 #include "confine/gateway_filter.h"
 #include "confine/server_user.h"
 #include "gateway/control_socket.h"
 #include "gateway/gateway.h"
 #include "gateway/narrow_view.h"
+#include "net/net_rule.h"
 
 namespace {
 
@@ -44,6 +46,7 @@ constexpr const char* kHelp =
     "  --channel-fd N     serve the one client behind this descriptor, and end with it\n"
     "  --server-port N    never connect to this port of this host\n"
     "  --end-with PID     end with this process, which is the only one to be a client\n"
+    "  --index RULE       builds of packages may reach this, like pypi.org:443; may be repeated\n"
     "  --set KEY=VALUE    a setting; `glovebox config` lists them\n";
 
 struct Said {
@@ -51,6 +54,7 @@ struct Said {
   UniqueFd channel;
   std::optional<std::uint16_t> server_port;
   pid_t end_with = 0;
+  std::vector<net::NetRule> index;
   Words settings;
 };
 
@@ -70,7 +74,7 @@ Result<Said> read_words(const Words& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string& option = words[i];
     const bool ours = option == "--listen" || option == "--channel-fd" ||
-                      option == "--server-port" || option == "--end-with";
+                      option == "--server-port" || option == "--end-with" || option == "--index";
     if (!ours) {
       said.settings.push_back(option);
       // Its value is not to be taken for an option of ours.
@@ -90,6 +94,9 @@ Result<Said> read_words(const Words& words) {
     } else if (option == "--server-port") {
       TRY(const int port, number(option, text, 1, 65535));
       said.server_port = static_cast<std::uint16_t>(port);
+    } else if (option == "--index") {
+      TRY(net::NetRule rule, net::NetRule::parse(text));
+      said.index.push_back(std::move(rule));
     } else {
       TRY(said.end_with, number(option, text, 1, 1 << 30));
     }
@@ -123,6 +130,7 @@ Result<gateway::GatewayOptions> gateway_options(const config::Settings& settings
     options.resolver.servers.push_back({.address = server.address, .port = server.port});
   }
   options.max_open = settings.net_max_open;
+  if (!said.index.empty()) options.build_ceiling = config::build_ceiling(said.index);
   options.server_port = said.server_port ? said.server_port : port_of(settings.listen);
   return options;
 }
@@ -142,7 +150,7 @@ Result<> serve(const config::Settings& settings, Said said) {
 
   TRY_OK(confine::become_server_user(ids));
   if (said.end_with != 0) TRY_OK(end_with_parent(said.end_with));
-  TRY_OK(gateway::see_only_resolv_conf());
+  TRY_OK(gateway::see_only_files_of_names());
   TRY_OK(confine::install_gateway_filter());
   // From here on nothing of root is left, and the filter stands.
 

@@ -129,6 +129,9 @@ constexpr ReservedRange kReserved[] = {
     {"8000::/1", "reserved"},
 };
 
+constexpr std::string_view kNobodys[] = {"metadata",  "this host", "loopback", "link-local",
+                                         "multicast", "broadcast", "discard"};
+
 struct ParsedRange {
   Cidr range;
   std::string_view kind;
@@ -320,6 +323,19 @@ std::optional<std::string_view> reserved_as(const IpAddress& address,
       return range.contains(address) && opens(entry, range);
     });
     return is_opened ? std::nullopt : std::optional(entry.kind);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string_view> nobodys(const IpAddress& address) {
+  if (const auto inner = address.embedded_v4()) {
+    if (const auto kind = nobodys(*inner)) return kind;
+  }
+  for (const ParsedRange& entry : reserved_ranges()) {
+    if (!entry.range.contains(address)) continue;
+    const bool is_nobodys =
+        std::find(std::begin(kNobodys), std::end(kNobodys), entry.kind) != std::end(kNobodys);
+    return is_nobodys ? std::optional(entry.kind) : std::nullopt;
   }
   return std::nullopt;
 }

@@ -72,6 +72,10 @@ std::optional<std::string_view> reserved_as(const IpAddress& address);
 // one that it lies in: 10.1.0.0/16 does, 0.0.0.0/0 opens nothing, and a metadata service is opened
 // by its own address alone. An address that embeds another is free only if both are.
 std::optional<std::string_view> reserved_as(const IpAddress& address, std::span<const Cidr> opened);
+// What no server is at, however private a network may be: "loopback" (of whoever dials), "this
+// host", "link-local", "metadata", "multicast", "broadcast", "discard"; nothing for an address that
+// may be somebody's. An address that embeds another is what either of them is.
+std::optional<std::string_view> nobodys(const IpAddress& address);
 // All of a range: nothing in it could ever be reached.
 std::optional<std::string_view> reserved_as(const Cidr& range, std::span<const Cidr> opened);
 // For the configuration: kInvalidArgument for a range that is wider than a reserved one and so

@@ -197,9 +197,7 @@ std::string budgets_text(const NetBudgets& budgets) {
   return text + '}';
 }
 
-tl::unexpected<Error> too_much(const std::string& what) {
-  return fail(Errc::kPolicy, what);
-}
+tl::unexpected<Error> too_much(const std::string& what) { return fail(Errc::kPolicy, what); }
 
 // By what the ceiling lets through where its lists say nothing. A range of addresses needs no
 // name, so that it is more than https-only.
@@ -234,7 +232,8 @@ Result<> check_base(const NetPolicy& asked, const NetCeiling& ceiling) {
 
 Result<> check_rule(const NetRule& rule, const NetCeiling& ceiling) {
   const NetPolicy& most = ceiling.policy;
-  if (const auto* range = std::get_if<Cidr>(&rule.target)) {
+  const auto* range = std::get_if<Cidr>(&rule.target);
+  if (range != nullptr && !ceiling.any_address) {
     if (const auto kind = reserved_as(*range, ceiling.opened)) {
       return too_much("allow " + rule.text() + ": a reserved range (" + std::string(*kind) +
                       ") that this server's administrator has not opened");
@@ -328,6 +327,11 @@ Verdict may_resolve(const NetRules& rules, const HostName& name) {
 }
 
 Verdict may_be_at(const NetRules& rules, const IpAddress& address) {
+  if (rules.ceiling.any_address) {
+    const auto kind = nobodys(address);
+    if (kind) return {.allowed = false, .rule = "reserved: " + std::string(*kind)};
+    return {.allowed = true, .rule = "any address"};
+  }
   if (const auto kind = reserved_as(address, rules.ceiling.opened)) {
     return {.allowed = false, .rule = "reserved: " + std::string(*kind)};
   }

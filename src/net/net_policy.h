@@ -63,6 +63,9 @@ std::string canonical_text(const NetPolicy& policy);
 struct NetCeiling {
   NetPolicy policy{.base = NetBase::kAll};
   std::vector<Cidr> opened;  // reserved ranges that count as public
+  // What `policy` allows may be at any address that is somebody's: a package index is often a
+  // private mirror. What nobodys() names in address.h stays reserved.
+  bool any_address = false;
 };
 
 // kPolicy, with what is asked for too much. A budget that the ceiling does not have is not bounded.
@@ -84,7 +87,8 @@ struct NetRules {
 
 // Whether a name may be resolved: some connection to it could be allowed.
 Verdict may_resolve(const NetRules& rules, const HostName& name);
-// Whether an address that a name resolved to may be told: public or opened.
+// Whether an address that a name resolved to may be told: public, opened, or any if the ceiling
+// says so.
 Verdict may_be_at(const NetRules& rules, const IpAddress& address);
 
 // At connect, before a byte of the client's. `names`: those that the resolver gave this address

@@ -167,6 +167,66 @@ TEST(Decide, AnOpenedRangeCountsAsPublic) {
   EXPECT_FALSE(may_be_at(opened({}), ip("10.0.2.3")).allowed);
 }
 
+// A package index is often a private mirror.
+TEST(Decide, WhereAnyAddressWillDoARulesNameMayBePrivate) {
+  NetRules rules = under(policy(NetBase::kNone, {"mirror.corp:8080", "10.0.0.7/32:3141"}),
+                         policy(NetBase::kNone, {"mirror.corp:8080", "10.0.0.7/32:3141"}));
+  const Texts somebodys = {"10.1.2.3",    "192.168.0.5",     "100.64.0.1", "203.0.113.80",
+                           "172.16.0.1",  "198.18.0.1",      "240.0.0.1",  "fd12::1",
+                           "2001:db8::1", "64:ff9b::a01:203"};
+  for (const auto address : somebodys) {
+    EXPECT_TRUE(at_connect(rules, address, 8080, {"mirror.corp"}).starts_with("DENY reserved: "))
+        << address;  // the control: it is the flag that lets it through
+    EXPECT_FALSE(may_be_at(rules, ip(address)).allowed) << address;
+  }
+  EXPECT_EQ(at_connect(rules, "10.0.0.7", 3141), "DENY reserved: private");
+
+  rules.ceiling.any_address = true;
+  for (const auto address : somebodys) {
+    EXPECT_EQ(at_connect(rules, address, 8080, {"mirror.corp"}), "ALLOW allow mirror.corp:8080")
+        << address;
+    EXPECT_EQ(may_be_at(rules, ip(address)), (Verdict{true, "any address"})) << address;
+  }
+  EXPECT_EQ(at_connect(rules, "10.0.0.7", 3141), "ALLOW allow 10.0.0.7/32:3141");
+  EXPECT_EQ(at_connect(rules, "10.0.0.7", 3142), "DENY not in the policy");
+  EXPECT_EQ(at_connect(rules, "10.1.2.3", 8080), "DENY not in the policy");
+  EXPECT_EQ(at_connect(rules, "10.1.2.3", 22, {"mirror.corp"}), "DENY not in the policy");
+}
+
+TEST(Decide, WhereAnyAddressWillDoItIsStillSomebodys) {
+  NetRules rules = under(policy(NetBase::kAll), policy(NetBase::kAll));
+  rules.ceiling.any_address = true;
+  const std::pair<std::string_view, std::string_view> nobodys_own[] = {
+      {"127.0.0.1", "loopback"},
+      {"127.9.9.9", "loopback"},
+      {"::1", "loopback"},
+      {"0.0.0.0", "this host"},
+      {"0.1.2.3", "this host"},
+      {"::", "this host"},
+      {"169.254.0.1", "link-local"},
+      {"fe80::1", "link-local"},
+      {"febf::1", "link-local"},
+      {"169.254.169.254", "metadata"},
+      {"168.63.129.16", "metadata"},
+      {"100.100.100.200", "metadata"},
+      {"fd00:ec2::254", "metadata"},
+      {"224.0.0.1", "multicast"},
+      {"239.255.255.250", "multicast"},
+      {"ff02::1", "multicast"},
+      {"255.255.255.255", "broadcast"},
+      {"100::1", "discard"},
+      {"::ffff:127.0.0.1", "loopback"},
+      {"64:ff9b::7f00:1", "loopback"},
+      {"2002:7f00:1::", "loopback"},
+      {"64:ff9b::a9fe:a9fe", "metadata"},
+      {"::127.0.0.1", "loopback"},
+  };
+  for (const auto& [address, kind] : nobodys_own) {
+    EXPECT_EQ(at_connect(rules, address, 80), "DENY reserved: " + std::string(kind)) << address;
+    EXPECT_EQ(named(rules, address, 443, "mirror.corp"), "DENY reserved: " + std::string(kind));
+  }
+}
+
 TEST(Decide, ANameCountsForTheAddressesItWasResolvedTo) {
   const NetRules rules =
       under_no_ceiling(policy(NetBase::kNone, {"db.example:5432", "*.ok.example"}));
@@ -393,6 +453,17 @@ TEST(CheckWithin, Budgets) {
   EXPECT_NE(within(asked, most), "yes");
   asked.base = NetBase::kNone;  // allows nothing, so it asks for nothing
   EXPECT_EQ(within(asked, most), "yes");
+}
+
+TEST(CheckWithin, AReservedRangeIsWithinACeilingForAnyAddressOnlyIfItIsNamed) {
+  NetCeiling ceiling{.policy = policy(NetBase::kNone, {"10.0.0.7/32:3141"}), .opened = {}};
+  const NetPolicy asked = policy(NetBase::kNone, {"10.0.0.7/32:3141"});
+  EXPECT_FALSE(check_within(asked, ceiling));
+  ceiling.any_address = true;
+  EXPECT_TRUE(check_within(asked, ceiling));
+  EXPECT_FALSE(check_within(policy(NetBase::kNone, {"10.0.0.8/32:3141"}), ceiling));
+  EXPECT_FALSE(check_within(policy(NetBase::kNone, {"10.0.0.7/32"}), ceiling));
+  EXPECT_FALSE(check_within(policy(NetBase::kAll), ceiling));
 }
 
 TEST(CheckWithin, ReservedRanges) {

@@ -3,16 +3,40 @@
 #include <algorithm>
 #include <cstdlib>
 
-namespace glovebox::supervisor {
+#include "base/log.h"
+#include "config/package_index.h"
 
+namespace glovebox::supervisor {
 std::vector<std::string> environment_of_programs(const config::Settings& settings) {
   std::vector<std::string> environment = {"GLOVEBOX_LOG=" + settings.log_level};
-  for (const char* name : {"HOME", "PATH", "TZ", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME"}) {
+  for (const char* name :
+       {"HOME", "PATH", "TZ", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "GLOVEBOX_LAYERS_DIR"}) {
     if (const char* value = std::getenv(name)) {
       environment.push_back(std::string(name) + "=" + value);
     }
   }
   return environment;
+}
+
+std::vector<std::string> environment_of_server(const config::Settings& settings) {
+  std::vector<std::string> environment = environment_of_programs(settings);
+  for (const char* name : config::index_variables()) {
+    if (const char* value = std::getenv(name)) {
+      environment.push_back(std::string(name) + "=" + value);
+    }
+  }
+  return environment;
+}
+
+std::vector<std::string> words_of_indexes(const config::Settings& settings) {
+  std::vector<std::string> words;
+  const auto rules = config::index_rules(settings, config::own_environment());
+  if (!rules) {
+    log::warn("packages cannot be fetched", {{"error", rules.error().message()}});
+    return words;
+  }
+  for (const auto& rule : *rules) words.insert(words.end(), {kIndexWord, rule.text()});
+  return words;
 }
 
 std::string port_of(const std::string& url) {

@@ -131,7 +131,7 @@ void Supervisor::start_server(Clock::time_point now) {
   }
   StartPlan plan{.program = engine::program_path("glovebox-server"),
                  .arguments = {"serve", "--control-fd", "3"},
-                 .environment = environment_of_programs(config_.settings),
+                 .environment = environment_of_server(config_.settings),
                  .fd3 = pair->theirs.get()};
   for (std::string& word : config::as_arguments(config_.table)) {
     plan.arguments.push_back(std::move(word));

@@ -26,8 +26,10 @@ constexpr int kMostQuickPartings = 3;
 // The words of a command line that say what the network may be.
 std::set<std::string> network_words(const std::vector<std::string>& arguments) {
   std::set<std::string> words;
+  bool is_index = false;
   for (const std::string& word : arguments) {
-    if (word.starts_with("net.")) words.insert(word);
+    if (is_index || word.starts_with("net.")) words.insert((is_index ? "index " : "") + word);
+    is_index = word == kIndexWord;
   }
   return words;
 }
@@ -44,7 +46,9 @@ std::vector<std::string> command_line_of(pid_t pid) {
 // One that was told other bounds than ours would go on enforcing those. Its end costs relays only.
 void Supervisor::adopt_gateway(Process found, Clock::time_point now) {
   const auto told = network_words(command_line_of(found.pid));
-  const bool is_as_told = told == network_words(config::as_arguments(config_.table));
+  std::vector<std::string> ours = config::as_arguments(config_.table);
+  for (std::string& word : words_of_indexes(config_.settings)) ours.push_back(std::move(word));
+  const bool is_as_told = told == network_words(ours);
   gateway_.run(std::move(found), now);
   gateway_since_ = now;
   // To look for it is to be its newest client: the server is given a new connection.
@@ -58,6 +62,9 @@ void Supervisor::start_gateway(Clock::time_point now) {
   StartPlan plan{.program = engine::program_path("glovebox-gateway"),
                  .arguments = {"serve", "--listen", data_.gateway_socket()},
                  .environment = environment_of_programs(config_.settings)};
+  for (std::string& word : words_of_indexes(config_.settings)) {
+    plan.arguments.push_back(std::move(word));
+  }
   if (const std::string port = port_of(url_); !port.empty()) {
     plan.arguments.insert(plan.arguments.end(), {"--server-port", port});
   }
