@@ -74,6 +74,7 @@ void FakeGateway::on_message() {
     Network& network = networks[open->id];
     network.tenant = open->tenant;
     network.policy = open->policy;
+    network.is_build = open->is_build;
     say(wire::GatewayDone{open->seq});
   } else if (const auto* change = std::get_if<wire::ChangePolicy>(&request)) {
     ++changed;

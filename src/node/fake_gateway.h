@@ -33,6 +33,7 @@ class FakeGateway {
   struct Network {
     std::string tenant;
     net::NetPolicy policy;
+    bool is_build = false;
     wire::NetTotals totals;
     std::vector<wire::NetDecision> decisions;
   };

@@ -185,7 +185,35 @@ void FakeLauncher::on_message() {
     lend(*lending);
   } else if (const auto* measuring = std::get_if<wire::MeasureSandbox>(&request)) {
     say(wire::SandboxMeasured{measuring->seq, 5, 4096, 8192, 3, 100, 1000, 1});
+  } else {
+    (void)on_layers(request);
   }
+}
+
+bool FakeLauncher::on_layers(const wire::LauncherRequest& request) {
+  const auto answer = [this](std::uint32_t seq, bool is_there) {
+    wire::SandboxRefused refused{seq, Errc::kNotFound, 0, "there is no such layer"};
+    if (refuses_layers) refused = *refuses_layers;
+    refused.seq = seq;
+    if (refuses_layers || !is_there) return say(refused);
+    say(wire::Done{seq});
+  };
+  if (const auto* keep = std::get_if<wire::KeepLayer>(&request)) {
+    if (!refuses_layers) layers[keep->record.id] = keep->record;
+    answer(keep->seq, true);
+  } else if (const auto* note = std::get_if<wire::NoteLayer>(&request)) {
+    const auto at = layers.find(note->id);
+    if (at != layers.end()) at->second.note = note->note;
+    answer(note->seq, at != layers.end());
+  } else if (const auto* drop = std::get_if<wire::DropLayer>(&request)) {
+    answer(drop->seq, layers.erase(drop->id) > 0);
+  } else if (const auto* listing = std::get_if<wire::ListLayers>(&request)) {
+    for (const auto& [id, record] : layers) say(wire::LayerListed{listing->seq, record});
+    answer(listing->seq, true);
+  } else {
+    return false;
+  }
+  return true;
 }
 
 void FakeLauncher::lend(const wire::LendNetwork& request) {
@@ -256,6 +284,7 @@ void FakeLauncher::make(Making making) {
   }
   ++created;
   networks.push_back(request.network);
+  if (!request.layer.empty()) made_with_layer.emplace_back(request.layer, request.make_layer);
   if (request.warm) ++created_warm;
   if (request.waits) ++created_waiting;
   templates.push_back(request.template_name);

@@ -45,7 +45,8 @@ class FakeLauncher {
   UniqueFd connect();
   // The same for a server after another: the sessions are still there.
   UniqueFd connect_again();
-  void die();  // closes the launcher's socket and every sandbox
+  void cut_off() { close_runs(); }  // as of a server that was killed: it says nothing more
+  void die();                       // closes the launcher's socket and every sandbox
   void tell(const TemplateStatus& status);
   void say_garbage();
   void end(const std::string& id, EndReason reason);  // a sandbox ends by itself
@@ -68,6 +69,8 @@ class FakeLauncher {
   std::optional<wire::SandboxRefused> refuses_definitions;
   bool can_network = true;  // as this host's kernel
   std::optional<wire::SandboxRefused> refuses_lending;
+  std::optional<wire::SandboxRefused> refuses_layers;  // everything that is asked of them
+  std::map<std::string, LayerRecord> layers;           // that it keeps, by id
 
   // What was seen.
   int created = 0;
@@ -82,8 +85,9 @@ class FakeLauncher {
   std::vector<std::string> templates;                 // of each making, in order
   std::set<std::string> alive;
   std::map<std::string, std::string> files_put;
-  std::vector<NetworkStage> networks;   // of each making, in order
-  std::vector<std::string> brought_up;  // ids: taken with their network
+  std::vector<NetworkStage> networks;                         // of each making, in order
+  std::vector<std::string> brought_up;                        // ids: taken with their network
+  std::vector<std::pair<std::string, bool>> made_with_layer;  // and whether it was a new one
   int lent = 0;
   bool reused = false;  // a sandbox was asked for a second program
 
@@ -109,6 +113,7 @@ class FakeLauncher {
   void close_runs();
   void say(const wire::LauncherReply& reply, int fd = -1);
   void lend(const wire::LendNetwork& request);
+  bool on_layers(const wire::LauncherRequest& request);  // false: it is about something else
   void wait();
   void wait_agent(const std::shared_ptr<Agent>& agent);
   void on_frame(const std::shared_ptr<Agent>& agent, const wire::ClientFrame& frame);

@@ -4,10 +4,8 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,6 +15,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "node/node_options.h"
+#include "node/packet_link.h"
 #include "wire/gateway_messages.h"
 
 namespace glovebox::node {
@@ -54,10 +53,6 @@ class GatewayLink {
   std::uint64_t losses() const { return losses_; }
 
  private:
-  struct Outgoing {
-    std::vector<std::byte> bytes;
-    std::vector<UniqueFd> fds;
-  };
   // Whoever asked for something; one of these is set.
   struct Asked {
     Finished finished = {};
@@ -66,28 +61,13 @@ class GatewayLink {
     Clock::time_point until{};
     void refuse(const Error& error) const;
   };
-  // One attached socket. Handlers hold it, and see in it whether it is still ours.
-  struct Link {
-    Link(boost::asio::io_context& io, UniqueFd fd) : descriptor(io, fd.release()), patience(io) {}
-    boost::asio::posix::stream_descriptor descriptor;
-    boost::asio::steady_timer patience;
-    std::deque<Outgoing> queue;
-    bool write_armed = false;
-    bool closed = false;
-  };
-
   // Zero: there is no gateway, and `asked` is told so.
   std::uint32_t ask(Asked asked);
   Result<Asked> answered(std::uint32_t seq);
   void send(const wire::GatewayRequest& request, std::vector<UniqueFd> fds = {});
-  void detach_later(const std::string& why);
   void refuse_later(std::uint32_t seq);
-  void flush();
-  void wait_readable();
-  void wait_writable();
   void watch_patience();
-  void read_replies();
-  Result<bool> read_one();  // false: nothing there
+  Result<> on_message(const Received& received);
   Result<> handle(wire::GatewayDone& done);
   Result<> handle(wire::NetworkRefused& refused);
   Result<> handle(wire::NetworkReport& report);
@@ -97,7 +77,8 @@ class GatewayLink {
   boost::asio::io_context& io_;
   Listener& listener_;
   const std::chrono::milliseconds patience_;
-  std::shared_ptr<Link> link_;
+  std::shared_ptr<PacketLink> link_;
+  boost::asio::steady_timer patience_timer_;
   std::uint32_t next_seq_ = 1;
   std::map<std::uint32_t, Asked> waiting_;
   std::uint64_t losses_ = 0;

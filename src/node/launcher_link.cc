@@ -1,21 +1,14 @@
 #include "node/launcher_link.h"
 
-#include <fcntl.h>
-
 #include <boost/asio/post.hpp>
 #include <utility>
 
 #include "base/assert.h"
-#include "base/fd_message.h"
 #include "base/log.h"
 
 namespace glovebox::node {
 namespace {
 
-using Descriptor = boost::asio::posix::stream_descriptor;
-
-// So that one busy launcher does not keep everything else on this thread waiting.
-constexpr int kRepliesAtOnce = 64;
 constexpr std::size_t kLentFds = 3;
 
 Error gone() { return Error(Errc::kUnavailable, "the launcher is gone"); }
@@ -23,26 +16,23 @@ Error gone() { return Error(Errc::kUnavailable, "the launcher is gone"); }
 }  // namespace
 
 LauncherLink::~LauncherLink() {
-  if (!link_) return;
-  link_->closed = true;
-  boost::system::error_code ignored;
-  link_->descriptor.close(ignored);
+  if (link_) link_->close();
 }
 
 void LauncherLink::attach(UniqueFd socket) {
   if (link_) detach("another launcher was attached");
-  ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
-  link_ = std::make_shared<Link>(io_, std::move(socket));
-  wait_readable();
+  const PacketLink::Bounds bounds{wire::kMaxLauncherMessage, kLentFds, kMaxQueued};
+  link_ = PacketLink::start(
+      io_, std::move(socket), bounds,
+      [this](Received received) { return on_message(std::move(received)); },
+      [this](const std::string& why) { detach(why); });
 }
 
 void LauncherLink::detach(const std::string& why) {
   if (!link_) return;
   log::warn("launcher gone", {{"why", why}});
   ++losses_;
-  link_->closed = true;
-  boost::system::error_code ignored;
-  link_->descriptor.close(ignored);
+  link_->close();
   link_.reset();
   refusal_.reset();
   // Each of these may call back and make or end others.
@@ -124,13 +114,33 @@ void LauncherLink::lend_network(const SandboxId& id, Lent done) {
   if (seq != 0) send(wire::LendNetwork{seq, id});
 }
 
+void LauncherLink::keep_layer(LayerRecord record, Finished done) {
+  const std::uint32_t seq = ask({.finished = std::move(done)});
+  if (seq != 0) send(wire::KeepLayer{seq, std::move(record)});
+}
+
+void LauncherLink::note_layer(const std::string& id, std::string note, Finished done) {
+  const std::uint32_t seq = ask({.finished = std::move(done)});
+  if (seq != 0) send(wire::NoteLayer{seq, id, std::move(note)});
+}
+
+void LauncherLink::drop_layer(const std::string& id, Finished done) {
+  const std::uint32_t seq = ask({.finished = std::move(done)});
+  if (seq != 0) send(wire::DropLayer{seq, id});
+}
+
+void LauncherLink::list_layers(LayerFound each, Finished done) {
+  const std::uint32_t seq = ask({.finished = std::move(done), .layer_found = std::move(each)});
+  if (seq != 0) send(wire::ListLayers{seq});
+}
+
 void LauncherLink::add(Sandbox& sandbox) {
   if (!link_) {
     sandbox.lost_ = true;
     return;
   }
   const bool is_new = sandboxes_.emplace(sandbox.id().str(), &sandbox).second;
-  GBX_ASSERT(is_new);  // read_one() has seen to it
+  GBX_ASSERT(is_new);  // handle() has seen to it
 }
 
 void LauncherLink::remove(Sandbox& sandbox) {
@@ -139,76 +149,19 @@ void LauncherLink::remove(Sandbox& sandbox) {
 }
 
 void LauncherLink::send(const wire::LauncherRequest& request, std::vector<UniqueFd> fds) {
-  if (!link_) return;
-  if (link_->queue.size() >= kMaxQueued) {
-    // Not from in here: the caller is in the middle of something.
-    boost::asio::post(io_, [this, link = link_] {
-      if (!link->closed) detach("it does not read what we send");
-    });
-    return;
-  }
-  link_->queue.push_back({wire::encode(request), std::move(fds)});
-  if (!link_->write_armed) flush();
+  if (link_) link_->send(wire::encode(request), std::move(fds));
 }
 
-void LauncherLink::flush() {
-  while (!link_->queue.empty()) {
-    const Outgoing& next = link_->queue.front();
-    std::vector<int> fds;
-    for (const UniqueFd& fd : next.fds) fds.push_back(fd.get());
-    const auto sent = send_message(link_->descriptor.native_handle(), next.bytes, fds);
-    if (!sent && sent.error().sys_errno() == EAGAIN) return wait_writable();
-    // That it is gone is said by the reading side, which also has its last words.
-    if (!sent) return link_->queue.clear();
-    link_->queue.pop_front();
-  }
-}
-
-void LauncherLink::wait_readable() {
-  link_->descriptor.async_wait(Descriptor::wait_read,
-                               [this, link = link_](const boost::system::error_code& error) {
-                                 if (link->closed || error) return;
-                                 read_replies();
-                               });
-}
-
-void LauncherLink::wait_writable() {
-  link_->write_armed = true;
-  link_->descriptor.async_wait(Descriptor::wait_write,
-                               [this, link = link_](const boost::system::error_code& error) {
-                                 if (link->closed || error) return;
-                                 link->write_armed = false;
-                                 flush();
-                               });
-}
-
-void LauncherLink::read_replies() {
-  const std::shared_ptr<Link> link = link_;
-  for (int i = 0; i < kRepliesAtOnce; ++i) {
-    const Result<bool> more = read_one();
-    if (link->closed) return;  // somebody we called has let go of it
-    if (!more) return detach(more.error().message());
-    if (!*more) break;
-  }
-  wait_readable();
-}
-
-Result<bool> LauncherLink::read_one() {
-  auto received =
-      receive_message(link_->descriptor.native_handle(), wire::kMaxLauncherMessage, kLentFds);
-  if (!received && received.error().sys_errno() == EAGAIN) return false;
-  if (!received) return fail(std::move(received.error()));
-  if (received->bytes.empty()) return fail(Errc::kUnavailable, "it closed its socket");
-  TRY(wire::LauncherReply reply, wire::decode_launcher_reply(received->bytes));
+Result<> LauncherLink::on_message(Received received) {
+  TRY(wire::LauncherReply reply, wire::decode_launcher_reply(received.bytes));
   const std::size_t expected = std::holds_alternative<wire::SandboxListed>(reply) ? 1
                                : std::holds_alternative<wire::NetworkLent>(reply) ? kLentFds
                                                                                   : 0;
-  if (received->fds.size() != expected) {
+  if (received.fds.size() != expected) {
     return fail(Errc::kProtocol, "a descriptor is missing, or one too many");
   }
-  received_ = std::move(received->fds);
-  TRY_OK(std::visit([this](auto& one) { return handle(one); }, reply));
-  return true;
+  received_ = std::move(received.fds);
+  return std::visit([this](auto& one) { return handle(one); }, reply);
 }
 
 Result<> LauncherLink::handle(wire::SandboxCreated& created) {
@@ -275,6 +228,16 @@ Result<> LauncherLink::handle(wire::NetworkLent& lent) {
   TRY(const Asked asked, answered(lent.seq));
   if (!asked.lent) return fail(Errc::kProtocol, "it lends what nobody asked for");
   asked.lent(std::exchange(received_, {}));
+  return {};
+}
+
+Result<> LauncherLink::handle(wire::LayerListed& listed) {
+  const auto at = waiting_.find(listed.seq);
+  if (at == waiting_.end() || !at->second.layer_found) {
+    return fail(Errc::kProtocol, "it lists layers that nobody asked for");
+  }
+  const LayerFound each = at->second.layer_found;  // more may follow
+  each(std::move(listed.record));
   return {};
 }
 

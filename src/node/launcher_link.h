@@ -4,9 +4,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,6 +14,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "node/packet_link.h"
 #include "node/sandbox.h"
 #include "wire/launcher_messages.h"
 
@@ -34,6 +33,7 @@ class LauncherLink {
   using Measured = std::function<void(Result<wire::SandboxMeasured>)>;
   using Finished = std::function<void(Result<>)>;
   using Lent = std::function<void(Result<std::vector<UniqueFd>>)>;
+  using LayerFound = std::function<void(LayerRecord)>;
   // What waits to be sent when the launcher does not read; beyond this it is as good as gone.
   static constexpr std::size_t kMaxQueued = 4096;
 
@@ -63,6 +63,11 @@ class LauncherLink {
   void measure(const SandboxId& id, Measured done);
   // The three descriptors that the gateway needs of a sandbox. As create(): the answer comes later.
   void lend_network(const SandboxId& id, Lent done);
+  // Layers that it keeps (model/layer.h). As create(): all answers come later.
+  void keep_layer(LayerRecord record, Finished done);
+  void note_layer(const std::string& id, std::string note, Finished done);
+  void drop_layer(const std::string& id, Finished done);
+  void list_layers(LayerFound each, Finished done);
 
   std::uint64_t losses() const { return losses_; }
 
@@ -71,10 +76,6 @@ class LauncherLink {
   void add(Sandbox& sandbox);
   void remove(Sandbox& sandbox);
 
-  struct Outgoing {
-    std::vector<std::byte> bytes;
-    std::vector<UniqueFd> fds;
-  };
   // Whoever asked for something; one of these is set, of a list two.
   struct Asked {
     Created created = {};
@@ -82,27 +83,15 @@ class LauncherLink {
     Measured measured = {};
     Finished finished = {};
     Lent lent = {};
+    LayerFound layer_found = {};
     void refuse(const Error& error) const;
   };
-  // One attached socket. Handlers hold it, and see in it whether it is still ours.
-  struct Link {
-    Link(boost::asio::io_context& io, UniqueFd fd) : descriptor(io, fd.release()) {}
-    boost::asio::posix::stream_descriptor descriptor;
-    std::deque<Outgoing> queue;
-    bool write_armed = false;
-    bool closed = false;
-  };
-
   // The number of a request, for which `asked` waits from now on. Zero: there is no launcher, and
   // `asked` is told so.
   std::uint32_t ask(Asked asked);
   Result<Asked> answered(std::uint32_t seq);
   void send(const wire::LauncherRequest& request, std::vector<UniqueFd> fds = {});
-  void flush();
-  void wait_readable();
-  void wait_writable();
-  void read_replies();
-  Result<bool> read_one();  // false: nothing there
+  Result<> on_message(Received received);
   Result<> handle(wire::SandboxCreated& created);
   Result<> handle(wire::SandboxRefused& refused);
   Result<> handle(wire::SandboxEnded& ended);
@@ -111,10 +100,11 @@ class LauncherLink {
   Result<> handle(wire::SandboxMeasured& measured);
   Result<> handle(wire::Done& done);
   Result<> handle(wire::NetworkLent& lent);
+  Result<> handle(wire::LayerListed& listed);
 
   boost::asio::io_context& io_;
   Listener& listener_;
-  std::shared_ptr<Link> link_;
+  std::shared_ptr<PacketLink> link_;
   std::uint32_t next_seq_ = 1;
   std::unordered_map<std::uint32_t, Asked> waiting_;
   std::unordered_map<std::string, Sandbox*> sandboxes_;

@@ -109,23 +109,26 @@ void Networks::follow(const EntryPtr& entry) {
 
 void Networks::begin_open(const EntryPtr& entry) {
   if (std::exchange(entry->under_way, true)) return;
-  launcher_.lend_network(entry->id, [this, gone = gone_,
-                                     entry](Result<std::vector<UniqueFd>> lent) {
-    if (*gone || entry->closed) return;
-    if (!lent) {
-      entry->under_way = false;
-      return settle(entry, fail(std::move(lent.error()).context("lend its network")));
-    }
-    wire::OpenNetwork request{.id = entry->id, .tenant = entry->tenant, .policy = entry->policy};
-    entry->sent = entry->policy;
-    gateway_.open(std::move(request), std::move(*lent), [this, gone, entry](Result<> how) {
-      if (*gone || entry->closed) return;
-      entry->under_way = false;
-      if (how) entry->open = entry->was_open = true;
-      if (!how) entry->sent.reset();
-      settle(entry, std::move(how));
-    });
-  });
+  launcher_.lend_network(
+      entry->id, [this, gone = gone_, entry](Result<std::vector<UniqueFd>> lent) {
+        if (*gone || entry->closed) return;
+        if (!lent) {
+          entry->under_way = false;
+          return settle(entry, fail(std::move(lent.error()).context("lend its network")));
+        }
+        wire::OpenNetwork request{.id = entry->id,
+                                  .tenant = entry->tenant,
+                                  .policy = entry->policy,
+                                  .is_build = entry->is_build};
+        entry->sent = entry->policy;
+        gateway_.open(std::move(request), std::move(*lent), [this, gone, entry](Result<> how) {
+          if (*gone || entry->closed) return;
+          entry->under_way = false;
+          if (how) entry->open = entry->was_open = true;
+          if (!how) entry->sent.reset();
+          settle(entry, std::move(how));
+        });
+      });
 }
 
 // Something has come to its end. If more was said meanwhile, that is next.
@@ -150,12 +153,24 @@ void Networks::settle(const EntryPtr& entry, Result<> how) {
 }
 
 Task<> Networks::set_network(SandboxId id, std::string tenant, net::NetPolicy policy) {
+  return set(std::move(id), std::move(tenant), std::move(policy), false);
+}
+
+Task<> Networks::open_for_build(SandboxId id, std::string tenant, net::NetPolicy policy) {
+  return set(std::move(id), std::move(tenant), std::move(policy), true);
+}
+
+// What is a build's stays one: `is_build` is for one that is new.
+Task<> Networks::set(SandboxId id, std::string tenant, net::NetPolicy policy, bool is_build) {
   const std::shared_ptr<void> held = hold_();
   if (!find(id) && policy.is_none()) co_return Result<>();
   CO_TRY_OK(co_await wait_for_gateway());
   EntryPtr entry = find(id);
   const bool is_new = entry == nullptr;
-  if (is_new) entry = add(id, std::move(tenant), {});
+  if (is_new) {
+    entry = add(id, std::move(tenant), {});
+    entry->is_build = is_build;
+  }
   const net::NetPolicy before = std::exchange(entry->policy, std::move(policy));
   const auto answer = std::make_shared<Later<void>>(io_);
   entry->waiting.push_back([answer](Result<> how) { answer->set(std::move(how)); });
@@ -225,6 +240,7 @@ void Networks::close_strangers() {
 void Networks::note_restarted(const EntryPtr& entry) {
   entry->incomplete = true;
   entry->counted = {};
+  if (entry->is_build) return;
   if (restarted_.empty()) {
     boost::asio::post(io_, [this, gone = gone_] {
       if (*gone) return;
@@ -241,7 +257,7 @@ void Networks::note_restarted(const EntryPtr& entry) {
 
 void Networks::on_decision(wire::NetworkDecided decided) {
   const EntryPtr entry = find(decided.id);
-  if (!entry || !on_decided_) return;
+  if (!entry || entry->is_build || !on_decided_) return;
   const Decided told{
       .id = decided.id, .tenant = entry->tenant, .decision = std::move(decided.decision)};
   on_decided_(told);

@@ -47,6 +47,9 @@ class Networks final : public NetworkService, private GatewayLink::Listener {
   // Of a run or a session that is over. `done` (may be empty) is called later with what it did; not
   // at all when this goes first.
   void close(const SandboxId& id, Closed done);
+  // Of a session in which packages are fetched: held to the administrator's index, and opened again
+  // as such. What it does is told to nobody by itself; read_network() has it.
+  Task<> open_for_build(SandboxId id, std::string tenant, net::NetPolicy policy);
 
   NetworkTotals totals() const;
 
@@ -66,7 +69,8 @@ class Networks final : public NetworkService, private GatewayLink::Listener {
   struct Entry {
     SandboxId id;
     std::string tenant;
-    net::NetPolicy policy;                         // that it is to follow
+    net::NetPolicy policy;  // that it is to follow
+    bool is_build = false;
     std::optional<net::NetPolicy> sent{};          // that this gateway was told last
     Failed failed{};                               // of a run
     std::vector<GatewayLink::Finished> waiting{};  // until it is open
@@ -85,6 +89,7 @@ class Networks final : public NetworkService, private GatewayLink::Listener {
 
   EntryPtr find(const SandboxId& id) const;
   EntryPtr add(const SandboxId& id, std::string tenant, net::NetPolicy policy);
+  Task<> set(SandboxId id, std::string tenant, net::NetPolicy policy, bool is_build);
   void follow(const EntryPtr& entry);
   void begin_open(const EntryPtr& entry);
   void settle(const EntryPtr& entry, Result<> how);

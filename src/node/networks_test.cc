@@ -264,6 +264,57 @@ TEST_F(NetworksTest, ASessionThatCouldNotBeGivenOneIsNotMade) {
   until([&] { return launcher.alive.empty(); });
 }
 
+TEST_F(NetworksTest, ABuildsIsOpenedAndOpenedAgainAsABuilds) {
+  begin_with_gateway({status_of("base", RuntimeKind::kNone, 0, 0)});
+  std::vector<SandboxId> decided;
+  node->networks().on_decided(
+      [&](const NetworkService::Decided& what) { decided.push_back(what.id); });
+  const auto ordinary = make_with(all())->id();
+  SessionSpec wanted = spec();
+  wanted.net = all();
+  wanted.project = "p";
+  wanted.is_build = true;
+  const auto made = await(service().create_session(std::move(wanted), nullptr));
+  ASSERT_TRUE(made);
+  const SandboxId build = (*made)->id();
+  EXPECT_TRUE(gateway.networks.at(build).is_build);
+  EXPECT_FALSE(gateway.networks.at(ordinary).is_build);
+  // What it decides for a build is nobody's news.
+  wire::NetDecision decision;
+  decision.name = "pypi.org";
+  decision.rule = "allow pypi.org:443";
+  gateway.decide(build, decision);
+  gateway.decide(ordinary, decision);
+  until([&] { return !decided.empty(); });
+  EXPECT_THAT(decided, ElementsAre(ordinary));
+
+  gateway.die();
+  until([&] { return !node->networks().gateway_up(); });
+  attach_gateway();
+  until([&] { return gateway.networks.size() == 2 && !restarted.empty(); });
+  EXPECT_TRUE(gateway.networks.at(build).is_build);
+  EXPECT_FALSE(gateway.networks.at(ordinary).is_build);
+  ASSERT_EQ(restarted.size(), 1u);
+  EXPECT_THAT(restarted[0].ids, ElementsAre(ordinary));
+  // It stays one, whatever it may reach.
+  ASSERT_TRUE(await(node->networks().set_network(build, "p", https_only())));
+  EXPECT_TRUE(gateway.networks.at(build).is_build);
+}
+
+TEST_F(NetworksTest, ASessionIsMadeWithItsLayer) {
+  begin_with_gateway({status_of("base", RuntimeKind::kNone, 0, 0)});
+  SessionSpec wanted = spec();
+  wanted.layer = std::string(32, 'a');
+  wanted.make_layer = true;
+  ASSERT_TRUE(await(service().create_session(wanted, nullptr)));
+  wanted.make_layer = false;
+  ASSERT_TRUE(await(service().create_session(wanted, nullptr)));
+  ASSERT_TRUE(await(service().create_session(spec(), nullptr)));
+  using Made = std::pair<std::string, bool>;
+  EXPECT_THAT(launcher.made_with_layer,
+              ElementsAre(Made(wanted.layer, true), Made(wanted.layer, false)));
+}
+
 TEST_F(NetworksTest, WhileThereIsNoGatewayNothingIsChanged) {
   options.gateway_wait = milliseconds(20);
   begin_with_gateway({status_of("base", RuntimeKind::kNone, 0, 0)});

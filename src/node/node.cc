@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/template_rules.h"
+#include "node/layers.h"
 #include "node/own_templates.h"
 #include "node/pools.h"
 #include "node/run.h"
@@ -28,6 +29,7 @@ struct Node::State {
         pools(context, options),
         networks(context, pools.launcher(), options),
         own_templates(context, pools, options.create_wait),
+        layers(context, pools.launcher(), options.create_wait),
         sessions(context, pools, networks, options),
         clock_timer(context) {}
 
@@ -37,6 +39,7 @@ struct Node::State {
   Pools pools;
   Networks networks;
   OwnTemplates own_templates;
+  Layers layers;
   SessionHost sessions;
   boost::asio::steady_timer clock_timer;
   std::uint32_t runs = 0;
@@ -61,6 +64,7 @@ Node::Node(boost::asio::io_context& io, NodeOptions options)
   state_->pools.on_word_of_template(
       [own = &state_->own_templates](const TemplateStatus& status) { own->on_template(status); });
   state_->own_templates.hold_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
+  state_->layers.hold_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
   state_->networks.hold_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
   state_->sessions.hold_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
   look_at_clock(state_);
@@ -99,6 +103,8 @@ NetworkService& Node::networks() { return state_->networks; }
 SessionService& Node::sessions() { return state_->sessions; }
 
 TemplateService& Node::own_templates() { return state_->own_templates; }
+
+LayerService& Node::layers() { return state_->layers; }
 
 Task<RunReport> Node::run(RunJob job, RunSink& sink, std::shared_ptr<CancelFlag> cancel) {
   const std::shared_ptr<State> state = state_;

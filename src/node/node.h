@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "node/layer_service.h"
 #include "node/network_service.h"
 #include "node/node_options.h"
 #include "node/run_service.h"
@@ -39,6 +40,7 @@ class Node final : public RunService {
   SessionService& sessions();
   NetworkService& networks();
   TemplateService& own_templates();
+  LayerService& layers();
 
   // Runs that begin now are refused. Waits for those under way until `deadline`, then ends them,
   // and then the pools. Sessions are let go of, and live on.

@@ -34,6 +34,8 @@ struct Wish {
   bool network = false;  // it is to reach something
   std::string owner;
   std::string project;
+  std::string layer{};  // of a session: as in wire::CreateSandbox
+  bool make_layer = false;
 };
 
 class Pools final : private LauncherLink::Listener {

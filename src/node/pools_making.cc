@@ -223,6 +223,8 @@ void Pools::create_alone(const WaiterPtr& waiter, bool warm, Charge charge) {
   request.project = waiter->wish.project;
   request.warm = warm;
   request.session = waiter->wish.session;
+  request.layer = waiter->wish.layer;
+  request.make_layer = waiter->wish.make_layer;
   // A session's is brought up when it is lent; it may be given one later, too.
   request.network = waiter->wish.session   ? NetworkStage::kPrepared
                     : waiter->wish.network ? NetworkStage::kUp

@@ -34,6 +34,12 @@ struct SessionSpec {
   std::string owner;  // for fairness and shares, as RunJob's
   std::string project;
   net::NetPolicy net;  // what it may reach at first
+  // Packages are fetched in it: `net` is of the administrator's index (config/package_index.h), and
+  // its names may be at any address.
+  bool is_build = false;
+  // The layer that is mounted at kLayerPlace; empty: none. `make_layer`: a new one.
+  std::string layer{};
+  bool make_layer = false;
 };
 
 struct ProcessSpec {

@@ -22,6 +22,8 @@ Wish wish_of(const SessionSpec& spec) {
   wish.owner = spec.owner;
   wish.project = spec.project;
   wish.network = !spec.net.is_none();
+  wish.layer = spec.layer;
+  wish.make_layer = spec.make_layer;
   return wish;
 }
 
@@ -38,6 +40,7 @@ void SessionHost::let_go() {
   stopped_ = true;
   ++adoptions_;
   for (auto& [id, known] : std::exchange(known_, {})) {
+    if (known.hidden) known.session->destroy(false, "the server is stopping");
     known.session->let_go("the server is stopping");
   }
 }
@@ -50,20 +53,22 @@ SessionHost::LivePtr SessionHost::add(std::unique_ptr<Sandbox> sandbox, std::str
   return session;
 }
 
-void SessionHost::announce(const LivePtr& session) {
+void SessionHost::announce(const LivePtr& session, Shown shown) {
   const auto at = known_.find(session->id());
-  if (at != known_.end()) at->second.announced = true;
+  if (at == known_.end()) return;
+  at->second.announced = true;
+  at->second.hidden = shown == Shown::kNo;
 }
 
 void SessionHost::ended(const SessionEnded& what) {
   const auto at = known_.find(what.id);
   if (at == known_.end()) return;
-  const bool announced = at->second.announced;
+  const bool is_told = at->second.announced && !at->second.hidden;
   const LivePtr session = std::move(at->second.session);
   known_.erase(at);
   networks_.close(what.id, {});
   log::info("session ended", {{"sandbox", what.id.str()}, {"why", what.why}});
-  if (announced && on_ended_) on_ended_(what);
+  if (is_told && on_ended_) on_ended_(what);
 }
 
 Task<std::shared_ptr<Session>> SessionHost::create_session(SessionSpec spec,
@@ -79,10 +84,14 @@ Task<std::shared_ptr<Session>> SessionHost::create_session(SessionSpec spec,
   const LivePtr session = add(std::move(sandbox), spec.template_name);
   Result<> greeted = co_await session->greet(LiveSession::Made::kNew);
   if (greeted && !spec.net.is_none()) {
-    greeted = co_await networks_.set_network(session->id(), spec.project, spec.net);
+    if (spec.is_build) {
+      greeted = co_await networks_.open_for_build(session->id(), spec.project, spec.net);
+    } else {
+      greeted = co_await networks_.set_network(session->id(), spec.project, spec.net);
+    }
   }
   if (greeted && !(cancel && cancel->cancelled())) {
-    announce(session);
+    announce(session, spec.is_build ? Shown::kNo : Shown::kYes);
     co_return session;
   }
   session->destroy(false, greeted ? "nobody waits for it" : greeted.error().message());
@@ -106,7 +115,7 @@ std::shared_ptr<Session> SessionHost::find_session(const SandboxId& id) const {
 std::vector<SandboxId> SessionHost::sessions() const {
   std::vector<SandboxId> ids;
   for (const auto& [id, known] : known_) {
-    if (known.announced) ids.push_back(id);
+    if (known.announced && !known.hidden) ids.push_back(id);
   }
   return ids;
 }
@@ -191,7 +200,7 @@ void SessionHost::adopt() {
         for (auto& [session, frozen] : adoption->found) {
           session->set_paused(frozen);
           if (frozen) {
-            announce(session);  // it hears of us when it goes on
+            announce(session, Shown::kYes);  // it hears of us when it goes on
             one_taken_over(*adoption);
             continue;
           }
@@ -216,7 +225,7 @@ boost::asio::awaitable<void> SessionHost::take_over(LivePtr session,
   const std::shared_ptr<void> held = hold_();
   const Result<> greeted = co_await session->greet(LiveSession::Made::kBefore);
   if (greeted) {
-    announce(session);
+    announce(session, Shown::kYes);
   } else if (!stopped_) {
     log::warn("a session could not be taken over",
               {{"sandbox", session->id().str()}, {"error", greeted.error().message()}});

@@ -49,7 +49,8 @@ class SessionHost final : public SessionService {
   struct Adoption;
 
   LivePtr add(std::unique_ptr<Sandbox> sandbox, std::string template_name);
-  void announce(const LivePtr& session);
+  enum class Shown : bool { kNo, kYes };
+  void announce(const LivePtr& session, Shown shown);
   void ended(const SessionEnded& ended);
   Result<LivePtr> find(const SandboxId& id) const;
   void listed(wire::SandboxListed listed, UniqueFd socket, Adoption& adoption);
@@ -64,7 +65,10 @@ class SessionHost final : public SessionService {
   std::function<std::shared_ptr<void>()> hold_ = [] { return nullptr; };
   struct Known {
     LivePtr session;
-    bool announced = false;  // somebody else knows of it, and is told of its end
+    bool announced = false;  // somebody else knows of it
+    // A build's: in no list, its end is told nobody, and it does not outlive this server. One that
+    // a server before us left is found by all the same, as what nobody has a record of.
+    bool hidden = false;
   };
   std::map<SandboxId, Known> known_;
   std::uint64_t adoptions_ = 0;
