@@ -151,6 +151,14 @@ for use in (Sandbox, lambda: Sandbox.create(), lambda: run("1"), lambda: glovebo
         self.assertEqual(len(lines), 5)
         self.assertTrue(all("cannot be used inside of a sandbox" in line for line in lines[1:]), lines)
 
+    def test_what_a_decorator_says_of_packages_can_be_said_inside(self):
+        source = ("from pathlib import Path\nfrom glovebox import Dependencies, sandboxed\n"
+                  "NEEDS = Dependencies(['six'], preload=['six'])\n"
+                  "@sandboxed(dependencies=NEEDS)\ndef f(): return 1\n"
+                  "@sandboxed(dependencies=Path('requirements.txt'))\ndef g(): return 2\n")
+        answer = call(source, "g")
+        self.assertEqual(json.loads(answer.result[MIME]), {"value": 2})
+
     def test_a_module_of_that_name_which_the_program_brings_is_its_own(self):
         answer = python("import os, tempfile, sys\nd = tempfile.mkdtemp()\nopen(d + '/glovebox.py', 'w').write('x = 5')\n"
                         "sys.path.insert(0, d)\nimport glovebox\nglovebox.x")

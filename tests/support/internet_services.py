@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 import internet_dns
+import package_index
 
 # What a port does. A TLS port looks at the name the client says and has a certificate for it.
 HTTP, TLS, SMTP, SSH, ECHO, SINK, SOURCE, COUNT, RESET, SILENT, METADATA = (
@@ -32,6 +33,7 @@ class Internet:
         self.certificates = certificates
         self.plain = self.context(os.path.join(certificates, "default.pem"))
         self.plain.sni_callback = self.choose
+        self.packages = package_index.PackageIndex()
 
     def context(self, path):
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -90,6 +92,10 @@ class Internet:
                     return
                 left -= len(data)
                 entry["bytes"] += len(data)
+            if headers.get("host", "").partition(":")[0] in (package_index.INDEX, package_index.FILES):
+                if not await self.package_answer(method, path, headers, writer):
+                    return
+                continue
             if path.startswith("/bytes/"):
                 count = int(path.rsplit("/", 1)[1])
                 writer.write(f"HTTP/1.1 200 OK\r\nContent-Length: {count}\r\n\r\n".encode())
@@ -100,6 +106,17 @@ class Internet:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
                          % len(body) + body)
             await writer.drain()
+
+    async def package_answer(self, method, path, headers, writer):
+        """The package index's; some are large and take their time to make. False: that was all."""
+        answer = await asyncio.to_thread(self.packages.answer, method, headers["host"], path, headers)
+        await asyncio.sleep(answer.delay)
+        head = "".join(f"{name}: {value}\r\n" for name, value in answer.headers.items())
+        writer.write(f"HTTP/1.1 {answer.status} Answer\r\n{head}\r\n".encode())
+        if method != "HEAD":
+            writer.write(answer.sent)
+        await writer.drain()
+        return answer.cut is None
 
     async def smtp(self, entry, reader, writer):
         writer.write(b"220 mail ESMTP speaks first\r\n")
@@ -153,6 +170,8 @@ class Internet:
             return self.reached
         elif what == "datagrams":
             return self.datagrams
+        elif what == "packages":
+            return self.packages.control(command)
         elif what == "forget":
             self.zone.asked.clear()
             self.reached.clear()

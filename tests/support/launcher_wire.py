@@ -4,9 +4,10 @@ import array
 import socket
 import struct
 
-VERSION = 5
-CREATE, DESTROY, TAKE, BECOME_SERVER, PREPARE, LIST, FREEZE, MEASURE, DEFINE, FORGET, LEND = range(1, 12)
-CREATED, REFUSED, ENDED, TEMPLATE, LISTED, MEASURED, DONE, LENT = 65, 66, 67, 68, 69, 70, 71, 72
+VERSION = 6
+(CREATE, DESTROY, TAKE, BECOME_SERVER, PREPARE, LIST, FREEZE, MEASURE, DEFINE, FORGET, LEND, KEEP_LAYER, NOTE_LAYER,
+ DROP_LAYER, LIST_LAYERS) = range(1, 16)
+CREATED, REFUSED, ENDED, TEMPLATE, LISTED, MEASURED, DONE, LENT, LAYER = range(65, 74)
 PROCESS, JAIL = 1, 2
 READ_ONLY, READ_WRITE = 1, 2
 INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, POLICY, UNSUPPORTED, EXHAUSTED = 1, 2, 3, 4, 5, 6
@@ -23,13 +24,14 @@ def limits(wall=30_000, cpu=0, memory=512 << 20, disk=256 << 20, inodes=65_536, 
 
 
 def create(engine=JAIL, template="base", bounds=None, mounts=(), version=VERSION, kind=CREATE, seq=0, warm=0, waits=0,
-           project="", session=0, network=0):
+           project="", session=0, network=0, layer="", make_layer=0):
     message = struct.pack("<BBIB", version, kind, seq, engine) + text(template)
     message += limits() if bounds is None else bounds
     message += struct.pack("<B", len(mounts))
     for mode, guest, *name in mounts:
         message += struct.pack("<B", mode) + text(guest) + text(name[0] if name else "")
-    return message + struct.pack("<BBB", warm, waits, session) + text(project) + bytes([network])
+    message += struct.pack("<BBB", warm, waits, session) + text(project) + bytes([network])
+    return message + text(layer) + bytes([make_layer])
 
 
 def take(identity, bounds=None, network=0):
@@ -68,14 +70,36 @@ def texts(values):
     return struct.pack("<I", len(values)) + b"".join(text(value) for value in values)
 
 
-def define(identity, base="python", preload=(), env=(), bounds=None, seq=0):
+def define(identity, base="python", preload=(), env=(), bounds=None, seq=0, layers=()):
     """One more template, made of another."""
     return (struct.pack("<BBI", VERSION, DEFINE, seq) + text(identity) + text(base) + texts(preload) + texts(env)
-            + (limits() if bounds is None else bounds))
+            + (limits() if bounds is None else bounds) + texts(layers))
 
 
 def forget(identity, seq=0):
     return struct.pack("<BBI", VERSION, FORGET, seq) + text(identity)
+
+
+def record(identity, size=1, entries=1, digest="0" * 64, made=0, used=0, in_use=0, note=""):
+    """A layer's, as the server says it."""
+    return (text(identity) + struct.pack("<QQ", size, entries) + text(digest) + struct.pack("<QQB", made, used, in_use)
+            + text(note))
+
+
+def keep_layer(identity, seq=0, **more):
+    return struct.pack("<BBI", VERSION, KEEP_LAYER, seq) + record(identity, **more)
+
+
+def note_layer(identity, note, seq=0):
+    return struct.pack("<BBI", VERSION, NOTE_LAYER, seq) + text(identity) + text(note)
+
+
+def drop_layer(identity, seq=0):
+    return struct.pack("<BBI", VERSION, DROP_LAYER, seq) + text(identity)
+
+
+def list_layers(seq=0):
+    return struct.pack("<BBI", VERSION, LIST_LAYERS, seq)
 
 
 def send(client, message, descriptors=()):
@@ -104,6 +128,16 @@ class Reply:
             self.template = message[at + 5:at + 5 + size].decode()
             at += 5 + size + len(limits())
             self.walls, self.generation, self.frozen = struct.unpack_from("<IIB", message, at)
+        elif self.kind == LAYER:
+            self.seq, size = struct.unpack_from("<II", message, 2)
+            self.id = message[10:10 + size].decode()
+            at = 10 + size
+            self.bytes, self.entries, size = struct.unpack_from("<QQI", message, at)
+            self.digest = message[at + 20:at + 20 + size].decode()
+            at += 20 + size
+            self.made, self.used, self.in_use, size = struct.unpack_from("<QQBI", message, at)
+            self.note = message[at + 21:at + 21 + size].decode()
+            assert at + 21 + size == len(message), "bytes after the end of a message"
         elif self.kind == MEASURED:
             (self.seq, self.cpu_us, self.memory, self.peak, self.processes, self.disk, self.disk_limit,
              self.oom_kills) = struct.unpack_from("<IQQQIQQI", message, 2)

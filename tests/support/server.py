@@ -290,13 +290,14 @@ class Served(unittest.TestCase):
     """One server for all tests of a class; at the end, nothing of it is left."""
     maxDiff = None
     settings = {}
+    env = None  # more words of its environment
 
     @classmethod
     def setUpClass(cls):
         cls.before = sealed.Nothing()
         cls.prepare()
         try:
-            cls.server = Server(settings={"log.requests": "false", **cls.settings})
+            cls.server = Server(settings={"log.requests": "false", **cls.settings}, env=cls.env)
         except BaseException:
             cls.tidy()
             raise

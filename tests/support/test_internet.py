@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 
+import package_index
 import sealed
 
 BOX4, BOX6 = "51.15.0.2", "2a01:4f8:1::2"  # the machine under test
@@ -58,11 +59,13 @@ ZONE = {
     "long-lived.example.org": {"a": [GOOD], "ttl": 86400},
     "under_score.example.org": {"a": [GOOD]},
     "xn--bcher-kva.example.org": {"a": [GOOD]},
+    package_index.INDEX: {"a": [package_index.INDEX_ADDRESS]},
+    package_index.FILES: {"a": [package_index.FILES_ADDRESS]},
 }
 # Names that servers have certificates for; any other gets default.pem, whose name is nobody's.
 CERTIFIED = ["good.example.org", "www.example.org", "deep.www.example.org", "cdn.example.net",
              "evil.example.com", "alias.example.org", "v6.example.org", "mixed.example.org",
-             "rebind.example.org", "truncated.example.org", "victim.example.org"]
+             "rebind.example.org", "truncated.example.org", "victim.example.org", package_index.INDEX, package_index.FILES]
 
 
 def ip(*words, **more):
@@ -170,6 +173,11 @@ class TestInternet:
 
     def datagrams(self):
         return self.tell(do="datagrams")
+
+    def packages(self, **settings):
+        """What the package index was asked, oldest first; `settings` (auth, token, faults, json_spoken,
+        forget) are package_index.PackageIndex's."""
+        return self.tell(do="packages", **settings)
 
     def forget(self):
         """What was asked and reached so far."""

@@ -33,7 +33,7 @@ class Refused(Exception):
 class Launcher(sealed.SharedLauncher):
     """A shared launcher with a directory of templates and its log in a file."""
 
-    def __init__(self, directory, *options, templates=None):
+    def __init__(self, directory, *options, templates=None, layers=None):
         self.path = os.path.join(directory, "launcher.sock")
         self.log_path = os.path.join(directory, "launcher.log")
         command = [sealed.LAUNCHER, "--listen", self.path, *map(str, options)]
@@ -41,7 +41,7 @@ class Launcher(sealed.SharedLauncher):
         command += ["--templates", templates or os.path.join(directory, "none")]
         with open(self.log_path, "wb") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            env=sealed.environment())
+                                            env=sealed.environment({"GLOVEBOX_LAYERS_DIR": layers} if layers else {}))
         if not sealed.wait_until(lambda: self.answers() or self.process.poll() is not None):
             raise AssertionError("the launcher does not listen")
         if self.process.poll() is not None:
@@ -351,6 +351,7 @@ class TestCase(sealed.TestCase):
     """With a launcher and one connection of a server to it."""
     options = ()
     templates = ()  # names that setUp prepares
+    layers = None   # a directory of the test's own for the launcher's layers
 
     def setUp(self):
         super().setUp()
@@ -358,7 +359,7 @@ class TestCase(sealed.TestCase):
         self.templates_place = os.path.join(self.place, "templates")
         os.mkdir(self.templates_place, mode=0o755)
         self.write_templates()
-        self.launcher = Launcher(self.place, *self.options, templates=self.templates_place)
+        self.launcher = Launcher(self.place, *self.options, templates=self.templates_place, layers=self.layers)
         self.addCleanup(self.launcher.stop)
         self.client = self.connect()
         for name in self.templates:

@@ -1,0 +1,80 @@
+"""A package-lock.json, made to lead nowhere but to the registry: addresses are taken out, so that npm
+asks the registry by name and version, and every package must have the lock's hash.
+"""
+import json
+import re
+from urllib.parse import urlsplit
+
+import npm_words
+from workplace import Refused
+
+MOST_PACKAGES = 20_000
+ROOT_FIELDS = ("dependencies", "optionalDependencies", "peerDependencies")
+PLACE = re.compile(r"(?:node_modules/%s/)*node_modules/(?P<name>%s)" % (npm_words.NAME, npm_words.NAME))
+INTEGRITY = re.compile(r"(?:sha(?:1|256|384|512)-[A-Za-z0-9+/]+={0,2}(?:\?\S*)?\s*)+")
+VERSION = re.compile(r"[0-9A-Za-z.+-]{1,200}")
+
+
+def read(text):
+    """(package.json, package-lock.json) as objects."""
+    if not text.lstrip().startswith("{"):
+        raise Refused("lock: for JavaScript it is a package-lock.json of npm")
+    try:
+        lock = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Refused("lock: not JSON: %s" % str(error)[:300])
+    packages = lock.get("packages")
+    if lock.get("lockfileVersion") not in (2, 3) or not isinstance(packages, dict):
+        raise Refused("lock: a package-lock.json of version 2 or 3 is needed (npm 7 and later write it)")
+    if len(packages) > MOST_PACKAGES:
+        raise Refused("lock: more than %d packages" % MOST_PACKAGES)
+    root = packages.get("")
+    if not isinstance(root, dict):
+        raise Refused("lock: it does not say what the project itself wants (packages[\"\"])")
+    project = {"name": "packages", "version": "1.0.0", "private": True}
+    for field in ROOT_FIELDS:
+        if isinstance(root.get(field), dict):
+            project[field] = {name: root_range(name, versions) for name, versions in root[field].items()}
+    cleaned = {"": dict(project)}
+    del cleaned[""]["private"]
+    for place, package in packages.items():
+        if place and not (isinstance(package, dict) and package.get("dev") is True):
+            cleaned[place] = entry(place, package)
+    return project, {"name": "packages", "version": "1.0.0", "lockfileVersion": 3, "requires": True, "packages": cleaned}
+
+
+def root_range(name, versions):
+    if not isinstance(versions, str) or not re.fullmatch(npm_words.NAME, name) or not re.fullmatch(npm_words.RANGE, versions):
+        raise Refused("lock: %s is wanted as '%s': only packages of the registry are taken" % (name[:100], str(versions)[:100]))
+    return versions
+
+
+def entry(place, package):
+    found = PLACE.fullmatch(place)
+    if not isinstance(package, dict) or not found:
+        raise Refused("lock: '%s' is no place of a package of the registry (workspaces and links are not taken)" % place[:200])
+    name = package.get("name", found["name"])
+    where = "lock: package %s" % found["name"]
+    if package.get("link"):
+        raise Refused("%s is a link, not a package of the registry" % where)
+    if not isinstance(name, str) or not re.fullmatch(npm_words.NAME, name):
+        raise Refused("%s has no proper name" % where)
+    if not isinstance(package.get("version"), str) or not VERSION.fullmatch(package["version"]):
+        raise Refused("%s has no version" % where)
+    resolved = package.get("resolved")
+    if resolved is not None and not on_a_registry(resolved, name):
+        raise Refused("%s comes from '%s', not from a registry" % (where, str(resolved)[:200]))
+    if not package.get("inBundle"):
+        if not isinstance(package.get("integrity"), str) or not INTEGRITY.fullmatch(package["integrity"].strip()):
+            raise Refused("%s has no integrity (its hash)" % where)
+    return {key: value for key, value in package.items() if key not in ("resolved", "dev")}
+
+
+def on_a_registry(address, name):
+    """https://HOST/.../NAME/-/FILE.tgz, as registries lay out their files."""
+    try:
+        parts = urlsplit(address) if isinstance(address, str) else None
+    except ValueError:
+        return False
+    return parts is not None and parts.scheme == "https" and not parts.query \
+        and re.search(r"/%s/-/(?:@[^/]+/)?[^/]+\.tgz$" % re.escape(name), parts.path.replace("%2f", "/").replace("%2F", "/")) is not None

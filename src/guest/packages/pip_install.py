@@ -1,0 +1,130 @@
+"""Puts wheels into a tree that is laid out as a layer. No network, no settings; pip unpacks, and no
+code of the packages is run.
+
+    in/   wheels/*.whl
+    out/  result.json, layer/: opt/glovebox-packages/python/ with the packages, usr/local/ with
+          their programs and data, and a line in a site directory by which every Python finds the first
+"""
+import csv
+import io
+import os
+import re
+import site
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import program
+from pip_fetch import ERROR_BEGINS, NOISE
+from workplace import Refused, run_step, settle, shorten, wheel_parts, wheels_in
+
+PACKAGES = "opt/glovebox-packages/python"  # where they are in a sandbox
+LOCAL = "usr/local"
+# One line, since that is what a .pth file takes; no name of it may be used in an inner scope. The
+# packages come before the site directories of the host, and after a user's own.
+SITE_LINE = ("import sys, site; before = len(sys.path); site.addsitedir('/{packages}'); "
+             "at = sys.path.index('{site}') if '{site}' in sys.path else before; "
+             "sys.path[at:] = sys.path[before:] + sys.path[at:before]\n")
+
+
+def install(place):
+    layer = place.new_directory("layer")
+    target = os.path.join(layer, PACKAGES)
+    os.makedirs(target)
+    wheels = wheels_in(place.input("wheels"))
+    if not wheels:
+        raise Refused("there are no wheels")
+    prefix = os.path.join(place.scratch, "prefix")
+    unpack(place, wheels, prefix)
+    lay_out(layer, prefix)
+    write_site_line(layer)
+    compile_all(place, layer, target)
+    settle(layer)
+    return {"state": "ready"}
+
+
+def unpack(place, wheels, prefix):
+    """By name and version: pip would note the path of a file that is given as one. Not with --target:
+    that leaves programs out if there is a package that is called bin."""
+    requirements = os.path.join(place.scratch, "requirements.txt")
+    with open(requirements, "w") as file:
+        file.writelines("%s==%s\n" % wheel_parts(one) for one in wheels)
+    words = [*program.python_words(), "-m", "pip", "install", "--no-index", "--no-deps", "--no-compile", "--ignore-installed",
+             "--only-binary", ":all:", "--no-warn-script-location", "--progress-bar", "off", "--find-links", place.input("wheels"),
+             "--prefix", prefix, "--requirement", requirements]
+    environment = program.clean_environment(
+        place, PIP_CONFIG_FILE=os.devnull, PIP_NO_INPUT="1", PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_CACHE_DIR="1",
+        PIP_NO_COLOR="1", PIP_ROOT_USER_ACTION="ignore", PIP_BREAK_SYSTEM_PACKAGES="1")
+    ended = program.run(words, place, environment)
+    if not ended.ok:
+        raise Refused(shorten(ended.words(ERROR_BEGINS, NOISE)))
+
+
+def lay_out(layer, prefix):
+    """Packages to their place, everything else (programs, data) below usr/local, as on any host."""
+    sites = [directory for directory, names, _ in os.walk(prefix)
+             if re.search(r"/lib(64)?/python3[.]\d+/(site|dist)-packages$", directory) and any(one.endswith(".dist-info") for one in names)]
+    if not sites:
+        raise Refused("pip installed nothing")
+    for directory in sites:
+        base = os.path.dirname(os.path.dirname(os.path.dirname(directory)))
+        for name in sorted(os.listdir(directory)):
+            if name.endswith(".dist-info"):
+                correct_record(os.path.join(directory, name, "RECORD"), directory, base)
+        merge(directory, os.path.join(layer, PACKAGES))
+    for base in {os.path.dirname(os.path.dirname(os.path.dirname(one))) for one in sites}:
+        merge(base, os.path.join(layer, LOCAL))
+
+
+def correct_record(record, directory, base):
+    """Names of files outside of the packages' own directory, as they will be."""
+    if not os.path.isfile(record):
+        return
+    with open(record, newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))
+    for row in rows:
+        path = os.path.normpath(os.path.join(directory, row[0])) if row else directory
+        if path.startswith(base + "/") and not path.startswith(directory + "/"):
+            row[0] = os.path.join(os.path.relpath("/" + LOCAL, "/" + PACKAGES), os.path.relpath(path, base))
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(sorted(rows))
+    with open(record, "w", encoding="utf-8") as file:
+        file.write(text.getvalue())
+
+
+def merge(source, target):
+    """Moves what is in one directory into another; empty ones are left out."""
+    for entry in sorted(os.scandir(source), key=lambda one: one.name):
+        wanted = os.path.join(target, entry.name)
+        if entry.is_dir(follow_symlinks=False) and (os.path.isdir(wanted) or not has_files(entry.path)):
+            merge(entry.path, wanted)
+        else:
+            os.makedirs(target, exist_ok=True)
+            os.rename(entry.path, wanted)
+
+
+def has_files(directory):
+    return any(files for _, _, files in os.walk(directory))
+
+
+def write_site_line(layer):
+    directory = next((one for one in site.getsitepackages() if one.startswith("/usr/local/")), None)
+    if directory is None:
+        raise Refused("this host's Python has no site directory below /usr/local, where a layer could be named")
+    inside = os.path.join(layer, directory.lstrip("/"))
+    os.makedirs(inside, exist_ok=True)
+    with open(os.path.join(inside, "glovebox-packages.pth"), "w") as file:
+        file.write(SITE_LINE.format(packages=PACKAGES, site=directory))
+
+
+def compile_all(place, layer, target):
+    """Valid whatever becomes of the files' times, and the same for the same source."""
+    workers = len(os.sched_getaffinity(0))
+    words = [*program.python_words(), "-m", "compileall", "-qq", "-j", str(workers), "--invalidation-mode", "unchecked-hash",
+             "-s", layer, "-p", "/", target]
+    program.say("Compiling")
+    # Some packages carry files for other versions of Python: what cannot be compiled is left alone.
+    program.run(words, place, program.clean_environment(place))
+
+
+if __name__ == "__main__":
+    run_step(install)
