@@ -30,6 +30,7 @@
 
 namespace glovebox::control {
 
+class DependencyBook;
 class SessionKeeper;
 class TemplateBook;
 namespace sessions_api {
@@ -95,6 +96,7 @@ struct App {
   std::shared_ptr<mcp::Conversations> conversations{};  // from the first that is begun
   SessionKeeper* keeper = nullptr;           // what `sessions` is, to those who change them
   TemplateBook* templates = nullptr;         // what projects made for themselves; null: nothing
+  DependencyBook* dependencies = nullptr;    // null: no packages can be asked for
   node::NetworkService* networks = nullptr;  // null: no sandbox can have one
   std::shared_ptr<sessions_api::Executions> executions;  // made when somebody executes
   std::function<http::ServerFigures()> http_figures;     // set when there is a server

@@ -37,6 +37,8 @@ Result<std::optional<std::string>> read_directory(wire::ObjectReader& fields,
 // `stem` as text or `stem`_base64 as bytes, or neither.
 Result<std::optional<std::string>> read_bytes(wire::ObjectReader& fields, std::string_view stem);
 
+// Of a session's user, in front of its PATH; root's has it not.
+inline constexpr std::string_view kUsersPrograms = "/home/user/.local/bin";
 std::string home_of(std::string_view user);
 // With the names of whoever it is for, unless the caller said otherwise.
 std::vector<std::string> environment_for(std::string_view user, std::vector<std::string> base,

@@ -230,7 +230,9 @@ Task<wire::ProcessEnd> FakeSession::wait_exit(wire::ProcessNumber number,
 Task<wire::FileDone> FakeSession::file(wire::FileRequest) {
   co_return fail(Errc::kUnsupported, "no files here");
 }
-Task<std::unique_ptr<node::FileTransfer>> FakeSession::transfer(wire::FileRequest) {
+Task<std::unique_ptr<node::FileTransfer>> FakeSession::transfer(wire::FileRequest request) {
+  if (on_transfer && !is_alive) co_return fail(Errc::kUnavailable, "the session ended");
+  if (on_transfer) co_return on_transfer(request);
   co_return fail(Errc::kUnsupported, "no files here");
 }
 Task<UniqueFd> FakeSession::connect_port(std::uint16_t) {

@@ -47,6 +47,8 @@ class FakeSession final : public node::Session {
   // What happens when a process starts, and when a context got a cell.
   std::function<Result<>(FakeProcess&)> on_start = [](FakeProcess&) { return Result<>(); };
   std::function<void(FakeProcess&, const wire::Cell&)> on_cell;
+  // What a file request through a pipe gives; without it there are no files here.
+  std::function<Result<std::unique_ptr<node::FileTransfer>>(const wire::FileRequest&)> on_transfer;
   std::map<wire::ProcessNumber, std::shared_ptr<FakeProcess>> all;
   std::vector<wire::ProcessNumber> forgotten;
   bool is_alive = true;

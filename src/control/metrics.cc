@@ -193,6 +193,22 @@ void write_sessions(Writer& writer, const SessionFigures& sessions) {
              sessions.snapshot_bytes);
 }
 
+void write_dependencies(Writer& writer, const DependencyFigures& figures) {
+  writer.begin("glovebox_builds_total", "counter", "Builds of packages, by how they ended.");
+  writer.series(label("result", "built"), figures.built);
+  writer.series(label("result", "reused"), figures.reused);
+  writer.series(label("result", "failed"), figures.failed);
+  writer.series(label("result", "cancelled"), figures.cancelled);
+  writer.one("glovebox_builds_active", "gauge", "Builds that have a sandbox.", figures.building);
+  writer.one("glovebox_builds_queued", "gauge", "Builds that wait for others.", figures.queued);
+  writer.one("glovebox_layers", "gauge", "Layers of packages that are kept.", figures.layers);
+  writer.one("glovebox_layer_bytes", "gauge", "What they have on disk.", figures.layer_bytes);
+  writer.one("glovebox_layers_corrupt_total", "counter", "Layers that were found corrupt.",
+             figures.corrupt);
+  writer.one("glovebox_set_templates", "gauge", "Templates of sets of packages.",
+             figures.templates);
+}
+
 }  // namespace
 
 void Metrics::count_run(store::RunStatus status, bool warm) {
@@ -208,7 +224,8 @@ void Metrics::count_phase(Phase phase, std::chrono::microseconds time) {
 std::string Metrics::text(const node::NodeFigures& node, const store::Health& store,
                           const http::ServerFigures& http,
                           const std::vector<TemplateStatus>& templates, std::size_t subscribers,
-                          const SessionFigures& sessions) const {
+                          const SessionFigures& sessions,
+                          const DependencyFigures& dependencies) const {
   Writer writer;
   writer.begin("glovebox_runs_total", "counter", "Runs by how they ended.");
   for (std::size_t i = 1; i < runs_.size(); ++i) {
@@ -227,6 +244,7 @@ std::string Metrics::text(const node::NodeFigures& node, const store::Health& st
   write_node(writer, node);
   write_network(writer, node.network);
   write_sessions(writer, sessions);
+  write_dependencies(writer, dependencies);
   write_templates(writer, templates);
   write_store(writer, store);
   writer.begin("glovebox_http_answers_total", "counter", "Answers by class of status.");

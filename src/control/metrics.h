@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "control/dependencies/figures.h"
 #include "control/session_figures.h"
 #include "http/server.h"
 #include "node/run_service.h"
@@ -47,7 +48,8 @@ class Metrics {
 
   std::string text(const node::NodeFigures& node, const store::Health& store,
                    const http::ServerFigures& http, const std::vector<TemplateStatus>& templates,
-                   std::size_t subscribers, const SessionFigures& sessions = {}) const;
+                   std::size_t subscribers, const SessionFigures& sessions = {},
+                   const DependencyFigures& dependencies = {}) const;
 
  private:
   std::array<std::uint64_t, 8> runs_{};  // by RunStatus

@@ -8,10 +8,13 @@
 #include <utility>
 
 #include "control/clock.h"
+#include "control/dependency_words.h"
 #include "control/idempotency.h"
 #include "control/run_output.h"
 #include "control/run_record.h"
 #include "control/run_refusal.h"
+#include "control/set_flow.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control {
 namespace {
@@ -56,6 +59,7 @@ wire::RunAnswer answer_of(const RunHeader& run, node::RunReport& report) {
   answer.cancelled = report.cancelled;
   answer.queued = report.queued;
   answer.network = std::move(report.network);
+  answer.packages = run.packages;
   return answer;
 }
 
@@ -102,15 +106,45 @@ asio::awaitable<Texts> texts_of(App& app, std::shared_ptr<wire::RunAnswer> answe
   co_return co_await asio::co_spawn(app.worker, std::move(writing), asio::use_awaitable);
 }
 
+// The job may be run now: it is of the template that its packages came to.
+void take_set(RunHeader& run, RunPlan& plan, SetMade made) {
+  plan.job.template_name = std::move(made.template_id);
+  plan.set_hold = std::move(made.hold);
+  run.packages = wire::PreparedSet{.layer = std::move(made.layer_id),
+                                   .built = made.built,
+                                   .waited = made.waited,
+                                   .cold_because = std::move(made.cold_because)};
+}
+
+std::string code_in(const Response& refusal) {
+  return refusal.problem ? refusal.problem->code : "internal";
+}
+
+// Told as the end of a stream that has begun.
+std::string error_event(const RunHeader& run, const Response& refusal, const Error& error) {
+  return boost::json::serialize(boost::json::object{{"code", code_in(refusal)},
+                                                    {"message", wire::to_utf8(error.message())},
+                                                    {"status", refusal.status},
+                                                    {"request_id", run.request_id}});
+}
+
 // The whole answer at once.
 Task<Response> run_and_answer(App& app, Request& request, KeepingSink& sink, RunHeader run,
                               RunPlan plan, ExitWords words,
                               std::shared_ptr<node::CancelFlag> cancel) {
+  if (plan.set) {
+    auto made = co_await prepare_set(app, std::move(*plan.set), cancel);
+    if (!made) {
+      Response refusal = cancel->cancelled() ? ended_early(request) : refuse_set(made.error());
+      tell_failed(app, run, code_in(refusal), made.error().message());
+      co_return refusal;
+    }
+    take_set(run, plan, std::move(*made));
+  }
   Result<node::RunReport> report = co_await app.node.run(std::move(plan.job), sink, cancel);
   if (!report) {
     Response refusal = refuse_run(report.error());
-    tell_failed(app, run, refusal.problem ? refusal.problem->code : "internal",
-                report.error().message());
+    tell_failed(app, run, code_in(refusal), report.error().message());
     co_return refusal;
   }
   auto answer = std::make_shared<wire::RunAnswer>(answer_of(run, *report));
@@ -154,15 +188,29 @@ Task<Response> run_and_stream(App& app, Request& request, ResponseWriter& writer
                               RunPlan plan, ExitWords words, AnswerForm form,
                               std::shared_ptr<node::CancelFlag> cancel) {
   StreamingSink sink(writer, form);
-  Result<node::RunReport> report = co_await app.node.run(std::move(plan.job), sink, cancel);
-  if (!report) {
-    Response refusal = refuse_run(report.error());
-    const std::string code = refusal.problem ? refusal.problem->code : "internal";
-    tell_failed(app, run, code, report.error().message());
+  std::optional<Error> failed;
+  Response refusal;
+  if (plan.set) {
+    auto made = co_await prepare_set_aloud(app, std::move(*plan.set), cancel, sink);
+    if (made) {
+      take_set(run, plan, std::move(*made));
+    } else {
+      failed = std::move(made.error());
+      refusal = cancel->cancelled() ? ended_early(request) : refuse_set(*failed);
+    }
+  }
+  Result<node::RunReport> report = fail(Errc::kInternal, "not run");
+  if (!failed) {
+    report = co_await app.node.run(std::move(plan.job), sink, cancel);
+    if (!report) {
+      failed = std::move(report.error());
+      refusal = refuse_run(*failed);
+    }
+  }
+  if (failed) {
+    tell_failed(app, run, code_in(refusal), failed->message());
     if (!sink.begun()) co_return refusal;
-    const boost::json::object said{
-        {"code", code}, {"message", report.error().message()}, {"request_id", run.request_id}};
-    std::string data = boost::json::serialize(said);
+    std::string data = error_event(run, refusal, *failed);
     std::string event = "error";
     co_await sink.finish(std::move(event), std::move(data));
     co_return Response::streamed();
@@ -184,6 +232,7 @@ Task<Response> run_and_stream(App& app, Request& request, ResponseWriter& writer
 Task<Response> carry_out(App& app, Request& request, ResponseWriter& writer, store::Principal who,
                          RunPlan plan, ExitWords words) {
   plan.job.owner = who.key.str();
+  if (plan.set) plan.set->key_id = who.key.str();
   plan.job.project = who.project;
   const AnswerForm form = answer_form(request);
   RunHeader run = header_of(request, who, plan);

@@ -54,12 +54,22 @@ awaitable<bool> StreamingSink::on_result(std::string_view json_line) {
   co_return co_await send(event.event, event.data);
 }
 
+awaitable<bool> StreamingSink::begin() {
+  if (writer_.begun()) co_return true;
+  http::Headers headers = stream_headers(form_);
+  co_return co_await writer_.begin(200, std::move(headers));
+}
+
+awaitable<bool> StreamingSink::keep_alive() {
+  const bool there = co_await begin();
+  if (!there) co_return false;
+  std::string nothing = form_ == AnswerForm::kEvents ? ": still here\n\n" : "\n";
+  co_return co_await writer_.write(std::move(nothing));
+}
+
 awaitable<bool> StreamingSink::send(std::string_view event, std::string_view data) {
-  if (!writer_.begun()) {
-    http::Headers headers = stream_headers(form_);
-    const bool there = co_await writer_.begin(200, std::move(headers));
-    if (!there) co_return false;
-  }
+  const bool there = co_await begin();
+  if (!there) co_return false;
   std::string text;
   text.reserve(event.size() + data.size() + 32);
   if (form_ == AnswerForm::kEvents) {

@@ -50,6 +50,8 @@ class StreamingSink final : public node::RunSink {
   boost::asio::awaitable<bool> on_result(std::string_view json_line) override;
   // `data` is a JSON object.
   boost::asio::awaitable<bool> send(std::string_view event, std::string_view data);
+  // Says nothing, so that a client that is gone is noticed and proxies keep the line open.
+  boost::asio::awaitable<bool> keep_alive();
   // What waits for the rest of a character, then this event, then the end.
   boost::asio::awaitable<bool> finish(std::string event, std::string data);
   bool begun() const { return writer_.begun(); }
@@ -58,6 +60,7 @@ class StreamingSink final : public node::RunSink {
   std::string err;
 
  private:
+  boost::asio::awaitable<bool> begin();
   static constexpr std::size_t kKept = 64 * 1024;
 
   http::ResponseWriter& writer_;

@@ -4,6 +4,7 @@
 
 #include "control/digest.h"
 #include "control/network_words.h"
+#include "control/package_plan.h"
 #include "control/template_book.h"
 #include "model/environment.h"
 
@@ -67,8 +68,9 @@ Result<> set_program(const Template& made_of, wire::RunRequest& request, node::R
 
 Result<RunPlan> plan_run(const App& app, wire::RunRequest request, const std::string& project) {
   const std::string name = template_for(request);
-  TRY(const TemplateStatus* status, choose_template(app.node, app.templates, project, name));
-  const Template& made_of = status->description;
+  TRY(ChosenTemplate chosen,
+      choose_template_with(app.node, app.templates, project, name, request.profile.dependencies));
+  const Template& made_of = chosen.made_of();
   if (request.code && !request.language.empty() && !made_of.language.empty() &&
       request.language != made_of.language) {
     return fail(Errc::kInvalidArgument, "template: \"" + name + "\" runs " + made_of.language +
@@ -80,7 +82,7 @@ Result<RunPlan> plan_run(const App& app, wire::RunRequest request, const std::st
   plan.profile_hash = sha256_hex(canonical_text(profile));
   TRY_OK(check_reach(profile.net, app.settings.ceiling));
   node::RunJob& job = plan.job;
-  job.template_name = made_of.name;
+  if (!chosen.set) job.template_name = made_of.name;
   plan.template_name = name;
   job.engine = app.settings.engine;
   job.limits = profile.limits;
@@ -101,6 +103,12 @@ Result<RunPlan> plan_run(const App& app, wire::RunRequest request, const std::st
   if (app.settings.min_grade) {
     job.min_grade = std::max(job.min_grade.value_or(Grade::kProcess), *app.settings.min_grade);
   }
+  if (chosen.set && job.engine != EngineKind::kJail) {
+    return fail(Errc::kUnsupported, "profile.dependencies: the " +
+                                        std::string(engine_name(job.engine)) +
+                                        " engine has no files of its own to put packages into");
+  }
+  plan.set = std::move(chosen.set);
   return plan;
 }
 

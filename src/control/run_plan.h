@@ -2,10 +2,13 @@
 // which environment, and the whole profile.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
 #include "control/app.h"
+#include "control/dependencies/dependency_book.h"
 #include "model/profile.h"
 #include "node/runner.h"
 #include "wire/run_request.h"
@@ -17,6 +20,9 @@ struct RunPlan {
   std::string template_name;  // as the caller's project calls it
   std::string language;       // of the template, for the record
   std::string profile_hash;   // SHA-256 of its canonical text
+  // Packages: the job has no template until this has been prepared.
+  std::optional<SetWish> set{};
+  std::shared_ptr<void> set_hold{};  // keeps what was prepared until the run is over
 };
 
 // kNotFound: no such template; kInvalidArgument: it does not fit what was asked; kUnavailable: no

@@ -5,6 +5,7 @@
 #include "control/clock.h"
 #include "control/exec_words.h"
 #include "control/network_words.h"
+#include "control/package_plan.h"
 #include "control/session_keeper.h"
 #include "control/store_call.h"
 #include "node/grade.h"
@@ -91,6 +92,9 @@ Result<> check_same(const store::SessionRecord& record, const CreateRequest& req
     return differs("template");
   }
   if (!request.snapshot.empty() && request.snapshot != record.snapshot) return differs("snapshot");
+  if (!has_dependencies(record.dependencies, request.profile.dependencies)) {
+    return differs("set of dependencies");
+  }
   if (request.private_ports && record.port_token.empty()) return differs("kind of ports");
   if (request.profile.net && !request.net_is_default &&
       net::canonical_text(*request.profile.net) != record.net) {
@@ -107,25 +111,32 @@ Result<SessionPlan> SessionKeeper::plan_of(
   std::string name = snapshot                        ? snapshot->template_name
                      : request.template_name.empty() ? "base"
                                                      : request.template_name;
-  auto plan = plan_session(node_, name, request, options_.engine, options_.min_grade,
-                           {options_.templates, project});
+  TemplateScope scope{options_.templates, project};
+  if (snapshot) scope.kept = snapshot->dependencies;
+  auto plan = plan_session(node_, name, request, options_.engine, options_.min_grade, scope);
   if (plan) TRY_OK(check_reach(plan->spec.net, options_.ceiling));
   // By its id: another one may be called so by now.
-  const bool is_another = plan && snapshot && plan->template_id != snapshot->template_id;
+  const store::TemplateRecord* own =
+      options_.templates != nullptr ? options_.templates->find(project, name) : nullptr;
+  const bool is_another =
+      snapshot && (plan ? plan->template_id != snapshot->template_id
+                        : own != nullptr && own->definition.id != snapshot->template_id);
   const bool is_gone = !plan && snapshot && plan.error().code() == Errc::kNotFound;
   if (!is_another && !is_gone) return plan;
   return fail(Errc::kConflict, "snapshot: it was made of the template \"" + name +
                                    "\", which is not there any more");
 }
 
-Result<std::uint64_t> SessionKeeper::promise_of(const CreateRequest& request,
-                                                const std::string& project) const {
+Result<SessionKeeper::Promise> SessionKeeper::promise_of(const CreateRequest& request,
+                                                         const std::string& project) const {
   std::optional<store::SnapshotRecord> snapshot;
   if (!request.snapshot.empty()) {
     TRY(snapshot, shelf_.find(project, request.snapshot));
   }
-  TRY(const SessionPlan plan, plan_of(request, project, snapshot));
-  return plan.spec.limits.memory_bytes + plan.spec.limits.disk_bytes;
+  TRY(SessionPlan plan, plan_of(request, project, snapshot));
+  Promise promise{.bytes = plan.spec.limits.memory_bytes + plan.spec.limits.disk_bytes,
+                  .set = std::move(plan.set)};
+  return promise;
 }
 
 Task<SessionKeeper::Created> SessionKeeper::create(CreateRequest request, Owner owner,
@@ -177,6 +188,10 @@ Task<SessionKeeper::Created> SessionKeeper::make(CreateRequest request, Owner ow
     CO_TRY(snapshot, shelf_.find(owner.project, request.snapshot));
   }
   CO_TRY(SessionPlan plan, plan_of(request, owner.project, snapshot));
+  if (plan.spec.template_name.empty()) {
+    // It was there for its agent_id a moment ago, and nothing has been prepared for another.
+    co_return fail(Errc::kUnavailable, "the sandbox of this agent_id has just ended; ask again");
+  }
   const std::uint64_t alive =
       figures_.pending + figures_.starting + figures_.running + figures_.paused;
   if (alive >= options_.max_sessions) {
@@ -232,7 +247,9 @@ Task<SessionKeeper::Created> SessionKeeper::make(CreateRequest request, Owner ow
                               .walls = session->walls(),
                               .limits = spec.limits,
                               .profile = plan.profile_hash,
-                              .net = net::canonical_text(spec.net)};
+                              .net = net::canonical_text(spec.net),
+                              .dependencies = plan.set ? plan.set->dependencies : Dependencies{},
+                              .layer = plan.set ? request.set_layer : std::string()};
   if (request.private_ports) record.port_token = random_label(40);
   const auto entry = std::make_shared<Entry>(io_, std::move(record));
   entry->memory = usage_->hold(owner.key, promise);
@@ -449,7 +466,8 @@ Task<store::SnapshotRecord> SessionKeeper::snapshot(std::string project, std::st
                                .sandbox = entry->record.id.str(),
                                .template_name = entry->record.template_name,
                                .template_id = entry->record.template_id,
-                               .created_ms = wall_clock_ms()};
+                               .created_ms = wall_clock_ms(),
+                               .dependencies = entry->record.dependencies};
   Result<store::SnapshotRecord> kept =
       co_await shelf_.keep(std::move(session), std::move(wanted), cancel);
   if (!kept && is_over(entry->record.state)) co_return wrong_state(entry->record.state);

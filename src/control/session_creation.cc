@@ -4,7 +4,10 @@
 #include <utility>
 
 #include "control/auth.h"
+#include "control/dependency_words.h"
 #include "control/run_refusal.h"
+#include "control/set_flow.h"
+#include "control/template_book.h"
 #include "control/template_watch.h"
 
 namespace glovebox::control {
@@ -19,6 +22,15 @@ http::Response refuse_creation(App& app, const Error& error, const CreateRequest
   }
   app.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal");
   return refusal;
+}
+
+// A template that stands for a snapshot is that snapshot.
+void name_snapshot(const App& app, const std::string& project, CreateRequest& wanted) {
+  if (app.templates == nullptr || wanted.template_name.empty()) return;
+  const store::TemplateRecord* own = app.templates->find(project, wanted.template_name);
+  if (own == nullptr || own->snapshot.empty()) return;
+  wanted.snapshot = own->snapshot;
+  wanted.template_name.clear();
 }
 
 }  // namespace
@@ -40,12 +52,13 @@ asio::awaitable<Creation> create_session_for(App& app, http::Request& request, C
                                              CreateRequest wanted) {
   Creation creation;
   co_await wait_for_templates(app);
+  name_snapshot(app, caller.project, wanted);
   auto promise = app.keeper->promise_of(wanted, caller.project);
   if (!promise) {
     creation.refusal = refuse_creation(app, promise.error(), wanted);
     co_return creation;
   }
-  auto admission = app.usage.admit(caller.who, *promise, std::chrono::steady_clock::now());
+  auto admission = app.usage.admit(caller.who, promise->bytes, std::chrono::steady_clock::now());
   if (!admission) {
     app.metrics.count_refusal("key_limit");
     creation.refusal = refuse_run(admission.error());
@@ -53,6 +66,23 @@ asio::awaitable<Creation> create_session_for(App& app, http::Request& request, C
   }
   auto cancel = std::make_shared<node::CancelFlag>();
   request.on_disconnect([cancel] { cancel->cancel(); });
+  // Whose agent_id has a sandbox gets that one, and needs nothing more.
+  const bool is_there =
+      !wanted.agent_id.empty() && app.keeper->of_agent(caller.project, wanted.agent_id);
+  std::shared_ptr<void> hold;  // of what is prepared, until it is made
+  if (promise->set && !is_there) {
+    promise->set->key_id = caller.who.key.str();
+    auto made = co_await prepare_set(app, std::move(*promise->set), cancel);
+    if (!made) {
+      creation.refusal = refuse_set(made.error());
+      app.metrics.count_refusal(creation.refusal.problem ? creation.refusal.problem->code
+                                                         : "internal");
+      co_return creation;
+    }
+    wanted.set_template = std::move(made->template_id);
+    wanted.set_layer = std::move(made->layer_id);
+    hold = std::move(made->hold);
+  }
   SessionKeeper::Owner owner{.project = caller.project, .key = caller.who.key};
   Result<SessionKeeper::Created> created = co_await app.keeper->create(
       wanted, std::move(owner), std::move(*admission), std::move(cancel));

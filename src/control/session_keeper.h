@@ -93,7 +93,11 @@ class SessionKeeper final : public Sessions {
   Task<Created> create(CreateRequest request, Owner owner, store::Admission admission,
                        std::shared_ptr<node::CancelFlag> cancel);
   // What a creation will promise of memory and disk.
-  Result<std::uint64_t> promise_of(const CreateRequest& request, const std::string& project) const;
+  struct Promise {
+    std::uint64_t bytes = 0;
+    std::optional<SetWish> set;  // packages that have to be prepared before it can be made
+  };
+  Result<Promise> promise_of(const CreateRequest& request, const std::string& project) const;
 
   // Of a project ("*": of any). kNotFound; kConflict in a state that does not allow it.
   Task<store::SessionRecord> get(std::string project, std::string id);

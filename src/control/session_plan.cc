@@ -9,6 +9,7 @@
 #include "base/unique_fd.h"
 #include "control/digest.h"
 #include "control/exec_words.h"
+#include "control/package_plan.h"
 #include "model/environment.h"
 
 namespace glovebox::control {
@@ -16,15 +17,17 @@ namespace glovebox::control {
 Result<SessionPlan> plan_session(const node::RunService& node, std::string template_name,
                                  const CreateRequest& request, EngineKind engine,
                                  std::optional<Grade> floor, const TemplateScope& scope) {
-  TRY(const TemplateStatus* status,
-      choose_template(node, scope.book, scope.project, template_name));
-  const Profile profile = fill_in(request.profile, status->description.limits);
+  TRY(const Dependencies asked, joined_dependencies(scope.kept, request.profile.dependencies));
+  TRY(ChosenTemplate chosen,
+      choose_template_with(node, scope.book, scope.project, template_name, asked));
+  const Template& made_of = chosen.made_of();
+  const Profile profile = fill_in(request.profile, made_of.limits);
   SessionPlan plan;
   plan.profile_hash = sha256_hex(canonical_text(profile));
-  plan.spec.template_name = status->description.name;
-  if (plan.spec.template_name != template_name) {
-    plan.template_id = status->description.name;
-    plan.template_env = status->description.env;
+  plan.spec.template_name = chosen.set ? request.set_template : made_of.name;
+  if (!chosen.own_id.empty()) {
+    plan.template_id = chosen.own_id;
+    plan.template_env = made_of.env;
   }
   plan.template_name = std::move(template_name);
   plan.spec.engine = engine;
@@ -41,12 +44,24 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
   if (floor) {
     plan.spec.min_grade = std::max(plan.spec.min_grade.value_or(Grade::kProcess), *floor);
   }
+  if (chosen.set && engine != EngineKind::kJail) {
+    return fail(Errc::kUnsupported, "profile.dependencies: the " +
+                                        std::string(engine_name(engine)) +
+                                        " engine has no files of its own to put packages into");
+  }
+  plan.set = std::move(chosen.set);
   return plan;
 }
 
 std::vector<std::string> session_environment(const node::RunService& node,
                                              const store::SessionRecord& session) {
   std::vector<std::string> env = base_environment();
+  for (std::string& word : env) {
+    // Where package clients put programs that a user installs.
+    if (word.starts_with("PATH=")) word.insert(5, std::string(kUsersPrograms) + ":");
+  }
+  // npm knows no authorities but its own unless it is told; a file that is not there is no matter.
+  env.emplace_back("npm_config_cafile=/etc/ssl/certs/ca-certificates.crt");
   // One of the administrator's may be called as a project's own was.
   const TemplateStatus* status =
       session.template_id.empty() ? node.find_template(session.template_name) : nullptr;

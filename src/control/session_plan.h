@@ -2,10 +2,12 @@
 // profile, the environment. As run_plan does for runs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "control/dependencies/dependency_book.h"
 #include "control/session_request.h"
 #include "control/template_book.h"
 #include "node/run_service.h"
@@ -20,12 +22,17 @@ struct SessionPlan {
   // Of such a one, all its words: the session keeps them, whatever becomes of it.
   std::vector<std::string> template_env;
   std::string profile_hash;
+  // Packages, the template's and the snapshot's among them: the spec has no template until this has
+  // been prepared.
+  std::optional<SetWish> set{};
 };
 
-// Who asks, and what can be named besides the administrator's templates; `book` may be null.
+// Who asks, and what can be named besides the administrator's templates; `book` may be null. `kept`
+// are packages that the sandbox of a snapshot had.
 struct TemplateScope {
   const TemplateBook* book = nullptr;
   std::string project;
+  Dependencies kept{};
 };
 
 // kNotFound: no such template; kUnavailable: none is known at all yet. `template_name` is what the

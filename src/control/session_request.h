@@ -39,6 +39,9 @@ struct CreateRequest {
   // profile.net was not said, but is what a dialect's clients take for granted: where this host can
   // give no network, they go without.
   bool net_is_default = false;
+  // What its packages came to (SetMade); empty until they have been prepared.
+  std::string set_template;
+  std::string set_layer;
 };
 
 // Whatever is not said stays as it is.

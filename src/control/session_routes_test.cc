@@ -354,6 +354,33 @@ TEST_F(SessionRoutes, ASnapshotComesBackInAnotherSandbox) {
   EXPECT_EQ(test_.keeper->figures().snapshot_bytes, 0u);
 }
 
+TEST_F(SessionRoutes, ATemplateStandsForASnapshot) {
+  const std::string id = make(R"({"template":"python"})");
+  plan_->out = "files";
+  const std::string snapshot(object(post("/" + id + "/snapshots")).at("id").as_string());
+  const std::string body = R"({"name":"mine","snapshot":")" + snapshot + R"("})";
+  const Answer answer = test_.send(Method::kPost, "/v1/templates", key_, body);
+  ASSERT_EQ(answer.status, 201) << answer.body;
+  EXPECT_EQ(json::parse(answer.body).at("snapshot").as_string(), snapshot);
+  EXPECT_EQ(json::parse(answer.body).at("from"), "python");
+  EXPECT_THAT(test_.template_service.defined, IsEmpty());  // the launcher has no part in it
+  const std::string made = make(R"({"template":"mine"})");
+  EXPECT_EQ(plan_->in, "files");
+  EXPECT_EQ(text(made, "template"), "python");
+  EXPECT_EQ(text(made, "snapshot"), snapshot);
+
+  const Answer kept = test_.send(Method::kDelete, "/v1/snapshots/" + snapshot, key_);
+  EXPECT_EQ(kept.status, 409);
+  EXPECT_THAT(kept.body, HasSubstr("mine"));
+  const Answer ran =
+      test_.send(Method::kPost, "/v1/run", key_, R"({"template":"mine","code":"1"})");
+  EXPECT_EQ(ran.status, 400);
+  EXPECT_THAT(ran.body, HasSubstr("/v1/sandboxes"));
+  EXPECT_EQ(test_.send(Method::kDelete, "/v1/templates/mine", key_).status, 204);
+  EXPECT_EQ(test_.send(Method::kDelete, "/v1/snapshots/" + snapshot, key_).status, 204);
+  EXPECT_EQ(test_.send(Method::kPost, "/v1/templates", key_, body).status, 404);
+}
+
 TEST_F(SessionRoutes, SnapshotsHaveCeilingsAndLeaveNothingWhenTheyFail) {
   const std::string id = make();
   const auto snap = [&] { return post("/" + id + "/snapshots"); };

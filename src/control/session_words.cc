@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "control/clock.h"
+#include "control/dependency_words.h"
 #include "control/network_words.h"
 #include "wire/run_answer.h"
 #include "wire/utf8.h"
@@ -29,6 +30,12 @@ json::object limits_json(const Limits& limits) {
           {"cpus", static_cast<double>(limits.cpu_thousandths) / 1000.0}};
 }
 
+json::value packages_json(const store::SessionRecord& session) {
+  json::value packages = dependencies_view(session.dependencies);
+  if (json::object* object = packages.if_object()) (*object)["layer"] = text_or_null(session.layer);
+  return packages;
+}
+
 }  // namespace
 
 json::object sandbox_json(const store::SessionRecord& session) {
@@ -51,6 +58,7 @@ json::object sandbox_json(const store::SessionRecord& session) {
           {"limits", limits_json(session.limits)},
           {"profile", session.profile},
           {"net", stored_policy_json(session.net)},
+          {"dependencies", packages_json(session)},
           {"private_ports", !session.port_token.empty()},
           {"port_token", nullptr},
           {"features",
@@ -68,6 +76,7 @@ json::object snapshot_json(const store::SnapshotRecord& snapshot) {
           {"template", snapshot.template_name},
           {"bytes", snapshot.bytes},
           {"files", snapshot.files},
+          {"dependencies", dependencies_view(snapshot.dependencies)},
           {"created_at", utc_text(snapshot.created_ms)}};
 }
 

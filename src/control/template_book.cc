@@ -25,13 +25,25 @@ struct Reserved {
   std::set<std::pair<std::string, std::string>>::iterator at;
 };
 
+// Of a snapshot it never hears, and of packages from whoever prepares their set.
+bool is_the_launchers(const store::TemplateRecord& made) {
+  return made.dependencies.empty() && made.snapshot.empty();
+}
+
+tl::unexpected<Error> of_a_snapshot(const std::string& name) {
+  return fail(Errc::kInvalidArgument,
+              "template: \"" + name +
+                  "\" stands for a snapshot, which only a sandbox can be filled with: create one "
+                  "of it (POST /v1/sandboxes), and run there");
+}
+
 }  // namespace
 
 Result<> TemplateBook::load() {
   TRY(std::vector<store::TemplateRecord> records, store_.all_templates());
   std::vector<TemplateDefinition> definitions;
   for (store::TemplateRecord& record : records) {
-    definitions.push_back(record.definition);
+    if (is_the_launchers(record)) definitions.push_back(record.definition);
     Place place(record.project, record.name);
     by_id_.emplace(record.definition.id, place);
     all_.emplace(std::move(place), std::move(record));
@@ -60,6 +72,7 @@ Result<> TemplateBook::check_new(const store::TemplateRecord& wanted) const {
     return fail(Errc::kResourceExhausted,
                 "the project has " + std::to_string(count) + " templates, and no more may be");
   }
+  if (!wanted.snapshot.empty()) return {};
   if (find(wanted.project, definition.from) != nullptr) {
     return fail(Errc::kInvalidArgument, "from: \"" + definition.from +
                                             "\" is one of the project's own; name what it is of");
@@ -94,7 +107,7 @@ Result<> TemplateBook::count(const std::string& project, TimePoint now) {
   return {};
 }
 
-Task<store::TemplateRecord> TemplateBook::create(store::TemplateRecord wanted) {
+Task<store::TemplateRecord> TemplateBook::create(store::TemplateRecord wanted, Define define) {
   wanted.definition.id = make_own_template_id();
   wanted.created_ms = wall_clock_ms();
   CO_TRY_OK(check_new(wanted));
@@ -103,7 +116,11 @@ Task<store::TemplateRecord> TemplateBook::create(store::TemplateRecord wanted) {
   const std::string id = wanted.definition.id;
   const Reserved reserved(being_made_, place);
   // First the launcher, which may say no. One that is not stored then is forgotten there.
-  CO_TRY_OK(co_await service_.define(wanted.definition));
+  if (define) {
+    CO_TRY_OK(co_await define(wanted));
+  } else {
+    CO_TRY_OK(co_await service_.define(wanted.definition));
+  }
   const Ask<void> ask = [&](store::Callback<> done) {
     store_.add_template(wanted, std::move(done));
   };
@@ -128,8 +145,9 @@ Task<> TemplateBook::remove(std::string project, std::string name) {
   };
   CO_TRY_OK(co_await store_call(ask));
   by_id_.erase(id);
+  const bool was_defined = known->snapshot.empty();
   all_.erase({project, name});
-  service_.forget(id);
+  if (was_defined) service_.forget(id);
   log::info("template removed", {{"project", project}, {"template", name}, {"id", id}});
   co_return Result<>();
 }
@@ -153,10 +171,35 @@ std::vector<store::TemplateRecord> TemplateBook::list(const std::string& project
   return records;
 }
 
+const store::TemplateRecord* TemplateBook::of_snapshot(const std::string& id) const {
+  const auto found = std::find_if(all_.begin(), all_.end(),
+                                  [&](const auto& one) { return one.second.snapshot == id; });
+  return found == all_.end() ? nullptr : &found->second;
+}
+
+// As what its sandboxes are made of before they are filled.
+TemplateStatus TemplateBook::status_of_snapshot(const store::TemplateRecord& made) const {
+  const std::string& from = made.definition.from;
+  const store::TemplateRecord* own = find(made.project, from);
+  TemplateStatus status;
+  if (own != nullptr && own->snapshot.empty()) {
+    status = status_of(*own);
+  } else if (const TemplateStatus* base = node_.find_template(from)) {
+    status = *base;
+  } else {
+    status.state = node_.templates().empty() ? RuntimeState::kStarting : RuntimeState::kFailed;
+    status.error = "snapshot: the template \"" + from + "\" is not there";
+  }
+  status.description.built_in = false;
+  return status;
+}
+
 TemplateStatus TemplateBook::status_of(const store::TemplateRecord& made) const {
   const TemplateDefinition& definition = made.definition;
   TemplateStatus status;
-  if (const TemplateStatus* known = service_.find(definition.id)) {
+  if (!made.snapshot.empty()) {
+    status = status_of_snapshot(made);
+  } else if (const TemplateStatus* known = service_.find(definition.id)) {
     status = *known;
   } else {
     // The launcher has not told of it yet, or does not want it.
@@ -169,9 +212,12 @@ TemplateStatus TemplateBook::status_of(const store::TemplateRecord& made) const 
     }
     const std::optional<Error> refusal = service_.refusal_of(definition.id);
     const bool is_told = service_.settled() && !node_.templates().empty();
+    const bool has_base = node_.find_template(definition.from) != nullptr;
     status.state = refusal || is_told ? RuntimeState::kFailed : RuntimeState::kStarting;
     if (refusal) {
       status.error = refusal->message();
+    } else if (is_told && has_base && !made.dependencies.empty()) {
+      status.state = RuntimeState::kIdle;  // until somebody uses it
     } else if (is_told) {
       status.error = "from: there is no template \"" + definition.from + "\" any more";
     }
@@ -185,6 +231,7 @@ Result<const TemplateStatus*> choose_template(const node::RunService& node,
                                               const TemplateBook* book, const std::string& project,
                                               const std::string& name) {
   const store::TemplateRecord* own = book != nullptr ? book->find(project, name) : nullptr;
+  if (own != nullptr && !own->snapshot.empty()) return of_a_snapshot(name);
   const TemplateStatus* status =
       own != nullptr ? book->known_status_of(*own) : node.find_template(name);
   if (status != nullptr && status->state != RuntimeState::kRemoved) return status;

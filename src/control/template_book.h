@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -31,13 +32,16 @@ class TemplateBook {
   TemplateBook(node::RunService& node, node::TemplateService& service, store::Store& store)
       : node_(node), service_(service), store_(store) {}
 
-  // What there was. Once, before there is a launcher. Blocks on the store.
+  // What there was. Once, before there is a launcher. Blocks on the store. Those with packages are
+  // not told to the launcher here: whoever uses one has its set prepared, which defines it.
   Result<> load();
 
   // `wanted` has all but the id and the time. kConflict: there is one of this name;
   // kResourceExhausted: the project has enough, or made too many in a minute; else as
-  // TemplateService::define's.
-  Task<store::TemplateRecord> create(store::TemplateRecord wanted);
+  // TemplateService::define's. `define`, if there is one, is called in its place, and its errors
+  // are given on as they are.
+  using Define = std::function<Task<>(store::TemplateRecord)>;
+  Task<store::TemplateRecord> create(store::TemplateRecord wanted, Define define = {});
   // How long until the project may make another one; zero: at once.
   std::chrono::seconds wait_of(const std::string& project, TimePoint now) const;
   // Sandboxes that were made of it live on. kNotFound.
@@ -46,6 +50,8 @@ class TemplateBook {
   // Null: there is none. Good until the caller awaits something.
   const store::TemplateRecord* find(const std::string& project, const std::string& name) const;
   const store::TemplateRecord* find_id(std::string_view id) const;
+  // One that stands for this snapshot.
+  const store::TemplateRecord* of_snapshot(const std::string& id) const;
   // Of one project ("*": of all), by name.
   std::vector<store::TemplateRecord> list(const std::string& project) const;
   // As people see it: under its own name, and with a reason when the launcher does not have it.
@@ -60,6 +66,7 @@ class TemplateBook {
 
  private:
   using Place = std::pair<std::string, std::string>;  // project and name
+  TemplateStatus status_of_snapshot(const store::TemplateRecord& made) const;
   Result<> check_new(const store::TemplateRecord& wanted) const;
   Result<> count(const std::string& project, TimePoint now);
 
@@ -74,8 +81,8 @@ class TemplateBook {
 
 // What a project's word for a template stands for: its own one, else the administrator's. The
 // description's name is what the node knows it by. Good until the caller awaits something.
-// kNotFound: no such template; kUnavailable: none is known yet, because the launcher has just
-// started. `book` may be null: nobody has made any.
+// kNotFound: no such template; kInvalidArgument: it stands for a snapshot; kUnavailable: none is
+// known yet, because the launcher has just started. `book` may be null: nobody has made any.
 Result<const TemplateStatus*> choose_template(const node::RunService& node,
                                               const TemplateBook* book, const std::string& project,
                                               const std::string& name);

@@ -6,6 +6,7 @@
 #include "control/exec_words.h"
 #include "model/profile.h"
 #include "model/template_rules.h"
+#include "store/session_record.h"
 #include "wire/object_reader.h"
 #include "wire/profile_wishes.h"
 #include "wire/strict_json.h"
@@ -38,15 +39,32 @@ Result<std::string> read_description(ObjectReader& fields) {
   return *text;
 }
 
-Result<Limits> read_limits(ObjectReader& fields) {
+// Whether it is to stand for a snapshot, which has everything else already.
+Result<bool> read_snapshot(ObjectReader& fields, store::TemplateRecord& wanted) {
+  TRY(const auto text, fields.text("snapshot", 64));
+  if (!text) return false;
+  auto id = store::SnapshotId::parse(*text);
+  if (!id) return fields.bad("snapshot", id.error().message());
+  wanted.snapshot = id->str();
+  for (const char* other : {"from", "env", "preload", "profile"}) {
+    if (fields.take(other) != nullptr) {
+      return fields.bad(other, "goes not together with snapshot, which has its own");
+    }
+  }
+  return true;
+}
+
+Result<> read_profile(ObjectReader& fields, store::TemplateRecord& wanted) {
   const json::value* profile = fields.take("profile");
-  if (profile == nullptr) return Limits{};
+  if (profile == nullptr) return {};
   TRY(const ProfileWishes wishes, wire::read_profile_wishes(*profile, "profile"));
   if (wishes.output_bytes) return fields.bad("profile.output_kb", "is for a run");
   if (!wishes.mounts.empty()) {
     return fields.bad("profile.mounts", "are for a run or a sandbox, not for a template");
   }
-  return fill_in(wishes, Limits{}).limits;
+  wanted.definition.limits = fill_in(wishes, Limits{}).limits;
+  wanted.dependencies = wishes.dependencies;
+  return {};
 }
 
 }  // namespace
@@ -56,11 +74,17 @@ Result<store::TemplateRecord> parse_template_request(std::string_view body) {
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
   store::TemplateRecord wanted;
   TRY(wanted.name, read_name(fields, "name"));
+  TRY(const bool is_snapshot, read_snapshot(fields, wanted));
+  if (is_snapshot) {
+    TRY(wanted.description, read_description(fields));
+    TRY_OK(fields.finish());
+    return wanted;
+  }
   TRY(wanted.definition.from, read_name(fields, "from"));
   TRY(wanted.description, read_description(fields));
   TRY(wanted.definition.env, read_environment(fields, "env"));
   TRY(wanted.definition.preload, fields.texts("preload", kMaxPreload, kMaxModuleBytes));
-  TRY(wanted.definition.limits, read_limits(fields));
+  TRY_OK(read_profile(fields, wanted));
   TRY_OK(fields.finish());
   return wanted;
 }

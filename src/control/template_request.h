@@ -11,7 +11,8 @@
 
 namespace glovebox::control {
 
-// {name, from, description?, env?, preload?, profile?}. The definition has no id yet.
+// {name, from, description?, env?, preload?, profile?} or {name, snapshot, description?}. The
+// definition has no id yet, and of a snapshot nothing; packages are those of the profile.
 Result<store::TemplateRecord> parse_template_request(std::string_view body);
 
 // A key cannot make a template that it could not run, nor one whose zygote has more memory than all

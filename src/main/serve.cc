@@ -21,6 +21,8 @@
 #include "config/value.h"
 #include "confine/server_filter.h"
 #include "confine/server_user.h"
+#include "control/dependencies/build_pipeline.h"
+#include "control/dependencies/package_book.h"
 #include "control/dialects/e2b/process_hubs.h"
 #include "control/network_events.h"
 #include "control/network_words.h"
@@ -30,6 +32,7 @@
 #include "control/template_book.h"
 #include "control/template_watch.h"
 #include "http/server.h"
+#include "main/package_settings.h"
 #include "main/server_places.h"
 #include "main/supervisor_link.h"
 #include "node/node.h"
@@ -205,13 +208,14 @@ Result<> provide_admin_key(store::Store& store, asio::io_context& io, UniqueFd f
 
 // Finish what runs, refuse the new, within the limit.
 asio::awaitable<void> stop_gracefully(asio::io_context& io, control::App& app, node::Node& node,
-                                      http::Server& server, SupervisorLink& link,
-                                      std::chrono::milliseconds limit) {
+                                      http::Server& server, control::PackageBook& packages,
+                                      SupervisorLink& link, std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   log::info("stopping", {{"runs", std::to_string(node.figures().runs_active)}});
   app.stopping = true;
   server.stop_accepting();
   app.events.close();
+  packages.stop();
   co_await node.drain(deadline - std::min(kForAnswers, limit / 2));
   co_await server.drained(deadline);
   app.keeper->stop();
@@ -221,15 +225,17 @@ asio::awaitable<void> stop_gracefully(asio::io_context& io, control::App& app, n
 
 asio::awaitable<void> wait_for_stop(asio::io_context& io, asio::signal_set& signals,
                                     control::App& app, node::Node& node, http::Server& server,
-                                    SupervisorLink& link, std::chrono::milliseconds limit) {
+                                    control::PackageBook& packages, SupervisorLink& link,
+                                    std::chrono::milliseconds limit) {
   const auto [ec, number] = co_await signals.async_wait(kAwaitTuple);
   if (ec) co_return;
-  co_await stop_gracefully(io, app, node, server, link, limit);
+  co_await stop_gracefully(io, app, node, server, packages, link, limit);
 }
 
 Result<> serve(const Settings& settings, FromSupervisor said) {
   TRY(const confine::ServerIds ids, confine::find_server_user(settings.user, settings.uid));
   TRY(Places places, open_places(settings, ids));
+  PackageSettings package_settings = read_package_settings(settings);
   asio::io_context io{1};
   asio::signal_set signals(io, SIGTERM, SIGINT);
   std::signal(SIGPIPE, SIG_IGN);
@@ -237,12 +243,16 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
 
   // The link remembers who started us.
   std::unique_ptr<node::Node> node;
-  SupervisorLink link(
-      io, places.url,
-      {.arrives = [&](UniqueFd socket) { node->attach_launcher(std::move(socket)); },
-       .is_there = [&] { return node->figures().launcher_up; }},
-      {.arrives = [&](UniqueFd socket) { node->attach_gateway(std::move(socket)); },
-       .is_there = [&] { return node->networks().gateway_up(); }});
+  std::unique_ptr<control::PackageBook> packages;
+  SupervisorLink link(io, places.url,
+                      {.arrives =
+                           [&](UniqueFd socket) {
+                             node->attach_launcher(std::move(socket));
+                             packages->launcher_attached();
+                           },
+                       .is_there = [&] { return node->figures().launcher_up; }},
+                      {.arrives = [&](UniqueFd socket) { node->attach_gateway(std::move(socket)); },
+                       .is_there = [&] { return node->networks().gateway_up(); }});
 
   TRY_OK(confine::become_server_user(ids));
   if (said.end_with != 0) TRY_OK(end_with_parent(said.end_with));
@@ -267,6 +277,15 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
   app.keeper = &keeper;
   app.templates = &templates;
   app.networks = &node->networks();
+  const std::unique_ptr<control::BuildPipeline> pipeline =
+      control::make_build_pipeline({io, node->sessions(), node->layers(), &node->networks()},
+                                   std::move(package_settings.building));
+  const control::PackageBookPlace package_place{
+      io, *node, node->sessions(), node->own_templates(), node->layers(), *pipeline, app.events};
+  packages =
+      std::make_unique<control::PackageBook>(package_place, std::move(package_settings.book));
+  packages->begin();
+  app.dependencies = packages.get();
   control::tell_of_networks(app);
   TRY_OK(keeper.begin(app.events, app.usage));
   control::e2b::ProcessHubs::begin(app);
@@ -278,8 +297,9 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
   if (said.end_with != 0) places.control_socket.reset();
   link.start(std::move(said.channel), std::move(places.control_socket));
   asio::co_spawn(io, control::watch_templates(app), asio::detached);
-  asio::co_spawn(io, wait_for_stop(io, signals, app, *node, server, link, settings.stop_timeout),
-                 asio::detached);
+  asio::co_spawn(
+      io, wait_for_stop(io, signals, app, *node, server, *packages, link, settings.stop_timeout),
+      asio::detached);
   link.say_ready();
   log::info("serving", {{"url", places.url}});
   io.restart();

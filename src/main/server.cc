@@ -31,6 +31,7 @@ constexpr Command kCommands[] = {
     {"key", glovebox::client::key_command},
     {"template", glovebox::client::template_command},
     {"gc", glovebox::client::gc_command},
+    {"layers", glovebox::client::layers_command},
     {"bench", glovebox::client::bench_command},
     {"sandbox", glovebox::client::sandbox_command},
     {"exec", glovebox::client::exec_command},

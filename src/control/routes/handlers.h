@@ -69,6 +69,13 @@ Task<Response> delete_template(App& app, Request& request, ResponseWriter& write
 Task<Response> list_templates(App& app, Request& request, ResponseWriter& writer);
 Task<Response> get_template(App& app, Request& request, ResponseWriter& writer);
 
+Task<Response> list_layers(App& app, Request& request, ResponseWriter& writer);
+Task<Response> get_layer(App& app, Request& request, ResponseWriter& writer);
+Task<Response> build_layer(App& app, Request& request, ResponseWriter& writer);
+Task<Response> remove_layer(App& app, Request& request, ResponseWriter& writer);
+Task<Response> prune_layers(App& app, Request& request, ResponseWriter& writer);
+Task<Response> check_layer(App& app, Request& request, ResponseWriter& writer);
+
 Task<Response> create_key(App& app, Request& request, ResponseWriter& writer);
 Task<Response> list_keys(App& app, Request& request, ResponseWriter& writer);
 Task<Response> revoke_key(App& app, Request& request, ResponseWriter& writer);

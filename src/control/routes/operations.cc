@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "control/dependencies/dependency_book.h"
 #include "control/routes/handlers.h"
 #include "control/session_keeper.h"
 #include "control/store_call.h"
@@ -73,9 +74,11 @@ Task<Response> metrics(App& app, Request&, ResponseWriter&) {
   const http::ServerFigures http = app.http_figures ? app.http_figures() : http::ServerFigures{};
   node::NodeFigures figures = app.node.figures();
   figures.pools = with_own_together(std::move(figures.pools));
+  const DependencyFigures packages =
+      app.dependencies != nullptr ? app.dependencies->figures() : DependencyFigures{};
   Response response =
       Response::text(app.metrics.text(figures, app.store.health(), http, app.node.templates(),
-                                      app.events.subscribers(), app.keeper->figures()));
+                                      app.events.subscribers(), app.keeper->figures(), packages));
   response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   co_return response;
 }

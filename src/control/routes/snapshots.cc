@@ -7,6 +7,7 @@
 #include "control/routes/handlers.h"
 #include "control/session_keeper.h"
 #include "control/session_words.h"
+#include "control/snapshot_use.h"
 
 namespace glovebox::control::routes {
 namespace {
@@ -67,6 +68,7 @@ Task<Response> get_snapshot(App& app, Request& request, ResponseWriter&) {
 Task<Response> delete_snapshot(App& app, Request& request, ResponseWriter&) {
   CO_TRY(const std::string project, project_for(app, request));
   std::string id(request.param("id"));
+  CO_TRY_OK(check_unused(app, project, id));
   CO_TRY_OK(co_await app.keeper->shelf().remove(project, std::move(id)));
   co_return Response::empty(204);
 }

@@ -6,8 +6,12 @@
 
 #include "control/auth.h"
 #include "control/clock.h"
+#include "control/dependency_words.h"
+#include "control/package_plan.h"
 #include "control/routes/handlers.h"
 #include "control/run_refusal.h"
+#include "control/session_keeper.h"
+#include "control/set_flow.h"
 #include "control/template_book.h"
 #include "control/template_request.h"
 #include "control/template_watch.h"
@@ -38,13 +42,17 @@ json::object profile_of(const Limits& limits) {
 
 json::object template_json(const TemplateStatus& status) {
   const Template& made_of = status.description;
+  json::array layers;
+  for (const std::string& place : made_of.layers) {
+    layers.emplace_back(wire::to_utf8(layer_word(place)));
+  }
   json::object object{{"name", made_of.name},
                       {"description", wire::to_utf8(made_of.description)},
                       {"built_in", made_of.built_in},
                       {"runtime", runtime_name(made_of.runtime)},
                       {"language", made_of.language},
                       {"preload", texts(made_of.preload)},
-                      {"layers", texts(made_of.layers)},
+                      {"layers", std::move(layers)},
                       {"profile", profile_of(made_of.limits)},
                       {"pool", {{"min", made_of.pool_min}, {"max", made_of.pool_max}}},
                       {"state", state_name(status.state)},
@@ -54,6 +62,8 @@ json::object template_json(const TemplateStatus& status) {
                       {"project", nullptr},
                       {"from", nullptr},
                       {"env", nullptr},
+                      {"dependencies", nullptr},
+                      {"snapshot", nullptr},
                       {"created_at", nullptr}};
   object["error"] =
       status.error.empty() ? json::value(nullptr) : json::value(wire::to_utf8(status.error));
@@ -70,8 +80,16 @@ json::object own_json(const TemplateBook& book, const store::TemplateRecord& mad
   object["project"] = made.project;
   object["from"] = made.definition.from;
   object["env"] = std::move(env);
+  object["dependencies"] = dependencies_view(made.dependencies);
+  if (!made.snapshot.empty()) object["snapshot"] = made.snapshot;
   object["created_at"] = utc_text(made.created_ms);
   return object;
+}
+
+Response created(const App& app, const store::TemplateRecord& made) {
+  Response response = Response::json(json::serialize(own_json(*app.templates, made)) + "\n", 201);
+  response.headers.set("Location", "/v1/templates/" + made.name);
+  return response;
 }
 
 // `wait`: how long the project has to, if it does.
@@ -85,6 +103,43 @@ Response refuse_template(const Error& error, std::chrono::seconds wait = {}) {
     return response;
   }
   return refuse_run(error);
+}
+
+// Packages are installed before there is such a template: what does not work is never made.
+struct SetOfTemplate {
+  App& app;
+  std::shared_ptr<node::CancelFlag> cancel;
+  bool failed = false;
+
+  Task<> define(store::TemplateRecord made) {
+    SetWish wish;
+    wish.project = std::move(made.project);
+    wish.key_id = std::move(made.key_id);
+    wish.definition = std::move(made.definition);
+    wish.dependencies = std::move(made.dependencies);
+    auto prepared = co_await prepare_set(app, std::move(wish), cancel);
+    failed = !prepared;
+    if (!prepared) co_return fail(std::move(prepared.error()));
+    co_return Result<>();
+  }
+};
+
+// It stands for a snapshot of the same project, and for as long as that is there.
+Task<store::TemplateRecord> create_of_snapshot(App& app, store::TemplateRecord wanted) {
+  const std::string project = wanted.project;
+  const std::string name = wanted.name;
+  const std::string id = wanted.snapshot;
+  CO_TRY(const store::SnapshotRecord snapshot, app.keeper->shelf().find(project, id));
+  wanted.definition.from = snapshot.template_name;
+  TemplateBook::Define define = [](store::TemplateRecord) -> Task<> { co_return Result<>(); };
+  CO_TRY(store::TemplateRecord made,
+         co_await app.templates->create(std::move(wanted), std::move(define)));
+  // Whoever removed it meanwhile did not know of this one.
+  if (auto still = app.keeper->shelf().find(project, id); !still) {
+    (void)co_await app.templates->remove(project, name);
+    co_return fail(std::move(still.error()));
+  }
+  co_return made;
 }
 
 Response no_such() {
@@ -114,19 +169,37 @@ Task<Response> create_template(App& app, Request& request, ResponseWriter&) {
   wanted.project = caller.project;
   wanted.key_id = caller.who.key.str();
   co_await wait_for_templates(app);
+  if (!wanted.snapshot.empty()) {
+    auto made = co_await create_of_snapshot(app, std::move(wanted));
+    if (!made) {
+      const bool is_gone = made.error().code() == Errc::kNotFound;
+      const auto wait = app.templates->wait_of(caller.project, std::chrono::steady_clock::now());
+      co_return is_gone ? Response::from_error(made.error()) : refuse_template(made.error(), wait);
+    }
+    co_return created(app, *made);
+  }
   const TemplateStatus* base = app.node.find_template(wanted.definition.from);
   const Template* described = base != nullptr ? &base->description : nullptr;
   if (auto checked = check_memory_of(caller.who.limits, wanted.definition, described); !checked) {
     co_return Response::refuse(403, "key_limit", checked.error().message());
   }
-  Result<store::TemplateRecord> made = co_await app.templates->create(std::move(wanted));
+  SetOfTemplate set{app, std::make_shared<node::CancelFlag>()};
+  TemplateBook::Define define;
+  if (!wanted.dependencies.empty()) {
+    auto fits = choose_template_with(app.node, nullptr, caller.project, wanted.definition.from,
+                                     wanted.dependencies);
+    if (!fits) co_return refuse_run(fits.error());
+    request.on_disconnect([cancel = set.cancel] { cancel->cancel(); });
+    define = [&set](store::TemplateRecord record) { return set.define(std::move(record)); };
+  }
+  Result<store::TemplateRecord> made =
+      co_await app.templates->create(std::move(wanted), std::move(define));
+  if (!made && set.failed) co_return refuse_set(made.error());
   if (!made) {
     const auto now = std::chrono::steady_clock::now();
     co_return refuse_template(made.error(), app.templates->wait_of(caller.project, now));
   }
-  Response response = Response::json(json::serialize(own_json(*app.templates, *made)) + "\n", 201);
-  response.headers.set("Location", "/v1/templates/" + made->name);
-  co_return response;
+  co_return created(app, *made);
 }
 
 Task<Response> delete_template(App& app, Request& request, ResponseWriter&) {

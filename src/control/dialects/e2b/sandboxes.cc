@@ -10,6 +10,7 @@
 #include "control/dialects/e2b/template_names.h"
 #include "control/session_creation.h"
 #include "control/store_call.h"
+#include "control/template_book.h"
 #include "control/template_watch.h"
 
 namespace glovebox::control::e2b {
@@ -59,6 +60,9 @@ bool narrow_to_template(App& app, const std::string& project, const Request& req
   if (name.empty()) return true;
   Result<Source> source = find_source(app, project, name);
   if (!source) return false;
+  const store::TemplateRecord* own =
+      app.templates != nullptr ? app.templates->find(project, source->template_name) : nullptr;
+  if (own != nullptr && !own->snapshot.empty()) source->snapshot = own->snapshot;
   if (!source->snapshot.empty()) {
     filter.snapshot = std::move(source->snapshot);
   } else {

@@ -13,6 +13,7 @@
 #include "control/dialects/e2b/template_names.h"
 #include "control/network_words.h"
 #include "control/session_creation.h"
+#include "control/snapshot_use.h"
 #include "control/template_book.h"
 
 namespace glovebox::control::e2b {
@@ -185,6 +186,7 @@ Task<Response> delete_template(App& app, Request& request, ResponseWriter&) {
   if (source.snapshot.empty()) {
     co_return refusal(403, "this template is the server's own: its administrator removes it");
   }
+  CO_TRY_OK(check_unused(app, caller.project, source.snapshot));
   CO_TRY_OK(co_await app.keeper->shelf().remove(caller.project, source.snapshot));
   co_return Response::empty(204);
 }

@@ -1,0 +1,27 @@
+#include "control/dependencies/words.h"
+
+namespace glovebox::control {
+
+const char* phase_name(BuildPhase phase) {
+  switch (phase) {
+    case BuildPhase::kQueued:
+      return "queued";
+    case BuildPhase::kResolving:
+      return "resolving";
+    case BuildPhase::kBuilding:
+      return "building";
+    case BuildPhase::kInstalling:
+      return "installing";
+    case BuildPhase::kSealing:
+      return "sealing";
+    case BuildPhase::kChecking:
+      return "checking";
+    case BuildPhase::kWarming:
+      return "warming";
+    case BuildPhase::kReady:
+      return "ready";
+  }
+  return "unknown";
+}
+
+}  // namespace glovebox::control

@@ -1,0 +1,110 @@
+#include "control/dependency_words.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cerrno>
+
+#include "control/clock.h"
+#include "control/digest.h"
+#include "control/run_refusal.h"
+#include "wire/utf8.h"
+
+namespace glovebox::control {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kMaxWord = 4096;
+
+json::array texts(const std::vector<std::string>& list) {
+  json::array out;
+  for (const std::string& text : list) out.emplace_back(wire::to_utf8(text));
+  return out;
+}
+
+json::value digest_or_null(const std::string& text) {
+  if (text.empty()) return nullptr;
+  return json::value(sha256_hex(text));
+}
+
+json::value time_or_null(std::int64_t ms) {
+  if (ms == 0) return nullptr;
+  return json::value(utc_text(ms));
+}
+
+http::Response refuse_for(int status, std::string code, const Error& error, int retry_after) {
+  http::Response response =
+      http::Response::refuse(status, std::move(code), wire::to_utf8(error.message()));
+  if (retry_after > 0) response.headers.set("Retry-After", std::to_string(retry_after));
+  return response;
+}
+
+}  // namespace
+
+json::value dependencies_view(const Dependencies& dependencies) {
+  if (dependencies.empty()) return nullptr;
+  return json::object{{"packages", texts(dependencies.packages)},
+                      {"preload", texts(dependencies.preload)},
+                      {"requirements_sha256", digest_or_null(dependencies.requirements)},
+                      {"lock_sha256", digest_or_null(dependencies.lock)}};
+}
+
+std::string layer_word(const std::string& place) {
+  constexpr std::string_view kTree = "/tree";
+  if (!place.ends_with(kTree)) return place;
+  const std::string above = place.substr(0, place.size() - kTree.size());
+  const std::string id = above.substr(above.rfind('/') + 1);
+  return is_layer_id(id) ? id : place;
+}
+
+std::string build_word_json(const BuildWord& word) {
+  const std::string_view text = std::string_view(word.text).substr(0, kMaxWord);
+  return json::serialize(
+      json::object{{"phase", phase_name(word.phase)}, {"text", wire::to_utf8(text)}});
+}
+
+json::object layer_json(const LayerView& layer, const std::string& project) {
+  json::array packages;
+  for (const Artefact& one : layer.packages) {
+    packages.push_back(json::object{{"name", wire::to_utf8(one.name)},
+                                    {"version", wire::to_utf8(one.version)},
+                                    {"file", wire::to_utf8(one.file)},
+                                    {"sha256", wire::to_utf8(one.sha256)}});
+  }
+  json::array projects;
+  for (const std::string& one : layer.projects) {
+    if (project == "*" || one == project) projects.emplace_back(wire::to_utf8(one));
+  }
+  const LayerRecord& record = layer.record;
+  return {{"id", record.id},
+          {"manager", wire::to_utf8(layer.manager)},
+          {"interpreter", wire::to_utf8(layer.interpreter)},
+          {"index", wire::to_utf8(layer.index)},
+          {"bytes", record.bytes},
+          {"entries", record.entries},
+          {"digest", record.digest},
+          {"made_at", utc_text(record.made_ms)},
+          {"used_at", time_or_null(record.used_ms)},
+          {"checked_at", time_or_null(layer.checked_ms)},
+          {"in_use", record.in_use},
+          {"asked", texts(layer.asked)},
+          {"packages", std::move(packages)},
+          {"projects", std::move(projects)}};
+}
+
+http::Response refuse_set(const Error& error) {
+  switch (error.code()) {
+    case Errc::kInvalidArgument:
+    case Errc::kTimeout:
+      return refuse_for(422, "dependencies_failed", error, 0);
+    case Errc::kResourceExhausted:
+      if (error.sys_errno() == ENOSPC || error.sys_errno() == EDQUOT) {
+        return refuse_for(507, "disk_full", error, 0);
+      }
+      return refuse_for(503, "builds_full", error, 5);
+    default:
+      return refuse_run(error);
+  }
+}
+
+}  // namespace glovebox::control

@@ -1,0 +1,79 @@
+#include "main/package_settings.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "base/id.h"
+#include "base/log.h"
+#include "base/unique_fd.h"
+#include "config/package_index.h"
+
+namespace glovebox::server {
+namespace {
+
+std::string boot_id() {
+  const UniqueFd file(::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
+  char text[64];
+  const ssize_t size = file ? ::read(file.get(), text, sizeof text) : 0;
+  std::string id(text, size > 0 ? static_cast<std::size_t>(size) : 0);
+  while (!id.empty() && id.back() == '\n') id.pop_back();
+  // Not known: then every server looks for itself.
+  return id.empty() ? random_label(20) : id;
+}
+
+std::string architecture() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.machine : "unknown";
+}
+
+// Sandboxes have the host's own interpreters. Asked each time: the host may be upgraded while we
+// run. Nothing of a guest's is looked at.
+std::string interpreter_mark(control::PackageManager manager) {
+  const char* path =
+      manager == control::PackageManager::kPip ? "/usr/bin/python3" : "/usr/bin/node";
+  char target[PATH_MAX];
+  const ssize_t size = ::readlink(path, target, sizeof target);
+  std::string mark(target, size > 0 ? static_cast<std::size_t>(size) : 0);
+  struct stat there {};
+  if (::stat(path, &there) != 0) return mark;
+  return mark + " " + std::to_string(there.st_size) + " " + std::to_string(there.st_mtim.tv_sec);
+}
+
+}  // namespace
+
+PackageSettings read_package_settings(const config::Settings& settings) {
+  PackageSettings out;
+  out.building.timeout = settings.deps_build_timeout;
+  out.building.memory_bytes = settings.deps_build_memory;
+  out.building.disk_bytes = settings.deps_build_disk;
+  out.building.max_layer_bytes = settings.deps_max_layer;
+
+  control::PackageBookOptions& book = out.book;
+  book.enabled = settings.deps_enabled;
+  book.architecture = architecture();
+  book.boot_id = boot_id();
+  book.interpreter_mark = interpreter_mark;
+  book.resolve_ttl = settings.deps_resolve_ttl;
+  book.failure_ttl = settings.deps_failure_ttl;
+  book.check_every = settings.deps_check_every;
+  book.disk_ceiling = settings.deps_disk_ceiling;
+  book.max_builds = static_cast<std::uint32_t>(settings.deps_max_builds);
+  if (!book.enabled) return out;
+  auto indexes = config::read_package_indexes(settings, config::own_environment());
+  if (!indexes) {
+    book.unusable = indexes.error().message();
+    log::warn("packages cannot be asked for", {{"error", book.unusable}});
+    return out;
+  }
+  book.pip_index = indexes->shown_pip();
+  book.npm_index = indexes->shown_npm();
+  out.building.indexes = std::move(*indexes);
+  return out;
+}
+
+}  // namespace glovebox::server

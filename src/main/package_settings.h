@@ -1,0 +1,21 @@
+// What the server knows of packages before it gives up its rights: the indexes with their
+// passwords, which only root may read, and this boot of this host.
+#pragma once
+
+#include <cstdint>
+
+#include "config/settings.h"
+#include "control/dependencies/build_pipeline.h"
+#include "control/dependencies/package_book.h"
+
+namespace glovebox::server {
+
+struct PackageSettings {
+  control::BuildOptions building;
+  control::PackageBookOptions book;
+};
+
+// An index that cannot be used stops nothing but packages: whoever asks for one hears why.
+PackageSettings read_package_settings(const config::Settings& settings);
+
+}  // namespace glovebox::server
