@@ -43,6 +43,7 @@ constexpr Command kCommands[] = {
     {"config", "Print every setting of `serve` and where it comes from", config_command},
     {"key", "Make, show, list and revoke the keys of a server", key_command},
     {"template", "What sandboxes can be made of; check a file", template_command},
+    {"layers", "Sets of packages that were installed: list, build, prune", layers_command},
     {"gc", "Tell a server to remove what is past its retention", gc_command},
     {"bench", "Measure a server beside bwrap, runc and docker", bench_command},
     {"doctor", "Say what this host offers, and what to do about each gap", doctor_command},

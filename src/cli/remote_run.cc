@@ -13,6 +13,7 @@
 #include "cli/print.h"
 #include "cli/server_command.h"
 #include "model/wall.h"
+#include "wire/dependencies_json.h"
 #include "wire/net_policy_json.h"
 #include "wire/utf8.h"
 
@@ -120,6 +121,9 @@ Result<json::object> profile_of(const RunOptions& options) {
     return fail(Errc::kInvalidArgument, "--output-limit: a server sends at most 16M");
   }
   if (!options.net.is_none()) profile["net"] = wire::net_policy_json(options.net);
+  if (!options.dependencies.empty()) {
+    profile["dependencies"] = wire::dependencies_json(options.dependencies);
+  }
   profile["output_kb"] = std::max<std::uint64_t>((output + 1023) / 1024, 1);
   return profile;
 }
@@ -140,6 +144,8 @@ Result<std::string> remote_body(const RunOptions& options, const std::string& in
   json::object body;
   TRY_OK(add_files(options, body));
   TRY(body["profile"], profile_of(options));
+  // Packages are for its interpreter, also where that is started as a command.
+  if (!options.dependencies.empty()) body["language"] = options.language;
   if (!options.own_env.empty()) body["env"] = variables_of(options);
   if (!input.empty()) add_bytes(body, "stdin", input);
   if (request.exec.workdir != ExecSpec{}.workdir) body["workdir"] = request.exec.workdir;
@@ -171,6 +177,7 @@ int run_remotely(const RunOptions& options) {
   std::vector<std::string> words = {"--body-fd", std::to_string(file.get())};
   if (options.json) words.emplace_back("--json");
   if (!options.url.empty()) words.insert(words.end(), {"--url", options.url});
+  if (options.is_private) words.emplace_back("--private");
   for (const FileOut& out : options.request.files_out) {
     words.push_back(out.guest.str() + ":" + out.host);
   }

@@ -42,6 +42,18 @@ TEST(RemoteRun, ThePolicyOfTheNetworkGoesAlong) {
   EXPECT_EQ(net::canonical_text(*policy), R"({"allow":["db.example:5432"],"base":"https-only"})");
 }
 
+TEST(RemoteRun, PackagesGoAlong) {
+  EXPECT_TRUE(request({"-c", "1"}).profile.dependencies.empty());
+  const auto packages = request({"-c", "1", "--with", "b>=2,<3", "--with", "a", "--preload", "a,b"})
+                            .profile.dependencies;
+  EXPECT_THAT(packages.packages, ElementsAre("a", "b>=2,<3"));
+  EXPECT_THAT(packages.preload, ElementsAre("a", "b"));
+  // What is no text goes as a file and a command, and is Python's all the same.
+  const wire::RunRequest bytes = request({"-c", "'\xff'", "--with", "a"});
+  EXPECT_FALSE(bytes.command.empty());
+  EXPECT_EQ(bytes.language, "python");
+}
+
 TEST(RemoteRun, ArgumentsBehindTheDashesGoWithTheCode) {
   std::vector<std::string> args = {"-c", "1", "--server", "--", "-x", "--server"};
   const auto parsed = parse_run_options(args, nullptr).value().options.value();

@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "cli/net_words.h"
+#include "cli/run_words.h"
 #include "cli/server_words.h"
 #include "engine/catalog.h"
 #include "engine/process/import_policy.h"
@@ -33,15 +34,6 @@ constexpr Language kLanguages[] = {
     {"bash", ".sh", "/bin/bash"},
     {"node", ".js", "/usr/bin/node"},
     {"node", ".mjs", "/usr/bin/node"},
-};
-
-// The words as typed; the checks below give them meaning.
-struct Words {
-  std::string file, code, lang, program, engine{engine::kDefaultEngine}, min_grade, timeout,
-      cpu_time, memory, cpus, pids, disk, output_limit, workdir, url;
-  std::vector<std::string> mounts, env, files_in, files_out, deny_imports, allow_imports, net,
-      net_deny, args;
-  bool json = false, terminal = false, has_code = false, server = false, local = false;
 };
 
 tl::unexpected<Error> bad(std::string message) {
@@ -68,7 +60,7 @@ const Language* language_of_file(const std::string& path) {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-Result<const Language*> choose_language(const Words& words) {
+Result<const Language*> choose_language(const RunWords& words) {
   if (!words.lang.empty()) {
     const Language* language = language_named(words.lang);
     if (language == nullptr) {
@@ -95,7 +87,7 @@ Result<> check_readable_file(const std::string& path) {
 }
 
 // What is run: a language's code (from FILE, -c or stdin), or an executable of the sandbox.
-Result<> choose_program(const Words& words, RunOptions& options,
+Result<> choose_program(const RunWords& words, RunOptions& options,
                         Result<std::string> (*code_from_stdin)()) {
   ExecSpec& exec = options.request.exec;
   const int sources =
@@ -161,7 +153,7 @@ Result<std::uint32_t> parse_cpus(const std::string& text) {
   return static_cast<std::uint32_t>(std::lround(value * 1000));
 }
 
-Result<> set_limits(const Words& words, RunOptions& options) {
+Result<> set_limits(const RunWords& words, RunOptions& options) {
   Limits& limits = options.request.sandbox.limits;
   const auto named = [](const char* option) {
     return [option](Error error) { return std::move(error).context(option); };
@@ -248,7 +240,7 @@ Result<std::string> parse_out_target(std::string path) {
   return path;
 }
 
-Result<> set_files(const Words& words, RunOptions& options) {
+Result<> set_files(const RunWords& words, RunOptions& options) {
   for (const std::string& text : words.mounts) {
     TRY(MountSpec mount, parse_mount(text));
     options.request.sandbox.mounts.push_back(std::move(mount));
@@ -278,7 +270,7 @@ Result<> set_files(const Words& words, RunOptions& options) {
   return {};
 }
 
-Result<> set_environment(const Words& words, RunOptions& options) {
+Result<> set_environment(const RunWords& words, RunOptions& options) {
   ExecSpec& exec = options.request.exec;
   // Nothing of the caller's environment goes in by itself.
   exec.env = base_environment();
@@ -312,7 +304,7 @@ Result<> set_environment(const Words& words, RunOptions& options) {
 }
 
 // Python in the process engine always has an import policy; elsewhere there are real walls.
-Result<> set_import_policy(const Words& words, RunOptions& options) {
+Result<> set_import_policy(const RunWords& words, RunOptions& options) {
   const bool asked = !words.deny_imports.empty() || !words.allow_imports.empty();
   if (words.engine != "process") {
     if (asked) return bad("--deny-import and --allow-import go with --engine process");
@@ -335,94 +327,46 @@ Result<> set_import_policy(const Words& words, RunOptions& options) {
 }
 
 // On a server when --server or GLOVEBOX_URL says so.
-Result<> choose_place(const Words& words, RunOptions& options) {
+Result<> choose_place(const RunWords& words, RunOptions& options) {
   if (words.server && words.local) return bad("--server and --local do not go together");
   options.is_remote = is_for_a_server(words.server, words.local);
   options.url = words.url;
+  options.is_private = !options.is_remote && words.packages.is_given();
+  options.is_remote = options.is_remote || options.is_private;
   if (!options.is_remote) return {};
-  if (words.terminal) return bad("--tty: a server gives no terminal; say --local to run here");
+  const std::string instead = words.packages.is_given()
+                                  ? "; packages are installed by a server (--with), which a run "
+                                    "without --server starts for itself"
+                                  : "; say --local to run here";
+  if (words.terminal) return bad("--tty: a server gives no terminal" + instead);
   if (!words.mounts.empty()) {
     return bad(
         "--mount: a server mounts what its administrator named (`mounts` of POST /v1/run), not "
-        "paths of yours; say --local to run here");
+        "paths of yours" +
+        instead);
   }
   if (words.engine != engine::kDefaultEngine) {
-    return bad("--engine " + words.engine + ": a server has its own; say --local to run here");
+    return bad("--engine " + words.engine + ": a server has its own" + instead);
   }
   return {};
 }
 
-void describe(CLI::App& app, Words& words) {
-  app.add_option("FILE", words.file, "a program; - reads it from standard input");
-  app.add_option("-c,--code", words.code, "the program's text");
-  app.add_option("--lang", words.lang,
-                 "python, bash or node (default: by extension, python for -c and -)");
-  app.add_option("--exec", words.program, "run this executable of the sandbox instead");
-  app.add_option("--engine", words.engine,
-                 "jail (default) or process (a convenience, not a security boundary)");
-  app.add_option("--min-grade", words.min_grade,
-                 "refuse to run behind weaker walls: process, jail-partial, jail, user-kernel, vm");
-  app.add_option("--timeout", words.timeout, "wall clock, like 10s or 500ms (default 30s)");
-  app.add_option("--cpu-time", words.cpu_time, "CPU time of all its processes together");
-  app.add_option("--memory", words.memory, "like 256M (default 512M)");
-  app.add_option("--cpus", words.cpus, "share of CPUs, like 0.5 (default 1)");
-  app.add_option("--pids", words.pids, "processes and threads at once (default 128)");
-  app.add_option("--disk", words.disk, "what it may write, like 100M (default 256M)");
-  app.add_option("--output-limit", words.output_limit,
-                 "what is printed past this is dropped (default: none; 10M with --json)");
-  app.add_option("--mount", words.mounts,
-                 "ro:/host[:/guest] or rw:/host[:/guest]; sockets in it can be talked to")
-      ->type_size(1)
-      ->allow_extra_args(false);
-  app.add_option("--env", words.env, "NAME=value; nothing else of yours goes in")
-      ->type_size(1)
-      ->allow_extra_args(false);
-  app.add_option("--workdir", words.workdir, "where it starts (default /home/user)");
-  app.add_option("--file", words.files_in, "host:guest, copied in before")
-      ->type_size(1)
-      ->allow_extra_args(false);
-  app.add_option("--out", words.files_out, "guest:host, copied out after")
-      ->type_size(1)
-      ->allow_extra_args(false);
-  app.add_option("--deny-import", words.deny_imports,
-                 "process engine: a Python module it may not import, besides the usual ones")
-      ->type_size(1)
-      ->allow_extra_args(false);
-  app.add_option("--allow-import", words.allow_imports,
-                 "process engine: the only Python modules it may import")
-      ->type_size(1)
-      ->allow_extra_args(false);
-  app.add_option("--net", words.net,
-                 "none (default), https-only, all, or what may be reached: pypi.org:443,*.pypi.org")
-      ->type_name("POLICY|RULE[,RULE]")
-      ->type_size(1)
-      ->allow_extra_args(false);
-  app.add_option("--net-deny", words.net_deny, "and what of it may not")
-      ->type_name("RULE[,RULE]")
-      ->type_size(1)
-      ->allow_extra_args(false);
-  app.add_option("--server", words.url,
-                 "run on a server: at this URL, or the one that is known (also: GLOVEBOX_URL)")
-      ->type_name("[URL]");
-  app.add_flag("--local", words.local, "run here, also when GLOVEBOX_URL is set");
-  app.add_flag("--json", words.json, "print one JSON object instead of streaming");
-  app.add_flag("-t,--tty", words.terminal, "give it a terminal (Ctrl-] ends the sandbox)");
-  app.footer(
-      "\nExit status: the program's own; 124 time ran out; 137 killed (out of memory included);\n"
-      "125 Glovebox failed; 2 bad usage.\n\n"
-      "examples:\n"
-      "  glovebox run script.py -- --input data.csv\n"
-      "  glovebox run -c 'print(1+1)' --json\n"
-      "  echo 'uname -a' | glovebox run --lang bash -\n"
-      "  glovebox run --exec /usr/bin/env --memory 64M --timeout 2s\n"
-      "  glovebox run fetch.py --net pypi.org:443,files.pythonhosted.org:443");
+// Python or Node: which of them the packages are for is its language's.
+Result<> set_packages(const RunWords& words, RunOptions& options) {
+  if (!words.packages.is_given()) return {};
+  if (options.language != "python" && options.language != "node") {
+    return bad("--with and its like go with Python or Node code" +
+               std::string(options.language.empty() ? ", not with --exec" : ", not with bash"));
+  }
+  TRY(options.dependencies, wire::read_dependency_words(words.packages));
+  return {};
 }
 
 }  // namespace
 
 Result<ParsedRun> parse_run_options(std::span<const std::string> args,
                                     Result<std::string> (*code_from_stdin)()) {
-  Words words;
+  RunWords words;
   // What stands behind "--" is the program's, whatever it looks like.
   std::vector<std::string> ours;
   bool theirs = false;
@@ -439,7 +383,7 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
       "Run code in a fresh sealed sandbox.\nusage: glovebox run [FILE | -c CODE | -] [OPTIONS] [-- "
       "ARGS]");
   app.name("glovebox run");
-  describe(app, words);
+  describe_run(app, words);
   ours = take_server_words(ours, words.server, words.url);
   std::vector<std::string> reversed(ours.rbegin(), ours.rend());  // as CLI11 wants it
   try {
@@ -475,6 +419,7 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
   TRY_OK(set_limits(words, options));
   TRY_OK(set_files(words, options));
   TRY_OK(choose_program(words, options, code_from_stdin));
+  TRY_OK(set_packages(words, options));
   TRY_OK(set_import_policy(words, options));
   TRY_OK(set_environment(words, options));
   return ParsedRun{std::move(options), ""};

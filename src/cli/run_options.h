@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "engine/one_shot.h"
+#include "model/dependencies.h"
 #include "net/net_policy.h"
 
 namespace glovebox::cli {
@@ -25,6 +26,10 @@ struct RunOptions {
   bool is_remote = false;            // on a server: --server, or GLOVEBOX_URL
   std::string url;                   // --server URL; empty: the one that is known
   net::NetPolicy net;                // --net and --net-deny
+  Dependencies dependencies;         // --with, --requirements, --lock, --preload
+  // No server was named, and packages are only installed by one: it is remote, on a server that
+  // ends with the run.
+  bool is_private = false;
 };
 
 struct ParsedRun {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 namespace glovebox::cli {
 namespace {
@@ -161,6 +162,35 @@ TEST(RunOptions, WhatAServerCannotDoIsRefusedAndSaysWhatCan) {
 
 TEST(RunOptions, HelpIsText) {
   EXPECT_THAT(parse({"--help"}).value().help, HasSubstr("--min-grade"));
+}
+
+TEST(RunOptions, PackagesNeedAServerAndStartOne) {
+  ::unsetenv("GLOVEBOX_URL");
+  EXPECT_FALSE(good({"-c", ""}).is_remote);
+  const RunOptions alone = good({"-c", "", "--with", "pandas>=2", "--with", "numpy"});
+  EXPECT_THAT(alone.dependencies.packages, ElementsAre("numpy", "pandas>=2"));
+  EXPECT_TRUE(alone.is_remote);
+  EXPECT_TRUE(alone.is_private);
+  EXPECT_TRUE(good({"-c", "", "--with", "a", "--local"}).is_private);
+  const RunOptions on_one = good({"-c", "", "--with", "a", "--server", "http://127.0.0.1:1"});
+  EXPECT_TRUE(on_one.is_remote);
+  EXPECT_FALSE(on_one.is_private);
+  EXPECT_TRUE(good({"-c", "", "--lang", "node", "--with", "lodash@4"}).is_private);
+}
+
+TEST(RunOptions, PackagesAreForCodeOfALanguageThatHasThem) {
+  ::unsetenv("GLOVEBOX_URL");
+  EXPECT_THAT(refusal({"--exec", "/bin/ls", "--with", "a"}), HasSubstr("not with --exec"));
+  EXPECT_THAT(refusal({"-c", "", "--lang", "bash", "--with", "a"}), HasSubstr("not with bash"));
+  EXPECT_THAT(refusal({"-c", "", "--with", "../a"}), StartsWith("--with ../a: must name"));
+  EXPECT_THAT(refusal({"-c", "", "--preload", "a"}), StartsWith("--preload: goes with"));
+  EXPECT_THAT(refusal({"-c", "", "--lock", "/nowhere"}), HasSubstr("--lock /nowhere"));
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--tty"}, {"--engine", "process"}, {"--mount", "ro:/tmp"}}) {
+    std::vector<std::string> args = {"-c", "", "--with", "a"};
+    args.insert(args.end(), more.begin(), more.end());
+    EXPECT_THAT(refusal(args), HasSubstr("packages are installed by a server")) << more[0];
+  }
 }
 
 }  // namespace

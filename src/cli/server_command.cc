@@ -22,6 +22,9 @@ int become_server_command(const std::string& name, std::span<const std::string> 
 
 int key_command(std::span<const std::string> args) { return become_server_command("key", args); }
 int gc_command(std::span<const std::string> args) { return become_server_command("gc", args); }
+int layers_command(std::span<const std::string> args) {
+  return become_server_command("layers", args);
+}
 int bench_command(std::span<const std::string> args) {
   return become_server_command("bench", args);
 }

@@ -12,6 +12,7 @@ int become_server_command(const std::string& name, std::span<const std::string> 
 
 int key_command(std::span<const std::string> args);
 int gc_command(std::span<const std::string> args);
+int layers_command(std::span<const std::string> args);
 int bench_command(std::span<const std::string> args);
 int sandbox_command(std::span<const std::string> args);
 int exec_command(std::span<const std::string> args);

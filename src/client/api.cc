@@ -14,8 +14,6 @@ std::string text_of(const json::object& object, std::string_view name) {
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : "";
 }
 
-constexpr std::chrono::milliseconds kCommandTime{60'000};
-
 }  // namespace
 
 Result<Api> Api::open(Place place, http::ClientOptions options) {
@@ -89,7 +87,8 @@ std::optional<Refusal> Api::refusal_of(const http::ClientResponse& response) con
   return refusal;
 }
 
-Asked ask(const PlaceWords& words, http::ClientRequest request) {
+Asked ask(const PlaceWords& words, http::ClientRequest request,
+          std::chrono::milliseconds patience) {
   auto place = find_place(words, PlaceSurroundings::here());
   if (!place) {
     if (place.error().code() == Errc::kInvalidArgument) {
@@ -98,7 +97,7 @@ Asked ask(const PlaceWords& words, http::ClientRequest request) {
     return {.status = failure(place.error()), .body = {}};
   }
   http::ClientOptions options;
-  options.io_time = kCommandTime;
+  options.io_time = patience;
   auto api = Api::open(std::move(*place), std::move(options));
   if (!api) return {.status = usage_error(api.error().message()), .body = {}};
   auto response = api->send(std::move(request));

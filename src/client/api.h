@@ -1,6 +1,7 @@
 // One connection to a server's API, with its key, and what its refusals mean in words.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -50,7 +51,10 @@ struct Asked {
   int status = 0;    // not 0: it was said, end with it
   std::string body;  // else the answer
 };
-Asked ask(const PlaceWords& words, http::ClientRequest request);
+// `patience` is the longest silence; zero: any.
+inline constexpr std::chrono::milliseconds kCommandTime{60'000};
+Asked ask(const PlaceWords& words, http::ClientRequest request,
+          std::chrono::milliseconds patience = kCommandTime);
 
 // A path component or query value as a request has it.
 std::string url_encoded(std::string_view text);

@@ -10,6 +10,7 @@ namespace glovebox::client {
 int key_command(const std::vector<std::string>& args);
 int template_command(const std::vector<std::string>& args);
 int gc_command(const std::vector<std::string>& args);
+int layers_command(const std::vector<std::string>& args);
 int bench_command(const std::vector<std::string>& args);
 int sandbox_command(const std::vector<std::string>& args);
 int exec_command(const std::vector<std::string>& args);

@@ -12,7 +12,7 @@ namespace {
 constexpr int kExitRefused = 1;
 
 int say(const std::string& message, int status) {
-  std::fprintf(stderr, "glovebox: %s\n", printable(message).c_str());
+  std::fprintf(stderr, "glovebox: %s\n", printable_lines(message).c_str());
   return status;
 }
 
@@ -24,6 +24,18 @@ std::size_t width_of(std::string_view text) {
 }
 
 }  // namespace
+
+std::string printable_lines(std::string_view message) {
+  while (!message.empty() && message.back() == '\n') message.remove_suffix(1);
+  std::string lines;
+  for (std::size_t begin = 0; begin <= message.size();) {
+    const std::size_t end = std::min(message.find('\n', begin), message.size());
+    // What is not the first line cannot look like one of ours.
+    lines += (begin == 0 ? "" : "\n  ") + printable(message.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
 
 int usage_error(const std::string& message) { return say(message, kExitUsage); }
 int failure(const Error& error) { return say(error.message(), kExitGloveboxFailed); }

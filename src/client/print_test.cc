@@ -12,6 +12,13 @@ TEST(ClientPrint, AServersControlCharactersDoNotReachTheTerminal) {
   EXPECT_EQ(printable("z\xc3\xbcrich"), "z\xc3\xbcrich");
 }
 
+TEST(ClientPrint, LinesStayLinesAndNothingElse) {
+  EXPECT_EQ(printable_lines("one"), "one");
+  EXPECT_EQ(printable_lines(""), "");
+  EXPECT_EQ(printable_lines("one\nglovebox: two\x1b[2J\n\r\n"),
+            "one\n  glovebox: two\\x1b[2J\n  \\x0d");
+}
+
 TEST(ClientPrint, ColumnsAreAsWideAsTheirWidestCell) {
   EXPECT_EQ(table({{"NAME", "ROLE"}, {"z\xc3\xbcrich", "user"}, {"a", "admin"}}),
             "NAME    ROLE\nz\xc3\xbcrich  user\na       admin\n");

@@ -2,19 +2,25 @@
 // which waits in a descriptor of ours; here it is sent, and what comes back is shown as a local run
 // would.
 //
-//   glovebox-server run --body-fd N [--url URL] [--json] [/guest/file:host/file ...]
+//   glovebox-server run --body-fd N [--url URL | --private] [--json] [/guest/file:host/file ...]
+//
+// With --private on a server of its own, which ends with it: packages are installed there, and
+// stay.
 #include <signal.h>
 #include <unistd.h>
 
 #include <boost/json.hpp>
 #include <cstdio>
+#include <memory>
 
 #include "base/write_all.h"
 #include "client/answers.h"
 #include "client/api.h"
 #include "client/body_file.h"
+#include "client/build_progress.h"
 #include "client/commands.h"
 #include "client/print.h"
+#include "client/private_server.h"
 #include "client/run_answer.h"
 #include "client/run_events.h"
 #include "client/run_files.h"
@@ -30,6 +36,7 @@ constexpr int kExitInterrupted = 130;
 struct RunWords {
   PlaceWords place;
   bool json = false;
+  bool is_private = false;
   std::string body;
   std::vector<OutFile> files;
 };
@@ -57,7 +64,9 @@ Result<RunWords> read_words(const std::vector<std::string>& args) {
   RunWords words;
   std::string body_fd;
   std::vector<Option> options = place_options(words.place);
-  options.insert(options.end(), {{"--json", &words.json}, {"--body-fd", &body_fd}});
+  options.insert(
+      options.end(),
+      {{"--json", &words.json}, {"--private", &words.is_private}, {"--body-fd", &body_fd}});
   TRY(const std::vector<std::string> rest, take_options(args, options, "run"));
   for (const std::string& word : rest) {
     TRY(OutFile file, parse_out_file(word));
@@ -105,10 +114,15 @@ int run_at_once(Api& api, RunWords& words) {
 
 int run_live(Api& api, RunWords& words) {
   bool reader_gone = false;
-  RunEvents events([&](bool is_stderr, std::string_view bytes) {
-    reader_gone = !write_all(is_stderr ? STDERR_FILENO : STDOUT_FILENO, bytes);
-    return !reader_gone;
-  });
+  BuildProgress progress;
+  RunEvents events(
+      [&](bool is_stderr, std::string_view bytes) {
+        reader_gone = !write_all(is_stderr ? STDERR_FILENO : STDOUT_FILENO, bytes);
+        return !reader_gone;
+      },
+      [&](std::string_view phase, std::string_view text) {
+        (void)write_all(STDERR_FILENO, progress.add(phase, text));
+      });
   std::optional<Error> broken;
   auto response = api.stream({.method = http::Method::kPost,
                               .target = "/v1/run",
@@ -125,7 +139,7 @@ int run_live(Api& api, RunWords& words) {
   if (const auto refusal = api.refusal_of(*response)) return refused_run(words, *refusal);
   if (broken) return failed(words, "", *broken);
   const auto answer = events.take_end();
-  if (!answer) return failed(words, "", answer.error());
+  if (!answer) return failed(words, events.failure_code(), answer.error());
   return finish(words, *answer);
 }
 
@@ -134,7 +148,16 @@ int run_live(Api& api, RunWords& words) {
 int run_command(const std::vector<std::string>& args) {
   auto words = read_words(args);
   if (!words) return usage_error(words.error().message());
-  auto place = find_place(words->place, PlaceSurroundings::here());
+  stop_on_signals();
+  std::unique_ptr<PrivateServer> server;
+  if (words->is_private) {
+    auto started = PrivateServer::start({}, PrivateServer::Log::kKept);
+    if (!started) return failed(*words, "", started.error());
+    server = std::move(*started);
+    if (stopped != 0) return kExitInterrupted;
+  }
+  auto place =
+      server ? Result<Place>(server->place()) : find_place(words->place, PlaceSurroundings::here());
   if (!place) {
     if (place.error().code() == Errc::kInvalidArgument) return usage_error(place.error().message());
     return failed(*words, "", place.error());
@@ -142,9 +165,12 @@ int run_command(const std::vector<std::string>& args) {
   auto api = Api::open(std::move(*place));
   if (!api) return usage_error(api.error().message());
   running = &*api;
-  stop_on_signals();
   const int status = words->json ? run_at_once(*api, *words) : run_live(*api, *words);
   running = nullptr;
+  if (server && stopped == 0 && server->has_ended()) {
+    std::fprintf(stderr, "glovebox: the private server has ended: %s\n",
+                 server->last_error().c_str());
+  }
   return status;
 }
 

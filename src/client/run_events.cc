@@ -28,10 +28,12 @@ tl::unexpected<Error> strange() {
 
 struct RunEvents::State {
   OnOutput on_output;
+  OnBuild on_build;
   std::string line;  // what has come of it
   std::optional<json::object> exit;
   std::string exit_line;
   std::optional<Error> failure;
+  std::string failure_code;
 
   Result<bool> take_output(bool is_stderr, const json::object& event) {
     if (const json::string* text = text_of(event, "text")) {
@@ -54,7 +56,14 @@ struct RunEvents::State {
     if (kind == nullptr) return strange();
     if (*kind == "stdout") return take_output(false, event);
     if (*kind == "stderr") return take_output(true, event);
-    if (*kind == "exit") {
+    if (*kind == "build") {
+      const json::string* phase = text_of(event, "phase");
+      const json::string* words = text_of(event, "text");
+      if (phase == nullptr || words == nullptr) return strange();
+      if (on_build) on_build(std::string_view(*phase), std::string_view(*words));
+      return true;
+    }
+    if (*kind == "exit" || *kind == "layer") {
       exit = std::move(event);
       exit_line = std::move(text);
     }
@@ -63,13 +72,15 @@ struct RunEvents::State {
       const json::string* message = text_of(event, "message");
       failure.emplace(Errc::kUnavailable,
                       message != nullptr ? std::string(*message) : "the server could not go on");
+      if (const json::string* code = text_of(event, "code")) failure_code = std::string(*code);
     }
     return true;
   }
 };
 
-RunEvents::RunEvents(OnOutput on_output)
-    : state_(std::make_unique<State>(State{std::move(on_output), {}, {}, {}, {}})) {}
+RunEvents::RunEvents(OnOutput on_output, OnBuild on_build)
+    : state_(std::make_unique<State>(
+          State{std::move(on_output), std::move(on_build), {}, {}, {}, {}, {}})) {}
 RunEvents::~RunEvents() = default;
 
 Result<bool> RunEvents::add(std::string_view piece) {
@@ -88,6 +99,8 @@ Result<bool> RunEvents::add(std::string_view piece) {
   }
   return true;
 }
+
+const std::string& RunEvents::failure_code() const { return state_->failure_code; }
 
 Result<json::object> RunEvents::take_end() {
   if (state_->failure) return fail(std::move(*state_->failure));

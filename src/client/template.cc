@@ -33,7 +33,11 @@ constexpr const char* kUsage =
     "  --memory SIZE          create: the same for memory, like 512M\n"
     "  --disk SIZE            create: for what is written\n"
     "  --pids N               create: for processes and threads\n"
-    "  --cpus N               create: for CPUs, like 0.5\n";
+    "  --cpus N               create: for CPUs, like 0.5\n"
+    "  --with PACKAGE         create: a package to install in it, like 'pandas>=2'; more than "
+    "once\n"
+    "  --requirements FILE    create: packages of a requirements.txt\n"
+    "  --lock FILE            create: packages of a pylock.toml or package-lock.json\n";
 constexpr const char* kMore =
     "  --json                 print JSON\n"
     "  --help                 this text\n"
@@ -82,7 +86,7 @@ int show(const std::string& body) {
   std::vector<std::vector<std::string>> rows;
   for (const char* name :
        {"name", "description", "built_in", "project", "from", "runtime", "language", "preload",
-        "layers", "state", "generation", "zygotes", "forks"}) {
+        "layers", "dependencies", "state", "generation", "zygotes", "forks"}) {
     rows.push_back({name, shown(one, name)});
   }
   rows.push_back({"pool", pool_of(one)});
@@ -107,9 +111,11 @@ int create(const PlaceWords& place, const std::string& name, const NewTemplateWo
            bool is_json) {
   const auto body = new_template_json(name, words);
   if (!body) return usage_error(body.error().message());
+  // Packages may take their time.
   const Asked asked =
       ask(place,
-          {.method = http::Method::kPost, .target = "/v1/templates", .headers = {}, .body = *body});
+          {.method = http::Method::kPost, .target = "/v1/templates", .headers = {}, .body = *body},
+          words.names_packages() ? std::chrono::milliseconds(0) : kCommandTime);
   if (asked.status != 0) return asked.status;
   print(is_json ? asked.body : printable(name) + "\n");
   return 0;
@@ -143,6 +149,9 @@ int template_command(const std::vector<std::string>& args) {
                                  {"--disk", &fresh.disk},
                                  {"--pids", &fresh.pids},
                                  {"--cpus", &fresh.cpus},
+                                 {"--with", &fresh.with},
+                                 {"--requirements", &fresh.requirements},
+                                 {"--lock", &fresh.lock},
                                  {"--json", &is_json},
                                  {"--help", &help},
                                  {"-h", &help}});

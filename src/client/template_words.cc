@@ -5,6 +5,8 @@
 
 #include "base/units.h"
 #include "client/words.h"
+#include "wire/dependencies_json.h"
+#include "wire/dependency_words.h"
 
 namespace glovebox::client {
 namespace {
@@ -74,6 +76,14 @@ Result<json::object> profile_of(const NewTemplateWords& words) {
       return bad("--cpus must be a number like 0.5 or 2");
     }
     profile["cpus"] = cpus;
+  }
+  if (words.names_packages()) {
+    // Of --preload every module is the template's.
+    TRY(const Dependencies wanted, wire::read_dependency_words({.with = words.with,
+                                                                .requirements = words.requirements,
+                                                                .lock = words.lock,
+                                                                .preload = {}}));
+    profile["dependencies"] = wire::dependencies_json(wanted);
   }
   return profile;
 }

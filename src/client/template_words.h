@@ -18,9 +18,14 @@ struct NewTemplateWords {
   std::string disk;
   std::string pids;
   std::string cpus;
+  std::vector<std::string> with;
+  std::string requirements;
+  std::string lock;
+  bool names_packages() const { return !with.empty() || !requirements.empty() || !lock.empty(); }
   bool is_given() const {
-    return !from.empty() || !description.empty() || !preload.empty() || !env.empty() ||
-           !timeout.empty() || !memory.empty() || !disk.empty() || !pids.empty() || !cpus.empty();
+    return names_packages() || !from.empty() || !description.empty() || !preload.empty() ||
+           !env.empty() || !timeout.empty() || !memory.empty() || !disk.empty() || !pids.empty() ||
+           !cpus.empty();
   }
 };
 

@@ -178,6 +178,25 @@ class PrivateServer(Example):
             left:\ 0\ sandboxes,\ 0\ snapshots\n\Z""", re.X))
 
 
+class Packages(Example):
+    """With the package index of this host, where it can be reached."""
+
+    def test_packages_are_installed_once(self):
+        env = self.environment(GLOVEBOX_LAYERS_DIR=os.path.join(self.place, "layers"))
+        asked = subprocess.run(["/usr/bin/python3", "-m", "pip", "download", "--quiet", "--no-deps", "--dest",
+                                os.path.join(self.place, "probe"), "linkify-it-py"], stdin=subprocess.DEVNULL,
+                               capture_output=True, timeout=LONGEST_S, text=True)
+        if asked.returncode != 0:
+            self.skipTest(f"pip reaches no index here: {asked.stderr.strip()[-200:]}")
+        ran = self.run_program(["/usr/bin/python3", os.path.join(EXAMPLES, "packages.py")], env=env)
+        self.assertRegex(ran.stderr, r"  resolving: Collecting markdown-it-py")
+        self.assertRegex(ran.stdout, r"\Athe first call: [\d,]+ ms, with what had to be done before it; the second: [\d.]+ ms\n")
+        for line in ('<h1>Hello</h1>', '<a href="http://www.example.org">', "&lt;script&gt;alert(", "<p>[click](javascript:alert(1))</p>"):
+            self.assertIn(line, ran.stdout)
+        again = self.run_program(["/usr/bin/python3", os.path.join(EXAMPLES, "packages.py")], env=env)
+        self.assertNotIn("Collecting", again.stderr)  # by another server of the same host
+
+
 class Grading(Example):
     FOLDER = os.path.join(EXAMPLES, "grading")
 

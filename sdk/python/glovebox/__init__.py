@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from ._private import stop_private_server
 from .client import Client, default_client
+from .dependencies import BuildWord, Dependencies
 from .errors import (
     ApiError,
     AuthError,
     ConflictError,
     ConnectionFailed,
+    DependencyError,
     ExecutionError,
     ForbiddenError,
     GloveboxError,
@@ -33,13 +35,18 @@ from .errors import (
 from .network_figures import NetworkDecision, NetworkFigures
 from .process import Process, ProcessEvent
 from .records import (
+    AskedDependencies,
     ContextInfo,
     FileEvent,
     FileInfo,
     Key,
+    Layer,
+    LayerCheck,
+    LayerPackage,
     LogEntry,
     ProcessInfo,
     ProjectEvent,
+    PrunedLayers,
     RunRecord,
     SandboxInfo,
     SandboxMetrics,
@@ -53,6 +60,7 @@ from .results import (
     Isolation,
     Mime,
     OutputFile,
+    PreparedSet,
     RunFailure,
     RunMetrics,
     RunResult,
@@ -72,14 +80,18 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ApiError",
+    "AskedDependencies",
     "AsyncClient",
     "AsyncSandbox",
     "AuthError",
+    "BuildWord",
     "Client",
     "CodeResult",
     "ConflictError",
     "ConnectionFailed",
     "ContextInfo",
+    "Dependencies",
+    "DependencyError",
     "ExecResult",
     "ExecutionError",
     "FileEvent",
@@ -91,6 +103,9 @@ __all__ = [
     "InvokeResult",
     "Isolation",
     "Key",
+    "Layer",
+    "LayerCheck",
+    "LayerPackage",
     "LimitError",
     "LogEntry",
     "Mime",
@@ -98,11 +113,13 @@ __all__ = [
     "NetworkFigures",
     "NotFoundError",
     "OutputFile",
+    "PreparedSet",
     "Process",
     "ProcessEvent",
     "ProcessInfo",
     "ProjectEvent",
     "ProtocolError",
+    "PrunedLayers",
     "RemoteError",
     "RemoteKilled",
     "RemoteOutOfMemory",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, Mapping, Optional, Sequence
 
 from ._call import Call
-from ._limits import Seconds, env_of, milliseconds, profile_of, strings_of
+from ._limits import Seconds, env_of, milliseconds, profile_of, strings_of, with_build
 from ._reading import read
 from ._run_call import Files, files_of, waiting_time
 from .results import InvokeResult
@@ -64,12 +64,15 @@ def invoke_call(
     profile = profile_of(fs=fs, **limits)
     if profile:
         body["profile"] = profile
+    seconds = waiting_time(timeout, request_timeout, _DEFAULT_S + 30)
+    if request_timeout is None:
+        seconds = with_build(seconds, profile)
     call: Call[InvokeResult] = Call(
         "POST",
         "/v1/functions/invoke",
         lambda said: read(InvokeResult, said),
         json=body,
-        timeout=waiting_time(timeout, request_timeout, _DEFAULT_S + 30),
+        timeout=seconds,
     )
     if idempotency_key is not None:
         call.headers["Idempotency-Key"] = idempotency_key

@@ -8,9 +8,20 @@ from datetime import timedelta
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 from ._fs import mounts_of
+from .dependencies import BUILD_S, AnyDependencies, dependencies_of
 from .network import Net, net_of
 
-__all__ = ["Seconds", "env_of", "milliseconds", "profile_of", "seconds_of", "stdin_of", "strings_of", "whole_seconds"]
+__all__ = [
+    "Seconds",
+    "env_of",
+    "milliseconds",
+    "profile_of",
+    "seconds_of",
+    "stdin_of",
+    "strings_of",
+    "whole_seconds",
+    "with_build",
+]
 
 #: A length of time: seconds, or a timedelta.
 Seconds = Union[int, float, timedelta]
@@ -49,6 +60,7 @@ def profile_of(
     output_kb: Optional[int] = None,
     fs: Iterable[str] = (),
     net: Optional[Net] = None,
+    dependencies: Optional[AnyDependencies] = None,
 ) -> Dict[str, Any]:
     """The ``profile`` of a run or a sandbox: what was said, and nothing else."""
     profile: Dict[str, Any] = {}
@@ -62,6 +74,7 @@ def profile_of(
         ("disk_mb", disk_mb),
         ("output_kb", output_kb),
         ("net", net_of(net)),
+        ("dependencies", dependencies_of(dependencies)),
     ):
         if value is not None:
             profile[name] = value
@@ -69,6 +82,15 @@ def profile_of(
     if mounts:
         profile["mounts"] = mounts
     return profile
+
+
+def with_build(seconds: float, profile: Mapping[str, Any]) -> float:
+    """How long to wait for an answer, when packages may have to be installed first. 0: without end.
+
+    >>> with_build(60, {"dependencies": ["six"]}), with_build(60, {})
+    (960.0, 60)
+    """
+    return seconds + BUILD_S if seconds > 0 and "dependencies" in profile else seconds
 
 
 def stdin_of(stdin: Union[str, bytes, None], name: str = "stdin") -> Dict[str, str]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ._call import Call, path_of, target_of
-from ._limits import Seconds, env_of, milliseconds, strings_of
+from ._limits import Seconds, env_of, milliseconds, seconds_of, strings_of, with_build
 from ._lines import SentEvent
 from ._reading import read, read_list
 from ._sandbox_calls import Page
+from .dependencies import AnyDependencies, dependencies_of
 from .records import Key, ProjectEvent, RunRecord, Snapshot, Template
 
 __all__ = ["project_event"]
+
+# After its packages were installed.
+_CREATE_S = 60.0
 
 
 def _none(_: Any) -> None:
@@ -32,8 +36,10 @@ def template(name: str) -> "Call[Template]":
 
 def create_template(
     name: str,
-    base: str,
+    base: Optional[str] = None,
     *,
+    snapshot: Optional[str] = None,
+    dependencies: Optional[AnyDependencies] = None,
     preload: Optional[Sequence[str]] = None,
     env: Optional[Mapping[str, str]] = None,
     description: Optional[str] = None,
@@ -43,8 +49,11 @@ def create_template(
     disk_mb: Optional[int] = None,
     pids: Optional[int] = None,
     cpus: Optional[float] = None,
+    request_timeout: Optional[Seconds] = None,
 ) -> "Call[Template]":
-    body: Dict[str, Any] = {"name": name, "from": base}
+    if (base is None) == (snapshot is None):
+        raise ValueError("a template is made of another one (base) or of a snapshot")
+    body: Dict[str, Any] = {"name": name, **({"from": base} if snapshot is None else {"snapshot": snapshot})}
     if preload is not None:
         body["preload"] = strings_of("preload", preload)
     if env is not None:
@@ -58,11 +67,15 @@ def create_template(
         "disk_mb": disk_mb,
         "pids": pids,
         "cpus": cpus,
+        "dependencies": dependencies_of(dependencies),
     }
     said = {field: value for field, value in limits.items() if value is not None}
     if said:
         body["profile"] = said
-    return Call("POST", "/v1/templates", _template, json=body)
+    seconds = None if request_timeout is None else seconds_of("request_timeout", request_timeout)
+    if seconds is None and "dependencies" in said:
+        seconds = with_build(_CREATE_S, said)
+    return Call("POST", "/v1/templates", _template, json=body, timeout=seconds)
 
 
 def remove_template(name: str) -> "Call[None]":

@@ -13,6 +13,7 @@ from typing import (
     List,
     Mapping,
     Optional,
+    Protocol,
     Sequence,
     Tuple,
     Type,
@@ -21,22 +22,37 @@ from typing import (
 )
 
 from ._call import Call
-from ._limits import Seconds, env_of, profile_of, seconds_of, stdin_of, strings_of
+from ._limits import Seconds, env_of, profile_of, seconds_of, stdin_of, strings_of, with_build
 from ._lines import JsonLines
 from ._reading import read
-from .errors import ProtocolError, api_error
+from .dependencies import AnyDependencies, BuildWord
+from .errors import ApiError, ProtocolError, api_error
 from .network import Net
 from .results import CodeResult, Mime, RunFailure, RunResult
 
 R = TypeVar("R", RunResult, CodeResult)
 
-__all__ = ["Callbacks", "Files", "LiveAnswer", "OnError", "OnResult", "OnText", "run_call", "waiting_time"]
+__all__ = [
+    "Callbacks",
+    "Feeds",
+    "Files",
+    "LiveAnswer",
+    "OnBuild",
+    "OnError",
+    "OnResult",
+    "OnText",
+    "build_word",
+    "refusal_of",
+    "run_call",
+    "waiting_time",
+]
 
 #: ``{"a.txt": "text", "b.bin": b"bytes", "c.sh": ("#!/bin/sh", "755")}``, or a list of objects as on the wire.
 Files = Union[Mapping[str, Union[str, bytes, Tuple[Union[str, bytes], str]]], Sequence[Mapping[str, Any]]]
 OnText = Callable[[str], Any]
 OnResult = Callable[[Mime], Any]
 OnError = Callable[[RunFailure], Any]
+OnBuild = Callable[[BuildWord], Any]
 
 # What passes between the end of the code's own time and the answer at most, and how long is
 # waited for code whose limit only the server knows.
@@ -77,6 +93,7 @@ def run_call(
     output_kb: Optional[int] = None,
     fs: Iterable[str] = (),
     net: Optional[Net] = None,
+    dependencies: Optional[AnyDependencies] = None,
     min_grade: Optional[str] = None,
     idempotency_key: Optional[str] = None,
     request_timeout: Optional[Seconds] = None,
@@ -119,12 +136,14 @@ def run_call(
         output_kb=output_kb,
         fs=fs,
         net=net,
+        dependencies=dependencies,
     )
     if profile:
         body["profile"] = profile
-    call: Call[RunResult] = Call(
-        "POST", "/v1/run", _read_run, json=body, timeout=waiting_time(timeout, request_timeout, UNKNOWN_LIMIT_S)
-    )
+    seconds = waiting_time(timeout, request_timeout, UNKNOWN_LIMIT_S)
+    if request_timeout is None:
+        seconds = with_build(seconds, profile)
+    call: Call[RunResult] = Call("POST", "/v1/run", _read_run, json=body, timeout=seconds)
     if idempotency_key is not None:
         call.headers["Idempotency-Key"] = idempotency_key
         call.is_idempotent = True
@@ -163,6 +182,19 @@ def _wire_file(file: Mapping[str, Any]) -> Dict[str, Any]:
     return made
 
 
+def build_word(event: Mapping[str, Any]) -> BuildWord:
+    phase, text = event.get("phase"), event.get("text")
+    return BuildWord(phase if isinstance(phase, str) else "", text if isinstance(text, str) else "")
+
+
+def refusal_of(event: Mapping[str, Any]) -> ApiError:
+    """Of an answer that had begun when the server had to say no."""
+    code, status = str(event.get("code")), event.get("status")
+    if not isinstance(status, int) or not 400 <= status <= 599:
+        status = 422 if code == "dependencies_failed" else 503
+    return api_error(status, code, str(event.get("message")))
+
+
 class Callbacks:
     """Who wants to hear what while it happens."""
 
@@ -172,12 +204,20 @@ class Callbacks:
         on_stderr: Optional[OnText] = None,
         on_result: Optional[OnResult] = None,
         on_error: Optional[OnError] = None,
+        on_build: Optional[OnBuild] = None,
     ) -> None:
         self.on_stdout, self.on_stderr = on_stdout, on_stderr
         self.on_result, self.on_error = on_result, on_error
+        self.on_build = on_build
 
     def __bool__(self) -> bool:
-        return any((self.on_stdout, self.on_stderr, self.on_result, self.on_error))
+        return any((self.on_stdout, self.on_stderr, self.on_result, self.on_error, self.on_build))
+
+
+class Feeds(Protocol):
+    """What reads a live answer."""
+
+    def feed(self, data: bytes) -> Iterator[Tuple[Callable[[Any], Any], Any]]: ...
 
 
 class LiveAnswer:
@@ -209,6 +249,9 @@ class LiveAnswer:
                 self._failure = event
                 if self._callbacks.on_error is not None and event.get("code") in _FAILURES:
                     yield self._callbacks.on_error, read(RunFailure, event)
+            elif kind == "build":
+                if self._callbacks.on_build is not None:
+                    yield self._callbacks.on_build, build_word(event)
             elif kind == "exit":
                 self._exit = event
 
@@ -231,8 +274,7 @@ class LiveAnswer:
         """At the end of the stream."""
         if self._exit is None:
             if self._failure is not None:
-                code, message = str(self._failure.get("code")), str(self._failure.get("message"))
-                raise api_error(503, code, message)
+                raise refusal_of(self._failure)
             raise ProtocolError("the live answer ended without its last event")
         said = dict(self._exit)
         for stream in ("stdout", "stderr"):

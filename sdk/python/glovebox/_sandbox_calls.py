@@ -7,10 +7,11 @@ from urllib.parse import quote
 
 from ._call import Call, Deadline, path_of, target_of
 from ._endpoint import Endpoint
-from ._limits import Seconds, env_of, milliseconds, profile_of, seconds_of, whole_seconds
+from ._limits import Seconds, env_of, milliseconds, profile_of, seconds_of, whole_seconds, with_build
 from ._process_state import exec_body
 from ._reading import read, read_list
 from ._run_call import NDJSON, waiting_time
+from .dependencies import AnyDependencies
 from .network import Net, net_of
 from .network_figures import NetworkFigures
 from .records import ContextInfo, LogEntry, ProcessInfo, SandboxInfo, SandboxMetrics, Snapshot
@@ -22,6 +23,8 @@ __all__ = ["Page"]
 DEFAULT_EXEC_S = 60.0
 # Cells wait in line for those before them.
 UNKNOWN_CODE_S = 660.0
+# After its packages were installed.
+_CREATE_S = 60.0
 # A snapshot of a gigabyte takes a while.
 _SNAPSHOT_S = 300.0
 
@@ -73,6 +76,7 @@ def create(
     disk_mb: Optional[int] = None,
     fs: Iterable[str] = (),
     net: Optional[Net] = None,
+    dependencies: Optional[AnyDependencies] = None,
     request_timeout: Optional[Seconds] = None,
 ) -> "Call[SandboxInfo]":
     if template is not None and snapshot is not None:
@@ -96,10 +100,22 @@ def create(
             body[field] = value
     if private_ports:
         body["private_ports"] = True
-    profile = profile_of(memory_mb=memory_mb, cpus=cpus, cpu_ms=cpu_ms, pids=pids, disk_mb=disk_mb, fs=fs, net=net)
+    profile = profile_of(
+        memory_mb=memory_mb,
+        cpus=cpus,
+        cpu_ms=cpu_ms,
+        pids=pids,
+        disk_mb=disk_mb,
+        fs=fs,
+        net=net,
+        dependencies=dependencies,
+    )
     if profile:
         body["profile"] = profile
-    return Call("POST", "/v1/sandboxes", _info, json=body, timeout=_seconds(request_timeout))
+    seconds = _seconds(request_timeout)
+    if seconds is None and "dependencies" in profile:
+        seconds = with_build(_CREATE_S, profile)
+    return Call("POST", "/v1/sandboxes", _info, json=body, timeout=seconds)
 
 
 def _seconds(request_timeout: Optional[Seconds]) -> Optional[float]:

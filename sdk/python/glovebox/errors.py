@@ -8,6 +8,7 @@ Code that fails inside a sandbox is not an exception: a result says so (and
     GloveboxError
     ├── ApiError                 the server said no; status, code, message, request_id
     │   ├── InvalidRequestError  400, 413, 416, 422 …: the request must change
+    │   │   └── DependencyError  packages that cannot be installed, in the installer's words
     │   ├── AuthError            401
     │   ├── ForbiddenError       403: policy, a ceiling, a mount that is not listed
     │   ├── NotFoundError        404
@@ -35,6 +36,7 @@ __all__ = [
     "AuthError",
     "ConflictError",
     "ConnectionFailed",
+    "DependencyError",
     "ExecutionError",
     "ForbiddenError",
     "GloveboxError",
@@ -78,6 +80,10 @@ class ApiError(GloveboxError):
 
 class InvalidRequestError(ApiError):
     """The request itself is wrong: the message names the field."""
+
+
+class DependencyError(InvalidRequestError):
+    """The packages that were asked for cannot be installed; ``message`` has the installer's own words."""
 
 
 class AuthError(ApiError):
@@ -165,7 +171,7 @@ def api_error(
     retry_after: Optional[float] = None,
 ) -> ApiError:
     """The exception for a refusal with this status."""
-    kind = _BY_STATUS.get(status)
+    kind = DependencyError if code == "dependencies_failed" else _BY_STATUS.get(status)
     if kind is None:
         kind = InvalidRequestError if 400 <= status < 500 else ApiError
     return kind(status, code, message, request_id, retry_after)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ._limits import Seconds, env_of, profile_of, seconds_of
+from ._run_call import OnBuild
+from .dependencies import BUILD_S, AnyDependencies, check_dependencies, dependencies_of
 from .network import Net, check_net
 
 __all__ = ["Options", "TemplateChoice", "choose_template"]
@@ -34,6 +36,7 @@ class Options:
     pids: Optional[int] = None
     cpus: Optional[float] = None
     output_kb: Optional[int] = None
+    dependencies: Optional[AnyDependencies] = None
     preload: Sequence[str] = ()
     template: Optional[str] = None
     env: Mapping[str, str] = field(default_factory=dict)
@@ -41,6 +44,7 @@ class Options:
     cold: bool = False
     large_result: bool = False
     show_output: bool = True
+    on_build: Optional[OnBuild] = None
     client: Any = None
 
     def __post_init__(self) -> None:
@@ -52,14 +56,29 @@ class Options:
                 raise ValueError(f"preload: {module!r} is not the name of a module")
         if self.min_grade is not None and self.min_grade not in _GRADES:
             raise ValueError(f"min_grade must be one of {', '.join(_GRADES)}, not {self.min_grade!r}")
-        self.request(None)  # so that the rest is refused here, too
+        # The rest is refused here, too. But a file that is named is read when the function is called: who
+        # only ever calls .local() needs none.
+        self._limits()
+        env_of(self.env)
+        check_dependencies(self.dependencies)
 
     @property
     def base(self) -> str:
         return self.template or "python"
 
+    @property
+    def has_packages(self) -> bool:
+        return check_dependencies(self.dependencies)
+
     def profile(self) -> Dict[str, Any]:
         """The ``profile`` of the request."""
+        profile = self._limits()
+        dependencies = dependencies_of(self.dependencies, self.preload)
+        if dependencies is not None:
+            profile["dependencies"] = dependencies
+        return profile
+
+    def _limits(self) -> Dict[str, Any]:
         return profile_of(
             timeout=self.timeout,
             cpu_ms=self.cpu_ms,
@@ -88,9 +107,10 @@ class Options:
 
     def patience(self) -> float:
         """Seconds after which nobody waits for an answer any more."""
+        build = BUILD_S if self.has_packages else 0.0
         if self.timeout is None:
-            return _WITHOUT_TIMEOUT_S
-        return seconds_of("timeout", self.timeout) + _PATIENCE_S
+            return _WITHOUT_TIMEOUT_S + build
+        return seconds_of("timeout", self.timeout) + _PATIENCE_S + build
 
 
 @dataclass(frozen=True)

@@ -49,9 +49,12 @@ from typing import (
 
 from ._in_order import as_async, in_order, in_order_async, singles, workers_of
 from ._limits import Seconds
+from ._run_call import OnBuild
 from ._stoppable import StoppableClient
 from .client import Client, default_client
+from .dependencies import AnyDependencies
 from .errors import ApiError, LimitError, NotFoundError, UnavailableError
+from .function_builds import HeardBuilds
 from .function_call import CallPlan, is_large, show_output, value_of
 from .function_options import Options
 from .function_source import Shipped, check_function, check_latest, is_of_a_cell, note_latest, shipped_source
@@ -77,6 +80,7 @@ _JSON = {"Content-Type": "application/json"}
 # Refusals before anything has run, after which the same call can be made again.
 _NOT_BEGUN = frozenset(
     (
+        "builds_full",
         "host_full",
         "key_limit",
         "resource_exhausted",
@@ -106,6 +110,7 @@ class SandboxedFunction(Generic[P, R]):
         self._lock = threading.Lock()
         self._plans: Dict[Optional[str], CallPlan] = {}
         self._templates = PreloadTemplates(options, self.__name__)
+        self._builds = HeardBuilds(options)
         # Now, while the module is the one that was imported: the file may change. Who only ever calls
         # .local() needs none.
         self._shipped: Optional[Shipped] = None
@@ -247,7 +252,7 @@ class SandboxedFunction(Generic[P, R]):
 
     def _send(self, args: Tuple[Any, ...], kwargs: Dict[str, Any], client: Optional[Client] = None) -> Any:
         client = client or self._sync_client()
-        template = self._templates.name(client) if self._options.preload else None
+        template = self._template(client)
         body = self._plan(template).body(args, kwargs)
         deadline: Optional[float] = None
         is_again = False
@@ -272,7 +277,7 @@ class SandboxedFunction(Generic[P, R]):
 
         if isinstance(client, Client):
             return await asyncio.get_running_loop().run_in_executor(None, self._send, args, kwargs)
-        template = await self._templates.name_async(client) if self._options.preload else None
+        template = await self._template_async(client)
         body = self._plan(template).body(args, kwargs)
         deadline: Optional[float] = None
         is_again = False
@@ -289,6 +294,19 @@ class SandboxedFunction(Generic[P, R]):
             except (LimitError, UnavailableError) as error:
                 deadline = deadline or time.monotonic() + _TRY_FOR_S
                 await asyncio.sleep(_delay(error, deadline))
+
+    def _template(self, client: Client) -> Optional[str]:
+        """Of packages with their preload the server makes one by itself."""
+        if self._options.has_packages:
+            self._builds.build(client)
+            return None
+        return self._templates.name(client) if self._options.preload else None
+
+    async def _template_async(self, client: "AsyncClient") -> Optional[str]:
+        if self._options.has_packages:
+            await self._builds.build_async(client)
+            return None
+        return await self._templates.name_async(client) if self._options.preload else None
 
     def _finish(self, answer: Any) -> Any:
         if self._options.show_output:
@@ -382,6 +400,7 @@ def sandboxed(
     pids: Optional[int] = ...,
     cpus: Optional[float] = ...,
     output_kb: Optional[int] = ...,
+    dependencies: Optional[AnyDependencies] = ...,
     preload: Sequence[str] = ...,
     template: Optional[str] = ...,
     env: Mapping[str, str] = ...,
@@ -389,6 +408,7 @@ def sandboxed(
     cold: bool = ...,
     large_result: bool = ...,
     show_output: bool = ...,
+    on_build: Optional[OnBuild] = ...,
     client: Any = ...,
 ) -> "Callable[[Callable[P, R]], SandboxedFunction[P, R]]": ...
 
@@ -410,6 +430,8 @@ def sandboxed(function: Optional[Callable[..., Any]] = None, **options: Any) -> 
     ``pids``          processes and threads
     ``cpus``          share of CPUs, like 0.5
     ``output_kb``     what it may print
+    ``dependencies``  packages it needs: ``["pandas>=2"]``, ``Path("requirements.txt")`` or a
+                      :class:`~glovebox.Dependencies`; installed once, before the first call
     ``preload``       modules that are imported ahead, so that calls need not
     ``template``      what the sandbox is made of; ``python`` otherwise
     ``env``           variables; nothing of this process's goes in
@@ -417,6 +439,7 @@ def sandboxed(function: Optional[Callable[..., Any]] = None, **options: Any) -> 
     ``cold``          a fresh interpreter, forked from nobody
     ``large_result``  values of more than 8 MB may come back, for some milliseconds more per call
     ``show_output``   False: what it prints is not shown here
+    ``on_build``      called with a :class:`~glovebox.BuildWord` while packages are installed, like ``print``
     ``client``        another server than the default one
     ================  =====================================================================================
 

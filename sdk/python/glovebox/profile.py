@@ -15,6 +15,8 @@ import hashlib
 import math
 from typing import Any, Dict, List, Mapping
 
+from ._quoted import quoted
+from .dependency_words import canonical_dependencies
 from .network import canonical_net, check_net
 
 __all__ = ["BASE_DEFAULTS", "canonical_text", "check_net", "profile_hash"]
@@ -63,13 +65,16 @@ def canonical_text(profile: Mapping[str, Any], defaults: Mapping[str, Any] = BAS
     >>> canonical_text({"cpus": 0.5, "memory_mb": 64})[:40]
     '{"cpu_ms":0,"cpu_thousandths":500,"disk_'
     """
-    unknown = sorted(set(profile) - set(_BOUNDS) - {"cpus", "mounts", "net"})
+    unknown = sorted(set(profile) - set(_BOUNDS) - {"cpus", "dependencies", "mounts", "net"})
     if unknown:
         raise ValueError(f"profile: {unknown[0]} is not known")
     numbers = {name: _number(profile, defaults, name) for name in _BOUNDS}
+    # A profile that says nothing of packages has no word of them.
+    packages = canonical_dependencies(profile.get("dependencies"))
+    packages = packages and f'"dependencies":{packages},'
     return (
         f'{{"cpu_ms":{numbers["cpu_ms"]},"cpu_thousandths":{_cpus(profile, defaults)},'
-        f'"disk_bytes":{numbers["disk_mb"] << 20},"disk_inodes":{DISK_INODES},'
+        f'{packages}"disk_bytes":{numbers["disk_mb"] << 20},"disk_inodes":{DISK_INODES},'
         f'"memory_bytes":{numbers["memory_mb"] << 20},"mounts":{_mounts_text(profile.get("mounts") or [])},'
         f'"net":{canonical_net(profile.get("net"))},"output_bytes":{numbers["output_kb"] * 1024},'
         f'"pids":{numbers["pids"]},"timeout_ms":{numbers["timeout_ms"]}}}'
@@ -112,7 +117,7 @@ def _mounts_text(mounts: List[Mapping[str, Any]]) -> str:
         mode = mount.get("mode", "ro")
         if mode not in ("ro", "rw"):
             raise ValueError("profile: a mount's mode must be ro or rw")
-        made[path] = f'{{"mode":"{mode}","name":{_quoted(mount["name"])},"path":{_quoted(path)}}}'
+        made[path] = f'{{"mode":"{mode}","name":{quoted(mount["name"])},"path":{quoted(path)}}}'
     # In the order of their bytes, as the server has it.
     return "[" + ",".join(made[path] for path in sorted(made, key=lambda one: one.encode("utf-8"))) + "]"
 
@@ -128,16 +133,3 @@ def _guest_path(text: str) -> str:
     if len(path.encode("utf-8")) > _MOST_PATH:
         raise ValueError(f"profile: a mount's path is longer than {_MOST_PATH} bytes")
     return path
-
-
-def _quoted(text: str) -> str:
-    """The few characters that JSON does not take as they are; everything else stays."""
-    made = []
-    for char in text:
-        if char in '"\\':
-            made.append("\\" + char)
-        elif ord(char) < 0x20:
-            made.append(f"\\u{ord(char):04x}")
-        else:
-            made.append(char)
-    return '"' + "".join(made) + '"'

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Iterator, List, Mapping, Optional, Sequence, U
 
 from . import _project_calls as calls
 from ._limits import Seconds
+from ._run_call import OnBuild
 from ._sandbox_calls import size_of_page
+from .dependencies import AnyDependencies
 from .records import Key, RunRecord, Snapshot, Template
 
 if TYPE_CHECKING:
@@ -36,8 +38,10 @@ class Templates:
     def create(
         self,
         name: str,
-        base: str,
+        base: Optional[str] = None,
         *,
+        snapshot: Union[str, Snapshot, None] = None,
+        dependencies: Optional[AnyDependencies] = None,
         preload: Optional[Sequence[str]] = None,
         env: Optional[Mapping[str, str]] = None,
         description: Optional[str] = None,
@@ -47,11 +51,19 @@ class Templates:
         disk_mb: Optional[int] = None,
         pids: Optional[int] = None,
         cpus: Optional[float] = None,
+        on_build: Optional[OnBuild] = None,
+        request_timeout: Optional[Seconds] = None,
     ) -> Template:
-        """Makes one for the project, of ``base``, with modules imported ahead, variables and limits of its own."""
+        """Makes one for the project, of ``base``, with packages, modules imported ahead, variables and limits.
+
+        Or of a ``snapshot``, with nothing else but a description: then it is for sandboxes. ``dependencies``
+        are installed first if they never were; ``on_build`` hears of that.
+        """
         call = calls.create_template(
             name,
             base,
+            snapshot=snapshot.id if isinstance(snapshot, Snapshot) else snapshot,
+            dependencies=dependencies,
             preload=preload,
             env=env,
             description=description,
@@ -61,7 +73,12 @@ class Templates:
             disk_mb=disk_mb,
             pids=pids,
             cpus=cpus,
+            request_timeout=request_timeout,
         )
+        if on_build is not None and dependencies:
+            self._client.layers.build(
+                dependencies, template=base, on_build=on_build, request_timeout=request_timeout
+            )
         return self._client._do(call)
 
     def remove(self, name: str) -> None:

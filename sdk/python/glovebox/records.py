@@ -9,15 +9,20 @@ from typing import Any, Dict, List, Mapping, Optional
 from .results import Isolation, RunFailure, decoded
 
 __all__ = [
+    "AskedDependencies",
     "ContextInfo",
     "FileEvent",
     "FileInfo",
     "Key",
     "KeyLimits",
+    "Layer",
+    "LayerCheck",
+    "LayerPackage",
     "Limits",
     "LogEntry",
     "ProcessInfo",
     "ProjectEvent",
+    "PrunedLayers",
     "RunRecord",
     "SandboxInfo",
     "SandboxMetrics",
@@ -31,6 +36,18 @@ __all__ = [
 
 def _raw() -> Any:
     return field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class AskedDependencies:
+    """Packages that were asked for; texts of files by their SHA-256."""
+
+    packages: List[str] = field(default_factory=list)
+    preload: List[str] = field(default_factory=list)
+    requirements_sha256: Optional[str] = None
+    lock_sha256: Optional[str] = None
+    #: Of a sandbox: the layer that has them.
+    layer: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +81,7 @@ class SandboxInfo:
     limits: Limits = field(default_factory=Limits)
     profile: str = field(default="", repr=False)
     net: Any = "none"
+    dependencies: Optional[AskedDependencies] = field(default=None, repr=False)
     private_ports: bool = False
     port_token: Optional[str] = field(default=None, repr=False)
     features: Dict[str, bool] = field(default_factory=dict, repr=False)
@@ -231,6 +249,7 @@ class Snapshot:
     template: str = ""
     bytes: int = 0
     files: int = 0
+    dependencies: Optional[AskedDependencies] = field(default=None, repr=False)
     created_at: Optional[datetime] = None
     raw: Mapping[str, Any] = _raw()
 
@@ -255,6 +274,8 @@ class Template:
     forks: int = 0
     error: Optional[str] = None
     env: Optional[Dict[str, str]] = field(default=None, repr=False)
+    dependencies: Optional[AskedDependencies] = field(default=None, repr=False)
+    snapshot: Optional[str] = None
     created_at: Optional[datetime] = None
     raw: Mapping[str, Any] = _raw()
 
@@ -263,6 +284,59 @@ class Template:
         """Of a project's own: what it is made of (``from`` in the answer)."""
         said = self.raw.get("from")
         return said if isinstance(said, str) else None
+
+
+@dataclass(frozen=True)
+class LayerPackage:
+    """A package in a layer, as it came from the index."""
+
+    name: str
+    version: str = ""
+    file: str = ""
+    #: Of npm's: its integrity, ``sha512-…``.
+    sha256: str = ""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A set of packages that was installed and is kept."""
+
+    id: str
+    manager: str = ""
+    interpreter: str = ""
+    index: str = ""
+    bytes: int = 0
+    entries: int = 0
+    digest: str = field(default="", repr=False)
+    made_at: Optional[datetime] = None
+    used_at: Optional[datetime] = None
+    checked_at: Optional[datetime] = None
+    in_use: bool = False
+    asked: List[str] = field(default_factory=list)
+    packages: List[LayerPackage] = field(default_factory=list, repr=False)
+    projects: List[str] = field(default_factory=list, repr=False)
+    #: Of ``layers.build()``: it was built for this, or for somebody at the same time.
+    built: bool = False
+    #: Of ``layers.build()``: why no interpreter waits with its packages; None when one does.
+    cold_because: Optional[str] = None
+    raw: Mapping[str, Any] = _raw()
+
+
+@dataclass(frozen=True)
+class LayerCheck:
+    """What ``layers.check()`` found."""
+
+    intact: bool
+    expected: str = ""
+    found: str = ""
+
+
+@dataclass(frozen=True)
+class PrunedLayers:
+    """What ``layers.prune()`` removed, or would have."""
+
+    removed: List[str] = field(default_factory=list)
+    bytes: int = 0
 
 
 @dataclass(frozen=True)

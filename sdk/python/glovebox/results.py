@@ -26,6 +26,7 @@ __all__ = [
     "LambdaError",
     "Mime",
     "OutputFile",
+    "PreparedSet",
     "RunFailure",
     "RunMetrics",
     "RunResult",
@@ -245,6 +246,18 @@ class _Valued(_Printed):
 
 
 @dataclass(frozen=True)
+class PreparedSet:
+    """The packages that a run was made with."""
+
+    layer: str = ""
+    #: It was built for this, or for somebody at the same time.
+    built: bool = False
+    waited_ms: int = 0
+    #: Why no interpreter waited with them; None when one did.
+    cold_because: Optional[str] = None
+
+
+@dataclass(frozen=True)
 class RunResult(_Valued):
     """How a run went. Code that failed is not an exception: look at ``ok``, ``error``, ``exit_code``."""
 
@@ -266,6 +279,7 @@ class RunResult(_Valued):
     profile: str = field(default="", repr=False)
     template: str = ""
     warm: bool = False
+    dependencies: Optional[PreparedSet] = field(default=None, repr=False)
     request_id: str = field(default="", repr=False)
     stdout_base64: Optional[str] = field(default=None, repr=False)
     stderr_base64: Optional[str] = field(default=None, repr=False)
@@ -339,6 +353,7 @@ class InvokeResult(_Printed):
     profile: str = field(default="", repr=False)
     template: str = ""
     warm: bool = False
+    dependencies: Optional[PreparedSet] = field(default=None, repr=False)
     aws_request_id: str = field(default="", repr=False)
     request_id: str = field(default="", repr=False)
     stdout_base64: Optional[str] = field(default=None, repr=False)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Iterable, Mapping, Optional, Sequence, Union
 
 from ._limits import Seconds
-from ._run_call import Files, OnError, OnResult, OnText
+from ._run_call import Files, OnBuild, OnError, OnResult, OnText
 from .client import Client, default_client
+from .dependencies import AnyDependencies
 from .network import Net
 from .results import RunResult
 
@@ -35,11 +36,13 @@ def run(
     output_kb: Optional[int] = None,
     fs: Iterable[str] = (),
     net: Optional[Net] = None,
+    dependencies: Optional[AnyDependencies] = None,
     min_grade: Optional[str] = None,
     on_stdout: Optional[OnText] = None,
     on_stderr: Optional[OnText] = None,
     on_result: Optional[OnResult] = None,
     on_error: Optional[OnError] = None,
+    on_build: Optional[OnBuild] = None,
     idempotency_key: Optional[str] = None,
     request_timeout: Optional[Seconds] = None,
     client: Optional[Client] = None,
@@ -67,6 +70,9 @@ def run(
         ``output_kb``: other limits. What is not said is the template's.
     :param fs: directories of the host: ``["r:/data", "rw:/out:/inside"]`` with a private server,
         ``["r:NAME:/inside"]`` of the administrator's list with another.
+    :param dependencies: packages it needs: ``["pandas>=2"]``, ``Path("requirements.txt")`` or a
+        :class:`~glovebox.Dependencies`. They are installed once, before the first run that asks for them; what
+        cannot be is a :class:`~glovebox.DependencyError`. ``on_build`` hears of it: ``on_build=print``.
     :param cold: a fresh interpreter, forked from nobody.
     :param min_grade: refuse to run behind weaker walls, like ``"jail"``.
     :param on_stdout: called with text as it is printed; also ``on_stderr``, ``on_result``, ``on_error``.
@@ -104,11 +110,13 @@ def run(
         output_kb=output_kb,
         fs=fs,
         net=net,
+        dependencies=dependencies,
         min_grade=min_grade,
         on_stdout=on_stdout,
         on_stderr=on_stderr,
         on_result=on_result,
         on_error=on_error,
+        on_build=on_build,
         idempotency_key=idempotency_key,
         request_timeout=request_timeout,
     )

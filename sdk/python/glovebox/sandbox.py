@@ -8,9 +8,10 @@ from typing import Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, 
 from . import _sandbox_calls as calls
 from ._limits import Seconds
 from ._process_state import ProcessState, exec_body
-from ._run_call import Callbacks, LiveAnswer, OnError, OnResult, OnText
+from ._run_call import Callbacks, LiveAnswer, OnBuild, OnError, OnResult, OnText
 from .client import Client, default_client
 from .contexts import Contexts
+from .dependencies import AnyDependencies
 from .errors import ConflictError, NotFoundError
 from .files import Files
 from .network import Net
@@ -69,6 +70,8 @@ class Sandbox:
         disk_mb: Optional[int] = None,
         fs: Iterable[str] = (),
         net: Optional[Net] = None,
+        dependencies: Optional[AnyDependencies] = None,
+        on_build: Optional[OnBuild] = None,
         request_timeout: Optional[Seconds] = None,
         client: Optional[Client] = None,
     ) -> "Sandbox":
@@ -76,7 +79,8 @@ class Sandbox:
 
         ``ttl`` seconds after its creation, or its last ``keepalive()``, it is killed, or paused with
         ``on_timeout="pause"``. ``name`` is the metadata of that key. With the ``agent_id`` of one that
-        lives, that one is given, resumed if need be. ``fs`` are mounts, like ``["r:/data"]``.
+        lives, that one is given, resumed if need be. ``fs`` are mounts, like ``["r:/data"]``. ``dependencies``
+        are packages, which are installed first if they never were; ``on_build`` hears of that.
         """
         client = client or default_client()
         call = calls.create(
@@ -97,8 +101,13 @@ class Sandbox:
             disk_mb=disk_mb,
             fs=fs,
             net=net,
+            dependencies=dependencies,
             request_timeout=request_timeout,
         )
+        if on_build is not None and dependencies:
+            client.layers.build(
+                dependencies, template=template, on_build=on_build, request_timeout=request_timeout
+            )
         return cls(client, client._do(call))
 
     @classmethod

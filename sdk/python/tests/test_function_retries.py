@@ -27,7 +27,10 @@ def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.mark.parametrize(("status", "code"), [(503, "host_full"), (429, "key_limit"), (503, "too_many_bodies")])
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(503, "host_full"), (429, "key_limit"), (503, "too_many_bodies"), (503, "builds_full")],
+)
 def test_what_has_not_begun_is_called_again(kind: str, status: int, code: str) -> None:
     answers = [refusal(status, code, Retry_After="0"), refusal(status, code), answer(200, VALUE)]
     with Scripted(*answers) as server, Caller(kind, server.url) as call:

@@ -8,10 +8,11 @@ from typing import Any, Tuple
 import pytest
 
 import glovebox
-from glovebox import aio, contexts, files, lambdas, process, project
+from glovebox import aio, contexts, files, lambdas, layers, process, project
 from glovebox.aio import contexts as aio_contexts
 from glovebox.aio import files as aio_files
 from glovebox.aio import lambdas as aio_lambdas
+from glovebox.aio import layers as aio_layers
 from glovebox.aio import process as aio_process
 from glovebox.aio import project as aio_project
 
@@ -21,6 +22,7 @@ PAIRS: "list[Tuple[Any, Any]]" = [
     (files.Files, aio_files.Files),
     (contexts.Contexts, aio_contexts.Contexts),
     (lambdas.Functions, aio_lambdas.Functions),
+    (layers.Layers, aio_layers.Layers),
     (process.Process, aio_process.Process),
     *((getattr(project, name), getattr(aio_project, name)) for name in project.__all__),
 ]

@@ -10,6 +10,7 @@ const KINDS = {
   flag: (value: unknown) => typeof value === "boolean",
   object: isObject,
   "object or null": (value: unknown) => value === null || isObject(value),
+  list: (value: unknown) => Array.isArray(value),
   objects: (value: unknown) => Array.isArray(value) && value.every(isObject),
 };
 
@@ -55,5 +56,7 @@ export const FILE: Shape<Schemas["FileEntry"]> = { path: "text", name: "text", t
 export const CONTEXT: Shape<Schemas["Context"]> = { id: "text", language: "text" };
 export const TEMPLATE: Shape<Schemas["Template"]> = { name: "text", state: "text" };
 export const SNAPSHOT: Shape<Schemas["Snapshot"]> = { id: "text" };
+export const LAYER: Shape<Schemas["Layer"]> = { id: "text", bytes: "number", packages: "objects" };
+export const BUILT_LAYER: Shape<Schemas["BuiltLayer"]> = { ...LAYER, built: "flag" };
 export const RUN_RECORD: Shape<Schemas["Run"]> = { id: "text", status: "text" };
 export const NEW_KEY: Shape<AnswerOf<"createKey", 201>> = { id: "text", key: "text" };

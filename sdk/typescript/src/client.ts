@@ -6,6 +6,7 @@ import { asyncDispose } from "./dispose.js";
 import { UnavailableError } from "./errors.js";
 import { type EventOptions, projectEvents, type ProjectEvent } from "./events.js";
 import { Functions } from "./functions.js";
+import { Layers } from "./layers.js";
 import { platform } from "./platform/node.js";
 import { Keys, Runs, Snapshots, Templates } from "./resources.js";
 import type { RunResult } from "./results.js";
@@ -16,6 +17,8 @@ export class Client {
   /** @internal */
   readonly connection: Connection;
   readonly templates: Templates;
+  /** Sets of packages that were installed. */
+  readonly layers: Layers;
   readonly snapshots: Snapshots;
   readonly runs: Runs;
   readonly keys: Keys;
@@ -24,6 +27,7 @@ export class Client {
   constructor(options: ClientOptions = {}) {
     this.connection = new Connection(options);
     this.templates = new Templates(this.connection);
+    this.layers = new Layers(this.connection);
     this.snapshots = new Snapshots(this.connection);
     this.runs = new Runs(this.connection);
     this.keys = new Keys(this.connection);

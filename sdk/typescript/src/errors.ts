@@ -43,6 +43,10 @@ export class ConflictError extends ApiError {
 export class InvalidRequestError extends ApiError {
   override name = "InvalidRequestError";
 }
+/** Packages that cannot be installed; the message has the installer's own words. */
+export class DependencyError extends InvalidRequestError {
+  override name = "DependencyError";
+}
 /** 429, 507: too much at once, or no room; `retryAfter` says when to come back. */
 export class LimitError extends ApiError {
   override name = "LimitError";
@@ -103,8 +107,8 @@ const BY_STATUS: Readonly<Record<number, ApiErrorClass>> = {
 
 /** The error for an answer that is none. `body` is what came, of whatever form. */
 export function errorOf(status: number, body: string, retryAfter: string | null): ApiError {
-  const made = BY_STATUS[status] ?? ApiError;
   const said = errorIn(body);
+  const made = classOf(status, said?.code);
   const seconds = retryAfter !== null && /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : null;
   return new made(
     status,
@@ -113,6 +117,18 @@ export function errorOf(status: number, body: string, retryAfter: string | null)
     said?.requestId ?? null,
     seconds,
   );
+}
+
+/** Of an answer that had begun when the server had to say no. */
+export function refusalOf(event: Record<string, unknown>): ApiError {
+  const code = String(event.code);
+  const isSaid = typeof event.status === "number" && event.status >= 400 && event.status <= 599;
+  const status = isSaid ? Number(event.status) : code === "dependencies_failed" ? 422 : 503;
+  return new (classOf(status, code))(status, code, String(event.message));
+}
+
+function classOf(status: number, code: string | undefined): ApiErrorClass {
+  return code === "dependencies_failed" ? DependencyError : (BY_STATUS[status] ?? ApiError);
 }
 
 interface Said {

@@ -2,6 +2,7 @@
 
 import { FUNCTION } from "./answers.js";
 import { type Ask, callOf, type CallOptions, type Connection } from "./connection.js";
+import { withBuild } from "./dependencies.js";
 import { ExecutionError } from "./errors.js";
 import { type SandboxLimits, profileOf } from "./limits.js";
 import { exactBytes } from "./output.js";
@@ -95,7 +96,7 @@ export class Functions {
       json,
       headers: key === undefined ? {} : { "Idempotency-Key": key },
       repeatable: key !== undefined,
-      runsForMs: timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      runsForMs: withBuild(timeoutMs ?? DEFAULT_TIMEOUT_MS, json.profile),
     };
     return new InvokeResult(camelize(await this.connection.json("POST", "/v1/functions/invoke", FUNCTION, ask)));
   }

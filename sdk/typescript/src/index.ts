@@ -5,11 +5,13 @@
 export { Client, configure, defaultClient, run, stopPrivateServer } from "./client.js";
 export type { CallOptions, ClientOptions } from "./connection.js";
 export { Contexts, type Context, type ContextOptions } from "./contexts.js";
+export type { BuildCallbacks, BuildWord, Dependencies, DependencySet, TextOrFile } from "./dependencies.js";
 export {
   ApiError,
   AuthError,
   ConflictError,
   ConnectionFailed,
+  DependencyError,
   ExecutionError,
   ForbiddenError,
   GloveboxError,
@@ -34,6 +36,7 @@ export {
   type WriteOptions,
 } from "./files.js";
 export { Functions, InvokeResult, type FunctionError, type InvokeOptions } from "./functions.js";
+export { Layers, type BuildOptions, type BuiltLayer, type Layer, type LayerCheck, type LayerPackage, type PrunedLayers } from "./layers.js";
 export type { RunLimits, SandboxLimits } from "./limits.js";
 export type { LiveCallbacks } from "./live.js";
 export type { Net, NetPolicy, NetworkDecision, NetworkFigures } from "./network.js";

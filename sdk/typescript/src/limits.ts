@@ -1,5 +1,6 @@
 // What a sandbox may use and see, in our spelling, as the `profile` of a request.
 
+import { type Dependencies, dependenciesOf } from "./dependencies.js";
 import { GloveboxError } from "./errors.js";
 import { type Net, netOf } from "./network.js";
 import { platform } from "./platform/node.js";
@@ -17,6 +18,8 @@ export interface SandboxLimits {
   fs?: readonly string[];
   /** What it may reach: "none" (the default), "https-only", "all", a list like ["pypi.org:443"], or lists. */
   net?: Net;
+  /** Packages it needs: ["pandas>=2"], or an object with more to say. Installed once, before the first call. */
+  dependencies?: Dependencies;
 }
 
 export interface RunLimits extends SandboxLimits {
@@ -42,6 +45,7 @@ export async function profileOf(limits: RunLimits): Promise<Profile | undefined>
     disk_mb: limits.diskMb,
     output_kb: limits.outputKb,
     net: limits.net === undefined ? undefined : netOf(limits.net),
+    dependencies: await dependenciesOf(limits.dependencies),
     mounts: limits.fs && limits.fs.length > 0 ? await Promise.all(limits.fs.map(mountOf)) : undefined,
   });
   return Object.keys(profile).length > 0 ? profile : undefined;

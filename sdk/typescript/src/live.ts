@@ -2,7 +2,8 @@
 
 import { checked, type Shape } from "./answers.js";
 import type { Ask, Connection } from "./connection.js";
-import { ApiError, GloveboxError } from "./errors.js";
+import { type BuildCallbacks, buildWord } from "./dependencies.js";
+import { GloveboxError, refusalOf } from "./errors.js";
 import { jsonLines } from "./lines.js";
 import { OutputKeeper, pieceOf } from "./output.js";
 import { type Camel, camelize, type Mime, type RunError } from "./wire.js";
@@ -20,10 +21,9 @@ export interface LiveCallbacks {
 // The server cuts at output_kb, at most 16 MB; this is only for one that does not.
 const MOST_OUTPUT = 32 * 1024 * 1024;
 
-export function isLive(callbacks: LiveCallbacks): boolean {
-  return [callbacks.onStdout, callbacks.onStderr, callbacks.onResult, callbacks.onError].some(
-    (callback) => callback !== undefined,
-  );
+export function isLive(callbacks: LiveCallbacks & BuildCallbacks): boolean {
+  const { onStdout, onStderr, onResult, onError, onBuild } = callbacks;
+  return [onStdout, onStderr, onResult, onError, onBuild].some((callback) => callback !== undefined);
 }
 
 /** The answer as the same request without events has it. */
@@ -32,7 +32,7 @@ export async function follow<Answer>(
   path: string,
   shape: Shape<Answer>,
   ask: Ask,
-  callbacks: LiveCallbacks,
+  callbacks: LiveCallbacks & BuildCallbacks,
 ): Promise<Camel<Answer>> {
   const answer = await connection.stream("POST", path, { ...ask, accept: "application/x-ndjson", isBounded: true });
   const kept = new OutputKeeper(MOST_OUTPUT);
@@ -51,6 +51,9 @@ export async function follow<Answer>(
         break;
       case "error":
         if (exit === null) await tell(event, callbacks);
+        break;
+      case "build":
+        await callbacks.onBuild?.(buildWord(event));
         break;
       case "exit":
         exit = event;
@@ -73,6 +76,6 @@ async function tell(event: Record<string, unknown>, callbacks: LiveCallbacks): P
   if (typeof error.code === "string" && OF_THE_CODE.has(error.code)) {
     await callbacks.onError?.(camelize(error) as unknown as RunError);
   } else {
-    throw new ApiError(200, String(error.code), String(error.message));
+    throw refusalOf(error);
   }
 }

@@ -2,6 +2,8 @@
 
 import { NEW_KEY, RUN_RECORD, SNAPSHOT, TEMPLATE } from "./answers.js";
 import { callOf, type CallOptions, type Connection } from "./connection.js";
+import { type BuildCallbacks, type Dependencies, dependenciesOf, withBuild } from "./dependencies.js";
+import { build } from "./layers.js";
 import { pages } from "./pages.js";
 import { type AnswerOf, type Camel, camelize, compact, type Schemas, segment } from "./wire.js";
 
@@ -13,12 +15,16 @@ export type Key = Camel<Schemas["Key"]>;
 /** With its secret, which is shown once. */
 export type NewKey = Camel<AnswerOf<"createKey", 201>>;
 
-export interface NewTemplate extends CallOptions {
+export interface NewTemplate extends BuildCallbacks, CallOptions {
   name: string;
   /** A built-in template or one of the administrator's. */
-  from: string;
+  from?: string;
+  /** Instead: the id of a snapshot. Sandboxes can be made of it, with nothing else said here but a description. */
+  snapshot?: string;
   description?: string;
   env?: Record<string, string>;
+  /** Packages it has: installed first, if they never were. */
+  dependencies?: Dependencies;
   /** Modules by their dotted names, imported before any code runs. */
   preload?: readonly string[];
   /** Its default limits. */
@@ -50,16 +56,22 @@ export class Templates {
       disk_mb: wishes.diskMb,
       pids: wishes.pids,
       cpus: wishes.cpus,
+      dependencies: await dependenciesOf(wishes.dependencies),
     });
     const json: Schemas["NewTemplate"] = compact({
       name: wishes.name,
       from: wishes.from,
+      snapshot: wishes.snapshot,
       description: wishes.description,
       env: wishes.env,
       preload: wishes.preload && [...wishes.preload],
       profile: Object.keys(profile).length > 0 ? profile : undefined,
     });
-    return camelize(await this.connection.json("POST", "/v1/templates", TEMPLATE, { ...callOf(wishes), json }));
+    if (wishes.onBuild !== undefined && wishes.dependencies !== undefined) {
+      await build(this.connection, wishes.dependencies, { ...callOf(wishes), onBuild: wishes.onBuild, template: wishes.from });
+    }
+    const ask = { ...callOf(wishes), json, runsForMs: withBuild(undefined, profile) };
+    return camelize(await this.connection.json("POST", "/v1/templates", TEMPLATE, ask));
   }
 
   /** Sandboxes that were made of it live on. */

@@ -3,6 +3,7 @@
 import { RUN } from "./answers.js";
 import { toBase64 } from "./bytes.js";
 import { type Ask, callOf, type CallOptions, type Connection } from "./connection.js";
+import { type BuildCallbacks, withBuild } from "./dependencies.js";
 import { GloveboxError } from "./errors.js";
 import { follow, isLive, type LiveCallbacks } from "./live.js";
 import { profileOf, type RunLimits } from "./limits.js";
@@ -17,7 +18,7 @@ export interface FileIn {
   mode?: string;
 }
 
-export interface RunOptions extends RunLimits, LiveCallbacks, CallOptions {
+export interface RunOptions extends RunLimits, LiveCallbacks, BuildCallbacks, CallOptions {
   /** Default: python, if there is code and no template. */
   language?: NonNullable<Schemas["RunRequest"]["language"]>;
   template?: string;
@@ -41,13 +42,14 @@ export interface RunOptions extends RunLimits, LiveCallbacks, CallOptions {
 
 export async function runOn(connection: Connection, code: string | undefined, options: RunOptions): Promise<RunResult> {
   const key = options.idempotencyKey;
+  const json = await requestOf(code, options);
   const ask: Ask = {
     ...callOf(options),
-    json: await requestOf(code, options),
+    json,
     headers: key === undefined ? {} : { "Idempotency-Key": key },
     repeatable: key !== undefined,
     // Without a limit of the caller's it is the template's, which only the server knows.
-    runsForMs: options.timeoutMs ?? 0,
+    runsForMs: withBuild(options.timeoutMs ?? 0, json.profile),
   };
   if (isLive(options)) return new RunResult(await follow(connection, "/v1/run", RUN, ask, options));
   return new RunResult(camelize(await connection.json("POST", "/v1/run", RUN, ask)));

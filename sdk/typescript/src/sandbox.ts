@@ -4,9 +4,11 @@ import { CODE, EXEC, METRICS, NETWORK, SANDBOX, SNAPSHOT } from "./answers.js";
 import { type Client, defaultClient } from "./client.js";
 import { callOf, type CallOptions, type Connection } from "./connection.js";
 import { type Context, Contexts, idOf } from "./contexts.js";
+import { type BuildCallbacks, withBuild } from "./dependencies.js";
 import { asyncDispose } from "./dispose.js";
 import { ApiError } from "./errors.js";
 import { Files } from "./files.js";
+import { build } from "./layers.js";
 import { profileOf, type SandboxLimits } from "./limits.js";
 import { follow, isLive, type LiveCallbacks } from "./live.js";
 import { type Net, netOf } from "./network.js";
@@ -29,7 +31,7 @@ interface OfClient {
   client?: Client;
 }
 
-export interface CreateOptions extends SandboxLimits, CallOptions, OfClient {
+export interface CreateOptions extends SandboxLimits, BuildCallbacks, CallOptions, OfClient {
   /** Default "python". */
   template?: string;
   /** The id of a snapshot, instead of a template. */
@@ -103,7 +105,9 @@ export class Sandbox {
       private_ports: options.privatePorts,
       min_grade: options.minGrade,
     });
-    const made = await connection.json("POST", "/v1/sandboxes", SANDBOX, { ...callOf(options), json });
+    if (options.onBuild !== undefined && options.dependencies !== undefined) await build(connection, options.dependencies, options);
+    const ask = { ...callOf(options), json, runsForMs: withBuild(undefined, json.profile) };
+    const made = await connection.json("POST", "/v1/sandboxes", SANDBOX, ask);
     return new Sandbox(connection, camelize(made));
   }
 

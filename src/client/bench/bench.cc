@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "client/bench/deps_subjects.h"
 #include "client/bench/dialect_subjects.h"
 #include "client/bench/load.h"
 #include "client/bench/net_subjects.h"
@@ -69,9 +70,15 @@ int report(const bench::BenchOptions& options, const std::vector<Row>& rows) {
   return complaints.empty() ? 0 : kExitMissed;
 }
 
-// `own`: the server is ours, and so are those that its sandboxes reach; null: it is somebody's.
-int measure_at(const bench::BenchOptions& options, const Place& place,
-               const bench::NetServer* own) {
+// A server that is ours, and what was made for it to reach.
+struct Own {
+  const bench::OwnServer& server;
+  const bench::NetServer& net;
+  const bench::DepsWorld& deps;
+};
+
+// `own` null: it is somebody's.
+int measure_at(const bench::BenchOptions& options, const Place& place, const Own* own) {
   auto bundle = bench::OciBundle::make("/etc", bench::kPythonHello);
   say("getting ready");
   std::vector<Subject> subjects;
@@ -89,7 +96,15 @@ int measure_at(const bench::BenchOptions& options, const Place& place,
     }
   }
   if (options.network && own != nullptr) {
-    for (Subject& one : bench::make_net_subjects(*own, options.effort)) {
+    for (Subject& one : bench::make_net_subjects(own->net, options.effort)) {
+      subjects.push_back(std::move(one));
+    }
+  }
+  if (options.dependencies) {
+    const std::function<pid_t()> launcher =
+        own != nullptr ? [own] { return own->server.launcher_pid(); } : std::function<pid_t()>();
+    for (Subject& one : bench::make_deps_subjects(place, own != nullptr ? &own->deps : nullptr,
+                                                  launcher, options.effort)) {
       subjects.push_back(std::move(one));
     }
   }
@@ -125,13 +140,16 @@ int bench_command(const std::vector<std::string>& args) {
   }
   say("starting a server");
   const bench::NetWorld world = options->network ? bench::NetWorld::make() : bench::NetWorld();
-  const auto server = bench::OwnServer::start(world.settings());
+  const bench::DepsWorld deps =
+      options->dependencies ? bench::DepsWorld::make(options->effort) : bench::DepsWorld();
+  const auto server = bench::OwnServer::start(world.settings(), deps.environment());
   if (!server) {
     return bench::interrupted ? kExitInterrupted : failure(server.error());
   }
-  const bench::NetServer own{.place = server->place(), .world = world, .gateway_pid = [&server] {
+  const bench::NetServer net{.place = server->place(), .world = world, .gateway_pid = [&server] {
                                return server->gateway_pid();
                              }};
+  const Own own{*server, net, deps};
   return measure_at(*options, server->place(), &own);
 }
 

@@ -13,13 +13,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kCallTime{30'000};
 constexpr milliseconds kSettleTime{5'000};
 constexpr milliseconds kLookAgain{20};
 
-http::Client make_client(const client::Place& place) {
+http::Client make_client(const client::Place& place, milliseconds call_time) {
   http::ClientOptions options;
-  options.io_time = kCallTime;
+  options.io_time = call_time;
   // find_place() has parsed it before.
   return http::Client(http::parse_url(place.url).value(), std::move(options));
 }
@@ -32,7 +31,8 @@ double ms_since(Clock::time_point began) {
 
 std::atomic<bool> interrupted{false};
 
-Caller::Caller(const client::Place& place) : client_(make_client(place)), key_(place.key) {}
+Caller::Caller(const client::Place& place, milliseconds call_time)
+    : client_(make_client(place, call_time)), key_(place.key) {}
 
 bool Caller::call(const Job& job, bool* is_warm) {
   http::ClientRequest request{.method = http::Method::kPost,

@@ -25,7 +25,8 @@ struct Job {
 
 class Caller {
  public:
-  explicit Caller(const client::Place& place);
+  static constexpr std::chrono::milliseconds kUsualTime{30'000};
+  explicit Caller(const client::Place& place, std::chrono::milliseconds call_time = kUsualTime);
 
   // True: the run was right. `is_warm`, if given, says whether its sandbox waited for it.
   bool call(const Job& job, bool* is_warm = nullptr);

@@ -27,6 +27,7 @@ Effort quick_effort() {
   effort.streams = 2;
   effort.connects = 30;
   effort.beside_ms = 1'000;
+  effort.sets = 3;
   return effort;
 }
 
@@ -42,7 +43,8 @@ const char* const kBenchHelp =
     "\n";
 const char* const kBenchMoreHelp =
     "  --quick                one short round, for a look; figures are rough\n"
-    "  --only WHAT            runs, sessions, dialects (other clients beside /v1), or\n"
+    "  --only WHAT            runs, sessions, dialects (other clients beside /v1),\n"
+    "                         dependencies (three packages are fetched from your index), or\n"
     "                         network (only with a server that it starts itself)\n"
     "  --rounds N             how many rounds (default 3); p99 is that of the best\n"
     "  --check                exit with 1 when a bar is missed or a call failed\n"
@@ -71,9 +73,10 @@ Result<BenchOptions> parse_bench_options(std::span<const std::string> args) {
                 "`glovebox bench` takes no words; see `glovebox bench --help`");
   }
   const bool is_known = only.empty() || only == "runs" || only == "sessions" ||
-                        only == "dialects" || only == "network";
+                        only == "dialects" || only == "network" || only == "dependencies";
   if (!is_known) {
-    return fail(Errc::kInvalidArgument, "--only must be runs, sessions, dialects or network");
+    return fail(Errc::kInvalidArgument,
+                "--only must be runs, sessions, dialects, network or dependencies");
   }
   if (only == "network" && !(options.place.url.empty() && options.place.data_dir.empty())) {
     return fail(Errc::kInvalidArgument,
@@ -84,6 +87,7 @@ Result<BenchOptions> parse_bench_options(std::span<const std::string> args) {
   options.sessions = only.empty() || only == "sessions";
   options.dialects = only.empty() || only == "dialects";
   options.network = only.empty() || only == "network";
+  options.dependencies = only.empty() || only == "dependencies";
   if (quick) options.effort = quick_effort();
   if (!rounds.empty()) {
     TRY(const std::uint64_t count, client::parse_count(rounds, "--rounds", kMostRounds));

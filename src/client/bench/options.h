@@ -32,6 +32,7 @@ struct Effort {
   unsigned stream_mb = 256;
   unsigned connects = 100;     // new connections
   unsigned beside_ms = 4'000;  // a neighbour of one that floods
+  unsigned sets = 50;          // of packages, all alive
 };
 
 struct BenchOptions {
@@ -41,6 +42,7 @@ struct BenchOptions {
   bool sessions = true;
   bool dialects = true;
   bool network = true;  // needs a server of our own
+  bool dependencies = true;
   bool json = false;
   bool check = false;
   bool help = false;

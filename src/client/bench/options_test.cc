@@ -37,11 +37,15 @@ TEST(BenchOptions, RoundsComeOnTopOfQuick) {
 
 TEST(BenchOptions, OnlyIsOnly) {
   const auto all = parse_bench_options({}).value();
-  EXPECT_TRUE(all.runs && all.sessions && all.dialects && all.network);
+  EXPECT_TRUE(all.runs && all.sessions && all.dialects && all.network && all.dependencies);
   const std::vector<std::string> words = {"--only", "network"};
   const auto network = parse_bench_options(words).value();
   EXPECT_TRUE(network.network);
-  EXPECT_FALSE(network.runs || network.sessions || network.dialects);
+  EXPECT_FALSE(network.runs || network.sessions || network.dialects || network.dependencies);
+  const std::vector<std::string> others = {"--only", "dependencies"};
+  const auto dependencies = parse_bench_options(others).value();
+  EXPECT_TRUE(dependencies.dependencies);
+  EXPECT_FALSE(dependencies.runs || dependencies.sessions || dependencies.network);
 }
 
 TEST(BenchOptions, MistakesAreSaid) {

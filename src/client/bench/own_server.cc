@@ -77,7 +77,8 @@ OwnServer::OwnServer(OwnServer&& other) noexcept
       directory_(std::exchange(other.directory_, {})),
       place_(std::move(other.place_)) {}
 
-Result<OwnServer> OwnServer::start(const std::vector<std::string>& settings) {
+Result<OwnServer> OwnServer::start(const std::vector<std::string>& settings,
+                                   const std::vector<std::string>& env) {
   TRY(const std::string front, front_path());
   std::string directory = "/tmp/gbx-bench-XXXXXX";
   if (::mkdtemp(directory.data()) == nullptr) return fail(Error::from_errno("make a directory"));
@@ -88,6 +89,12 @@ Result<OwnServer> OwnServer::start(const std::vector<std::string>& settings) {
       ::open((directory + "/serve.log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0600));
   Command command{{front, "serve", "--listen", "127.0.0.1:0", "--data-dir", directory},
                   own_environment()};
+  command.env.push_back("GLOVEBOX_LAYERS_DIR=" + directory + "/layers");
+  for (const std::string& word : env) {
+    const std::string name = word.substr(0, word.find('=') + 1);
+    std::erase_if(command.env, [&](const std::string& old) { return old.starts_with(name); });
+    command.env.push_back(word);
+  }
   for (const std::string& setting : settings) {
     command.argv.insert(command.argv.end(), {"--set", setting});
   }
@@ -117,13 +124,13 @@ Result<> OwnServer::wait_until_ready() {
               "the server is not ready: " + last_line_of(directory_ + "/serve.log"));
 }
 
-pid_t OwnServer::gateway_pid() const {
+pid_t OwnServer::pid_of(const char* process) const {
   std::ifstream file(directory_ + "/serve.json");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   boost::system::error_code error;
   const boost::json::value info = boost::json::parse(text, error);
   const boost::json::object* object = error ? nullptr : info.if_object();
-  const boost::json::value* pid = object != nullptr ? object->if_contains("gateway_pid") : nullptr;
+  const boost::json::value* pid = object != nullptr ? object->if_contains(process) : nullptr;
   return pid != nullptr && pid->is_int64() ? static_cast<pid_t>(pid->get_int64()) : 0;
 }
 

@@ -13,19 +13,23 @@ namespace glovebox::bench {
 
 class OwnServer {
  public:
-  // With these settings ("key=value"). Returns once it is ready to run something.
-  static Result<OwnServer> start(const std::vector<std::string>& settings = {});
+  // With these settings ("key=value") and words of its environment ("NAME=value"). Layers are its
+  // own, too, and go with it. Returns once it is ready to run something.
+  static Result<OwnServer> start(const std::vector<std::string>& settings = {},
+                                 const std::vector<std::string>& env = {});
   OwnServer(OwnServer&& other) noexcept;
   OwnServer& operator=(OwnServer&&) = delete;
   ~OwnServer();
 
   const client::Place& place() const { return place_; }
   // Of its egress gateway, at this moment; 0: there is none.
-  pid_t gateway_pid() const;
+  pid_t gateway_pid() const { return pid_of("gateway_pid"); }
+  pid_t launcher_pid() const { return pid_of("launcher_pid"); }
 
  private:
   OwnServer(pid_t pid, std::string directory);
   Result<> wait_until_ready();
+  pid_t pid_of(const char* process) const;
 
   pid_t pid_ = 0;  // of `glovebox serve`
   std::string directory_;

@@ -15,10 +15,10 @@
 #include "client/api.h"
 #include "client/commands.h"
 #include "client/mcp/config_words.h"
-#include "client/mcp/private_server.h"
 #include "client/mcp/relay.h"
 #include "client/place.h"
 #include "client/print.h"
+#include "client/private_server.h"
 #include "http/client.h"
 
 namespace glovebox::client {

@@ -39,6 +39,11 @@ constexpr const char* kUsage =
     "  --mount NAME:PATH[:rw] create: an entry of the administrator's list; again for more\n"
     "  --min-grade GRADE      create: the weakest wall that will do\n"
     "  --private-ports        create: its ports need a token, which is shown once\n"
+    "  --with PACKAGE         create: a package to install before, like 'pandas>=2'; again for "
+    "more\n"
+    "  --requirements FILE    create: packages of a requirements.txt\n"
+    "  --lock FILE            create: packages of a pylock.toml or package-lock.json\n"
+    "  --preload MODULES      create: modules of them to import ahead, like numpy,pandas\n"
     "  --state STATE          list: pending, starting, running, paused, stopped, error; several\n"
     "                         with commas (default: those that live)\n"
     "  --all                  list: ended ones too\n"
@@ -80,7 +85,14 @@ Asked get(const SandboxWords& words, std::string target) {
 int create(const SandboxWords& words) {
   auto body = new_sandbox_json(words.fresh);
   if (!body) return usage_error(body.error().message());
-  const Asked asked = post(words, "/v1/sandboxes", std::move(*body));
+  // Packages may take their time.
+  const Asked asked =
+      ask(words.place,
+          {.method = http::Method::kPost,
+           .target = "/v1/sandboxes",
+           .headers = {},
+           .body = std::move(*body)},
+          words.fresh.packages.is_given() ? std::chrono::milliseconds(0) : kCommandTime);
   if (asked.status != 0) return asked.status;
   if (words.json) {
     print(asked.body);
@@ -173,7 +185,7 @@ int show(const SandboxWords& words, const Asked& asked) {
   }
   return show_fields(asked.body, {"id", "state", "reason", "template", "snapshot", "agent_id",
                                   "metadata", "limits", "on_timeout", "ttl_s", "created_at",
-                                  "expires_at", "ended_at", "profile"});
+                                  "expires_at", "ended_at", "profile", "dependencies"});
 }
 
 int kill_all(const SandboxWords& words, std::span<const std::string> ids) {
@@ -274,6 +286,10 @@ int sandbox_command(const std::vector<std::string>& args) {
                                  {"--mount", &fresh.mounts},
                                  {"--min-grade", &fresh.min_grade},
                                  {"--private-ports", &fresh.private_ports},
+                                 {"--with", &fresh.packages.with},
+                                 {"--requirements", &fresh.packages.requirements},
+                                 {"--lock", &fresh.packages.lock},
+                                 {"--preload", &fresh.packages.preload},
                                  {"--state", &words.state},
                                  {"--all", &words.all},
                                  {"--name", &words.name},

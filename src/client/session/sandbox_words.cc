@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "client/words.h"
+#include "wire/dependencies_json.h"
 
 namespace glovebox::client {
 namespace {
@@ -77,6 +78,10 @@ Result<json::object> profile_of(const NewSandboxWords& words) {
     mounts.push_back(std::move(mount));
   }
   if (!mounts.empty()) profile["mounts"] = std::move(mounts);
+  if (words.packages.is_given()) {
+    TRY(const Dependencies wanted, wire::read_dependency_words(words.packages));
+    profile["dependencies"] = wire::dependencies_json(wanted);
+  }
   return profile;
 }
 

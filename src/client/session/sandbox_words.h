@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "wire/dependency_words.h"
 
 namespace glovebox::client {
 
@@ -21,6 +22,7 @@ struct NewSandboxWords {
   std::vector<std::string> metadata;  // KEY=VALUE
   std::vector<std::string> mounts;    // NAME:/guest/path[:rw]
   bool private_ports = false;
+  wire::DependencyWords packages;
 };
 
 Result<std::string> new_sandbox_json(const NewSandboxWords& words);

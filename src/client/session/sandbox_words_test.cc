@@ -27,7 +27,7 @@ TEST(SandboxWords, RefusesWhatCannotBe) {
     NewSandboxWords words;
     const char* message;
   };
-  std::vector<Case> cases(7);
+  std::vector<Case> cases(8);
   cases[0].words.env = {"A"};
   cases[0].message = "--env must be NAME=VALUE, not 'A'";
   cases[1].words.ttl = "soon";
@@ -43,6 +43,8 @@ TEST(SandboxWords, RefusesWhatCannotBe) {
   cases[5].message = "say one of the two";
   cases[6].words.memory = "12";
   cases[6].message = "--memory must be at least 1M";
+  cases[7].words.packages.with = {"-r"};
+  cases[7].message = "--with -r: must be a package";
   for (const Case& one : cases) {
     const auto body = new_sandbox_json(one.words);
     ASSERT_FALSE(body.has_value()) << one.message;

@@ -13,6 +13,7 @@ import _signal
 from collections import deque
 
 runner = sys.modules["_glovebox_runner"]
+installed = runner.load("installed")
 
 CELLS_FD = 101  # beside runner.HIDDEN_FD: out of the way of what the code opens itself
 TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
@@ -190,6 +191,7 @@ def _run_cell(results, names, cell):
         _offer_display()
     try:
         try:
+            installed.look()
             _running = True
             _give_stdin(cell.stdin)
             text = source.text()

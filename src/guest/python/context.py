@@ -17,5 +17,6 @@ if __name__ == "__main__":
     _runner = _load("runner")
     _runner.prepare_streams()
     _runner.load("figures").install()
+    _runner.load("installed").install()
     _runner.load("inside").install()
     _runner.load("cells").serve()

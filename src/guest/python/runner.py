@@ -87,6 +87,7 @@ def parse_job(data):
 def run_cold():
     prepare_streams()
     load("figures").install()
+    load("installed").install()
     load("inside").install()
     run_job(_read_job_or_exit(), RESULTS_FD)
 

@@ -26,6 +26,7 @@ def main():
     try:
         warm_up()
         runner.load("figures").install()
+        runner.load("installed").install()
         runner.load("inside").install()
     except BaseException:
         give_up(native, "its modules were imported, but do not work:\n", sys.modules["traceback"].format_exc())

@@ -14,7 +14,8 @@ from .._limits import Seconds, seconds_of
 from .._place import Place, find_place
 from .._project_calls import events, project_event
 from .._reading import object_of
-from .._run_call import Callbacks, Files, LiveAnswer, OnError, OnResult, OnText, run_call
+from .._run_call import Callbacks, Feeds, Files, LiveAnswer, OnBuild, OnError, OnResult, OnText, run_call
+from ..dependencies import AnyDependencies
 from ..errors import ConnectionFailed, GloveboxError, TimeoutExpired, UnavailableError
 from ..network import Net
 from ..records import ProjectEvent
@@ -23,6 +24,7 @@ from ._call_back import call_back
 from ._follow import Follow
 from ._transport import AsyncTransport, Stream
 from .lambdas import Functions
+from .layers import Layers
 from .project import Keys, Runs, Snapshots, Templates
 
 T = TypeVar("T")
@@ -56,6 +58,8 @@ class Client:
         self._transport: Optional[AsyncTransport] = None
         #: What sandboxes can be made of.
         self.templates = Templates(self)
+        #: Sets of packages that were made.
+        self.layers = Layers(self)
         #: Files of sandboxes that were kept.
         self.snapshots = Snapshots(self)
         #: Records of runs.
@@ -107,7 +111,7 @@ class Client:
             await self._explain_private()
             raise
 
-    async def _live(self, call: "Call[Any]", live: LiveAnswer) -> None:
+    async def _live(self, call: "Call[Any]", live: Feeds) -> None:
         """Calls back while it comes. An exception of a callback's ends it."""
         stream = await self._stream(call, keeps=True)
         try:
@@ -176,16 +180,18 @@ class Client:
         output_kb: Optional[int] = None,
         fs: Iterable[str] = (),
         net: Optional[Net] = None,
+        dependencies: Optional[AnyDependencies] = None,
         min_grade: Optional[str] = None,
         on_stdout: Optional[OnText] = None,
         on_stderr: Optional[OnText] = None,
         on_result: Optional[OnResult] = None,
         on_error: Optional[OnError] = None,
+        on_build: Optional[OnBuild] = None,
         idempotency_key: Optional[str] = None,
         request_timeout: Optional[Seconds] = None,
     ) -> RunResult:
         """Runs code, or a command, in a fresh sandbox; see :func:`glovebox.run`."""
-        callbacks = Callbacks(on_stdout, on_stderr, on_result, on_error)
+        callbacks = Callbacks(on_stdout, on_stderr, on_result, on_error, on_build)
         call = run_call(
             code,
             language=language,
@@ -207,6 +213,7 @@ class Client:
             output_kb=output_kb,
             fs=fs,
             net=net,
+            dependencies=dependencies,
             min_grade=min_grade,
             idempotency_key=idempotency_key,
             request_timeout=request_timeout,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence
 from .._lambda_call import invoke_call
 from .._limits import Seconds
 from .._run_call import Files
+from ..dependencies import AnyDependencies
 from ..network import Net
 from ..results import InvokeResult
 
@@ -47,6 +48,7 @@ class Functions:
         output_kb: Optional[int] = None,
         fs: Iterable[str] = (),
         net: Optional[Net] = None,
+        dependencies: Optional[AnyDependencies] = None,
         idempotency_key: Optional[str] = None,
         request_timeout: Optional[Seconds] = None,
     ) -> InvokeResult:
@@ -80,6 +82,7 @@ class Functions:
                 output_kb=output_kb,
                 fs=fs,
                 net=net,
+                dependencies=dependencies,
                 idempotency_key=idempotency_key,
                 request_timeout=request_timeout,
             )

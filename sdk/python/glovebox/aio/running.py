@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Iterable, Mapping, Optional, Sequence, Union
 
 from .._limits import Seconds
-from .._run_call import Files, OnError, OnResult, OnText
+from .._run_call import Files, OnBuild, OnError, OnResult, OnText
+from ..dependencies import AnyDependencies
 from ..network import Net
 from ..results import RunResult
 from .client import Client, default_client
@@ -35,11 +36,13 @@ async def run(
     output_kb: Optional[int] = None,
     fs: Iterable[str] = (),
     net: Optional[Net] = None,
+    dependencies: Optional[AnyDependencies] = None,
     min_grade: Optional[str] = None,
     on_stdout: Optional[OnText] = None,
     on_stderr: Optional[OnText] = None,
     on_result: Optional[OnResult] = None,
     on_error: Optional[OnError] = None,
+    on_build: Optional[OnBuild] = None,
     idempotency_key: Optional[str] = None,
     request_timeout: Optional[Seconds] = None,
     client: Optional[Client] = None,
@@ -69,11 +72,13 @@ async def run(
         output_kb=output_kb,
         fs=fs,
         net=net,
+        dependencies=dependencies,
         min_grade=min_grade,
         on_stdout=on_stdout,
         on_stderr=on_stderr,
         on_result=on_result,
         on_error=on_error,
+        on_build=on_build,
         idempotency_key=idempotency_key,
         request_timeout=request_timeout,
     )

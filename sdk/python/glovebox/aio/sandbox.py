@@ -8,7 +8,8 @@ from typing import AsyncIterator, Dict, Iterable, List, Mapping, Optional, Seque
 from .. import _sandbox_calls as calls
 from .._limits import Seconds
 from .._process_state import ProcessState, exec_body
-from .._run_call import Callbacks, LiveAnswer, OnError, OnResult, OnText
+from .._run_call import Callbacks, LiveAnswer, OnBuild, OnError, OnResult, OnText
+from ..dependencies import AnyDependencies
 from ..errors import ConflictError, NotFoundError
 from ..network import Net
 from ..network_figures import NetworkFigures
@@ -68,6 +69,8 @@ class Sandbox:
         disk_mb: Optional[int] = None,
         fs: Iterable[str] = (),
         net: Optional[Net] = None,
+        dependencies: Optional[AnyDependencies] = None,
+        on_build: Optional[OnBuild] = None,
         request_timeout: Optional[Seconds] = None,
         client: Optional[Client] = None,
     ) -> "Sandbox":
@@ -75,7 +78,8 @@ class Sandbox:
 
         ``ttl`` seconds after its creation, or its last ``keepalive()``, it is killed, or paused with
         ``on_timeout="pause"``. ``name`` is the metadata of that key. With the ``agent_id`` of one that
-        lives, that one is given, resumed if need be. ``fs`` are mounts, like ``["r:/data"]``.
+        lives, that one is given, resumed if need be. ``fs`` are mounts, like ``["r:/data"]``. ``dependencies``
+        are packages, which are installed first if they never were; ``on_build`` hears of that.
         """
         client = client or default_client()
         call = calls.create(
@@ -96,8 +100,13 @@ class Sandbox:
             disk_mb=disk_mb,
             fs=fs,
             net=net,
+            dependencies=dependencies,
             request_timeout=request_timeout,
         )
+        if on_build is not None and dependencies:
+            await client.layers.build(
+                dependencies, template=template, on_build=on_build, request_timeout=request_timeout
+            )
         return cls(client, await client._do(call))
 
     @classmethod

@@ -20,7 +20,9 @@ export interface paths {
          *     `stdout`, `stderr`, `result`, `error`, and at the end `exit`, which has everything but the
          *     output. A failure of the platform after the first event is an `error` event whose code is
          *     one of the error codes, and no `exit` follows. A client that goes away ends the run, unless
-         *     the request has an `Idempotency-Key`.
+         *     the request has an `Idempotency-Key`. Packages (`profile.dependencies`) are installed before
+         *     it runs, once for all who ask for the same: a stream then begins with `build` events, and an
+         *     installer that says no is 422 `dependencies_failed` with its own words.
          */
         post: operations["run"];
         delete?: never;
@@ -765,7 +767,8 @@ export interface paths {
          * @description Of a built-in template or one of the administrator's, with modules, variables and default
          *     limits of its own. Nobody but the project sees it. Its runtime is started at once: `state`
          *     tells how that goes. A project makes at most 30 in a minute (429 with `Retry-After`), and has
-         *     at most 16.
+         *     at most 16. Packages (`profile.dependencies`) are installed before it is made, which may take
+         *     minutes; a client that goes away ends that, and `/v1/events` tells how it goes.
          */
         post: operations["createTemplate"];
         delete?: never;
@@ -795,6 +798,100 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/layers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sets of packages that were installed
+         * @description The most recently used first. A project sees those that it asked for; an admin key sees all,
+         *     or those of the `project` that it names.
+         */
+        get: operations["listLayers"];
+        put?: never;
+        /**
+         * Install a set of packages ahead
+         * @description The next run with these packages finds them, and an interpreter that waits. Who asks for a
+         *     set that is there gets it at once (`built` is false); who asks while it is built waits for the
+         *     same build. With `Accept: text/event-stream` or `application/x-ndjson` the answer comes as
+         *     live events: `build` (phase, text) and at the end `layer`, or `error` (code, message, status).
+         *     A client that goes away ends a build that nobody else waits for.
+         */
+        post: operations["buildLayer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/layers/prune": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Remove layers that are not used
+         * @description For admin keys. One in use, by a template or a sandbox, stays.
+         */
+        post: operations["pruneLayers"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/layers/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One layer
+         * @description By its id, or the first eight or more characters of it.
+         */
+        get: operations["getLayer"];
+        put?: never;
+        post?: never;
+        /**
+         * Remove a layer
+         * @description For admin keys. It is built again when somebody asks for its packages. 409 while it is in use.
+         */
+        delete: operations["removeLayer"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/layers/{id}/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Compare a layer with what it was
+         * @description For admin keys. Reads all of it, in a sandbox. One that is not what it was is taken out of
+         *     use, and built again when somebody asks for its packages.
+         */
+        post: operations["checkLayer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/events": {
         parameters: {
             query?: never;
@@ -806,8 +903,9 @@ export interface paths {
          * What happens in your project, live
          * @description Server-sent events: `run.started`, `run.finished` (id, template, status, exit_code),
          *     `template.changed` (name, state, error), `network.decided` (sandbox, and a decision of a kind
-         *     that it had not had), `network.restarted` (sandboxes, whose open connections were cut), and `lost`
-         *     (count) when the reader was too slow.
+         *     that it had not had), `network.restarted` (sandboxes, whose open connections were cut), `layer.building`,
+         *     `layer.progress` (phase, text), `layer.built`, `layer.failed` (error), `layer.corrupt` and
+         *     `layer.removed` of packages, and `lost` (count) when the reader was too slow.
          *     `Last-Event-ID` gets what was missed, as far as the last 512 events go. An admin key may
          *     ask for another project, or for `*`.
          */
@@ -2464,7 +2562,105 @@ export interface components {
                 mode?: "ro" | "rw";
             }[];
             net?: components["schemas"]["NetPolicy"];
+            dependencies?: components["schemas"]["Dependencies"];
         };
+        /**
+         * @description Packages to be installed before: of pip for a Python template, of npm for a Node one. They come
+         *     from the index that the administrator configured and from nowhere else, are installed once
+         *     and kept. A list is short for `packages`.
+         */
+        Dependencies: string[] | {
+            packages?: string[];
+            /** @description The text of a requirements.txt, with or without hashes; for Python, together with packages or alone. */
+            requirements?: string;
+            /** @description The text of a pylock.toml or a package-lock.json; stands alone. */
+            lock?: string;
+            /** @description Modules that are imported ahead, while nobody waits. */
+            preload?: string[];
+        };
+        /** @description What was asked for. The texts of files are told by their SHA-256. */
+        DependenciesView: {
+            packages: string[];
+            preload: string[];
+            requirements_sha256: string | null;
+            lock_sha256: string | null;
+            /** @description Of a sandbox: the layer that has them. */
+            layer?: string | null;
+        };
+        /** @description The packages that it ran with. */
+        PreparedSet: {
+            /** @description Its id. */
+            layer: string;
+            /** @description It was built for this, or for somebody at the same time. */
+            built: boolean;
+            /** @description How long until the packages were there. */
+            waited_ms: number;
+            /** @description Why no interpreter waited with them; absent when one did. */
+            cold_because?: string;
+        };
+        NewLayer: {
+            dependencies: components["schemas"]["Dependencies"];
+            /**
+             * @description What runs with them will be of.
+             * @default python
+             */
+            template?: string;
+            /**
+             * @description Instead of a template.
+             * @enum {string}
+             */
+            language?: "python" | "javascript" | "node";
+        };
+        LayerPackage: {
+            name: string;
+            version: string;
+            /** @description Its name on the index. */
+            file: string;
+            /** @description Hexadecimal; of npm's packages their integrity, "sha512-...". */
+            sha256: string;
+        };
+        Layer: {
+            id: string;
+            /** @description pip or npm */
+            manager: string;
+            /** @example cpython-3.11 */
+            interpreter: string;
+            /** @description Where its packages came from. */
+            index: string;
+            bytes: number;
+            /** @description Files, directories and links. */
+            entries: number;
+            /** @description SHA-256 of its tree as an archive. */
+            digest: string;
+            /** Format: date-time */
+            made_at: string;
+            /** @description When a sandbox was last made with it, to the minute. */
+            used_at: string | null;
+            /** @description When its digest was last compared. */
+            checked_at: string | null;
+            in_use: boolean;
+            /** @description The sets that came to it. */
+            asked: string[];
+            packages: components["schemas"]["LayerPackage"][];
+            /** @description Who asked; to an admin key, all. */
+            projects: string[];
+        };
+        BuiltLayer: components["schemas"]["Layer"] & {
+            /** @description It was built for this, or for somebody at the same time. */
+            built: boolean;
+            waited_ms: number;
+            /** @description Why no interpreter waits with them; absent when one does. */
+            cold_because?: string;
+        };
+        BuildEvent: {
+            /** @enum {string} */
+            event: "build" | "layer" | "error";
+            phase?: components["schemas"]["BuildPhase"];
+            /** @description A line of the installer's; empty: the phase has begun. */
+            text?: string;
+        };
+        /** @enum {string} */
+        BuildPhase: "queued" | "resolving" | "building" | "installing" | "sealing" | "checking" | "warming" | "ready";
         /**
          * @description What a sandbox may reach. `none` (the default); `https-only`: port 443 of public addresses, by
          *     TLS with a name that the gateway knows; `all`: any TCP to public addresses; or lists.
@@ -2586,6 +2782,7 @@ export interface components {
             profile: string;
             template: string;
             warm: boolean;
+            dependencies?: components["schemas"]["PreparedSet"];
         };
         RunAnswer: components["schemas"]["RunExit"] & {
             stdout: string;
@@ -2678,6 +2875,7 @@ export interface components {
             profile: string;
             template: string;
             warm: boolean;
+            dependencies?: components["schemas"]["PreparedSet"];
             metrics: components["schemas"]["RunMetrics"];
             stdout: string;
             stderr: string;
@@ -2686,7 +2884,8 @@ export interface components {
         };
         RunEvent: {
             /** @enum {string} */
-            event: "stdout" | "stderr" | "result" | "error" | "exit";
+            event: "build" | "stdout" | "stderr" | "result" | "error" | "exit";
+            phase?: components["schemas"]["BuildPhase"];
             text?: string;
             base64?: string;
             mime?: components["schemas"]["Mime"];
@@ -2785,6 +2984,8 @@ export interface components {
             /** @description SHA-256 of its canonical text. */
             profile: string;
             net: components["schemas"]["NetPolicy"];
+            /** @description Its packages, those of its template or snapshot among them. */
+            dependencies: components["schemas"]["DependenciesView"] | null;
             private_ports: boolean;
             /** @description Only in the answer to its creation. */
             port_token: string | null;
@@ -2812,6 +3013,8 @@ export interface components {
             template: string;
             bytes: number;
             files: number;
+            /** @description The packages of the sandbox it was made from, which a sandbox from it has as well. */
+            dependencies: components["schemas"]["DependenciesView"] | null;
             /** Format: date-time */
             created_at: string;
         };
@@ -3011,6 +3214,10 @@ export interface components {
             env: {
                 [key: string]: string;
             } | null;
+            /** @description Of a project's own: its packages. */
+            dependencies: components["schemas"]["DependenciesView"] | null;
+            /** @description Of a project's own that stands for a snapshot: which. Sandboxes of it are filled with that; runs have no such template. */
+            snapshot: string | null;
             created_at: string | null;
             /** @enum {string} */
             runtime: "none" | "python" | "node";
@@ -3037,10 +3244,13 @@ export interface components {
             /** @description Why its preload failed, with the traceback. */
             error: string | null;
         };
+        /** @description Either `from` or `snapshot`; a snapshot has everything else already. */
         NewTemplate: {
             name: string;
             /** @description A built-in template or one of the administrator's. */
-            from: string;
+            from?: string;
+            /** @description A snapshot of the project's that it stands for, alone with `name` and `description`. */
+            snapshot?: string;
             /** @description One line. */
             description?: string;
             /** @description With those of `from` at most 64. */
@@ -3056,6 +3266,7 @@ export interface components {
                 disk_mb?: number;
                 pids?: number;
                 cpus?: number;
+                dependencies?: components["schemas"]["Dependencies"];
             };
         };
         /** @description 0 is no limit. */
@@ -3457,6 +3668,7 @@ export interface operations {
             422: components["responses"]["Error"];
             429: components["responses"]["Wait"];
             503: components["responses"]["Wait"];
+            507: components["responses"]["Error"];
         };
     };
     invokeFunction: {
@@ -3495,6 +3707,7 @@ export interface operations {
             422: components["responses"]["Error"];
             429: components["responses"]["Wait"];
             503: components["responses"]["Wait"];
+            507: components["responses"]["Error"];
         };
     };
     listRuns: {
@@ -5278,8 +5491,10 @@ export interface operations {
             403: components["responses"]["Error"];
             404: components["responses"]["Error"];
             409: components["responses"]["Error"];
+            422: components["responses"]["Error"];
             429: components["responses"]["Wait"];
             503: components["responses"]["Wait"];
+            507: components["responses"]["Error"];
         };
     };
     getTemplate: {
@@ -5334,6 +5549,208 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Error"];
             404: components["responses"]["Error"];
+            503: components["responses"]["Wait"];
+        };
+    };
+    listLayers: {
+        parameters: {
+            query?: {
+                /** @description Another project than the key's own; for admin keys. */
+                project?: components["parameters"]["Project"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All layers. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        layers: components["schemas"]["Layer"][];
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            422: components["responses"]["Error"];
+            503: components["responses"]["Wait"];
+        };
+    };
+    buildLayer: {
+        parameters: {
+            query?: {
+                /** @description Another project than the key's own; for admin keys. */
+                project?: components["parameters"]["Project"];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewLayer"];
+            };
+        };
+        responses: {
+            /** @description It is there. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BuiltLayer"];
+                    "text/event-stream": string;
+                    "application/x-ndjson": components["schemas"]["BuildEvent"];
+                };
+            };
+            400: components["responses"]["Error"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            404: components["responses"]["Error"];
+            413: components["responses"]["Error"];
+            422: components["responses"]["Error"];
+            429: components["responses"]["Wait"];
+            503: components["responses"]["Wait"];
+            507: components["responses"]["Error"];
+        };
+    };
+    pruneLayers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description Only those unused for so long; 0: all.
+                     * @default 0
+                     */
+                    unused_for_s?: number;
+                    /**
+                     * @description Only say which.
+                     * @default false
+                     */
+                    dry_run?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description What was removed. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Their ids. */
+                        removed: string[];
+                        bytes: number;
+                        dry_run: boolean;
+                    };
+                };
+            };
+            400: components["responses"]["Error"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            422: components["responses"]["Error"];
+            503: components["responses"]["Wait"];
+        };
+    };
+    getLayer: {
+        parameters: {
+            query?: {
+                /** @description Another project than the key's own; for admin keys. */
+                project?: components["parameters"]["Project"];
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The layer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Layer"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            404: components["responses"]["Error"];
+            422: components["responses"]["Error"];
+            503: components["responses"]["Wait"];
+        };
+    };
+    removeLayer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description It is gone. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            404: components["responses"]["Error"];
+            409: components["responses"]["Error"];
+            422: components["responses"]["Error"];
+            503: components["responses"]["Wait"];
+        };
+    };
+    checkLayer: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What came of it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        intact: boolean;
+                        /** @description Its digest. */
+                        expected: string;
+                        found: string;
+                    };
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Error"];
+            404: components["responses"]["Error"];
+            409: components["responses"]["Error"];
+            422: components["responses"]["Error"];
             503: components["responses"]["Wait"];
         };
     };

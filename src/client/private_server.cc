@@ -1,4 +1,4 @@
-#include "client/mcp/private_server.h"
+#include "client/private_server.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -92,9 +92,10 @@ Result<std::string> front_path() {
 }
 
 Result<std::unique_ptr<PrivateServer>> PrivateServer::start(
-    const std::vector<std::string>& settings) {
+    const std::vector<std::string>& settings, Log log) {
   TRY(const std::string front, front_path());
   std::unique_ptr<PrivateServer> server(new PrivateServer());
+  server->log_ = log;
   TRY_OK(server->spawn(front, settings));
   TRY_OK(server->read_place());
   return server;
@@ -131,7 +132,7 @@ void PrivateServer::forward_errors() {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return;
     const std::string_view bytes(buffer, static_cast<std::size_t>(got));
-    (void)write_all(2, bytes);
+    if (log_ == Log::kShown) (void)write_all(2, bytes);
     for (const char c : bytes) {
       if (c != '\n') {
         if (line.size() < kMaxLine) line += c;

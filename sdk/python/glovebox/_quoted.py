@@ -1,0 +1,22 @@
+"""A string of canonical JSON."""
+
+from __future__ import annotations
+
+__all__ = ["quoted"]
+
+
+def quoted(text: str) -> str:
+    """The few characters that JSON does not take as they are; everything else stays.
+
+    >>> quoted('a"b')
+    '"a\\\\"b"'
+    """
+    made = []
+    for char in text:
+        if char in '"\\':
+            made.append("\\" + char)
+        elif ord(char) < 0x20:
+            made.append(f"\\u{ord(char):04x}")
+        else:
+            made.append(char)
+    return '"' + "".join(made) + '"'

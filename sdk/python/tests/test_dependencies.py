@@ -1,0 +1,382 @@
+"""``dependencies=`` in requests, what is heard of a build, and layers; with both clients."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Dict, List
+
+import function_samples as samples
+import pytest
+from both import KINDS, Caller
+from scripted import SILENCE, Scripted, answer, answer_of, refusal
+
+import glovebox
+from glovebox import BuildWord, Dependencies, DependencyError, function_builds
+from glovebox._call import Call
+from glovebox._lambda_call import invoke_call
+from glovebox._layer_calls import build
+from glovebox._project_calls import create_template
+from glovebox._run_call import run_call
+from glovebox._sandbox_calls import create
+from glovebox.aio import Client as AsyncClient
+from glovebox.dependencies import dependencies_of
+
+SANDBOX = {"id": "sb1", "state": "running", "template": "python"}
+RUN = {"id": "rn1", "exit_code": 0, "stdout": "", "stderr": ""}
+VALUE = {"id": "rn1", "result": {"application/vnd.glovebox.value": '{"value":14}'}, "stdout": "", "stderr": ""}
+LAYER = {
+    "id": "0123456789abcdef0123456789abcdef",
+    "manager": "pip",
+    "interpreter": "cpython-3.11",
+    "index": "https://pypi.org/simple",
+    "bytes": 1000,
+    "entries": 12,
+    "digest": "d" * 64,
+    "made_at": "2026-11-16T05:00:00.500Z",
+    "used_at": "2026-11-16T05:01:00Z",
+    "checked_at": None,
+    "in_use": True,
+    "asked": ["six"],
+    "packages": [{"name": "six", "version": "1.17.0", "file": "six-1.17.0-py2.py3-none-any.whl", "sha256": "a" * 64}],
+    "projects": ["default"],
+}
+WORDS = [
+    {"event": "build", "phase": "resolving", "text": ""},
+    {"event": "build", "phase": "resolving", "text": "Collecting six"},
+    {"event": "build", "phase": "ready", "text": ""},
+]
+HEARD = [BuildWord("resolving"), BuildWord("resolving", "Collecting six"), BuildWord("ready")]
+FAILED = {"event": "error", "code": "dependencies_failed", "message": "No matching distribution found for nope"}
+
+
+def lines(*events: Dict[str, Any]) -> bytes:
+    return answer_of("".join(json.dumps(event) + "\n" for event in events).encode(), "application/x-ndjson")
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+# --- what is said -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "sent"),
+    [
+        (["six", "idna>=3"], ["six", "idna>=3"]),
+        (("six",), ["six"]),
+        ({"six", "idna"}, ["idna", "six"]),
+        (Dependencies(["six"]), ["six"]),
+        (Dependencies(["six"], preload=["six"]), {"packages": ["six"], "preload": ["six"]}),
+        (Dependencies(["six"], "idna==3.10\n"), {"packages": ["six"], "requirements": "idna==3.10\n"}),
+        (Dependencies(lock="lock-version = '1.0'\n"), {"lock": "lock-version = '1.0'\n"}),
+        ({"packages": ["six"], "preload": ["six"], "lock": None}, {"packages": ["six"], "preload": ["six"]}),
+        (None, None),
+        ([], None),
+        (Dependencies(), None),
+    ],
+    ids=repr,
+)
+def test_what_is_said_is_sent(said: Any, sent: Any) -> None:
+    assert dependencies_of(said) == sent
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("requirements.txt", "requirements"),
+        ("dev-requirements.in", "requirements"),
+        ("pylock.toml", "lock"),
+        ("pylock.dev.toml", "lock"),
+        ("package-lock.json", "lock"),
+    ],
+)
+def test_of_a_path_the_text_is_sent(tmp_path: Path, name: str, field: str) -> None:
+    (tmp_path / name).write_bytes(b"\xef\xbb\xbfone\r\ntwo\n")
+    assert dependencies_of(tmp_path / name) == {field: "one\ntwo\n"}
+    assert Dependencies(requirements=tmp_path / name).request() == {"requirements": "one\ntwo\n"}
+
+
+@pytest.mark.parametrize(
+    ("said", "kind_of_error", "words"),
+    [
+        ("six", TypeError, r"a list, like \['six'\]"),
+        (5, TypeError, "not int"),
+        ([5], TypeError, "must be a string"),
+        (["six", " "], ValueError, "empty string"),
+        ({"package": ["six"]}, ValueError, "dependencies.package is not known"),
+        ({"packages": "six"}, TypeError, "packages must be a list"),
+        ({"lock": "x", "packages": ["six"]}, ValueError, "a lock stands alone"),
+        ({"lock": "x", "requirements": "y"}, ValueError, "a lock stands alone"),
+        ({"preload": ["six"]}, ValueError, "no packages are named"),
+        ({"packages": ["six"], "preload": ["os; x"]}, ValueError, "not the name of a module"),
+        ({"requirements": "requirements.txt"}, ValueError, r"write Path\('requirements.txt'\)"),
+        ({"requirements": "  \n"}, ValueError, "requirements is empty"),
+        ({"requirements": "x" * 300_000}, ValueError, "256 KB"),
+    ],
+    ids=repr,
+)
+def test_what_is_wrong_is_said_at_once(said: Any, kind_of_error: Any, words: str) -> None:
+    with pytest.raises(kind_of_error, match=words):
+        dependencies_of(said)
+
+
+def test_a_file_that_is_no_text_or_not_there(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match="not a text"):
+        dependencies_of(tmp_path / "requirements.txt")
+    with pytest.raises(FileNotFoundError):
+        dependencies_of(tmp_path / "missing.txt")
+
+
+def test_they_are_part_of_every_profile(kind: str) -> None:
+    answers = [answer(200, RUN), answer(201, SANDBOX), answer(201, {"name": "t"}), answer(200, RUN)]
+    with Scripted(*answers) as server, Caller(kind, server.url) as call:
+        call(lambda client: client.run("1", dependencies=["six"]))
+        call(lambda client: call.Sandbox.create(dependencies=["six"], client=client))
+        call(lambda client: client.templates.create("t", "python", dependencies=["six"]))
+        call(lambda client: client.functions.invoke("def handler(e, c): pass", dependencies=["six"]))
+        assert [one.json["profile"] for one in server.requests] == [{"dependencies": ["six"]}] * 4
+
+
+def test_a_template_of_a_snapshot(kind: str) -> None:
+    with Scripted(answer(201, {"name": "t"})) as server, Caller(kind, server.url) as call:
+        call(lambda client: client.templates.create("t", snapshot="sn1"))
+        assert server.requests[0].json == {"name": "t", "snapshot": "sn1"}
+        with pytest.raises(ValueError, match="or of a snapshot"):
+            call(lambda client: client.templates.create("t", "python", snapshot="sn1"))
+
+
+# --- how long it waits --------------------------------------------------------------------------------
+
+
+def invoke(**options: Any) -> "Call[Any]":
+    names = "event context handler language runtime template file_name files return_files env workdir timeout"
+    words: Dict[str, Any] = dict.fromkeys([*names.split(), "idempotency_key", "request_timeout"])
+    return invoke_call("", cold=False, **{**words, "fs": (), **options})
+
+
+@pytest.mark.parametrize(
+    ("plain", "more"),
+    [
+        (lambda **said: run_call("1", **said), 660),
+        (lambda **said: run_call("1", timeout=5, **said), 35),
+        (lambda **said: create(**said), 60),
+        (lambda **said: create_template("t", "python", **said), 60),
+        (lambda **said: invoke(**said), 330),
+    ],
+)
+def test_a_build_has_time(plain: Any, more: float) -> None:
+    assert plain(dependencies=["six"]).timeout == more + 900
+    assert plain(dependencies=["six"], request_timeout=7).timeout == 7
+    assert plain(dependencies=[]).timeout in (more, None)
+
+
+def test_a_function_waits_for_a_build_too() -> None:
+    options = samples.double.with_options(timeout=5)._options
+    assert samples.double.with_options(timeout=5, dependencies=["six"])._options.patience() == options.patience() + 900
+    assert build(["six"], template=None, request_timeout=None, is_live=False).timeout == 960
+
+
+def test_a_longer_wait_is_ended_by_whoever_says_so(kind: str) -> None:
+    with Scripted(SILENCE) as server, Caller(kind, server.url) as call:
+        began = time.monotonic()
+        with pytest.raises(glovebox.TimeoutExpired):
+            call(lambda client: client.run("1", dependencies=["six"], request_timeout=0.2))
+        assert time.monotonic() - began < 20
+
+
+# --- what is heard ------------------------------------------------------------------------------------
+
+
+def test_a_run_tells_of_its_build(kind: str) -> None:
+    events: List[Dict[str, Any]] = [*WORDS, {"event": "stdout", "text": "hi\n"}, {"event": "exit", **RUN}]
+    with Scripted(lines(*events)) as server, Caller(kind, server.url) as call:
+        heard: List[BuildWord] = []
+        result = call(lambda client: client.run("1", dependencies=["six"], on_build=heard.append))
+        assert heard == HEARD and result.stdout == "hi\n"
+        assert server.requests[0].headers["accept"] == "application/x-ndjson"
+
+
+@pytest.mark.parametrize("is_live", [False, True])
+def test_what_cannot_be_installed_is_an_error_of_its_own(kind: str, is_live: bool) -> None:
+    said = lines(*WORDS[:2], FAILED) if is_live else refusal(422, "dependencies_failed")
+    with Scripted(said) as server, Caller(kind, server.url) as call:
+        with pytest.raises(DependencyError) as caught:
+            call(lambda client: client.run("1", dependencies=["nope"], on_build=print if is_live else None))
+        assert (caught.value.status, caught.value.code) == (422, "dependencies_failed")
+        assert isinstance(caught.value, glovebox.InvalidRequestError)
+        assert caught.value.message == (FAILED["message"] if is_live else "said by a test")
+
+
+def test_a_refusal_in_a_live_answer_has_the_status_that_it_says(kind: str) -> None:
+    busy = {"event": "error", "code": "resource_exhausted", "message": "too many builds wait", "status": 429}
+    with Scripted(lines(busy), lines({**busy, "status": "many"})) as server, Caller(kind, server.url) as call:
+        with pytest.raises(glovebox.LimitError):
+            call(lambda client: client.run("1", dependencies=["six"], on_build=print))
+        with pytest.raises(glovebox.UnavailableError):
+            call(lambda client: client.run("1", dependencies=["six"], on_build=print))
+
+
+def test_a_word_can_be_printed_without_steering_a_terminal() -> None:
+    assert str(BuildWord("resolving", "\x1b[2Jx")) == "resolving: \\x1b[2Jx"
+    assert str(BuildWord("ready")) == "ready"
+
+
+def test_a_sandbox_and_a_template_tell_of_theirs_first(kind: str) -> None:
+    built = lines(*WORDS, {"event": "layer", **LAYER})
+    with Scripted(built, answer(201, SANDBOX), built, answer(201, {"name": "t"})) as server:
+        with Caller(kind, server.url) as call:
+            heard: List[BuildWord] = []
+            call(lambda client: call.Sandbox.create(dependencies=["six"], on_build=heard.append, client=client))
+            call(
+                lambda client: client.templates.create("t", "python-x", dependencies=["six"], on_build=heard.append)
+            )
+            assert heard == HEARD * 2
+        assert [one.target for one in server.requests] == [
+            "/v1/layers",
+            "/v1/sandboxes",
+            "/v1/layers",
+            "/v1/templates",
+        ]
+        assert server.requests[0].json == {"template": "python", "dependencies": ["six"]}
+        assert server.requests[2].json == {"template": "python-x", "dependencies": ["six"]}
+
+
+def test_what_came_of_it_is_read(kind: str) -> None:
+    prepared = {"layer": LAYER["id"], "built": True, "waited_ms": 12}
+    asked = {"packages": ["six"], "preload": [], "requirements_sha256": None, "lock_sha256": None, "layer": LAYER["id"]}
+    answers = [
+        answer(200, {**RUN, "dependencies": prepared}),
+        answer(200, RUN),
+        answer(201, {**SANDBOX, "dependencies": asked}),
+        answer(200, {"name": "t", "dependencies": asked, "snapshot": "sn1"}),
+    ]
+    with Scripted(*answers) as server, Caller(kind, server.url) as call:
+        made = call(lambda client: client.run("1", dependencies=["six"])).dependencies
+        assert (made.layer, made.built, made.waited_ms, made.cold_because) == (LAYER["id"], True, 12, None)
+        assert call(lambda client: client.run("1")).dependencies is None
+        sandbox = call(lambda client: call.Sandbox.create(dependencies=["six"], client=client))
+        assert (sandbox.record.dependencies.packages, sandbox.record.dependencies.layer) == (["six"], LAYER["id"])
+        template = call(lambda client: client.templates.get("t"))
+        assert (template.dependencies.packages, template.snapshot) == (["six"], "sn1")
+
+
+# --- functions ----------------------------------------------------------------------------------------
+
+
+def called(call: Caller, function: Any, *arguments: Any) -> Any:
+    return call.wait(function.aio(*arguments) if isinstance(call.client, AsyncClient) else function(*arguments))
+
+
+def test_a_functions_preload_goes_along_with_its_packages(kind: str) -> None:
+    with Scripted(answer(200, VALUE)) as server, Caller(kind, server.url) as call:
+        function = samples.double.with_options(client=call.client, dependencies=["six"], preload=["six"])
+        assert called(call, function, 7) == 14
+        assert function.profile == {"dependencies": {"packages": ["six"], "preload": ["six"]}}
+        body = json.loads(server.requests[0].body)
+        assert (body["template"], body["profile"]) == ("python", function.profile)
+
+
+def test_a_functions_build_is_heard_once(kind: str) -> None:
+    built = lines(*WORDS, {"event": "layer", **LAYER})
+    heard: List[BuildWord] = []
+    with Scripted(built, answer(200, VALUE), answer(200, VALUE)) as server, Caller(kind, server.url) as call:
+        function = samples.double.with_options(client=call.client, dependencies=["six"], on_build=heard.append)
+        assert [called(call, function, 7) for _ in range(2)] == [14, 14]
+        assert heard == HEARD
+        assert [one.target for one in server.requests] == ["/v1/layers", "/v1/run", "/v1/run"]
+        assert server.requests[0].json == {"template": "python", "dependencies": ["six"]}
+
+
+def test_after_a_build_that_failed_the_next_call_tries_again(kind: str) -> None:
+    built = lines(*WORDS, {"event": "layer", **LAYER})
+    with Scripted(lines(FAILED), built, answer(200, VALUE)) as server, Caller(kind, server.url) as call:
+        function = samples.double.with_options(client=call.client, dependencies=["six"], on_build=lambda _: None)
+        with pytest.raises(DependencyError):
+            called(call, function, 7)
+        assert called(call, function, 7) == 14
+
+
+def test_a_functions_file_is_read_when_it_is_called(tmp_path: Path) -> None:
+    function = samples.double.with_options(dependencies=tmp_path / "requirements.txt", client=glovebox.Client())
+    assert function.local(7) == 14
+    with pytest.raises(FileNotFoundError):
+        function(7)
+    with pytest.raises(TypeError, match="dependencies"):
+        samples.double.with_options(dependencies="six")
+    with pytest.raises(ValueError, match="no packages"):
+        samples.double.with_options(dependencies={"preload": ["six"]})
+
+
+def test_nothing_is_built_ahead_where_nobody_listens(kind: str) -> None:
+    with Scripted(answer(200, VALUE)) as server, Caller(kind, server.url) as call:
+        function = samples.double.with_options(client=call.client, dependencies=["six"])
+        assert called(call, function, 7) == 14
+        assert len(server.requests) == 1 and function_builds.__all__ == ["HeardBuilds"]
+
+
+# --- layers -------------------------------------------------------------------------------------------
+
+
+def test_layers_are_read(kind: str) -> None:
+    with Scripted(answer(200, {"layers": [LAYER]}), answer(200, LAYER)) as server, Caller(kind, server.url) as call:
+        found = call(lambda client: client.layers.list(project="p"))[0]
+        assert (found.id, found.bytes, found.in_use, found.asked) == (LAYER["id"], 1000, True, ["six"])
+        assert found.made_at == datetime(2026, 11, 16, 5, 0, 0, 500000, timezone.utc)
+        assert found.checked_at is None
+        assert (found.packages[0].name, found.packages[0].version) == ("six", "1.17.0")
+        assert call(lambda client: client.layers.get("01234567")) == found
+        assert [one.target for one in server.requests] == ["/v1/layers?project=p", "/v1/layers/01234567"]
+
+
+def test_one_is_built_ahead(kind: str) -> None:
+    answers = [answer(200, {**LAYER, "built": True}), lines(*WORDS, {"event": "layer", **LAYER})]
+    with Scripted(*answers) as server, Caller(kind, server.url) as call:
+        assert call(lambda client: client.layers.build(["six"])).built
+        heard: List[BuildWord] = []
+        wish = Dependencies(["six"], preload=["six"])
+        layer = call(lambda client: client.layers.build(wish, template="mine", on_build=heard.append))
+        assert heard == HEARD and layer.id == LAYER["id"] and not layer.built
+        assert [one.json for one in server.requests] == [
+            {"template": "python", "dependencies": ["six"]},
+            {"template": "mine", "dependencies": {"packages": ["six"], "preload": ["six"]}},
+        ]
+        with pytest.raises(ValueError, match="at least one"):
+            call(lambda client: client.layers.build([]))
+
+
+def test_a_build_that_fails_or_breaks_off(kind: str) -> None:
+    with Scripted(lines(*WORDS[:1], FAILED), lines(*WORDS)) as server, Caller(kind, server.url) as call:
+        with pytest.raises(DependencyError, match="No matching distribution"):
+            call(lambda client: client.layers.build(["nope"], on_build=lambda _: None))
+        with pytest.raises(glovebox.ProtocolError, match="last event"):
+            call(lambda client: client.layers.build(["six"], on_build=lambda _: None))
+
+
+def test_they_are_removed_pruned_and_checked(kind: str) -> None:
+    answers = [
+        answer(204),
+        answer(200, {"removed": [LAYER["id"]], "bytes": 1000}),
+        answer(200, {"intact": False, "expected": "a", "found": "b"}),
+        refusal(409, "layer_in_use"),
+    ]
+    with Scripted(*answers) as server, Caller(kind, server.url) as call:
+        call(lambda client: client.layers.remove("0123"))
+        pruned = call(lambda client: client.layers.prune(unused_for=3600, dry_run=True))
+        assert (pruned.removed, pruned.bytes) == ([LAYER["id"]], 1000)
+        checked = call(lambda client: client.layers.check("0123"))
+        assert (checked.intact, checked.expected, checked.found) == (False, "a", "b")
+        with pytest.raises(glovebox.ConflictError):
+            call(lambda client: client.layers.remove("0123"))
+        assert [(one.method, one.target) for one in server.requests] == [
+            ("DELETE", "/v1/layers/0123"),
+            ("POST", "/v1/layers/prune"),
+            ("POST", "/v1/layers/0123/check"),
+            ("DELETE", "/v1/layers/0123"),
+        ]
+        assert server.requests[1].json == {"unused_for_s": 3600, "dry_run": True}

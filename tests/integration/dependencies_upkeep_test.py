@@ -1,0 +1,134 @@
+# Layers that are not what they were are noticed and built again; what a set resolved to is asked for
+# again after its time; and whose layers are whose. In the test internet, with its package index.
+import os
+import sys
+import threading
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import packaged
+import sealed
+from sealed import wait_until
+
+HELLO = "import good; print(good.hello())"
+
+
+def setUpModule():
+    packaged.set_up()
+
+
+def tearDownModule():
+    packaged.tear_down()
+
+
+class Corrupted(packaged.Packaged):
+    more_settings = {"deps__check_every": "1s"}
+
+    def spoil(self, layer, name="good.py"):
+        place = os.path.join(self.layers, "sets", layer, "tree")
+        found = [os.path.join(directory, name) for directory, _, files in os.walk(place) if name in files]
+        self.assertEqual(len(found), 1)
+        with open(found[0], "a") as file:
+            file.write("print('evil')\n")
+
+    def test_it_is_noticed_when_somebody_looks(self):
+        layer = self.build(["good==1.0"])["id"]
+        checked = self.client.call("POST", f"/v1/layers/{layer}/check")
+        self.assertEqual((checked.status, checked.json["intact"]), (200, True), checked)
+        self.assertEqual(checked.json["expected"], checked.json["found"])
+        self.assertIsNotNone(self.layer(layer)["checked_at"])
+        self.spoil(layer)
+        checked = self.client.call("POST", f"/v1/layers/{layer}/check").json
+        self.assertFalse(checked["intact"])
+        self.assertNotEqual(checked["expected"], checked["found"])
+        self.internet.packages(forget=True)
+        out, answer = self.run_with(HELLO, ["good==1.0"])
+        self.assertEqual(out, "hello from good 1.0\n")
+        self.assertTrue(answer["dependencies"]["built"])
+        self.assertEqual(self.downloads(), ["good-1.0-py3-none-any.whl"])
+        checked = self.client.call("POST", f"/v1/layers/{answer['dependencies']['layer']}/check").json
+        self.assertTrue(checked["intact"])
+
+    def test_it_is_noticed_by_itself_and_built_again(self):
+        told = threading.Event()
+        client = self.server.client(timeout=60)
+        response = client.send("GET", "/v1/events", headers={"Accept": "text/event-stream"})
+
+        def listen():
+            while not told.is_set():
+                if response.readline().strip() == b"event: layer.corrupt":
+                    told.set()
+
+        threading.Thread(target=listen, daemon=True).start()
+        layer = self.run_with(HELLO, ["good==1.1"])[1]["dependencies"]["layer"]
+        self.spoil(layer)
+        self.internet.packages(forget=True)
+        # The next use after deps.check_every compares; who asks then has it built again.
+        self.assertTrue(wait_until(lambda: self.printed(HELLO, ["good==1.1"]) and self.downloads(), 60))
+        self.assertEqual(self.printed(HELLO, ["good==1.1"]), "hello from good 1.1\n")
+        self.assertTrue(told.wait(10))
+        client.close()
+
+    def test_one_in_use_is_replaced_for_those_who_come(self):
+        session = self.with_packages(["needy"])
+        layer = session.made["dependencies"]["layer"]
+        self.spoil(layer, "needy.py")
+        self.assertFalse(self.client.call("POST", f"/v1/layers/{layer}/check").json["intact"])
+        out, answer = self.run_with("import needy; print(needy.hello())", ["needy"])
+        self.assertEqual(out, "hello from needy 1.0\n")
+        self.assertNotEqual(answer["dependencies"]["layer"], layer)
+        session.kill()
+        self.assertTrue(wait_until(lambda: self.client.call("POST", "/v1/layers/prune", {}) and layer not in self.list_layers(), 30))
+
+
+class Remembered(packaged.Packaged):
+    more_settings = {"deps__resolve_ttl": "15s"}
+
+    def test_what_it_resolved_to_is_asked_again_after_its_time(self):
+        layer = self.run_with(HELLO, ["good"])[1]["dependencies"]["layer"]
+        self.internet.packages(forget=True)
+        self.run_with(HELLO, ["good"])
+        self.assertEqual(self.internet.packages(), [])
+        self.assertTrue(wait_until(lambda: self.run_with(HELLO, ["good"]) and self.asked_pages("good"), 60))
+        self.assertEqual(self.run_with(HELLO, ["good"])[1]["dependencies"]["layer"], layer)
+        # An index that is gone does not take away what there is.
+        self.internet.packages(faults={"/*": {"status": 503}}, forget=True)
+        self.assertTrue(wait_until(lambda: self.run_with(HELLO, ["good"]) and self.asked_pages("good"), 60))
+        answer = self.run_with(HELLO, ["good"])[1]
+        self.assertEqual((answer["stdout"], answer["dependencies"]["layer"]), ("hello from good 1.1\n", layer))
+
+
+class Projects(packaged.Packaged):
+    def test_each_sees_what_it_asked_for(self):
+        (one, _), (two, _) = (self.server.new_key(project=name, name=name) for name in ("one", "two"))
+        with self.server.client(one, timeout=120) as first, self.server.client(two, timeout=120) as second:
+            layer = self.build(["needy"], client=first)["id"]
+            secret = self.build(["greeter"], client=first)["id"]
+            self.assertEqual(set(self.list_layers(first)), {layer, secret})
+            self.assertEqual(self.list_layers(second), {})
+            self.assertEqual(second.get(f"/v1/layers/{layer}").status, 404)
+            # Files are shared, and nothing else: the same set is there at once for the other.
+            self.internet.packages(forget=True)
+            answer = self.run_with("import needy; print(needy.hello())", ["needy"], client=second)[1]
+            self.assertEqual(answer["dependencies"]["layer"], layer)
+            self.assertEqual(self.downloads(), [])
+            self.assertEqual(set(self.list_layers(second)), {layer})
+            self.assertEqual(self.layer(layer, second)["projects"], ["two"])
+            self.assertEqual(set(self.layer(layer)["projects"]), {"one", "two"})
+            self.assertEqual(second.get("/v1/layers?project=one").status, 403)
+            for method, path in (("DELETE", f"/v1/layers/{layer}"), ("POST", "/v1/layers/prune"), ("POST", f"/v1/layers/{layer}/check")):
+                refused = second.call(method, path, {} if method == "POST" else None)
+                self.assertEqual(refused.status, 403, (method, path, refused))
+            self.assertIn(layer, self.list_layers())
+
+    def test_interpreters_are_each_projects_own(self):
+        (one, _), (two, _) = (self.server.new_key(project=name, name=name) for name in ("three", "four"))
+        wish = {"packages": ["good==1.0"], "preload": ["good"]}
+        with self.server.client(one, timeout=120) as first, self.server.client(two, timeout=120) as second:
+            before = len(self.server.zygotes())
+            for client in (first, second):
+                self.assertEqual(self.printed("import sys; print('good' in sys.modules)", wish, client=client), "True\n")
+            self.assertEqual(len(self.server.zygotes()), before + 2)
+
+
+if __name__ == "__main__":
+    sealed.main(network=True)
