@@ -124,6 +124,13 @@ Result<json::object> profile_of(const RunOptions& options) {
   if (!options.dependencies.empty()) {
     profile["dependencies"] = wire::dependencies_json(options.dependencies);
   }
+  json::array mounts;
+  for (const MountSpec& mount : options.request.sandbox.mounts) {
+    mounts.push_back({{"name", mount.host},
+                      {"path", mount.guest.str()},
+                      {"mode", mount.mode == MountMode::kReadWrite ? "rw" : "ro"}});
+  }
+  if (!mounts.empty()) profile["mounts"] = std::move(mounts);
   profile["output_kb"] = std::max<std::uint64_t>((output + 1023) / 1024, 1);
   return profile;
 }
@@ -146,6 +153,7 @@ Result<std::string> remote_body(const RunOptions& options, const std::string& in
   TRY(body["profile"], profile_of(options));
   // Packages are for its interpreter, also where that is started as a command.
   if (!options.dependencies.empty()) body["language"] = options.language;
+  if (!options.template_name.empty()) body["template"] = options.template_name;
   if (!options.own_env.empty()) body["env"] = variables_of(options);
   if (!input.empty()) add_bytes(body, "stdin", input);
   if (request.exec.workdir != ExecSpec{}.workdir) body["workdir"] = request.exec.workdir;

@@ -42,6 +42,13 @@ TEST(RemoteRun, ThePolicyOfTheNetworkGoesAlong) {
   EXPECT_EQ(net::canonical_text(*policy), R"({"allow":["db.example:5432"],"base":"https-only"})");
 }
 
+TEST(RemoteRun, TheTemplateGoesAlong) {
+  EXPECT_EQ(request({"-c", "1"}).template_name, "");
+  const wire::RunRequest run = request({"-c", "1", "--template", "python-data"});
+  EXPECT_EQ(run.template_name, "python-data");
+  EXPECT_EQ(run.language, "python");
+}
+
 TEST(RemoteRun, PackagesGoAlong) {
   EXPECT_TRUE(request({"-c", "1"}).profile.dependencies.empty());
   const auto packages = request({"-c", "1", "--with", "b>=2,<3", "--with", "a", "--preload", "a,b"})

@@ -9,7 +9,6 @@
 #include <CLI/CLI.hpp>
 
 #include "base/units.h"
-#include "cli/net_words.h"
 #include "cli/run_words.h"
 #include "cli/server_words.h"
 #include "engine/catalog.h"
@@ -17,6 +16,7 @@
 #include "model/environment.h"
 #include "wire/guest_frames.h"
 #include "wire/launcher_messages.h"
+#include "wire/net_words.h"
 
 namespace glovebox::cli {
 namespace {
@@ -331,15 +331,20 @@ Result<> choose_place(const RunWords& words, RunOptions& options) {
   if (words.server && words.local) return bad("--server and --local do not go together");
   options.is_remote = is_for_a_server(words.server, words.local);
   options.url = words.url;
+  options.template_name = words.template_name;
   options.is_private = !options.is_remote && words.packages.is_given();
   options.is_remote = options.is_remote || options.is_private;
-  if (!options.is_remote) return {};
+  if (!options.is_remote) {
+    if (words.template_name.empty()) return {};
+    return bad("--template is for runs on a server: say --server, too");
+  }
   const std::string instead = words.packages.is_given()
                                   ? "; packages are installed by a server (--with), which a run "
                                     "without --server starts for itself"
                                   : "; say --local to run here";
   if (words.terminal) return bad("--tty: a server gives no terminal" + instead);
-  if (!words.mounts.empty()) {
+  // One of our own has our rights, and mounts our paths.
+  if (!words.mounts.empty() && !options.is_private) {
     return bad(
         "--mount: a server mounts what its administrator named (`mounts` of POST /v1/run), not "
         "paths of yours" +
@@ -357,6 +362,9 @@ Result<> set_packages(const RunWords& words, RunOptions& options) {
   if (options.language != "python" && options.language != "node") {
     return bad("--with and its like go with Python or Node code" +
                std::string(options.language.empty() ? ", not with --exec" : ", not with bash"));
+  }
+  if (options.language == "node" && !words.packages.preload.empty()) {
+    return bad("--preload is for Python only");
   }
   TRY(options.dependencies, wire::read_dependency_words(words.packages));
   return {};
@@ -403,7 +411,7 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
   options.engine = words.engine;
   TRY_OK(engine::make_engine(words.engine));
   TRY_OK(choose_place(words, options));
-  TRY(options.net, parse_net_words(words.net, words.net_deny));
+  TRY(options.net, wire::parse_net_words(words.net, words.net_deny));
   if (!options.net.is_none() && words.engine == "process") {
     return bad("--net goes with --engine jail: the process engine has no walls to hold a policy");
   }

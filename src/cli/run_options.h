@@ -25,6 +25,7 @@ struct RunOptions {
   std::vector<std::string> own_env;  // --env, as typed
   bool is_remote = false;            // on a server: --server, or GLOVEBOX_URL
   std::string url;                   // --server URL; empty: the one that is known
+  std::string template_name;         // --template; empty: the language's
   net::NetPolicy net;                // --net and --net-deny
   Dependencies dependencies;         // --with, --requirements, --lock, --preload
   // No server was named, and packages are only installed by one: it is remote, on a server that

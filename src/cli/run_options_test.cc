@@ -184,6 +184,9 @@ TEST(RunOptions, PackagesAreForCodeOfALanguageThatHasThem) {
   EXPECT_THAT(refusal({"-c", "", "--lang", "bash", "--with", "a"}), HasSubstr("not with bash"));
   EXPECT_THAT(refusal({"-c", "", "--with", "../a"}), StartsWith("--with ../a: must name"));
   EXPECT_THAT(refusal({"-c", "", "--preload", "a"}), StartsWith("--preload: goes with"));
+  EXPECT_THAT(refusal({"-c", "", "--lang", "node", "--with", "is-odd", "--preload", "is-odd"}),
+              HasSubstr("--preload is for Python only"));
+  EXPECT_THAT(refusal({"-c", "", "--template", "x"}), HasSubstr("say --server"));
   EXPECT_THAT(refusal({"-c", "", "--lock", "/nowhere"}), HasSubstr("--lock /nowhere"));
   for (const std::vector<std::string>& more :
        {std::vector<std::string>{"--tty"}, {"--engine", "process"}, {"--mount", "ro:/tmp"}}) {

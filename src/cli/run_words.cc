@@ -72,6 +72,9 @@ void describe_run(CLI::App& app, RunWords& words) {
   app.add_option("--server", words.url,
                  "run on a server: at this URL, or the one that is known (also: GLOVEBOX_URL)")
       ->type_name("[URL]");
+  app.add_option("--template", words.template_name,
+                 "on a server: what it is run in, like one of `glovebox template list`")
+      ->type_name("NAME");
   app.add_flag("--local", words.local, "run here, also when GLOVEBOX_URL is set");
   app.add_flag("--json", words.json, "print one JSON object instead of streaming");
   app.add_flag("-t,--tty", words.terminal, "give it a terminal (Ctrl-] ends the sandbox)");

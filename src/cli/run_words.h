@@ -16,7 +16,7 @@ namespace glovebox::cli {
 // As typed; parse_run_options gives them meaning.
 struct RunWords {
   std::string file, code, lang, program, engine{engine::kDefaultEngine}, min_grade, timeout,
-      cpu_time, memory, cpus, pids, disk, output_limit, workdir, url;
+      cpu_time, memory, cpus, pids, disk, output_limit, workdir, url, template_name;
   std::vector<std::string> mounts, env, files_in, files_out, deny_imports, allow_imports, net,
       net_deny, args;
   wire::DependencyWords packages;

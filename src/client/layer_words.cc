@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "client/answers.h"
 #include "wire/dependencies_json.h"
+#include "wire/dependency_words.h"
 
 namespace glovebox::client {
 namespace {
@@ -27,7 +28,7 @@ tl::unexpected<Error> bad(std::string message) {
 Result<std::int64_t> seconds_of(const std::string& text) {
   if (text.ends_with('d')) {
     auto hours = parse_duration(text.substr(0, text.size() - 1) + "h");
-    if (!hours) return fail(std::move(hours.error()).context("--unused-for"));
+    if (!hours) return bad("--unused-for '" + text + "' is no time like 7d, 12h or 30m");
     return hours->count() * 24 / 1000;
   }
   auto time = parse_duration(text);
@@ -43,7 +44,8 @@ Result<std::string> new_layer_json(const LayerWords& words) {
   }
   TRY(const Dependencies wanted, wire::read_dependency_words(words.packages));
   json::object body{{"dependencies", wire::dependencies_json(wanted)}};
-  if (!words.template_name.empty()) body["template"] = words.template_name;
+  body["template"] =
+      words.template_name.empty() ? wire::default_template(wanted) : words.template_name;
   return json::serialize(body);
 }
 

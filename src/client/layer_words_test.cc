@@ -20,6 +20,8 @@ TEST(LayerWords, BuildNamesPackages) {
   EXPECT_EQ(json::parse(*new_layer_json(words)),
             json::parse(R"({"dependencies":{"packages":["numpy","pandas>=2"],"preload":["numpy"]},
                             "template":"python-data"})"));
+  words.template_name = "";
+  EXPECT_EQ(json::parse(*new_layer_json(words)).at("template"), "python");
   words.packages.with = {"../evil"};
   EXPECT_THAT(new_layer_json(words).error().message(), HasSubstr("--with ../evil: "));
 }
@@ -32,6 +34,8 @@ TEST(LayerWords, PruneTakesDays) {
   EXPECT_EQ(*prune_json(words), R"({"dry_run":true,"unused_for_s":604800})");
   words.unused_for = "90m";
   EXPECT_THAT(*prune_json(words), HasSubstr("5400"));
+  words.unused_for = "-1d";
+  EXPECT_THAT(prune_json(words).error().message(), HasSubstr("'-1d'"));
   words.unused_for = "soon";
   EXPECT_THAT(prune_json(words).error().message(), HasSubstr("--unused-for"));
 }

@@ -5,6 +5,7 @@
 
 #include <boost/json.hpp>
 #include <cstdio>
+#include <memory>
 
 #include "base/write_all.h"
 #include "client/answers.h"
@@ -13,6 +14,7 @@
 #include "client/commands.h"
 #include "client/layer_words.h"
 #include "client/print.h"
+#include "client/private_server.h"
 #include "client/run_events.h"
 
 namespace glovebox::client {
@@ -33,12 +35,15 @@ constexpr const char* kUsage =
     "as one layer. `build` installs one ahead; `check` compares one with what it was; `prune` and\n"
     "`remove` take away what is not in use. ID is an id or the first eight or more letters of it.\n"
     "`check`, `prune` and `remove` need an admin key, and show you the layers of all projects.\n"
+    "Where no server is known, one is started for the command, as `glovebox run --with` does: the\n"
+    "layers are those of such runs.\n"
     "\n"
     "  --with PACKAGE         build: like 'pandas>=2' or lodash@4; more than once\n"
     "  --requirements FILE    build: a requirements.txt, with or without hashes\n"
     "  --lock FILE            build: a pylock.toml or package-lock.json\n"
     "  --preload MODULES      build: modules to import ahead, like numpy,os.path; more than once\n"
-    "  --template NAME        build: what runs with them will be of (default python)\n"
+    "  --template NAME        build: what runs with them will be of (default python; node with a\n"
+    "                         package-lock.json)\n"
     "  --unused-for TIME      prune: only those that were not used for so long, like 7d or 12h\n"
     "  --dry-run              prune: only say which\n"
     "  --project NAME         list, build: another project than the key's own; for admin keys\n";
@@ -110,7 +115,7 @@ int show(const json::object& one) {
     if (!value.is_object()) continue;
     const json::object& package = value.get_object();
     all.push_back({shown(package, "name"), shown(package, "version"), shown(package, "file"),
-                   shown(package, "sha256")});
+                   shown(package, "hash")});
   }
   print("\n" + table(all));
   return 0;
@@ -121,13 +126,21 @@ int show_text(const std::string& body) {
   return answer ? show(*answer) : failure(answer.error());
 }
 
+// Nobody has said where a server is, and none is at the usual place: then the layers are those of
+// runs that had a server of their own, and one like that looks after them.
+Result<std::unique_ptr<PrivateServer>> serve_where_nobody_does(PlaceWords& place) {
+  if (!place.url.empty() || !place.key.empty() || !place.data_dir.empty()) return nullptr;
+  const auto known = find_place(place, PlaceSurroundings::here());
+  if (known || known.error().code() != Errc::kUnavailable) return nullptr;
+  TRY(std::unique_ptr<PrivateServer> server, PrivateServer::start({}, PrivateServer::Log::kKept));
+  place.url = server->place().url;
+  place.key = server->place().key;
+  return server;
+}
+
 // Live, so that nobody wonders what takes so long; what is printed at the end is the layer.
-int build(const PlaceWords& place_words, const LayerWords& words, bool is_json) {
-  const auto body = new_layer_json(words);
-  if (!body) {
-    return body.error().code() == Errc::kInvalidArgument ? usage_error(body.error().message())
-                                                         : failure(body.error());
-  }
+int build(const PlaceWords& place_words, const LayerWords& words, const std::string& body,
+          bool is_json) {
   auto place = find_place(place_words, PlaceSurroundings::here());
   if (!place) {
     if (place.error().code() == Errc::kInvalidArgument) return usage_error(place.error().message());
@@ -145,7 +158,7 @@ int build(const PlaceWords& place_words, const LayerWords& words, bool is_json) 
   auto response = api->stream({.method = http::Method::kPost,
                                .target = target_of("", words),
                                .headers = {{"Accept", "application/x-ndjson"}},
-                               .body = *body},
+                               .body = body},
                               [&](std::string_view piece) {
                                 const auto goes_on = events.add(piece);
                                 if (!goes_on) broken = goes_on.error();
@@ -156,8 +169,10 @@ int build(const PlaceWords& place_words, const LayerWords& words, bool is_json) 
   if (broken) return failure(*broken);
   auto layer = events.take_end();
   if (!layer) {
-    return events.failure_code().empty() ? failure(layer.error())
-                                         : refused(layer.error().message());
+    if (events.failure_code().empty()) return failure(layer.error());
+    const std::string& message = layer.error().message();
+    return refused(events.failure_code() == "dependencies_failed" ? progress.failure_words(message)
+                                                                  : message);
   }
   layer->erase("event");
   if (is_json) {
@@ -186,12 +201,10 @@ int check(const std::string& body, bool is_json) {
   return is_intact ? 0 : 1;
 }
 
-int prune(const PlaceWords& place, const LayerWords& words, bool is_json) {
-  const auto body = prune_json(words);
-  if (!body) return usage_error(body.error().message());
+int prune(const PlaceWords& place, const LayerWords& words, const std::string& body, bool is_json) {
   const Asked asked = ask(
       place,
-      {.method = http::Method::kPost, .target = "/v1/layers/prune", .headers = {}, .body = *body},
+      {.method = http::Method::kPost, .target = "/v1/layers/prune", .headers = {}, .body = body},
       std::chrono::milliseconds(0));
   if (asked.status != 0) return asked.status;
   if (is_json) {
@@ -266,21 +279,32 @@ int layers_command(const std::vector<std::string>& args) {
   if (verb != "prune" && (words.dry_run || !words.unused_for.empty())) {
     return usage_error("--unused-for and --dry-run go with `prune`");
   }
-  if (verb == "list" && rest->size() == 1) return look(place, words, "", is_json);
-  if (verb == "build" && rest->size() == 1) return build(place, words, is_json);
-  if (verb == "prune" && rest->size() == 1) return prune(place, words, is_json);
-  if (verb == "show" && !id.empty()) return look(place, words, id, is_json);
-  if (verb == "remove" && !id.empty()) return remove(place, id, is_json);
-  if (verb == "check" && !id.empty()) {
-    http::ClientRequest request;
-    request.method = http::Method::kPost;
-    request.target = "/v1/layers/" + url_encoded(id) + "/check";
-    const Asked asked = ask(place, std::move(request), std::chrono::milliseconds(0));
-    return asked.status != 0 ? asked.status : check(asked.body, is_json);
+  const bool is_alone = verb == "list" || verb == "build" || verb == "prune";
+  const bool has_id = verb == "show" || verb == "check" || verb == "remove";
+  if (!(is_alone && rest->size() == 1) && !(has_id && !id.empty())) {
+    return usage_error(
+        "say `glovebox layers list`, `show ID`, `build --with PACKAGE`, `check ID`, `prune` or "
+        "`remove ID`; see `glovebox layers --help`");
   }
-  return usage_error(
-      "say `glovebox layers list`, `show ID`, `build --with PACKAGE`, `check ID`, `prune` or "
-      "`remove ID`; see `glovebox layers --help`");
+  // Everything is read before anything is started.
+  Result<std::string> body = verb == "build"   ? new_layer_json(words)
+                             : verb == "prune" ? prune_json(words)
+                                               : std::string();
+  if (!body) {
+    return body.error().code() == Errc::kInvalidArgument ? usage_error(body.error().message())
+                                                         : failure(body.error());
+  }
+  const auto own_server = serve_where_nobody_does(place);
+  if (!own_server) return failure(own_server.error());
+  if (verb == "build") return build(place, words, *body, is_json);
+  if (verb == "prune") return prune(place, words, *body, is_json);
+  if (verb == "remove") return remove(place, id, is_json);
+  if (verb != "check") return look(place, words, id, is_json);
+  http::ClientRequest request;
+  request.method = http::Method::kPost;
+  request.target = "/v1/layers/" + url_encoded(id) + "/check";
+  const Asked asked = ask(place, std::move(request), std::chrono::milliseconds(0));
+  return asked.status != 0 ? asked.status : check(asked.body, is_json);
 }
 
 }  // namespace glovebox::client

@@ -139,7 +139,13 @@ int run_live(Api& api, RunWords& words) {
   if (const auto refusal = api.refusal_of(*response)) return refused_run(words, *refusal);
   if (broken) return failed(words, "", *broken);
   const auto answer = events.take_end();
-  if (!answer) return failed(words, events.failure_code(), answer.error());
+  if (!answer) {
+    const bool is_of_packages = events.failure_code() == "dependencies_failed";
+    return is_of_packages
+               ? failed(words, events.failure_code(),
+                        Error(Errc::kUnavailable, progress.failure_words(answer.error().message())))
+               : failed(words, events.failure_code(), answer.error());
+  }
   return finish(words, *answer);
 }
 

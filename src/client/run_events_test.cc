@@ -65,5 +65,31 @@ TEST(RunEvents, WhatIsNoEventIsAnError) {
   }
 }
 
+TEST(RunEvents, ABuildIsHeardBeforeTheRun) {
+  std::string heard;
+  RunEvents events([](bool, std::string_view) { return true; },
+                   [&](std::string_view phase, std::string_view text) {
+                     heard += std::string(phase) + ":" + std::string(text) + ";";
+                   });
+  const std::string lines =
+      "{\"event\":\"build\",\"phase\":\"resolving\",\"text\":\"\"}\n\n"
+      "{\"event\":\"build\",\"phase\":\"resolving\",\"text\":\"Collecting\"}\n"
+      "{\"event\":\"layer\",\"id\":\"abc\"}\n";
+  ASSERT_TRUE(*events.add(lines));
+  EXPECT_EQ(heard, "resolving:;resolving:Collecting;");
+  EXPECT_EQ(events.take_end()->at("id").as_string(), "abc");
+  RunEvents strange([](bool, std::string_view) { return true; });
+  EXPECT_FALSE(strange.add("{\"event\":\"build\",\"phase\":7}\n"));
+}
+
+TEST(RunEvents, AFailureHasItsCode) {
+  RunEvents events([](bool, std::string_view) { return true; });
+  ASSERT_TRUE(
+      *events.add("{\"event\":\"error\",\"code\":\"dependencies_failed\",\"message\":\"no\\n"
+                  "such\",\"status\":422,\"request_id\":\"rq\"}\n"));
+  EXPECT_EQ(events.failure_code(), "dependencies_failed");
+  EXPECT_EQ(events.take_end().error().message(), "no\nsuch");
+}
+
 }  // namespace
 }  // namespace glovebox::client

@@ -18,6 +18,7 @@ constexpr const char* kUsage =
     "usage: glovebox template list\n"
     "       glovebox template show NAME\n"
     "       glovebox template create NAME --from BASE [OPTIONS]\n"
+    "       glovebox template create NAME --snapshot ID\n"
     "       glovebox template delete NAME\n"
     "       glovebox template check FILE\n"
     "\n"
@@ -25,7 +26,8 @@ constexpr const char* kUsage =
     "templates of your key's project, made of one of the administrator's; `check` reads a file as\n"
     "the launcher would and needs no server.\n"
     "\n"
-    "  --from BASE            create: the template it is made of\n"
+    "  --from BASE            create: the template it is made of (default with packages: python)\n"
+    "  --snapshot ID          create: a name for a snapshot, of which sandboxes can be made\n"
     "  --description TEXT     create: one line, for people\n"
     "  --preload MODULES      create: modules to import ahead, like numpy,os.path; more than once\n"
     "  --env NAME=VALUE       create: an environment variable; more than once\n"
@@ -86,7 +88,7 @@ int show(const std::string& body) {
   std::vector<std::vector<std::string>> rows;
   for (const char* name :
        {"name", "description", "built_in", "project", "from", "runtime", "language", "preload",
-        "layers", "dependencies", "state", "generation", "zygotes", "forks"}) {
+        "layers", "dependencies", "snapshot", "state", "generation", "zygotes", "forks"}) {
     rows.push_back({name, shown(one, name)});
   }
   rows.push_back({"pool", pool_of(one)});
@@ -141,6 +143,7 @@ int template_command(const std::vector<std::string>& args) {
   std::vector<Option> options = place_options(place);
   NewTemplateWords fresh;
   options.insert(options.end(), {{"--from", &fresh.from},
+                                 {"--snapshot", &fresh.snapshot},
                                  {"--description", &fresh.description},
                                  {"--preload", &fresh.preload},
                                  {"--env", &fresh.env},

@@ -52,7 +52,14 @@ Result<json::object> variables_of(const std::vector<std::string>& words) {
   return env;
 }
 
-Result<json::object> profile_of(const NewTemplateWords& words) {
+// Of --preload every module is the template's.
+Result<Dependencies> packages_of(const NewTemplateWords& words) {
+  if (!words.names_packages()) return Dependencies{};
+  return wire::read_dependency_words(
+      {.with = words.with, .requirements = words.requirements, .lock = words.lock, .preload = {}});
+}
+
+Result<json::object> profile_of(const NewTemplateWords& words, const Dependencies& packages) {
   json::object profile;
   if (!words.timeout.empty()) {
     auto time = parse_duration(words.timeout);
@@ -77,28 +84,34 @@ Result<json::object> profile_of(const NewTemplateWords& words) {
     }
     profile["cpus"] = cpus;
   }
-  if (words.names_packages()) {
-    // Of --preload every module is the template's.
-    TRY(const Dependencies wanted, wire::read_dependency_words({.with = words.with,
-                                                                .requirements = words.requirements,
-                                                                .lock = words.lock,
-                                                                .preload = {}}));
-    profile["dependencies"] = wire::dependencies_json(wanted);
-  }
+  if (!packages.empty()) profile["dependencies"] = wire::dependencies_json(packages);
   return profile;
 }
 
 }  // namespace
 
 Result<std::string> new_template_json(const std::string& name, const NewTemplateWords& words) {
-  if (words.from.empty()) return bad("--from BASE is missing: the template it is made of");
-  json::object body{{"name", name}, {"from", words.from}};
+  if (!words.snapshot.empty()) {
+    if (!words.from.empty() || words.changes_something()) {
+      return bad("--snapshot goes alone, or with --description: it has everything else already");
+    }
+    json::object body{{"name", name}, {"snapshot", words.snapshot}};
+    if (!words.description.empty()) body["description"] = words.description;
+    return json::serialize(body);
+  }
+  TRY(const Dependencies packages, packages_of(words));
+  const std::string from =
+      words.from.empty() && !packages.empty() ? wire::default_template(packages) : words.from;
+  if (from.empty()) {
+    return bad("--from BASE is missing: the template it is made of (or --snapshot ID)");
+  }
+  json::object body{{"name", name}, {"from", from}};
   if (!words.description.empty()) body["description"] = words.description;
   TRY(json::array preload, modules_of(words.preload));
   if (!preload.empty()) body["preload"] = std::move(preload);
   TRY(json::object env, variables_of(words.env));
   if (!env.empty()) body["env"] = std::move(env);
-  TRY(json::object profile, profile_of(words));
+  TRY(json::object profile, profile_of(words, packages));
   if (!profile.empty()) body["profile"] = std::move(profile);
   return json::serialize(body);
 }

@@ -10,6 +10,7 @@ namespace glovebox::client {
 
 struct NewTemplateWords {
   std::string from;
+  std::string snapshot;  // instead of it and of all that follows the description
   std::string description;
   std::vector<std::string> preload;  // "a,b"
   std::vector<std::string> env;      // "NAME=VALUE"
@@ -23,9 +24,11 @@ struct NewTemplateWords {
   std::string lock;
   bool names_packages() const { return !with.empty() || !requirements.empty() || !lock.empty(); }
   bool is_given() const {
-    return names_packages() || !from.empty() || !description.empty() || !preload.empty() ||
-           !env.empty() || !timeout.empty() || !memory.empty() || !disk.empty() || !pids.empty() ||
-           !cpus.empty();
+    return changes_something() || !from.empty() || !snapshot.empty() || !description.empty();
+  }
+  bool changes_something() const {
+    return names_packages() || !preload.empty() || !env.empty() || !timeout.empty() ||
+           !memory.empty() || !disk.empty() || !pids.empty() || !cpus.empty();
   }
 };
 

@@ -131,7 +131,10 @@ Result<IndexUrl> parse_index_url(std::string_view text) {
 }
 
 Result<net::NetRule> parse_file_host(std::string_view text) {
-  TRY(net::NetRule rule, net::NetRule::parse(text));
+  // What else a rule may be is of no help here.
+  auto parsed = net::NetRule::parse(text);
+  if (!parsed) return bad("must be a host name like files.example.com or files.example.com:80");
+  net::NetRule rule = std::move(*parsed);
   if (std::holds_alternative<net::AnyTarget>(rule.target)) {
     return bad("would let a build reach everything: name the hosts of the index's files");
   }

@@ -92,6 +92,11 @@ TEST(FileHost, IsARuleForPort443UnlessItSaysAnother) {
                            "169.254.169.254", "a b"}) {
     EXPECT_FALSE(parse_file_host(text)) << text;
   }
+  for (const char* text : {"a/b", "https://files.example.com", "a b", ""}) {
+    const auto rule = parse_file_host(text);
+    ASSERT_FALSE(rule) << text;
+    EXPECT_THAT(rule.error().message(), HasSubstr("a host name like files.example.com"));
+  }
 }
 
 }  // namespace

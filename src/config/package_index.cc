@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "config/index_url.h"
+#include "config/keys.h"
 #include "config/package_files.h"
 #include "config/toml_file.h"
 
@@ -96,15 +97,23 @@ class Sources {
     const Trust trust = ::geteuid() == 0 ? Trust::kOnlyRoots : Trust::kAnybodys;
     if (!settings_.deps_pip_config.empty()) {
       TRY(const std::string text,
-          read_text_file(settings_.deps_pip_config, Missing::kIsEmpty, trust));
+          read_text_file(settings_.deps_pip_config, may_be_missing("deps.pip_config"), trust));
       TRY(pip_, parse_pip_config(text, settings_.deps_pip_config));
     }
     if (!settings_.deps_npm_config.empty()) {
       TRY(const std::string text,
-          read_text_file(settings_.deps_npm_config, Missing::kIsEmpty, trust));
+          read_text_file(settings_.deps_npm_config, may_be_missing("deps.npm_config"), trust));
       TRY(npm_, parse_npm_config(text, settings_.deps_npm_config));
     }
     return {};
+  }
+
+  // Only the file that nobody named: a private index must not become the public one by a mistyped
+  // path.
+  Missing may_be_missing(const char* name) const {
+    const Key* key = find_key(name);
+    const std::string& path = settings_.*std::get<std::string Settings::*>(key->member);
+    return path == key->default_text ? Missing::kIsEmpty : Missing::kIsAnError;
   }
 
   static std::optional<SaidThere> setting(const char* name, const std::string& text) {

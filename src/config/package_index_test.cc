@@ -28,6 +28,8 @@ class PackageIndex : public ::testing::Test {
     dir_ = ::mkdtemp(made.data());
     settings.deps_pip_config = dir_ + "/pip.conf";
     settings.deps_npm_config = dir_ + "/npmrc";
+    write("pip.conf", "");
+    write("npmrc", "");
     settings.deps_ca_bundle = write("ca.pem", kCertificate);
   }
   ~PackageIndex() override { std::filesystem::remove_all(dir_); }
@@ -175,6 +177,13 @@ TEST_F(PackageIndex, CertificatesComeFromWhereTheyAreSaidToBe) {
   EXPECT_THAT(error(), HasSubstr("has no certificate"));
   settings.deps_ca_bundle = "relative.pem";
   EXPECT_THAT(error(), HasSubstr("absolute"));
+}
+
+TEST_F(PackageIndex, AFileThatWasNamedIsThere) {
+  settings.deps_pip_config = dir_ + "/mistyped.conf";
+  EXPECT_THAT(error(), HasSubstr("mistyped.conf")) << "else it would be the public index";
+  settings.deps_pip_config = "";
+  EXPECT_TRUE(read());
 }
 
 TEST_F(PackageIndex, RootBelievesNoFileThatOthersMayWrite) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/json.hpp>
 
@@ -370,6 +371,83 @@ TEST_F(DependencyRoutes, ASnapshotKeepsThePackagesOfItsSandbox) {
   EXPECT_EQ(again.at("dependencies").at("packages"), json::array({"good"}));
   ASSERT_EQ(book_.wishes.size(), 2u);
   EXPECT_EQ(book_.wishes[1].dependencies, book_.wishes[0].dependencies);
+}
+
+TEST_F(DependencyRoutes, ATemplateIsKeptAsItWasMade) {
+  ASSERT_EQ(post("/v1/templates",
+                 R"({"name":"pinned","from":"python","profile":{"dependencies":["good"]}})")
+                .status,
+            201);
+  const std::string first = book_.made_layer;
+  EXPECT_EQ(book_.wishes[0].kept_layer, "");
+  const auto run = [&] { object(post("/v1/run", R"({"template":"pinned","code":"1"})")); };
+  run();
+  EXPECT_EQ(book_.wishes.back().kept_layer, first);
+  EXPECT_FALSE(book_.wishes.back().resolve_now);
+  // More packages are another wish.
+  object(
+      post("/v1/run", R"({"template":"pinned","code":"1","profile":{"dependencies":["more"]}})"));
+  EXPECT_EQ(book_.wishes.back().kept_layer, "");
+  // What is there is gone: then what came in its place is kept, by the next server, too.
+  book_.made_layer = std::string(32, 'c');
+  run();
+  EXPECT_EQ(book_.wishes.back().kept_layer, first);
+  run();
+  EXPECT_EQ(book_.wishes.back().kept_layer, book_.made_layer);
+  const auto stored = test_.store->all_templates();
+  ASSERT_TRUE(stored);
+  EXPECT_EQ(stored->front().layer, book_.made_layer);
+  EXPECT_NE(test_.app->templates->of_layer(book_.made_layer), nullptr);
+  EXPECT_EQ(test_.app->templates->of_layer(first), nullptr);
+  // Building ahead resolves.
+  book_.layers = {layer_of(book_.made_layer, {"mine"})};
+  object(post("/v1/layers", R"({"dependencies":["good"]})"));
+  EXPECT_TRUE(book_.wishes.back().resolve_now);
+}
+
+TEST_F(DependencyRoutes, ASnapshotIsKeptAsItWasMade) {
+  const std::string first = book_.made_layer;
+  ASSERT_EQ(post("/v1/templates",
+                 R"({"name":"pinned","from":"python","profile":{"dependencies":["good"]}})")
+                .status,
+            201);
+  const json::object made = object(post("/v1/sandboxes", R"({"template":"pinned"})"));
+  const std::string own = book_.wishes.back().definition.id;
+  const std::string id(made.at("id").as_string());
+  const std::string snapshot(
+      object(post("/v1/sandboxes/" + id + "/snapshots", "{}")).at("id").as_string());
+  const auto wish = [&](const std::string& more = "") {
+    object(post("/v1/sandboxes", R"({"snapshot":")" + snapshot + "\"" + more + "}"));
+    return book_.wishes.back();
+  };
+  EXPECT_EQ(wish().kept_layer, first);
+  EXPECT_EQ(wish().definition.id, own) << "as its template";
+  EXPECT_EQ(wish(R"(,"profile":{"dependencies":["more"]})").kept_layer, "");
+  // Its template has become another one meanwhile; the snapshot has not.
+  std::optional<Result<>> set;
+  asio::co_spawn(test_.io, test_.app->templates->set_layer(own, std::string(32, 'd')),
+                 [&](std::exception_ptr, Result<> done) { set = std::move(done); });
+  test_.io.restart();
+  while (!set) test_.io.run_one();
+  ASSERT_TRUE(*set);
+  EXPECT_EQ(wish().kept_layer, first);
+  EXPECT_EQ(wish().definition.id, "");
+  EXPECT_EQ(wish().snapshot, snapshot);
+  // And when its layer is gone, it has the next one.
+  book_.made_layer = std::string(32, 'c');
+  EXPECT_EQ(wish().kept_layer, first);
+  EXPECT_EQ(wish().kept_layer, book_.made_layer);
+  EXPECT_EQ(test_.store->all_snapshots()->front().layer, book_.made_layer);
+  EXPECT_EQ(test_.app->templates->find_id(own)->layer, std::string(32, 'd'));
+}
+
+TEST(DependencyWords, AHashSaysItsKind) {
+  LayerView layer;
+  layer.packages = {{"good", "1.0", "good-1.0-py3-none-any.whl", std::string(64, 'f')},
+                    {"lodash", "4.17.21", "lodash-4.17.21.tgz", "sha512-AAAA=="}};
+  const json::object shown = layer_json(layer, "*");
+  EXPECT_EQ(shown.at("packages").at(0).at("hash").as_string(), "sha256:" + std::string(64, 'f'));
+  EXPECT_EQ(shown.at("packages").at(1).at("hash"), "sha512-AAAA==");
 }
 
 TEST(DependencyWords, ALayerIsToldByItsId) {

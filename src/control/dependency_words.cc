@@ -27,6 +27,11 @@ json::value digest_or_null(const std::string& text) {
   return json::value(sha256_hex(text));
 }
 
+// "sha256:..." of pip's; npm's say their kind themselves: "sha512-...".
+std::string hash_text(const std::string& hash) {
+  return hash.find('-') == std::string::npos ? "sha256:" + hash : hash;
+}
+
 json::value time_or_null(std::int64_t ms) {
   if (ms == 0) return nullptr;
   return json::value(utc_text(ms));
@@ -69,7 +74,7 @@ json::object layer_json(const LayerView& layer, const std::string& project) {
     packages.push_back(json::object{{"name", wire::to_utf8(one.name)},
                                     {"version", wire::to_utf8(one.version)},
                                     {"file", wire::to_utf8(one.file)},
-                                    {"sha256", wire::to_utf8(one.sha256)}});
+                                    {"hash", wire::to_utf8(hash_text(one.sha256))}});
   }
   json::array projects;
   for (const std::string& one : layer.projects) {

@@ -112,7 +112,11 @@ Result<ChosenTemplate> choose_template_with(const node::RunService& node, const 
     TRY(wish.dependencies, joined_dependencies(own->dependencies, asked));
     chosen.composed_ = composed(base->description, own->definition);
     // Another set than the template's is another template.
-    if (wish.dependencies != own->dependencies) wish.definition.id.clear();
+    if (wish.dependencies == own->dependencies) {
+      wish.kept_layer = own->layer;
+    } else {
+      wish.definition.id.clear();
+    }
   } else {
     wish.definition.from = from;
     wish.dependencies = asked;

@@ -112,7 +112,11 @@ Result<SessionPlan> SessionKeeper::plan_of(
                      : request.template_name.empty() ? "base"
                                                      : request.template_name;
   TemplateScope scope{options_.templates, project};
-  if (snapshot) scope.kept = snapshot->dependencies;
+  if (snapshot) {
+    scope.kept = snapshot->dependencies;
+    scope.kept_layer = snapshot->layer;
+    scope.snapshot = snapshot->id.str();
+  }
   auto plan = plan_session(node_, name, request, options_.engine, options_.min_grade, scope);
   if (plan) TRY_OK(check_reach(plan->spec.net, options_.ceiling));
   // By its id: another one may be called so by now.
@@ -467,7 +471,8 @@ Task<store::SnapshotRecord> SessionKeeper::snapshot(std::string project, std::st
                                .template_name = entry->record.template_name,
                                .template_id = entry->record.template_id,
                                .created_ms = wall_clock_ms(),
-                               .dependencies = entry->record.dependencies};
+                               .dependencies = entry->record.dependencies,
+                               .layer = entry->record.layer};
   Result<store::SnapshotRecord> kept =
       co_await shelf_.keep(std::move(session), std::move(wanted), cancel);
   if (!kept && is_over(entry->record.state)) co_return wrong_state(entry->record.state);

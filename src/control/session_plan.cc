@@ -13,6 +13,17 @@
 #include "model/environment.h"
 
 namespace glovebox::control {
+namespace {
+
+void keep_snapshots_layer(const TemplateScope& scope, SetWish& set) {
+  if (scope.kept_layer.empty()) return;
+  // What its template was made with may be another one by now, which stays that template's.
+  if (scope.kept_layer != set.kept_layer) set.definition.id.clear();
+  set.kept_layer = scope.kept_layer;
+  set.snapshot = scope.snapshot;
+}
+
+}  // namespace
 
 Result<SessionPlan> plan_session(const node::RunService& node, std::string template_name,
                                  const CreateRequest& request, EngineKind engine,
@@ -50,6 +61,10 @@ Result<SessionPlan> plan_session(const node::RunService& node, std::string templ
                                         " engine has no files of its own to put packages into");
   }
   plan.set = std::move(chosen.set);
+  // Nothing more was asked for than the snapshot's: they stay what its files were made with.
+  if (plan.set && !scope.kept.empty() && plan.set->dependencies == scope.kept) {
+    keep_snapshots_layer(scope, *plan.set);
+  }
   return plan;
 }
 

@@ -28,11 +28,13 @@ struct SessionPlan {
 };
 
 // Who asks, and what can be named besides the administrator's templates; `book` may be null. `kept`
-// are packages that the sandbox of a snapshot had.
+// are packages that the sandbox of a snapshot had, and `kept_layer` what they came to.
 struct TemplateScope {
   const TemplateBook* book = nullptr;
   std::string project;
   Dependencies kept{};
+  std::string kept_layer{};
+  std::string snapshot{};
 };
 
 // kNotFound: no such template; kUnavailable: none is known at all yet. `template_name` is what the

@@ -7,7 +7,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/log.h"
 #include "control/dependency_words.h"
+#include "control/session_keeper.h"
+#include "control/template_book.h"
 
 namespace glovebox::control {
 namespace {
@@ -46,6 +49,34 @@ struct Listening {
   std::shared_ptr<Words> words;
 };
 
+// A template or a snapshot that was made with packages remembers what they came to. If that is
+// gone, what they came to now takes its place.
+class WhoseSet {
+ public:
+  explicit WhoseSet(const SetWish& wish)
+      : template_id_(wish.definition.id), snapshot_(wish.snapshot), kept_layer_(wish.kept_layer) {}
+
+  asio::awaitable<void> note(App& app, std::string layer) const {
+    if (layer == kept_layer_) co_return;
+    Result<> noted;
+    if (app.templates != nullptr && app.templates->find_id(template_id_) != nullptr) {
+      noted = co_await app.templates->set_layer(template_id_, layer);
+    }
+    if (noted && app.keeper != nullptr && !snapshot_.empty()) {
+      noted = co_await app.keeper->shelf().set_layer(snapshot_, layer);
+    }
+    // Then it is found out again by the next server.
+    if (!noted && noted.error().code() != Errc::kNotFound) {
+      log::warn("the layer of a template is not noted", {{"error", noted.error().message()}});
+    }
+  }
+
+ private:
+  std::string template_id_;
+  std::string snapshot_;
+  std::string kept_layer_;
+};
+
 }  // namespace
 
 Task<SetMade> prepare_set(App& app, SetWish wish, std::shared_ptr<node::CancelFlag> cancel) {
@@ -53,7 +84,10 @@ Task<SetMade> prepare_set(App& app, SetWish wish, std::shared_ptr<node::CancelFl
     co_return fail(Errc::kUnsupported, "profile.dependencies: this server installs no packages");
   }
   OnBuildWord silence;
-  co_return co_await app.dependencies->prepare(std::move(wish), std::move(silence), cancel);
+  const WhoseSet whose(wish);
+  auto made = co_await app.dependencies->prepare(std::move(wish), std::move(silence), cancel);
+  if (made) co_await whose.note(app, made->layer_id);
+  co_return made;
 }
 
 Task<SetMade> prepare_set_aloud(App& app, SetWish wish, std::shared_ptr<node::CancelFlag> cancel,
@@ -63,6 +97,7 @@ Task<SetMade> prepare_set_aloud(App& app, SetWish wish, std::shared_ptr<node::Ca
   }
   auto words = std::make_shared<Words>(app.io);
   const Listening listening(words);
+  const WhoseSet whose(wish);
   OnBuildWord say = [words](const BuildWord& word) { words->add(word); };
   asio::co_spawn(app.io, app.dependencies->prepare(std::move(wish), std::move(say), cancel),
                  [words](std::exception_ptr thrown, Result<SetMade> made) {
@@ -87,6 +122,7 @@ Task<SetMade> prepare_set_aloud(App& app, SetWish wish, std::shared_ptr<node::Ca
     is_there = co_await sink.keep_alive();
     if (!is_there) cancel->cancel();
   }
+  if (*words->made) co_await whose.note(app, (*words->made)->layer_id);
   co_return std::move(*words->made);
 }
 

@@ -226,6 +226,23 @@ Task<> SnapshotShelf::remove(std::string project, std::string id) {
   co_return Result<>();
 }
 
+Task<> SnapshotShelf::set_layer(std::string id, std::string layer) {
+  const auto at = kept_.find(id);
+  if (at == kept_.end()) co_return fail(Errc::kNotFound, "there is no such snapshot");
+  at->second.layer = layer;
+  const store::SnapshotId which = at->second.id;
+  const Ask<void> ask = [&](store::Callback<> done) {
+    store_.set_snapshot_layer(which, layer, std::move(done));
+  };
+  co_return co_await store_call(ask);
+}
+
+const store::SnapshotRecord* SnapshotShelf::of_layer(const std::string& layer) const {
+  const auto found = std::find_if(kept_.begin(), kept_.end(),
+                                  [&](const auto& one) { return one.second.layer == layer; });
+  return found == kept_.end() ? nullptr : &found->second;
+}
+
 // What one project has must leave room for the others'.
 Result<> SnapshotShelf::check_share(const std::string& project, std::uint64_t more) const {
   if (options_.disk_ceiling == 0) return {};

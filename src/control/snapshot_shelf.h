@@ -41,6 +41,10 @@ class SnapshotShelf {
   std::vector<store::SnapshotRecord> list(const std::string& project) const;
   Result<store::SnapshotRecord> find(const std::string& project, std::string_view id) const;
   Task<> remove(std::string project, std::string id);
+  // Its packages came to another layer: the one that it was made with is gone. kNotFound.
+  Task<> set_layer(std::string id, std::string layer);
+  // One that was made with this layer; null: none. Good until the caller awaits something.
+  const store::SnapshotRecord* of_layer(const std::string& layer) const;
 
   // What the session has beyond its template, as one more snapshot. `wanted` has all but the sizes.
   // kResourceExhausted: too many, too large, or no room.

@@ -152,6 +152,17 @@ Task<> TemplateBook::remove(std::string project, std::string name) {
   co_return Result<>();
 }
 
+Task<> TemplateBook::set_layer(std::string id, std::string layer) {
+  // At once, so that nobody takes it away or writes the same meanwhile.
+  const auto at = by_id_.find(id);
+  if (at == by_id_.end()) co_return fail(Errc::kNotFound, "there is no such template");
+  all_.at(at->second).layer = layer;
+  const Ask<void> ask = [&](store::Callback<> done) {
+    store_.set_template_layer(id, layer, std::move(done));
+  };
+  co_return co_await store_call(ask);
+}
+
 const store::TemplateRecord* TemplateBook::find(const std::string& project,
                                                 const std::string& name) const {
   const auto at = all_.find({project, name});
@@ -174,6 +185,12 @@ std::vector<store::TemplateRecord> TemplateBook::list(const std::string& project
 const store::TemplateRecord* TemplateBook::of_snapshot(const std::string& id) const {
   const auto found = std::find_if(all_.begin(), all_.end(),
                                   [&](const auto& one) { return one.second.snapshot == id; });
+  return found == all_.end() ? nullptr : &found->second;
+}
+
+const store::TemplateRecord* TemplateBook::of_layer(const std::string& layer) const {
+  const auto found = std::find_if(all_.begin(), all_.end(),
+                                  [&](const auto& one) { return one.second.layer == layer; });
   return found == all_.end() ? nullptr : &found->second;
 }
 

@@ -39,19 +39,24 @@ class TemplateBook {
   // `wanted` has all but the id and the time. kConflict: there is one of this name;
   // kResourceExhausted: the project has enough, or made too many in a minute; else as
   // TemplateService::define's. `define`, if there is one, is called in its place, and its errors
-  // are given on as they are.
-  using Define = std::function<Task<>(store::TemplateRecord)>;
+  // are given on as they are; it may fill in the layer.
+  using Define = std::function<Task<>(store::TemplateRecord&)>;
   Task<store::TemplateRecord> create(store::TemplateRecord wanted, Define define = {});
   // How long until the project may make another one; zero: at once.
   std::chrono::seconds wait_of(const std::string& project, TimePoint now) const;
   // Sandboxes that were made of it live on. kNotFound.
   Task<> remove(std::string project, std::string name);
 
+  // Its packages came to another layer: the one that it was made with is gone. kNotFound.
+  Task<> set_layer(std::string id, std::string layer);
+
   // Null: there is none. Good until the caller awaits something.
   const store::TemplateRecord* find(const std::string& project, const std::string& name) const;
   const store::TemplateRecord* find_id(std::string_view id) const;
   // One that stands for this snapshot.
   const store::TemplateRecord* of_snapshot(const std::string& id) const;
+  // One that was made with this layer.
+  const store::TemplateRecord* of_layer(const std::string& layer) const;
   // Of one project ("*": of all), by name.
   std::vector<store::TemplateRecord> list(const std::string& project) const;
   // As people see it: under its own name, and with a reason when the launcher does not have it.

@@ -231,7 +231,8 @@ void Broods::renew_all() {
       retire(brood, brood.zygote);
       brood.state = RuntimeState::kStarting;
     }
-    if (brood.wanted) (void)start(brood);
+    // Clients' are started a few at a time: see settle().
+    if (brood.wanted && !is_own_template_id(name)) (void)start(brood);
   }
 }
 
@@ -326,7 +327,8 @@ void Broods::settle(Brood& brood, Clock::time_point now) {
     brood.changed = true;
   }
   if (!brood.wanted || brood.next) return;
-  if (!brood.zygote || is_old(*brood.zygote, now)) (void)start(brood);
+  if (brood.zygote && !is_old(*brood.zygote, now)) return;
+  if (has_room_to_start(brood)) (void)start(brood);
 }
 
 std::optional<Broods::Clock::time_point> Broods::next_look() const {

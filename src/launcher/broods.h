@@ -132,6 +132,7 @@ class Broods {
   void rest(Brood& brood);
   void make_room_for_zygote(const Brood& wanted);
   void end_the_largest();
+  bool has_room_to_start(const Brood& brood) const;
   void look_after(Brood& brood, Clock::time_point now);
   void settle(Brood& brood, Clock::time_point now);
   bool is_old(const Zygote& zygote, Clock::time_point now) const;

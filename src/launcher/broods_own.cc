@@ -13,6 +13,7 @@ namespace {
 // One that nobody has used for so long has no zygote any more.
 constexpr std::chrono::minutes kIdleFor{10};
 constexpr std::size_t kMostZygotes = 128;
+constexpr std::size_t kMostStarting = 8;  // of those that nobody waits for
 constexpr unsigned kMostBusyLooks = 5;
 // One that had too much is not started again before.
 constexpr std::chrono::seconds kRestsFor{60};
@@ -96,6 +97,16 @@ void Broods::make_room_for_zygote(const Brood& wanted) {
     if (oldest == nullptr || brood.asked_at < oldest->asked_at) oldest = &brood;
   }
   if (count >= kMostZygotes) rest(*oldest);
+}
+
+// Many were started in the same minute, and would all be renewed in the same minute. Whoever is
+// asked for is started at once; see prepare().
+bool Broods::has_room_to_start(const Brood& wanted) const {
+  if (!is_own_template_id(wanted.description.name)) return true;
+  const auto starting = std::count_if(broods_.begin(), broods_.end(), [](const auto& entry) {
+    return entry.second.next && is_own_template_id(entry.first);
+  });
+  return static_cast<std::size_t>(starting) < kMostStarting;
 }
 
 // And how much each may have; but the memory is the host's.

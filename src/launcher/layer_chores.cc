@@ -23,7 +23,7 @@
 namespace glovebox::launcher {
 namespace {
 
-constexpr int kLessUrgent = 10;
+constexpr int kLessUrgent = 5;
 constexpr int kMomentMs = 5000;
 constexpr int kDiesWithinMs = 2000;
 

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "sys/mount.h"
 
 namespace glovebox::launcher {
@@ -37,6 +39,13 @@ Result<UniqueFd> same_in_our_namespace(int client_fd) {
     return fail(Errc::kNotFound, "the launcher does not see what the caller sees at this path");
   }
   return here;
+}
+
+bool has_modules(const std::vector<std::string>& layers) {
+  return std::any_of(layers.begin(), layers.end(), [](const std::string& layer) {
+    struct stat info {};
+    return ::lstat((layer + "/node_modules").c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  });
 }
 
 Result<> make_dir(int at, const std::string& path, mode_t mode, std::uint32_t uid, bool chown) {
@@ -179,6 +188,12 @@ Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owne
   options.emplace_back("mode", "0755");
   TRY(mounts.upper, sys::new_mount("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
   TRY_OK(make_upper(mounts.upper.get(), owner));
+  if (owner.kind == RootKind::kSession && has_modules(layers)) {
+    // npm takes the nearest directory with modules for the project, and /node_modules is a layer's.
+    const std::uint32_t user = owner.own_slice ? owner.host_uid + kGuestUser : owner.host_uid;
+    TRY_OK(
+        make_dir(mounts.upper.get(), "upper/home/user/node_modules", 0755, user, owner.own_slice));
+  }
   if (takes_detached_) {
     if (build_detached(mounts, lower, usr, owner)) return mounts;
     takes_detached_ = false;

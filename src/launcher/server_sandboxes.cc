@@ -108,7 +108,10 @@ void Server::on_joining(Owned& owned) {
 
 // Nothing comes of it; the client may ask for a cold one.
 void Server::give_up_joining(Owned& owned, const std::string& why) {
-  log::warn("a sandbox was not finished", {{"why", why}});
+  // Where it is not wanted any more, or its template is not, that is how it ends.
+  const bool is_wanted = owned.client != nullptr && !owned.sandbox.is_ending() &&
+                         maker_.jails().broods().find(owned.template_name) != nullptr;
+  if (is_wanted) log::warn("a sandbox was not finished", {{"why", why}});
   owned.sandbox.joining.reset();
   if (owned.client != nullptr) {
     say(*owned.client, wire::SandboxRefused{owned.seq, Errc::kUnavailable, 0, why});

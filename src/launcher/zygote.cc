@@ -124,8 +124,12 @@ void Zygote::on_event() {
   } else if (kind == 'E' && state_ == State::kReady) {
     // It may well be talkative on purpose.
     constexpr unsigned kMostComplaints = 64;
-    if (complaints_++ == 0) {
-      log::warn("a zygote could not join a sandbox", {{"why", printable(bytes.subspan(1))}});
+    // A few are of sandboxes that were ended meanwhile.
+    constexpr unsigned kMany = 4;
+    if (++complaints_ == kMany) {
+      log::warn("a zygote could not join sandboxes", {{"why", printable(bytes.subspan(1))}});
+    } else if (complaints_ == 1) {
+      log::info("a zygote could not join a sandbox", {{"why", printable(bytes.subspan(1))}});
     }
     if (complaints_ > kMostComplaints) fail_with("the zygote fails too often");
   } else if (kind == 'S' && state_ == State::kReady) {

@@ -282,6 +282,13 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
                                    std::move(package_settings.building));
   const control::PackageBookPlace package_place{
       io, *node, node->sessions(), node->own_templates(), node->layers(), *pipeline, app.events};
+  // What was made with packages and is to stay what it was, also of those that nobody has used
+  // since the last start.
+  package_settings.book.pinned_by = [&templates, &keeper](const std::string& layer) {
+    if (const auto* made = templates.of_layer(layer)) return "template " + made->name;
+    if (const auto* made = keeper.shelf().of_layer(layer)) return "snapshot " + made->id.str();
+    return std::string();
+  };
   packages =
       std::make_unique<control::PackageBook>(package_place, std::move(package_settings.book));
   packages->begin();

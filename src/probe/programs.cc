@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 
 #include "probe/attempt.h"
 #include "probe/kernel_text.h"
@@ -62,6 +63,13 @@ ProgramFact look_for(const std::string& name, const std::vector<std::string>& di
   return fact;
 }
 
+std::string find_npm() {
+  for (const char* path : {"/usr/local/bin/npm", "/usr/bin/npm"}) {
+    if (::access(path, X_OK) == 0) return path;
+  }
+  return {};
+}
+
 // newuidmap is of use only if setuid root or with file capabilities.
 bool has_privileged_newuidmap() {
   const char* path = "/usr/bin/newuidmap";
@@ -99,7 +107,39 @@ void explain_runtime(const ProgramFact& fact, Findings& findings) {
   findings.push_back(std::move(finding));
 }
 
+// Without them sandboxes work, and only sets of packages cannot be installed.
+void explain_installers(const ProgramFacts& facts, Findings& findings) {
+  const auto add = [&](const char* name, const std::string& path, const char* package,
+                       const char* whose) {
+    Finding finding{"programs", name, State::kOk, path, ""};
+    if (path.empty()) {
+      finding.state = State::kWarn;
+      finding.detail = std::string("not here: no packages of ") + whose + " can be installed";
+      finding.fix = std::string("sudo apt install ") + package;
+    }
+    findings.push_back(std::move(finding));
+  };
+  add("pip", facts.pip, "python3-pip", "Python's");
+  add("npm", facts.npm, "npm", "Node's");
+}
+
 }  // namespace
+
+std::string find_pip(const std::string& usr) {
+  namespace fs = std::filesystem;
+  for (const char* lib : {"/local/lib", "/lib"}) {
+    std::error_code error;
+    for (fs::directory_iterator at(usr + lib, error), end; !error && at != end;
+         at.increment(error)) {
+      if (!at->path().filename().string().starts_with("python3")) continue;
+      for (const char* packages : {"dist-packages", "site-packages"}) {
+        const std::string path = (at->path() / packages / "pip").string();
+        if (::access((path + "/__init__.py").c_str(), R_OK) == 0) return path;
+      }
+    }
+  }
+  return {};
+}
 
 std::string first_line(std::string_view output) {
   for (const std::string_view line : split(output, '\n')) {
@@ -121,6 +161,8 @@ ProgramFacts probe_programs() {
   for (const char* name : {"bwrap", "runc", "docker"}) {
     facts.bench.push_back(look_for(name, everywhere));
   }
+  facts.pip = find_pip("/usr");
+  facts.npm = find_npm();
   facts.is_root = ::geteuid() == 0;
   facts.newuidmap = has_privileged_newuidmap();
   facts.subordinate_uids =
@@ -130,6 +172,7 @@ ProgramFacts probe_programs() {
 
 void explain(const ProgramFacts& facts, Findings& findings) {
   for (const ProgramFact& fact : facts.runtimes) explain_runtime(fact, findings);
+  explain_installers(facts, findings);
   if (!facts.is_root) {
     Finding finding{"programs", "newuidmap", State::kOk, "", ""};
     finding.detail = facts.newuidmap ? "there; /etc/subuid gives this user " +

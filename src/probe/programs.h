@@ -1,4 +1,5 @@
-// Programs on the host that sandboxes or benchmarks use. They are run, not only looked for.
+// Programs on the host that sandboxes or benchmarks use. They are run, not only looked for; but for
+// the installers of packages, which take a second to say who they are.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +20,18 @@ struct ProgramFact {
 struct ProgramFacts {
   std::vector<ProgramFact> runtimes{};  // python3, bash, node, as sandboxes see them, below /usr
   std::vector<ProgramFact> bench{};     // only `make bench` wants these
-  bool newuidmap = false;               // with the privileges it needs
-  std::uint64_t subordinate_uids = 0;   // of this user, in /etc/subuid
+  std::string pip{};                    // where it is, as sandboxes see it; empty: nowhere
+  std::string npm{};
+  bool newuidmap = false;              // with the privileges it needs
+  std::uint64_t subordinate_uids = 0;  // of this user, in /etc/subuid
   bool is_root = false;
 };
 
 ProgramFacts probe_programs();
 void explain(const ProgramFacts& facts, Findings& findings);
+
+// The module pip below `usr`, of whichever Python 3; empty: there is none.
+std::string find_pip(const std::string& usr);
 
 // The first non-empty line, shortened, with control characters taken out: it goes to a terminal.
 std::string first_line(std::string_view output);

@@ -1,6 +1,10 @@
 #include "probe/programs.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
 
 namespace glovebox::probe {
 namespace {
@@ -32,6 +36,32 @@ TEST(Programs, AProgramThatDoesNotRunIsNotOk) {
   explain(facts, findings);
   ASSERT_FALSE(findings.empty());
   EXPECT_EQ(findings[0].state, State::kWarn);
+}
+
+TEST(Programs, AnAbsentInstallerNamesItsPackage) {
+  ProgramFacts facts;
+  facts.is_root = true;
+  facts.npm = "/usr/bin/npm";
+  Findings findings;
+  explain(facts, findings);
+  ASSERT_GE(findings.size(), 2u);
+  EXPECT_EQ(findings[0].name, "pip");
+  EXPECT_EQ(findings[0].state, State::kWarn);
+  EXPECT_EQ(findings[0].fix, "sudo apt install python3-pip");
+  EXPECT_EQ(findings[1], (Finding{"programs", "npm", State::kOk, "/usr/bin/npm", ""}));
+}
+
+TEST(Programs, PipIsFoundWhereItsPythonHasIt) {
+  char name[] = "/tmp/gbx-programs-XXXXXX";
+  ASSERT_NE(::mkdtemp(name), nullptr);
+  const std::string usr = name;
+  EXPECT_EQ(find_pip(usr), "");
+  const std::string pip = usr + "/lib/python3.12/site-packages/pip";
+  std::filesystem::create_directories(pip);
+  EXPECT_EQ(find_pip(usr), "") << "an empty directory is no module";
+  std::ofstream(pip + "/__init__.py") << "";
+  EXPECT_EQ(find_pip(usr), pip);
+  std::filesystem::remove_all(usr);
 }
 
 }  // namespace

@@ -167,6 +167,9 @@ ALTER TABLE templates ADD COLUMN snapshot TEXT NOT NULL DEFAULT '';
 ALTER TABLE sessions ADD COLUMN dependencies BLOB NOT NULL DEFAULT x'';
 ALTER TABLE sessions ADD COLUMN layer TEXT NOT NULL DEFAULT '';
 ALTER TABLE snapshots ADD COLUMN dependencies BLOB NOT NULL DEFAULT x'';
+-- What the packages came to when it was made.
+ALTER TABLE templates ADD COLUMN layer TEXT NOT NULL DEFAULT '';
+ALTER TABLE snapshots ADD COLUMN layer TEXT NOT NULL DEFAULT '';
 )sql"},
 };
 

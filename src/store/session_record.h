@@ -94,6 +94,7 @@ struct SnapshotRecord {
   std::uint64_t files = 0;
   std::int64_t created_ms = 0;
   Dependencies dependencies{};  // of the sandbox it was made from: they are not in its content
+  std::string layer{};          // that has them; or empty
   bool operator==(const SnapshotRecord&) const = default;
 };
 

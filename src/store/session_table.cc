@@ -184,12 +184,13 @@ Result<> SnapshotTable::insert(const SnapshotRecord& snapshot) {
   TRY(Transaction transaction, Transaction::begin(db_, Durability::kFsync));
   TRY(Statement insert,
       db_.prepare("INSERT INTO snapshots(id, project, name, sandbox, template, bytes, files, "
-                  "created_ms, template_id, dependencies) VALUES(?,?,?,?,?,?,?,?,?,?)"));
+                  "created_ms, template_id, dependencies, layer) "
+                  "VALUES(?,?,?,?,?,?,?,?,?,?,?)"));
   const std::string dependencies = pack_dependencies(snapshot.dependencies);
   TRY_OK(insert
              .bind(snapshot.id.str(), snapshot.project, snapshot.name, snapshot.sandbox,
                    snapshot.template_name, snapshot.bytes, snapshot.files, snapshot.created_ms,
-                   snapshot.template_id, Blob{dependencies})
+                   snapshot.template_id, Blob{dependencies}, snapshot.layer)
              .run());
   return transaction.commit();
 }
@@ -201,9 +202,17 @@ Result<> SnapshotTable::remove(const SnapshotId& id) {
   return {};
 }
 
+Result<> SnapshotTable::set_layer(const SnapshotId& id, const std::string& layer) {
+  TRY(Transaction transaction, Transaction::begin(db_, Durability::kFsync));
+  TRY(Statement update, db_.prepare("UPDATE snapshots SET layer = ? WHERE id = ?"));
+  TRY_OK(update.bind(layer, id.str()).run());
+  if (db_.changes() == 0) return fail(Errc::kNotFound, "there is no such snapshot");
+  return transaction.commit();
+}
+
 Result<std::vector<SnapshotRecord>> SnapshotTable::all() {
   TRY(Statement select, db_.prepare("SELECT id, project, name, sandbox, template, bytes, files, "
-                                    "created_ms, template_id, dependencies FROM snapshots "
+                                    "created_ms, template_id, dependencies, layer FROM snapshots "
                                     "ORDER BY seq"));
   std::vector<SnapshotRecord> snapshots;
   while (true) {
@@ -219,7 +228,8 @@ Result<std::vector<SnapshotRecord>> SnapshotTable::all() {
                          .bytes = static_cast<std::uint64_t>(select.integer(5)),
                          .files = static_cast<std::uint64_t>(select.integer(6)),
                          .created_ms = select.integer(7),
-                         .dependencies = unpack_dependencies(select.text(9))});
+                         .dependencies = unpack_dependencies(select.text(9)),
+                         .layer = select.text(10)});
   }
 }
 

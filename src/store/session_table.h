@@ -46,6 +46,7 @@ class SnapshotTable {
 
   Result<> insert(const SnapshotRecord& snapshot);
   Result<> remove(const SnapshotId& id);
+  Result<> set_layer(const SnapshotId& id, const std::string& layer);
   Result<std::vector<SnapshotRecord>> all();
 
  private:

@@ -198,15 +198,26 @@ TEST_F(Sessions, SnapshotsAreKeptUntilTheyAreRemoved) {
                                 .template_name = "base",
                                 .bytes = 1ull << 33,
                                 .files = 5,
-                                .created_ms = 77};
+                                .created_ms = 77,
+                                .layer = std::string(32, 'a')};
   ASSERT_TRUE(answer_of<void>([&](auto done) { store_->add_snapshot(snapshot, done); }));
   open();
   EXPECT_THAT(*store_->all_snapshots(), ElementsAre(snapshot));
+  const std::string other(32, 'b');
+  const auto set = [&] {
+    return answer_of<void>(
+        [&](auto done) { store_->set_snapshot_layer(snapshot.id, other, done); });
+  };
+  ASSERT_TRUE(set());
+  SnapshotRecord changed = snapshot;
+  changed.layer = other;
+  EXPECT_THAT(*store_->all_snapshots(), ElementsAre(changed));
   ASSERT_TRUE(answer_of<void>([&](auto done) { store_->remove_snapshot(snapshot.id, done); }));
   EXPECT_THAT(*store_->all_snapshots(), IsEmpty());
   const auto again =
       answer_of<void>([&](auto done) { store_->remove_snapshot(snapshot.id, done); });
   EXPECT_EQ(again.error().code(), Errc::kNotFound);
+  EXPECT_EQ(set().error().code(), Errc::kNotFound);
 }
 
 }  // namespace

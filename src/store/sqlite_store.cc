@@ -232,6 +232,14 @@ Result<std::vector<SnapshotRecord>> SqliteStore::all_snapshots() {
       [](SqliteWorker& w) { return w.snapshots.all(); });
 }
 
+void SqliteStore::set_snapshot_layer(SnapshotId id, std::string layer, Callback<> done) {
+  impl_->ask<void>(
+      [id = std::move(id), layer = std::move(layer)](SqliteWorker& w) {
+        return w.noticed(w.snapshots.set_layer(id, layer));
+      },
+      std::move(done));
+}
+
 void SqliteStore::add_template(TemplateRecord made, Callback<> done) {
   impl_->ask<void>([made = std::move(made)](
                        SqliteWorker& w) { return w.noticed(w.templates.insert(made)); },
@@ -241,6 +249,14 @@ void SqliteStore::add_template(TemplateRecord made, Callback<> done) {
 void SqliteStore::remove_template(std::string id, Callback<> done) {
   impl_->ask<void>(
       [id = std::move(id)](SqliteWorker& w) { return w.noticed(w.templates.remove(id)); },
+      std::move(done));
+}
+
+void SqliteStore::set_template_layer(std::string id, std::string layer, Callback<> done) {
+  impl_->ask<void>(
+      [id = std::move(id), layer = std::move(layer)](SqliteWorker& w) {
+        return w.noticed(w.templates.set_layer(id, layer));
+      },
       std::move(done));
 }
 

@@ -77,10 +77,12 @@ class SqliteStore final : public Store {
                      Callback<SessionPage> done) override;
   void add_snapshot(SnapshotRecord snapshot, Callback<> done) override;
   void remove_snapshot(SnapshotId id, Callback<> done) override;
+  void set_snapshot_layer(SnapshotId id, std::string layer, Callback<> done) override;
   Result<std::vector<SessionRecord>> living_sessions() override;
   Result<std::vector<SnapshotRecord>> all_snapshots() override;
   void add_template(TemplateRecord made, Callback<> done) override;
   void remove_template(std::string id, Callback<> done) override;
+  void set_template_layer(std::string id, std::string layer, Callback<> done) override;
   Result<std::vector<TemplateRecord>> all_templates() override;
   void flush(Callback<> done) override;
   void gc(Callback<GcReport> done) override;

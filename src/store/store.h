@@ -115,6 +115,8 @@ class Store {
                              Callback<SessionPage> done) = 0;
   virtual void add_snapshot(SnapshotRecord snapshot, Callback<> done) = 0;
   virtual void remove_snapshot(SnapshotId id, Callback<> done) = 0;
+  // The layer of its packages is another one now. kNotFound.
+  virtual void set_snapshot_layer(SnapshotId id, std::string layer, Callback<> done) = 0;
   // What there was when the last server ended. Block: only for the program's start.
   virtual Result<std::vector<SessionRecord>> living_sessions() = 0;
   virtual Result<std::vector<SnapshotRecord>> all_snapshots() = 0;
@@ -123,6 +125,8 @@ class Store {
 
   virtual void add_template(TemplateRecord made, Callback<> done) = 0;
   virtual void remove_template(std::string id, Callback<> done) = 0;
+  // As set_snapshot_layer.
+  virtual void set_template_layer(std::string id, std::string layer, Callback<> done) = 0;
   // Blocks: only for the program's start.
   virtual Result<std::vector<TemplateRecord>> all_templates() = 0;
 

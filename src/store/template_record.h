@@ -19,6 +19,7 @@ struct TemplateRecord {
   // Packages in it: then whoever uses it has its set prepared first, which defines it.
   Dependencies dependencies{};
   std::string snapshot{};  // it stands for, or empty: then the definition is not the launcher's
+  std::string layer{};     // that its packages came to: they stay what they were; or empty
   bool operator==(const TemplateRecord&) const = default;
 };
 

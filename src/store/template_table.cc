@@ -9,8 +9,8 @@ Result<> TemplateTable::insert(const TemplateRecord& made) {
   TRY(Statement insert,
       db_.prepare("INSERT INTO templates(id, project, name, base, description, key_id, created_ms, "
                   "preload, env, wall_ms, cpu_ms, memory_bytes, disk_bytes, pids, cpu_thousandths, "
-                  "limits_asked_for, dependencies, snapshot) "
-                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+                  "limits_asked_for, dependencies, snapshot, layer) "
+                  "VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   const TemplateDefinition& definition = made.definition;
   const std::string preload = pack_texts(definition.preload);
   const std::string env = pack_texts(definition.env);
@@ -22,7 +22,8 @@ Result<> TemplateTable::insert(const TemplateRecord& made) {
                    static_cast<std::int64_t>(limits.wall.count()),
                    static_cast<std::int64_t>(limits.cpu_time.count()), limits.memory_bytes,
                    limits.disk_bytes, limits.pids, limits.cpu_thousandths,
-                   static_cast<int>(limits.asked_for), Blob{dependencies}, made.snapshot)
+                   static_cast<int>(limits.asked_for), Blob{dependencies}, made.snapshot,
+                   made.layer)
              .run());
   return transaction.commit();
 }
@@ -35,11 +36,19 @@ Result<> TemplateTable::remove(const std::string& id) {
   return transaction.commit();
 }
 
+Result<> TemplateTable::set_layer(const std::string& id, const std::string& layer) {
+  TRY(Transaction transaction, Transaction::begin(db_, Durability::kFsync));
+  TRY(Statement update, db_.prepare("UPDATE templates SET layer = ? WHERE id = ?"));
+  TRY_OK(update.bind(layer, id).run());
+  if (db_.changes() == 0) return fail(Errc::kNotFound, "there is no such template");
+  return transaction.commit();
+}
+
 Result<std::vector<TemplateRecord>> TemplateTable::all() {
   TRY(Statement select,
       db_.prepare("SELECT id, project, name, base, description, key_id, created_ms, preload, env, "
                   "wall_ms, cpu_ms, memory_bytes, disk_bytes, pids, cpu_thousandths, "
-                  "limits_asked_for, dependencies, snapshot FROM templates ORDER BY seq"));
+                  "limits_asked_for, dependencies, snapshot, layer FROM templates ORDER BY seq"));
   std::vector<TemplateRecord> templates;
   while (true) {
     TRY(const bool row, select.next());
@@ -55,7 +64,8 @@ Result<std::vector<TemplateRecord>> TemplateTable::all() {
                                        .env = unpack_texts(select.text(8)),
                                        .limits = {}},
                         .dependencies = unpack_dependencies(select.text(16)),
-                        .snapshot = select.text(17)};
+                        .snapshot = select.text(17),
+                        .layer = select.text(18)};
     Limits& limits = made.definition.limits;
     limits.wall = std::chrono::milliseconds(select.integer(9));
     limits.cpu_time = std::chrono::milliseconds(select.integer(10));

@@ -18,6 +18,7 @@ class TemplateTable {
   Result<> insert(const TemplateRecord& made);
   // kNotFound.
   Result<> remove(const std::string& id);
+  Result<> set_layer(const std::string& id, const std::string& layer);
   // Oldest first.
   Result<std::vector<TemplateRecord>> all();
 

@@ -25,6 +25,7 @@ TemplateRecord made(std::string project, std::string name) {
   record.dependencies = {
       .packages = {}, .requirements = "", .lock = "lock-version = \"1.0\"\n", .preload = {"x.y"}};
   record.snapshot = "sn0123456789abcdefghij";
+  record.layer = std::string(32, 'a');
   Limits& limits = record.definition.limits;
   limits.wall = std::chrono::milliseconds(12'345);
   limits.cpu_time = std::chrono::milliseconds(77);
@@ -55,12 +56,32 @@ TEST_F(Templates, AreThereForTheNextServer) {
   plain.definition.limits = Limits{};
   plain.dependencies = {};
   plain.snapshot.clear();
+  plain.layer.clear();
   for (const TemplateRecord& one : {first, second, plain}) {
     ASSERT_TRUE(add(one));
   }
   EXPECT_THAT(store_->all_templates().value(), ElementsAre(first, second, plain));
   open();
   EXPECT_THAT(store_->all_templates().value(), ElementsAre(first, second, plain));
+}
+
+TEST_F(Templates, TheLayerOfItsPackagesMayBecomeAnotherOne) {
+  TemplateRecord one = made("default", "mine");
+  const TemplateRecord other = made("default", "other");
+  ASSERT_TRUE(add(one));
+  ASSERT_TRUE(add(other));
+  const auto set = [&](const std::string& id) {
+    return answer_of<void>(
+        [&](auto done) { store_->set_template_layer(id, std::string(32, 'b'), done); });
+  };
+  EXPECT_TRUE(set(one.definition.id));
+  one.layer = std::string(32, 'b');
+  EXPECT_THAT(store_->all_templates().value(), ElementsAre(one, other));
+  open();
+  EXPECT_THAT(store_->all_templates().value(), ElementsAre(one, other));
+  const Result<> nobody = set(make_own_template_id());
+  ASSERT_FALSE(nobody);
+  EXPECT_EQ(nobody.error().code(), Errc::kNotFound);
 }
 
 TEST_F(Templates, ANameIsThereOnceInAProject) {

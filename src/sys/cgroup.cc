@@ -441,6 +441,7 @@ int Cgroup::sweep(const CgroupRoots& roots, std::string_view prefix) {
   places.erase(std::unique(places.begin(), places.end()), places.end());
   // First: what is frozen dies when it goes on, and is in all the others until then.
   places.insert(places.begin(), roots.v1_freezer);
+  std::vector<std::pair<std::string, std::string>> busy;  // whoever is in them takes long to die
   for (const std::string& place : places) {
     if (place.empty()) continue;
     const bool freezer = place == roots.v1_freezer;
@@ -456,8 +457,16 @@ int Cgroup::sweep(const CgroupRoots& roots, std::string_view prefix) {
       if (freezer) (void)write_control(group.get(), "freezer.state", "THAWED");
       if (place == roots.v2) remove_children(group.get());
       (void)write_control(group.get(), "memory.force_empty", "0");
-      if (remove_directory(::dirfd(dir.get()), name)) ++removed;
+      if (remove_directory(::dirfd(dir.get()), name)) {
+        ++removed;
+      } else {
+        busy.emplace_back(place, name);
+      }
     }
+  }
+  for (const auto& [place, name] : busy) {
+    const auto dir = open_dir(AT_FDCWD, place);
+    if (dir && remove_directory(dir->get(), name)) ++removed;
   }
   return removed;
 }

@@ -48,6 +48,20 @@ bool is_archive(std::string_view name) {
                      [&](std::string_view end) { return small.ends_with(end); });
 }
 
+// A name, then nothing, or what begins a version, extras or a marker, to its end: "pan das" and
+// "pandas," are other words to us than to an installer that folds them.
+bool is_formed(std::string_view word) {
+  const std::string_view name = name_of(word);
+  const bool is_name = std::all_of(name.begin(), name.end(), [](char c) {
+    return is_letter_or_digit(c) || c == '.' || c == '_' || c == '-' || c == '@' || c == '/';
+  });
+  if (!is_name || name.empty() || !is_letter_or_digit(name.back())) return false;
+  const std::string_view rest = trimmed(word.substr(name.size()));
+  if (rest.empty()) return true;
+  return std::string_view("[<>=!~;(@").find(rest.front()) != std::string_view::npos &&
+         std::string_view(",=<>!~;([@|&").find(rest.back()) == std::string_view::npos;
+}
+
 // npm's "@scope/name" has one slash; nothing else has any.
 bool has_path(std::string_view word) {
   if (word.find('\\') != std::string_view::npos) return true;
@@ -77,8 +91,11 @@ Result<std::vector<std::string>> read_words(const json::array& list, const std::
   return words;
 }
 
-// Line ends are one, and empty space around it says nothing.
+// Line ends are one, and neither the mark that editors of Windows put in front of UTF-8 nor empty
+// space around it says anything.
 std::string normalised(std::string_view text) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -225,7 +242,8 @@ Result<> check_package_word(std::string_view word) {
     return bad("must name a package of the index, not a file");
   }
   const char first = word[0] == '@' && word.size() > 1 ? word[1] : word[0];
-  if (!is_letter_or_digit(first) || word.find_first_of("#$`{}%?") != std::string_view::npos) {
+  if (!is_letter_or_digit(first) || !is_formed(word) ||
+      word.find_first_of("#$`{}%?") != std::string_view::npos) {
     return bad("must be a package like \"pandas>=2\" or \"lodash@4\"");
   }
   return {};

@@ -87,6 +87,16 @@ TEST(DependenciesJson, NoOptionsPathsOrAddresses) {
                            "user/repo",
                            "C:x",
                            "x#egg=y",
+                           "pan das",
+                           "pandas,",
+                           "pandas>=",
+                           "pandas >=2,",
+                           "a;",
+                           "a[",
+                           "a*b",
+                           "a, b",
+                           "a-",
+                           "a.",
                            "${HOME}",
                            "$HOME",
                            "`id`",
@@ -173,6 +183,16 @@ TEST(DependenciesJson, RequirementsAsPipReadsThem) {
                             "\nfoo[bar]>=1  # -r nothing\n"
                             "last \\\n"),
             "taken");
+}
+
+TEST(DependenciesJson, AByteOrderMarkInFrontSaysNothing) {
+  for (const char* name : {"requirements", "lock"}) {
+    const auto plain = read_text("{\"" + std::string(name) + "\": \"six\\n\"}");
+    const auto marked = read_text("{\"" + std::string(name) + "\": \"\\ufeffsix\\r\\n\"}");
+    ASSERT_TRUE(plain && marked) << name;
+    EXPECT_EQ(*marked, *plain);
+  }
+  EXPECT_FALSE(read_text("{\"requirements\": \"six\\n\\ufeffidna\"}")) << "only in front";
 }
 
 TEST(DependenciesJson, RequirementsHaveNoOptionsEither) {

@@ -57,6 +57,13 @@ json::array modules_of(const std::vector<std::string>& words) {
 }  // namespace
 
 Result<Dependencies> read_dependency_words(const DependencyWords& words) {
+  if (words.with.size() > kMaxDependencies) {
+    return bad("--with: at most " + std::to_string(kMaxDependencies) +
+               " packages; more fit into --requirements FILE");
+  }
+  if (words.is_given() && !words.names_packages()) {
+    return bad("--preload: goes with --with, --requirements or --lock");
+  }
   json::object object;
   json::array packages;
   for (const std::string& word : words.with) {
@@ -79,6 +86,11 @@ Result<Dependencies> read_dependency_words(const DependencyWords& words) {
   auto wanted = read_dependencies(object, "");
   if (!wanted) return bad("--" + wanted.error().message());
   return wanted;
+}
+
+std::string default_template(const Dependencies& dependencies) {
+  // A pylock.toml does not begin so.
+  return dependencies.lock.starts_with('{') ? "node" : "python";
 }
 
 }  // namespace glovebox::wire

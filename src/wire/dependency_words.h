@@ -23,4 +23,7 @@ struct DependencyWords {
 // kInvalidArgument: the message begins with the option. Others: a file cannot be read.
 Result<Dependencies> read_dependency_words(const DependencyWords& words);
 
+// What packages are for when no template was named: "python", or "node" with a package-lock.json.
+std::string default_template(const Dependencies& dependencies);
+
 }  // namespace glovebox::wire

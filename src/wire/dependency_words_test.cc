@@ -61,7 +61,18 @@ TEST_F(DependencyWordsTest, AMistakeNamesTheOption) {
   EXPECT_THAT(complaint({.with = {"a"}, .lock = file("x")}), StartsWith("--lock: stands alone"));
   EXPECT_THAT(complaint({.with = {"a"}, .preload = {"a,"}}), StartsWith("--preload[1]: must be"));
   EXPECT_THAT(complaint({.preload = {"a"}}), StartsWith("--preload: goes with"));
+  EXPECT_THAT(complaint({.preload = {"a"}}), HasSubstr("--requirements"));
+  EXPECT_THAT(complaint({.with = std::vector<std::string>(kMaxDependencies + 1, "a")}),
+              StartsWith("--with: at most 100 packages"));
   EXPECT_THAT(complaint({.requirements = directory_}), HasSubstr("directory"));
+}
+
+TEST_F(DependencyWordsTest, TheTemplateIsThatOfTheirLanguage) {
+  EXPECT_EQ(default_template(*read_dependency_words({.with = {"a"}})), "python");
+  EXPECT_EQ(default_template(*read_dependency_words({.lock = file("lock-version = '1.0'\n")})),
+            "python");
+  EXPECT_EQ(default_template(*read_dependency_words({.lock = file("\n{\"name\": \"x\"}")})),
+            "node");
 }
 
 }  // namespace

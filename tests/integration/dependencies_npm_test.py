@@ -32,7 +32,7 @@ class Npm(packaged.Packaged):
         self.assertEqual((layer["manager"], layer["index"]), ("npm", packaged.NPM_URL.rstrip("/")))
         self.assertEqual({one["name"].rsplit("node_modules/", 1)[-1]: one["version"] for one in layer["packages"]},
                          {"dependent": "1.0.0", "good": "1.2.0", "@scope/scoped": "1.0.0"})
-        self.assertTrue(all(one["sha256"].startswith("sha512-") for one in layer["packages"]), layer)
+        self.assertTrue(all(one["hash"].startswith("sha512-") for one in layer["packages"]), layer)
         self.internet.packages(forget=True)
         self.assertEqual(self.node(code, wish), "1.2.0 scoped\n")
         self.assertEqual(self.internet.packages(), [])

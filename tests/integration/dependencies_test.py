@@ -39,8 +39,8 @@ class Sets(packaged.Packaged):
         layer = self.layer(answer["dependencies"]["layer"])
         self.assertEqual({(one["name"], one["version"]) for one in layer["packages"]}, {("needy", "1.0"), ("good", "1.1")})
         self.assertEqual((layer["manager"], layer["index"]), ("pip", packaged.INDEX_URL.rstrip("/")))
-        self.assertEqual({one["file"]: one["sha256"] for one in layer["packages"]}["needy-1.0-py3-none-any.whl"],
-                         self.sha256("needy-1.0-py3-none-any.whl"))
+        self.assertEqual({one["file"]: one["hash"] for one in layer["packages"]}["needy-1.0-py3-none-any.whl"],
+                         "sha256:" + self.sha256("needy-1.0-py3-none-any.whl"))
         self.assertGreater(layer["bytes"], 100)
         self.assertRegex(layer["digest"], "^[0-9a-f]{64}$")
         # Once: from here on nobody asks the index, whatever else a run wants.

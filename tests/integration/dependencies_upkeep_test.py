@@ -1,6 +1,7 @@
 # Layers that are not what they were are noticed and built again; what a set resolved to is asked for
-# again after its time; and whose layers are whose. In the test internet, with its package index.
+# again after its time, but for what was made with it; and whose layers are whose. In the test internet, with its package index.
 import os
+import signal
 import sys
 import threading
 
@@ -8,6 +9,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import packaged
 import sealed
 from sealed import wait_until
+from server import metric
+from session import Session
 
 HELLO = "import good; print(good.hello())"
 
@@ -90,11 +93,77 @@ class Remembered(packaged.Packaged):
         self.assertEqual(self.internet.packages(), [])
         self.assertTrue(wait_until(lambda: self.run_with(HELLO, ["good"]) and self.asked_pages("good"), 60))
         self.assertEqual(self.run_with(HELLO, ["good"])[1]["dependencies"]["layer"], layer)
+        # It is asked behind the run, which waits for nothing.
+        self.assertTrue(wait_until(lambda: metric(self.client.get("/metrics").text, "glovebox_builds_active") == 0, 60))
         # An index that is gone does not take away what there is.
         self.internet.packages(faults={"/*": {"status": 503}}, forget=True)
         self.assertTrue(wait_until(lambda: self.run_with(HELLO, ["good"]) and self.asked_pages("good"), 60))
         answer = self.run_with(HELLO, ["good"])[1]
         self.assertEqual((answer["stdout"], answer["dependencies"]["layer"]), ("hello from good 1.1\n", layer))
+
+
+class Kept(packaged.Packaged):
+    """What was made with packages stays what it was, whatever the index has and whoever tidies up."""
+    more_settings = {"deps__resolve_ttl": "1ms"}
+
+    def quiet(self):
+        """Builds behind a use are over, and what was asked of the index so far is forgotten."""
+        self.assertTrue(wait_until(lambda: metric(self.client.get("/metrics").text, "glovebox_builds_active") == 0, 60))
+        self.internet.packages(forget=True)
+
+    def make_template(self, name, dependencies):
+        wanted = {"name": name, "from": "python", "profile": {"dependencies": dependencies}}
+        made = self.client.call("POST", "/v1/templates", wanted)
+        self.assertEqual(made.status, 201, made)
+        self.addCleanup(self.client.call, "DELETE", f"/v1/templates/{name}")
+
+    def run_of(self, template):
+        answer = self.client.post_run(language="python", code=HELLO, template=template)
+        self.assertEqual((answer.status, answer.json.get("exit_code")), (200, 0), answer)
+        return answer.json["dependencies"]["layer"]
+
+    def test_a_template_and_a_snapshot_are_never_resolved_again(self):
+        self.make_template("pinned", ["good"])
+        layer = self.run_of("pinned")
+        session = Session(self.client, template="pinned")
+        snapshot = session.post("/snapshots", status=201)["id"]
+        session.kill()
+        self.quiet()
+        # The time of everything is over at once.
+        for _ in range(3):
+            self.assertEqual(self.run_of("pinned"), layer)
+            other = Session(self.client, snapshot=snapshot)
+            self.assertEqual(other.get()["dependencies"]["layer"], layer)
+            other.kill()
+        self.assertEqual(self.internet.packages(), [])
+        # Others have it asked for.
+        self.run_with(HELLO, ["good"])
+        self.assertTrue(wait_until(lambda: self.asked_pages("good"), 60))
+
+    def test_its_layer_is_in_use_after_a_restart_too(self):
+        self.make_template("standing", ["greeter"])
+        layer = next(id for id, one in self.list_layers().items() if "greeter" in str(one["asked"]))
+        free = self.build(["needy"])["id"]
+        # Neither the next server nor the next launcher has used it.
+        before = dict(self.server.info)
+        for name in ("pid", "launcher_pid"):
+            os.kill(before[name], signal.SIGKILL)
+        is_new = lambda: all(self.server.info.get(name) not in (None, before[name]) for name in ("pid", "launcher_pid"))
+        self.assertTrue(wait_until(lambda: is_new() and self.server.is_ready_again(), 60))
+        self.assertTrue(self.layer(layer)["in_use"])
+        refused = self.client.call("DELETE", f"/v1/layers/{layer}")
+        self.assertEqual((refused.status, refused.code), (409, "layer_in_use"), refused)
+        self.assertIn("template standing", refused.text)
+        # The other one goes as soon as what had it has ended.
+        prune = lambda: self.client.call("POST", "/v1/layers/prune", {}).json["removed"]
+        self.assertTrue(wait_until(lambda: free in prune(), 60))
+        self.assertIn(layer, self.list_layers())
+        self.internet.packages(forget=True)
+        answer = self.client.post_run(language="python", code="import greeter", template="standing").json
+        self.assertEqual((answer["exit_code"], answer["dependencies"]["layer"]), (0, layer))
+        self.assertEqual(self.internet.packages(), [])
+        self.assertEqual(self.client.call("DELETE", "/v1/templates/standing").status, 204)
+        self.assertTrue(wait_until(lambda: self.client.call("DELETE", f"/v1/layers/{layer}").status == 204, 20))
 
 
 class Projects(packaged.Packaged):

@@ -208,6 +208,27 @@ class Making(TestCase):
         self.assertEqual((info.st_uid, info.st_gid, stat.S_IMODE(info.st_mode)), (0, 0, 0o755))
         self.assertEqual(sorted(os.listdir(self.tree(identity))), ["link", "loud"])
 
+    def test_the_same_holds_below_its_top_however_that_is_spelled(self):
+        identity = new_id()
+        session = self.making(identity)
+        pipe, loud = tarfile.TarInfo("pipe"), tarfile.TarInfo("loud")
+        pipe.type, loud.mode = tarfile.FIFOTYPE, 0o7777
+        for path in ("/layer/a/b", "/layer/", "//layer//c", "/tmp/../layer/d"):
+            self.assertNotEqual(self.unpack(session, archive({}, odd=[pipe]), path).errno, 0, path)
+            self.assertEqual(self.unpack(session, archive({}, odd=[loud]), path).errno, 0, path)
+        self.assertEqual(self.unpack(session, archive({}, odd=[pipe]), "/elsewhere/layer").errno, 0)  # no layer
+        session.destroy()
+        self.assertEqual(self.ask(wire.keep_layer(identity)).kind, wire.DONE)
+        modes = {}
+        for where, directories, files in os.walk(self.tree(identity)):
+            for name in directories + files:
+                path = os.path.join(where, name)
+                modes[os.path.relpath(path, self.tree(identity))] = os.lstat(path).st_mode
+        self.assertEqual({name: stat.filemode(mode) for name, mode in modes.items()},
+                         {"a": "drwxr-xr-x", "a/b": "drwxr-xr-x", "a/b/loud": "-rwxr-xr-x", "loud": "-rwxr-xr-x",
+                          "c": "drwxr-xr-x", "c/loud": "-rwxr-xr-x", "d": "drwxr-xr-x", "d/loud": "-rwxr-xr-x"})
+        self.ask(wire.drop_layer(identity))
+
     def test_is_read_back_the_same_in_other_sandboxes_and_cannot_be_changed_there(self):
         identity = new_id()
         session = self.making(identity)

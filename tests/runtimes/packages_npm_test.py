@@ -33,7 +33,10 @@ class Npm(unittest.TestCase):
         return fetched.error
 
     def versions(self, fetched):
-        return {one["name"]: one["version"] for one in fetched.result["artefacts"]}
+        """All but the tree's own shape, which is always there."""
+        found = {one["name"]: one["version"] for one in fetched.result["artefacts"]}
+        self.assertEqual(found.pop("(tree)"), "1")
+        return found
 
 
 class Fetching(Npm):
@@ -111,10 +114,30 @@ class Locked(Npm):
         lock["packages"]["node_modules/good"]["integrity"] = "sha512-" + "A" * 86 + "=="
         self.assertIn("EINTEGRITY", self.failed(lock=json.dumps(lock)))
 
-    def test_one_that_does_not_fit_its_project(self):
+    def plain_lock(self):
+        """Without the addresses of this test's own registry."""
         lock = self.lock()
         for one in lock["packages"].values():
             one.pop("resolved", None)
+        return lock
+
+    def test_what_would_come_to_another_tree_with_the_same_artefacts(self):
+        good = self.steps.index.samples("npm", "good")[0].integrity
+        other = "sha512-" + "A" * 86 + "=="
+        lock = self.plain_lock()
+        honest = dict(lock["packages"]["node_modules/good"])
+        for change, said in (({"integrity": good + " " + other}, "one hash"), ({"integrity": other + "?x"}, "one hash"),
+                             ({"name": "@scope/scoped"}, "aliases")):
+            lock["packages"]["node_modules/good"] = dict(honest, **change)
+            self.assertIn(said, self.failed(lock=json.dumps(lock)))
+        lock["packages"]["node_modules/good"] = honest
+        plain = self.ready(lock=json.dumps(lock))
+        lock["packages"]["node_modules/good"]["bin"] = {"ls": "index.js"}
+        other_programs = self.ready(lock=json.dumps(lock))
+        self.assertNotEqual(other_programs.result["artefacts"], plain.result["artefacts"])
+
+    def test_one_that_does_not_fit_its_project(self):
+        lock = self.plain_lock()
         lock["packages"][""]["dependencies"]["good"] = "^2.0.0"
         self.assertIn("in sync", self.failed(lock=json.dumps(lock)))
 

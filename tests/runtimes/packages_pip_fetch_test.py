@@ -28,6 +28,10 @@ class Resolving(PipFetch):
         self.assertEqual(self.versions(self.ready("with-extras", "good<1.1 ; python_version >= '3'", "absent; python_version < '3'")),
                          {"with-extras": "1.0", "good": "1.0"})
 
+    def test_what_comes_to_nothing(self):
+        self.assertRegex(self.failed("absent; python_version < '3'", "good; python_version < '3'"), r"^none of the packages is for this host \(cpython-3")
+        self.assertIn("only comments", self.failed(requirements="# good\n\n--pre\n"))
+
     def test_yanked_and_for_another_python(self):
         self.assertEqual(self.versions(self.ready("yanked", "old-python")), {"yanked": "1.0", "old-python": "1.0"})
         self.assertIn("only-old-python", self.failed("only-old-python"))

@@ -24,6 +24,7 @@ from workplace import Refused
 import package_archives
 
 SHA = "a" * 64
+INTEGRITY = "sha512-" + "A" * 86 + "=="
 
 
 class Words(unittest.TestCase):
@@ -45,6 +46,10 @@ class Requirements(Words):
         self.assertEqual(self.lines(text), (["good==1.0", "needy[a,b]>=1,<2 ; python_version >= '3.9'",
                                              f"honest==1.0 --hash=sha256:{SHA} --hash=sha512:{SHA * 2}", "last~=1.4"], ["--pre"]))
 
+    def test_a_byte_order_mark_in_front(self):
+        self.assertEqual(self.lines("\ufeffgood==1.0\r\nlast\r\n"), (["good==1.0", "last"], []))
+        self.refused("requirements, line 2", requirement_words.from_file, "good\n\ufefflast\n")
+
     def test_packages_that_are_none(self):
         for word in ("-r/etc/passwd", "--index-url=http://evil", "good @ http://evil.example.com/x.whl", "./good", "/etc", "git+https://x/y",
                      "good\n--pre", "good --pre", "", "  ", "x.whl", "file:///etc", "..", "good\\x", "good\0", "gööd", "a b", "good>=1 <2",
@@ -64,7 +69,7 @@ class Requirements(Words):
     def test_locks(self):
         head = 'lock-version = "1.0"\n'
         package = head + "[[packages]]\nname = 'a'\n"
-        for text, word in (("{}", "pylock.toml"), ("x = [", "TOML"), ("a = 1", "lock-version"), ('lock-version = "2.0"\npackages = []', "lock-version"),
+        for text, word in (("{}", "pylock.toml"), ("x = [", "lock: not TOML"), ("a = 1", "lock-version"), ('lock-version = "2.0"\npackages = []', "lock-version"),
                            (head + "[[packages]]\nversion = '1'", "no name"), (head + "packages = [1]", "no name"), (package, "no version"),
                            (package + "version = '1'", "sha256"), (package + "version = '1 --pre'", "no version"),
                            (package + "version = '1'\nwheels = [{name = 'x'}]", "no hashes"),
@@ -100,17 +105,18 @@ class Npm(Words):
                            "dependencies": {"a": {"version": "git+ssh://git@evil/a"}}})
 
     def test_a_lock(self):
-        one = {"version": "1.0.0", "resolved": "https://registry.npmjs.org/a/-/a-1.0.0.tgz", "integrity": "sha512-AAAA=="}
+        one = {"version": "1.0.0", "resolved": "https://registry.npmjs.org/a/-/a-1.0.0.tgz", "integrity": INTEGRITY, "extraneous": True}
         project, made = npm_lock.read(self.lock({"node_modules/a": one, "node_modules/dev": {"dev": True, "link": True},
                                                  "node_modules/a/node_modules/@s/b": dict(one, resolved="https://r.example.org/x/@s/b/-/b-1.0.0.tgz")}, version=2))
         self.assertEqual(project["dependencies"], {"a": "^1"})
         self.assertEqual(sorted(made["packages"]), ["", "node_modules/a", "node_modules/a/node_modules/@s/b"])
         self.assertNotIn("resolved", json.dumps(made))
+        self.assertNotIn("extraneous", json.dumps(made))
         self.assertNotIn("dependencies", made)
-        self.assertEqual(made["packages"]["node_modules/a"]["integrity"], "sha512-AAAA==")
+        self.assertEqual(made["packages"]["node_modules/a"]["integrity"], INTEGRITY)
 
     def test_locks_that_lead_elsewhere(self):
-        one = {"version": "1.0.0", "integrity": "sha512-AAAA=="}
+        one = {"version": "1.0.0", "integrity": INTEGRITY}
         for resolved in ("file:../a", "git+ssh://git@github.com/a/a.git#1", "http://registry.npmjs.org/a/-/a-1.0.0.tgz", "https://evil.example.com/a.tgz",
                          "https://x/b/-/b-1.0.0.tgz", "../a", "https://x/a/-/a.tgz?x=1", "https://[x/a/-/a.tgz", 7):
             with self.subTest(resolved):
@@ -118,9 +124,13 @@ class Npm(Words):
         for place in ("packages/a", "../a", "node_modules/../../a", "node_modules/a/../b", "/a", "node_modules/", "node_modules/.bin"):
             with self.subTest(place):
                 self.refused("lock: ", npm_lock.read, self.lock({place: one}))
+        for change, word in (({"name": "@s/a"}, "aliases"), ({"integrity": INTEGRITY + " sha1-" + "A" * 27 + "="}, "one hash"),
+                             ({"integrity": "sha512-AAAA=="}, "one hash"), ({"integrity": INTEGRITY + "?x"}, "one hash")):
+            with self.subTest(change):
+                self.refused(word, npm_lock.read, self.lock({"node_modules/a": dict(one, **change)}))
         self.refused("link", npm_lock.read, self.lock({"node_modules/a": dict(one, link=True)}))
         self.refused("integrity", npm_lock.read, self.lock({"node_modules/a": {"version": "1.0.0"}}))
-        self.refused("no version", npm_lock.read, self.lock({"node_modules/a": {"integrity": "sha512-AAAA=="}}))
+        self.refused("no version", npm_lock.read, self.lock({"node_modules/a": {"integrity": INTEGRITY}}))
         self.refused("version 2 or 3", npm_lock.read, self.lock({}, version=1))
         self.refused("only packages of the registry", npm_lock.read, self.lock({}, {"dependencies": {"a": "file:/etc"}}))
         self.refused("JSON", npm_lock.read, "{")
@@ -150,7 +160,7 @@ class Sources(Words):
         self.assertEqual(self.requires({"a-1/pyproject.toml": "[build-system]\nrequires = []\nbuild-backend = 'own'\nbackend-path = ['.']"}), [])
         with unittest.mock.patch("shutil.which", lambda name, path=None: None if name == "ninja" else name):
             self.assertEqual(self.requires({"a-1/pyproject.toml": "[build-system]\nrequires = ['meson-python']\nbuild-backend = 'mesonpy'"}), ["meson-python", "ninja"])
-        for text, word in (("[build-system]\nrequires = 'x'", "no list"), ("build-system = 3", "no list"), ("x = ", "TOML"),
+        for text, word in (("[build-system]\nrequires = 'x'", "no list"), ("build-system = 3", "no list"), ("x = ", "pyproject.toml: not TOML"),
                            ("[build-system]\nrequires = ['x @ file:///etc']", "address"), ("[build-system]\nrequires = ['-r x']", "option"),
                            ("#" * (2 << 20), "too long")):
             self.refused(word, self.requires, {"a-1/pyproject.toml": text})
@@ -197,6 +207,14 @@ class Output(unittest.TestCase):
         words = ended.words(re.compile("^ERROR"))
         self.assertTrue(words.endswith("more 2999"))
         self.assertLess(len(workplace.shorten(words)), 8193)
+
+    def test_who_asks_is_not_shown(self):
+        lines = ("Looking in indexes: https://ci:****@pypi.corp.example/simple, https://token@b.example:8443/simple",
+                 "https://a@b:pass-word@c.example/@scope/x", "mail me@here.example or see https://d.example/@scope/y")
+        ended, shown = self.run_program("print(%r)" % "\n".join(lines), ["pass-word"])
+        self.assertEqual(shown.splitlines(), ["Looking in indexes: https://pypi.corp.example/simple, https://b.example:8443/simple",
+                                              "https://c.example/@scope/x", lines[2]])
+        self.assertEqual(list(ended.lines), shown.splitlines())
 
     def test_one_that_is_left_behind_holds_nothing_up(self):
         ended, shown = self.run_program("import os, time\nif os.fork() == 0:\n    os.setsid()\n    while True:\n        try:\n            print('left', flush=True); time.sleep(0.01)\n"

@@ -26,6 +26,7 @@ _MOST_MODULE = 200
 _MOST_MODULE_NAMES = 6 * 1024
 _ARCHIVES = (".whl", ".zip", ".tar", ".tgz", ".tbz", ".txz", ".tlz", ".gz", ".bz2", ".xz", ".lzma", ".tar.lz")
 _NAME_END = re.compile(r"[\[<>=!~;, @(]")
+_NAME = re.compile(r"[A-Za-z0-9._@/-]*[A-Za-z0-9]\Z")
 _SCOPED = re.compile(r"@[^/]+/[A-Za-z0-9]")
 _HASH = re.compile(r"--hash=(sha256|sha384|sha512):[0-9a-f]+\Z")
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}(\.[A-Za-z_][A-Za-z0-9_]{0,127})*\Z")
@@ -105,8 +106,16 @@ def _check_word(word: str, at: str) -> None:
     if word[0] in "./~" or has_path or name.lower().endswith(_ARCHIVES):
         raise ValueError(f"{at} must name a package of the index, not a file")
     first = word[1] if is_scoped and len(word) > 1 else word[0]
-    if not first.isalnum() or any(char in "#$`{}%?" for char in word):
+    is_formed = _is_formed(name, word[len(name) :].strip(_SPACE))
+    if not first.isalnum() or not is_formed or any(char in "#$`{}%?" for char in word):
         raise ValueError(f'{at} must be a package like "pandas>=2" or "lodash@4"')
+
+
+def _is_formed(name: str, rest: str) -> bool:
+    """A name, then nothing, or what begins a version, extras or a marker, to its end."""
+    if not _NAME.match(name):
+        return False
+    return not rest or (rest[0] in "[<>=!~;(@" and rest[-1] not in ",=<>!~;([@|&")
 
 
 def _text(said: Any, at: str) -> str:
@@ -116,7 +125,8 @@ def _text(said: Any, at: str) -> str:
         raise TypeError(f"{at} must be a text")
     if len(said.encode("utf-8", "surrogatepass")) > _MOST_TEXT:
         raise ValueError(f"{at} must have at most {_MOST_TEXT >> 10} KB")
-    text = said.replace("\r\n", "\n").strip(_SPACE)
+    # The mark is what editors of Windows put in front of UTF-8.
+    text = said[said.startswith("\ufeff") :].replace("\r\n", "\n").strip(_SPACE)
     if _NO_TEXT.search(text):
         raise ValueError(f"{at} must be the text of a file: no control characters")
     return text

@@ -293,8 +293,8 @@ class LayerPackage:
     name: str
     version: str = ""
     file: str = ""
-    #: Of npm's: its integrity, ``sha512-…``.
-    sha256: str = ""
+    #: ``sha256:…``; of npm's packages their integrity, ``sha512-…``.
+    hash: str = ""
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ _glovebox() {
     COMPREPLY=($(compgen -W "create list show kill pause resume keepalive snapshot snapshots forget" -- "$word"))
   elif [ "$COMP_CWORD" -eq 2 ] && [ "$command" = key ]; then
     COMPREPLY=($(compgen -W "create show list revoke" -- "$word"))
+  elif [ "$COMP_CWORD" -eq 2 ] && [ "$command" = layers ]; then
+    COMPREPLY=($(compgen -W "list show build check prune remove" -- "$word"))
   else
     case $command in
       sandbox | exec | shell | code | logs)
@@ -78,6 +80,7 @@ complete -c glovebox -n __fish_use_subcommand -f -a '(__glovebox_commands)'
 complete -c glovebox -n 'not __fish_use_subcommand; and string match -q -- "-*" (commandline -ct)' -f -a '(__glovebox_options)'
 complete -c glovebox -n '__fish_seen_subcommand_from sandbox' -f -a 'create list show kill pause resume keepalive snapshot snapshots forget'
 complete -c glovebox -n '__fish_seen_subcommand_from key' -f -a 'create show list revoke'
+complete -c glovebox -n '__fish_seen_subcommand_from layers' -f -a 'list show build check prune remove'
 complete -c glovebox -n '__fish_seen_subcommand_from sandbox exec shell code logs' -f -a '(__glovebox_sandboxes)'
 function __sandbox_run_options
   sandbox-run --help 2>/dev/null | string replace -rf '^  (-\S*) .*' '$1' | string split ,

@@ -61,10 +61,9 @@ HeldMemory held_below(pid_t root) {
     const std::string place = "/proc/" + std::to_string(pid);
     const std::uint64_t kib = kib_behind(text_of(place + "/smaps_rollup"), "\nPss:");
     held.all_kib += kib;
-    // A sandbox's interpreter has the zygote's arguments, too, but is in a namespace of its own.
+    // A sandbox's interpreter is one namespace further down.
     const bool is_zygote =
-        depth_of(place) == depth + 1 &&
-        text_of(place + "/cmdline").find("/opt/glovebox/python/zygote.py") != std::string::npos;
+        depth_of(place) == depth + 1 && text_of(place + "/comm").starts_with("python");
     if (is_zygote) {
       ++held.zygotes;
       held.zygotes_kib += kib;

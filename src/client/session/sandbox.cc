@@ -25,7 +25,8 @@ constexpr const char* kUsage =
     "\n"
     "Sandboxes that live: see also `glovebox exec`, `shell`, `cp`, `code`, `logs` and `top`.\n"
     "\n"
-    "  --template NAME        create: what it is made of (default: base); list: of that one only\n"
+    "  --template NAME        create: what it is made of (default: base; with packages\n"
+    "                         python); list: of that one only\n"
     "  --snapshot ID          create: with the files that a snapshot has kept\n"
     "  --ttl TIME             create, keepalive: how long it lives from now on, like 10m\n"
     "  --on-timeout WHAT      create: kill (the default) or pause it at the end of its time\n"
@@ -38,6 +39,10 @@ constexpr const char* kUsage =
     "  --pids N               create: processes at once\n"
     "  --mount NAME:PATH[:rw] create: an entry of the administrator's list; again for more\n"
     "  --min-grade GRADE      create: the weakest wall that will do\n"
+    "  --net POLICY           create: what it may reach, as for `glovebox run`: none, https-only, "
+    "all,\n"
+    "                         or rules like pypi.org:443; again for more\n"
+    "  --net-deny RULE        create: and what of it may not; again for more\n"
     "  --private-ports        create: its ports need a token, which is shown once\n"
     "  --with PACKAGE         create: a package to install before, like 'pandas>=2'; again for "
     "more\n"
@@ -185,7 +190,7 @@ int show(const SandboxWords& words, const Asked& asked) {
   }
   return show_fields(asked.body, {"id", "state", "reason", "template", "snapshot", "agent_id",
                                   "metadata", "limits", "on_timeout", "ttl_s", "created_at",
-                                  "expires_at", "ended_at", "profile", "dependencies"});
+                                  "expires_at", "ended_at", "profile", "net", "dependencies"});
 }
 
 int kill_all(const SandboxWords& words, std::span<const std::string> ids) {
@@ -285,6 +290,8 @@ int sandbox_command(const std::vector<std::string>& args) {
                                  {"--pids", &fresh.pids},
                                  {"--mount", &fresh.mounts},
                                  {"--min-grade", &fresh.min_grade},
+                                 {"--net", &fresh.net},
+                                 {"--net-deny", &fresh.net_deny},
                                  {"--private-ports", &fresh.private_ports},
                                  {"--with", &fresh.packages.with},
                                  {"--requirements", &fresh.packages.requirements},

@@ -6,6 +6,8 @@
 #include "base/units.h"
 #include "client/words.h"
 #include "wire/dependencies_json.h"
+#include "wire/net_policy_json.h"
+#include "wire/net_words.h"
 
 namespace glovebox::client {
 namespace {
@@ -78,9 +80,9 @@ Result<json::object> profile_of(const NewSandboxWords& words) {
     mounts.push_back(std::move(mount));
   }
   if (!mounts.empty()) profile["mounts"] = std::move(mounts);
-  if (words.packages.is_given()) {
-    TRY(const Dependencies wanted, wire::read_dependency_words(words.packages));
-    profile["dependencies"] = wire::dependencies_json(wanted);
+  if (!words.net.empty() || !words.net_deny.empty()) {
+    TRY(const net::NetPolicy policy, wire::parse_net_words(words.net, words.net_deny));
+    profile["net"] = wire::net_policy_json(policy);
   }
   return profile;
 }
@@ -119,6 +121,13 @@ Result<std::string> new_sandbox_json(const NewSandboxWords& words) {
   TRY(json::object metadata, pairs_of(words.metadata, "--metadata"));
   if (!metadata.empty()) body["metadata"] = std::move(metadata);
   TRY(json::object profile, profile_of(words));
+  if (words.packages.is_given()) {
+    TRY(const Dependencies wanted, wire::read_dependency_words(words.packages));
+    profile["dependencies"] = wire::dependencies_json(wanted);
+    if (words.template_name.empty() && words.snapshot.empty()) {
+      body["template"] = wire::default_template(wanted);
+    }
+  }
   if (!profile.empty()) body["profile"] = std::move(profile);
   return json::serialize(body);
 }

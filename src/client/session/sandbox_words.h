@@ -18,9 +18,10 @@ struct NewSandboxWords {
   std::string memory, disk;  // "1G"
   std::string cpus, pids;
   std::string min_grade;
-  std::vector<std::string> env;       // NAME=VALUE
-  std::vector<std::string> metadata;  // KEY=VALUE
-  std::vector<std::string> mounts;    // NAME:/guest/path[:rw]
+  std::vector<std::string> env;            // NAME=VALUE
+  std::vector<std::string> metadata;       // KEY=VALUE
+  std::vector<std::string> mounts;         // NAME:/guest/path[:rw]
+  std::vector<std::string> net, net_deny;  // as for `glovebox run`
   bool private_ports = false;
   wire::DependencyWords packages;
 };

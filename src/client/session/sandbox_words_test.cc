@@ -22,12 +22,36 @@ TEST(SandboxWords, MakesTheBody) {
             R"("mounts":[{"name":"data","path":"/mnt/data","mode":"rw"}]}})");
 }
 
+TEST(SandboxWords, PackagesAreForPythonUnlessSomethingElseIsSaid) {
+  NewSandboxWords words;
+  words.packages.with = {"six"};
+  EXPECT_EQ(*new_sandbox_json(words),
+            R"({"template":"python","profile":{"dependencies":{"packages":["six"]}}})");
+  words.template_name = "node";
+  EXPECT_EQ(*new_sandbox_json(words),
+            R"({"template":"node","profile":{"dependencies":{"packages":["six"]}}})");
+  words.template_name = "";
+  words.snapshot = "sn1";
+  EXPECT_EQ(*new_sandbox_json(words),
+            R"({"snapshot":"sn1","profile":{"dependencies":{"packages":["six"]}}})");
+}
+
+TEST(SandboxWords, TheNetworkIsSaidAsForARun) {
+  NewSandboxWords words;
+  words.net = {"https-only"};
+  EXPECT_EQ(*new_sandbox_json(words), R"({"profile":{"net":"https-only"}})");
+  words.net = {"none"};
+  EXPECT_EQ(*new_sandbox_json(words), R"({"profile":{"net":"none"}})");
+  words.net = {"pypi.org:443"};
+  EXPECT_NE(new_sandbox_json(words)->find(R"("allow":["pypi.org:443"])"), std::string::npos);
+}
+
 TEST(SandboxWords, RefusesWhatCannotBe) {
   struct Case {
     NewSandboxWords words;
     const char* message;
   };
-  std::vector<Case> cases(8);
+  std::vector<Case> cases(10);
   cases[0].words.env = {"A"};
   cases[0].message = "--env must be NAME=VALUE, not 'A'";
   cases[1].words.ttl = "soon";
@@ -45,6 +69,10 @@ TEST(SandboxWords, RefusesWhatCannotBe) {
   cases[6].message = "--memory must be at least 1M";
   cases[7].words.packages.with = {"-r"};
   cases[7].message = "--with -r: must be a package";
+  cases[8].words.net = {"internet"};
+  cases[8].message = "the policies are none, https-only and all";
+  cases[9].words.net_deny = {"a.example"};
+  cases[9].message = "--net-deny";
   for (const Case& one : cases) {
     const auto body = new_sandbox_json(one.words);
     ASSERT_FALSE(body.has_value()) << one.message;

@@ -14,6 +14,9 @@
 namespace glovebox::control {
 namespace {
 
+constexpr std::uint64_t kBytesOfAnEntry = 4096;
+constexpr std::uint64_t kMostEntries = 300'000;
+
 using Clock = std::chrono::steady_clock;
 
 std::string in(std::string_view name) { return std::string(kBuildIn) += name; }
@@ -272,6 +275,10 @@ Task<LayerRecord> SandboxPipeline::fill(const BuildSteps& steps, PackageManager 
     // A set without programs, say.
     if (!moved && moved.error().code() == Errc::kNotFound && installed->session()->alive())
       continue;
+    // A device or a pipe in it, say: the packages' fault, and not the caller's rights.
+    if (!moved && moved.error().code() == Errc::kPermissionDenied) {
+      co_return fail(Errc::kInvalidArgument, "make the layer: " + moved.error().message());
+    }
     if (!moved) co_return fail(std::move(moved.error()).context("make the layer"));
     left -= std::min(left, moved->bytes);
     record.bytes += moved->in.bytes;
@@ -280,6 +287,13 @@ Task<LayerRecord> SandboxPipeline::fill(const BuildSteps& steps, PackageManager 
   installed->abandon();
   if (record.entries == 0) {
     co_return fail(Errc::kInvalidArgument, "the packages that were asked for install nothing");
+  }
+  // What it takes on the host's disk: a small file has a block and an inode as a large one has.
+  record.bytes += record.entries * kBytesOfAnEntry;
+  if (record.entries > kMostEntries || record.bytes > options_.max_layer_bytes) {
+    co_return fail(Errc::kInvalidArgument,
+                   "the packages that were asked for have " + std::to_string(record.entries) +
+                       " files, which is more than a layer may have (deps.max_layer)");
   }
   CO_TRY(Hashed hashed, co_await steps.hash_layer(room));
   record.digest = std::move(hashed.sha256);

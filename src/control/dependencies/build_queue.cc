@@ -71,7 +71,7 @@ struct BuildQueue::State : std::enable_shared_from_this<State> {
   }
 
   Result<> check_room(const std::string& project) const {
-    if (running < options.at_once) return {};
+    if (has_place(project)) return {};
     if (line.size() < options.max_waiting && line.size_of(project) < options.max_waiting_of_one) {
       return {};
     }
@@ -79,10 +79,18 @@ struct BuildQueue::State : std::enable_shared_from_this<State> {
                 "too many " + options.what + " wait already; try again later");
   }
 
+  // One place is always for somebody else: a build may be made to last until its time is over.
+  bool has_place(const std::string& project) const {
+    const auto own = running_of.find(project);
+    return running < options.at_once &&
+           (own == running_of.end() || own->second + 1 < std::max(options.at_once, 2u));
+  }
+
   void serve() {
     line.serve([this](const std::shared_ptr<Build>& build) {
-      if (stopped || running >= options.at_once) return false;
+      if (stopped || !has_place(build->project)) return false;
       ++running;
+      ++running_of[build->project];
       build->running = true;
       // Not in here, where the line is being served.
       asio::post(io, [self = shared_from_this(), build] {
@@ -141,6 +149,7 @@ struct BuildQueue::State : std::enable_shared_from_this<State> {
     build->done = std::move(done);
     build->bell.ring();
     --self->running;
+    if (--self->running_of[build->project] == 0) self->running_of.erase(build->project);
     self->serve();
   }
 
@@ -149,6 +158,7 @@ struct BuildQueue::State : std::enable_shared_from_this<State> {
   std::map<std::string, std::shared_ptr<Build>> all;  // by key, waiting and under way
   node::FairQueue<std::shared_ptr<Build>> line;
   std::uint32_t running = 0;
+  std::map<std::string, std::uint32_t> running_of;  // by project
   bool stopped = false;
 };
 

@@ -1,6 +1,7 @@
 // Who is built next. One key is built once, however many ask for it: all of them wait for it and
-// hear what it says, and one who comes late hears the last of it. So many at once; the others wait,
-// in turns between projects, and only so many of them.
+// hear what it says, and one who comes late hears the last of it. So many at once, of which one
+// project has all but one at most; the others wait, in turns between projects, and only so many of
+// them.
 //
 // One that nobody waits for any more: in the queue it is taken out; under way it goes on, because
 // whoever left will ask again and finds it done, unless somebody else's waits for its place.

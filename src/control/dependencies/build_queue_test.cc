@@ -100,6 +100,29 @@ TEST_F(BuildQueueTest, OnlySoManyAtOnceAndTurnsBetweenProjects) {
   EXPECT_TRUE(third.result->has_value());
 }
 
+TEST_F(BuildQueueTest, OnePlaceIsAlwaysForAnotherProject) {
+  QueueOptions options;
+  options.at_once = 2;
+  BuildQueue queue(io, options);
+  const Caller first = call(queue, "p1");
+  const Caller second = call(queue, "p2");
+  EXPECT_EQ(queue.building(), 1u) << "however long it takes";
+  const Caller other = call(queue, "q1", "q");
+  EXPECT_EQ(begun, (std::vector<std::string>{"p1", "q1"}));
+  for (int i = 0; i < 30; ++i) call(queue, "more" + std::to_string(i));
+  EXPECT_EQ(queue.waiting(), options.max_waiting_of_one) << "its line has an end all the same";
+  finish("p1");
+  settle();
+  EXPECT_EQ(begun.back(), "p2");
+  finish("p2");
+  finish("q1");
+  settle();
+  queue.stop();
+  settle();
+  EXPECT_TRUE(second.result->has_value());
+  EXPECT_TRUE(other.result->has_value());
+}
+
 TEST_F(BuildQueueTest, RefusesWhenTooManyWait) {
   QueueOptions options;
   options.at_once = 1;

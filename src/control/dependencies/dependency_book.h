@@ -28,6 +28,13 @@ struct SetWish {
   // the set's own come after them.
   TemplateDefinition definition;
   Dependencies dependencies;
+  // What a template or a snapshot that was made with these packages came to then: used as long as
+  // it is there and intact, whatever the index has by now. Empty: as remembered.
+  std::string kept_layer{};
+  std::string snapshot{};  // whose packages they are, as they are; or empty
+  // The index is asked now, however short ago it was, and an error is an error. Not if a layer is
+  // kept, and not of a lock, which says itself what it comes to.
+  bool resolve_now = false;
 };
 
 struct SetMade {

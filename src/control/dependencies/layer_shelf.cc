@@ -135,9 +135,17 @@ Task<> LayerShelf::found_corrupt(std::string id, std::string found) {
   co_return Result<>();
 }
 
+std::string LayerShelf::pinned_by(const LayerMemory::Known& known) const {
+  if (!options_.pinned_by || !known.usable()) return "";
+  return options_.pinned_by(known.record.id);
+}
+
 Task<> LayerShelf::drop(std::string id, std::string why) {
   const LayerMemory::Known* there = memory_.find(id);
   if (there == nullptr) co_return no_such();
+  if (const std::string whose = pinned_by(*there); !whose.empty()) {
+    co_return fail(Errc::kConflict, "the layer is in use by " + whose);
+  }
   const LayerMemory::Known known = *there;
   const bool released = templates_.release(id) > 0;
   // Sandboxes that only waited are on their way out then.
@@ -167,6 +175,7 @@ Task<> LayerShelf::tidy(std::string but) {
     const bool is_corrupt = known->note && known->note->corrupt;
     const bool is_too_much = options_.disk_ceiling != 0 && memory_.bytes() > options_.disk_ceiling;
     if (!is_corrupt && !is_too_much) break;
+    if (!pinned_by(*known).empty()) continue;
     if (known->record.in_use && templates_.holds(id) != SetTemplates::Holds::kIdle) continue;
     std::string why = is_corrupt ? "it was corrupt" : "all layers together were too large";
     Result<> dropped = co_await drop(id, std::move(why));
@@ -186,6 +195,7 @@ Task<PruneReport> LayerShelf::prune(PruneWish wish) {
     const LayerRecord record = known->record;
     const std::int64_t since = options_.now_ms() - std::max(record.used_ms, record.made_ms);
     if (unused_ms > 0 && since < unused_ms) continue;
+    if (!pinned_by(*known).empty()) continue;
     if (record.in_use && templates_.holds(id) != SetTemplates::Holds::kIdle) continue;
     if (!wish.dry_run) {
       Result<> dropped = co_await drop(id, "it was pruned");

@@ -28,6 +28,8 @@ struct LayerShelfOptions {
   // For sandboxes that end: their layer is in use until they have.
   std::chrono::milliseconds drop_within{2'000};
   std::function<std::int64_t()> now_ms;
+  // Who was made with a layer and is to be what it was, "template NAME"; empty: nobody.
+  std::function<std::string(const std::string& layer)> pinned_by;
 };
 
 class LayerShelf {
@@ -49,7 +51,10 @@ class LayerShelf {
   // The same, and nobody waits for it.
   void check_behind(const std::string& id);
 
-  // kConflict: it is in use; kNotFound. `why` is for those who are told.
+  // As in the options, of one that can be used.
+  std::string pinned_by(const LayerMemory::Known& known) const;
+  // kConflict: it is in use, or somebody was made with it; kNotFound. `why` is for those who are
+  // told.
   Task<> drop(std::string id, std::string why);
   // What is corrupt, and what is above the ceiling; `but` is in use in a moment.
   Task<> tidy(std::string but);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <string_view>
 #include <utility>
 
 #include "base/log.h"
@@ -15,6 +16,7 @@ using Clock = std::chrono::steady_clock;
 // A layer may be found bad, or gone, just when it is used; then once more.
 constexpr int kMostTries = 3;
 constexpr std::size_t kShortId = 8;
+constexpr std::chrono::milliseconds kPauseBehind{60'000};
 
 QueueOptions build_queue(const PackageBookOptions& options) {
   QueueOptions queue;
@@ -37,6 +39,7 @@ LayerShelfOptions shelf_options(const PackageBookOptions& options) {
   shelf.check_every = options.check_every;
   shelf.disk_ceiling = options.disk_ceiling;
   shelf.now_ms = options.now_ms;
+  shelf.pinned_by = options.pinned_by;
   return shelf;
 }
 
@@ -67,6 +70,17 @@ LayerView view_of(const LayerMemory::Known& known, const std::string& project) {
     if (project == "*" || one == project) view.projects.push_back(one);
   }
   return view;
+}
+
+// "python3.11 ..." of a host and "cpython-3.12" of a layer: its compiled modules are not for it.
+// Another build of the same version is no reason to resolve again what is to stay as it is.
+bool is_of_another(std::string_view mark, std::string_view interpreter) {
+  constexpr std::string_view kHost = "python";
+  constexpr std::string_view kLayer = "cpython-";
+  if (!mark.starts_with(kHost) || !interpreter.starts_with(kLayer)) return false;
+  mark.remove_prefix(kHost.size());
+  interpreter.remove_prefix(kLayer.size());
+  return mark.substr(0, mark.find(' ')) != interpreter;
 }
 
 bool is_of(const LayerMemory::Known& known, const std::string& project) {
@@ -192,6 +206,7 @@ Result<PackageBook::Plan> PackageBook::plan_for(const SetWish& wish) const {
   plan.place.interpreter_mark = options_.interpreter_mark(plan.place.manager);
   plan.place.template_name = wish.definition.from;
   plan.place.template_layers = base->description.layers;
+  plan.place.lock = wish.dependencies.lock;
   plan.spec = spec_key(plan.place, wish.dependencies);
   plan.asked = asked_text(wish.dependencies);
   plan.is_locked = !wish.dependencies.lock.empty();
@@ -201,47 +216,90 @@ Result<PackageBook::Plan> PackageBook::plan_for(const SetWish& wish) const {
 Task<PackageBook::Layer> PackageBook::layer_for(const SetWish& wish, const Plan& plan,
                                                 OnBuildWord say,
                                                 std::shared_ptr<node::CancelFlag> cancel) {
-  // A lock says itself what it comes to.
-  const auto is_enough = [&plan](const std::optional<LayerMemory::Remembered>& one) {
-    return one && (one->fresh || plan.is_locked);
-  };
   Layer layer;
+  CO_TRY(const bool is_kept, co_await can_be_kept(wish, plan));
+  if (is_kept) {
+    layer.id = wish.kept_layer;
+    co_return layer;
+  }
   std::optional<LayerMemory::Remembered> known = memory_.recall(plan.spec);
-  if (!is_enough(known)) {
+  if (!known || !known->fresh) {
     CO_TRY_OK(co_await memory_.load_if_due());
     known = memory_.recall(plan.spec);
   }
-  if (is_enough(known)) {
+  // A lock says itself what it comes to.
+  if (known && (plan.is_locked || !wish.resolve_now)) {
+    if (!known->fresh && !plan.is_locked) resolve_behind(wish, plan);
     layer.id = known->layer;
     co_return layer;
   }
-  Result<std::string> built = fail(Errc::kInternal, "not built");
   if (std::optional<Error> failure = memory_.failure_of(plan.spec)) {
-    built = fail(std::move(*failure));
-  } else {
-    built = co_await build(wish, plan, say, cancel);
+    co_return fail(std::move(*failure));
   }
-  if (built) {
-    layer.id = std::move(*built);
-    layer.built = true;
-    co_return layer;
-  }
-  known = memory_.recall(plan.spec);
-  if (!known || cancel->cancelled() || stopped_) co_return fail(std::move(built.error()));
-  // What it came to last time is better than nothing: the index may be away for a while.
-  log::warn("packages are not resolved again, and used as they are",
-            {{"set", plan.spec.substr(0, 16)}, {"error", built.error().message()}});
-  if (say) {
-    say({BuildPhase::kResolving, "it could not be resolved again, and is used as it was on " +
-                                     utc_text(known->resolved_ms) + ": " +
-                                     built.error().message()});
-  }
-  layer.id = known->layer;
+  CO_TRY(layer.id, co_await build(wish, plan, std::move(say), std::move(cancel)));
+  layer.built = !known || known->layer != layer.id;
   co_return layer;
 }
 
-Task<std::string> PackageBook::build(const SetWish& wish, const Plan& plan, OnBuildWord say,
-                                     std::shared_ptr<node::CancelFlag> cancel) {
+Task<bool> PackageBook::can_be_kept(const SetWish& wish, const Plan& plan) {
+  if (wish.kept_layer.empty()) co_return false;
+  if (memory_.find(wish.kept_layer) == nullptr) CO_TRY_OK(co_await memory_.load());
+  const LayerMemory::Known* known = memory_.find(wish.kept_layer);
+  co_return known != nullptr && known->usable() &&
+      !is_of_another(plan.place.interpreter_mark, known->note->interpreter);
+}
+
+void PackageBook::resolve_behind(const SetWish& wish, const Plan& plan) {
+  const std::int64_t now = options_.now_ms();
+  std::erase_if(not_before_, [now](const auto& one) { return one.second <= now; });
+  if (stopped_ || not_before_.contains(plan.spec) || memory_.failure_of(plan.spec)) return;
+  const auto pause = std::max<std::int64_t>(options_.failure_ttl.count(), kPauseBehind.count());
+  not_before_[plan.spec] = now + pause;
+  // Whoever waits for it leaves as soon as it has begun: it makes way for what people wait for.
+  const auto waiter = std::make_shared<node::CancelFlag>();
+  const BuildQueue::Work work = [this, wish, plan, waiter](OnBuildWord told,
+                                                           std::shared_ptr<node::CancelFlag> flag) {
+    waiter->cancel();
+    return resolve_and_warm(wish, plan, std::move(told), std::move(flag));
+  };
+  auto wait = [](PackageBook& self, std::string spec, std::string project, BuildQueue::Work begin,
+                 std::shared_ptr<node::CancelFlag> leaves) -> asio::awaitable<void> {
+    OnBuildWord nothing;
+    const Result<std::string> begun = co_await self.builds_.build(
+        std::move(spec), std::move(project), std::move(begin), std::move(nothing), leaves);
+    if (begun || leaves->cancelled()) co_return;
+    log::warn("packages are not resolved again, and used as they are",
+              {{"error", begun.error().message()}});
+  };
+  asio::co_spawn(io_, wait(*this, plan.spec, wish.project, work, waiter), asio::detached);
+}
+
+Task<std::string> PackageBook::resolve_and_warm(SetWish wish, Plan plan, OnBuildWord say,
+                                                std::shared_ptr<node::CancelFlag> cancel) {
+  // An error has been told and logged by then.
+  SetWork work = work_for(wish, plan);
+  BuildStory::Projects projects = askers_of(plan.spec);
+  CO_TRY(const std::string id,
+         co_await builder_.make(std::move(work), std::move(projects), say, cancel));
+  not_before_.erase(plan.spec);
+  // The next one who asks finds its interpreter waiting.
+  TemplateDefinition definition = wish.definition;
+  definition.id.clear();
+  definition.layers = {id};
+  put_after(definition.preload, wish.dependencies.preload);
+  const Result<SetTemplates::Ready> ready =
+      co_await templates_.ready(wish.project, std::move(definition), say, cancel);
+  if (!ready) {
+    log::info("a set that was resolved again is not warm", {{"error", ready.error().message()}});
+  }
+  co_return id;
+}
+
+BuildStory::Projects PackageBook::askers_of(const std::string& spec) const {
+  return [this, spec] { return builds_.projects_of(spec); };
+}
+
+SetWork PackageBook::work_for(const SetWish& wish, const Plan& plan) {
   SetWork work;
   work.place = plan.place;
   work.spec = plan.spec;
@@ -250,10 +308,13 @@ Task<std::string> PackageBook::build(const SetWish& wish, const Plan& plan, OnBu
   work.request.template_name = wish.definition.from;
   work.request.dependencies = wish.dependencies;
   work.request.project = wish.project;
-  const BuildStory::Projects projects = [this, spec = plan.spec] {
-    return builds_.projects_of(spec);
-  };
-  const BuildQueue::Work make = [this, work = std::move(work), projects](
+  return work;
+}
+
+Task<std::string> PackageBook::build(const SetWish& wish, const Plan& plan, OnBuildWord say,
+                                     std::shared_ptr<node::CancelFlag> cancel) {
+  const BuildQueue::Work make = [this, work = work_for(wish, plan),
+                                 projects = askers_of(plan.spec)](
                                     OnBuildWord told, std::shared_ptr<node::CancelFlag> flag) {
     return builder_.make(work, projects, std::move(told), std::move(flag));
   };
@@ -304,11 +365,17 @@ Task<> PackageBook::note_project(std::string id, std::string spec, std::string p
   co_return Result<>();
 }
 
+LayerView PackageBook::view_for(const LayerMemory::Known& known, const std::string& project) const {
+  LayerView view = view_of(known, project);
+  if (!shelf_.pinned_by(known).empty()) view.record.in_use = true;
+  return view;
+}
+
 Task<std::vector<LayerView>> PackageBook::list(std::string project) {
   CO_TRY_OK(co_await memory_.load());
   std::vector<LayerView> views;
   for (const auto& [id, known] : memory_.all()) {
-    if (is_of(known, project)) views.push_back(view_of(known, project));
+    if (is_of(known, project)) views.push_back(view_for(known, project));
   }
   std::stable_sort(views.begin(), views.end(), [](const LayerView& a, const LayerView& b) {
     return std::max(a.record.used_ms, a.record.made_ms) >
@@ -334,7 +401,7 @@ Task<std::string> PackageBook::full_id(std::string project, std::string id) {
 
 Task<LayerView> PackageBook::find(std::string project, std::string id) {
   CO_TRY(const std::string found, co_await full_id(project, std::move(id)));
-  co_return view_of(*memory_.find(found), project);
+  co_return view_for(*memory_.find(found), project);
 }
 
 Task<> PackageBook::remove(std::string id) {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,6 +46,8 @@ struct PackageBookOptions {
   std::chrono::milliseconds upkeep_every{30'000};
   SetTemplatesOptions templates{};
   std::function<std::int64_t()> now_ms = wall_clock_ms;
+  // Who was made with a layer and is to stay what it was: "template NAME". Empty: nobody.
+  std::function<std::string(const std::string& layer)> pinned_by = [](const auto&) { return ""; };
 };
 
 // What the book stands on; all of it lives longer.
@@ -93,6 +96,16 @@ class PackageBook final : public DependencyBook {
   Result<Plan> plan_for(const SetWish& wish) const;
   Task<Layer> layer_for(const SetWish& wish, const Plan& plan, OnBuildWord say,
                         std::shared_ptr<node::CancelFlag> cancel);
+  // One that was kept for the wish, if it is there and of this host's interpreter.
+  Task<bool> can_be_kept(const SetWish& wish, const Plan& plan);
+  // Its time is over: the index is asked while the old layer is used. Nobody waits for it, and what
+  // goes wrong is told as any build's.
+  void resolve_behind(const SetWish& wish, const Plan& plan);
+  Task<std::string> resolve_and_warm(SetWish wish, Plan plan, OnBuildWord say,
+                                     std::shared_ptr<node::CancelFlag> cancel);
+  static SetWork work_for(const SetWish& wish, const Plan& plan);
+  BuildStory::Projects askers_of(const std::string& spec) const;
+  LayerView view_for(const LayerMemory::Known& known, const std::string& project) const;
   Task<std::string> build(const SetWish& wish, const Plan& plan, OnBuildWord say,
                           std::shared_ptr<node::CancelFlag> cancel);
   // Whether it may be used.
@@ -111,6 +124,8 @@ class PackageBook final : public DependencyBook {
   SetBuilder builder_;
   BuildQueue builds_;
   asio::steady_timer timer_;
+  // Specs that were resolved behind a use and did not come to anything yet: not again before.
+  std::map<std::string, std::int64_t> not_before_;
   bool stopped_ = false;
 };
 

@@ -2,80 +2,12 @@
 
 #include <boost/json.hpp>
 
-#include "control/dependencies/fake_host.h"
-#include "control/dependencies/fake_packages.h"
+#include "control/dependencies/package_book_fixture.h"
 
 namespace glovebox::control {
 namespace {
 
 using std::chrono::milliseconds;
-
-class PackageBookTest : public ::testing::Test {
- protected:
-  PackageBookTest() : pipeline(io, layers), events(io.get_executor()) {
-    pipeline.now_ms = now;
-    options.pip_index = "https://pypi.org/simple";
-    options.npm_index = "https://registry.npmjs.org";
-    options.architecture = "x86_64";
-    options.boot_id = "boot-1";
-    options.resolve_ttl = milliseconds(10'000);
-    options.failure_ttl = milliseconds(1'000);
-    options.check_every = milliseconds(100'000);
-    options.refresh_every = milliseconds(3'000);
-    options.templates.look_every = milliseconds(1);
-    options.templates.ready_within = milliseconds(200);
-    options.now_ms = [this] { return now; };
-    listener = events.subscribe("", std::nullopt);
-  }
-
-  PackageBook& book() {
-    if (!made) {
-      const PackageBookPlace place{io, host, sessions, templates, layers, pipeline, events};
-      made = std::make_unique<PackageBook>(place, options);
-    }
-    return *made;
-  }
-  // Another server of the same host.
-  void restart() { made.reset(); }
-
-  static SetWish wish(std::vector<std::string> packages, std::string project = "p",
-                      std::string from = "python") {
-    SetWish wish;
-    wish.project = std::move(project);
-    wish.definition.from = std::move(from);
-    wish.dependencies.packages = std::move(packages);
-    return wish;
-  }
-  Result<SetMade> prepare(SetWish wanted) {
-    const OnBuildWord say = [this](const BuildWord& word) {
-      heard.push_back(word.text.empty() ? phase_name(word.phase) : word.text);
-    };
-    return run_task(io, book().prepare(std::move(wanted), say, cancel));
-  }
-  std::vector<std::string> events_told() {
-    std::vector<std::string> types;
-    for (const Event& event : listener->take()) types.push_back(event.project + " " + event.type);
-    return types;
-  }
-  std::size_t told(const std::string& what) {
-    const auto all = events_told();
-    return static_cast<std::size_t>(std::count(all.begin(), all.end(), what));
-  }
-
-  asio::io_context io;
-  std::int64_t now = 1'000'000;
-  HostTemplates host;
-  NamedSessions sessions;
-  DefinedTemplates templates;
-  FakeLayers layers;
-  ScriptedPipeline pipeline;
-  EventHub events;
-  std::unique_ptr<EventHub::Subscription> listener;
-  PackageBookOptions options;
-  std::unique_ptr<PackageBook> made;
-  std::vector<std::string> heard;
-  std::shared_ptr<node::CancelFlag> cancel = std::make_shared<node::CancelFlag>();
-};
 
 TEST_F(PackageBookTest, BuildsOnceAndIsWarmFromThenOn) {
   auto first = prepare(wish({"alpha"}));
@@ -198,39 +130,6 @@ TEST_F(PackageBookTest, WhatIsOurFaultIsNotCached) {
     EXPECT_FALSE(prepare(wish({"alpha"})));
   }
   EXPECT_TRUE(prepare(wish({"alpha"})));
-}
-
-TEST_F(PackageBookTest, ASetIsResolvedAgainWhenItsTimeIsOver) {
-  auto first = prepare(wish({"alpha"}));
-  ASSERT_TRUE(first);
-  now += 10'000;
-  auto same = prepare(wish({"alpha"}));
-  ASSERT_TRUE(same);
-  EXPECT_EQ(same->layer_id, first->layer_id);
-  EXPECT_EQ(pipeline.fetches.size(), 2u);
-  now += 10'000;
-  pipeline.artefacts[0].version = "1.1";
-  auto newer = prepare(wish({"alpha"}));
-  ASSERT_TRUE(newer);
-  EXPECT_NE(newer->layer_id, first->layer_id);
-  EXPECT_NE(newer->template_id, first->template_id);
-}
-
-TEST_F(PackageBookTest, WhenTheIndexIsAwayASetIsUsedAsItWas) {
-  auto first = prepare(wish({"alpha"}));
-  ASSERT_TRUE(first);
-  now += 10'000;
-  heard.clear();
-  pipeline.failures = {Error(Errc::kInvalidArgument, "could not connect")};
-  auto second = prepare(wish({"alpha"}));
-  ASSERT_TRUE(second);
-  EXPECT_EQ(second->layer_id, first->layer_id);
-  EXPECT_TRUE(std::any_of(heard.begin(), heard.end(), [](const std::string& word) {
-    return word.find("could not connect") != std::string::npos;
-  }));
-  // The failure is cached; nothing is asked again for a while.
-  ASSERT_TRUE(prepare(wish({"alpha"})));
-  EXPECT_EQ(pipeline.fetches.size(), 2u);
 }
 
 TEST_F(PackageBookTest, ALockIsNeverResolvedAgain) {

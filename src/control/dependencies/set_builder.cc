@@ -10,6 +10,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// For what another server of this host is making already.
+constexpr std::chrono::minutes kPatience{5};
 // So many of one set that are corrupt and in use, and then it is an error.
 constexpr unsigned kMostAttempts = 8;
 
@@ -86,15 +88,22 @@ Task<SetBuilder::Made> SetBuilder::fetch_and_make(SetWork work, OnBuildWord say,
   const auto making = std::make_shared<Making>(io_);
   (*making_)[made.id] = making;
   const Mine mine{making_, made.id, making};
+  const std::shared_ptr<node::CancelFlag> cancelled_by = cancel;
   Result<LayerRecord> kept =
       co_await keep(work, std::move(fetched), made.id, std::move(say), std::move(cancel));
   if (!kept) {
     if (kept.error().code() != Errc::kConflict) co_return fail(std::move(kept.error()));
-    // Another server of this host was faster, or is at it.
-    CO_TRY_OK(co_await memory_.load());
-    const LayerMemory::Known* known = memory_.find(made.id);
-    if (known == nullptr || !known->usable()) {
-      co_return fail(Errc::kUnavailable, "another server builds the same packages; try again");
+    // Another server of this host was faster, or is at it: a private one of another command.
+    const Clock::time_point patience = Clock::now() + kPatience;
+    while (true) {
+      CO_TRY_OK(co_await memory_.load());
+      const LayerMemory::Known* known = memory_.find(made.id);
+      if (known != nullptr && known->usable()) break;
+      if (Clock::now() >= patience) {
+        co_return fail(Errc::kUnavailable, "another server builds the same packages; try again");
+      }
+      co_await making->bell.wait(Clock::now() + std::chrono::seconds(1));
+      if (cancelled_by->cancelled()) co_return nobody_waits();
     }
     made.reused = true;
     CO_TRY_OK(co_await note_wish(made.id, work));
@@ -148,6 +157,8 @@ Task<LayerRecord> SetBuilder::keep(SetWork work, Fetched fetched, std::string id
   note.index = work.place.index;
   note.template_name = work.place.template_name;
   note.packages = fetched.artefacts;
+  // Of npm's: the tree's own shape, which is for the layer's id and no package.
+  std::erase_if(note.packages, [](const Artefact& one) { return one.name.starts_with('('); });
   note.note_asked(work.spec, work.asked, options_.now_ms(), work.request.project);
   // It is read back as soon as it is kept.
   note.boot_id = options_.boot_id;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <optional>
 
 #include "control/digest.h"
 #include "wire/utf8.h"
@@ -44,13 +45,6 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-std::string without_spaces(std::string_view text) {
-  std::string out;
-  std::copy_if(text.begin(), text.end(), std::back_inserter(out),
-               [](char c) { return !is_space(c); });
-  return out;
-}
-
 // PEP 503: case and the kind of dash do not matter.
 std::string canonical_name(std::string_view name) {
   std::string out;
@@ -82,7 +76,21 @@ std::string sorted_list(std::vector<std::string> parts) {
   return out;
 }
 
-// NAME [EXTRAS] VERSIONS ; MARKER, as PEP 508 has it.
+bool is_version(char c) { return is_name(c) || c == '*' || c == '+' || c == '!'; }
+
+// "op version", with no space but between the two; nothing: it is no such thing.
+std::optional<std::string> canonical_clause(std::string_view text) {
+  for (const std::string_view op : {"===", "==", "~=", "!=", "<=", ">=", "<", ">"}) {
+    if (text.substr(0, op.size()) != op) continue;
+    const std::string_view version = trimmed(text.substr(op.size()));
+    if (version.empty() || !std::all_of(version.begin(), version.end(), is_version)) break;
+    return std::string(op) + std::string(version);
+  }
+  return std::nullopt;
+}
+
+// NAME [EXTRAS] VERSIONS ; MARKER, as PEP 508 has it. Only what is wholly that is given another
+// form: a wish that is wrong must not be taken for one that is right, which others may have.
 std::string canonical_requirement(std::string_view text) {
   text = trimmed(text);
   const std::string as_it_is(text);
@@ -95,16 +103,23 @@ std::string canonical_requirement(std::string_view text) {
     const std::size_t close = text.find(']');
     if (close == std::string_view::npos) return as_it_is;
     std::vector<std::string> extras = split(text.substr(1, close - 1), ',');
-    for (std::string& extra : extras) extra = canonical_name(extra);
-    std::erase(extras, "");
-    if (!extras.empty()) out += '[' + sorted_list(std::move(extras)) + ']';
+    for (std::string& extra : extras) {
+      if (extra.empty() || !std::all_of(extra.begin(), extra.end(), is_name)) return as_it_is;
+      extra = canonical_name(extra);
+    }
+    out += '[' + sorted_list(std::move(extras)) + ']';
     text = trimmed(text.substr(close + 1));
   }
   const std::size_t semicolon = text.find(';');
-  std::vector<std::string> versions = split(text.substr(0, semicolon), ',');
-  for (std::string& version : versions) version = without_spaces(version);
-  std::erase(versions, "");
-  out += sorted_list(std::move(versions));
+  if (const std::string_view clauses = trimmed(text.substr(0, semicolon)); !clauses.empty()) {
+    std::vector<std::string> versions;
+    for (const std::string& clause : split(clauses, ',')) {
+      std::optional<std::string> version = canonical_clause(clause);
+      if (!version) return as_it_is;
+      versions.push_back(std::move(*version));
+    }
+    out += sorted_list(std::move(versions));
+  }
   if (semicolon != std::string_view::npos) {
     out += ';';
     out += trimmed(text.substr(semicolon + 1));
@@ -156,7 +171,7 @@ std::string layer_id(const SetPlace& place, const std::string& interpreter,
   Text text;
   text.add(kForm).add("layer").add(manager_name(place.manager)).add(place.index);
   text.add(place.architecture).add(interpreter).add(place.template_layers).add(all);
-  text.add(std::to_string(attempt));
+  text.add(place.lock.empty() ? "" : sha256_hex(place.lock)).add(std::to_string(attempt));
   return text.digest().substr(0, kLayerIdSize);
 }
 

@@ -24,6 +24,9 @@ struct SetPlace {
   std::vector<std::string> template_layers;
   // Whatever changes with the interpreter that the host has: another one may get other artefacts.
   std::string interpreter_mark;
+  // The text of a lock file, which says more of the tree than its artefacts: only those who have
+  // the same one share a layer of it.
+  std::string lock{};
 };
 
 // One package's words in the form that equal ones share: "Flask_Login [Async] >= 2, <3" is

@@ -28,7 +28,6 @@ TEST(CanonicalPackage, SpellingsOfOneRequirementAreOne) {
   EXPECT_EQ(pip(" Flask_Login [Async, b] >= 2 , <3"), "flask-login[async,b]<3,>=2");
   EXPECT_EQ(pip("flask.login[b,async]<3,>=2"), "flask-login[async,b]<3,>=2");
   EXPECT_EQ(pip("PyYAML"), "pyyaml");
-  EXPECT_EQ(pip("a[]"), "a");
   EXPECT_EQ(pip("tomli ; python_version < '3.11'"), "tomli;python_version < '3.11'");
   EXPECT_EQ(pip("x==1.0.POST1"), "x==1.0.POST1");
 }
@@ -36,10 +35,25 @@ TEST(CanonicalPackage, SpellingsOfOneRequirementAreOne) {
 TEST(CanonicalPackage, WhatIsNotUnderstoodStaysAsItIs) {
   EXPECT_EQ(canonical_package(PackageManager::kPip, " [what "), "[what");
   EXPECT_EQ(canonical_package(PackageManager::kPip, "a[b"), "a[b");
+  // Each of these is wrong, and must not be taken for the right one that others ask for.
+  for (const char* wrong : {"pan das", "pandas,", "numpy==2 .0", "numpy==", "a,b", "a(>=1)", "a[]",
+                            "a[b c]", "a >=1,,<2", "A =1"}) {
+    EXPECT_EQ(canonical_package(PackageManager::kPip, wrong), wrong);
+  }
 }
 
 TEST(CanonicalPackage, NamesOfNpmHaveACase) {
   EXPECT_EQ(canonical_package(PackageManager::kNpm, " JSONStream@1 "), "JSONStream@1");
+}
+
+TEST(LayerId, OfALockFileIsOnlyForThoseWhoHaveTheSame) {
+  const std::vector<Artefact> artefacts{{"good", "1.0", "good-1.0.tgz", "sha512-x"}};
+  SetPlace locked = python();
+  locked.lock = "{}";
+  SetPlace other = python();
+  other.lock = "{ }";
+  EXPECT_NE(layer_id(locked, "node-20", artefacts), layer_id(python(), "node-20", artefacts));
+  EXPECT_NE(layer_id(locked, "node-20", artefacts), layer_id(other, "node-20", artefacts));
 }
 
 TEST(SpecKey, EqualWishesShareOne) {

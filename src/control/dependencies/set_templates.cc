@@ -232,12 +232,17 @@ bool SetTemplates::forget_oldest(const std::string* project) {
   return true;
 }
 
+// One that its project has removed is nobody's.
+bool SetTemplates::is_of_a_project(const Entry& entry) const {
+  return !entry.is_derived && service_.find(entry.definition.id) != nullptr;
+}
+
 SetTemplates::Holds SetTemplates::holds(const std::string& layer) const {
   const std::set<std::string> used = of_sessions();
   Holds holds = Holds::kNone;
   for (const auto& [id, entry] : all_) {
     if (!has_layer(entry->definition, layer)) continue;
-    if (!entry->is_derived || !is_idle(entry) || used.contains(id)) return Holds::kBusy;
+    if (is_of_a_project(*entry) || !is_idle(entry) || used.contains(id)) return Holds::kBusy;
     holds = Holds::kIdle;
   }
   return holds;
@@ -249,7 +254,7 @@ std::size_t SetTemplates::release(const std::string& layer) {
   for (auto at = all_.begin(); at != all_.end();) {
     const auto next = std::next(at);
     const EntryPtr& entry = at->second;
-    if (has_layer(entry->definition, layer) && entry->is_derived && is_idle(entry) &&
+    if (has_layer(entry->definition, layer) && !is_of_a_project(*entry) && is_idle(entry) &&
         !used.contains(at->first)) {
       forget(at);
       ++count;

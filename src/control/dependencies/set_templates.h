@@ -91,6 +91,7 @@ class SetTemplates {
                 std::shared_ptr<node::CancelFlag> cancel);
   Task<std::string> warm(EntryPtr entry, std::shared_ptr<node::CancelFlag> cancel);
   std::set<std::string> of_sessions() const;
+  bool is_of_a_project(const Entry& entry) const;
   // Nobody holds it but the map.
   static bool is_idle(const EntryPtr& entry) { return entry.use_count() == 1 && !entry->busy; }
   void forget(std::map<std::string, EntryPtr>::iterator at);

@@ -110,16 +110,19 @@ struct SetOfTemplate {
   App& app;
   std::shared_ptr<node::CancelFlag> cancel;
   bool failed = false;
+  std::shared_ptr<void> hold{};  // until it is stored
 
-  Task<> define(store::TemplateRecord made) {
+  Task<> define(store::TemplateRecord& made) {
     SetWish wish;
-    wish.project = std::move(made.project);
-    wish.key_id = std::move(made.key_id);
-    wish.definition = std::move(made.definition);
-    wish.dependencies = std::move(made.dependencies);
+    wish.project = made.project;
+    wish.key_id = made.key_id;
+    wish.definition = made.definition;
+    wish.dependencies = made.dependencies;
     auto prepared = co_await prepare_set(app, std::move(wish), cancel);
     failed = !prepared;
     if (!prepared) co_return fail(std::move(prepared.error()));
+    made.layer = prepared->layer_id;
+    hold = std::move(prepared->hold);
     co_return Result<>();
   }
 };
@@ -131,7 +134,7 @@ Task<store::TemplateRecord> create_of_snapshot(App& app, store::TemplateRecord w
   const std::string id = wanted.snapshot;
   CO_TRY(const store::SnapshotRecord snapshot, app.keeper->shelf().find(project, id));
   wanted.definition.from = snapshot.template_name;
-  TemplateBook::Define define = [](store::TemplateRecord) -> Task<> { co_return Result<>(); };
+  TemplateBook::Define define = [](store::TemplateRecord&) -> Task<> { co_return Result<>(); };
   CO_TRY(store::TemplateRecord made,
          co_await app.templates->create(std::move(wanted), std::move(define)));
   // Whoever removed it meanwhile did not know of this one.
@@ -190,7 +193,7 @@ Task<Response> create_template(App& app, Request& request, ResponseWriter&) {
                                      wanted.dependencies);
     if (!fits) co_return refuse_run(fits.error());
     request.on_disconnect([cancel = set.cancel] { cancel->cancel(); });
-    define = [&set](store::TemplateRecord record) { return set.define(std::move(record)); };
+    define = [&set](store::TemplateRecord& record) { return set.define(record); };
   }
   Result<store::TemplateRecord> made =
       co_await app.templates->create(std::move(wanted), std::move(define));

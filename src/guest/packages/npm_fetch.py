@@ -4,6 +4,7 @@ No code of any package runs here: scripts are not run, and there is no git to be
     in/   wish.json, npmrc, ca.pem
     out/  result.json, tree/{package.json, package-lock.json, node_modules/}
 """
+import hashlib
 import json
 import os
 import re
@@ -91,13 +92,22 @@ def installed(tree):
         if package.get("inBundle"):
             continue  # a part of the one that it is in
         integrity = package.get("integrity")
-        if package.get("link") or not integrity:
+        if package.get("link") or not isinstance(integrity, str) or len(integrity.split()) != 1:
             raise Refused("%s does not come from the registry" % place.removeprefix("node_modules/")[:200])
         version = package.get("version", "")
         name = place.removeprefix("node_modules/")
         file = str(package.get("resolved") or "").rpartition("/")[2] or "%s-%s.tgz" % (name.rpartition("/")[2], version)
-        found.append({"name": name, "version": version, "file": file, "sha256": integrity.split()[0]})
+        found.append({"name": name, "version": version, "file": file, "sha256": integrity})
+    found.append(shape_of(path))
     return found, scripts
+
+
+def shape_of(path):
+    """The tree itself as one more artefact: where each package lies and which programs are linked is more than
+    the packages' hashes say, and layers of equal artefacts are shared."""
+    with open(path, "rb") as file:
+        digest = hashlib.sha256(file.read()).hexdigest()
+    return {"name": "(tree)", "version": "1", "file": ".package-lock.json", "sha256": digest}
 
 
 def has_scripts(directory):

@@ -11,7 +11,11 @@ from workplace import Refused
 MOST_PACKAGES = 20_000
 ROOT_FIELDS = ("dependencies", "optionalDependencies", "peerDependencies")
 PLACE = re.compile(r"(?:node_modules/%s/)*node_modules/(?P<name>%s)" % (npm_words.NAME, npm_words.NAME))
-INTEGRITY = re.compile(r"(?:sha(?:1|256|384|512)-[A-Za-z0-9+/]+={0,2}(?:\?\S*)?\s*)+")
+# One hash: npm would take a package that has any of several.
+INTEGRITY = re.compile(r"sha(?:1-[A-Za-z0-9+/]{27}=|512-[A-Za-z0-9+/]{86}==)")
+# What a lock may say of a package.
+FIELDS = ("version", "bin", "integrity", "dependencies", "optionalDependencies", "peerDependencies", "peerDependenciesMeta",
+          "optional", "devOptional", "peer", "os", "cpu", "libc", "engines", "hasInstallScript", "inBundle")
 VERSION = re.compile(r"[0-9A-Za-z.+-]{1,200}")
 
 
@@ -57,17 +61,17 @@ def entry(place, package):
     where = "lock: package %s" % found["name"]
     if package.get("link"):
         raise Refused("%s is a link, not a package of the registry" % where)
-    if not isinstance(name, str) or not re.fullmatch(npm_words.NAME, name):
-        raise Refused("%s has no proper name" % where)
+    if name != found["name"]:
+        raise Refused("%s has the name of another ('%s'): aliases are not taken" % (where, str(name)[:100]))
     if not isinstance(package.get("version"), str) or not VERSION.fullmatch(package["version"]):
         raise Refused("%s has no version" % where)
     resolved = package.get("resolved")
     if resolved is not None and not on_a_registry(resolved, name):
         raise Refused("%s comes from '%s', not from a registry" % (where, str(resolved)[:200]))
     if not package.get("inBundle"):
-        if not isinstance(package.get("integrity"), str) or not INTEGRITY.fullmatch(package["integrity"].strip()):
-            raise Refused("%s has no integrity (its hash)" % where)
-    return {key: value for key, value in package.items() if key not in ("resolved", "dev")}
+        if not isinstance(package.get("integrity"), str) or not INTEGRITY.fullmatch(package["integrity"]):
+            raise Refused("%s has no integrity, which is one hash: sha512-..." % where)
+    return {key: package[key] for key in FIELDS if key in package}
 
 
 def on_a_registry(address, name):

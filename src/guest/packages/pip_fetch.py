@@ -24,6 +24,7 @@ from requirement_words import Wanted
 from workplace import Refused, canonical, run_step, sha256_of, shorten, wheel_parts, wheels_in
 
 NO_PIP = "pip is not installed on this host: apt install python3-pip"
+NOT_HERE = "none of the packages is for this host (%s): no marker (what follows the ;) holds here"
 ERROR_BEGINS = re.compile(r"^\s*(?:ERROR|error)\b|^Traceback ")
 NOISE = re.compile(r"^\[notice\]")
 MOST_WORDS = 200
@@ -34,12 +35,15 @@ MOST_NESTED = 5
 def fetch(place):
     wanted, options = read_wish(place)
     if not wanted:
-        raise Refused("no packages are asked for")
+        raise Refused("no packages are asked for: there are only comments or options, or a lock without packages")
     pip = Pip(place)
     wheels = place.new_directory("wheels")
     note = pip.download(wanted, options, wheels)
     if note is None:
-        return {"state": "ready", "artefacts": artefacts(place, pip, wheels), "interpreter": interpreter()}
+        found = artefacts(place, pip, wheels)
+        if not found:
+            raise Refused(NOT_HERE % interpreter())
+        return {"state": "ready", "artefacts": found, "interpreter": interpreter()}
     shutil.rmtree(wheels)
     source = source_and_requirements(place, pip, note)
     return {"state": "source", "source": source, "interpreter": interpreter()}

@@ -1,7 +1,7 @@
 """Runs an installer: a clean environment, its output live on ours, its last words kept for an error.
 
 What it prints may be a package's own doing: lines are bounded, control characters and the index's
-passwords do not get through, and a process that is left behind with our pipe holds nothing up.
+users and passwords do not get through, and a process that is left behind with our pipe holds nothing up.
 """
 import collections
 import os
@@ -16,6 +16,9 @@ MOST_SHOWN = 4 << 20
 MOST_KEPT = 64 << 10
 CONTROLS = re.compile(r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)?|[ -/]*[0-~])"
                       r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+# Who asks, in an address: pip hides the password there, and shows the name.
+WHO_ASKS = re.compile(r"(?<=://)[^/\s]*@")
 
 
 class Ended:
@@ -133,6 +136,7 @@ class Lines:
         text = plain(data.decode("utf-8", "replace"))
         for secret in self.secrets:
             text = text.replace(secret, "****")
+        text = WHO_ASKS.sub("", text)
         text = text.rstrip()
         if len(text) > MOST_LINE:
             text = text[:MOST_LINE] + "..."

@@ -30,7 +30,10 @@ def read_toml(text):
 def wanted_by(text):
     if text.lstrip().startswith("{"):
         raise Refused("lock: this is a package-lock.json; for Python it is a pylock.toml (`pip lock`, `uv export --format pylock.toml`)")
-    lock = read_toml(text)
+    try:
+        lock = read_toml(text)
+    except Refused as refused:
+        raise Refused("lock: %s" % refused)
     packages = lock.get("packages")
     if not str(lock.get("lock-version", "")).startswith("1.") or not isinstance(packages, list):
         raise Refused("lock: no pylock.toml of version 1 (it has no lock-version = \"1.0\" or no [[packages]])")

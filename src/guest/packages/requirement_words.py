@@ -76,7 +76,7 @@ def from_file(text):
 def logical_lines(text):
     """(number, text) without comments and with continued lines joined, as pip reads them."""
     joined, begun = "", 0
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         begun = begun or number
         comment = re.match(r"\s*#|(.*?)\s#", line)
         if comment:

@@ -2616,8 +2616,8 @@ export interface components {
             version: string;
             /** @description Its name on the index. */
             file: string;
-            /** @description Hexadecimal; of npm's packages their integrity, "sha512-...". */
-            sha256: string;
+            /** @description "sha256:..." with 64 hexadecimal digits; of npm's packages their integrity, "sha512-...". */
+            hash: string;
         };
         Layer: {
             id: string;
@@ -2627,6 +2627,7 @@ export interface components {
             interpreter: string;
             /** @description Where its packages came from. */
             index: string;
+            /** @description About what it takes on the disk: what is in its files, and 4 KB for each entry. */
             bytes: number;
             /** @description Files, directories and links. */
             entries: number;
@@ -2638,6 +2639,7 @@ export interface components {
             used_at: string | null;
             /** @description When its digest was last compared. */
             checked_at: string | null;
+            /** @description By a sandbox, or by a template or snapshot that was made with it. */
             in_use: boolean;
             /** @description The sets that came to it. */
             asked: string[];

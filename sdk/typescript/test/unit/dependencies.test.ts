@@ -32,7 +32,7 @@ const LAYER = {
   in_use: true,
   made_at: "2026-11-16T05:00:00.500Z",
   asked: ["six"],
-  packages: [{ name: "six", version: "1.17.0", file: "six-1.17.0-py2.py3-none-any.whl", sha256: "a" }],
+  packages: [{ name: "six", version: "1.17.0", file: "six-1.17.0-py2.py3-none-any.whl", hash: "sha256:a" }],
 };
 const WORDS = [
   { event: "build", phase: "resolving", text: "" },

@@ -34,11 +34,11 @@ std::optional<std::uint64_t> mount_of(int fd, const char* path) {
   return info.stx_mnt_id;
 }
 
-// Where the launcher mounts a layer that is made, and not a directory that happens to be called so.
-bool is_layer(const std::string& path, int top) {
-  if (path != kLayerPlace) return false;
-  const auto its = mount_of(top, "");
-  return !its || its != mount_of(AT_FDCWD, "/");
+// In what the launcher mounted at a layer's place, however the path to it is spelled; and not in a
+// directory that happens to be called so.
+bool is_layer(int top) {
+  const auto layer = mount_of(AT_FDCWD, kLayerPlace);
+  return layer && layer != mount_of(AT_FDCWD, "/") && layer == mount_of(top, "");
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ Result<> tar_in(HelperLink& link) {
   TRY(UniqueFd top, open_or_make(link.request().path));
   if (in_proc(top.get())) return fail_with(EACCES);
   TRY_OK(link.opened());
-  const bool layer = is_layer(link.request().path, top.get());
+  const bool layer = is_layer(top.get());
   Unpacker unpacker(std::move(top), UniqueFd(), UnpackRules{.snapshot = false, .layer = layer});
   return unpack_archive(link, unpacker);
 }

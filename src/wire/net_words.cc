@@ -1,4 +1,4 @@
-#include "cli/net_words.h"
+#include "wire/net_words.h"
 
 #include <algorithm>
 #include <boost/json.hpp>
@@ -8,7 +8,7 @@
 #include "wire/net_policy_json.h"
 #include "wire/strict_json.h"
 
-namespace glovebox::cli {
+namespace glovebox::wire {
 namespace {
 
 tl::unexpected<Error> bad(std::string message) {
@@ -50,9 +50,9 @@ Result<> check_is_no_typo(const std::string& word) {
 }
 
 Result<net::NetPolicy> parse_json(const std::string& text) {
-  auto value = wire::parse_strict_json(text);
+  auto value = parse_strict_json(text);
   if (!value) return bad("--net: " + value.error().message());
-  return wire::read_net_policy(*value, "--net");
+  return read_net_policy(*value, "--net");
 }
 
 bool is_json(const std::string& value) { return value.starts_with('{'); }
@@ -94,4 +94,4 @@ Result<net::NetPolicy> parse_net_words(const std::vector<std::string>& net,
   return policy;
 }
 
-}  // namespace glovebox::cli
+}  // namespace glovebox::wire

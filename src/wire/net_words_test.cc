@@ -1,9 +1,9 @@
-#include "cli/net_words.h"
+#include "wire/net_words.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace glovebox::cli {
+namespace glovebox::wire {
 namespace {
 
 using ::testing::HasSubstr;
@@ -75,4 +75,4 @@ TEST(NetWords, AMistakeIsOneClearLine) {
 }
 
 }  // namespace
-}  // namespace glovebox::cli
+}  // namespace glovebox::wire

@@ -9,10 +9,10 @@
 #include "base/result.h"
 #include "net/net_policy.h"
 
-namespace glovebox::cli {
+namespace glovebox::wire {
 
 // `net` empty: nothing was said, which is none.
 Result<net::NetPolicy> parse_net_words(const std::vector<std::string>& net,
                                        const std::vector<std::string>& deny);
 
-}  // namespace glovebox::cli
+}  // namespace glovebox::wire
