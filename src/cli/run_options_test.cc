@@ -189,11 +189,16 @@ TEST(RunOptions, PackagesAreForCodeOfALanguageThatHasThem) {
   EXPECT_THAT(refusal({"-c", "", "--template", "x"}), HasSubstr("say --server"));
   EXPECT_THAT(refusal({"-c", "", "--lock", "/nowhere"}), HasSubstr("--lock /nowhere"));
   for (const std::vector<std::string>& more :
-       {std::vector<std::string>{"--tty"}, {"--engine", "process"}, {"--mount", "ro:/tmp"}}) {
+       {std::vector<std::string>{"--tty"}, {"--engine", "process"}}) {
     std::vector<std::string> args = {"-c", "", "--with", "a"};
     args.insert(args.end(), more.begin(), more.end());
     EXPECT_THAT(refusal(args), HasSubstr("packages are installed by a server")) << more[0];
   }
+  // A server of one's own mounts one's own paths.
+  const RunOptions own = good({"-c", "", "--with", "a", "--mount", "ro:/tmp:/data"});
+  EXPECT_EQ(own.request.sandbox.mounts.size(), 1u);
+  EXPECT_THAT(refusal({"-c", "", "--with", "a", "--server", "--mount", "ro:/tmp"}),
+              HasSubstr("`mounts`"));
 }
 
 }  // namespace

@@ -240,7 +240,7 @@ class Sets(packaged.Packaged):
         self.addCleanup(fresh.kill)
         ran = fresh.code("import needy, more, os; print(needy.VERSION, more.x, os.path.exists('/opt/glovebox-packages/python/good.py'))")
         self.assertEqual(ran["stdout"], "1.0 2 False\n", ran)
-        body = {"language": "python", "handler": "app.main", "files": [{"path": "app.py", "content": "import needy\ndef main(event, context):\n    return needy.VERSION\n"}],
+        body = {"language": "python", "code": "import needy\ndef handler(event, context):\n    return needy.VERSION\n",
                 "event": {}, "profile": {"dependencies": ["needy"]}}
         invoked = self.client.call("POST", "/v1/functions/invoke", body)
         self.assertEqual(invoked.status, 200, invoked)

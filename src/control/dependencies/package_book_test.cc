@@ -71,7 +71,7 @@ TEST_F(PackageBookTest, SetsWithOneResolutionAtTheSameTimeMakeItsLayerOnce) {
   pipeline.held = true;
   auto one = start_task(io, book().prepare(wish({"alpha"}), OnBuildWord{}, cancel));
   auto other_cancel = std::make_shared<node::CancelFlag>();
-  auto two = start_task(io, book().prepare(wish({"alpha>0"}), OnBuildWord{}, other_cancel));
+  auto two = start_task(io, book().prepare(wish({"alpha>0"}, "q"), OnBuildWord{}, other_cancel));
   run_until(io, [this] { return pipeline.fetches.size() == 2; });
   pipeline.let_go();
   run_until(io, [&] { return one->has_value() && two->has_value(); });
