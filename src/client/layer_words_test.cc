@@ -17,8 +17,10 @@ TEST(LayerWords, BuildNamesPackages) {
   words.packages.with = {"pandas>=2", "numpy"};
   words.packages.preload = {"numpy"};
   words.template_name = "python-data";
-  EXPECT_EQ(json::parse(*new_layer_json(words)),
-            json::parse(R"({"dependencies":{"packages":["numpy","pandas>=2"],"preload":["numpy"]},
+  EXPECT_EQ(
+      json::parse(*new_layer_json(words)),
+      json::parse(
+          R"({"dependencies":{"packages":["numpy","pandas>=2"],"preload":["numpy"]},"refresh":true,
                             "template":"python-data"})"));
   words.template_name = "";
   EXPECT_EQ(json::parse(*new_layer_json(words)).at("template"), "python");

@@ -96,24 +96,23 @@ class Sources {
   Result<> read_files() {
     const Trust trust = ::geteuid() == 0 ? Trust::kOnlyRoots : Trust::kAnybodys;
     if (!settings_.deps_pip_config.empty()) {
-      TRY(const std::string text,
-          read_text_file(settings_.deps_pip_config, may_be_missing("deps.pip_config"), trust));
+      TRY(const std::string text, read_file("deps.pip_config", settings_.deps_pip_config, trust));
       TRY(pip_, parse_pip_config(text, settings_.deps_pip_config));
     }
     if (!settings_.deps_npm_config.empty()) {
-      TRY(const std::string text,
-          read_text_file(settings_.deps_npm_config, may_be_missing("deps.npm_config"), trust));
+      TRY(const std::string text, read_file("deps.npm_config", settings_.deps_npm_config, trust));
       TRY(npm_, parse_npm_config(text, settings_.deps_npm_config));
     }
     return {};
   }
 
-  // Only the file that nobody named: a private index must not become the public one by a mistyped
-  // path.
-  Missing may_be_missing(const char* name) const {
-    const Key* key = find_key(name);
-    const std::string& path = settings_.*std::get<std::string Settings::*>(key->member);
-    return path == key->default_text ? Missing::kIsEmpty : Missing::kIsAnError;
+  // Only the one that nobody named may be missing: a private index must not become the public one
+  // by a mistyped path.
+  static Result<std::string> read_file(const char* name, const std::string& path, Trust trust) {
+    const bool is_default = path == find_key(name)->default_text;
+    auto text = read_text_file(path, is_default ? Missing::kIsEmpty : Missing::kIsAnError, trust);
+    if (!text) return fail(std::move(text.error()).context(name));
+    return text;
   }
 
   static std::optional<SaidThere> setting(const char* name, const std::string& text) {

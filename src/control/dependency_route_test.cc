@@ -399,9 +399,11 @@ TEST_F(DependencyRoutes, ATemplateIsKeptAsItWasMade) {
   EXPECT_EQ(stored->front().layer, book_.made_layer);
   EXPECT_NE(test_.app->templates->of_layer(book_.made_layer), nullptr);
   EXPECT_EQ(test_.app->templates->of_layer(first), nullptr);
-  // Building ahead resolves.
+  // Building ahead resolves if it is told to.
   book_.layers = {layer_of(book_.made_layer, {"mine"})};
   object(post("/v1/layers", R"({"dependencies":["good"]})"));
+  EXPECT_FALSE(book_.wishes.back().resolve_now);
+  object(post("/v1/layers", R"({"dependencies":["good"],"refresh":true})"));
   EXPECT_TRUE(book_.wishes.back().resolve_now);
 }
 

@@ -26,7 +26,9 @@ Result<LayerRequest> parse_layer_request(std::string_view body) {
   }
   TRY(const auto name, fields.text("template", 64));
   TRY(const auto language, fields.text("language", 32));
+  TRY(const auto refresh, fields.truth("refresh"));
   TRY_OK(fields.finish());
+  request.refresh = refresh.value_or(false);
   if (request.dependencies.empty()) return fields.bad("dependencies", "names no package");
   if (name && language) return fields.bad("language", "goes not together with template");
   if (name && !is_template_name(*name)) {

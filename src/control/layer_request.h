@@ -13,8 +13,9 @@ namespace glovebox::control {
 struct LayerRequest {
   std::string template_name;  // "python" when nothing is said
   Dependencies dependencies;  // some
+  bool refresh = false;       // the index is asked, also if it is known what they come to
 };
-// {dependencies, template?, language?}
+// {dependencies, template?, language?, refresh?}
 Result<LayerRequest> parse_layer_request(std::string_view body);
 
 // {unused_for_s?, dry_run?}; an empty body says nothing.

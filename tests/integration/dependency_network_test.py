@@ -58,7 +58,8 @@ class WithIndex(Networked):
         with open(os.path.join(cls.directory, "ca.pem"), "w") as file:
             file.write(networked.internet.file("ca.pem"))
         cls.pip_config = os.path.join(cls.directory, "pip.conf")
-        for name, text in cls.files.items():
+        # Those that a setting names must be there.
+        for name, text in {"pip.conf": "", "npmrc": "", **cls.files}.items():
             with open(os.path.join(cls.directory, name), "w") as file:
                 file.write(text)
         try:

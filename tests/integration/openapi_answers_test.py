@@ -301,6 +301,20 @@ class Answers(server.Served):
         self.check("GET", "/v1/templates", 401, headers={"X-API-Key": "nope"})
         self.check("GET", "/v1/templates/{name}", 401, at="/v1/templates/python", headers={"X-API-Key": "nope"})
 
+    def test_layers(self):
+        # Their answers with something in them are dependencies_layers_test's.
+        self.check("GET", "/v1/layers", 200)
+        none = "0" * 32
+        for method, path, at in (("GET", "/v1/layers/{id}", none), ("DELETE", "/v1/layers/{id}", none),
+                                 ("POST", "/v1/layers/{id}/check", none + "/check")):
+            self.check(method, path, 404, at="/v1/layers/" + at)
+            self.check(method, path, 401, at="/v1/layers/" + at, headers={"X-API-Key": "nope"})
+        self.check("POST", "/v1/layers", 400, body={"dependencies": ["-r x"]})
+        self.check("POST", "/v1/layers", 401, body={}, headers={"X-API-Key": "nope"})
+        self.check("POST", "/v1/layers/prune", 200, body={"dry_run": True})
+        self.check("POST", "/v1/layers/prune", 401, body={}, headers={"X-API-Key": "nope"})
+        self.check("GET", "/v1/layers", 401, headers={"X-API-Key": "nope"})
+
     def test_keys(self):
         for body in ({}, {"project": "p", "name": "n", "role": "user", "limits": {"max_in_flight": 1}}):
             self.assert_form(body, {"$ref": "#/components/schemas/NewKey"}, "request")

@@ -40,7 +40,9 @@ LAYER = {
     "checked_at": None,
     "in_use": True,
     "asked": ["six"],
-    "packages": [{"name": "six", "version": "1.17.0", "file": "six-1.17.0-py2.py3-none-any.whl", "hash": "sha256:" + "a" * 64}],
+    "packages": [
+        {"name": "six", "version": "1.17.0", "file": "six-1.17.0-py2.py3-none-any.whl", "hash": "sha256:" + "a" * 64}
+    ],
     "projects": ["default"],
 }
 WORDS = [

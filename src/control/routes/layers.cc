@@ -124,7 +124,7 @@ Task<Response> build_layer(App& app, Request& request, ResponseWriter& writer) {
   request.on_disconnect([cancel] { cancel->cancel(); });
   SetWish wish = std::move(*chosen->set);
   wish.key_id = caller.who.key.str();
-  wish.resolve_now = true;
+  wish.resolve_now = wanted.refresh;
   const AnswerForm form = answer_form(request);
   if (form != AnswerForm::kJson) {
     co_return co_await stream_build(app, request, writer, std::move(wish), cancel, form);

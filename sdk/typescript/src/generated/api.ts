@@ -2610,6 +2610,11 @@ export interface components {
              * @enum {string}
              */
             language?: "python" | "javascript" | "node";
+            /**
+             * @description The index is asked, also if it is still remembered what they come to.
+             * @default false
+             */
+            refresh?: boolean;
         };
         LayerPackage: {
             name: string;
