@@ -66,8 +66,8 @@ test: build build/dev/build.ninja ## run all tests but the long ones
 	@scripts/build-tests dev $(JOBS)
 	@scripts/build-tests release $(JOBS)
 	@ctest --preset dev --parallel $(JOBS)
-	@ctest --preset release -L scripts --parallel $(JOBS)
-	@ctest --preset release -LE 'unit|scripts'
+	@ctest --preset scripts --parallel $(JOBS)
+	@ctest --preset release
 
 test-vm: build deps-vm ## run the contract and escape tests in a VM with Debian's own kernel
 	@scripts/build-tests release $(JOBS)
