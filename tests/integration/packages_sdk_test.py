@@ -243,4 +243,6 @@ await client.close();
 
 
 if __name__ == "__main__":
+    if os.environ.get("GBX_SEALED") is None:
+        typescript_sdk.missing()  # gets the compiler while there is a registry to be asked
     sealed.main(network=True)
