@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "model/template_rules.h"
 #include "sys/clone.h"
+#include "sys/file.h"
 
 namespace glovebox::launcher {
 namespace {
@@ -18,11 +19,6 @@ constexpr unsigned kMostDoublings = 10;
 
 std::chrono::milliseconds delay(unsigned failures) {
   return kFirstRetry * (1 << std::min(failures - 1, kMostDoublings));
-}
-
-bool is_readable(int fd) {
-  pollfd event{fd, POLLIN, 0};
-  return fd >= 0 && ::poll(&event, 1, 0) == 1;
 }
 
 }  // namespace
@@ -275,10 +271,10 @@ void Broods::on_events() {
 void Broods::look_after(Brood& brood, Clock::time_point now) {
   // One message each and round: whoever says more has to wait for the others.
   for (std::optional<Zygote>* zygote : {&brood.zygote, &brood.next}) {
-    if (*zygote && is_readable((*zygote)->socket())) (*zygote)->on_event();
+    if (*zygote && sys::is_readable((*zygote)->socket())) (*zygote)->on_event();
   }
   for (Zygote& zygote : brood.leaving) {
-    if (is_readable(zygote.socket())) zygote.on_event();
+    if (sys::is_readable(zygote.socket())) zygote.on_event();
   }
   brood.leaving.remove_if([](const Zygote& zygote) {
     return zygote.pending == 0 || zygote.state() == Zygote::State::kFailed;

@@ -16,7 +16,7 @@ constexpr std::size_t kMostZygotes = 128;
 constexpr std::size_t kMostStarting = 8;  // of those that nobody waits for
 constexpr unsigned kMostBusyLooks = 5;
 // One that had too much is not started again before.
-constexpr std::chrono::seconds kRestsFor{60};
+constexpr std::chrono::seconds kBroodRestsFor{60};
 
 }  // namespace
 
@@ -131,7 +131,7 @@ void Broods::end_the_largest() {
             {{"template", largest->description.name}, {"bytes", std::to_string(most)}});
   rest(*largest);
   largest->error = "its zygote was the largest when all of them had too much of the host's memory";
-  largest->retry_at = Clock::now() + kRestsFor;
+  largest->retry_at = Clock::now() + kBroodRestsFor;
 }
 
 }  // namespace glovebox::launcher

@@ -4,13 +4,13 @@ namespace glovebox::launcher {
 namespace {
 
 // After this the kernel has let go of most of what it counts, and there is little left to force.
-constexpr std::chrono::milliseconds kRestsFor{400};
+constexpr std::chrono::milliseconds kGraveRestsFor{400};
 constexpr std::chrono::seconds kTriedAgainAfter{1};
 
 }  // namespace
 
 void Graves::add(Sandbox sandbox) {
-  graves_.push_back({std::move(sandbox), Clock::now() + kRestsFor});
+  graves_.push_back({std::move(sandbox), Clock::now() + kGraveRestsFor});
 }
 
 std::optional<Clock::time_point> Graves::next_due() const {

@@ -18,14 +18,9 @@ namespace {
 constexpr std::chrono::seconds kMadeWithin{20};
 // Where a zygote's modules could hold things up.
 constexpr std::chrono::seconds kMadeWarmWithin{2};
-constexpr std::chrono::seconds kJoinsWithin{3};
-constexpr int kDiesWithinMs = 2000;
+constexpr std::chrono::seconds kBirthJoinsWithin{3};
+constexpr int kJailDiesWithinMs = 2000;
 constexpr const char* kAgentOomScore = "-999";
-
-bool is_readable(int fd) {
-  pollfd event{fd, POLLIN, 0};
-  return ::poll(&event, 1, 0) == 1;
-}
 
 // The next message of the sandbox's first process. It is our program and nobody else is in the
 // sandbox yet; still, it has a bound.
@@ -123,11 +118,11 @@ Result<bool> JailBirth::advance(Clock::time_point now) {
     TRY(const bool answered, on_answer());
     if (answered) stage_ = Stage::kBorn;
   }
-  if (stage_ == Stage::kBorn && is_readable(setup_.get())) {
+  if (stage_ == Stage::kBorn && sys::is_readable(setup_.get())) {
     TRY_OK(on_hello());
     stage_ = Stage::kPlanned;
   }
-  if (stage_ == Stage::kPlanned && is_readable(setup_.get())) {
+  if (stage_ == Stage::kPlanned && sys::is_readable(setup_.get())) {
     TRY_OK(on_sealed());
     stage_ = Stage::kDone;
   }
@@ -269,7 +264,7 @@ Sandbox JailBirth::take_sandbox() {
   if (network_) sandbox.keep_network(std::move(*network_));
   if (runtime_ != RuntimeKind::kNone) {
     sandbox.joining.emplace(
-        Sandbox::Joining{wish_.request.template_name, zygote_uid_, Clock::now() + kJoinsWithin});
+        Sandbox::Joining{wish_.request.template_name, zygote_uid_, Clock::now() + kBirthJoinsWithin});
   }
   if (is_session()) {
     const std::string& name = wish_.request.template_name;
@@ -307,7 +302,7 @@ JailBirth::~JailBirth() {
   if (init_) {
     sys::send_signal(init_.get(), SIGKILL);
     pollfd dead{init_.get(), POLLIN, 0};
-    ::poll(&dead, 1, kDiesWithinMs);
+    ::poll(&dead, 1, kJailDiesWithinMs);
   }
   if (slice_) (*making_.slices)->give_back(*slice_);
 }

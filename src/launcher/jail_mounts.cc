@@ -8,12 +8,11 @@
 
 #include <algorithm>
 
+#include "launcher/idmap.h"
 #include "launcher/request_checks.h"
 
 namespace glovebox::launcher {
 namespace {
-
-constexpr std::uint32_t kGuestUser = 1000;
 
 // A user's own group, never a group of the system's: a directory may well be somebody's and root's.
 constexpr std::uint32_t kFirstOrdinaryGroup = 1000;

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kLessUrgent = 5;
 constexpr int kMomentMs = 5000;
-constexpr int kDiesWithinMs = 2000;
+constexpr int kChoreDiesWithinMs = 2000;
 
 bool lock_soon(int fd) {
   constexpr int kTries = 100;
@@ -70,7 +70,7 @@ void Chore::end() {
   if (pid_ <= 0 || is_over(0)) return;
   sys::send_signal(pidfd_.get(), SIGKILL);
   // One that waits for a disk dies when that answers; then it is init's.
-  if (!is_over(kDiesWithinMs)) log::warn("a child at work on the disk does not end");
+  if (!is_over(kChoreDiesWithinMs)) log::warn("a child at work on the disk does not end");
   pid_ = 0;
 }
 

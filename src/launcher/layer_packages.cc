@@ -48,7 +48,7 @@ constexpr LayerFile kFiles[] = {
     {"var/lib/dpkg/diversions", ""},    // and paths that are: replaced below if there are any
 };
 
-constexpr const char* kDirectories[] = {
+constexpr const char* kPackageDirectories[] = {
     "etc/apt/apt.conf.d",
     "etc/apt/preferences.d",
     "etc/apt/sources.list.d",
@@ -103,7 +103,7 @@ bool is_momentary(std::string_view name) {
 
 std::span<const LayerFile> package_tool_files() { return kFiles; }
 
-std::span<const char* const> package_tool_directories() { return kDirectories; }
+std::span<const char* const> package_tool_directories() { return kPackageDirectories; }
 
 Result<> name_certificates(const fs::path& root) {
   std::error_code error;

@@ -29,7 +29,7 @@ constexpr int kLockPauseMs = 1;
 
 std::string staged_name(const std::string& id) { return std::string(kNew) + id; }
 
-UniqueFd open_directory(int at, const std::string& name) {
+UniqueFd open_shelf_directory(int at, const std::string& name) {
   return UniqueFd(::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
 }
 
@@ -68,7 +68,7 @@ tl::unexpected<Error> not_there(const std::string& id) {
 // All names in a directory; those in ours are few and ours.
 std::vector<std::string> names_in(int dir) {
   std::vector<std::string> names;
-  UniqueFd copy = open_directory(dir, ".");
+  UniqueFd copy = open_shelf_directory(dir, ".");
   DIR* listing = copy ? ::fdopendir(copy.get()) : nullptr;
   if (listing == nullptr) return names;
   (void)copy.release();
@@ -95,7 +95,7 @@ Result<int> LayerShelf::open(IfMissing missing) {
       return fail(Error::from_errno("make " + sets_));
     }
   }
-  UniqueFd dir = open_directory(AT_FDCWD, sets_);
+  UniqueFd dir = open_shelf_directory(AT_FDCWD, sets_);
   if (!dir && errno == ENOENT) return fail(Errc::kNotFound, "there are no layers");
   if (!dir) return fail(Error::from_errno("open " + sets_));
   struct stat info {};
@@ -129,7 +129,7 @@ void LayerShelf::sweep_one(const std::string& name) {
   const bool staged =
       name.starts_with(kNew) && is_layer_id(std::string_view(name).substr(kNew.size()));
   if (!staged && !is_layer_id(name)) return;  // not ours to touch
-  const UniqueFd layer = open_directory(dir_.get(), name);
+  const UniqueFd layer = open_shelf_directory(dir_.get(), name);
   if (!layer || ::flock(layer.get(), LOCK_EX | LOCK_NB) != 0) return;  // somebody's
   if (!is_still_called(layer.get(), dir_.get(), name)) return;
   if (!staged && read_record(layer.get()) && open_tree(layer.get())) return;
@@ -161,7 +161,7 @@ Result<UniqueFd> LayerShelf::open_kept(const std::string& id, int lock) {
   auto dir = open(IfMissing::kFail);
   if (!dir && dir.error().code() == Errc::kNotFound) return not_there(id);
   if (!dir) return fail(std::move(dir.error()));
-  UniqueFd layer = open_directory(*dir, id);
+  UniqueFd layer = open_shelf_directory(*dir, id);
   if (!layer && errno == ENOENT) return not_there(id);
   if (!layer) return fail(Error::from_errno("layer " + id));
   if (!try_lock(layer.get(), lock)) {
@@ -174,7 +174,7 @@ Result<UniqueFd> LayerShelf::open_kept(const std::string& id, int lock) {
 
 // A layer is as good as a program of root's: whoever may write it is in every sandbox made of it.
 Result<UniqueFd> LayerShelf::open_tree(int layer) const {
-  UniqueFd tree = open_directory(layer, kTree);
+  UniqueFd tree = open_shelf_directory(layer, kTree);
   if (!tree) return fail(Error::from_errno("open a layer's tree"));
   struct stat info {};
   if (::fstat(tree.get(), &info) != 0 || info.st_uid != ::geteuid() || (info.st_mode & 022) != 0) {
@@ -267,7 +267,7 @@ Result<LayerHeld> LayerShelf::begin(const std::string& id, const void* owner) {
   for (int tries = 0; tries < kTries; ++tries) {
     const bool made = ::mkdirat(dir, name.c_str(), 0700) == 0;
     if (!made && errno != EEXIST) return fail(Error::from_errno("make layer " + id));
-    UniqueFd lock = open_directory(dir, name);
+    UniqueFd lock = open_shelf_directory(dir, name);
     if (!lock) continue;                                                   // somebody has swept it
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return being_made();  // by another launcher
     if (!is_still_called(lock.get(), dir, name)) continue;
@@ -304,7 +304,7 @@ Result<> LayerShelf::keep(LayerRecord record, const void* owner) {
   }
   const Making& made = making_.find(id)->second;
   // Whatever was done to its top from inside.
-  const UniqueFd tree = open_directory(made.lock.get(), kTree);
+  const UniqueFd tree = open_shelf_directory(made.lock.get(), kTree);
   if (!tree || ::fchmod(tree.get(), 0755) != 0) {
     return fail(Error::from_errno("look at layer " + id));
   }
@@ -357,7 +357,7 @@ Result<> LayerShelf::drop(const std::string& id) {
 Result<LayerRecord> LayerShelf::record(const std::string& id) {
   auto dir = open(IfMissing::kFail);
   if (!dir) return not_there(id);
-  const UniqueFd layer = open_directory(*dir, id);
+  const UniqueFd layer = open_shelf_directory(*dir, id);
   if (!layer) return not_there(id);
   auto record = read_record(layer.get());
   if (!record) return fail(Errc::kNotFound, "layer " + id + ": " + record.error().message());

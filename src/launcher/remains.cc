@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kLongestPause{1000};
 // Of one round of the launcher's loop.
-constexpr std::size_t kMostAtOnce = 4;
+constexpr std::size_t kMostRemovedAtOnce = 4;
 constexpr std::chrono::seconds kMostAtTheEnd{10};
 
 }  // namespace
@@ -47,7 +47,7 @@ bool Remains::is_over(One& one, int wait_ms) {
 
 void Remains::clean_up(Clock::time_point now) {
   std::size_t looked_at = 0;
-  for (auto at = all_.begin(); at != all_.end() && looked_at < kMostAtOnce;) {
+  for (auto at = all_.begin(); at != all_.end() && looked_at < kMostRemovedAtOnce;) {
     One& one = *at;
     const auto next = std::next(at);
     if (now >= one.due) {

@@ -10,7 +10,7 @@ namespace {
 // The lowest bit of a record's address is free to say which of its two descriptors it is.
 static_assert(alignof(Owned) >= 2);
 constexpr std::uint64_t kTalks = 1;
-constexpr int kMostAtOnce = 128;
+constexpr int kMostEventsAtOnce = 128;
 
 std::uint64_t key_of(const Owned& owned) { return reinterpret_cast<std::uintptr_t>(&owned); }
 
@@ -61,8 +61,8 @@ void SandboxWatch::listen_again(Owned& owned) {
 
 SandboxWatch::News SandboxWatch::take() {
   News news;
-  epoll_event events[kMostAtOnce];
-  const int count = ::epoll_wait(epoll_.get(), events, kMostAtOnce, 0);
+  epoll_event events[kMostEventsAtOnce];
+  const int count = ::epoll_wait(epoll_.get(), events, kMostEventsAtOnce, 0);
   for (int i = 0; i < count; ++i) {
     const std::uint64_t key = events[i].data.u64;
     auto* owned = reinterpret_cast<Owned*>(static_cast<std::uintptr_t>(key & ~kTalks));

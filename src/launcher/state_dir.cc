@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kCgroupPrefix = "glovebox-";
 constexpr const char* kRootBase = "/run/glovebox";
 
-UniqueFd open_directory(int at, const char* name) {
+UniqueFd open_state_directory(int at, const char* name) {
   return UniqueFd(::openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
 }
 
@@ -71,7 +71,7 @@ Result<StateDir> StateDir::claim(const std::string& base) {
       if (errno == EEXIST) continue;
       return fail(Error::from_errno("make " + path));
     }
-    UniqueFd lock = open_directory(AT_FDCWD, path.c_str());
+    UniqueFd lock = open_state_directory(AT_FDCWD, path.c_str());
     // A sweeper may have taken the fresh directory for a dead launcher's between the two calls:
     // then it has the lock, or the directory is gone already, and another id is tried.
     if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && same_file(lock.get(), path)) {
@@ -109,7 +109,7 @@ int sweep_dead_launchers(const std::string& base, const sys::CgroupRoots& roots)
   while (const dirent* entry = ::readdir(dir.get())) {
     const auto id = LauncherId::parse(entry->d_name);
     if (!id) continue;
-    const UniqueFd lock = open_directory(::dirfd(dir.get()), entry->d_name);
+    const UniqueFd lock = open_state_directory(::dirfd(dir.get()), entry->d_name);
     if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;  // alive
     const int groups = sys::Cgroup::sweep(roots, kCgroupPrefix + id->str() + "-");
     // The directory is what a later sweep finds the rest by: it goes last.

@@ -17,7 +17,7 @@ namespace glovebox::probe {
 namespace {
 
 constexpr std::size_t kMaxLine = 60;
-constexpr std::chrono::milliseconds kDeadline{400};
+constexpr std::chrono::milliseconds kProgramDeadline{400};
 
 // In a helper, which becomes the program's parent: "<path> --version", without our environment or
 // input. Killed with the helper when it takes too long.
@@ -57,7 +57,7 @@ ProgramFact look_for(const std::string& name, const std::vector<std::string>& di
     const std::string path = directory + "/" + name;
     if (::access(path.c_str(), X_OK) != 0) continue;
     fact.path = path;
-    fact.version = attempt_in_helper([&] { return ask_version(path); }, kDeadline).note;
+    fact.version = attempt_in_helper([&] { return ask_version(path); }, kProgramDeadline).note;
     break;
   }
   return fact;

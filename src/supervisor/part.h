@@ -1,12 +1,17 @@
 // One of the programs that are kept running: which process it is now, and when it is started again.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "supervisor/backoff.h"
 #include "supervisor/process.h"
 
 namespace glovebox::supervisor {
+
+// A server says that it has lost a launcher or a gateway only some seconds later.
+inline constexpr std::chrono::seconds kTooSoonToPart{6};
+inline constexpr int kMostQuickPartings = 3;
 
 class Part {
  public:

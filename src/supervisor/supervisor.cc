@@ -12,6 +12,7 @@
 #include "base/fd_message.h"
 #include "base/log.h"
 #include "engine/launcher_client.h"
+#include "supervisor/part.h"
 #include "supervisor/private_words.h"
 #include "supervisor/program_words.h"
 
@@ -20,15 +21,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kBetweenTries = 20ms;        // a launcher that was just started does not listen yet
+constexpr auto kBetweenLauncherTries = 20ms;        // a launcher that was just started does not listen yet
 constexpr auto kLauncherMayTake = 30s;      // until it listens
-constexpr auto kBetweenReconnects = 500ms;  // to a server that closed its channel
+constexpr auto kBetweenServerReconnects = 500ms;  // to a server that closed its channel
 constexpr auto kAfterTheServersOwnLimit = 2s;
 constexpr auto kLauncherMayStop = 20s;
 constexpr auto kInAHurry = 3s;
-// A server says that it has lost one only some seconds later.
-constexpr auto kTooSoonToPart = 6s;
-constexpr int kMostQuickPartings = 3;
 constexpr auto kAfterKill = 10s;  // for the kernel to take it away
 
 }  // namespace
@@ -158,7 +156,7 @@ void Supervisor::start_server(Clock::time_point now) {
 }
 
 void Supervisor::reconnect_to_server(Clock::time_point now) {
-  next_try_ = now + kBetweenReconnects;
+  next_try_ = now + kBetweenServerReconnects;
   auto found = find_listener(data_.server_socket());
   if (!found || found->process.pid != server_.pid()) return;
   channel_ = std::move(found->socket);
@@ -168,7 +166,7 @@ void Supervisor::reconnect_to_server(Clock::time_point now) {
 void Supervisor::introduce(Clock::time_point now) {
   if (is_introduced_ || !channel_ || !server_.is_running() || !launcher_.is_running()) return;
   if (now < next_try_) return;
-  next_try_ = now + kBetweenTries;
+  next_try_ = now + kBetweenLauncherTries;
   const auto introduced = introduce_launcher(data_.launcher_socket(), channel_.get());
   if (introduced) {
     is_introduced_ = true;
@@ -176,7 +174,7 @@ void Supervisor::introduce(Clock::time_point now) {
     return;
   }
   if (introduced.error().code() != Errc::kUnavailable) {
-    next_try_ = now + kBetweenReconnects;
+    next_try_ = now + kBetweenServerReconnects;
     log::warn("cannot hand the launcher to the server", {{"error", introduced.error().message()}});
   } else if (now - launcher_since_ > kLauncherMayTake) {
     log::warn("the launcher does not listen", {{"error", introduced.error().message()}});
@@ -311,7 +309,7 @@ void Supervisor::handle_message(Clock::time_point now) {
   if (!message || std::holds_alternative<ChannelClosed>(*message)) {
     if (!message) log::warn("the server's channel", {{"error", message.error().message()}});
     channel_.reset();
-    next_try_ = now + kBetweenReconnects;
+    next_try_ = now + kBetweenServerReconnects;
   } else if (std::holds_alternative<NeedsLauncher>(*message)) {
     if (is_introduced_) {
       next_try_ = now + Backoff::kLeast;  // not faster, however often it asks

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "engine/launcher_client.h"
+#include "supervisor/part.h"
 #include "supervisor/program_words.h"
 #include "supervisor/supervisor.h"
 
@@ -16,12 +17,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kBetweenTries = 20ms;  // one that was just started does not listen yet
-constexpr auto kBetweenReconnects = 500ms;
-constexpr auto kMayTake = 30s;  // until it listens
-// A server says that it has lost one only some seconds later.
-constexpr auto kTooSoonToPart = 6s;
-constexpr int kMostQuickPartings = 3;
+constexpr auto kBetweenGatewayTries = 20ms;  // one that was just started does not listen yet
+constexpr auto kBetweenGatewayReconnects = 500ms;
+constexpr auto kGatewayMayTake = 30s;  // until it listens
 
 // The words of a command line that say what the network may be.
 std::set<std::string> network_words(const std::vector<std::string>& arguments) {
@@ -90,15 +88,15 @@ void Supervisor::introduce_the_gateway(Clock::time_point now) {
     return;
   }
   if (now < next_gateway_try_) return;
-  next_gateway_try_ = now + kBetweenTries;
+  next_gateway_try_ = now + kBetweenGatewayTries;
   const auto introduced = introduce_gateway(data_.gateway_socket(), channel_.get());
   if (introduced) {
     gateway_is_introduced_ = true;
     gateway_introduced_at_ = now;
   } else if (introduced.error().code() != Errc::kUnavailable) {
-    next_gateway_try_ = now + kBetweenReconnects;
+    next_gateway_try_ = now + kBetweenGatewayReconnects;
     log::warn("cannot hand the gateway to the server", {{"error", introduced.error().message()}});
-  } else if (now - gateway_since_ > kMayTake) {
+  } else if (now - gateway_since_ > kGatewayMayTake) {
     log::warn("the gateway does not listen", {{"error", introduced.error().message()}});
     gateway_since_ = now;
     gateway_.signal(SIGKILL);
