@@ -33,9 +33,9 @@ std::string architecture() {
 
 // Sandboxes have the host's own interpreters. Asked each time: the host may be upgraded while we
 // run. Nothing of a guest's is looked at.
-std::string interpreter_mark(control::PackageManager manager) {
+std::string interpreter_mark(packages::PackageManager manager) {
   const char* path =
-      manager == control::PackageManager::kPip ? "/usr/bin/python3" : "/usr/bin/node";
+      manager == packages::PackageManager::kPip ? "/usr/bin/python3" : "/usr/bin/node";
   char target[PATH_MAX];
   const ssize_t size = ::readlink(path, target, sizeof target);
   std::string mark(target, size > 0 ? static_cast<std::size_t>(size) : 0);
@@ -53,7 +53,7 @@ PackageSettings read_package_settings(const config::Settings& settings) {
   out.building.disk_bytes = settings.deps_build_disk;
   out.building.max_layer_bytes = settings.deps_max_layer;
 
-  control::PackageBookOptions& book = out.book;
+  packages::PackageBookOptions& book = out.book;
   book.enabled = settings.deps_enabled;
   book.architecture = architecture();
   book.boot_id = boot_id();

@@ -5,14 +5,14 @@
 #include <cstdint>
 
 #include "config/settings.h"
-#include "control/dependencies/build_pipeline.h"
-#include "control/dependencies/package_book.h"
+#include "packages/builds/build_pipeline.h"
+#include "packages/package_layer_service.h"
 
 namespace glovebox::server {
 
 struct PackageSettings {
-  control::BuildOptions building;
-  control::PackageBookOptions book;
+  packages::BuildOptions building;
+  packages::PackageBookOptions book;
 };
 
 // An index that cannot be used stops nothing but packages: whoever asks for one hears why.

@@ -21,16 +21,16 @@
 #include "config/value.h"
 #include "confine/server_filter.h"
 #include "confine/server_user.h"
-#include "control/dependencies/build_pipeline.h"
-#include "control/dependencies/package_book.h"
-#include "control/dialects/e2b/process_hubs.h"
-#include "control/network_events.h"
-#include "control/network_words.h"
-#include "control/port_doors.h"
-#include "control/routes.h"
-#include "control/session_keeper.h"
-#include "control/template_book.h"
-#include "control/template_watch.h"
+#include "packages/builds/build_pipeline.h"
+#include "packages/package_layer_service.h"
+#include "dialects/e2b/process_registry.h"
+#include "api/network_events.h"
+#include "net/reach.h"
+#include "api/port_routing.h"
+#include "api/routes.h"
+#include "sessions/session_keeper.h"
+#include "templates/project_templates.h"
+#include "templates/template_watcher.h"
 #include "http/server.h"
 #include "main/package_settings.h"
 #include "main/server_places.h"
@@ -98,11 +98,11 @@ node::NodeOptions node_options(const Settings& settings) {
   return options;
 }
 
-control::KeeperOptions keeper_options(const Settings& settings, const std::string& store_dir) {
+sessions::KeeperOptions keeper_options(const Settings& settings, const std::string& store_dir) {
   const auto whole_seconds = [](std::chrono::milliseconds time) {
     return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::seconds>(time).count());
   };
-  control::KeeperOptions options;
+  sessions::KeeperOptions options;
   options.max_sessions = settings.max_sessions;
   options.default_ttl_s = whole_seconds(settings.session_default_ttl);
   options.max_ttl_s = whole_seconds(settings.session_max_ttl);
@@ -132,7 +132,7 @@ store::StoreOptions store_options(const Settings& settings, const std::string& d
 }
 
 http::ServerOptions http_options(const Settings& settings, const http::Listener& listener,
-                                 control::App& app) {
+                                 routing::App& app) {
   http::ServerOptions options;
   options.limits.max_header_bytes = settings.max_header;
   options.limits.header_time = settings.header_timeout;
@@ -143,16 +143,16 @@ http::ServerOptions http_options(const Settings& settings, const http::Listener&
   options.origins.listen_addresses = {listener.address};
   if (!settings.domain.empty()) options.origins.domains = {settings.domain};
   options.origins.origins = settings.origins;
-  options.admit = [&app](http::Request& request) { return control::admit(app, request); };
-  options.route_first = control::port_doors(app);
+  options.admit = [&app](http::Request& request) { return api::admit(app, request); };
+  options.route_first = api::port_doors(app);
   options.on_exchange = [&app](const http::Exchange& exchange) {
-    control::note_exchange(app, exchange);
+    api::note_exchange(app, exchange);
   };
   return options;
 }
 
-control::mcp::Settings mcp_settings(const Settings& settings) {
-  control::mcp::Settings out;
+mcp::Settings mcp_settings(const Settings& settings) {
+  mcp::Settings out;
   const auto ttl = std::min(settings.mcp_ttl, settings.session_max_ttl);
   out.template_name = settings.mcp_template;
   out.ttl_s =
@@ -167,8 +167,8 @@ control::mcp::Settings mcp_settings(const Settings& settings) {
   return out;
 }
 
-control::AppSettings app_settings(const Settings& settings, const http::Listener& listener) {
-  control::AppSettings out;
+routing::AppSettings app_settings(const Settings& settings, const http::Listener& listener) {
+  routing::AppSettings out;
   out.is_loopback = listener.is_loopback;
   if (const Grade* floor = parse_grade(settings.min_grade)) out.min_grade = *floor;
   out.log_requests = settings.log_requests;
@@ -207,8 +207,8 @@ Result<> provide_admin_key(store::Store& store, asio::io_context& io, UniqueFd f
 }
 
 // Finish what runs, refuse the new, within the limit.
-asio::awaitable<void> stop_gracefully(asio::io_context& io, control::App& app, node::Node& node,
-                                      http::Server& server, control::PackageBook& packages,
+asio::awaitable<void> stop_gracefully(asio::io_context& io, routing::App& app, node::Node& node,
+                                      http::Server& server, packages::PackageBook& packages,
                                       SupervisorLink& link, std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   log::info("stopping", {{"runs", std::to_string(node.figures().runs_active)}});
@@ -224,8 +224,8 @@ asio::awaitable<void> stop_gracefully(asio::io_context& io, control::App& app, n
 }
 
 asio::awaitable<void> wait_for_stop(asio::io_context& io, asio::signal_set& signals,
-                                    control::App& app, node::Node& node, http::Server& server,
-                                    control::PackageBook& packages, SupervisorLink& link,
+                                    routing::App& app, node::Node& node, http::Server& server,
+                                    packages::PackageBook& packages, SupervisorLink& link,
                                     std::chrono::milliseconds limit) {
   const auto [ec, number] = co_await signals.async_wait(kAwaitTuple);
   if (ec) co_return;
@@ -243,7 +243,7 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
 
   // The link remembers who started us.
   std::unique_ptr<node::Node> node;
-  std::unique_ptr<control::PackageBook> packages;
+  std::unique_ptr<packages::PackageBook> packages;
   SupervisorLink link(io, places.url,
                       {.arrives =
                            [&](UniqueFd socket) {
@@ -262,25 +262,25 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
   TRY(auto store, store::SqliteStore::open(store_options(settings, places.store_dir, io)));
   TRY_OK(provide_admin_key(*store, io, std::move(places.admin_key)));
   node = std::make_unique<node::Node>(io, node_options(settings));
-  control::TemplateBook templates(*node, node->own_templates(), *store);
+  templates::TemplateBook templates(*node, node->own_templates(), *store);
   TRY_OK(templates.load());
-  control::KeeperOptions keeping = keeper_options(settings, places.store_dir);
+  sessions::KeeperOptions keeping = keeper_options(settings, places.store_dir);
   keeping.templates = &templates;
   keeping.networks = &node->networks();
   TRY(keeping.ceiling, config::net_ceiling(settings));
-  control::SessionKeeper keeper(io, node->sessions(), *node, *store, std::move(keeping));
-  control::AppSettings app_words = app_settings(settings, places.listener);
+  sessions::SessionKeeper keeper(io, node->sessions(), *node, *store, std::move(keeping));
+  routing::AppSettings app_words = app_settings(settings, places.listener);
   TRY(app_words.secret, store::server_secret(places.store_dir));
   TRY(app_words.ceiling, config::net_ceiling(settings));
-  app_words.workspace.reach = control::all_allowed(app_words.ceiling);
-  control::App app(io, *node, node->sessions(), *store, keeper, std::move(app_words));
+  app_words.workspace.reach = net::all_allowed(app_words.ceiling);
+  routing::App app(io, *node, node->sessions(), *store, keeper, std::move(app_words));
   app.keeper = &keeper;
   app.templates = &templates;
   app.networks = &node->networks();
-  const std::unique_ptr<control::BuildPipeline> pipeline =
-      control::make_build_pipeline({io, node->sessions(), node->layers(), &node->networks()},
+  const std::unique_ptr<packages::BuildPipeline> pipeline =
+      packages::make_build_pipeline({io, node->sessions(), node->layers(), &node->networks()},
                                    std::move(package_settings.building));
-  const control::PackageBookPlace package_place{
+  const packages::PackageBookPlace package_place{
       io, *node, node->sessions(), node->own_templates(), node->layers(), *pipeline, app.events};
   // What was made with packages and is to stay what it was, also of those that nobody has used
   // since the last start.
@@ -290,20 +290,20 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
     return std::string();
   };
   packages =
-      std::make_unique<control::PackageBook>(package_place, std::move(package_settings.book));
+      std::make_unique<packages::PackageBook>(package_place, std::move(package_settings.book));
   packages->begin();
   app.dependencies = packages.get();
-  control::tell_of_networks(app);
+  api::tell_of_networks(app);
   TRY_OK(keeper.begin(app.events, app.usage));
-  control::e2b::ProcessHubs::begin(app);
-  http::Server server(io, control::make_router(app, settings.max_body),
+  e2b::ProcessHubs::begin(app);
+  http::Server server(io, api::make_router(app, settings.max_body),
                       http_options(settings, places.listener, app));
   app.http_figures = [&server] { return server.figures(); };
   TRY_OK(server.serve(std::move(places.listener.fd), places.tls));
   // A private server has one supervisor all its life.
   if (said.end_with != 0) places.control_socket.reset();
   link.start(std::move(said.channel), std::move(places.control_socket));
-  asio::co_spawn(io, control::watch_templates(app), asio::detached);
+  asio::co_spawn(io, templates::watch_templates(app), asio::detached);
   asio::co_spawn(
       io, wait_for_stop(io, signals, app, *node, server, *packages, link, settings.stop_timeout),
       asio::detached);

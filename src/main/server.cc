@@ -8,7 +8,7 @@
 
 #include "base/standard_streams.h"
 #include "client/commands.h"
-#include "control/routes.h"
+#include "api/routes.h"
 #include "main/serve.h"
 
 namespace {
@@ -16,7 +16,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 int print_routes(const Words&) {
-  std::fputs(glovebox::control::routes_json().c_str(), stdout);
+  std::fputs(api::routes_json().c_str(), stdout);
   return 0;
 }
 

@@ -3,16 +3,16 @@
 #include <boost/json.hpp>
 #include <string>
 
-#include "control/dialects/e2b/connect.h"
-#include "control/dialects/e2b/file_paths.h"
-#include "control/dialects/e2b/files_call.h"
-#include "control/dialects/e2b/interpreter_stream.h"
-#include "control/dialects/e2b/interpreter_words.h"
-#include "control/dialects/e2b/process_words.h"
-#include "control/dialects/e2b/sandbox_request.h"
-#include "control/dialects/e2b/template_names.h"
-#include "control/process_label.h"
-#include "control/session_keeper.h"
+#include "dialects/e2b/connect.h"
+#include "dialects/e2b/file_paths.h"
+#include "dialects/e2b/filesystem_request.h"
+#include "dialects/e2b/interpreter_stream.h"
+#include "dialects/e2b/interpreter_json.h"
+#include "dialects/e2b/process_json.h"
+#include "dialects/e2b/sandbox_request.h"
+#include "dialects/e2b/template_names.h"
+#include "sessions/processes/process_label.h"
+#include "sessions/session_keeper.h"
 #include "fuzz_target.h"
 #include "wire/session_frames.h"
 #include "wire/strict_json.h"
@@ -20,7 +20,7 @@
 namespace {
 
 using namespace glovebox;
-using namespace glovebox::control;
+
 
 constexpr std::uint64_t kYear = 365ull * 24 * 3600;
 
@@ -35,12 +35,12 @@ bool is_read(const Result<T>& result) {
 void create(std::string_view body) {
   const auto wish = e2b::parse_create(body, e2b::kTimeoutV2);
   if (!is_read(wish)) return;
-  const CreateRequest& request = wish->request;
+  const sessions::CreateRequest& request = wish->request;
   fuzz::promise(request.ttl_s && *request.ttl_s >= 1 && *request.ttl_s <= kYear,
                 "the time is in bounds");
   fuzz::promise(!wish->template_id.empty() && wish->template_id.size() <= 256, "there is a name");
   fuzz::promise(request.template_name.empty() && request.snapshot.empty(), "that is looked up");
-  fuzz::promise(request.metadata.size() <= kMaxMetadata + 1, "metadata is bounded");
+  fuzz::promise(request.metadata.size() <= sessions::kMaxMetadata + 1, "metadata is bounded");
   for (const auto& [key, value] : request.metadata) {
     fuzz::promise(key.find('\0') == std::string::npos && value.find('\0') == std::string::npos,
                   "no NUL is kept");
@@ -61,7 +61,7 @@ void small_bodies(std::string_view body) {
     fuzz::promise(fork->count >= 1 && fork->count <= e2b::kMostForks, "forks are bounded");
   }
   const auto snapshot = e2b::parse_snapshot(body);
-  if (is_read(snapshot)) fuzz::promise(snapshot->name.size() <= kMaxSnapshotName, "names, too");
+  if (is_read(snapshot)) fuzz::promise(snapshot->name.size() <= sessions::kMaxSnapshotName, "names, too");
   (void)is_read(e2b::parse_refresh(body));
   (void)is_read(e2b::parse_memory(body));
   const auto egress = e2b::parse_egress(body);
@@ -155,7 +155,7 @@ void process(std::string_view text) {
   if (!message) return;
   const auto start = e2b::read_start(*message);
   if (is_read(start)) {
-    fuzz::promise(!start->cmd.empty() && start->tag.size() <= kMaxTag, "there is a program");
+    fuzz::promise(!start->cmd.empty() && start->tag.size() <= sessions::kMaxTag, "there is a program");
     std::vector<std::string> words = start->args;
     words.push_back(start->cmd);
     words.push_back(start->cwd);
@@ -168,15 +168,15 @@ void process(std::string_view text) {
     }
     const auto cwd = e2b::directory_of(start->cwd, "user");
     if (is_read(cwd)) fuzz::promise(cwd->starts_with('/'), "a directory is absolute");
-    ProcessLabel label;
+    sessions::ProcessLabel label;
     label.cmd = start->cmd;
     label.cwd = start->cwd;
     label.args = start->args;
     label.envs = start->envs;
     label.tag = start->tag;
-    const std::string kept = encode_label(label);
+    const std::string kept = sessions::encode_label(label);
     fuzz::promise(kept.size() <= wire::kMaxLabel, "a label fits");
-    fuzz::promise(decode_label(kept).tag == start->tag, "and keeps the tag whole");
+    fuzz::promise(sessions::decode_label(kept).tag == start->tag, "and keeps the tag whole");
   }
   const auto which = e2b::read_selector(*message);
   if (is_read(which)) fuzz::promise(which->pid || !which->tag.empty(), "somebody is meant");

@@ -2,15 +2,15 @@
 // first byte says which.
 #include <string>
 
-#include "control/dialects/sessions_api/requests.h"
-#include "control/dialects/workspace/requests.h"
-#include "control/exec_request.h"
+#include "dialects/sessions_api/requests.h"
+#include "dialects/workspace/requests.h"
+#include "sessions/processes/exec_request.h"
 #include "fuzz_target.h"
 
 namespace {
 
 using namespace glovebox;
-using namespace glovebox::control;
+
 using std::chrono::milliseconds;
 
 constexpr milliseconds kMost{300'000};
@@ -25,7 +25,7 @@ void told(const Error& error) {
 void session_id(std::string_view text) {
   const auto agent = workspace::agent_of(text);
   if (!agent) return told(agent.error());
-  fuzz::promise(agent->size() <= kMaxAgentId, "it fits where it is kept");
+  fuzz::promise(agent->size() <= sessions::kMaxAgentId, "it fits where it is kept");
   fuzz::promise(agent->find('\0') == std::string::npos, "no NUL is kept");
   fuzz::promise(workspace::session_of_agent(*agent) == text, "it comes back as it was");
 }
@@ -38,12 +38,12 @@ void file_name(std::string_view text) {
   fuzz::promise(path->size() <= wire::kMaxSessionPath, "it is a path");
 }
 
-void limits(const CreateRequest& request) {
+void limits(const sessions::CreateRequest& request) {
   fuzz::promise(!request.profile.memory_bytes || *request.profile.memory_bytes >= 8u << 20,
                 "limits are in bounds");
   fuzz::promise(!request.profile.cpu_thousandths || *request.profile.cpu_thousandths >= 10,
                 "limits are in bounds");
-  fuzz::promise(request.template_name.empty() || is_template_name(request.template_name),
+  fuzz::promise(request.template_name.empty() || sessions::is_template_name(request.template_name),
                 "a template is a name");
 }
 
@@ -60,14 +60,14 @@ void workspace_code(std::string_view body) {
                 "the time is in bounds");
   fuzz::promise(request->code.find('\0') == std::string::npos, "no NUL in code");
   if (!request->shell) return;
-  const auto exec = parse_exec_request(workspace::translate_script(*request, kMost));
+  const auto exec = sessions::parse_exec_request(workspace::translate_script(*request, kMost));
   if (!exec) told(exec.error());
 }
 
 void workspace_command(std::string_view body) {
   const auto translated = workspace::translate_command(body, kMost, kMost);
   if (!translated) return told(translated.error());
-  const auto exec = parse_exec_request(*translated);
+  const auto exec = sessions::parse_exec_request(*translated);
   if (!exec) return told(exec.error());
   fuzz::promise(exec->user == "user" && !exec->background, "as user, and waited for");
   fuzz::promise(exec->timeout && *exec->timeout <= kMost, "the time is in bounds");

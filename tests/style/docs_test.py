@@ -133,7 +133,7 @@ def documented_codes(text):
 
 
 def routes(source):
-    """{"GET /v1/runs"} of the table in control/routes.cc."""
+    """{"GET /v1/runs"} of the table in api/routes.cc."""
     found = re.findall(r'\{Method::k(\w+), "([^"]+)"', source)
     return {f"{method.upper()} {path}" for method, path in found}
 

@@ -1,6 +1,6 @@
 """api/openapi.yaml names exactly the routes that the server has, and is whole in itself. The table
 of routes comes from the program (`glovebox-server routes`), or, where that is not built, from
-src/control/routes.cc and the dialects. Real answers are compared with the schemas in
+src/api/routes.cc and the dialects. Real answers are compared with the schemas in
 tests/integration."""
 import json
 import os

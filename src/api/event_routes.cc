@@ -1,0 +1,83 @@
+// GET /v1/events: what happens in the caller's project, as server-sent events, until the client
+// goes or the server stops.
+#include <charconv>
+#include <utility>
+
+#include "routing/authentication.h"
+#include "api/handlers.h"
+
+namespace glovebox::api {
+namespace {
+
+// A comment now and then: a vanished client is noticed, and proxies keep the line open.
+constexpr std::chrono::seconds kEventsHeartbeat{15};
+
+std::optional<std::uint64_t> last_event_id(const Request& request) {
+  const std::string_view text = request.header("Last-Event-ID");
+  std::uint64_t id = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (text.empty() || ec != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return id;
+}
+
+std::string as_text(events::EventHub::Subscription& events) {
+  std::string text;
+  if (const std::uint64_t lost = events.take_lost()) {
+    text += "event: lost\ndata: {\"count\":" + std::to_string(lost) + "}\n\n";
+  }
+  for (const events::Event& event : events.take()) {
+    text += "id: " + std::to_string(event.id) + "\nevent: " + event.type + "\ndata: " + event.data +
+            "\n\n";
+  }
+  return text;
+}
+
+// The subscription may end before the connection notices: on_disconnect() is called "never after
+// the handler has returned", and this goes with the handler.
+asio::awaitable<void> send_events(routing::App& app, std::unique_ptr<events::EventHub::Subscription> events,
+                             Request& request, ResponseWriter& writer) {
+  events::EventHub::Subscription* borrowed = events.get();
+  request.on_disconnect([borrowed] { borrowed->close(); });
+  // Sent at once, so that the client knows it listens.
+  std::string text = ": glovebox events\nretry: 2000\n\n";
+  while (true) {
+    const bool there = co_await writer.write(std::move(text));
+    if (!there) co_return;
+    const auto woken = co_await events->wait(kEventsHeartbeat);
+    if (woken == events::EventHub::Subscription::Wake::kClosed) break;
+    if (!routing::principal_of(app, request)) break;  // its key was revoked meanwhile
+    text = woken == events::EventHub::Subscription::Wake::kNothing ? ": still here\n\n" : as_text(*events);
+  }
+  co_await writer.finish();
+}
+
+}  // namespace
+
+Task<Response> stream_events(routing::App& app, Request& request, ResponseWriter& writer) {
+  const auto who = routing::principal_of(app, request);
+  if (!who) co_return *refuse(app, request, routing::Access::kKey);
+  CO_TRY(std::string project, routing::project_of(*who, request));
+  if (request.method == http::Method::kHead) co_return Response::empty(200);
+  if (project == "*") project.clear();  // only an admin key gets here with that
+  std::string key = who->key.str();
+  if (app.events.subscribers_of(key) >= events::EventHub::kListenersPerKey) {
+    Response response =
+        Response::refuse(429, "too_many_listeners", "too many listen with this key already");
+    response.headers.set("Retry-After", "5");
+    co_return response;
+  }
+  auto events = app.events.subscribe(std::move(project), last_event_id(request), std::move(key));
+  if (!events) {
+    Response response = Response::refuse(503, "too_many_listeners", "too many listen already");
+    response.headers.set("Retry-After", "5");
+    co_return response;
+  }
+  http::Headers headers{{"Content-Type", "text/event-stream; charset=utf-8"},
+                        {"Cache-Control", "no-store"},
+                        {"X-Accel-Buffering", "no"}};
+  const bool there = co_await writer.begin(200, std::move(headers));
+  if (there) co_await send_events(app, std::move(events), request, writer);
+  co_return Response::streamed();
+}
+
+}  // namespace glovebox::api

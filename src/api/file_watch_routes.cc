@@ -1,0 +1,133 @@
+// GET /v1/sandboxes/{id}/files/watch: what happens to a session's files, as server-sent events or
+// over a WebSocket, until the client goes. The watch is opened for the request and closed with it.
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <utility>
+
+#include "routing/authentication.h"
+#include "sessions/files/file_json.h"
+#include "api/handlers.h"
+#include "routing/sandbox_lookup.h"
+#include "sessions/files/watch_feed.h"
+#include "http/websocket.h"
+
+namespace glovebox::api {
+namespace {
+
+using wire::FileOp;
+using wire::FileRequest;
+
+// A comment now and then: a vanished client is noticed, and proxies keep the line open.
+constexpr std::chrono::seconds kWatchHeartbeat{15};
+// So often it is looked whether the server stops and the key is still good.
+constexpr std::chrono::seconds kLook{1};
+
+Result<FileRequest> watch_of(const Request& request) {
+  FileRequest file;
+  sessions::FileQuery query(request.query);
+  file.op = FileOp::kWatch;
+  TRY(file.path, query.path());
+  TRY(file.user, query.user());
+  TRY(file.recursive, query.truth("recursive", false));
+  TRY_OK(query.finish());
+  return file;
+}
+
+struct Watch {
+  std::shared_ptr<sessions::WatchFeed> feed;
+  std::string path;
+};
+
+Task<Watch> open_watch(routing::App& app, Request& request) {
+  CO_TRY(const auto session, routing::session_of(app, request));
+  CO_TRY(FileRequest file, watch_of(request));
+  Watch watch;
+  watch.path = file.path;
+  CO_TRY(auto transfer, co_await session->transfer(std::move(file)));
+  watch.feed = std::make_shared<sessions::WatchFeed>(app.io, std::move(transfer));
+  watch.feed->start();
+  co_return watch;
+}
+
+bool may_go_on(routing::App& app, const Request& request) {
+  return !app.stopping && principal_of(app, request).has_value();
+}
+
+asio::awaitable<void> stream_changes(routing::App& app, Watch watch, Request& request, ResponseWriter& writer) {
+  auto heard = std::chrono::steady_clock::now();
+  while (!watch.feed->ended() && may_go_on(app, request)) {
+    co_await watch.feed->wait(kLook);
+    std::string text;
+    for (const wire::WatchEvent& event : watch.feed->take()) {
+      text += "event: " + std::string(sessions::watch_word(event.kind)) +
+              "\ndata: " + sessions::watch_json(event, watch.path) + "\n\n";
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (text.empty() && now - heard < kWatchHeartbeat) continue;
+    if (text.empty()) text = ": still here\n\n";
+    heard = now;
+    const bool there = co_await writer.write(std::move(text));
+    if (!there) co_return;
+  }
+  co_await writer.finish();
+}
+
+// Nothing is expected of the client, but its going must be noticed.
+asio::awaitable<void> listen(http::WebSocket& socket) {
+  while (true) {
+    const auto message = co_await socket.receive();
+    if (!message) co_return;
+  }
+}
+
+asio::awaitable<void> talk(routing::App& app, Watch watch, Request& request, http::WebSocket& socket) {
+  bool listening = true;
+  asio::steady_timer heard(app.io, std::chrono::steady_clock::time_point::max());
+  asio::co_spawn(app.io, listen(socket), [&](const std::exception_ptr&) {
+    listening = false;
+    heard.cancel();
+    watch.feed->close();
+  });
+  while (listening && !watch.feed->ended() && may_go_on(app, request)) {
+    co_await watch.feed->wait(kLook);
+    for (const wire::WatchEvent& event : watch.feed->take()) {
+      std::string text = sessions::watch_message(event, watch.path);
+      const bool there = co_await socket.send_text(std::move(text));
+      if (!there) break;
+    }
+  }
+  co_await socket.close();
+  while (listening) (void)co_await heard.async_wait(kAwaitTuple);
+}
+
+}  // namespace
+
+Task<Response> watch_files(routing::App& app, Request& request, ResponseWriter& writer) {
+  auto opened = co_await open_watch(app, request);
+  if (!opened) co_return sessions::file_problem(opened.error());
+  const Watch watch = std::move(*opened);
+  http::Headers headers{{"Content-Type", "text/event-stream; charset=utf-8"},
+                        {"Cache-Control", "no-store"},
+                        {"X-Accel-Buffering", "no"}};
+  request.on_disconnect([feed = watch.feed] { feed->close(); });
+  const bool there = co_await writer.begin(200, std::move(headers));
+  if (there && request.method != http::Method::kHead) {
+    co_await stream_changes(app, watch, request, writer);
+  }
+  watch.feed->close();
+  co_return Response::streamed();
+}
+
+asio::awaitable<void> watch_files_stream(routing::App& app, Request& request, http::RawStream& raw) {
+  auto opened = co_await open_watch(app, request);
+  if (!opened) {
+    co_await http::refuse_upgrade(request, raw, sessions::file_problem(opened.error()));
+    co_return;
+  }
+  const Watch watch = std::move(*opened);
+  const std::unique_ptr<http::WebSocket> socket = co_await http::accept_websocket(request, raw);
+  if (socket) co_await talk(app, watch, request, *socket);
+  watch.feed->close();
+}
+
+}  // namespace glovebox::api

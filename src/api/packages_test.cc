@@ -1,0 +1,465 @@
+// Requests that ask for packages: a set is prepared before anything runs, and what is run is of it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/json.hpp>
+
+#include "packages/package_json.h"
+#include "packages/testing/fake_package_service.h"
+#include "sessions/testing/fake_idle_session.h"
+#include "api/testing/test_app.h"
+#include "model/template_rules.h"
+
+namespace glovebox::api {
+namespace {
+
+namespace json = boost::json;
+using http::Method;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr const char* kRun =
+    R"j({"language":"python","code":"import good","profile":{"dependencies":["good"," b>=2"]}})j";
+
+// One that lasts until it is cancelled.
+packages::FakeDependencies::Play waits_for_the_end() {
+  return [](packages::SetWish, packages::OnBuildWord, std::shared_ptr<node::CancelFlag> cancel) -> Task<packages::SetMade> {
+    auto executor = co_await asio::this_coro::executor;
+    asio::steady_timer timer(executor, std::chrono::hours(1));
+    cancel->on_cancel([&] { timer.cancel(); });
+    if (!cancel->cancelled()) co_await timer.async_wait(kAwaitTuple);
+    cancel->on_cancel(nullptr);
+    co_return fail(Errc::kUnavailable, "nobody waits for it any more");
+  };
+}
+
+packages::FakeDependencies::Play builds() {
+  return [](packages::SetWish wish, packages::OnBuildWord say, std::shared_ptr<node::CancelFlag>) -> Task<packages::SetMade> {
+    auto executor = co_await asio::this_coro::executor;
+    for (const packages::BuildPhase phase : {packages::BuildPhase::kResolving, packages::BuildPhase::kInstalling}) {
+      asio::steady_timer timer(executor, std::chrono::milliseconds(1));
+      co_await timer.async_wait(kAwaitTuple);
+      if (!say) continue;
+      const packages::BuildWord begun{phase, ""};
+      const packages::BuildWord line{phase, "line \x1b \xff"};
+      say(begun);
+      say(line);
+    }
+    packages::SetMade made;
+    made.template_id = wish.definition.id.empty() ? "own.builtbuiltbuiltbuilt" : wish.definition.id;
+    made.layer_id = std::string(32, 'b');
+    made.built = true;
+    made.waited = std::chrono::milliseconds(1234);
+    co_return made;
+  };
+}
+
+std::vector<std::string> events_in(const std::string& body) {
+  std::vector<std::string> events;
+  std::istringstream lines(body);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty()) events.emplace_back(json::parse(line).at("event").as_string());
+  }
+  return events;
+}
+
+class DependencyRoutes : public ::testing::Test {
+ protected:
+  DependencyRoutes() {
+    test_.app->dependencies = &book_;
+    mine_ = test_.make_key("mine", store::KeyRole::kUser);
+    test_.session_service.make = [this](const node::SessionSpec& spec) {
+      specs_.push_back(spec);
+      auto session = std::make_shared<sessions::StillSession>(test_.io, spec.template_name);
+      return Result<std::shared_ptr<node::Session>>(session);
+    };
+  }
+  Answer post(const std::string& path, const std::string& body, http::Headers headers = {}) {
+    return test_.send(Method::kPost, path, mine_, body, std::move(headers));
+  }
+  Answer get(const std::string& path) { return test_.send(Method::kGet, path, mine_); }
+  json::object object(const Answer& answer) {
+    EXPECT_LT(answer.status, 300) << answer.body;
+    return json::parse(answer.body).as_object();
+  }
+
+  TestApp test_;
+  packages::FakeDependencies book_;
+  std::string mine_;
+  std::vector<node::SessionSpec> specs_;
+};
+
+TEST_F(DependencyRoutes, ARunIsOfTheTemplateThatItsPackagesCameTo) {
+  const json::object answer = object(post("/v1/run", kRun));
+  ASSERT_EQ(test_.node.jobs.size(), 1u);
+  EXPECT_EQ(test_.node.jobs[0].template_name, book_.made_template);
+  EXPECT_EQ(answer.at("template"), "python") << "never the node's word for it";
+  EXPECT_EQ(answer.at("dependencies"),
+            (json::object{{"layer", book_.made_layer}, {"built", false}, {"waited_ms", 0}}));
+  ASSERT_EQ(book_.wishes.size(), 1u);
+  const packages::SetWish wish = book_.wishes[0];
+  EXPECT_EQ(wish.project, "mine");
+  EXPECT_THAT(wish.key_id, ::testing::StartsWith("ky"));
+  EXPECT_EQ(wish.definition.from, "python");
+  EXPECT_EQ(wish.definition.id, "");
+  EXPECT_THAT(wish.dependencies.packages, ElementsAre("b>=2", "good"));
+  EXPECT_THAT(get("/v1/runs").body, Not(HasSubstr("own.")));
+}
+
+TEST_F(DependencyRoutes, ARunWithoutPackagesAsksNobody) {
+  const json::object answer = object(post("/v1/run", R"({"language":"python","code":"1"})"));
+  EXPECT_FALSE(answer.contains("dependencies"));
+  EXPECT_THAT(book_.wishes, IsEmpty());
+}
+
+TEST_F(DependencyRoutes, WhatCannotHavePackagesIsRefusedAtOnce) {
+  const auto refusal = [&](const char* body) {
+    const Answer answer = post("/v1/run", body);
+    EXPECT_EQ(answer.status, 400) << answer.body;
+    return answer.body;
+  };
+  EXPECT_THAT(refusal(R"({"command":["/bin/ls"],"profile":{"dependencies":["a"]}})"),
+              HasSubstr("has neither Python nor Node"));
+  EXPECT_THAT(refusal(R"({"language":"node","code":"1",
+                          "profile":{"dependencies":{"requirements":"a"}}})"),
+              HasSubstr("profile.dependencies.requirements: is for Python"));
+  EXPECT_THAT(
+      refusal(R"({"language":"python","code":"1","profile":{"dependencies":["a","-r x"]}})"),
+      HasSubstr("profile.dependencies[1]: "));
+  EXPECT_THAT(book_.wishes, IsEmpty());
+  EXPECT_THAT(test_.node.jobs, IsEmpty());
+}
+
+TEST_F(DependencyRoutes, AServerWithoutABookSaysSo) {
+  test_.app->dependencies = nullptr;
+  const Answer answer = post("/v1/run", kRun);
+  EXPECT_EQ(answer.status, 422);
+  EXPECT_EQ(code_of(answer), "unsupported");
+  EXPECT_THAT(test_.node.jobs, IsEmpty());
+}
+
+TEST_F(DependencyRoutes, WhoseFaultAFailedSetIs) {
+  const auto status = [&](Error error) {
+    book_.play = packages::fails_after({}, std::move(error));
+    const Answer answer = post("/v1/run", kRun);
+    return std::to_string(answer.status) + " " + code_of(answer) + " " +
+           std::string(answer.headers.get("Retry-After"));
+  };
+  EXPECT_EQ(status(Error(Errc::kInvalidArgument, "no such package")), "422 dependencies_failed ");
+  EXPECT_EQ(status(Error(Errc::kTimeout, "took too long")), "422 dependencies_failed ");
+  EXPECT_EQ(status(Error(Errc::kPolicy, "deps.enabled")), "403 policy ");
+  EXPECT_EQ(status(Error(Errc::kResourceExhausted, "too many wait")), "503 builds_full 5");
+  EXPECT_EQ(status(Error(Errc::kResourceExhausted, "full", ENOSPC)), "507 disk_full ");
+  EXPECT_EQ(status(Error(Errc::kUnavailable, "the launcher is gone")), "503 launcher_restarting 1");
+  EXPECT_THAT(test_.node.jobs, IsEmpty());
+}
+
+TEST_F(DependencyRoutes, AFailedBuildIsRecordedAndMayBeTriedAgain) {
+  book_.play = packages::fails_after({}, Error(Errc::kInvalidArgument, "ERROR: No matching distribution\nx"));
+  const http::Headers named{{"Idempotency-Key", "once"}};
+  const Answer first = post("/v1/run", kRun, named);
+  EXPECT_EQ(first.status, 422);
+  EXPECT_THAT(first.body, HasSubstr("No matching distribution"));
+  book_.play = nullptr;
+  const Answer second = post("/v1/run", kRun, named);
+  EXPECT_EQ(second.status, 200) << second.body;
+  EXPECT_EQ(second.headers.find("Idempotent-Replayed"), nullptr);
+  const Answer third = post("/v1/run", kRun, named);
+  EXPECT_EQ(third.status, 200);
+  EXPECT_EQ(third.headers.get("Idempotent-Replayed"), "true");
+  EXPECT_EQ(test_.node.jobs.size(), 1u);
+  EXPECT_THAT(get("/v1/runs").body, HasSubstr("dependencies_failed"));
+}
+
+TEST_F(DependencyRoutes, AStreamTellsOfTheBuildFirst) {
+  book_.play = builds();
+  const Answer lines = post("/v1/run", kRun, {{"Accept", "application/x-ndjson"}});
+  ASSERT_TRUE(lines.streamed);
+  EXPECT_THAT(events_in(lines.body),
+              ElementsAre("build", "build", "build", "build", "stdout", "result", "exit"));
+  EXPECT_THAT(lines.body, HasSubstr(R"({"event":"build","phase":"resolving","text":""})"));
+  EXPECT_THAT(lines.body, HasSubstr(R"("built":true)"));
+  EXPECT_THAT(lines.body, HasSubstr(R"("waited_ms":1234)"));
+  const Answer events = post("/v1/run", kRun, {{"Accept", "text/event-stream"}});
+  EXPECT_THAT(events.body,
+              HasSubstr("event: build\ndata: {\"phase\":\"installing\",\"text\":\"\"}\n\n"));
+  EXPECT_THAT(events.body, HasSubstr("line \\u001b \xef\xbf\xbd"));
+}
+
+TEST_F(DependencyRoutes, AStreamThatHasBegunEndsWithTheInstallersWords) {
+  const packages::BuildWord word{packages::BuildPhase::kResolving, "Collecting good"};
+  book_.play = packages::fails_after({word}, Error(Errc::kInvalidArgument, "ERROR: nothing\nfits"));
+  const Answer answer = post("/v1/run", kRun, {{"Accept", "application/x-ndjson"}});
+  ASSERT_TRUE(answer.streamed);
+  EXPECT_THAT(events_in(answer.body), ElementsAre("build", "error"));
+  EXPECT_THAT(answer.body, HasSubstr(R"("code":"dependencies_failed")"));
+  EXPECT_THAT(answer.body, HasSubstr(R"("status":422)"));
+  EXPECT_THAT(answer.body, HasSubstr("nothing\\nfits"));
+  // One that has not begun is refused as ever.
+  book_.play = packages::fails_after({}, Error(Errc::kInvalidArgument, "no"));
+  const Answer whole = post("/v1/run", kRun, {{"Accept", "application/x-ndjson"}});
+  EXPECT_FALSE(whole.streamed);
+  EXPECT_EQ(whole.status, 422);
+  EXPECT_THAT(test_.node.jobs, IsEmpty());
+}
+
+TEST_F(DependencyRoutes, AClientThatGoesEndsItsBuild) {
+  for (const char* accept : {"application/json", "application/x-ndjson"}) {
+    book_.play = waits_for_the_end();
+    test_.connection = std::make_shared<FakeConnection>();
+    std::optional<Answer> answer;
+    const std::size_t before = book_.wishes.size();
+    test_.begin(Method::kPost, "/v1/run", mine_, kRun, {{"Accept", accept}},
+                [&](Answer got) { answer = std::move(got); });
+    test_.run_until([&] { return book_.wishes.size() == before + 1; });
+    test_.connection->leave();
+    test_.run_until([&] { return answer.has_value(); });
+    EXPECT_EQ(answer->status, 499) << accept;
+  }
+  EXPECT_THAT(test_.node.jobs, IsEmpty());
+}
+
+TEST_F(DependencyRoutes, ManyWordsWaitForASlowReaderAndAreBounded) {
+  book_.play = [](packages::SetWish, packages::OnBuildWord say, std::shared_ptr<node::CancelFlag>) -> Task<packages::SetMade> {
+    for (int i = 0; i < 5000; ++i) {
+      const packages::BuildWord word{packages::BuildPhase::kInstalling, std::string(10'000, 'x')};
+      say(word);
+    }
+    const packages::BuildWord last{packages::BuildPhase::kSealing, ""};
+    say(last);
+    packages::SetMade made;
+    made.template_id = "own.builtbuiltbuiltbuilt";
+    co_return made;
+  };
+  const Answer answer = post("/v1/run", kRun, {{"Accept", "application/x-ndjson"}});
+  EXPECT_LT(answer.body.size(), 4u << 20);
+  EXPECT_THAT(answer.body, HasSubstr(R"("phase":"sealing")"));
+  EXPECT_EQ(events_in(answer.body).back(), "exit");
+}
+
+TEST_F(DependencyRoutes, AFunctionHasPackagesToo) {
+  const json::object answer =
+      object(post("/v1/functions/invoke",
+                  R"({"runtime":"python3.11","code":"x","profile":{"dependencies":["good"]}})"));
+  ASSERT_EQ(test_.node.jobs.size(), 1u);
+  EXPECT_EQ(test_.node.jobs[0].template_name, book_.made_template);
+  EXPECT_EQ(answer.at("dependencies").at("layer"), json::value(book_.made_layer));
+}
+
+TEST_F(DependencyRoutes, ASandboxIsMadeOfItsSetAndRemembersIt) {
+  const Answer made = post("/v1/sandboxes", R"({"template":"python",
+      "profile":{"dependencies":{"packages":["good"],"preload":["good"]}}})");
+  ASSERT_EQ(made.status, 201) << made.body;
+  ASSERT_EQ(specs_.size(), 1u);
+  EXPECT_EQ(specs_[0].template_name, book_.made_template);
+  EXPECT_THAT(made.body, Not(HasSubstr("own.")));
+  const std::string id(json::parse(made.body).at("id").as_string());
+  for (const std::string& body : {made.body, get("/v1/sandboxes/" + id).body}) {
+    const json::value shown = json::parse(body);
+    EXPECT_EQ(shown.at("template"), "python");
+    EXPECT_EQ(shown.at("dependencies"), (json::object{{"packages", {"good"}},
+                                                      {"preload", {"good"}},
+                                                      {"requirements_sha256", nullptr},
+                                                      {"lock_sha256", nullptr},
+                                                      {"layer", book_.made_layer}}));
+  }
+  const json::object plain = object(post("/v1/sandboxes", R"({"template":"python"})"));
+  EXPECT_TRUE(plain.at("dependencies").is_null());
+}
+
+TEST_F(DependencyRoutes, ASandboxWhoseSetFailsIsNotMade) {
+  book_.play = packages::fails_after({}, Error(Errc::kInvalidArgument, "no such package"));
+  const Answer answer =
+      post("/v1/sandboxes", R"({"template":"python","profile":{"dependencies":["good"]}})");
+  EXPECT_EQ(answer.status, 422);
+  EXPECT_EQ(code_of(answer), "dependencies_failed");
+  EXPECT_THAT(specs_, IsEmpty());
+}
+
+TEST_F(DependencyRoutes, TheSandboxOfAnAgentNeedsNothingMore) {
+  const char* body = R"({"template":"python","agent_id":"a","profile":{"dependencies":["good"]}})";
+  const Answer first = post("/v1/sandboxes", body);
+  ASSERT_EQ(first.status, 201) << first.body;
+  const Answer second = post("/v1/sandboxes", body);
+  EXPECT_EQ(second.status, 200) << second.body;
+  EXPECT_EQ(book_.wishes.size(), 1u);
+  EXPECT_EQ(post("/v1/sandboxes", R"({"agent_id":"a"})").status, 200);
+  const Answer other =
+      post("/v1/sandboxes", R"({"agent_id":"a","profile":{"dependencies":["another"]}})");
+  EXPECT_EQ(other.status, 400) << "base has no packages: " << other.body;
+  const Answer differs =
+      post("/v1/sandboxes",
+           R"({"template":"python","agent_id":"a","profile":{"dependencies":["another"]}})");
+  EXPECT_EQ(differs.status, 409) << differs.body;
+  EXPECT_THAT(differs.body, HasSubstr("dependencies"));
+}
+
+TEST_F(DependencyRoutes, ATemplateWithPackagesIsMadeWhenTheyAreThere) {
+  const Answer made = post("/v1/templates", R"({"name":"with-good","from":"python",
+      "env":{"A":"b"},"preload":["json"],
+      "profile":{"memory_mb":200,"dependencies":{"packages":["good"],"requirements":"c"}}})");
+  ASSERT_EQ(made.status, 201) << made.body;
+  EXPECT_THAT(test_.template_service.defined, IsEmpty()) << "the book does that";
+  ASSERT_EQ(book_.wishes.size(), 1u);
+  const packages::SetWish wish = book_.wishes[0];
+  EXPECT_TRUE(is_own_template_id(wish.definition.id));
+  EXPECT_EQ(wish.definition.from, "python");
+  EXPECT_THAT(wish.definition.preload, ElementsAre("json"));
+  EXPECT_EQ(wish.project, "mine");
+  const json::value shown = json::parse(get("/v1/templates/with-good").body);
+  EXPECT_EQ(shown.at("dependencies").at("packages"), json::array({"good"}));
+  EXPECT_EQ(shown.at("dependencies").at("requirements_sha256").as_string().size(), 64u);
+  EXPECT_EQ(shown.at("state"), "idle");
+  EXPECT_TRUE(shown.at("error").is_null());
+
+  // A run of it has them, its words and its limits, whether the launcher has it or not.
+  const json::object ran = object(post("/v1/run", R"({"template":"with-good","code":"1"})"));
+  ASSERT_EQ(book_.wishes.size(), 2u);
+  EXPECT_EQ(book_.wishes[1].definition.id, wish.definition.id);
+  EXPECT_EQ(book_.wishes[1].dependencies, wish.dependencies);
+  ASSERT_EQ(test_.node.jobs.size(), 1u);
+  EXPECT_EQ(test_.node.jobs[0].template_name, wish.definition.id);
+  EXPECT_EQ(test_.node.jobs[0].limits.memory_bytes, 200u << 20);
+  EXPECT_THAT(test_.node.jobs[0].job->env, ::testing::Contains("A=b"));
+  EXPECT_EQ(ran.at("template"), "with-good");
+
+  // With more packages it is another set, of the same words.
+  object(post("/v1/run",
+              R"({"template":"with-good","code":"1","profile":{"dependencies":["more"]}})"));
+  ASSERT_EQ(book_.wishes.size(), 3u);
+  EXPECT_EQ(book_.wishes[2].definition.id, "");
+  EXPECT_THAT(book_.wishes[2].definition.env, ElementsAre("A=b"));
+  EXPECT_THAT(book_.wishes[2].dependencies.packages, ElementsAre("good", "more"));
+  EXPECT_EQ(book_.wishes[2].dependencies.requirements, "c");
+
+  // And so has a sandbox, which remembers whose it is.
+  const json::object sandbox = object(post("/v1/sandboxes", R"({"template":"with-good"})"));
+  EXPECT_EQ(sandbox.at("template"), "with-good");
+  EXPECT_EQ(sandbox.at("dependencies").at("packages"), json::array({"good"}));
+  EXPECT_EQ(specs_.back().template_name, wish.definition.id);
+}
+
+TEST_F(DependencyRoutes, ATemplateWhosePackagesFailIsNotMade) {
+  book_.play = packages::fails_after({}, Error(Errc::kInvalidArgument, "no such package"));
+  const char* body = R"({"name":"bad","from":"python","profile":{"dependencies":["no-such"]}})";
+  const Answer answer = post("/v1/templates", body);
+  EXPECT_EQ(answer.status, 422) << answer.body;
+  EXPECT_EQ(code_of(answer), "dependencies_failed");
+  EXPECT_EQ(get("/v1/templates/bad").status, 404);
+  const Answer base =
+      post("/v1/templates", R"({"name":"b","from":"base","profile":{"dependencies":["a"]}})");
+  EXPECT_EQ(base.status, 400) << base.body;
+  book_.play = nullptr;
+  EXPECT_EQ(post("/v1/templates", body).status, 201) << "its name is free";
+}
+
+TEST_F(DependencyRoutes, ASnapshotKeepsThePackagesOfItsSandbox) {
+  const Answer made =
+      post("/v1/sandboxes", R"({"template":"python","profile":{"dependencies":["good"]}})");
+  ASSERT_EQ(made.status, 201) << made.body;
+  const std::string id(json::parse(made.body).at("id").as_string());
+  const Answer kept = post("/v1/sandboxes/" + id + "/snapshots", "{}");
+  ASSERT_EQ(kept.status, 201) << kept.body;
+  const std::string snapshot(json::parse(kept.body).at("id").as_string());
+  EXPECT_EQ(json::parse(kept.body).at("dependencies").at("packages"), json::array({"good"}));
+  const json::object again = object(post("/v1/sandboxes", R"({"snapshot":")" + snapshot + "\"}"));
+  EXPECT_EQ(specs_.back().template_name, book_.made_template);
+  EXPECT_EQ(again.at("dependencies").at("packages"), json::array({"good"}));
+  ASSERT_EQ(book_.wishes.size(), 2u);
+  EXPECT_EQ(book_.wishes[1].dependencies, book_.wishes[0].dependencies);
+}
+
+TEST_F(DependencyRoutes, ATemplateIsKeptAsItWasMade) {
+  ASSERT_EQ(post("/v1/templates",
+                 R"({"name":"pinned","from":"python","profile":{"dependencies":["good"]}})")
+                .status,
+            201);
+  const std::string first = book_.made_layer;
+  EXPECT_EQ(book_.wishes[0].kept_layer, "");
+  const auto run = [&] { object(post("/v1/run", R"({"template":"pinned","code":"1"})")); };
+  run();
+  EXPECT_EQ(book_.wishes.back().kept_layer, first);
+  EXPECT_FALSE(book_.wishes.back().resolve_now);
+  // More packages are another wish.
+  object(
+      post("/v1/run", R"({"template":"pinned","code":"1","profile":{"dependencies":["more"]}})"));
+  EXPECT_EQ(book_.wishes.back().kept_layer, "");
+  // What is there is gone: then what came in its place is kept, by the next server, too.
+  book_.made_layer = std::string(32, 'c');
+  run();
+  EXPECT_EQ(book_.wishes.back().kept_layer, first);
+  run();
+  EXPECT_EQ(book_.wishes.back().kept_layer, book_.made_layer);
+  const auto stored = test_.store->all_templates();
+  ASSERT_TRUE(stored);
+  EXPECT_EQ(stored->front().layer, book_.made_layer);
+  EXPECT_NE(test_.app->templates->of_layer(book_.made_layer), nullptr);
+  EXPECT_EQ(test_.app->templates->of_layer(first), nullptr);
+  // Building ahead resolves if it is told to.
+  book_.layers = {packages::layer_of(book_.made_layer, {"mine"})};
+  object(post("/v1/layers", R"({"dependencies":["good"]})"));
+  EXPECT_FALSE(book_.wishes.back().resolve_now);
+  object(post("/v1/layers", R"({"dependencies":["good"],"refresh":true})"));
+  EXPECT_TRUE(book_.wishes.back().resolve_now);
+}
+
+TEST_F(DependencyRoutes, ASnapshotIsKeptAsItWasMade) {
+  const std::string first = book_.made_layer;
+  ASSERT_EQ(post("/v1/templates",
+                 R"({"name":"pinned","from":"python","profile":{"dependencies":["good"]}})")
+                .status,
+            201);
+  const json::object made = object(post("/v1/sandboxes", R"({"template":"pinned"})"));
+  const std::string own = book_.wishes.back().definition.id;
+  const std::string id(made.at("id").as_string());
+  const std::string snapshot(
+      object(post("/v1/sandboxes/" + id + "/snapshots", "{}")).at("id").as_string());
+  const auto wish = [&](const std::string& more = "") {
+    object(post("/v1/sandboxes", R"({"snapshot":")" + snapshot + "\"" + more + "}"));
+    return book_.wishes.back();
+  };
+  EXPECT_EQ(wish().kept_layer, first);
+  EXPECT_EQ(wish().definition.id, own) << "as its template";
+  EXPECT_EQ(wish(R"(,"profile":{"dependencies":["more"]})").kept_layer, "");
+  // Its template has become another one meanwhile; the snapshot has not.
+  std::optional<Result<>> set;
+  asio::co_spawn(test_.io, test_.app->templates->set_layer(own, std::string(32, 'd')),
+                 [&](std::exception_ptr, Result<> done) { set = std::move(done); });
+  test_.io.restart();
+  while (!set) test_.io.run_one();
+  ASSERT_TRUE(*set);
+  EXPECT_EQ(wish().kept_layer, first);
+  EXPECT_EQ(wish().definition.id, "");
+  EXPECT_EQ(wish().snapshot, snapshot);
+  // And when its layer is gone, it has the next one.
+  book_.made_layer = std::string(32, 'c');
+  EXPECT_EQ(wish().kept_layer, first);
+  EXPECT_EQ(wish().kept_layer, book_.made_layer);
+  EXPECT_EQ(test_.store->all_snapshots()->front().layer, book_.made_layer);
+  EXPECT_EQ(test_.app->templates->find_id(own)->layer, std::string(32, 'd'));
+}
+
+TEST(DependencyWords, AHashSaysItsKind) {
+  packages::LayerView layer;
+  layer.packages = {{"good", "1.0", "good-1.0-py3-none-any.whl", std::string(64, 'f')},
+                    {"lodash", "4.17.21", "lodash-4.17.21.tgz", "sha512-AAAA=="}};
+  const json::object shown = packages::layer_json(layer, "*");
+  EXPECT_EQ(shown.at("packages").at(0).at("hash").as_string(), "sha256:" + std::string(64, 'f'));
+  EXPECT_EQ(shown.at("packages").at(1).at("hash"), "sha512-AAAA==");
+}
+
+TEST(DependencyWords, ALayerIsToldByItsId) {
+  const std::string id(32, 'a');
+  EXPECT_EQ(packages::layer_word("/var/lib/glovebox/layers/sets/" + id + "/tree"), id);
+  for (const std::string& other :
+       {std::string("/opt/data"), std::string("/opt/tree"), "/" + id, id + "x/tree"}) {
+    EXPECT_EQ(packages::layer_word(other), other);
+  }
+}
+
+}  // namespace
+}  // namespace glovebox::api

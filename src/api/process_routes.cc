@@ -1,0 +1,136 @@
+// The processes of a session: listed, looked at, signalled, waited for, written to, deleted.
+#include <boost/json.hpp>
+#include <charconv>
+#include <csignal>
+#include <utility>
+
+#include "sessions/processes/process_json.h"
+#include "sessions/processes/input_pump.h"
+#include "sessions/processes/process_label.h"
+#include "api/handlers.h"
+#include "routing/sandbox_lookup.h"
+#include "wire/object_reader.h"
+#include "wire/strict_json.h"
+
+namespace glovebox::api {
+namespace {
+
+namespace json = boost::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kDefaultWaitMs = 30'000;
+constexpr std::uint64_t kMaxWaitMs = 600'000;
+constexpr std::chrono::seconds kDeadWithin{10};
+constexpr std::chrono::seconds kInputWithin{20};
+
+Result<node::ProcessInfo> process_of(const node::Session& session, const Request& request) {
+  const std::string_view text = request.param("process");
+  wire::ProcessNumber number = 0;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool good = !text.empty() && ec == std::errc{} && end == text.data() + text.size();
+  auto process = good ? session.find_process(number) : std::nullopt;
+  if (!process) return fail(Errc::kNotFound, "there is no such process");
+  return std::move(*process);
+}
+
+Response process_answer(const node::ProcessInfo& process) {
+  return Response::json(json::serialize(sessions::process_json(process)) + "\n");
+}
+
+}  // namespace
+
+Task<Response> list_processes(routing::App& app, Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, routing::session_of(app, request));
+  json::array all;
+  for (const node::ProcessInfo& process : session->processes()) {
+    all.push_back(sessions::process_json(process));
+  }
+  const json::object body{{"processes", std::move(all)}};
+  co_return Response::json(json::serialize(body) + "\n");
+}
+
+Task<Response> get_process(routing::App& app, Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, routing::session_of(app, request));
+  CO_TRY(const node::ProcessInfo process, process_of(*session, request));
+  co_return process_answer(process);
+}
+
+Task<Response> signal_process(routing::App& app, Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, routing::session_of(app, request));
+  CO_TRY(const node::ProcessInfo process, process_of(*session, request));
+  CO_TRY(const json::value document, wire::parse_strict_json(request.body));
+  CO_TRY(wire::ObjectReader fields, wire::ObjectReader::open(document, ""));
+  CO_TRY(const int signal, sessions::read_signal(fields, "signal"));
+  CO_TRY(const auto group, fields.truth("group"));
+  CO_TRY_OK(fields.finish());
+  if (process.ended) co_return fail(Errc::kConflict, "the process has exited");
+  CO_TRY_OK(session->signal(process.number, signal, group.value_or(true)));
+  co_return Response::empty();
+}
+
+Task<Response> wait_process(routing::App& app, Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, routing::session_of(app, request));
+  CO_TRY(const node::ProcessInfo process, process_of(*session, request));
+  CO_TRY(const std::uint64_t timeout,
+         sessions::query_number(request, "timeout_ms", 0, kMaxWaitMs, kDefaultWaitMs));
+  if (!process.ended) {
+    const auto deadline = Clock::now() + std::chrono::milliseconds(timeout);
+    const auto ended = co_await session->wait_exit(process.number, deadline);
+    if (!ended && ended.error().code() != Errc::kTimeout) co_return fail(Error(ended.error()));
+  }
+  CO_TRY(const node::ProcessInfo now, process_of(*session, request));
+  co_return process_answer(now);
+}
+
+Task<Response> write_process(routing::App& app, Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, routing::session_of(app, request));
+  CO_TRY(const node::ProcessInfo process, process_of(*session, request));
+  CO_TRY(const json::value document, wire::parse_strict_json(request.body));
+  CO_TRY(wire::ObjectReader fields, wire::ObjectReader::open(document, ""));
+  CO_TRY(auto bytes, sessions::read_bytes(fields, "data"));
+  CO_TRY(const auto close, fields.truth("close"));
+  CO_TRY_OK(fields.finish());
+  if (process.kind != wire::ProcessKind::kProgram) {
+    co_return fail(Errc::kInvalidArgument, "a context has no stdin of its own: see POST …/code");
+  }
+  if (process.ended) co_return fail(Errc::kConflict, "the process has exited");
+  const auto pump = app.inputs.of(session, process.number);
+  const auto deadline = Clock::now() + kInputWithin;
+  const auto pushed = co_await pump->push(std::move(bytes).value_or(std::string()), deadline);
+  if (pushed == sessions::InputPump::Pushed::kClosed) {
+    co_return fail(Errc::kConflict, "nobody reads its stdin any more");
+  }
+  if (pushed == sessions::InputPump::Pushed::kNoRoom) {
+    Response response =
+        Response::refuse(503, "stdin_full", "the process does not read what was sent before");
+    response.headers.set("Retry-After", "1");
+    co_return response;
+  }
+  if (close.value_or(false)) pump->close_input();
+  const bool arrived = co_await pump->drained(deadline);
+  if (!arrived && pump->is_closed()) {
+    co_return fail(Errc::kConflict, "nobody reads its stdin any more");
+  }
+  // Not yet read, and on its way.
+  if (!arrived) co_return Response::empty(202);
+  co_return Response::empty();
+}
+
+Task<Response> delete_process(routing::App& app, Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, routing::session_of(app, request));
+  CO_TRY(const node::ProcessInfo process, process_of(*session, request));
+  if (process.kind != wire::ProcessKind::kProgram) {
+    co_return fail(Errc::kConflict, "it belongs to context " + sessions::decode_label(process.label).context +
+                                        ": delete that");
+  }
+  if (!process.ended) {
+    CO_TRY_OK(session->signal(process.number, SIGKILL, true));
+    const auto deadline = Clock::now() + kDeadWithin;
+    const auto ended = co_await session->wait_exit(process.number, deadline);
+    if (!ended) co_return fail(Error(ended.error()).context("end the process"));
+  }
+  CO_TRY_OK(session->forget(process.number));
+  co_return Response::empty();
+}
+
+}  // namespace glovebox::api

@@ -1,0 +1,122 @@
+// GET /v1/runs and /v1/runs/{id}: what is remembered of runs, of the caller's own project.
+#include <boost/json.hpp>
+#include <charconv>
+#include <utility>
+
+#include "routing/authentication.h"
+#include "base/wall_clock.h"
+#include "api/handlers.h"
+#include "store/store_call.h"
+#include "wire/utf8.h"
+
+namespace glovebox::api {
+namespace {
+
+namespace json = boost::json;
+
+json::object summary_of(const store::RunRecord& run) {
+  json::object object{{"id", run.id.str()},
+                      {"request_id", run.request_id},
+                      {"status", store::run_status_name(run.status)},
+                      {"exit_code", run.exit_code},
+                      {"template", run.template_name},
+                      {"language", run.language},
+                      {"profile", run.profile},
+                      {"warm", run.warm},
+                      {"engine", run.engine},
+                      {"grade", run.grade},
+                      {"key_id", run.key_id},
+                      {"started_at", utc_text(run.started_ms)},
+                      {"finished_at", utc_text(run.finished_ms)},
+                      {"wall_us", run.wall_us},
+                      {"cpu_us", run.cpu_us}};
+  object["peak_memory_bytes"] =
+      run.peak_memory_bytes ? json::value(*run.peak_memory_bytes) : json::value(nullptr);
+  if (run.status == store::RunStatus::kError) {
+    object["error"] = {{"code", run.error_code}, {"message", wire::to_utf8(run.error_message)}};
+  }
+  return object;
+}
+
+// The summary, the output as far as it is kept, and the answer that was given then.
+std::string whole_run(const store::RunRecord& run) {
+  json::object object = summary_of(run);
+  object["stdout"] = wire::to_utf8(run.out);
+  object["stderr"] = wire::to_utf8(run.err);
+  object["stdout_cut"] = run.out_cut;
+  object["stderr_cut"] = run.err_cut;
+  std::string text = json::serialize(object);
+  text.back() = ',';
+  text += "\"answer\":";
+  std::string_view answer = run.answer;
+  while (!answer.empty() && answer.back() == '\n') answer.remove_suffix(1);
+  text += answer.empty() ? "null" : answer;
+  return text + "}\n";
+}
+
+template <class Number>
+Result<Number> number_of(std::string_view name, std::string_view text, Number low, Number high) {
+  Number number{};
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (ec != std::errc{} || end != text.data() + text.size() || number < low || number > high) {
+    return fail(Errc::kInvalidArgument, std::string(name) + ": must be a whole number from " +
+                                            std::to_string(low) + " to " + std::to_string(high));
+  }
+  return number;
+}
+
+Result<store::RunFilter> filter_of(const http::Params& query) {
+  store::RunFilter filter;
+  for (const auto& [name, value] : query) {
+    if (name == "limit") {
+      TRY(filter.limit, number_of<std::uint32_t>(name, value, 1, store::kMaxRunPage));
+    } else if (name == "cursor") {
+      filter.cursor = value;
+    } else if (name == "template") {
+      filter.template_name = value;
+    } else if (name == "since_ms") {
+      TRY(filter.since_ms, number_of<std::int64_t>(name, value, 0, 1ll << 52));
+    } else if (name == "status") {
+      filter.status = store::parse_run_status(value);
+      if (!filter.status) return fail(Errc::kInvalidArgument, "status: is not known");
+    } else if (name != "project") {
+      return fail(Errc::kInvalidArgument, name.substr(0, 60) + ": is not known");
+    }
+  }
+  return filter;
+}
+
+}  // namespace
+
+Task<Response> list_runs(routing::App& app, Request& request, ResponseWriter&) {
+  const auto who = routing::principal_of(app, request);
+  if (!who) co_return *refuse(app, request, routing::Access::kKey);
+  CO_TRY(const std::string project, routing::project_of(*who, request));
+  CO_TRY(const store::RunFilter filter, filter_of(request.query));
+  const store::Ask<store::RunPage> ask = [&](store::Callback<store::RunPage> done) {
+    app.store.list_runs(project, filter, std::move(done));
+  };
+  CO_TRY(const store::RunPage page, co_await store::store_call(ask));
+  json::array runs;
+  for (const store::RunRecord& run : page.runs) runs.push_back(summary_of(run));
+  json::object body{{"runs", std::move(runs)}};
+  body["next_cursor"] =
+      page.next_cursor.empty() ? json::value(nullptr) : json::value(page.next_cursor);
+  co_return Response::json(json::serialize(body) + "\n");
+}
+
+Task<Response> get_run(routing::App& app, Request& request, ResponseWriter&) {
+  const auto who = routing::principal_of(app, request);
+  if (!who) co_return *refuse(app, request, routing::Access::kKey);
+  CO_TRY(const std::string project, routing::project_of(*who, request));
+  auto id = store::RunId::parse(request.param("id"));
+  // An id that cannot be is an id that is not there.
+  if (!id) co_return Response::refuse(404, "not_found", "there is no such run");
+  const store::Ask<store::RunRecord> ask = [&](store::Callback<store::RunRecord> done) {
+    app.store.get_run(project, *id, std::move(done));
+  };
+  CO_TRY(const store::RunRecord run, co_await store::store_call(ask));
+  co_return Response::json(whole_run(run));
+}
+
+}  // namespace glovebox::api

@@ -1,0 +1,38 @@
+// What all runs together have printed and nobody has taken yet. An answer that is given whole is
+// kept until its run ends; this is the bound on how much of the server's memory that may be.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace glovebox {
+
+class HeldOutput {
+ public:
+  explicit HeldOutput(std::uint64_t most) : most_(most) {}
+
+  // How much of it may be kept; the rest is dropped and said.
+  std::uint64_t add(std::uint64_t bytes) {
+    const std::uint64_t kept = held_ + bytes > most_ ? (most_ > held_ ? most_ - held_ : 0) : bytes;
+    held_ += kept;
+    return kept;
+  }
+  // A claim on all of it, let go with what is returned; null: there is no room.
+  std::shared_ptr<void> claim(std::uint64_t bytes) {
+    const std::uint64_t kept = add(bytes);
+    if (kept < bytes) {
+      release(kept);
+      return nullptr;
+    }
+    return std::shared_ptr<void>(
+        this, [bytes](void* self) { static_cast<HeldOutput*>(self)->release(bytes); });
+  }
+  void release(std::uint64_t bytes) { held_ -= bytes; }
+  std::uint64_t held() const { return held_; }
+
+ private:
+  std::uint64_t most_;
+  std::uint64_t held_ = 0;
+};
+
+}  // namespace glovebox

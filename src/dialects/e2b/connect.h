@@ -1,0 +1,70 @@
+// The Connect protocol as E2B's clients use it: POST, JSON only, one message for one or for a
+// stream of them. A stream answers 200 whatever happens, and ends with an envelope that says how.
+#pragma once
+
+#include <boost/json.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/result.h"
+#include "base/task.h"
+#include "http/message.h"
+
+namespace glovebox::e2b {
+
+enum class Code : std::uint8_t {
+  kCanceled,
+  kUnknown,
+  kInvalidArgument,
+  kDeadlineExceeded,
+  kNotFound,
+  kAlreadyExists,
+  kPermissionDenied,
+  kResourceExhausted,
+  kFailedPrecondition,
+  kUnimplemented,
+  kInternal,
+  kUnavailable,
+  kUnauthenticated,
+};
+
+struct Failure {
+  Code code = Code::kInternal;
+  std::string message;
+};
+
+std::string_view code_name(Code code);  // "not_found"
+int code_status(Code code);             // 404, for a single answer
+// By the helper's errno where there is one, else by the kind of error.
+Failure failure_of(const Error& error);
+
+// The one message of a request, whatever its kind; kInvalidArgument when it is no JSON object or
+// the envelope is not whole.
+Result<boost::json::object> read_message(const http::Request& request);
+
+http::Response message_answer(const boost::json::object& message);
+http::Response failure_answer(const Failure& failure);
+
+// The answer to a streaming call. Every send waits until the kernel has taken it; false: the
+// client is gone.
+class MessageStream {
+ public:
+  explicit MessageStream(http::ResponseWriter& writer) : writer_(writer) {}
+
+  asio::awaitable<bool> begin();
+  asio::awaitable<bool> send(boost::json::object message);
+  // One of the two is the last word; without it the client takes the stream for cut.
+  asio::awaitable<bool> finish();
+  asio::awaitable<bool> fail(Failure failure);
+
+ private:
+  http::ResponseWriter& writer_;
+};
+
+inline constexpr std::size_t kEnvelopeHead = 5;     // flags, and the length in four bytes
+inline constexpr std::uint8_t kEndOfStream = 2;  // a flag
+std::string envelope(std::string_view payload, std::uint8_t flags);
+
+}  // namespace glovebox::e2b

@@ -1,0 +1,64 @@
+// One execution as E2B's clients read it: lines of JSON, each at once, in ASCII alone (they decode
+// every piece of the network by itself), never an empty one, and a sign of life every five seconds.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/json.hpp>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "http/message.h"
+#include "node/runner.h"
+#include "wire/run_answer.h"
+
+namespace glovebox::e2b {
+
+// What a JSON text says, without a byte above 127.
+std::string ascii_json(const boost::json::value& value);
+// A line that a runtime wrote: {"type":"result",...} or {"type":"error",...}; empty: neither.
+boost::json::object execution_event(std::string_view guest_line);
+
+class ExecutionStream final : public node::RunSink {
+ public:
+  ExecutionStream(asio::io_context& io, http::ResponseWriter& writer)
+      : io_(io), writer_(writer), timer_(io), free_(io), ended_(io) {}
+  ExecutionStream(const ExecutionStream&) = delete;
+  ExecutionStream& operator=(const ExecutionStream&) = delete;
+
+  // The headers. From here on signs of life are given, and quiet() must be awaited in the end.
+  asio::awaitable<bool> begin();
+  asio::awaitable<void> quiet();
+
+  asio::awaitable<void> number(std::uint64_t executions);
+  asio::awaitable<bool> on_output(bool is_stderr, std::string_view bytes) override;
+  asio::awaitable<bool> on_result(std::string_view json_line) override;
+  asio::awaitable<bool> error(std::string name, std::string value);
+  // What waits for the rest of a character, then the last line.
+  asio::awaitable<bool> finish();
+  bool has_error() const { return has_error_; }
+
+ private:
+  static constexpr std::chrono::seconds kSilence{5};
+
+  asio::awaitable<bool> send(boost::json::object line);
+  asio::awaitable<bool> send_text(bool is_stderr, std::string text);
+  asio::awaitable<void> keep_alive();
+
+  asio::io_context& io_;
+  http::ResponseWriter& writer_;
+  asio::steady_timer timer_;  // until the next sign of life
+  asio::steady_timer free_;   // until nobody writes
+  asio::steady_timer ended_;  // until keep_alive() has
+  std::chrono::steady_clock::time_point last_{};
+  bool writing_ = false;
+  bool quiet_ = false;
+  bool alive_ = false;  // keep_alive() is
+  bool has_error_ = false;
+  wire::TextPieces out_;
+  wire::TextPieces err_;
+};
+
+}  // namespace glovebox::e2b

@@ -1,0 +1,161 @@
+// The calls to a process that runs: list, input, signals, sizes.
+#include <gmock/gmock.h>
+
+#include <csignal>
+
+#include "dialects/e2b/testing/process_fixture.h"
+
+namespace glovebox::e2b {
+namespace {
+
+namespace json = boost::json;
+using ::testing::ElementsAre;
+
+class ProcessCallsTest : public ProcessTest {
+ protected:
+  std::uint32_t start(std::string message) {
+    const wire::ProcessNumber before = session->all.empty() ? 0 : session->all.rbegin()->first;
+    begin(process_start, std::move(message));
+    test.run_until([&] { return !session->all.empty() && session->all.rbegin()->first > before; });
+    settle();
+    return last()->info.pid;
+  }
+  std::string input(std::uint32_t pid, const std::string& kind, const std::string& bytes) {
+    return code_of(process_send_input,
+                   select(pid, R"(,"input":{")" + kind + "\":\"" + bytes + "\"}"));
+  }
+};
+
+// Pieces as they come, then the end.
+class FakeBody final : public http::BodyStream {
+ public:
+  explicit FakeBody(std::vector<std::string> pieces) : pieces_(std::move(pieces)) {}
+  asio::awaitable<Result<std::size_t>> read_some(char* into, std::size_t) override {
+    if (next_ == pieces_.size()) co_return std::size_t{0};
+    co_return pieces_[next_++].copy(into, std::string::npos);
+  }
+  void cancel() override {}
+
+ private:
+  std::vector<std::string> pieces_;
+  std::size_t next_ = 0;
+};
+
+TEST_F(ProcessCallsTest, OnlyProgramsThatRunAreListed) {
+  start(R"({"process":{"cmd":"a","args":["-x"],"envs":{"K":"v"},"cwd":"/tmp"},"tag":"t"})");
+  start(kSleep);
+  last()->exit(0);
+  start(kSleep);
+  last()->info.kind = wire::ProcessKind::kWarmContext;
+  const auto [status, body] = ask(process_list, "{}");
+  EXPECT_EQ(status, 200);
+  const json::value expected = {
+      {{"pid", 101},
+       {"config", {{"cmd", "a"}, {"args", {"-x"}}, {"envs", {{"K", "v"}}}, {"cwd", "/tmp"}}},
+       {"tag", "t"}}};
+  EXPECT_EQ(body.at("processes"), expected) << json::serialize(body);
+}
+
+TEST_F(ProcessCallsTest, InputArrivesInItsOrderAndEnds) {
+  const std::uint32_t pid = start(kSleep);
+  EXPECT_EQ(input(pid, "stdin", "aGVs"), "ok");
+  EXPECT_EQ(input(pid, "stdin", "bG8="), "ok");
+  EXPECT_EQ(input(pid, "stdin", ""), "ok");
+  EXPECT_EQ(last()->input, "hello");
+  EXPECT_EQ(code_of(process_close_stdin, select(pid)), "ok");
+  EXPECT_TRUE(last()->input_closed);
+  EXPECT_EQ(code_of(process_close_stdin, select(pid)), "ok");
+  EXPECT_EQ(input(pid, "stdin", "eA=="), "internal");
+}
+
+TEST_F(ProcessCallsTest, MixedUpInputIsRefused) {
+  const std::uint32_t pid = start(kSleep);
+  EXPECT_EQ(input(pid, "pty", "eA=="), "internal");
+  const std::uint32_t terminal = start(R"({"process":{"cmd":"bash"},"pty":{}})");
+  EXPECT_EQ(input(terminal, "stdin", "eA=="), "internal");
+  EXPECT_EQ(input(terminal, "pty", "eA=="), "ok");
+  EXPECT_EQ(last()->input, "x");
+  EXPECT_EQ(code_of(process_close_stdin, select(terminal)), "unknown");
+  EXPECT_EQ(input(terminal, "pty", "!"), "invalid_argument");
+}
+
+TEST_F(ProcessCallsTest, SignalsAndSizes) {
+  const std::uint32_t pid = start(kSleep);
+  const auto process = last();
+  EXPECT_EQ(code_of(process_send_signal, select(pid, R"(,"signal":"SIGNAL_SIGTERM")")), "ok");
+  EXPECT_EQ(code_of(process_send_signal, select(pid, R"(,"signal":"SIGNAL_SIGHUP")")),
+            "unimplemented");
+  EXPECT_EQ(code_of(process_send_signal, select(pid)), "unimplemented");
+  const std::string size = R"(,"pty":{"size":{"cols":100,"rows":30}})";
+  EXPECT_EQ(code_of(process_update, select(pid, size)), "internal");
+  EXPECT_EQ(code_of(process_update, select(pid)), "ok");
+  EXPECT_EQ(code_of(process_send_signal, select(pid, R"(,"signal":"SIGNAL_SIGKILL")")), "ok");
+  EXPECT_THAT(process->signals, ElementsAre(SIGTERM, SIGKILL));
+  const std::uint32_t terminal = start(R"({"process":{"cmd":"bash"},"pty":{}})");
+  EXPECT_EQ(code_of(process_update, select(terminal, size)), "ok");
+}
+
+TEST_F(ProcessCallsTest, WhatDoesNotRunIsNotFound) {
+  const std::uint32_t pid = start(kSleep);
+  last()->exit(0);
+  settle();
+  const std::string input_of = R"(,"input":{"stdin":""})";
+  const std::string signal = R"(,"signal":"SIGNAL_SIGKILL")";
+  for (const std::uint32_t gone : {pid, 9999u}) {
+    EXPECT_EQ(code_of(process_send_input, select(gone, input_of)), "not_found");
+    EXPECT_EQ(code_of(process_close_stdin, select(gone)), "not_found");
+    EXPECT_EQ(code_of(process_send_signal, select(gone, signal)), "not_found");
+    EXPECT_EQ(code_of(process_update, select(gone)), "not_found");
+  }
+  const auto [status, body] = ask(process_send_signal, select(7, signal));
+  EXPECT_EQ(status, 404);
+  EXPECT_EQ(body.at("message"), "process with pid 7 not found");
+}
+
+TEST_F(ProcessCallsTest, ATagFindsItsProcess) {
+  start(R"({"process":{"cmd":"a"},"tag":"one"})");
+  const auto tagged = last();
+  start(kSleep);
+  EXPECT_EQ(code_of(process_send_signal, R"({"process":{"tag":"one"},"signal":15})"), "ok");
+  EXPECT_THAT(tagged->signals, ElementsAre(SIGTERM));
+  EXPECT_EQ(code_of(process_send_signal, R"({"process":{"tag":"two"},"signal":15})"), "not_found");
+}
+
+TEST_F(ProcessCallsTest, AStreamOfInputIsCutAnywhere) {
+  const std::uint32_t pid = start(kSleep);
+  const auto send = [&](const std::string& bytes, std::size_t piece) {
+    std::vector<std::string> pieces;
+    for (std::size_t at = 0; at < bytes.size(); at += piece) {
+      pieces.push_back(bytes.substr(at, piece));
+    }
+    FakeBody body(std::move(pieces));
+    Call& one = begin(process_stream_input, "");
+    one.request.body_stream = &body;
+    finish(one);
+    return one.events();
+  };
+  const auto message = [](const std::string& text) { return envelope(text, 0); };
+  const std::string begun = message(R"({"start":)" + select(pid) + "}");
+  const std::string all = begun + message(R"({"data":{"input":{"stdin":"aGVs"}}})") +
+                          message(R"({"keepalive":{}})") +
+                          message(R"({"data":{"input":{"stdin":"bG8="}}})");
+  for (const std::size_t piece : {1u, 7u, 4096u}) {
+    last()->input.clear();
+    EXPECT_THAT(send(all, piece), ElementsAre("{}", "fin"));
+    EXPECT_EQ(last()->input, "hello");
+  }
+  EXPECT_THAT(send(message(R"({"start":)" + select(7) + "}"), 50), ElementsAre("error:not_found"));
+  EXPECT_THAT(send(message(R"({"data":{"input":{"stdin":""}}})"), 50),
+              ElementsAre("error:invalid_argument"));
+  EXPECT_THAT(send(begun + begun, 50), ElementsAre("error:invalid_argument"));
+  std::string many = begun;
+  for (int i = 0; i < 500; ++i) many += message(R"({"keepalive":{}})");
+  EXPECT_THAT(send(many, 16 * 1024), ElementsAre("{}", "fin"));
+  EXPECT_THAT(send(begun.substr(0, 9), 50), ElementsAre("error:invalid_argument"));
+  EXPECT_THAT(send("\x01", 50), ElementsAre("error:invalid_argument"));
+  EXPECT_THAT(send(std::string("\0\xff\xff\xff\xff", 5), 50),
+              ElementsAre("error:invalid_argument"));
+}
+
+}  // namespace
+}  // namespace glovebox::e2b

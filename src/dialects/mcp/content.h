@@ -1,0 +1,55 @@
+// What a sandbox came up with as content of a result: texts cut to a bound, pictures that are what
+// they say they are. All of it is a stranger's: checked, bounded, made UTF-8.
+#pragma once
+
+#include <boost/json.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "routing/app.h"
+#include "sessions/contexts/context_table.h"
+#include "dialects/mcp/call_stream.h"
+#include "dialects/mcp/kept_text.h"
+#include "node/runner.h"
+
+namespace glovebox::mcp {
+
+inline constexpr std::size_t kMaxImages = 8;             // in one result
+inline constexpr std::size_t kMaxImageBytes = 4u << 20;  // of one, before base64
+
+boost::json::object image_block(std::string base64, std::string_view type);
+
+// What a call prints and shows, as it comes.
+class CallSink final : public node::RunSink {
+ public:
+  CallSink(routing::App& app, CallStream& stream)
+      : out(app.settings.mcp.max_output),
+        err(app.settings.mcp.max_output),
+        held_(app.held_output),
+        stream_(stream) {}
+  ~CallSink() override { held_.release(kept_); }
+  CallSink(const CallSink&) = delete;
+  CallSink& operator=(const CallSink&) = delete;
+
+  asio::awaitable<bool> on_output(bool is_stderr, std::string_view bytes) override;
+  // False, which ends the run, when the server has no room for its results.
+  asio::awaitable<bool> on_result(std::string_view line) override;
+
+  KeptText out;
+  KeptText err;
+
+ private:
+  HeldOutput& held_;
+  CallStream& stream_;
+  std::uint64_t kept_ = 0;
+};
+
+// Text first, then results in the order in which they were shown, then the value or the error. All
+// text together has at most `limit` bytes, and a few words that say what was left out; the value
+// and the error have their part of it however much was printed and shown.
+boost::json::array cell_content(const sessions::CellReport& report, const CallSink& sink, std::size_t limit);
+bool has_failed(const sessions::CellReport& report);
+
+}  // namespace glovebox::mcp

@@ -1,0 +1,62 @@
+#include "dialects/mcp/kept_text.h"
+
+#include "wire/run_answer.h"
+#include "wire/utf8.h"
+
+namespace glovebox::mcp {
+namespace {
+
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u; }
+
+}  // namespace
+
+void KeptText::add(std::string_view bytes) {
+  total_ += bytes.size();
+  const std::size_t first = std::min(bytes.size(), half_ - head_.size());
+  head_.append(bytes.substr(0, first));
+  bytes.remove_prefix(first);
+  if (bytes.size() >= half_) {
+    tail_.assign(bytes.substr(bytes.size() - half_));
+    return;
+  }
+  tail_.append(bytes);
+  if (tail_.size() > 2 * half_) tail_.erase(0, tail_.size() - half_);
+}
+
+std::string KeptText::text(std::size_t most, bool* was_cut) const {
+  constexpr std::size_t kLine = 64;  // that something is left out
+  std::size_t half = std::min(half_, most / 2);
+  std::string text = cut(half);
+  if (text.size() > 2 * half + kLine) {
+    half /= 3;
+    text = cut(half);
+  }
+  if (was_cut != nullptr) *was_cut = total_ > 2 * half;
+  return text;
+}
+
+std::string KeptText::cut(std::size_t half) const {
+  std::string_view tail = tail_;
+  if (tail.size() > half_) tail.remove_prefix(tail.size() - half_);
+  if (total_ <= 2 * half) return wire::to_utf8(head_ + std::string(tail));
+  const std::string_view head = std::string_view(head_).substr(0, half);
+  // What is short is in front of the half that is kept of what is long.
+  const std::string both = tail.size() < half ? head_ + std::string(tail) : std::string();
+  if (!both.empty()) tail = both;
+  tail.remove_prefix(tail.size() - half);
+  // Neither end of the gap is inside of a character.
+  wire::TextPieces pieces;
+  std::string text = wire::to_utf8(pieces.add(head));
+  const std::uint64_t missing = total_ - head.size() - tail.size();
+  for (int i = 0; i < 3 && !tail.empty() && continues(tail.front()); ++i) tail.remove_prefix(1);
+  text += "\n[... " + std::to_string(missing) + " bytes are left out here ...]\n";
+  return text + wire::to_utf8(tail);
+}
+
+std::string kept_text(std::string_view text, std::size_t limit) {
+  KeptText kept(limit);
+  kept.add(text);
+  return kept.text();
+}
+
+}  // namespace glovebox::mcp

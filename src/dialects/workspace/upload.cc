@@ -1,0 +1,143 @@
+// POST /workspace/se/upload: the files of a form, each written whole or not at all, as fast as the
+// sandbox takes them.
+#include <boost/json.hpp>
+#include <utility>
+
+#include "dialects/workspace/client_session.h"
+#include "dialects/workspace/handlers.h"
+#include "dialects/workspace/requests.h"
+#include "sessions/files/file_json.h"
+#include "http/multipart.h"
+
+namespace glovebox::workspace {
+namespace {
+
+namespace json = boost::json;
+using PartEvent = http::MultipartReader::Event;
+
+constexpr std::size_t kBuffer = std::size_t{1} << 20;
+constexpr std::size_t kMaxFiles = 256;
+
+tl::unexpected<Error> bad(std::string why) { return fail(Errc::kInvalidArgument, std::move(why)); }
+
+// One form on its way into a sandbox.
+class Upload {
+ public:
+  Upload(std::shared_ptr<node::Session> session, http::BodyStream& body,
+         const std::string& boundary)
+      : session_(std::move(session)), body_(body), reader_(boundary) {}
+
+  Task<json::array> take() {
+    while (true) {
+      const PartEvent event = reader_.next();
+      if (event == PartEvent::kEnd) break;
+      if (event == PartEvent::kBad) co_return bad("the body: is no multipart/form-data");
+      if (event == PartEvent::kMore) {
+        CO_TRY(const std::size_t got, co_await body_.read_some(buffer_.data(), buffer_.size()));
+        if (got == 0) co_return bad("the body: ends too early");
+        reader_.add({buffer_.data(), got});
+      } else if (event == PartEvent::kPart) {
+        CO_TRY_OK(co_await begin_part());
+      } else if (event == PartEvent::kData) {
+        CO_TRY_OK(co_await take_data());
+      }
+    }
+    CO_TRY_OK(co_await finish_file());
+    if (files_.empty()) co_return bad("file: is missing; send a part with a filename");
+    while (true) {  // what follows the last boundary is nobody's
+      CO_TRY(const std::size_t got, co_await body_.read_some(buffer_.data(), buffer_.size()));
+      if (got == 0) break;
+    }
+    co_return std::move(files_);
+  }
+
+ private:
+  Task<> begin_part() {
+    const http::MultipartReader::Part part = reader_.part();
+    in_path_ = false;
+    in_file_ = false;
+    if (part.filename) {
+      CO_TRY_OK(co_await finish_file());
+      CO_TRY_OK(co_await begin_file(*part.filename));
+      in_file_ = true;
+    } else if (part.name == "path") {
+      // A file that is not finished yet is as it was.
+      if (transfer_ || !files_.empty()) co_return bad("path: must come before the file");
+      in_path_ = true;
+    }
+    co_return Result<>();
+  }
+
+  Task<> take_data() {
+    if (in_path_) {
+      path_.append(reader_.data());
+      if (path_.size() > wire::kMaxSessionPath) co_return bad("path: is longer than 4096 bytes");
+    } else if (in_file_) {
+      const bool taken = co_await transfer_->write(reader_.data());
+      if (!taken) {
+        CO_TRY_OK(co_await transfer_->done());
+        co_return fail(Errc::kUnavailable, "the sandbox did not take all of it");
+      }
+    }
+    co_return Result<>();
+  }
+
+  Task<> begin_file(std::string name) {
+    if (files_.size() == kMaxFiles) co_return bad("file: there are too many of them");
+    // A path with a slash at its end is a directory, another one is the file's new name.
+    if (path_.ends_with('/')) {
+      name = path_ + name;
+    } else if (!path_.empty()) {
+      if (!files_.empty()) co_return bad("path: is the name of one file; end it with a slash");
+      name = path_;
+    }
+    if (name.ends_with('/')) co_return bad("filename: is the name of a directory");
+    CO_TRY(target_, path_of(name));
+    wire::FileRequest request;
+    request.op = wire::FileOp::kWrite;
+    request.path = target_;
+    CO_TRY(transfer_, co_await session_->transfer(std::move(request)));
+    co_return Result<>();
+  }
+
+  Task<> finish_file() {
+    if (!transfer_) co_return Result<>();
+    transfer_->commit();
+    CO_TRY(const wire::FileDone done, co_await transfer_->done());
+    transfer_.reset();
+    CO_TRY(const wire::FileEntry entry, sessions::entry_of(done.entry));
+    const json::object words = sessions::entry_json(entry, target_);
+    files_.push_back(
+        {{"filename", words.at("name")}, {"path", words.at("path")}, {"size", words.at("size")}});
+    co_return Result<>();
+  }
+
+  std::shared_ptr<node::Session> session_;
+  http::BodyStream& body_;
+  http::MultipartReader reader_;
+  std::string buffer_ = std::string(kBuffer, '\0');
+  std::string path_;
+  std::string target_;
+  bool in_path_ = false;
+  bool in_file_ = false;
+  std::unique_ptr<node::FileTransfer> transfer_;  // of the file that is being taken
+  json::array files_;
+};
+
+}  // namespace
+
+Task<Response> upload_file(routing::App& app, Request& request, ResponseWriter&) {
+  CO_TRY(const ClientSession session, client_session(app, request));
+  const auto boundary = http::multipart_boundary(request.header("Content-Type"));
+  if (!boundary) co_return bad("Content-Type: must be multipart/form-data with a boundary");
+  CO_TRY(const store::SessionRecord record, find_record(app, session));
+  CO_TRY(const auto there, app.sessions.use(session.caller.project, record.id.str()));
+  Upload upload(there, *request.body_stream, *boundary);
+  auto files = co_await upload.take();
+  if (!files) co_return sessions::file_problem(files.error());
+  json::object body{{"session_id", session.id}, {"files", *files}};
+  for (auto& pair : (*files)[0].as_object()) body.emplace(pair.key(), std::move(pair.value()));
+  co_return Response::json(json::serialize(body) + "\n");
+}
+
+}  // namespace glovebox::workspace

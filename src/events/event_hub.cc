@@ -1,0 +1,87 @@
+#include "events/event_hub.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/task.h"
+
+namespace glovebox::events {
+
+void EventHub::publish(std::string project, std::string type, std::string data) {
+  Event event{.id = ++last_id_,
+              .project = std::move(project),
+              .type = std::move(type),
+              .data = std::move(data)};
+  for (Subscription* listener : *listeners_) listener->offer(event);
+  ring_.push_back(std::move(event));
+  if (ring_.size() > kRing) ring_.pop_front();
+}
+
+std::unique_ptr<EventHub::Subscription> EventHub::subscribe(std::string project,
+                                                            std::optional<std::uint64_t> after,
+                                                            std::string key) {
+  if (closed_ || listeners_->size() >= kListeners) return nullptr;
+  auto subscription = std::make_unique<Subscription>(*this, std::move(project), std::move(key));
+  if (after) {
+    // Ids begin anew with the server: an id from the future is of its predecessor.
+    const bool ours = *after <= last_id_;
+    for (const Event& event : ring_) {
+      if (!ours || event.id > *after) subscription->offer(event);
+    }
+  }
+  return subscription;
+}
+
+std::size_t EventHub::subscribers_of(std::string_view key) const {
+  return static_cast<std::size_t>(
+      std::count_if(listeners_->begin(), listeners_->end(),
+                    [&](const Subscription* listener) { return listener->key_ == key; }));
+}
+
+void EventHub::close() {
+  closed_ = true;
+  for (Subscription* listener : *listeners_) listener->close();
+}
+
+EventHub::Subscription::Subscription(EventHub& hub, std::string project, std::string key)
+    : listeners_(hub.listeners_),
+      place_(listeners_->insert(listeners_->end(), this)),
+      project_(std::move(project)),
+      key_(std::move(key)),
+      timer_(hub.executor_) {}
+
+EventHub::Subscription::~Subscription() { listeners_->erase(place_); }
+
+bool EventHub::Subscription::wants(const Event& event) const {
+  return project_.empty() || event.project.empty() || event.project == project_;
+}
+
+void EventHub::Subscription::offer(const Event& event) {
+  if (!wants(event)) return;
+  queue_.push_back(event);
+  if (queue_.size() > kQueue) {
+    queue_.pop_front();
+    ++lost_;
+  }
+  timer_.cancel();
+}
+
+boost::asio::awaitable<EventHub::Subscription::Wake> EventHub::Subscription::wait(
+    std::chrono::milliseconds patience) {
+  if (queue_.empty() && !closed_) {
+    timer_.expires_after(patience);
+    co_await timer_.async_wait(kAwaitTuple);
+  }
+  if (closed_) co_return Wake::kClosed;
+  co_return queue_.empty() ? Wake::kNothing : Wake::kEvents;
+}
+
+std::deque<Event> EventHub::Subscription::take() { return std::exchange(queue_, {}); }
+std::uint64_t EventHub::Subscription::take_lost() { return std::exchange(lost_, 0); }
+
+void EventHub::Subscription::close() {
+  closed_ = true;
+  timer_.cancel();
+}
+
+}  // namespace glovebox::events

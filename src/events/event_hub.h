@@ -1,0 +1,90 @@
+// What happens, told to whoever listens (GET /v1/events): each subscriber sees its own project.
+// Nothing waits for a slow listener: its queue is bounded, and when it is full the oldest events
+// go and the listener is told how many.
+#pragma once
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace glovebox::events {
+
+struct Event {
+  std::uint64_t id = 0;  // grows; the SSE id
+  std::string project;   // empty: everybody's
+  std::string type;      // "run.finished"
+  std::string data;      // a JSON object
+};
+
+class EventHub {
+ public:
+  static constexpr std::size_t kRing = 512;   // events that can be replayed
+  static constexpr std::size_t kQueue = 256;  // events that wait for one listener
+  static constexpr std::size_t kListeners = 256;
+  static constexpr std::size_t kListenersPerKey = 16;
+
+  class Subscription;
+
+  explicit EventHub(boost::asio::any_io_executor executor) : executor_(std::move(executor)) {}
+
+  void publish(std::string project, std::string type, std::string data);
+
+  // `project`: empty for all of them. With `after`, what the ring has of later events comes first.
+  // Nothing when there are too many listeners or the hub is closed. `key` is who listens.
+  std::unique_ptr<Subscription> subscribe(std::string project, std::optional<std::uint64_t> after,
+                                          std::string key = {});
+
+  // Ends every subscription: the server stops.
+  void close();
+  std::size_t subscribers() const { return listeners_->size(); }
+  std::size_t subscribers_of(std::string_view key) const;
+
+ private:
+  boost::asio::any_io_executor executor_;
+  std::deque<Event> ring_;
+  // Shared, because a stream that was cut off may go after the hub.
+  using Listeners = std::list<Subscription*>;
+  std::shared_ptr<Listeners> listeners_ = std::make_shared<Listeners>();
+  std::uint64_t last_id_ = 0;
+  bool closed_ = false;
+};
+
+class EventHub::Subscription {
+ public:
+  Subscription(EventHub& hub, std::string project, std::string key);
+  ~Subscription();
+  Subscription(const Subscription&) = delete;
+  Subscription& operator=(const Subscription&) = delete;
+
+  enum class Wake : std::uint8_t { kEvents, kNothing, kClosed };
+  // Until there are events, `patience` is over, or somebody closed this.
+  boost::asio::awaitable<Wake> wait(std::chrono::milliseconds patience);
+  std::deque<Event> take();
+  // How many were lost since this was last asked.
+  std::uint64_t take_lost();
+  void close();
+
+ private:
+  friend class EventHub;
+  bool wants(const Event& event) const;
+  void offer(const Event& event);
+
+  std::shared_ptr<Listeners> listeners_;
+  Listeners::iterator place_;
+  std::string project_;
+  std::string key_;
+  std::deque<Event> queue_;
+  std::uint64_t lost_ = 0;
+  bool closed_ = false;
+  boost::asio::steady_timer timer_;
+};
+
+}  // namespace glovebox::events

@@ -1,0 +1,27 @@
+// The Range header of a download: one range of bytes. Several at once, or what is no range at all,
+// is as if nothing was asked for, as HTTP allows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace glovebox::http {
+
+struct ByteRange {
+  std::optional<std::uint64_t> first;  // none: the last `last` bytes
+  std::optional<std::uint64_t> last;   // none: to the end
+  bool operator==(const ByteRange&) const = default;
+};
+
+std::optional<ByteRange> parse_range(std::string_view header);
+
+struct Span {
+  std::uint64_t from = 0;
+  std::uint64_t size = 0;
+  bool operator==(const Span&) const = default;
+};
+// Of something of `total` bytes. Nothing: there is no such part (416).
+std::optional<Span> span_of(const ByteRange& range, std::uint64_t total);
+
+}  // namespace glovebox::http

@@ -1,0 +1,127 @@
+#include "packages/builds/build_inputs.h"
+
+#include <algorithm>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <string_view>
+
+namespace glovebox::packages {
+namespace {
+
+namespace json = boost::json;
+
+// A setting is a line; what would begin another one is not the administrator's meaning.
+std::string one_line(std::string_view text) {
+  std::string line(text);
+  std::erase_if(line, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+  return line;
+}
+
+void put_list(std::string& text, std::string_view name, const std::vector<std::string>& values) {
+  if (values.empty()) return;
+  text += std::string(name) + " =\n";
+  for (const std::string& value : values) text += "    " + one_line(value) + "\n";
+}
+
+std::string ca_path() { return std::string(kBuildIn) + "ca.pem"; }
+
+std::string unescaped(std::string_view text) {
+  const auto digit = [](char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    const char lower = static_cast<char>(c | 0x20);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+  };
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool escape =
+        text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
+    plain += escape ? static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2])) : text[i];
+    if (escape) i += 2;
+  }
+  return plain;
+}
+
+void add_secret(std::vector<std::string>& all, std::string_view secret) {
+  // A shorter one would hide half of what is printed, and hides nothing.
+  constexpr std::size_t kLeast = 4;
+  for (const std::string& form : {std::string(secret), unescaped(secret)}) {
+    if (form.size() >= kLeast && std::find(all.begin(), all.end(), form) == all.end()) {
+      all.push_back(form);
+    }
+  }
+}
+
+// "https://user:password@host/": the password, or a user that stands alone, which is a token.
+void add_secret_of_address(std::vector<std::string>& all, std::string_view address) {
+  const std::size_t scheme = address.find("://");
+  if (scheme == std::string_view::npos) return;
+  std::string_view authority = address.substr(scheme + 3);
+  authority = authority.substr(0, authority.find_first_of("/?#"));
+  const std::size_t at = authority.rfind('@');
+  if (at == std::string_view::npos) return;
+  const std::string_view user_info = authority.substr(0, at);
+  const std::size_t colon = user_info.find(':');
+  add_secret(all, colon == std::string_view::npos ? user_info : user_info.substr(colon + 1));
+}
+
+}  // namespace
+
+std::string wish_json(const Dependencies& dependencies) {
+  json::object wish;
+  if (!dependencies.packages.empty()) {
+    json::array packages;
+    for (const std::string& one : dependencies.packages) packages.emplace_back(one);
+    wish["packages"] = std::move(packages);
+  }
+  if (!dependencies.requirements.empty()) wish["requirements"] = dependencies.requirements;
+  if (!dependencies.lock.empty()) wish["lock"] = dependencies.lock;
+  return json::serialize(wish);
+}
+
+std::string built_json(const std::map<std::string, Artefact>& built) {
+  json::object all;
+  for (const auto& [wheel, source] : built) {
+    all[wheel] = json::object{{"name", source.name},
+                              {"version", source.version},
+                              {"file", source.file},
+                              {"sha256", source.sha256}};
+  }
+  return json::serialize(all);
+}
+
+std::string pip_conf(const config::PackageIndexes& indexes) {
+  std::string text = "[global]\n";
+  if (!indexes.pip_index.empty()) text += "index-url = " + one_line(indexes.pip_index) + "\n";
+  put_list(text, "extra-index-url", indexes.pip_extra_indexes);
+  put_list(text, "trusted-host", indexes.pip_trusted_hosts);
+  if (!indexes.ca_bundle.empty()) text += "cert = " + ca_path() + "\n";
+  return text;
+}
+
+std::string npmrc(const config::PackageIndexes& indexes) {
+  std::string text;
+  if (!indexes.npm_registry.empty()) text += "registry=" + one_line(indexes.npm_registry) + "\n";
+  for (const std::string& words : indexes.npm_words) text += one_line(words) + "\n";
+  if (!indexes.ca_bundle.empty()) text += "cafile=" + ca_path() + "\n";
+  return text;
+}
+
+std::vector<std::string> secrets_of(const config::PackageIndexes& indexes) {
+  std::vector<std::string> all;
+  add_secret_of_address(all, indexes.pip_index);
+  for (const std::string& one : indexes.pip_extra_indexes) add_secret_of_address(all, one);
+  add_secret_of_address(all, indexes.npm_registry);
+  for (const std::string& words : indexes.npm_words) {
+    const std::size_t equals = words.find('=');
+    // "//host/:_authToken=...": what is not about a registry is no secret.
+    if (!words.starts_with("//") && !words.starts_with('_')) continue;
+    if (equals != std::string::npos) add_secret(all, std::string_view(words).substr(equals + 1));
+  }
+  // The longest first: one may be the beginning of another.
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  return all;
+}
+
+}  // namespace glovebox::packages

@@ -1,0 +1,176 @@
+#include "packages/builds/build_steps.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "base/units.h"
+#include "packages/builds/build_inputs.h"
+
+namespace glovebox::packages {
+namespace {
+
+constexpr std::uint32_t kPids = 512;
+constexpr unsigned kMostCpus = 4;
+// Of a sandbox that only writes or reads a layer: the layer itself is on the host's disk.
+constexpr std::uint64_t kLayerRoomMemory = 512 * kMegabyte;
+constexpr std::uint64_t kLayerRoomDisk = 16 * kMegabyte;
+// Of a layer that is only read: its time is bounded, and what may be made today says nothing of
+// what was made before.
+constexpr std::uint64_t kMostRead = 1024 * 1024 * kMegabyte;
+
+std::uint32_t cpus() {
+  const unsigned there = std::max(1u, std::thread::hardware_concurrency());
+  return std::min(there, kMostCpus) * 1000;
+}
+
+MoveEnd end_of(const BuildBox& box, wire::FileOp op, std::string path, std::string user = "user") {
+  MoveEnd end{.session = box->session(), .request = {}};
+  end.request.op = op;
+  end.request.user = std::move(user);
+  end.request.path = std::move(path);
+  return end;
+}
+
+std::string how_step_ended(const wire::ProcessEnd& end) {
+  if (end.oom_killed) return "was killed for want of memory (deps.build_memory)";
+  if (end.signal != 0) return "was killed by signal " + std::to_string(end.signal);
+  return "ended with code " + std::to_string(end.code) + " and left no result";
+}
+
+// The disk of a workshop is the administrator's figure; that of the host is the host's trouble.
+Error no_room_in_workshop(Error error) {
+  const bool is_full = error.sys_errno() == ENOSPC || error.sys_errno() == EFBIG;
+  if (!is_full) return error;
+  return Error(Errc::kInvalidArgument,
+               "the packages need more disk than a build has (deps.build_disk)");
+}
+
+}  // namespace
+
+void BuildSteps::phase(BuildPhase phase, std::string text) const {
+  if (say) say(BuildWord{phase, std::move(text)});
+}
+
+node::SessionSpec BuildSteps::workshop(net::NetPolicy net) const {
+  node::SessionSpec spec;
+  spec.template_name = template_name;
+  spec.owner = project;
+  spec.project = project;
+  spec.limits.memory_bytes = options.memory_bytes;
+  spec.limits.disk_bytes = options.disk_bytes;
+  // As many files as a disk of this size would have.
+  const std::uint64_t inodes = std::min<std::uint64_t>(options.disk_bytes / 4096, 1u << 20);
+  spec.limits.disk_inodes = std::max(spec.limits.disk_inodes, static_cast<std::uint32_t>(inodes));
+  spec.limits.pids = kPids;
+  spec.limits.cpu_thousandths = cpus();
+  spec.net = std::move(net);
+  return spec;
+}
+
+node::SessionSpec BuildSteps::layer_room(std::string layer, MakeLayer make) const {
+  node::SessionSpec spec;
+  spec.template_name = template_name;
+  spec.owner = project;
+  spec.project = project;
+  spec.limits.memory_bytes = kLayerRoomMemory;
+  spec.limits.disk_bytes = kLayerRoomDisk;
+  spec.layer = std::move(layer);
+  spec.make_layer = make == MakeLayer::kYes;
+  return spec;
+}
+
+Task<BuildResult> BuildSteps::run(BuildBox box, std::string script, BuildPhase phase,
+                                  std::string step) const {
+  const BuildWatch::Cut cut(watch, [box] { box->abandon(); });
+  const std::vector<std::string> secrets = secrets_of(options.indexes);
+  BuildLines lines([&](std::string line) { this->phase(phase, std::move(line)); }, secrets);
+  Result<wire::ProcessEnd> ended = co_await box->run_script(std::move(script), lines);
+  if (!ended) co_return fail(watch.reason(std::move(ended.error()).context(step)));
+  Result<std::string> text =
+      co_await box->read_file(std::string(kBuildOut) + "result.json", kMaxResultBytes);
+  if (!text) {
+    CO_TRY_OK(watch.verdict());
+    if (!box->session()->alive()) co_return fail(std::move(text.error()).context(step));
+    std::string words = step + " " + how_step_ended(*ended);
+    if (const std::string tail = lines.tail(); !tail.empty()) words += ":\n" + tail;
+    co_return fail(Errc::kInvalidArgument, std::move(words));
+  }
+  CO_TRY(BuildResult result, parse_build_result(*text));
+  if (result.state == BuildResult::State::kFailed && result.error.empty()) {
+    result.error = lines.tail();
+  }
+  co_return result;
+}
+
+Error BuildSteps::refused(const BuildResult& result, const std::string& step) const {
+  const std::string words =
+      shown_text(result.error, kMaxInstallerWords, secrets_of(options.indexes));
+  return Error(Errc::kInvalidArgument, words.empty() ? step + " failed" : words);
+}
+
+Task<Moved> BuildSteps::move_tree(BuildBox out, std::string from, BuildBox in,
+                                  std::string to) const {
+  const BuildWatch::Cut cut(watch, [out, in] {
+    out->abandon();
+    in->abandon();
+  });
+  MoveEnd giver = end_of(out, wire::FileOp::kTarOut, std::move(from));
+  MoveEnd taker = end_of(in, wire::FileOp::kTarIn, std::move(to));
+  const MoveBounds bounds{.most = most_moved()};
+  taker.request.most = bounds.most;
+  Result<Moved> moved = co_await move_bytes(place.io, std::move(giver), std::move(taker), bounds);
+  if (!moved) co_return fail(watch.reason(no_room_in_workshop(std::move(moved.error()))));
+  co_return std::move(*moved);
+}
+
+Task<Moved> BuildSteps::move_into_layer(BuildBox out, std::string from, BuildBox in, std::string to,
+                                        std::uint64_t most) const {
+  const BuildWatch::Cut cut(watch, [out, in] {
+    out->abandon();
+    in->abandon();
+  });
+  MoveEnd giver = end_of(out, wire::FileOp::kTarOut, std::move(from));
+  MoveEnd taker = end_of(in, wire::FileOp::kTarIn, std::move(to), "root");
+  const MoveBounds bounds{.most = most};
+  taker.request.most = most;
+  Result<Moved> moved = co_await move_bytes(place.io, std::move(giver), std::move(taker), bounds);
+  if (moved) co_return std::move(*moved);
+  if (moved.error().sys_errno() == EFBIG) {
+    co_return fail(Errc::kInvalidArgument, "the packages come to more than " +
+                                               std::to_string(options.max_layer_bytes / kMegabyte) +
+                                               " MB when they are installed (deps.max_layer)");
+  }
+  co_return fail(watch.reason(std::move(moved.error())));
+}
+
+Task<> BuildSteps::copy_file(BuildBox out, std::string from, BuildBox in, std::string to) const {
+  const BuildWatch::Cut cut(watch, [out, in] {
+    out->abandon();
+    in->abandon();
+  });
+  MoveEnd giver = end_of(out, wire::FileOp::kRead, std::move(from));
+  MoveEnd taker = end_of(in, wire::FileOp::kWrite, std::move(to));
+  taker.request.mode = 0600;
+  const MoveBounds bounds{.most = most_moved()};
+  const Result<Moved> moved =
+      co_await move_bytes(place.io, std::move(giver), std::move(taker), bounds);
+  if (!moved) co_return fail(watch.reason(no_room_in_workshop(moved.error())));
+  co_return Result<>();
+}
+
+Task<Hashed> BuildSteps::hash_layer(BuildBox box) const {
+  const BuildWatch::Cut cut(watch, [box] { box->abandon(); });
+  MoveEnd giver = end_of(box, wire::FileOp::kTarOut, kLayerPlace, "root");
+  const MoveBounds bounds{.most = kMostRead};
+  Result<Hashed> hashed = co_await hash_bytes(place.io, std::move(giver), bounds);
+  if (!hashed) co_return fail(watch.reason(std::move(hashed.error())));
+  co_return std::move(*hashed);
+}
+
+std::uint64_t BuildSteps::most_moved() const {
+  // Files of no size take room in an archive, too.
+  return options.disk_bytes + options.disk_bytes / 4 + 16 * kMegabyte;
+}
+
+}  // namespace glovebox::packages

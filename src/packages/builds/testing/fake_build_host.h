@@ -1,0 +1,74 @@
+// For tests: a host whose sandboxes have files in memory and scripts that do what the test says.
+// An "archive" of a tree is its names and contents, one after the other.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sessions/testing/fake_session.h"
+#include "node/layer_service.h"
+#include "node/network_service.h"
+#include "node/session_service.h"
+
+namespace glovebox::packages {
+
+struct FakeRoom {
+  node::SessionSpec spec;
+  std::shared_ptr<sessions::FakeSession> session;
+  std::map<std::string, std::string> files;  // by path
+  std::map<std::string, std::uint32_t> modes;
+  std::vector<std::string> scripts;  // that were run in it
+  bool is_gone = false;
+
+  void put(std::string path, std::string content) { files[std::move(path)] = std::move(content); }
+  bool has(const std::string& path) const { return files.contains(path); }
+};
+
+class FakeBuildHost final : public node::SessionService, public node::LayerService {
+ public:
+  explicit FakeBuildHost(asio::io_context& io) : io_(io) {}
+
+  // What a script does; it has to end the process, unless it hangs.
+  std::function<void(FakeRoom&, const std::string& script, sessions::FakeProcess&)> on_script;
+  std::function<Result<>(const node::SessionSpec&)> on_create;
+  bool holds_creates = false;  // until they are cancelled
+  bool is_stuck = false;       // no byte moves any more
+  std::vector<std::shared_ptr<FakeRoom>> rooms;
+
+  std::map<std::string, LayerRecord> layers;
+  std::vector<std::string> dropped;
+  std::optional<Error> refuses_keeping;
+
+  std::size_t alive() const;
+
+  Task<std::shared_ptr<node::Session>> create_session(
+      node::SessionSpec spec, std::shared_ptr<node::CancelFlag> cancel) override;
+  std::shared_ptr<node::Session> find_session(const SandboxId& id) const override;
+  std::vector<SandboxId> sessions() const override { return {}; }
+  bool adopted() const override { return true; }
+  Task<> destroy_session(SandboxId id) override;
+  Task<> pause_session(SandboxId) override { co_return Result<>(); }
+  Task<> resume_session(SandboxId) override { co_return Result<>(); }
+  Task<node::SessionUsage> measure_session(SandboxId) override { co_return node::SessionUsage{}; }
+  void on_session_ended(std::function<void(const node::SessionEnded&)>) override {}
+  void on_adopted(std::function<void()>) override {}
+
+  Task<> keep_layer(LayerRecord record) override;
+  Task<> note_layer(std::string id, std::string note) override;
+  Task<> drop_layer(std::string id) override;
+  Task<std::vector<LayerRecord>> list_layers() override;
+
+ private:
+  class Transfer;
+  std::shared_ptr<FakeRoom> room_of(const SandboxId& id) const;
+
+  asio::io_context& io_;
+};
+
+// What kTarOut of `path` gives.
+std::string fake_archive(const FakeRoom& room, const std::string& path);
+
+}  // namespace glovebox::packages

@@ -1,0 +1,169 @@
+#include "packages/layer_index.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+
+namespace glovebox::packages {
+namespace {
+
+constexpr std::size_t kMostFailures = 1000;
+constexpr std::chrono::seconds kListWithin{30};
+
+LayerMemory::Known known_of(LayerRecord record) {
+  LayerMemory::Known known;
+  if (auto note = parse_note(record.note)) {
+    known.note = std::move(*note);
+  } else {
+    log::debug("a layer's note cannot be read",
+               {{"layer", record.id}, {"error", note.error().message()}});
+  }
+  known.record = std::move(record);
+  return known;
+}
+
+}  // namespace
+
+Task<> LayerMemory::load() {
+  if (const std::shared_ptr<Loading> other = loading_) {
+    const auto deadline = std::chrono::steady_clock::now() + kListWithin;
+    while (!other->done && std::chrono::steady_clock::now() < deadline) {
+      co_await other->bell.wait(deadline);
+    }
+    if (!other->done) co_return fail(Errc::kUnavailable, "the launcher does not list its layers");
+    co_return *other->done;
+  }
+  const auto loading = std::make_shared<Loading>(io_);
+  loading_ = loading;
+  Result<std::vector<LayerRecord>> listed = co_await service_.list_layers();
+  loading_.reset();
+  if (listed) {
+    std::map<std::string, Known> all;
+    for (LayerRecord& record : *listed) {
+      std::string id = record.id;
+      all.insert_or_assign(std::move(id), known_of(std::move(record)));
+    }
+    all_ = std::move(all);
+    is_indexed_ = false;
+    loaded_ms_ = options_.now_ms();
+    loading->done = Result<>();
+  } else {
+    loading->done = fail(listed.error());
+  }
+  loading->bell.ring();
+  co_return *loading->done;
+}
+
+Task<> LayerMemory::load_if_due() {
+  const std::int64_t now = options_.now_ms();
+  // A clock that was set back is no reason to wait for it.
+  const bool is_new =
+      loaded_ms_ && now >= *loaded_ms_ && now - *loaded_ms_ < options_.refresh_every.count();
+  if (is_new) co_return Result<>();
+  co_return co_await load();
+}
+
+const LayerMemory::Known* LayerMemory::find(const std::string& id) const {
+  const auto at = all_.find(id);
+  return at == all_.end() ? nullptr : &at->second;
+}
+
+void LayerMemory::erase(const std::string& id) {
+  const std::string gone = id;  // it may be in what goes
+  all_.erase(gone);
+  is_indexed_ = false;
+}
+
+void LayerMemory::index() const {
+  resolved_.clear();
+  for (const auto& [id, known] : all_) {
+    if (!known.usable()) continue;
+    for (const LayerNote::Asked& asked : known.note->asked) {
+      Resolved& best = resolved_[asked.spec];
+      if (best.layer.empty() || best.at_ms < asked.at_ms) best = {id, asked.at_ms};
+    }
+  }
+  is_indexed_ = true;
+}
+
+std::optional<LayerMemory::Remembered> LayerMemory::recall(const std::string& spec) const {
+  if (!is_indexed_) index();
+  const auto at = resolved_.find(spec);
+  if (at == resolved_.end()) return std::nullopt;
+  const std::int64_t now = options_.now_ms();
+  const std::int64_t when = at->second.at_ms;
+  // From the future: of a clock that was wrong, then or now.
+  const bool fresh = when <= now && now - when < options_.resolve_ttl.count();
+  return Remembered{at->second.layer, when, fresh};
+}
+
+void LayerMemory::add(LayerRecord record) {
+  std::string id = record.id;
+  all_.insert_or_assign(std::move(id), known_of(std::move(record)));
+  is_indexed_ = false;
+}
+
+Task<> LayerMemory::write_note(std::string id, LayerNote note) {
+  std::string text = note_text(note);
+  const auto put = [this, &id, &note, &text] {
+    const auto at = all_.find(id);
+    if (at == all_.end()) return;
+    at->second.note = note;
+    at->second.record.note = text;
+    is_indexed_ = false;
+  };
+  // At once, so that nobody writes the same again meanwhile; and then again, because a list that
+  // was asked for before may have come in between.
+  put();
+  Result<> written = co_await service_.note_layer(id, text);
+  if (written) put();
+  if (!written && written.error().code() == Errc::kNotFound) erase(id);
+  co_return written;
+}
+
+Task<> LayerMemory::drop(std::string id) {
+  Result<> dropped = co_await service_.drop_layer(id);
+  if (dropped || dropped.error().code() == Errc::kNotFound) {
+    erase(id);
+    co_return Result<>();
+  }
+  co_return dropped;
+}
+
+void LayerMemory::remember_failure(const std::string& spec, const Error& error) {
+  const std::int64_t now = options_.now_ms();
+  std::erase_if(failures_, [now](const auto& one) { return one.second.until_ms <= now; });
+  if (failures_.size() >= kMostFailures) failures_.clear();
+  failures_.insert_or_assign(spec, Failure{error, now + options_.failure_ttl.count()});
+}
+
+std::optional<Error> LayerMemory::failure_of(const std::string& spec) const {
+  const auto at = failures_.find(spec);
+  if (at == failures_.end() || at->second.until_ms <= options_.now_ms()) return std::nullopt;
+  return at->second.error;
+}
+
+std::vector<std::string> LayerMemory::oldest_first(const std::string& but) const {
+  std::vector<const Known*> others;
+  for (const auto& [id, known] : all_) {
+    if (id != but) others.push_back(&known);
+  }
+  const auto rank = [](const Known& one) {
+    const bool is_corrupt = one.note && one.note->corrupt;
+    return std::pair(is_corrupt ? 0 : 1, std::max(one.record.used_ms, one.record.made_ms));
+  };
+  std::stable_sort(others.begin(), others.end(),
+                   [&](const Known* a, const Known* b) { return rank(*a) < rank(*b); });
+  std::vector<std::string> ids;
+  for (const Known* one : others) ids.push_back(one->record.id);
+  return ids;
+}
+
+std::uint64_t LayerMemory::bytes() const {
+  std::uint64_t total = 0;
+  for (const auto& [id, known] : all_) total += known.record.bytes;
+  return total;
+}
+
+}  // namespace glovebox::packages

@@ -1,0 +1,57 @@
+#include "packages/layer_request.h"
+
+#include <boost/json.hpp>
+
+#include "sessions/session_request.h"
+#include "wire/dependencies_json.h"
+#include "wire/object_reader.h"
+#include "wire/strict_json.h"
+
+namespace glovebox::packages {
+namespace {
+
+namespace json = boost::json;
+using wire::ObjectReader;
+
+constexpr std::uint64_t kTenYears = 10ull * 366 * 24 * 3600;
+
+}  // namespace
+
+Result<LayerRequest> parse_layer_request(std::string_view body) {
+  TRY(const json::value document, wire::parse_strict_json(body));
+  TRY(ObjectReader fields, ObjectReader::open(document, ""));
+  LayerRequest request;
+  if (const json::value* wanted = fields.take("dependencies")) {
+    TRY(request.dependencies, wire::read_dependencies(*wanted, "dependencies"));
+  }
+  TRY(const auto name, fields.text("template", 64));
+  TRY(const auto language, fields.text("language", 32));
+  TRY(const auto refresh, fields.truth("refresh"));
+  TRY_OK(fields.finish());
+  request.refresh = refresh.value_or(false);
+  if (request.dependencies.empty()) return fields.bad("dependencies", "names no package");
+  if (name && language) return fields.bad("language", "goes not together with template");
+  if (name && !sessions::is_template_name(*name)) {
+    return fields.bad("template", "must be a name of small letters, digits and dashes");
+  }
+  if (language && *language != "python" && *language != "javascript" && *language != "node") {
+    return fields.bad("language", "must be python or javascript: those have packages");
+  }
+  request.template_name = name ? *name : language && *language != "python" ? "node" : "python";
+  return request;
+}
+
+Result<PruneWish> parse_prune_request(std::string_view body) {
+  PruneWish wish;
+  if (body.empty()) return wish;
+  TRY(const json::value document, wire::parse_strict_json(body));
+  TRY(ObjectReader fields, ObjectReader::open(document, ""));
+  TRY(const auto unused, fields.whole("unused_for_s", 0, kTenYears));
+  TRY(const auto dry, fields.truth("dry_run"));
+  TRY_OK(fields.finish());
+  wish.unused_for = std::chrono::seconds(unused.value_or(0));
+  wish.dry_run = dry.value_or(false);
+  return wish;
+}
+
+}  // namespace glovebox::packages

@@ -1,0 +1,357 @@
+#include "packages/package_layer_service.h"
+
+#include <boost/json.hpp>
+
+#include "packages/testing/package_service_fixture.h"
+
+namespace glovebox::packages {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST_F(PackageBookTest, BuildsOnceAndIsWarmFromThenOn) {
+  auto first = prepare(wish({"alpha"}));
+  ASSERT_TRUE(first) << first.error().message();
+  EXPECT_TRUE(first->built);
+  EXPECT_EQ(first->layer_id, pipeline.made.front());
+  EXPECT_EQ(templates.all[first->template_id].layers, std::vector<std::string>{first->layer_id});
+  EXPECT_EQ(heard, (std::vector<std::string>{"resolving", "installing", "warming", "ready"}));
+  EXPECT_EQ(events_told(), (std::vector<std::string>{"p layer.building", "p layer.progress",
+                                                     "p layer.progress", "p layer.built"}));
+  heard.clear();
+  auto second = prepare(wish({" Alpha "}));
+  ASSERT_TRUE(second);
+  EXPECT_FALSE(second->built);
+  EXPECT_EQ(second->template_id, first->template_id);
+  EXPECT_EQ(pipeline.fetches.size(), 1u);
+  EXPECT_EQ(heard, std::vector<std::string>{"ready"});
+  EXPECT_EQ(book().figures().built, 1u);
+  EXPECT_EQ(book().figures().layers, 1u);
+  EXPECT_EQ(book().figures().layer_bytes, 1000u);
+}
+
+TEST_F(PackageBookTest, AnotherServerOfTheHostFindsIt) {
+  auto first = prepare(wish({"alpha"}));
+  ASSERT_TRUE(first);
+  restart();
+  auto second = prepare(wish({"alpha"}));
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->layer_id, first->layer_id);
+  EXPECT_EQ(pipeline.fetches.size(), 1u);
+  EXPECT_TRUE(pipeline.read.empty()) << "of this boot, and not long ago";
+}
+
+TEST_F(PackageBookTest, WhatAnotherServerMakesMeanwhileIsSeenAfterAMoment) {
+  ASSERT_TRUE(prepare(wish({"alpha"})));
+  const PackageBookPlace place{io, host, sessions, templates, layers, pipeline, events};
+  PackageBook other(place, options);
+  auto theirs = run_task(io, other.prepare(wish({"beta"}), OnBuildWord{}, cancel));
+  ASSERT_TRUE(theirs);
+  now += 3'000;
+  auto ours = prepare(wish({"beta"}));
+  ASSERT_TRUE(ours);
+  EXPECT_FALSE(ours->built);
+  EXPECT_EQ(pipeline.fetches.size(), 2u);
+}
+
+TEST_F(PackageBookTest, WishesThatComeToTheSameShareOneLayer) {
+  auto first = prepare(wish({"alpha"}));
+  auto second = prepare(wish({"alpha>=1"}));
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->layer_id, second->layer_id);
+  EXPECT_EQ(first->template_id, second->template_id);
+  EXPECT_EQ(pipeline.fetches.size(), 2u);
+  EXPECT_EQ(pipeline.made.size(), 1u);
+  EXPECT_EQ(book().figures().reused, 1u);
+  ASSERT_TRUE(prepare(wish({"alpha>=1"})));
+  EXPECT_EQ(pipeline.fetches.size(), 2u) << "both are remembered";
+}
+
+TEST_F(PackageBookTest, SetsWithOneResolutionAtTheSameTimeMakeItsLayerOnce) {
+  pipeline.held = true;
+  auto one = start_task(io, book().prepare(wish({"alpha"}), OnBuildWord{}, cancel));
+  auto other_cancel = std::make_shared<node::CancelFlag>();
+  auto two = start_task(io, book().prepare(wish({"alpha>0"}, "q"), OnBuildWord{}, other_cancel));
+  run_until(io, [this] { return pipeline.fetches.size() == 2; });
+  pipeline.let_go();
+  run_until(io, [&] { return one->has_value() && two->has_value(); });
+  ASSERT_TRUE(**one && **two);
+  EXPECT_EQ(pipeline.made.size(), 1u);
+}
+
+TEST_F(PackageBookTest, TheSameSetAtTheSameTimeIsOneBuildForAll) {
+  pipeline.held = true;
+  pipeline.lines = {"Collecting alpha"};
+  std::vector<std::shared_ptr<std::optional<Result<SetMade>>>> all;
+  std::vector<std::string> late;
+  for (int i = 0; i < 5; ++i) {
+    auto own = std::make_shared<node::CancelFlag>();
+    const OnBuildWord say = [&late](const BuildWord& word) { late.push_back(word.text); };
+    all.push_back(
+        start_task(io, book().prepare(wish({"alpha"}, "p" + std::to_string(i)), say, own)));
+    run_until(io, [this] { return pipeline.fetches.size() == 1; });
+    io.restart();
+    io.poll();
+  }
+  EXPECT_EQ(std::count(late.begin(), late.end(), "Collecting alpha"), 5);
+  pipeline.let_go();
+  run_until(io, [&all] {
+    return std::all_of(all.begin(), all.end(), [](const auto& one) { return one->has_value(); });
+  });
+  std::set<std::string> ids;
+  for (const auto& one : all) {
+    ASSERT_TRUE(**one);
+    EXPECT_TRUE((**one)->built);
+    ids.insert((**one)->template_id);
+  }
+  EXPECT_EQ(ids.size(), 5u) << "each project has a zygote of its own";
+  EXPECT_EQ(pipeline.fetches.size(), 1u);
+}
+
+TEST_F(PackageBookTest, AFailureIsTheInstallersWordsAndCachedBriefly) {
+  pipeline.failures = {Error(Errc::kInvalidArgument, "No matching distribution found for alpha")};
+  auto first = prepare(wish({"alpha"}));
+  ASSERT_FALSE(first);
+  EXPECT_EQ(first.error().code(), Errc::kInvalidArgument);
+  EXPECT_EQ(first.error().message(), "No matching distribution found for alpha");
+  EXPECT_EQ(told("p layer.failed"), 1u);
+  auto second = prepare(wish({"alpha"}));
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().message(), first.error().message());
+  EXPECT_EQ(pipeline.fetches.size(), 1u);
+  now += 1'000;
+  EXPECT_TRUE(prepare(wish({"alpha"})));
+  EXPECT_EQ(book().figures().failed, 1u);
+}
+
+TEST_F(PackageBookTest, WhatIsOurFaultIsNotCached) {
+  for (const Errc code : {Errc::kUnavailable, Errc::kResourceExhausted, Errc::kInternal}) {
+    pipeline.failures = {Error(code, "the launcher went away")};
+    EXPECT_FALSE(prepare(wish({"alpha"})));
+  }
+  EXPECT_TRUE(prepare(wish({"alpha"})));
+}
+
+TEST_F(PackageBookTest, ALockIsNeverResolvedAgain) {
+  SetWish locked = wish({});
+  locked.dependencies.lock = "lock-version = \"1.0\"";
+  ASSERT_TRUE(prepare(locked));
+  now += 1'000'000;
+  options.check_every = milliseconds(0);
+  ASSERT_TRUE(prepare(locked));
+  EXPECT_EQ(pipeline.fetches.size(), 1u);
+}
+
+TEST_F(PackageBookTest, ALayerIsComparedAfterABootBeforeItIsUsed) {
+  auto first = prepare(wish({"alpha"}));
+  ASSERT_TRUE(first);
+  restart();
+  options.boot_id = "boot-2";
+  heard.clear();
+  ASSERT_TRUE(prepare(wish({"alpha"})));
+  ASSERT_EQ(pipeline.read.size(), 1u);
+  EXPECT_EQ(pipeline.read[0], std::pair(first->layer_id, std::string("python")));
+  EXPECT_EQ(heard[0], "checking");
+  ASSERT_TRUE(prepare(wish({"alpha"})));
+  EXPECT_EQ(pipeline.read.size(), 1u) << "once a boot";
+}
+
+TEST_F(PackageBookTest, ACorruptLayerIsDroppedAndBuiltAgain) {
+  auto first = prepare(wish({"alpha"}));
+  ASSERT_TRUE(first);
+  first->hold.reset();
+  restart();
+  options.boot_id = "boot-2";
+  pipeline.digest = std::string(64, 'b');
+  auto second = prepare(wish({"alpha"}));
+  ASSERT_TRUE(second) << second.error().message();
+  EXPECT_TRUE(second->built);
+  EXPECT_EQ(second->layer_id, first->layer_id) << "the same, made anew";
+  EXPECT_EQ(layers.dropped, std::vector<std::string>{first->layer_id});
+  EXPECT_EQ(pipeline.made.size(), 2u);
+  const auto all = events_told();
+  EXPECT_EQ(std::count(all.begin(), all.end(), "p layer.corrupt"), 1);
+  EXPECT_EQ(std::count(all.begin(), all.end(), "p layer.removed"), 1);
+  EXPECT_EQ(book().figures().corrupt, 1u);
+}
+
+TEST_F(PackageBookTest, ACorruptLayerInUseIsBuiltAgainBesideIt) {
+  auto first = prepare(wish({"alpha"}));
+  ASSERT_TRUE(first);
+  layers.in_use.insert(first->layer_id);
+  pipeline.digest = std::string(64, 'b');
+  auto report = run_task(io, book().check(first->layer_id));
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_FALSE(report->intact);
+  EXPECT_EQ(report->found, pipeline.digest);
+  auto second = prepare(wish({"alpha"}));
+  ASSERT_TRUE(second) << second.error().message();
+  EXPECT_NE(second->layer_id, first->layer_id);
+  EXPECT_TRUE(layers.all.contains(first->layer_id));
+  // It goes as soon as it can.
+  layers.in_use.clear();
+  first->hold.reset();
+  pipeline.artefacts[0].version = "2";
+  ASSERT_TRUE(prepare(wish({"delta"})));
+  EXPECT_FALSE(layers.all.contains(first->layer_id));
+}
+
+TEST_F(PackageBookTest, WhenItsTimeComesALayerIsComparedBehindItsUse) {
+  auto first = prepare(wish({"alpha"}));
+  ASSERT_TRUE(first);
+  now += 5'000;
+  options.check_every = milliseconds(1'000);
+  restart();
+  heard.clear();
+  ASSERT_TRUE(prepare(wish({"alpha"})));
+  EXPECT_TRUE(std::find(heard.begin(), heard.end(), "checking") == heard.end());
+  run_until(io, [this] { return pipeline.read.size() == 1; });
+  run_until(io, [&] { return parse_note(layers.all[first->layer_id].note)->checked_ms == now; });
+}
+
+TEST_F(PackageBookTest, ALayerThatSomebodyDroppedIsBuiltAgain) {
+  auto first = prepare(wish({"alpha"}));
+  ASSERT_TRUE(first);
+  first->hold.reset();
+  layers.all.clear();
+  templates.layers_gone.insert(first->layer_id);
+  templates.later_refusals.emplace(first->template_id, Error(Errc::kNotFound, "layer: gone"));
+  pipeline.artefacts[0].version = "3";
+  auto second = prepare(wish({"alpha"}));
+  ASSERT_TRUE(second) << second.error().message();
+  EXPECT_TRUE(second->built);
+}
+
+TEST_F(PackageBookTest, TheLongestUnusedGoWhenThereIsTooMuch) {
+  options.disk_ceiling = 2500;
+  std::vector<std::string> made_layers;
+  for (int i = 0; i < 3; ++i) {
+    pipeline.now_ms = now += 10;
+    pipeline.artefacts[0].version = std::to_string(i);
+    auto one = prepare(wish({"alpha==" + std::to_string(i)}));
+    ASSERT_TRUE(one);
+    made_layers.push_back(one->layer_id);
+  }
+  EXPECT_EQ(layers.dropped, std::vector<std::string>{made_layers[0]});
+  EXPECT_EQ(templates.forgotten.size(), 1u) << "its idle template made way";
+}
+
+TEST_F(PackageBookTest, NeverOneInUse) {
+  options.disk_ceiling = 1500;
+  pipeline.now_ms = now;
+  auto first = prepare(wish({"alpha==0"}));  // held
+  ASSERT_TRUE(first);
+  layers.in_use.insert(first->layer_id);
+  pipeline.artefacts[0].version = "2";
+  pipeline.now_ms = now += 10;
+  auto second = prepare(wish({"alpha==2"}));
+  ASSERT_TRUE(second);
+  EXPECT_TRUE(layers.dropped.empty());
+  EXPECT_TRUE(templates.forgotten.empty());
+}
+
+TEST_F(PackageBookTest, RemoveAndPruneLeaveWhatIsInUse) {
+  auto first = prepare(wish({"alpha"}));
+  pipeline.artefacts[0].version = "2";
+  auto second = prepare(wish({"beta"}));
+  ASSERT_TRUE(first && second);
+  layers.in_use = {first->layer_id};
+  auto removed = run_task(io, book().remove(first->layer_id));
+  ASSERT_FALSE(removed);
+  EXPECT_EQ(removed.error().code(), Errc::kConflict);
+  second->hold.reset();
+  PruneWish dry;
+  dry.dry_run = true;
+  auto would = run_task(io, book().prune(dry));
+  ASSERT_TRUE(would);
+  EXPECT_EQ(would->removed, std::vector<std::string>{second->layer_id});
+  EXPECT_TRUE(layers.dropped.empty());
+  auto pruned = run_task(io, book().prune(PruneWish{}));
+  ASSERT_TRUE(pruned);
+  EXPECT_EQ(pruned->removed, std::vector<std::string>{second->layer_id});
+  EXPECT_EQ(pruned->bytes, 1000u);
+  EXPECT_EQ(layers.dropped, std::vector<std::string>{second->layer_id});
+  PruneWish old;
+  old.unused_for = std::chrono::hours(1);
+  layers.in_use.clear();
+  EXPECT_TRUE(run_task(io, book().prune(old))->removed.empty());
+  EXPECT_EQ(run_task(io, book().remove(std::string(32, 'f'))).error().code(), Errc::kNotFound);
+}
+
+TEST_F(PackageBookTest, AProjectSeesWhatItAskedForAndNothingOfOthers) {
+  auto mine = prepare(wish({"alpha"}, "p"));
+  ASSERT_TRUE(prepare(wish({"alpha>=1"}, "q")));
+  pipeline.artefacts[0].version = "2";
+  ASSERT_TRUE(prepare(wish({"beta"}, "q")));
+  auto of_p = run_task(io, book().list("p"));
+  ASSERT_TRUE(of_p);
+  ASSERT_EQ(of_p->size(), 1u);
+  EXPECT_EQ((*of_p)[0].asked, std::vector<std::string>{"alpha"});
+  EXPECT_EQ((*of_p)[0].projects, std::vector<std::string>{"p"});
+  EXPECT_EQ((*of_p)[0].packages,
+            (std::vector<Artefact>{{"alpha", "1.0", "alpha-1.0-py3-none-any.whl", "11"}}));
+  EXPECT_EQ(run_task(io, book().list("q"))->size(), 2u);
+  EXPECT_EQ(run_task(io, book().list("nobody"))->size(), 0u);
+  auto all = run_task(io, book().list("*"));
+  ASSERT_EQ(all->size(), 2u);
+  const std::string short_id = mine->layer_id.substr(0, 8);
+  EXPECT_EQ(run_task(io, book().find("p", short_id))->record.id, mine->layer_id);
+  EXPECT_EQ(run_task(io, book().find("nobody", mine->layer_id)).error().code(), Errc::kNotFound);
+  EXPECT_EQ(run_task(io, book().find("p", mine->layer_id.substr(0, 7))).error().code(),
+            Errc::kNotFound);
+}
+
+TEST_F(PackageBookTest, RefusesWhatCannotBe) {
+  EXPECT_EQ(prepare(wish({})).error().code(), Errc::kInvalidArgument);
+  EXPECT_EQ(prepare(wish({"a"}, "p", "base")).error().code(), Errc::kInvalidArgument);
+  EXPECT_EQ(prepare(wish({"a"}, "p", "nothing")).error().code(), Errc::kNotFound);
+  SetWish preloading = wish({"a"}, "p", "node");
+  preloading.dependencies.preload = {"a"};
+  EXPECT_EQ(prepare(preloading).error().code(), Errc::kInvalidArgument);
+  restart();
+  options.unusable = "deps.index_url: is no address";
+  EXPECT_EQ(prepare(wish({"a"})).error().code(), Errc::kUnsupported);
+  restart();
+  options.enabled = false;
+  EXPECT_EQ(prepare(wish({"a"})).error().code(), Errc::kPolicy);
+  EXPECT_TRUE(pipeline.fetches.empty());
+}
+
+TEST_F(PackageBookTest, PreloadComesAfterTheTemplatesOwn) {
+  SetWish wanted = wish({"alpha"});
+  wanted.definition.preload = {"json"};
+  wanted.definition.env = {"A=b"};
+  wanted.dependencies.preload = {"alpha", "json"};
+  auto got = prepare(wanted);
+  ASSERT_TRUE(got);
+  const TemplateDefinition& definition = templates.all[got->template_id];
+  EXPECT_EQ(definition.preload, (std::vector<std::string>{"json", "alpha"}));
+  EXPECT_EQ(definition.env, wanted.definition.env);
+}
+
+TEST_F(PackageBookTest, NodeGetsNpm) {
+  ASSERT_TRUE(prepare(wish({"lodash"}, "p", "node")));
+  EXPECT_EQ(pipeline.fetches[0].manager, PackageManager::kNpm);
+  EXPECT_EQ(pipeline.fetches[0].template_name, "node");
+}
+
+TEST_F(PackageBookTest, AChattyInstallerDoesNotFlushTheEventsOfOthers) {
+  pipeline.lines.assign(2'000, "Downloading something");
+  ASSERT_TRUE(prepare(wish({"alpha"})));
+  EXPECT_LT(told("p layer.progress"), 30u);
+  EXPECT_GT(heard.size(), 2'000u) << "who waits hears it all";
+}
+
+TEST_F(PackageBookTest, NothingBeginsAfterStop) {
+  pipeline.held = true;
+  auto under_way = start_task(io, book().prepare(wish({"alpha"}), OnBuildWord{}, cancel));
+  run_until(io, [this] { return pipeline.fetches.size() == 1; });
+  book().stop();
+  run_until(io, [&] { return under_way->has_value(); });
+  EXPECT_EQ((**under_way).error().code(), Errc::kUnavailable);
+  EXPECT_EQ(pipeline.cancelled, 1);
+  EXPECT_EQ(prepare(wish({"alpha"})).error().code(), Errc::kUnavailable);
+}
+
+}  // namespace
+}  // namespace glovebox::packages

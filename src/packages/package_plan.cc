@@ -1,0 +1,130 @@
+#include "packages/package_plan.h"
+
+#include <algorithm>
+
+#include "sessions/processes/process_json.h"
+
+namespace glovebox::packages {
+namespace {
+
+// As the launcher will make it of its base.
+Template composed(const Template& base, const TemplateDefinition& definition) {
+  Template made = base;
+  made.name = definition.id;
+  made.built_in = false;
+  made.preload.insert(made.preload.end(), definition.preload.begin(), definition.preload.end());
+  made.env = sessions::joined_environment(std::move(made.env), definition.env);
+  const Limits& wanted = definition.limits;
+  const auto take = [&](LimitKind kind, auto Limits::*of) {
+    if (wanted.was_asked_for(kind)) made.limits.*of = wanted.*of;
+  };
+  take(LimitKind::kWall, &Limits::wall);
+  take(LimitKind::kCpuTime, &Limits::cpu_time);
+  take(LimitKind::kMemory, &Limits::memory_bytes);
+  take(LimitKind::kDisk, &Limits::disk_bytes);
+  take(LimitKind::kPids, &Limits::pids);
+  take(LimitKind::kCpus, &Limits::cpu_thousandths);
+  return made;
+}
+
+Result<> check_fits(const Template& made_of, const std::string& name, const Dependencies& wanted) {
+  if (made_of.runtime == RuntimeKind::kNone) {
+    return fail(Errc::kInvalidArgument,
+                "profile.dependencies: template \"" + name +
+                    "\" has neither Python nor Node, which packages are for; say language or "
+                    "another template");
+  }
+  if (made_of.runtime == RuntimeKind::kNode && !wanted.requirements.empty()) {
+    return fail(Errc::kInvalidArgument,
+                "profile.dependencies.requirements: is for Python; template \"" + name +
+                    "\" takes packages or the lock of a package-lock.json");
+  }
+  return {};
+}
+
+std::vector<std::string> joined_once(std::vector<std::string> list,
+                                     const std::vector<std::string>& more) {
+  for (const std::string& one : more) {
+    if (std::find(list.begin(), list.end(), one) == list.end()) list.push_back(one);
+  }
+  return list;
+}
+
+}  // namespace
+
+Result<Dependencies> joined_dependencies(const Dependencies& first, const Dependencies& second) {
+  if (has_dependencies(first, second)) return first;
+  if (has_dependencies(second, first)) return second;
+  const bool has_others = !first.empty() && !second.empty();
+  if (has_others && first.lock != second.lock) {
+    return fail(Errc::kInvalidArgument,
+                "profile.dependencies: the lock of the template, or of the request, names all "
+                "packages; others cannot be added to it");
+  }
+  Dependencies both = first;
+  both.packages = joined_once(std::move(both.packages), second.packages);
+  std::sort(both.packages.begin(), both.packages.end());
+  if (!second.requirements.empty() && second.requirements != first.requirements) {
+    if (!both.requirements.empty()) both.requirements += '\n';
+    both.requirements += second.requirements;
+  }
+  both.preload = joined_once(std::move(both.preload), second.preload);
+  if (both.packages.size() > kMaxDependencies || both.requirements.size() > kMaxRequirementsBytes) {
+    return fail(Errc::kInvalidArgument,
+                "profile.dependencies: too many, together with those of the template");
+  }
+  return both;
+}
+
+bool has_dependencies(const Dependencies& all, const Dependencies& some) {
+  const auto has_each = [](const std::vector<std::string>& list,
+                           const std::vector<std::string>& wanted) {
+    return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& one) {
+      return std::find(list.begin(), list.end(), one) != list.end();
+    });
+  };
+  return has_each(all.packages, some.packages) && has_each(all.preload, some.preload) &&
+         (some.requirements.empty() || some.requirements == all.requirements) &&
+         (some.lock.empty() || some.lock == all.lock);
+}
+
+Result<ChosenTemplate> choose_template_with(const node::RunService& node, const templates::TemplateBook* book,
+                                            const std::string& project, const std::string& name,
+                                            const Dependencies& asked) {
+  ChosenTemplate chosen;
+  const store::TemplateRecord* own = book != nullptr ? book->find(project, name) : nullptr;
+  if (own != nullptr) chosen.own_id = own->definition.id;
+  const bool is_whole = own == nullptr || own->snapshot.empty();
+  const bool has_set =
+      is_whole && (!asked.empty() || (own != nullptr && !own->dependencies.empty()));
+  if (!has_set) {
+    TRY(const TemplateStatus* status, templates::choose_template(node, book, project, name));
+    chosen.known_ = &status->description;
+    return chosen;
+  }
+  // Of the administrator's, whether the project's own is there already or not.
+  const std::string from = own != nullptr ? own->definition.from : name;
+  TRY(const TemplateStatus* base, templates::choose_template(node, nullptr, project, from));
+  SetWish wish;
+  wish.project = project;
+  if (own != nullptr) {
+    wish.definition = own->definition;
+    TRY(wish.dependencies, joined_dependencies(own->dependencies, asked));
+    chosen.composed_ = composed(base->description, own->definition);
+    // Another set than the template's is another template.
+    if (wish.dependencies == own->dependencies) {
+      wish.kept_layer = own->layer;
+    } else {
+      wish.definition.id.clear();
+    }
+  } else {
+    wish.definition.from = from;
+    wish.dependencies = asked;
+    chosen.known_ = &base->description;
+  }
+  TRY_OK(check_fits(base->description, name, wish.dependencies));
+  chosen.set = std::move(wish);
+  return chosen;
+}
+
+}  // namespace glovebox::packages

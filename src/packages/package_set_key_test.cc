@@ -1,0 +1,156 @@
+#include "packages/package_set_key.h"
+
+#include <gtest/gtest.h>
+
+#include "model/layer.h"
+#include "model/template_rules.h"
+
+namespace glovebox::packages {
+namespace {
+
+SetPlace python() {
+  return {.manager = PackageManager::kPip,
+          .index = "https://pypi.org/simple",
+          .architecture = "x86_64",
+          .template_name = "python",
+          .template_layers = {},
+          .interpreter_mark = "python3.11"};
+}
+
+Dependencies packages(std::vector<std::string> names) {
+  Dependencies wanted;
+  wanted.packages = std::move(names);
+  return wanted;
+}
+
+TEST(CanonicalPackage, SpellingsOfOneRequirementAreOne) {
+  const auto pip = [](const char* text) { return canonical_package(PackageManager::kPip, text); };
+  EXPECT_EQ(pip(" Flask_Login [Async, b] >= 2 , <3"), "flask-login[async,b]<3,>=2");
+  EXPECT_EQ(pip("flask.login[b,async]<3,>=2"), "flask-login[async,b]<3,>=2");
+  EXPECT_EQ(pip("PyYAML"), "pyyaml");
+  EXPECT_EQ(pip("tomli ; python_version < '3.11'"), "tomli;python_version < '3.11'");
+  EXPECT_EQ(pip("x==1.0.POST1"), "x==1.0.POST1");
+}
+
+TEST(CanonicalPackage, WhatIsNotUnderstoodStaysAsItIs) {
+  EXPECT_EQ(canonical_package(PackageManager::kPip, " [what "), "[what");
+  EXPECT_EQ(canonical_package(PackageManager::kPip, "a[b"), "a[b");
+  // Each of these is wrong, and must not be taken for the right one that others ask for.
+  for (const char* wrong : {"pan das", "pandas,", "numpy==2 .0", "numpy==", "a,b", "a(>=1)", "a[]",
+                            "a[b c]", "a >=1,,<2", "A =1"}) {
+    EXPECT_EQ(canonical_package(PackageManager::kPip, wrong), wrong);
+  }
+}
+
+TEST(CanonicalPackage, NamesOfNpmHaveACase) {
+  EXPECT_EQ(canonical_package(PackageManager::kNpm, " JSONStream@1 "), "JSONStream@1");
+}
+
+TEST(LayerId, OfALockFileIsOnlyForThoseWhoHaveTheSame) {
+  const std::vector<Artefact> artefacts{{"good", "1.0", "good-1.0.tgz", "sha512-x"}};
+  SetPlace locked = python();
+  locked.lock = "{}";
+  SetPlace other = python();
+  other.lock = "{ }";
+  EXPECT_NE(layer_id(locked, "node-20", artefacts), layer_id(python(), "node-20", artefacts));
+  EXPECT_NE(layer_id(locked, "node-20", artefacts), layer_id(other, "node-20", artefacts));
+}
+
+TEST(SpecKey, EqualWishesShareOne) {
+  const std::string key = spec_key(python(), packages({"NumPy>=2", "requests"}));
+  EXPECT_EQ(key.size(), 64u);
+  EXPECT_EQ(spec_key(python(), packages({"requests", "numpy >=2", "Requests"})), key);
+  Dependencies preloading = packages({"NumPy>=2", "requests"});
+  preloading.preload = {"numpy"};
+  EXPECT_EQ(spec_key(python(), preloading), key) << "preload changes no layer";
+}
+
+TEST(SpecKey, EverythingThatMattersChangesIt) {
+  std::set<std::string> keys{spec_key(python(), packages({"a", "b"}))};
+  const auto add = [&keys](const SetPlace& place, const Dependencies& wanted) {
+    EXPECT_TRUE(keys.insert(spec_key(place, wanted)).second);
+  };
+  add(python(), packages({"a"}));
+  add(python(), packages({"a,b"}));
+  Dependencies file;
+  file.requirements = "a\nb";
+  add(python(), file);
+  Dependencies lock;
+  lock.lock = "a\nb";
+  add(python(), lock);
+  SetPlace place = python();
+  place.index = "https://other/simple";
+  add(place, packages({"a", "b"}));
+  place = python();
+  place.architecture = "aarch64";
+  add(place, packages({"a", "b"}));
+  place = python();
+  place.interpreter_mark = "python3.12";
+  add(place, packages({"a", "b"}));
+  place = python();
+  place.template_name = "python-data";
+  add(place, packages({"a", "b"}));
+  place = python();
+  place.template_layers = {"/opt/x"};
+  add(place, packages({"a", "b"}));
+  place = python();
+  place.manager = PackageManager::kNpm;
+  add(place, packages({"a", "b"}));
+}
+
+TEST(SpecKey, EndsOfLinesDoNotMatter) {
+  Dependencies unix_file;
+  unix_file.requirements = "a==1\nb==2";
+  Dependencies other;
+  other.requirements = "a==1\r\nb==2\r\n";
+  EXPECT_EQ(spec_key(python(), unix_file), spec_key(python(), other));
+}
+
+TEST(LayerId, IsOfTheArtefactsInAnyOrder) {
+  const std::vector<Artefact> one = {{"a", "1", "a.whl", "aa"}, {"b", "2", "b.whl", "bb"}};
+  const std::vector<Artefact> two = {one[1], one[0]};
+  const std::string id = layer_id(python(), "cpython-3.11", one);
+  EXPECT_TRUE(is_layer_id(id));
+  EXPECT_EQ(layer_id(python(), "cpython-3.11", two), id);
+  SetPlace data = python();
+  data.template_name = "python-data";
+  EXPECT_EQ(layer_id(data, "cpython-3.11", one), id) << "templates share layers";
+  EXPECT_NE(layer_id(python(), "cpython-3.12", one), id);
+  EXPECT_NE(layer_id(python(), "cpython-3.11", {one[0]}), id);
+  EXPECT_NE(layer_id(python(), "cpython-3.11", one, 1), id);
+  std::vector<Artefact> other_bytes = one;
+  other_bytes[0].sha256 = "ac";
+  EXPECT_NE(layer_id(python(), "cpython-3.11", other_bytes), id);
+}
+
+TEST(DerivedTemplateId, IsOneThatTheLauncherTakesAndOfEverything) {
+  TemplateDefinition definition;
+  definition.from = "python";
+  definition.layers = {std::string(32, 'a')};
+  const std::string id = derived_template_id("p", definition);
+  EXPECT_TRUE(is_own_template_id(id)) << id;
+  EXPECT_EQ(derived_template_id("p", definition), id);
+  EXPECT_NE(derived_template_id("q", definition), id) << "projects never share a zygote";
+  EXPECT_NE(derived_template_id("p", definition, 1), id);
+  TemplateDefinition other = definition;
+  other.preload = {"numpy"};
+  EXPECT_NE(derived_template_id("p", other), id);
+  other = definition;
+  other.env = {"A=b"};
+  EXPECT_NE(derived_template_id("p", other), id);
+  other = definition;
+  other.layers = {std::string(32, 'b')};
+  EXPECT_NE(derived_template_id("p", other), id);
+}
+
+TEST(AskedText, IsOneShortLine) {
+  Dependencies wanted = packages({"a>=1", "b"});
+  wanted.requirements = "x\ny\nz";
+  EXPECT_EQ(asked_text(wanted), "a>=1, b, requirements.txt (3 lines)");
+  Dependencies long_one = packages(std::vector<std::string>(100, std::string(50, 'x') + "\n"));
+  EXPECT_LE(asked_text(long_one).size(), 400u);
+  EXPECT_EQ(asked_text(long_one).find('\n'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace glovebox::packages

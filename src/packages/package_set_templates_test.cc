@@ -1,0 +1,255 @@
+#include "packages/package_set_templates.h"
+
+#include "packages/testing/fake_host.h"
+#include "packages/testing/fake_packages.h"
+#include "model/template_rules.h"
+
+namespace glovebox::packages {
+namespace {
+
+using std::chrono::milliseconds;
+
+class SetTemplatesTest : public ::testing::Test {
+ protected:
+  SetTemplatesTest() {
+    options.look_every = milliseconds(1);
+    options.ready_within = milliseconds(50);
+    options.again_within = milliseconds(20);
+    options.launcher_within = milliseconds(200);
+    options.now = [this] { return now; };
+  }
+  SetTemplates& templates() {
+    if (!made) made = std::make_unique<SetTemplates>(io, service, sessions, options);
+    return *made;
+  }
+  static TemplateDefinition of(char layer) {
+    TemplateDefinition definition;
+    definition.from = "python";
+    definition.layers = {std::string(32, layer)};
+    return definition;
+  }
+  Result<SetTemplates::Ready> ready(TemplateDefinition definition,
+                                    const std::string& project = "p") {
+    const OnBuildWord say = [this](const BuildWord& word) {
+      heard.push_back(std::string(phase_name(word.phase)) + ":" + word.text);
+    };
+    auto cancel = std::make_shared<node::CancelFlag>();
+    return run_task(io, templates().ready(project, std::move(definition), say, cancel));
+  }
+
+  asio::io_context io;
+  DefinedTemplates service;
+  NamedSessions sessions;
+  SetTemplatesOptions options;
+  SetTemplatesOptions::Clock::time_point now{};
+  std::vector<std::string> heard;
+  std::unique_ptr<SetTemplates> made;
+};
+
+TEST_F(SetTemplatesTest, TheSameWishHasTheSameTemplateAndIsDefinedOnce) {
+  auto first = ready(of('a'));
+  ASSERT_TRUE(first) << first.error().message();
+  EXPECT_TRUE(is_own_template_id(first->id));
+  EXPECT_EQ(first->cold_because, "");
+  EXPECT_EQ(heard, std::vector<std::string>{"warming:"});
+  auto second = ready(of('a'));
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->id, first->id);
+  EXPECT_EQ(service.asked.size(), 1u);
+  EXPECT_EQ(heard.size(), 1u) << "nothing happens when it is there";
+  EXPECT_NE(ready(of('b'))->id, first->id);
+  EXPECT_NE(ready(of('a'), "q")->id, first->id);
+}
+
+TEST_F(SetTemplatesTest, AFailedPreloadRunsColdAndIsSaid) {
+  service.state = RuntimeState::kFailed;
+  service.error = "ModuleNotFoundError: nothing";
+  auto first = ready(of('a'));
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->cold_because, "ModuleNotFoundError: nothing");
+  ASSERT_EQ(heard.size(), 2u);
+  EXPECT_NE(heard[1].find("ModuleNotFoundError"), std::string::npos);
+  EXPECT_EQ(ready(of('a'))->cold_because, "ModuleNotFoundError: nothing");
+}
+
+TEST_F(SetTemplatesTest, OneThatIsNotReadyInTimeRunsCold) {
+  service.state = RuntimeState::kStarting;
+  auto first = ready(of('a'));
+  ASSERT_TRUE(first);
+  EXPECT_NE(first->cold_because, "");
+}
+
+TEST_F(SetTemplatesTest, AnIdleInterpreterIsStartedAgain) {
+  auto first = ready(of('a'));
+  ASSERT_TRUE(first);
+  service.known[first->id].state = RuntimeState::kIdle;
+  auto second = ready(of('a'));
+  ASSERT_TRUE(second);
+  EXPECT_EQ(service.asked.size(), 2u);
+  EXPECT_EQ(second->cold_because, "");
+}
+
+TEST_F(SetTemplatesTest, ARefusalOfALaterLauncherIsTriedAgain) {
+  auto first = ready(of('a'));
+  ASSERT_TRUE(first);
+  service.later_refusals.emplace(first->id, Error(Errc::kNotFound, "layer: gone"));
+  service.layers_gone.insert(std::string(32, 'a'));
+  auto second = ready(of('a'));
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code(), Errc::kNotFound);
+}
+
+TEST_F(SetTemplatesTest, WaitsForALauncherThatIsRestarted) {
+  service.refusals.assign(3, Error(Errc::kUnavailable, "the launcher is not there"));
+  ASSERT_TRUE(ready(of('a')));
+  EXPECT_EQ(service.asked.size(), 4u);
+}
+
+TEST_F(SetTemplatesTest, AnErrorLeavesNothing) {
+  service.refusals = {Error(Errc::kPolicy, "no")};
+  auto refused = ready(of('a'));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Errc::kPolicy);
+  EXPECT_EQ(templates().size(), 0u);
+}
+
+TEST_F(SetTemplatesTest, AnIdThatIsAnothersIsMadeAnother) {
+  service.refusals = {Error(Errc::kConflict, "another server has one")};
+  auto made_other = ready(of('a'));
+  ASSERT_TRUE(made_other);
+  EXPECT_NE(service.asked[0].id, made_other->id);
+  EXPECT_EQ(templates().size(), 1u);
+}
+
+TEST_F(SetTemplatesTest, TheLongestUnusedMakesWayButNotOneThatIsHeldOrOfASession) {
+  options.most = 3;
+  auto held = ready(of('a'));
+  auto of_session = ready(of('b'));
+  sessions.add(of_session->id);
+  of_session->hold.reset();
+  now += milliseconds(1);
+  std::string third;
+  {
+    auto idle = ready(of('c'));
+    third = idle->id;
+  }
+  now += milliseconds(1);
+  auto fourth = ready(of('d'));
+  ASSERT_TRUE(fourth) << fourth.error().message();
+  EXPECT_EQ(service.forgotten, std::vector<std::string>{third});
+  auto fifth = ready(of('e'));
+  ASSERT_FALSE(fifth);
+  EXPECT_EQ(fifth.error().code(), Errc::kResourceExhausted);
+}
+
+TEST_F(SetTemplatesTest, AProjectHasItsShareAndNoMore) {
+  options.most_of_a_project = 1;
+  auto first = ready(of('a'));
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(ready(of('b')));
+  EXPECT_TRUE(ready(of('b'), "q"));
+  const std::string id = first->id;
+  first->hold.reset();
+  EXPECT_TRUE(ready(of('b')));
+  EXPECT_EQ(service.forgotten, std::vector<std::string>{id});
+}
+
+TEST_F(SetTemplatesTest, AProjectBeginsWithSoManyNewOnesInAMinute) {
+  options.most_new_in_a_minute = 2;
+  ASSERT_TRUE(ready(of('a')));
+  ASSERT_TRUE(ready(of('b')));
+  auto third = ready(of('c'));
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code(), Errc::kResourceExhausted);
+  EXPECT_TRUE(ready(of('a'))) << "what is there is not new";
+  EXPECT_TRUE(ready(of('c'), "q"));
+  now += std::chrono::seconds(60);
+  EXPECT_TRUE(ready(of('c')));
+}
+
+TEST_F(SetTemplatesTest, ALauncherThatIsFullGetsRoom) {
+  std::string id;
+  {
+    auto idle = ready(of('a'));
+    id = idle->id;
+  }
+  service.refusals = {Error(Errc::kResourceExhausted, "256 templates")};
+  ASSERT_TRUE(ready(of('b')));
+  EXPECT_EQ(service.forgotten, std::vector<std::string>{id});
+}
+
+TEST_F(SetTemplatesTest, WhatIsIdleForLongIsForgotten) {
+  auto held = ready(of('a'));
+  std::string idle_id;
+  {
+    auto idle = ready(of('b'));
+    idle_id = idle->id;
+  }
+  templates().sweep();
+  EXPECT_TRUE(service.forgotten.empty());
+  now += options.idle + milliseconds(1);
+  templates().sweep();
+  EXPECT_EQ(service.forgotten, std::vector<std::string>{idle_id});
+}
+
+TEST_F(SetTemplatesTest, ALayerIsReleasedByTheIdle) {
+  auto held = ready(of('a'));
+  const std::string layer(32, 'a');
+  EXPECT_EQ(templates().holds(layer), SetTemplates::Holds::kBusy);
+  EXPECT_EQ(templates().release(layer), 0u);
+  held->hold.reset();
+  EXPECT_EQ(templates().holds(layer), SetTemplates::Holds::kIdle);
+  EXPECT_TRUE(service.forgotten.empty());
+  EXPECT_EQ(templates().release(layer), 1u);
+  EXPECT_EQ(templates().holds(layer), SetTemplates::Holds::kNone);
+  EXPECT_EQ(service.forgotten, std::vector<std::string>{held->id});
+}
+
+TEST_F(SetTemplatesTest, OneOfAProjectsOwnKeepsItsIdAndIsNeverForgottenHere) {
+  TemplateDefinition own = of('a');
+  own.id = make_own_template_id();
+  auto first = ready(own);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->id, own.id);
+  first->hold.reset();
+  EXPECT_EQ(templates().release(std::string(32, 'a')), 0u);
+  // Resolved again: the same template of another layer.
+  TemplateDefinition renewed = of('b');
+  renewed.id = own.id;
+  ASSERT_TRUE(ready(renewed));
+  EXPECT_EQ(service.all[own.id].layers, renewed.layers);
+  now += options.idle + milliseconds(1);
+  templates().sweep();
+  EXPECT_TRUE(service.forgotten.empty());
+}
+
+TEST_F(SetTemplatesTest, WhoeverWaitedForARefusedOneTriesItself) {
+  service.refusals = {Error(Errc::kUnavailable, "not there"), Error(Errc::kPolicy, "no")};
+  auto cancel = std::make_shared<node::CancelFlag>();
+  auto one = start_task(io, templates().ready("p", of('a'), OnBuildWord{}, cancel));
+  auto two = start_task(io, templates().ready("p", of('a'), OnBuildWord{}, cancel));
+  run_until(io, [&] { return one->has_value() && two->has_value(); });
+  EXPECT_FALSE(**one);
+  ASSERT_TRUE(**two);
+  EXPECT_EQ(templates().size(), 1u) << "and it is known";
+}
+
+TEST_F(SetTemplatesTest, ManyAtOnceDefineItOnce) {
+  service.state = RuntimeState::kStarting;
+  options.ready_within = std::chrono::seconds(10);
+  auto cancel = std::make_shared<node::CancelFlag>();
+  std::vector<std::shared_ptr<std::optional<Result<SetTemplates::Ready>>>> all;
+  for (int i = 0; i < 5; ++i) {
+    all.push_back(start_task(io, templates().ready("p", of('a'), OnBuildWord{}, cancel)));
+  }
+  run_until(io, [this] { return service.asked.size() == 1; });
+  service.known.begin()->second.state = RuntimeState::kReady;
+  run_until(io, [&all] {
+    return std::all_of(all.begin(), all.end(), [](const auto& one) { return one->has_value(); });
+  });
+  EXPECT_EQ(service.asked.size(), 1u);
+  for (const auto& one : all) EXPECT_TRUE(**one);
+}
+
+}  // namespace
+}  // namespace glovebox::packages

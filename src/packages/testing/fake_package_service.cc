@@ -1,0 +1,92 @@
+#include "packages/testing/fake_package_service.h"
+
+#include <algorithm>
+
+namespace glovebox::packages {
+namespace {
+
+bool is_for(const LayerView& layer, const std::string& project) {
+  const auto& all = layer.projects;
+  return project == "*" || std::find(all.begin(), all.end(), project) != all.end();
+}
+
+}  // namespace
+
+Task<SetMade> FakeDependencies::prepare(SetWish wish, OnBuildWord say,
+                                        std::shared_ptr<node::CancelFlag> cancel) {
+  wishes.push_back(wish);
+  if (play) co_return co_await play(std::move(wish), std::move(say), cancel);
+  SetMade made;
+  made.template_id = wish.definition.id.empty() ? made_template : wish.definition.id;
+  made.layer_id = made_layer;
+  co_return made;
+}
+
+Task<std::vector<LayerView>> FakeDependencies::list(std::string project) {
+  std::vector<LayerView> found;
+  for (const LayerView& layer : layers) {
+    if (is_for(layer, project)) found.push_back(layer);
+  }
+  co_return found;
+}
+
+Task<LayerView> FakeDependencies::find(std::string project, std::string id) {
+  for (const LayerView& layer : layers) {
+    if (is_for(layer, project) && id.size() >= 8 && layer.record.id.starts_with(id)) {
+      co_return layer;
+    }
+  }
+  co_return fail(Errc::kNotFound, "there is no such layer");
+}
+
+Task<> FakeDependencies::remove(std::string id) {
+  for (auto at = layers.begin(); at != layers.end(); ++at) {
+    if (at->record.id != id) continue;
+    if (at->record.in_use) co_return fail(Errc::kConflict, "the layer is in use");
+    layers.erase(at);
+    co_return Result<>();
+  }
+  co_return fail(Errc::kNotFound, "there is no such layer");
+}
+
+Task<PruneReport> FakeDependencies::prune(PruneWish wish) {
+  prunes.push_back(wish);
+  PruneReport report;
+  for (const LayerView& layer : layers) {
+    if (layer.record.in_use) continue;
+    report.removed.push_back(layer.record.id);
+    report.bytes += layer.record.bytes;
+  }
+  co_return report;
+}
+
+Task<CheckReport> FakeDependencies::check(std::string) { co_return checked; }
+
+FakeDependencies::Play fails_after(std::vector<BuildWord> words, Error error) {
+  return [words = std::move(words), error = std::move(error)](
+             SetWish, OnBuildWord say, std::shared_ptr<node::CancelFlag>) -> Task<SetMade> {
+    for (const BuildWord& word : words) {
+      if (say) say(word);
+    }
+    co_return fail(error);
+  };
+}
+
+LayerView layer_of(std::string id, std::vector<std::string> projects) {
+  LayerView layer;
+  layer.record.id = std::move(id);
+  layer.record.bytes = 1000;
+  layer.record.entries = 10;
+  layer.record.digest = std::string(64, 'd');
+  layer.record.made_ms = 1'700'000'000'000;
+  layer.record.used_ms = 1'700'000'060'000;
+  layer.manager = "pip";
+  layer.interpreter = "cpython-3.11";
+  layer.index = "https://pypi.org/simple/";
+  layer.asked = {"good"};
+  layer.packages = {{"good", "1.0", "good-1.0-py3-none-any.whl", std::string(64, 'f')}};
+  layer.projects = std::move(projects);
+  return layer;
+}
+
+}  // namespace glovebox::packages

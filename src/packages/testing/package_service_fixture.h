@@ -1,0 +1,86 @@
+// For tests of the book of packages: one on a host, a launcher and builds that do what the test
+// says, at the time that the test says.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "packages/testing/fake_host.h"
+#include "packages/testing/fake_packages.h"
+#include "packages/package_layer_service.h"
+
+namespace glovebox::packages {
+
+class PackageBookTest : public ::testing::Test {
+ protected:
+  PackageBookTest() : pipeline(io, layers), events(io.get_executor()) {
+    pipeline.now_ms = now;
+    options.pip_index = "https://pypi.org/simple";
+    options.npm_index = "https://registry.npmjs.org";
+    options.architecture = "x86_64";
+    options.boot_id = "boot-1";
+    options.resolve_ttl = std::chrono::milliseconds(10'000);
+    options.failure_ttl = std::chrono::milliseconds(1'000);
+    options.check_every = std::chrono::milliseconds(100'000);
+    options.refresh_every = std::chrono::milliseconds(3'000);
+    options.templates.look_every = std::chrono::milliseconds(1);
+    options.templates.ready_within = std::chrono::milliseconds(200);
+    options.now_ms = [this] { return now; };
+    listener = events.subscribe("", std::nullopt);
+  }
+
+  PackageBook& book() {
+    if (!made) {
+      const PackageBookPlace place{io, host, sessions, templates, layers, pipeline, events};
+      made = std::make_unique<PackageBook>(place, options);
+    }
+    return *made;
+  }
+  // Another server of the same host.
+  void restart() { made.reset(); }
+
+  static SetWish wish(std::vector<std::string> packages, std::string project = "p",
+                      std::string from = "python") {
+    SetWish wish;
+    wish.project = std::move(project);
+    wish.definition.from = std::move(from);
+    wish.dependencies.packages = std::move(packages);
+    return wish;
+  }
+  Result<SetMade> prepare(SetWish wanted) {
+    const OnBuildWord say = [this](const BuildWord& word) {
+      heard.push_back(word.text.empty() ? phase_name(word.phase) : word.text);
+    };
+    return run_task(io, book().prepare(std::move(wanted), say, cancel));
+  }
+  std::vector<std::string> events_told() {
+    std::vector<std::string> types;
+    for (const events::Event& event : listener->take()) types.push_back(event.project + " " + event.type);
+    return types;
+  }
+  std::size_t told(const std::string& what) {
+    const auto all = events_told();
+    return static_cast<std::size_t>(std::count(all.begin(), all.end(), what));
+  }
+
+  asio::io_context io;
+  std::int64_t now = 1'000'000;
+  HostTemplates host;
+  NamedSessions sessions;
+  DefinedTemplates templates;
+  FakeLayers layers;
+  ScriptedPipeline pipeline;
+  events::EventHub events;
+  std::unique_ptr<events::EventHub::Subscription> listener;
+  PackageBookOptions options;
+  std::unique_ptr<PackageBook> made;
+  std::vector<std::string> heard;
+  std::shared_ptr<node::CancelFlag> cancel = std::make_shared<node::CancelFlag>();
+};
+
+}  // namespace glovebox::packages

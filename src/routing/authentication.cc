@@ -1,0 +1,77 @@
+#include "routing/authentication.h"
+
+#include <strings.h>
+
+#include <algorithm>
+
+namespace glovebox::routing {
+namespace {
+
+// A page's WebSocket can set no header but this one: "glovebox.key.KEY, glovebox.v1".
+std::string_view key_in_protocols(const http::Request& request) {
+  if (request.header("Upgrade").empty()) return {};
+  std::string_view rest = request.header("Sec-WebSocket-Protocol");
+  while (!rest.empty()) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    std::string_view word = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    while (!word.empty() && (word.front() == ' ' || word.front() == '\t')) word.remove_prefix(1);
+    while (!word.empty() && (word.back() == ' ' || word.back() == '\t')) word.remove_suffix(1);
+    if (word.starts_with(kKeyProtocol)) return word.substr(kKeyProtocol.size());
+  }
+  return {};
+}
+
+std::string_view presented_key(const http::Request& request) {
+  if (const std::string* key = request.headers.find("X-API-Key")) return *key;
+  const std::string_view offered = key_in_protocols(request);
+  if (!offered.empty()) return offered;
+  std::string_view value = request.header("Authorization");
+  constexpr std::string_view kScheme = "Bearer ";
+  if (value.size() <= kScheme.size() ||
+      ::strncasecmp(value.data(), kScheme.data(), kScheme.size()) != 0) {
+    return {};
+  }
+  value.remove_prefix(kScheme.size());
+  while (!value.empty() && value.front() == ' ') value.remove_prefix(1);
+  return value;
+}
+
+http::Response unauthorized(bool presented) {
+  http::Response response = http::Response::refuse(
+      401, "unauthorized",
+      presented ? "this API key is not valid (mistyped, or revoked)"
+                : "an API key is needed: send X-API-Key, or Authorization: Bearer");
+  response.headers.set("WWW-Authenticate", "Bearer realm=\"glovebox\"");
+  return response;
+}
+
+}  // namespace
+
+std::optional<store::Principal> principal_of(App& app, const http::Request& request) {
+  const std::string_view key = presented_key(request);
+  if (key.empty()) return std::nullopt;
+  return app.store.authenticate(key);
+}
+
+std::optional<http::Response> refuse(App& app, const http::Request& request, Access access) {
+  if (access == Access::kOpen) return std::nullopt;
+  if (access == Access::kOperator && app.settings.is_loopback) return std::nullopt;
+  const auto who = principal_of(app, request);
+  if (!who) return unauthorized(!presented_key(request).empty());
+  if (access == Access::kAdmin && !who->is_admin()) {
+    return http::Response::refuse(403, "admin_only", "this needs an admin key");
+  }
+  return std::nullopt;
+}
+
+Result<std::string> project_of(const store::Principal& who, const http::Request& request) {
+  const std::string* asked = request.query.find("project");
+  if (asked == nullptr || *asked == who.project) return who.project;
+  if (!who.is_admin()) {
+    return fail(Errc::kPolicy, "project: only an admin key sees other projects");
+  }
+  return *asked;
+}
+
+}  // namespace glovebox::routing

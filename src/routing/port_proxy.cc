@@ -1,0 +1,236 @@
+#include "routing/port_proxy.h"
+
+#include <strings.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <charconv>
+
+#include "routing/authentication.h"
+#include "http/upstream_answer.h"
+#include "http/websocket_frames.h"
+
+namespace glovebox::routing {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kOurProtocol = "glovebox.v1";
+constexpr std::size_t kMaxId = 63;  // a DNS label
+
+bool is_id(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxId &&
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+}
+
+std::string_view without_blanks(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+bool begins(std::string_view text, std::string_view with) {
+  return text.size() >= with.size() && ::strncasecmp(text.data(), with.data(), with.size()) == 0;
+}
+
+// The bearer's token of an Authorization, or the whole of any other.
+std::string_view credential_in(std::string_view authorization) {
+  constexpr std::string_view kScheme = "Bearer ";
+  return without_blanks(begins(authorization, kScheme) ? authorization.substr(kScheme.size())
+                                                : authorization);
+}
+
+// Nothing that opens our own doors goes on. By path the caller has shown a key: whatever it was in.
+void remove_keys(App& app, const http::Request& request, PortDoor door, http::Headers& headers) {
+  const auto is_key = [&](std::string_view text) {
+    return !text.empty() && app.store.authenticate(text).has_value();
+  };
+  // Each by itself: a second one may be the key where the first was not. By path a key has opened
+  // the door: whatever it was in does not go on at all.
+  const bool had_key_header = headers.find("X-API-Key") != nullptr;
+  for (const std::string_view name : {"X-API-Key", "Authorization"}) {
+    headers.remove(name);
+    if (door == PortDoor::kPath && (name == "X-API-Key" || !had_key_header)) continue;
+    for (const auto& [field, value] : request.headers) {
+      if (!http::has_word(field, name)) continue;
+      bool shown = false;
+      for (std::string_view rest = value; !rest.empty() && !shown;) {
+        const std::size_t comma = std::min(rest.find(','), rest.size());
+        shown = is_key(credential_in(without_blanks(rest.substr(0, comma))));
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+      }
+      if (!shown) headers.add(std::string(name), value);
+    }
+  }
+  for (const std::string_view name : {"X-Glovebox-Port-Token", "E2b-Traffic-Access-Token",
+                                      "E2b-Sandbox-Id", "E2b-Sandbox-Port"}) {
+    headers.remove(name);
+  }
+  // "glovebox.key.KEY, glovebox.v1" is for us; the others are the guest's to choose from.
+  std::string protocols;
+  for (const auto& [name, value] : request.headers) {
+    if (!http::has_word(name, "Sec-WebSocket-Protocol")) continue;
+    std::string_view rest = value;
+    while (!rest.empty()) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      const std::string_view word = without_blanks(rest.substr(0, comma));
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+      if (word.empty() || word == kOurProtocol || begins(word, kKeyProtocol)) continue;
+      if (!protocols.empty()) protocols += ", ";
+      protocols += word;
+    }
+  }
+  headers.remove("Sec-WebSocket-Protocol");
+  if (!protocols.empty()) headers.add("Sec-WebSocket-Protocol", std::move(protocols));
+}
+
+void add_forwarded(const http::Request& request, std::string_view prefix, http::Headers& headers) {
+  headers.remove("Forwarded");
+  headers.set("X-Forwarded-For", request.remote_host);
+  headers.set("X-Forwarded-Host", request.host);
+  headers.set("X-Forwarded-Proto", request.tls ? "https" : "http");
+  headers.remove("X-Forwarded-Prefix");
+  if (!prefix.empty()) headers.add("X-Forwarded-Prefix", std::string(prefix));
+}
+
+}  // namespace
+
+std::optional<std::uint16_t> parse_port(std::string_view text) {
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc() || end != text.data() + text.size() || port == 0) return std::nullopt;
+  return port;
+}
+
+std::optional<PortWish> port_wish_of(const http::Request& request) {
+  const std::string_view host = request.host;
+  const std::string_view label = host.substr(0, std::min(host.find_first_of(".:"), host.size()));
+  const std::size_t dash = label.find('-');
+  if (dash != std::string_view::npos && dash > 0 && dash <= 5 && label.size() < host.size() &&
+      host[label.size()] == '.') {
+    std::string id(label.substr(dash + 1));
+    for (char& c : id) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');  // names have no case
+    }
+    const auto port = parse_port(label.substr(0, dash));
+    if (port && is_id(id)) return PortWish{.id = std::move(id), .port = *port};
+  }
+  const std::string* id = request.headers.find("E2b-Sandbox-Id");
+  const std::string* port = request.headers.find("E2b-Sandbox-Port");
+  if (id == nullptr || port == nullptr) return std::nullopt;
+  // Who says these means a sandbox; a wrong one is none that we know.
+  return PortWish{.id = is_id(*id) ? *id : "", .port = parse_port(*port).value_or(0)};
+}
+
+SplitTarget split_port_target(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!target.starts_with(scheme)) continue;
+    target.remove_prefix(std::min(target.find_first_of("/?", scheme.size()), target.size()));
+    break;
+  }
+  // "/v1/sandboxes/{id}/ports/{port}" are five segments.
+  std::size_t at = 0;
+  for (int segment = 0; segment < 5; ++segment) {
+    at = std::min(target.find_first_of("/?", at + 1), target.size());
+  }
+  SplitTarget split{.prefix = std::string(target.substr(0, at)),
+                    .rest = std::string(target.substr(at))};
+  if (!split.rest.starts_with('/')) split.rest.insert(0, "/");
+  return split;
+}
+
+http::ProxyPlan port_plan(App& app, const http::Request& request, std::uint16_t port,
+                          PortDoor door) {
+  http::ProxyPlan plan;
+  std::string prefix;
+  if (door == PortDoor::kPath) {
+    SplitTarget split = split_port_target(request.target);
+    prefix = std::move(split.prefix);
+    plan.target = std::move(split.rest);
+  } else {
+    // The absolute form names a host too; the guest sees the path.
+    std::string_view target = request.target;
+    for (const std::string_view scheme : {"http://", "https://"}) {
+      if (!target.starts_with(scheme)) continue;
+      target.remove_prefix(std::min(target.find_first_of("/?", scheme.size()), target.size()));
+      break;
+    }
+    plan.target = target;
+    if (!plan.target.starts_with('/') && plan.target != "*") plan.target.insert(0, "/");
+  }
+  http::Headers headers = request.headers;
+  http::remove_hop_by_hop(headers);
+  headers.remove("Expect");
+  remove_keys(app, request, door, headers);
+  // Names are shared by all ports of a host: these cookies are somebody else's.
+  if (door == PortDoor::kPath) headers.remove("Cookie");
+  add_forwarded(request, prefix, headers);
+  headers.set("Host", "localhost:" + std::to_string(port));
+  plan.headers = std::move(headers);
+  const bool offers_ours = http::has_word(request.header("Sec-WebSocket-Protocol"), kOurProtocol);
+  plan.on_answer = [door, prefix, offers_ours](int status, http::Headers& answer) {
+    if (door == PortDoor::kPath) {
+      tame_answer(answer, prefix);
+    } else {
+      keep_cookies_home(answer);
+    }
+    // A browser that has offered protocols insists on one.
+    if (status == 101 && offers_ours && answer.find("Sec-WebSocket-Protocol") == nullptr) {
+      answer.add("Sec-WebSocket-Protocol", std::string(kOurProtocol));
+    }
+  };
+  return plan;
+}
+
+void tame_answer(http::Headers& headers, std::string_view prefix) {
+  // What would hold for everything under our address, now or later.
+  for (const std::string_view name :
+       {"Set-Cookie", "Set-Cookie2", "Service-Worker-Allowed", "Clear-Site-Data", "Alt-Svc",
+        "Strict-Transport-Security", "Public-Key-Pins", "NEL", "Report-To", "Reporting-Endpoints",
+        "Accept-CH", "Origin-Agent-Cluster", "Access-Control-Allow-Origin",
+        "Access-Control-Allow-Credentials", "Access-Control-Allow-Headers",
+        "Access-Control-Allow-Methods", "Access-Control-Expose-Headers", "Access-Control-Max-Age",
+        "Access-Control-Allow-Private-Network"}) {
+    headers.remove(name);
+  }
+  headers.add("Content-Security-Policy", "sandbox");
+  const std::string* location = headers.find("Location");
+  if (location != nullptr && location->starts_with('/') && !location->starts_with("//") &&
+      !location->starts_with("/\\")) {
+    headers.set("Location", std::string(prefix) + *location);
+  }
+}
+
+void keep_cookies_home(http::Headers& headers) {
+  http::Headers kept;
+  for (const auto& [name, value] : headers) {
+    if (!http::has_word(name, "Set-Cookie")) {
+      kept.add(name, value);
+      continue;
+    }
+    std::string cookie;
+    std::string_view rest = value;
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find(';'), rest.size());
+      const std::string_view part = rest.substr(0, end);
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+      const std::string_view word = without_blanks(part.substr(0, part.find('=')));
+      if (!cookie.empty() && http::has_word(word, "domain")) continue;
+      if (!cookie.empty()) cookie += ';';
+      cookie += part;
+    }
+    kept.add(name, std::move(cookie));
+  }
+  headers = std::move(kept);
+}
+
+http::Response port_refusal(int status, const std::string& id, std::string_view message,
+                            std::optional<std::uint16_t> port) {
+  json::object body{{"sandboxId", id}, {"message", message}};
+  if (port) body["port"] = *port;
+  body["code"] = status;
+  return http::Response::json(json::serialize(body), status);
+}
+
+}  // namespace glovebox::routing

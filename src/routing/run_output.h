@@ -1,0 +1,72 @@
+// Where a run's output goes: kept for one answer, or told as it comes, as server-sent events or as
+// lines of JSON.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/memory_budget.h"
+#include "http/message.h"
+#include "node/runner.h"
+#include "wire/run_answer.h"
+
+namespace glovebox::routing {
+
+enum class AnswerForm : std::uint8_t { kJson, kEvents, kLines };
+// By the Accept header; whoever says nothing of streams gets one JSON object.
+AnswerForm answer_form(const http::Request& request);
+
+// Keeps everything; the node has seen to the run's limit, and `held` is all runs' together.
+class KeepingSink final : public node::RunSink {
+ public:
+  explicit KeepingSink(HeldOutput& held) : held_(held) {}
+  ~KeepingSink() override { held_.release(kept_); }
+  KeepingSink(const KeepingSink&) = delete;
+  KeepingSink& operator=(const KeepingSink&) = delete;
+
+  boost::asio::awaitable<bool> on_output(bool is_stderr, std::string_view bytes) override;
+  // False, which ends the run, when there is no room for its results.
+  boost::asio::awaitable<bool> on_result(std::string_view json_line) override;
+  std::uint64_t kept() const { return kept_; }
+  bool truncated() const { return truncated_; }
+
+  std::string out;
+  std::string err;
+
+ private:
+  HeldOutput& held_;
+  std::uint64_t kept_ = 0;
+  bool truncated_ = false;
+};
+
+// Writes each piece to the client, and keeps the first of it for the record. The answer begins
+// with the first event, so that a run that never starts is refused with a status of its own.
+class StreamingSink final : public node::RunSink {
+ public:
+  StreamingSink(http::ResponseWriter& writer, AnswerForm form) : writer_(writer), form_(form) {}
+
+  boost::asio::awaitable<bool> on_output(bool is_stderr, std::string_view bytes) override;
+  boost::asio::awaitable<bool> on_result(std::string_view json_line) override;
+  // `data` is a JSON object.
+  boost::asio::awaitable<bool> send(std::string_view event, std::string_view data);
+  // Says nothing, so that a client that is gone is noticed and proxies keep the line open.
+  boost::asio::awaitable<bool> keep_alive();
+  // What waits for the rest of a character, then this event, then the end.
+  boost::asio::awaitable<bool> finish(std::string event, std::string data);
+  bool begun() const { return writer_.begun(); }
+
+  std::string out;
+  std::string err;
+
+ private:
+  boost::asio::awaitable<bool> begin();
+  static constexpr std::size_t kKept = 64 * 1024;
+
+  http::ResponseWriter& writer_;
+  AnswerForm form_;
+  wire::TextPieces out_pieces_;
+  wire::TextPieces err_pieces_;
+};
+
+}  // namespace glovebox::routing

@@ -1,0 +1,79 @@
+#include "runs/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <sstream>
+
+namespace glovebox::runs {
+namespace {
+
+using std::chrono::microseconds;
+using ::testing::HasSubstr;
+
+TEST(Histogram, BucketsCountUpwards) {
+  Histogram histogram;
+  histogram.add(microseconds(100));
+  histogram.add(microseconds(1000));
+  histogram.add(std::chrono::hours(1));
+  std::string text;
+  histogram.write(text, "x", "phase=\"run\"");
+  EXPECT_THAT(text, HasSubstr("x_bucket{phase=\"run\",le=\"0.00025\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("x_bucket{phase=\"run\",le=\"0.001\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("x_bucket{phase=\"run\",le=\"30\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("x_bucket{phase=\"run\",le=\"+Inf\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("x_count{phase=\"run\"} 3\n"));
+}
+
+std::string some_figures() {
+  Metrics metrics;
+  metrics.count_run(store::RunStatus::kOk, true);
+  metrics.count_run(store::RunStatus::kTimedOut, false);
+  metrics.count_phase(Phase::kTotal, microseconds(1500));
+  metrics.count_refusal("host_full");
+  metrics.count_answer(200);
+  metrics.count_answer(404);
+  node::NodeFigures node;
+  node::PoolFigures pool;
+  pool.template_name = "python";
+  pool.idle = 3;
+  pool.hits = 7;
+  pool.misses = 1;
+  node.pools.push_back(pool);
+  node.launcher_up = true;
+  sessions::SessionFigures sessions;
+  sessions.paused = 2;
+  sessions.ended[static_cast<std::size_t>(sessions::EndCause::kLauncherLost)] = 3;
+  return metrics.text(node, store::Health{}, http::ServerFigures{}, {}, 0, sessions);
+}
+
+TEST(Metrics, SaysWhatHappened) {
+  const std::string text = some_figures();
+  EXPECT_THAT(text, HasSubstr("glovebox_runs_total{outcome=\"ok\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_runs_total{outcome=\"timed_out\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_runs_started_total{start=\"warm\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_pool_idle{template=\"python\",engine=\"jail\"} 3\n"));
+  EXPECT_THAT(text,
+              HasSubstr("glovebox_pool_misses_total{template=\"python\",engine=\"jail\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_refusals_total{code=\"host_full\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_http_answers_total{class=\"4xx\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_launcher_up 1\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_sessions{state=\"paused\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_sessions_ended_total{cause=\"launcher_lost\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_run_seconds_count{phase=\"total\"} 1\n"));
+}
+
+TEST(Metrics, EveryLineIsOfTheTextFormat) {
+  const std::regex good(
+      R"((# (HELP|TYPE) [a-z_]+ .+)|([a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+))");
+  std::istringstream lines(some_figures());
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    EXPECT_TRUE(std::regex_match(line, good)) << line;
+  }
+  EXPECT_GT(count, 80);
+}
+
+}  // namespace
+}  // namespace glovebox::runs

@@ -1,0 +1,61 @@
+// tests/vectors/profiles.json: what SDKs are given to check their own hashing with.
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "store/sha256.h"
+#include "model/profile.h"
+#include "wire/profile_wishes.h"
+#include "wire/strict_json.h"
+
+namespace glovebox::runs {
+namespace {
+
+namespace json = boost::json;
+
+Result<json::value> read_vectors() {
+  std::ifstream file(std::string(GBX_SOURCE_DIR) + "/tests/vectors/profiles.json");
+  std::stringstream text;
+  text << file.rdbuf();
+  return wire::parse_strict_json(text.str());
+}
+
+TEST(ProfileVectors, EverySpellingHasTheTextAndTheHash) {
+  const auto document = read_vectors();
+  ASSERT_TRUE(document) << document.error().message();
+  std::size_t spellings = 0;
+  for (const json::value& vector : document->at("vectors").as_array()) {
+    const std::string canonical(vector.at("canonical").as_string());
+    EXPECT_EQ(store::sha256_hex(canonical), vector.at("sha256").as_string());
+    for (const json::value& spelling : vector.at("spellings").as_array()) {
+      const auto wishes = wire::read_profile_wishes(spelling, "profile");
+      ASSERT_TRUE(wishes) << wishes.error().message();
+      EXPECT_EQ(canonical_text(fill_in(*wishes, Limits{})), canonical) << spelling;
+      ++spellings;
+    }
+  }
+  EXPECT_GE(spellings, 60u);
+}
+
+TEST(ProfileVectors, WhatIsRefusedIsRefusedAtItsPlace) {
+  const auto document = read_vectors();
+  ASSERT_TRUE(document) << document.error().message();
+  std::size_t refused = 0;
+  for (const json::value& one : document->at("refused").as_array()) {
+    const auto wishes = wire::read_profile_wishes(one.at("profile"), "profile");
+    const std::string at(one.at("at").as_string());
+    ASSERT_FALSE(wishes) << one;
+    EXPECT_TRUE(wishes.error().message().starts_with(at + ": ")) << wishes.error().message();
+    ++refused;
+  }
+  EXPECT_GE(refused, 60u);
+}
+
+TEST(Digest, MatchesTheKnownVector) {
+  EXPECT_EQ(store::sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+}  // namespace
+}  // namespace glovebox::runs

@@ -1,0 +1,115 @@
+#include "runs/run_plan.h"
+
+#include <algorithm>
+
+#include "store/sha256.h"
+#include "net/reach.h"
+#include "packages/package_plan.h"
+#include "templates/project_templates.h"
+#include "model/environment.h"
+
+namespace glovebox::runs {
+namespace {
+
+std::string template_for(const wire::RunRequest& request) {
+  if (!request.template_name.empty()) return request.template_name;
+  if (request.language == "python") return "python";
+  if (request.language == "javascript") return "node";
+  return "base";
+}
+
+// The same words as `glovebox run` gives; then the template's, then the caller's.
+std::vector<std::string> environment(const Template& made_of, const wire::RunRequest& request) {
+  std::vector<std::string> env = base_environment();
+  for (const auto* more : {&made_of.env, &request.env}) {
+    for (const std::string& variable : *more) {
+      const std::string name = variable.substr(0, variable.find('=') + 1);
+      std::erase_if(env, [&](const std::string& old) { return old.rfind(name, 0) == 0; });
+      env.push_back(variable);
+    }
+  }
+  return env;
+}
+
+Result<ExecSpec> shell_script(const wire::RunRequest& request) {
+  // One argument of a program is at most 128 KB long; it is bash's argument.
+  constexpr std::size_t kMaxScript = 100'000;
+  if (request.code->size() > kMaxScript) {
+    return fail(Errc::kInvalidArgument,
+                "code: a shell script may have 100,000 bytes; send a longer one in files");
+  }
+  ExecSpec exec;
+  exec.argv = {"/bin/bash", "-c", *request.code, "bash"};
+  exec.argv.insert(exec.argv.end(), request.args.begin(), request.args.end());
+  return exec;
+}
+
+Result<> set_program(const Template& made_of, wire::RunRequest& request, node::RunJob& job) {
+  if (!request.code) {
+    job.exec = ExecSpec{};
+    job.exec->argv = std::move(request.command);
+  } else if (made_of.runtime == RuntimeKind::kNone) {
+    TRY(job.exec, shell_script(request));
+  } else {
+    job.job = wire::Job{};
+    job.job->args = std::move(request.args);
+    job.job->name = made_of.runtime == RuntimeKind::kNode ? "main.js" : "main.py";
+    job.job->code = std::move(*request.code);
+    job.job->env = environment(made_of, request);
+    job.job->workdir = request.workdir;
+    return {};
+  }
+  job.exec->env = environment(made_of, request);
+  job.exec->workdir = request.workdir;
+  return {};
+}
+
+}  // namespace
+
+Result<RunPlan> plan_run(const routing::App& app, wire::RunRequest request, const std::string& project) {
+  const std::string name = template_for(request);
+  TRY(packages::ChosenTemplate chosen,
+      packages::choose_template_with(app.node, app.templates, project, name, request.profile.dependencies));
+  const Template& made_of = chosen.made_of();
+  if (request.code && !request.language.empty() && !made_of.language.empty() &&
+      request.language != made_of.language) {
+    return fail(Errc::kInvalidArgument, "template: \"" + name + "\" runs " + made_of.language +
+                                            ", not " + request.language);
+  }
+  RunPlan plan;
+  plan.language = request.code ? made_of.language : "";
+  const Profile profile = fill_in(request.profile, made_of.limits);
+  plan.profile_hash = store::sha256_hex(canonical_text(profile));
+  TRY_OK(net::check_reach(profile.net, app.settings.ceiling));
+  node::RunJob& job = plan.job;
+  if (!chosen.set) job.template_name = made_of.name;
+  plan.template_name = name;
+  job.engine = app.settings.engine;
+  job.limits = profile.limits;
+  job.net = profile.net;
+  job.output_limit = profile.output_bytes;
+  for (const ProfileMount& mount : profile.mounts) {
+    job.mounts.push_back({.mode = mount.mode, .guest = mount.guest, .name = mount.name});
+  }
+  TRY_OK(set_program(made_of, request, job));
+  job.cold = request.cold;
+  job.stdin_bytes = std::move(request.stdin_bytes);
+  for (wire::RequestFile& file : request.files) {
+    job.files.push_back(
+        {.path = std::move(file.path), .content = std::move(file.content), .mode = file.mode});
+  }
+  job.return_files = std::move(request.return_files);
+  job.min_grade = request.min_grade;
+  if (app.settings.min_grade) {
+    job.min_grade = std::max(job.min_grade.value_or(Grade::kProcess), *app.settings.min_grade);
+  }
+  if (chosen.set && job.engine != EngineKind::kJail) {
+    return fail(Errc::kUnsupported, "profile.dependencies: the " +
+                                        std::string(engine_name(job.engine)) +
+                                        " engine has no files of its own to put packages into");
+  }
+  plan.set = std::move(chosen.set);
+  return plan;
+}
+
+}  // namespace glovebox::runs

@@ -1,0 +1,342 @@
+#include "sessions/contexts/context_table.h"
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <csignal>
+#include <random>
+
+#include "base/log.h"
+#include "base/wall_clock.h"
+#include "sessions/contexts/context_output.h"
+#include "sessions/processes/process_json.h"
+#include "sessions/processes/process_label.h"
+#include "wire/cell.h"
+#include "wire/guest_result.h"
+#include "wire/job.h"
+#include "wire/utf8.h"
+
+namespace glovebox::sessions {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using node::Attachment;
+
+constexpr std::chrono::seconds kReadyWithin{10};
+constexpr std::chrono::seconds kInterpreterDeadWithin{5};
+constexpr std::chrono::seconds kInterruptAgain{1};
+constexpr int kMoreInterrupts = 3;
+
+struct LanguageWords {
+  Language language;
+  std::string_view name;
+  std::vector<std::string_view> also;
+  std::vector<std::string> command;  // cold
+};
+
+const std::vector<LanguageWords>& languages() {
+  static const std::vector<LanguageWords> all = {
+      {Language::kPython,
+       "python",
+       {"python3", "py"},
+       {"/usr/bin/python3", "-I", "/opt/glovebox/python/context.py"}},
+      {Language::kBash, "bash", {"sh", "shell"}, {"/bin/bash", "/opt/glovebox/bash/context.sh"}},
+      {Language::kJavascript,
+       "javascript",
+       {"js", "node"},
+       {"/usr/bin/node", "/opt/glovebox/node/context.js"}},
+  };
+  return all;
+}
+
+const LanguageWords& language_words(Language language) {
+  return *std::find_if(languages().begin(), languages().end(),
+                       [language](const auto& one) { return one.language == language; });
+}
+
+bool is_context_id(std::string_view id) {
+  return !id.empty() && id.size() <= 32 && std::all_of(id.begin(), id.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+  });
+}
+
+std::string how_interpreter_ended(const wire::ProcessEnd& end) {
+  if (end.signal != 0) return "was ended by " + signal_name(end.signal);
+  return "ended with exit code " + std::to_string(end.code);
+}
+
+// Its own coroutine, so that a runtime that does not read keeps nobody from its deadline: when the
+// process is killed this ends, too.
+asio::awaitable<void> write_whole(std::shared_ptr<node::Session> session, wire::ProcessNumber process,
+                                std::string bytes) {
+  const auto written =
+      co_await session->write_input(process, wire::Stream::kRequests, std::move(bytes));
+  if (!written) log::debug("a context took no more", {{"why", written.error().message()}});
+}
+
+}  // namespace
+
+std::string_view language_name(Language language) { return language_words(language).name; }
+
+std::optional<Language> parse_language(std::string_view word) {
+  for (const LanguageWords& one : languages()) {
+    if (one.name == word || std::find(one.also.begin(), one.also.end(), word) != one.also.end()) {
+      return one.language;
+    }
+  }
+  return std::nullopt;
+}
+
+ContextTable::ContextTable(asio::io_context& io, Sessions& sessions, OomLedger& ooms,
+                           std::shared_ptr<node::Session> session)
+    : io_(io), sessions_(sessions), ooms_(ooms), session_(std::move(session)) {
+  std::random_device random;
+  // Below 2^52: it travels as a number of JSON.
+  next_cell_ = ((static_cast<std::uint64_t>(random()) & 0xffffffffu) << 20) + 1;
+  adopt();
+}
+
+// What a server before us has started. What the labels say came back from the sandbox.
+void ContextTable::adopt() {
+  for (const node::ProcessInfo& process : session_->processes()) {
+    if (process.kind == wire::ProcessKind::kProgram) continue;
+    const ProcessLabel label = decode_label(process.label);
+    const auto language = parse_language(label.language);
+    if (!language || !is_context_id(label.context)) continue;
+    const auto known = contexts_.find(label.context);
+    // Of two with one name the living one counts: the other was about to be replaced.
+    if (known != contexts_.end() && (process.ended || known->second->process != 0)) continue;
+    if (known == contexts_.end() && contexts_.size() >= kMaxContexts) continue;
+    ContextSpec spec{.language = *language, .cwd = label.cwd, .env = {}};
+    auto context = std::make_shared<Context>(io_, label.context, std::move(spec));
+    context->created_ms = label.created_ms;
+    context->warm = process.warm;
+    context->adopted = true;
+    if (!process.ended) context->process = process.number;
+    context->read = {process.out.end, process.err.end, process.results.end};
+    contexts_.insert_or_assign(label.context, std::move(context));
+  }
+}
+
+std::vector<std::shared_ptr<Context>> ContextTable::list() const {
+  std::vector<std::shared_ptr<Context>> all;
+  for (const auto& [id, context] : contexts_) all.push_back(context);
+  return all;
+}
+
+std::shared_ptr<Context> ContextTable::find(std::string_view id) const {
+  const auto found = contexts_.find(id);
+  return found == contexts_.end() ? nullptr : found->second;
+}
+
+bool ContextTable::alive(const Context& context) const {
+  if (context.process == 0) return false;
+  const auto process = session_->find_process(context.process);
+  return process && !process->ended;
+}
+
+Task<std::shared_ptr<Context>> ContextTable::create(ContextSpec spec) {
+  std::string id = "cx" + random_label(14);
+  co_return co_await make(std::move(id), std::move(spec));
+}
+
+Task<std::shared_ptr<Context>> ContextTable::default_of(Language language,
+                                                        std::vector<std::string> env) {
+  std::string id(language_name(language));
+  if (auto known = find(id)) co_return known;
+  ContextSpec spec;
+  spec.language = language;
+  spec.env = std::move(env);
+  co_return co_await make(std::move(id), std::move(spec));
+}
+
+Task<std::shared_ptr<Context>> ContextTable::make(std::string id, ContextSpec spec) {
+  // A language's own context always has room: whoever fills the table with others keeps nobody from
+  // running code.
+  const bool is_default = parse_language(id).has_value();
+  if (!is_default && contexts_.size() >= kMaxContexts) {
+    co_return fail(
+        Errc::kResourceExhausted,
+        "a session has at most " + std::to_string(kMaxContexts) + " contexts; delete one");
+  }
+  auto context = std::make_shared<Context>(io_, id, std::move(spec));
+  context->created_ms = wall_clock_ms();
+  context->order = next_order_++;
+  contexts_.emplace(id, context);
+  // Whoever finds it meanwhile waits for its turn.
+  auto nobody = std::make_shared<node::CancelFlag>();
+  CO_TRY_OK(co_await context->turns.take(nobody));
+  auto started = co_await start(*context);
+  if (!started) {
+    context->removed = true;
+    contexts_.erase(id);
+  }
+  context->turns.leave();
+  if (!started) co_return fail(std::move(started.error()));
+  sessions_.note(session_->id(), "context",
+                 std::string(language_name(context->spec.language)) + " context " + id +
+                     (context->warm ? " started warm" : " started"),
+                 context->process);
+  co_return context;
+}
+
+Task<> ContextTable::start(Context& context) {
+  context.starting = true;
+  struct Done {
+    Context& context;
+    ~Done() { context.starting = false; }
+  } done{context};
+  co_await ooms_.open(session_->id());
+  const LanguageWords& words = language_words(context.spec.language);
+  wire::Job job;
+  job.env = environment_for("user", sessions_.environment(session_->id()), context.spec.env);
+  job.workdir = context.spec.cwd;
+  job.name = "cell";
+
+  node::ProcessSpec spec;
+  spec.kind = context.spec.language == Language::kPython ? wire::ProcessKind::kWarmContext
+                                                         : wire::ProcessKind::kContext;
+  spec.exec.argv = words.command;
+  spec.exec.env = job.env;
+  spec.exec.workdir = context.spec.cwd;
+  spec.lossy = true;
+  ProcessLabel label;
+  label.cmd = std::string(words.name) + " context";
+  label.user = spec.user;
+  label.cwd = context.spec.cwd;
+  label.created_ms = context.created_ms;
+  label.context = context.id;
+  label.language = words.name;
+  spec.label = encode_label(label);
+  auto started = co_await session_->start(std::move(spec), node::Session::Attach::kYes);
+  if (!started) {
+    Error error = std::move(started.error());
+    // No such program, directory or user in this sandbox: the caller chose.
+    const bool theirs = error.code() == Errc::kNotFound || error.code() == Errc::kPermissionDenied;
+    Error told(theirs ? Errc::kInvalidArgument : error.code(),
+               "the " + std::string(words.name) + " context does not start: " + error.message());
+    co_return fail(std::move(told));
+  }
+  context.process = started->info.number;
+  context.warm = started->info.warm;
+  context.adopted = false;
+  context.read = {};
+  write(context.process, wire::with_length(wire::encode_job(job)));
+  auto ready = co_await wait_until_ready(context, std::move(started->attachment));
+  if (!ready) {
+    co_await bury(context, true);
+    co_return fail(std::move(ready.error()));
+  }
+  co_return Result<>();
+}
+
+Task<> ContextTable::wait_until_ready(Context& context, std::unique_ptr<Attachment> attachment) {
+  ContextLines lines;
+  std::string said;
+  const auto deadline = Clock::now() + kReadyWithin;
+  while (true) {
+    const Attachment::Event event = co_await attachment->next(deadline);
+    if (const auto* chunk = std::get_if<Attachment::Chunk>(&event)) {
+      const std::uint64_t end = chunk->offset + chunk->bytes.size();
+      if (chunk->stream == wire::Stream::kResults) {
+        context.read.results = end;
+        for (const auto& line : lines.add(chunk->bytes)) {
+          if (std::holds_alternative<wire::ContextReady>(line.word)) co_return Result<>();
+          // Why it cannot, in its own words.
+          if (const auto error = wire::parse_guest_result(line.result); error && error->is_error) {
+            const boost::json::value* message = error->content.if_contains("message");
+            if (message != nullptr && message->is_string()) said = message->get_string().c_str();
+          }
+        }
+      } else if (chunk->stream == wire::Stream::kStderr) {
+        context.read.err = end;
+        said += chunk->bytes.substr(0, 500 - std::min<std::size_t>(said.size(), 500));
+      } else {
+        context.read.out = end;
+      }
+    } else if (const auto* exited = std::get_if<Attachment::Exited>(&event)) {
+      std::string why = "the interpreter " + how_interpreter_ended(exited->end) + " before it was ready";
+      if (!said.empty()) why += ": " + wire::printable(said);
+      co_return fail(Errc::kInvalidArgument, std::move(why));
+    } else if (const auto* gone = std::get_if<Attachment::Gone>(&event)) {
+      co_return fail(Errc::kUnavailable, gone->why);
+    } else if (std::holds_alternative<Attachment::Nothing>(event)) {
+      co_return fail(Errc::kTimeout, "the interpreter was not ready within ten seconds");
+    }
+  }
+}
+
+// After this the context has no interpreter.
+asio::awaitable<void> ContextTable::bury(Context& context, bool kill) {
+  const wire::ProcessNumber process = std::exchange(context.process, 0);
+  if (process == 0) co_return;
+  if (kill) {
+    (void)session_->signal(process, SIGKILL, true);
+    const auto deadline = Clock::now() + kInterpreterDeadWithin;
+    (void)co_await session_->wait_exit(process, deadline);
+  }
+  (void)session_->forget(process);
+}
+
+Task<> ContextTable::remove(std::shared_ptr<Context> context) {
+  context->removed = true;
+  contexts_.erase(context->id);
+  const wire::ProcessNumber process = context->process;
+  if (context->turns.taken()) {
+    // Whoever has its turn sees the end and cleans up.
+    if (process != 0) (void)session_->signal(process, SIGKILL, true);
+  } else {
+    co_await bury(*context, true);
+  }
+  sessions_.note(session_->id(), "context", "context " + context->id + " deleted", process);
+  co_return Result<>();
+}
+
+Result<> ContextTable::interrupt(const Context& context) {
+  // An idle runtime has nothing to stop; of an adopted one it is not known.
+  if (context.process == 0 || context.starting) return {};
+  if (!context.turns.taken() && !context.adopted) return {};
+  return send_interrupt(context);
+}
+
+Result<> ContextTable::send_interrupt(const Context& context) {
+  // As Ctrl-C does: a program that the code waits for must get it, too.
+  const Result<> sent = session_->signal(context.process, SIGINT, true);
+  // A shell waits for a program that it started in that very moment and that has missed it.
+  auto shared = find(context.id);
+  if (sent && shared && shared->spec.language == Language::kBash && shared->turns.taken()) {
+    asio::co_spawn(io_, interrupt_again(std::move(shared)), asio::detached);
+  }
+  return sent;
+}
+
+asio::awaitable<void> ContextTable::interrupt_again(std::shared_ptr<Context> context) {
+  const auto self = shared_from_this();
+  const std::uint64_t cell = context->cells;
+  const wire::ProcessNumber process = context->process;
+  asio::steady_timer timer(io_);
+  for (int i = 0; i < kMoreInterrupts; ++i) {
+    timer.expires_after(kInterruptAgain);
+    co_await timer.async_wait(asio::use_awaitable);
+    const bool same = context->turns.taken() && context->cells == cell;
+    if (!same || context->process != process || !session_->alive()) co_return;
+    (void)session_->signal(process, SIGINT, true);
+  }
+}
+
+void ContextTable::write(wire::ProcessNumber process, std::string bytes) {
+  asio::co_spawn(io_, write_whole(session_, process, std::move(bytes)), asio::detached);
+}
+
+std::shared_ptr<ContextTable> Contexts::of(const std::shared_ptr<node::Session>& session) {
+  const auto known = tables_.find(session->id());
+  if (known != tables_.end() && known->second->session() == session) return known->second;
+  std::erase_if(tables_, [](const auto& one) { return !one.second->session()->alive(); });
+  auto table = std::make_shared<ContextTable>(io_, sessions_, ooms_, session);
+  tables_.insert_or_assign(session->id(), table);
+  return table;
+}
+
+}  // namespace glovebox::sessions

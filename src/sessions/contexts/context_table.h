@@ -1,0 +1,145 @@
+// The code contexts of the sessions: live interpreters that keep their variables between cells. A
+// context has a name of its own, which outlives its interpreter: one that dies is started anew,
+// empty, under the same name. The name is kept with the process in the sandbox, so a server that
+// was restarted finds its contexts again, with all their variables.
+//
+// A context runs one cell at a time; others wait in line. While no cell runs nobody reads what its
+// threads print: it stays in the sandbox, up to a bound, and comes with the next cell.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/id.h"
+#include "base/task.h"
+#include "sessions/processes/oom_ledger.h"
+#include "sessions/sessions.h"
+#include "node/async_fifo_lock.h"
+#include "model/outcome.h"
+#include "node/runner.h"
+#include "node/session_service.h"
+
+namespace glovebox::sessions {
+
+enum class Language : std::uint8_t { kPython = 1, kBash, kJavascript };
+std::string_view language_name(Language language);
+// Also by the usual other names: "py", "shell", "node".
+std::optional<Language> parse_language(std::string_view word);
+
+struct ContextSpec {
+  Language language = Language::kPython;
+  std::string cwd = "/home/user";
+  std::vector<std::string> env;
+};
+
+struct Context {
+  Context(asio::io_context& io, std::string id_, ContextSpec spec_)
+      : id(std::move(id_)), spec(std::move(spec_)), turns(io) {}
+
+  const std::string id;
+  ContextSpec spec;
+  node::Turns turns;
+  std::int64_t created_ms = 0;
+  std::uint64_t order = 0;          // of those made within one millisecond
+  wire::ProcessNumber process = 0;  // zero: its interpreter has died
+  bool warm = false;
+  bool adopted = false;  // from a server before us: a cell of its may still run
+  bool removed = false;
+  bool starting = false;
+  std::uint64_t cells = 0;
+  node::AttachFrom read{};  // up to here everything was given to somebody
+};
+
+struct CellRequest {
+  std::string code;
+  std::optional<std::string> stdin_text;
+  std::chrono::milliseconds timeout{0};  // zero: none
+  std::uint64_t output_limit = 1024 * 1024;
+  std::vector<std::string> env{};  // for this cell alone
+  bool rich = false;               // see wire::Cell
+  // When its turn has come; told which of its context's cells it is.
+  std::function<asio::awaitable<void>(std::uint64_t)> on_turn{};
+};
+
+struct CellReport {
+  Outcome outcome;                   // without its output: the sink had that
+  std::vector<std::string> results;  // lines, unparsed
+  std::string died;                  // how the interpreter ended, when it did
+  bool restarted = false;            // the interpreter is a new one, and empty
+  bool warm = false;
+  std::uint64_t cell = 0;  // the how-manieth of this context
+  std::chrono::microseconds queued{0};
+};
+
+// The contexts of one session.
+class ContextTable : public std::enable_shared_from_this<ContextTable> {
+ public:
+  static constexpr std::size_t kMaxContexts = 16;
+
+  ContextTable(asio::io_context& io, Sessions& sessions, OomLedger& ooms,
+               std::shared_ptr<node::Session> session);
+
+  const std::shared_ptr<node::Session>& session() const { return session_; }
+  std::vector<std::shared_ptr<Context>> list() const;  // by their ids
+  std::shared_ptr<Context> find(std::string_view id) const;
+  // kInvalidArgument: the sandbox has no such interpreter or directory.
+  Task<std::shared_ptr<Context>> create(ContextSpec spec);
+  // The language's own context, made on first use. Its id is the language's name.
+  Task<std::shared_ptr<Context>> default_of(Language language, std::vector<std::string> env = {});
+  Task<> remove(std::shared_ptr<Context> context);
+  // A new interpreter, empty, under the same name; a cell that runs ends with the old one.
+  Task<> restart(std::shared_ptr<Context> context);
+  // The statement that runs now is stopped; what there is of variables stays.
+  Result<> interrupt(const Context& context);
+  // Waits for its turn. A cell whose interpreter died or that ran too long is a report, no error.
+  // When `cancel` comes, the cell is interrupted and its end is awaited.
+  Task<CellReport> run(std::shared_ptr<Context> context, CellRequest request, node::RunSink& sink,
+                       std::shared_ptr<node::CancelFlag> cancel);
+  bool alive(const Context& context) const;
+
+ private:
+  friend class CellReader;
+
+  void adopt();
+  Task<std::shared_ptr<Context>> make(std::string id, ContextSpec spec);
+  Task<> start(Context& context);
+  Task<> wait_until_ready(Context& context, std::unique_ptr<node::Attachment> attachment);
+  asio::awaitable<void> bury(Context& context, bool kill);
+  Task<CellReport> run_in_turn(std::shared_ptr<Context> context, CellRequest request,
+                               node::RunSink& sink, std::shared_ptr<node::CancelFlag> cancel);
+  Result<> send_interrupt(const Context& context);
+  asio::awaitable<void> interrupt_again(std::shared_ptr<Context> context);
+  void write(wire::ProcessNumber process, std::string bytes);
+
+  asio::io_context& io_;
+  Sessions& sessions_;
+  OomLedger& ooms_;
+  std::shared_ptr<node::Session> session_;
+  std::map<std::string, std::shared_ptr<Context>, std::less<>> contexts_;
+  // Never the same in two servers: what a cell of an earlier one says is told apart.
+  std::uint64_t next_cell_ = 1;
+  std::uint64_t next_order_ = 1;
+};
+
+class Contexts {
+ public:
+  Contexts(asio::io_context& io, Sessions& sessions, OomLedger& ooms)
+      : io_(io), sessions_(sessions), ooms_(ooms) {}
+
+  std::shared_ptr<ContextTable> of(const std::shared_ptr<node::Session>& session);
+
+ private:
+  asio::io_context& io_;
+  Sessions& sessions_;
+  OomLedger& ooms_;
+  std::map<SandboxId, std::shared_ptr<ContextTable>> tables_;
+};
+
+}  // namespace glovebox::sessions

@@ -1,0 +1,58 @@
+// What happens to watched files, between the sandbox that tells it and a client that may be slow.
+// Kept are so many events, and bytes of them; then the sandbox is not read any more until some were
+// taken, and its kernel says what was lost.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/task.h"
+#include "node/session_service.h"
+#include "wire/file_records.h"
+
+namespace glovebox::sessions {
+
+class WatchFeed : public std::enable_shared_from_this<WatchFeed> {
+ public:
+  WatchFeed(asio::io_context& io, std::unique_ptr<node::FileTransfer> transfer);
+
+  void start();  // to read; goes on until close() or the end
+  // Called when the sandbox says no more, on the server's thread. Before start().
+  void on_end(std::function<void()> call) { on_end_ = std::move(call); }
+  // Until there is something to take, or it has ended, or the time is over.
+  asio::awaitable<void> wait(std::chrono::milliseconds at_most);
+  std::vector<wire::WatchEvent> take();
+  bool ended() const { return closed_ || (ended_ && events_.empty()); }
+  void close();
+  void wake() { changed_.cancel(); }
+
+ private:
+  asio::awaitable<void> read();
+  Result<> keep(std::string_view bytes);
+
+  asio::io_context& io_;
+  const std::unique_ptr<node::FileTransfer> transfer_;
+  wire::RecordReader reader_;
+  std::deque<wire::WatchEvent> events_;
+  std::size_t bytes_ = 0;  // of their paths
+  std::function<void()> on_end_;
+  asio::steady_timer changed_;
+  asio::steady_timer taken_;
+  bool ended_ = false;
+  bool closed_ = false;
+};
+
+// "created"; the path is below what is watched.
+std::string_view watch_word(wire::WatchKind kind);
+// {"path", "directory"} and, of a rename, "to".
+std::string watch_json(const wire::WatchEvent& event, const std::string& watched);
+// The same with its "type", for a WebSocket.
+std::string watch_message(const wire::WatchEvent& event, const std::string& watched);
+
+}  // namespace glovebox::sessions

@@ -1,0 +1,31 @@
+#include "sessions/processes/oom_ledger.h"
+
+#include <csignal>
+
+#include "model/outcome.h"
+
+namespace glovebox::sessions {
+
+asio::awaitable<void> OomLedger::open(SandboxId id) {
+  if (seen_.contains(id)) co_return;
+  if (seen_.size() >= kMany && seen_.size() >= 2 * service_.sessions().size()) {
+    std::erase_if(seen_,
+                  [this](const auto& one) { return service_.find_session(one.first) == nullptr; });
+  }
+  const auto usage = co_await service_.measure_session(id);
+  // Not a figure: the agent's own word is all there is.
+  if (usage) seen_.emplace(id, usage->oom_kills);
+}
+
+asio::awaitable<bool> OomLedger::was_killed(SandboxId id, wire::ProcessEnd end) {
+  if (end.oom_killed) co_return true;
+  // A shell whose last command was killed says 137 and has no signal of its own.
+  if (end.signal != SIGKILL && end.code != kExitKilled) co_return false;
+  const auto usage = co_await service_.measure_session(id);
+  const auto seen = seen_.find(id);
+  if (!usage || seen == seen_.end() || usage->oom_kills <= seen->second) co_return false;
+  seen->second = usage->oom_kills;
+  co_return true;
+}
+
+}  // namespace glovebox::sessions

@@ -1,0 +1,99 @@
+#include "sessions/processes/start_process.h"
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <utility>
+
+#include "sessions/sessions.h"
+
+namespace glovebox::sessions {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Of those that have ended and nobody has deleted.
+constexpr std::size_t kMaxRemembered = 64;
+
+void forget_oldest(node::Session& session) {
+  std::vector<wire::ProcessNumber> ended;
+  for (const node::ProcessInfo& process : session.processes()) {
+    const bool is_program = process.kind == wire::ProcessKind::kProgram;
+    if (is_program && process.ended && !process.attached) ended.push_back(process.number);
+  }
+  if (ended.size() < kMaxRemembered) return;
+  std::sort(ended.begin(), ended.end());
+  for (std::size_t i = 0; i + kMaxRemembered <= ended.size(); ++i) {
+    (void)session.forget(ended[i]);
+  }
+}
+
+// The caller chose the program, the directory and the user.
+Error as_refusal(Error error) {
+  const bool theirs = error.code() == Errc::kNotFound || error.code() == Errc::kPermissionDenied;
+  if (!theirs) return error;
+  return Error(Errc::kInvalidArgument, "cannot start: " + error.message(), error.sys_errno());
+}
+
+// `claim` counts the bytes for as long as they wait here.
+asio::awaitable<void> write_and_close(std::shared_ptr<node::Session> session,
+                                      wire::ProcessNumber process, std::string bytes,
+                                      std::shared_ptr<void>) {
+  // Whether anybody reads it is the program's business.
+  const auto written =
+      co_await session->write_input(process, wire::Stream::kStdin, std::move(bytes));
+  if (!written) co_return;
+  (void)co_await session->close_input(process, wire::Stream::kStdin);
+}
+
+}  // namespace
+
+Task<node::Session::Started> start_process(routing::App& app, std::shared_ptr<node::Session> session,
+                                           node::ProcessSpec spec, node::Session::Attach attach,
+                                           std::string line) {
+  co_await app.ooms.open(session->id());
+  forget_oldest(*session);
+  CO_TRY(node::Session::Started started, co_await session->start(std::move(spec), attach));
+  app.sessions.note(session->id(), "started", line.substr(0, 200), started.info.number);
+  co_return started;
+}
+
+Task<node::Session::Started> start_exec(routing::App& app, std::shared_ptr<node::Session> session,
+                                        ExecRequest request, ExecKind kind) {
+  std::string line = request.cmd;
+  for (const std::string& word : request.argv) line += (line.empty() ? "" : " ") + word;
+  const auto attach =
+      kind == ExecKind::kBackground ? node::Session::Attach::kNo : node::Session::Attach::kYes;
+  const Shell shells[] = {Shell::kBash, Shell::kSh};
+  Result<node::Session::Started> started = fail(Errc::kInternal, "nothing was started");
+  for (const Shell shell : shells) {
+    node::ProcessSpec spec = process_spec(request, app.sessions.environment(session->id()), shell);
+    // In the background it can be written to later; a stream is there to be written to.
+    spec.has_stdin = request.stdin_bytes.has_value() || kind != ExecKind::kCollect;
+    spec.lossy = kind == ExecKind::kBackground;
+    started = co_await start_process(app, session, std::move(spec), attach, line);
+    // Where there is no bash. (No such directory or user: said again by the second one.)
+    if (started || request.cmd.empty() || started.error().code() != Errc::kNotFound) break;
+  }
+  if (!started) co_return fail(as_refusal(std::move(started.error())));
+  co_return std::move(*started);
+}
+
+Clock::time_point deadline_of(const ExecRequest& request, std::chrono::milliseconds otherwise) {
+  const auto timeout = request.timeout.value_or(otherwise);
+  return timeout.count() == 0 ? Clock::time_point::max() : Clock::now() + timeout;
+}
+
+void feed_stdin(routing::App& app, std::shared_ptr<node::Session> session, wire::ProcessNumber process,
+                std::string bytes, std::shared_ptr<void> claim) {
+  auto writing = write_and_close(std::move(session), process, std::move(bytes), std::move(claim));
+  asio::co_spawn(app.io, std::move(writing), asio::detached);
+}
+
+Result<std::shared_ptr<void>> claim_stdin(routing::App& app, const std::optional<std::string>& given) {
+  std::shared_ptr<void> claim = app.held_output.claim(given ? given->size() : 0);
+  if (claim) return claim;
+  return fail(Errc::kResourceExhausted, "too much input waits to be read");
+}
+
+}  // namespace glovebox::sessions

@@ -1,0 +1,104 @@
+#include "sessions/session_plan.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/unique_fd.h"
+#include "store/sha256.h"
+#include "sessions/processes/process_json.h"
+#include "packages/package_plan.h"
+#include "model/environment.h"
+
+namespace glovebox::sessions {
+namespace {
+
+void keep_snapshots_layer(const TemplateScope& scope, packages::SetWish& set) {
+  if (scope.kept_layer.empty()) return;
+  // What its template was made with may be another one by now, which stays that template's.
+  if (scope.kept_layer != set.kept_layer) set.definition.id.clear();
+  set.kept_layer = scope.kept_layer;
+  set.snapshot = scope.snapshot;
+}
+
+}  // namespace
+
+Result<SessionPlan> plan_session(const node::RunService& node, std::string template_name,
+                                 const CreateRequest& request, EngineKind engine,
+                                 std::optional<Grade> floor, const TemplateScope& scope) {
+  TRY(const Dependencies asked, packages::joined_dependencies(scope.kept, request.profile.dependencies));
+  TRY(packages::ChosenTemplate chosen,
+      packages::choose_template_with(node, scope.book, scope.project, template_name, asked));
+  const Template& made_of = chosen.made_of();
+  const Profile profile = fill_in(request.profile, made_of.limits);
+  SessionPlan plan;
+  plan.profile_hash = store::sha256_hex(canonical_text(profile));
+  plan.spec.template_name = chosen.set ? request.set_template : made_of.name;
+  if (!chosen.own_id.empty()) {
+    plan.template_id = chosen.own_id;
+    plan.template_env = made_of.env;
+  }
+  plan.template_name = std::move(template_name);
+  plan.spec.engine = engine;
+  plan.spec.limits = profile.limits;
+  plan.spec.net = profile.net;
+  // As many files as a disk of this size would have: packages and checkouts are many small ones.
+  const std::uint64_t inodes = std::min<std::uint64_t>(profile.limits.disk_bytes / 4096, 1u << 20);
+  plan.spec.limits.disk_inodes =
+      std::max(profile.limits.disk_inodes, static_cast<std::uint32_t>(inodes));
+  for (const ProfileMount& mount : profile.mounts) {
+    plan.spec.mounts.push_back({.mode = mount.mode, .guest = mount.guest, .name = mount.name});
+  }
+  plan.spec.min_grade = request.min_grade;
+  if (floor) {
+    plan.spec.min_grade = std::max(plan.spec.min_grade.value_or(Grade::kProcess), *floor);
+  }
+  if (chosen.set && engine != EngineKind::kJail) {
+    return fail(Errc::kUnsupported, "profile.dependencies: the " +
+                                        std::string(engine_name(engine)) +
+                                        " engine has no files of its own to put packages into");
+  }
+  plan.set = std::move(chosen.set);
+  // Nothing more was asked for than the snapshot's: they stay what its files were made with.
+  if (plan.set && !scope.kept.empty() && plan.set->dependencies == scope.kept) {
+    keep_snapshots_layer(scope, *plan.set);
+  }
+  return plan;
+}
+
+std::vector<std::string> session_environment(const node::RunService& node,
+                                             const store::SessionRecord& session) {
+  std::vector<std::string> env = base_environment();
+  for (std::string& word : env) {
+    // Where package clients put programs that a user installs.
+    if (word.starts_with("PATH=")) word.insert(5, std::string(kUsersPrograms) + ":");
+  }
+  // npm knows no authorities but its own unless it is told; a file that is not there is no matter.
+  env.emplace_back("npm_config_cafile=/etc/ssl/certs/ca-certificates.crt");
+  // One of the administrator's may be called as a project's own was.
+  const TemplateStatus* status =
+      session.template_id.empty() ? node.find_template(session.template_name) : nullptr;
+  if (status != nullptr) env = joined_environment(std::move(env), status->description.env);
+  return joined_environment(std::move(env), session.env);
+}
+
+std::optional<std::uint64_t> available_memory() {
+  constexpr std::string_view kWord = "MemAvailable:";
+  const UniqueFd fd(::open("/proc/meminfo", O_RDONLY | O_CLOEXEC));
+  if (!fd) return std::nullopt;
+  char text[1024];  // it is the third line
+  const ssize_t got = ::read(fd.get(), text, sizeof text);
+  std::string_view rest(text, got > 0 ? static_cast<std::size_t>(got) : 0);
+  const std::size_t at = rest.find(kWord);
+  if (at == std::string_view::npos) return std::nullopt;
+  rest.remove_prefix(at + kWord.size());
+  rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+  std::uint64_t kilobytes = 0;
+  const auto [end, ec] = std::from_chars(rest.data(), rest.data() + rest.size(), kilobytes);
+  if (ec != std::errc{}) return std::nullopt;
+  return kilobytes << 10;
+}
+
+}  // namespace glovebox::sessions

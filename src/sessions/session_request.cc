@@ -1,0 +1,221 @@
+#include "sessions/session_request.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <charconv>
+
+#include "sessions/processes/process_json.h"
+#include "wire/net_policy_json.h"
+#include "wire/object_reader.h"
+#include "wire/profile_wishes.h"
+#include "wire/strict_json.h"
+
+namespace glovebox::sessions {
+namespace {
+
+namespace json = boost::json;
+using wire::ObjectReader;
+
+// A year: what an administrator allows is less.
+constexpr std::uint64_t kMostTtl = 365ull * 24 * 3600;
+
+Result<> read_what(ObjectReader& fields, CreateRequest& request) {
+  TRY(const auto name, fields.text("template", 64));
+  if (name) {
+    if (!is_template_name(*name)) {
+      return fields.bad("template", "must be a name of small letters, digits and dashes");
+    }
+    request.template_name = *name;
+  }
+  TRY(const auto snapshot, fields.text("snapshot", 64));
+  if (snapshot) {
+    if (name) return fields.bad("snapshot", "goes not together with template");
+    auto id = store::SnapshotId::parse(*snapshot);
+    if (!id) return fields.bad("snapshot", id.error().message());
+    request.snapshot = id->str();
+  }
+  return {};
+}
+
+Result<> read_session_profile(ObjectReader& fields, CreateRequest& request) {
+  const json::value* profile = fields.take("profile");
+  if (profile == nullptr) return {};
+  TRY(request.profile, wire::read_profile_wishes(*profile, "profile"));
+  if (request.profile.wall) {
+    return fields.bad("profile.timeout_ms", "a sandbox has ttl_s, and an exec its own timeout_ms");
+  }
+  if (request.profile.cpu_time) {
+    return fields.bad("profile.cpu_ms", "is for a run; a sandbox has cpus and ttl_s");
+  }
+  if (request.profile.output_bytes) {
+    return fields.bad("profile.output_kb", "is for a run; an exec has its own output_kb");
+  }
+  return {};
+}
+
+Result<> read_rest(ObjectReader& fields, CreateRequest& request) {
+  TRY(request.ttl_s, fields.whole("ttl_s", 1, kMostTtl));
+  TRY(request.env, read_environment(fields, "env"));
+  if (const json::value* metadata = fields.take("metadata")) {
+    TRY(request.metadata, read_metadata(fields, *metadata));
+  }
+  TRY(const auto on_timeout, fields.text("on_timeout", 16));
+  if (on_timeout == "pause") {
+    request.on_timeout = OnTimeout::kPause;
+  } else if (on_timeout && *on_timeout != "kill") {
+    return fields.bad("on_timeout", "must be kill or pause");
+  }
+  TRY(const auto agent_id, read_agent_id(fields));
+  request.agent_id = agent_id.value_or("");
+  TRY(const auto private_ports, fields.truth("private_ports"));
+  request.private_ports = private_ports.value_or(false);
+  TRY(const auto grade, fields.text("min_grade", 32));
+  if (grade) {
+    const Grade* known = parse_grade(*grade);
+    if (known == nullptr) {
+      return fields.bad("min_grade", "must be process, jail-partial, jail, user-kernel or vm");
+    }
+    request.min_grade = *known;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_template_name(std::string_view name) {
+  if (name.empty() || name.size() > 32 || name[0] < 'a' || name[0] > 'z') return false;
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+}
+
+Result<std::optional<std::string>> read_agent_id(ObjectReader& fields) {
+  TRY(auto agent_id, fields.text("agent_id", kMaxAgentId));
+  if (!agent_id) return agent_id;
+  if (agent_id->empty()) return fields.bad("agent_id", "must not be empty");
+  TRY_OK(wire::check_no_nul(*agent_id, "agent_id"));
+  if (agent_id->starts_with("mcp:")) {
+    return fields.bad("agent_id", "must not begin with \"mcp:\", which is for sandboxes of /mcp");
+  }
+  return agent_id;
+}
+
+Result<store::Metadata> read_metadata(const ObjectReader& fields, const json::value& value) {
+  const json::object* pairs = value.if_object();
+  if (pairs == nullptr) return fields.bad("metadata", "must be an object of strings");
+  if (pairs->size() > kMaxMetadata) {
+    return fields.bad("metadata", "must have at most " + std::to_string(kMaxMetadata) + " entries");
+  }
+  store::Metadata metadata;
+  for (const auto& pair : *pairs) {
+    std::string key(pair.key().data(), pair.key().size());
+    const std::string at = "metadata." + key.substr(0, 60);
+    const json::string* text = pair.value().if_string();
+    if (text == nullptr) return fields.bad(at, "must be a string");
+    if (key.empty() || key.size() > kMaxMetadataKey) {
+      return fields.bad(at, "a key has 1 to " + std::to_string(kMaxMetadataKey) + " bytes");
+    }
+    if (text->size() > kMaxMetadataValue) {
+      return fields.bad(at, "must have at most " + std::to_string(kMaxMetadataValue) + " bytes");
+    }
+    std::string content(text->data(), text->size());
+    TRY_OK(wire::check_no_nul(key, at));
+    TRY_OK(wire::check_no_nul(content, at));
+    metadata.emplace(std::move(key), std::move(content));
+  }
+  return metadata;
+}
+
+Result<CreateRequest> parse_create_request(std::string_view body) {
+  if (body.empty()) return CreateRequest{};  // all of it has a default
+  TRY(const json::value document, wire::parse_strict_json(body));
+  TRY(ObjectReader fields, ObjectReader::open(document, ""));
+  CreateRequest request;
+  TRY_OK(read_what(fields, request));
+  TRY_OK(read_session_profile(fields, request));
+  TRY_OK(read_rest(fields, request));
+  TRY_OK(fields.finish());
+  return request;
+}
+
+Result<ChangeRequest> parse_change_request(std::string_view body) {
+  TRY(const json::value document, wire::parse_strict_json(body));
+  TRY(ObjectReader fields, ObjectReader::open(document, ""));
+  ChangeRequest request;
+  TRY(request.ttl_s, fields.whole("ttl_s", 1, kMostTtl));
+  if (const json::value* metadata = fields.take("metadata")) {
+    TRY(request.metadata, read_metadata(fields, *metadata));
+  }
+  if (const json::value* net = fields.take("net")) {
+    TRY(request.net, wire::read_net_policy(*net, "net"));
+  }
+  TRY_OK(fields.finish());
+  if (!request.ttl_s && !request.metadata && !request.net) {
+    return fail(Errc::kInvalidArgument, "the request: says nothing; give ttl_s, metadata or net");
+  }
+  return request;
+}
+
+Result<std::optional<std::uint64_t>> parse_keepalive_request(std::string_view body) {
+  if (body.empty()) return std::optional<std::uint64_t>();
+  TRY(const json::value document, wire::parse_strict_json(body));
+  TRY(ObjectReader fields, ObjectReader::open(document, ""));
+  TRY(const auto ttl_s, fields.whole("ttl_s", 1, kMostTtl));
+  TRY_OK(fields.finish());
+  return ttl_s;
+}
+
+Result<std::string> parse_snapshot_request(std::string_view body) {
+  if (body.empty()) return std::string();
+  TRY(const json::value document, wire::parse_strict_json(body));
+  TRY(ObjectReader fields, ObjectReader::open(document, ""));
+  TRY(const auto name, fields.text("name", kMaxSnapshotName));
+  TRY_OK(fields.finish());
+  if (name) TRY_OK(wire::check_no_nul(*name, "name"));
+  return name.value_or("");
+}
+
+Result<store::SessionFilter> parse_session_filter(const http::Params& query) {
+  constexpr std::string_view kPair = "metadata.";
+  store::SessionFilter filter;
+  for (const auto& [name, value] : query) {
+    if (name == "limit") {
+      const char* end = value.data() + value.size();
+      const auto [stop, ec] = std::from_chars(value.data(), end, filter.limit);
+      if (ec != std::errc{} || stop != end || filter.limit == 0 ||
+          filter.limit > store::kMaxSessionPage) {
+        return fail(Errc::kInvalidArgument, "limit: must be a whole number from 1 to " +
+                                                std::to_string(store::kMaxSessionPage));
+      }
+    } else if (name == "cursor") {
+      filter.cursor = value;
+    } else if (name == "template") {
+      filter.template_name = value;
+    } else if (name == "agent_id") {
+      filter.agent_id = value;
+    } else if (name == "state") {
+      std::string_view rest = value;
+      while (true) {
+        const std::string_view word = rest.substr(0, rest.find(','));
+        const auto state = parse_session_state(word);
+        if (!state) {
+          return fail(Errc::kInvalidArgument,
+                      "state: must be of pending, starting, running, paused, stopped and error");
+        }
+        filter.states.push_back(*state);
+        if (word.size() == rest.size()) break;
+        rest.remove_prefix(word.size() + 1);
+      }
+    } else if (name.rfind(kPair, 0) == 0) {
+      if (value.find('\0') != std::string::npos || name.find('\0') != std::string::npos) {
+        return fail(Errc::kInvalidArgument, "metadata: has no NUL");
+      }
+      filter.metadata.emplace_back(name.substr(kPair.size()), value);
+    } else if (name != "project") {
+      return fail(Errc::kInvalidArgument, name.substr(0, 60) + ": is not known");
+    }
+  }
+  return filter;
+}
+
+}  // namespace glovebox::sessions

@@ -1,0 +1,369 @@
+#include "snapshots/snapshot_store.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include "base/log.h"
+#include "base/unique_fd.h"
+#include "store/store_call.h"
+
+namespace glovebox::snapshots {
+namespace {
+
+constexpr std::size_t kSnapshotChunk = 256 * 1024;
+constexpr std::uint64_t kLeastRoom = 1 << 20;  // that there must be to begin
+constexpr std::string_view kSuffix = ".tar";
+
+tl::unexpected<Error> full(std::string message) {
+  return fail(Error(Errc::kResourceExhausted, std::move(message), ENOSPC));
+}
+
+}  // namespace
+
+// Closes a transfer in which nothing moves, and one that nobody wants any more.
+class SnapshotShelf::Watchdog {
+ public:
+  Watchdog(asio::io_context& io, node::FileTransfer& transfer,
+           std::shared_ptr<node::CancelFlag> cancel, std::chrono::milliseconds patience)
+      : state_(std::make_shared<State>(io, &transfer)),
+        cancel_(std::move(cancel)),
+        patience_(patience) {
+    cancel_->on_cancel([state = state_] { state->end(); });
+    feed();
+  }
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  ~Watchdog() {
+    state_->transfer = nullptr;
+    state_->timer.cancel();
+    cancel_->on_cancel({});
+  }
+
+  void feed() {
+    state_->timer.expires_after(patience_);
+    state_->timer.async_wait([state = state_](const boost::system::error_code& error) {
+      if (error || std::chrono::steady_clock::now() < state->timer.expiry()) return;
+      state->is_late = true;
+      state->end();
+    });
+  }
+  // What the transfer's own error is only a consequence of.
+  Result<> verdict() const {
+    if (cancel_->cancelled()) return fail(Errc::kUnavailable, "nobody waits for it any more");
+    if (state_->is_late) return fail(Errc::kTimeout, "the sandbox does not go on with it");
+    return {};
+  }
+
+ private:
+  struct State {
+    State(asio::io_context& io, node::FileTransfer* which) : timer(io), transfer(which) {}
+    void end() {
+      if (transfer != nullptr) transfer->close();
+    }
+    asio::steady_timer timer;
+    node::FileTransfer* transfer;
+    bool is_late = false;
+  };
+  std::shared_ptr<State> state_;
+  std::shared_ptr<node::CancelFlag> cancel_;
+  std::chrono::milliseconds patience_;
+};
+
+// One file, used on the disk's thread. Removed again unless it is kept.
+class SnapshotShelf::File {
+ public:
+  static Result<std::shared_ptr<File>> create(std::string path) {
+    UniqueFd fd(::open((path + ".part").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!fd) return fail(Error::from_errno("make the snapshot's file"));
+    return std::make_shared<File>(std::move(fd), std::move(path), true);
+  }
+  static Result<std::shared_ptr<File>> open(std::string path) {
+    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (!fd) return fail(Error::from_errno("open the snapshot's file"));
+    return std::make_shared<File>(std::move(fd), std::move(path), false);
+  }
+  File(UniqueFd fd, std::string path, bool is_new)
+      : fd_(std::move(fd)), path_(std::move(path)), is_new_(is_new) {}
+  ~File() {
+    if (is_new_) ::unlink((path_ + ".part").c_str());
+  }
+
+  Result<> write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t wrote = ::write(fd_.get(), bytes.data(), bytes.size());
+      if (wrote < 0 && errno == EINTR) continue;
+      if (wrote < 0) return fail(Error::from_errno("write the snapshot"));
+      bytes.remove_prefix(static_cast<std::size_t>(wrote));
+    }
+    return {};
+  }
+  Result<std::size_t> read(char* into, std::size_t size) {
+    while (true) {
+      const ssize_t got = ::read(fd_.get(), into, size);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return fail(Error::from_errno("read the snapshot"));
+      return static_cast<std::size_t>(got);
+    }
+  }
+  // On disk, under its name.
+  Result<> keep() {
+    if (::fdatasync(fd_.get()) != 0) return fail(Error::from_errno("write the snapshot"));
+    if (::rename((path_ + ".part").c_str(), path_.c_str()) != 0) {
+      return fail(Error::from_errno("name the snapshot's file"));
+    }
+    is_new_ = false;
+    return {};
+  }
+
+ private:
+  UniqueFd fd_;
+  std::string path_;
+  bool is_new_;
+};
+
+// What a snapshot under way takes of the ceilings, until it is kept or given up.
+struct SnapshotShelf::Claim {
+  Claim(SnapshotShelf& the_shelf, std::string the_project, std::string the_name)
+      : shelf(the_shelf), project(std::move(the_project)), name(std::move(the_name)) {
+    ++shelf.making_[project];
+    shelf.names_.insert(name);
+  }
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+  ~Claim() {
+    shelf.bytes_ -= bytes;
+    shelf.names_.erase(name);
+    if (--shelf.making_[project] == 0) shelf.making_.erase(project);
+  }
+  SnapshotShelf& shelf;
+  std::string project;
+  std::string name;
+  std::uint64_t bytes = 0;
+};
+
+SnapshotShelf::SnapshotShelf(asio::io_context& io, store::Store& store, ShelfOptions options)
+    : io_(io), store_(store), options_(std::move(options)) {}
+
+std::string SnapshotShelf::path_of(const store::SnapshotId& id) const {
+  return options_.directory + "/" + id.str() + std::string(kSuffix);
+}
+
+Result<> SnapshotShelf::load() {
+  if (::mkdir(options_.directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    return fail(Error::from_errno("mkdir").context(options_.directory));
+  }
+  TRY(const std::vector<store::SnapshotRecord> records, store_.all_snapshots());
+  for (const store::SnapshotRecord& record : records) {
+    struct stat facts {};
+    if (::stat(path_of(record.id).c_str(), &facts) != 0) {
+      log::warn("snapshot has no file", {{"snapshot", record.id.str()}});
+      store_.remove_snapshot(record.id, {});
+      continue;
+    }
+    bytes_ += record.bytes;
+    kept_.emplace(record.id.str(), record);
+  }
+  TRY(const std::uint64_t removed, sweep());
+  if (removed > 0) log::info("snapshot files removed", {{"files", std::to_string(removed)}});
+  return {};
+}
+
+Result<std::uint64_t> SnapshotShelf::sweep() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(options_.directory.c_str()), ::closedir);
+  if (!dir) return fail(Error::from_errno("opendir").context(options_.directory));
+  std::vector<std::string> strays;
+  while (const dirent* entry = ::readdir(dir.get())) {
+    const std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    const std::string id = name.substr(0, name.find('.'));
+    const bool is_known = kept_.count(id) != 0 && name == id + std::string(kSuffix);
+    if (!is_known && names_.count(id) == 0) strays.push_back(name);
+  }
+  std::uint64_t removed = 0;
+  for (const std::string& name : strays) {
+    if (::unlink((options_.directory + "/" + name).c_str()) == 0) ++removed;
+  }
+  return removed;
+}
+
+std::vector<store::SnapshotRecord> SnapshotShelf::list(const std::string& project) const {
+  std::vector<store::SnapshotRecord> found;
+  for (const auto& [id, record] : kept_) {
+    if (project == "*" || record.project == project) found.push_back(record);
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.created_ms > b.created_ms; });
+  return found;
+}
+
+Result<store::SnapshotRecord> SnapshotShelf::find(const std::string& project,
+                                                  std::string_view id) const {
+  const auto found = kept_.find(id);
+  if (found == kept_.end() || (project != "*" && found->second.project != project)) {
+    return fail(Errc::kNotFound, "there is no such snapshot");
+  }
+  return found->second;
+}
+
+Task<> SnapshotShelf::remove(std::string project, std::string id) {
+  CO_TRY(const store::SnapshotRecord record, find(project, id));
+  // From here on nobody finds it; its record goes before its file, so that none is left without.
+  kept_.erase(id);
+  const store::Ask<void> ask = [&](store::Callback<> done) { store_.remove_snapshot(record.id, done); };
+  Result<> removed = co_await store::store_call(ask);
+  if (!removed && removed.error().code() != Errc::kNotFound) {
+    kept_.emplace(id, record);
+    co_return removed;
+  }
+  bytes_ -= record.bytes;
+  ::unlink(path_of(record.id).c_str());
+  co_return Result<>();
+}
+
+Task<> SnapshotShelf::set_layer(std::string id, std::string layer) {
+  const auto at = kept_.find(id);
+  if (at == kept_.end()) co_return fail(Errc::kNotFound, "there is no such snapshot");
+  at->second.layer = layer;
+  const store::SnapshotId which = at->second.id;
+  const store::Ask<void> ask = [&](store::Callback<> done) {
+    store_.set_snapshot_layer(which, layer, std::move(done));
+  };
+  co_return co_await store::store_call(ask);
+}
+
+const store::SnapshotRecord* SnapshotShelf::of_layer(const std::string& layer) const {
+  const auto found = std::find_if(kept_.begin(), kept_.end(),
+                                  [&](const auto& one) { return one.second.layer == layer; });
+  return found == kept_.end() ? nullptr : &found->second;
+}
+
+// What one project has must leave room for the others'.
+Result<> SnapshotShelf::check_share(const std::string& project, std::uint64_t more) const {
+  if (options_.disk_ceiling == 0) return {};
+  std::uint64_t used = more;
+  for (const auto& [id, record] : kept_) used += record.project == project ? record.bytes : 0;
+  if (used <= options_.disk_ceiling / ShelfOptions::kShare) return {};
+  return full("the project's share of the disk is full: remove a snapshot");
+}
+
+Result<> SnapshotShelf::check_room(const std::string& project, std::uint64_t more) const {
+  std::uint64_t count = 0;
+  for (const auto& [id, record] : kept_) count += record.project == project ? 1 : 0;
+  if (const auto making = making_.find(project); making != making_.end()) count += making->second;
+  if (count + 1 > options_.max_per_project) {
+    return fail(Errc::kResourceExhausted, "the project has " + std::to_string(count) +
+                                              " snapshots, and may not have more: remove one");
+  }
+  TRY_OK(check_share(project, more));
+  if (options_.disk_ceiling != 0 && bytes_ + more + store_.bytes_used() > options_.disk_ceiling) {
+    return full("the server keeps no more snapshots: its disk ceiling is reached");
+  }
+  return {};
+}
+
+Task<> SnapshotShelf::copy_out(node::FileTransfer& transfer, std::shared_ptr<File> file,
+                               Watchdog& watchdog, Claim& claim) {
+  auto buffer = std::make_shared<std::string>(kSnapshotChunk, '\0');
+  bool more = true;
+  while (more) {
+    std::size_t filled = 0;
+    while (more && filled < kSnapshotChunk) {
+      const std::size_t got = co_await transfer.read_some(buffer->data() + filled, kSnapshotChunk - filled);
+      more = got != 0;
+      filled += got;
+      watchdog.feed();
+    }
+    claim.bytes += filled;
+    bytes_ += filled;
+    if (claim.bytes > options_.max_bytes) {
+      co_return full("a snapshot may have " + std::to_string(options_.max_bytes >> 20) + " MB");
+    }
+    CO_TRY_OK(check_share(claim.project, claim.bytes));
+    if (options_.disk_ceiling != 0 && bytes_ + store_.bytes_used() > options_.disk_ceiling) {
+      co_return full("the server's disk ceiling is reached");
+    }
+    auto work = [file, buffer, filled]() -> Task<> {
+      co_return file->write(std::string_view(*buffer).substr(0, filled));
+    };
+    CO_TRY_OK(co_await asio::co_spawn(disk_, work, asio::use_awaitable));
+  }
+  co_return Result<>();
+}
+
+Task<bool> SnapshotShelf::copy_in(node::FileTransfer& transfer, std::shared_ptr<File> file,
+                                  Watchdog& watchdog) {
+  auto buffer = std::make_shared<std::string>(kSnapshotChunk, '\0');
+  while (true) {
+    auto work = [file, buffer]() -> Task<std::size_t> {
+      co_return file->read(buffer->data(), buffer->size());
+    };
+    CO_TRY(const std::size_t got, co_await asio::co_spawn(disk_, work, asio::use_awaitable));
+    if (got == 0) co_return true;
+    const bool taken = co_await transfer.write(std::string_view(*buffer).substr(0, got));
+    if (!taken) co_return false;  // done() knows why
+    watchdog.feed();
+  }
+}
+
+Task<store::SnapshotRecord> SnapshotShelf::keep(std::shared_ptr<node::Session> session,
+                                                store::SnapshotRecord wanted,
+                                                std::shared_ptr<node::CancelFlag> cancel) {
+  CO_TRY_OK(check_room(wanted.project, kLeastRoom));
+  Claim claim(*this, wanted.project, wanted.id.str());
+  CO_TRY(std::shared_ptr<File> file, File::create(path_of(wanted.id)));
+  wire::FileRequest request;
+  request.op = wire::FileOp::kSnapshotOut;
+  request.user = "root";
+  request.most = options_.max_bytes;
+  CO_TRY(std::unique_ptr<node::FileTransfer> transfer,
+         co_await session->transfer(std::move(request)));
+  Watchdog watchdog(io_, *transfer, cancel, options_.patience);
+  Result<> copied = co_await copy_out(*transfer, file, watchdog, claim);
+  if (Result<> verdict = watchdog.verdict(); !verdict) co_return fail(verdict.error());
+  if (!copied) co_return fail(std::move(copied.error()));
+  Result<wire::FileDone> done = co_await transfer->done();
+  if (Result<> verdict = watchdog.verdict(); !verdict) co_return fail(verdict.error());
+  if (!done) co_return fail(std::move(done.error()));
+  auto work = [file]() -> Task<> { co_return file->keep(); };
+  CO_TRY_OK(co_await asio::co_spawn(disk_, work, asio::use_awaitable));
+  wanted.bytes = claim.bytes;
+  wanted.files = done->entries;
+  const store::Ask<void> ask = [&](store::Callback<> saved) { store_.add_snapshot(wanted, saved); };
+  Result<> saved = co_await store::store_call(ask);
+  if (!saved) {
+    ::unlink(path_of(wanted.id).c_str());
+    co_return fail(std::move(saved.error()));
+  }
+  kept_.emplace(wanted.id.str(), wanted);
+  claim.bytes = 0;  // they are the record's now
+  co_return wanted;
+}
+
+Task<> SnapshotShelf::fill(std::shared_ptr<node::Session> session, store::SnapshotRecord snapshot,
+                           std::shared_ptr<node::CancelFlag> cancel) {
+  CO_TRY(std::shared_ptr<File> file, File::open(path_of(snapshot.id)));
+  wire::FileRequest request;
+  request.op = wire::FileOp::kSnapshotIn;
+  request.user = "root";
+  request.most = snapshot.bytes;
+  CO_TRY(std::unique_ptr<node::FileTransfer> transfer,
+         co_await session->transfer(std::move(request)));
+  Watchdog watchdog(io_, *transfer, cancel, options_.patience);
+  Result<bool> copied = co_await copy_in(*transfer, file, watchdog);
+  if (Result<> verdict = watchdog.verdict(); !verdict) co_return fail(verdict.error());
+  if (!copied) co_return fail(std::move(copied.error()));
+  if (*copied) transfer->commit();
+  Result<wire::FileDone> done = co_await transfer->done();
+  if (Result<> verdict = watchdog.verdict(); !verdict) co_return fail(verdict.error());
+  if (!done) co_return fail(std::move(done.error()));
+  if (!*copied) co_return fail(Errc::kProtocol, "the sandbox did not take all of it");
+  co_return Result<>();
+}
+
+}  // namespace glovebox::snapshots

@@ -1,0 +1,86 @@
+// Snapshots: files below the store's directory, and their records. What is in such a file was
+// written by a guest; the server moves its bytes and never looks into them. Only a session reads it
+// again, inside its own sandbox.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/task.h"
+#include "node/session_service.h"
+#include "store/store.h"
+
+namespace glovebox::snapshots {
+
+struct ShelfOptions {
+  std::string directory{};  // made if missing, 0700
+  std::uint64_t max_per_project = 32;
+  std::uint64_t max_bytes = 1ull << 30;       // of one
+  std::uint64_t disk_ceiling = 0;             // of all and the database together; zero: none
+  static constexpr std::uint64_t kShare = 4;  // a project may have a fourth of that
+  // A transfer in which nothing moves for so long is given up: the guest may have stopped it.
+  std::chrono::milliseconds patience{30'000};
+};
+
+class SnapshotShelf {
+ public:
+  SnapshotShelf(asio::io_context& io, store::Store& store, ShelfOptions options);
+
+  // Reads the records, and removes what a server that was cut short has left. Blocks: only for the
+  // program's start.
+  Result<> load();
+
+  // Of one project ("*": of all), newest first.
+  std::vector<store::SnapshotRecord> list(const std::string& project) const;
+  Result<store::SnapshotRecord> find(const std::string& project, std::string_view id) const;
+  Task<> remove(std::string project, std::string id);
+  // Its packages came to another layer: the one that it was made with is gone. kNotFound.
+  Task<> set_layer(std::string id, std::string layer);
+  // One that was made with this layer; null: none. Good until the caller awaits something.
+  const store::SnapshotRecord* of_layer(const std::string& layer) const;
+
+  // What the session has beyond its template, as one more snapshot. `wanted` has all but the sizes.
+  // kResourceExhausted: too many, too large, or no room.
+  Task<store::SnapshotRecord> keep(std::shared_ptr<node::Session> session,
+                                   store::SnapshotRecord wanted,
+                                   std::shared_ptr<node::CancelFlag> cancel);
+  // The same back into a session in which nothing has run yet.
+  Task<> fill(std::shared_ptr<node::Session> session, store::SnapshotRecord snapshot,
+              std::shared_ptr<node::CancelFlag> cancel);
+
+  // Removes files that no record names; how many.
+  Result<std::uint64_t> sweep();
+  std::uint64_t bytes() const { return bytes_; }
+  std::size_t count() const { return kept_.size(); }
+
+ private:
+  class File;
+  class Watchdog;
+  struct Claim;
+
+  std::string path_of(const store::SnapshotId& id) const;
+  Result<> check_share(const std::string& project, std::uint64_t more) const;
+  Result<> check_room(const std::string& project, std::uint64_t more) const;
+  Task<> copy_out(node::FileTransfer& transfer, std::shared_ptr<File> file, Watchdog& watchdog,
+                  Claim& claim);
+  // False: it does not take any more.
+  Task<bool> copy_in(node::FileTransfer& transfer, std::shared_ptr<File> file, Watchdog& watchdog);
+
+  asio::io_context& io_;
+  store::Store& store_;
+  const ShelfOptions options_;
+  asio::thread_pool disk_{1};  // reading and writing may block
+  std::map<std::string, store::SnapshotRecord, std::less<>> kept_;
+  std::map<std::string, std::uint64_t> making_;  // by projects
+  std::set<std::string> names_;                  // files being written
+  std::uint64_t bytes_ = 0;                      // of those kept and those being written
+};
+
+}  // namespace glovebox::snapshots

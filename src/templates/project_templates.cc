@@ -1,0 +1,265 @@
+#include "templates/project_templates.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/wall_clock.h"
+#include "sessions/processes/process_json.h"
+#include "store/store_call.h"
+#include "model/template_rules.h"
+
+namespace glovebox::templates {
+namespace {
+
+constexpr std::chrono::seconds kFailureWindow{60};
+
+// Until it is made or not; goes with a coroutine that was cut off.
+struct Reserved {
+  Reserved(std::set<std::pair<std::string, std::string>>& places,
+           std::pair<std::string, std::string> place)
+      : all(places), at(all.insert(std::move(place)).first) {}
+  Reserved(const Reserved&) = delete;
+  Reserved& operator=(const Reserved&) = delete;
+  ~Reserved() { all.erase(at); }
+  std::set<std::pair<std::string, std::string>>& all;
+  std::set<std::pair<std::string, std::string>>::iterator at;
+};
+
+// Of a snapshot it never hears, and of packages from whoever prepares their set.
+bool is_the_launchers(const store::TemplateRecord& made) {
+  return made.dependencies.empty() && made.snapshot.empty();
+}
+
+tl::unexpected<Error> of_a_snapshot(const std::string& name) {
+  return fail(Errc::kInvalidArgument,
+              "template: \"" + name +
+                  "\" stands for a snapshot, which only a sandbox can be filled with: create one "
+                  "of it (POST /v1/sandboxes), and run there");
+}
+
+}  // namespace
+
+Result<> TemplateBook::load() {
+  TRY(std::vector<store::TemplateRecord> records, store_.all_templates());
+  std::vector<TemplateDefinition> definitions;
+  for (store::TemplateRecord& record : records) {
+    if (is_the_launchers(record)) definitions.push_back(record.definition);
+    Place place(record.project, record.name);
+    by_id_.emplace(record.definition.id, place);
+    all_.emplace(std::move(place), std::move(record));
+  }
+  service_.keep(std::move(definitions));
+  return {};
+}
+
+Result<> TemplateBook::check_new(const store::TemplateRecord& wanted) const {
+  const TemplateDefinition& definition = wanted.definition;
+  TRY_OK(check_definition(definition));
+  const Place place(wanted.project, wanted.name);
+  // What E2B's clients call one of ours.
+  if (wanted.name == "code-interpreter-v1") {
+    return fail(Errc::kConflict, "name: \"" + wanted.name + "\" is E2B's word for python-data");
+  }
+  if (node_.find_template(wanted.name) != nullptr || all_.contains(place) ||
+      being_made_.contains(place)) {
+    return fail(Errc::kConflict, "name: there is a template \"" + wanted.name + "\" already");
+  }
+  const auto is_its = [&](const auto& one) { return one == wanted.project; };
+  std::size_t count = 0;
+  for (const auto& [other, record] : all_) count += is_its(other.first) ? 1 : 0;
+  for (const Place& other : being_made_) count += is_its(other.first) ? 1 : 0;
+  if (count >= kMostOfAProject) {
+    return fail(Errc::kResourceExhausted,
+                "the project has " + std::to_string(count) + " templates, and no more may be");
+  }
+  if (!wanted.snapshot.empty()) return {};
+  if (find(wanted.project, definition.from) != nullptr) {
+    return fail(Errc::kInvalidArgument, "from: \"" + definition.from +
+                                            "\" is one of the project's own; name what it is of");
+  }
+  if (node_.find_template(definition.from) == nullptr) {
+    return fail(node_.templates().empty() ? Errc::kUnavailable : Errc::kNotFound,
+                "from: there is no template \"" + definition.from + "\"");
+  }
+  return {};
+}
+
+std::chrono::seconds TemplateBook::wait_of(const std::string& project, TimePoint now) const {
+  const auto found = made_at_.find(project);
+  if (found == made_at_.end() || found->second.size() < kMostInAMinute) return {};
+  const TimePoint oldest = found->second[found->second.size() - kMostInAMinute];
+  return std::max(std::chrono::ceil<std::chrono::seconds>(oldest + kFailureWindow - now),
+                  std::chrono::seconds(0));
+}
+
+Result<> TemplateBook::count(const std::string& project, TimePoint now) {
+  for (auto& [name, times] : made_at_) {
+    while (!times.empty() && times.front() + kFailureWindow <= now) times.pop_front();
+  }
+  std::erase_if(made_at_, [](const auto& one) { return one.second.empty(); });
+  if (const auto wait = wait_of(project, now); wait.count() > 0) {
+    return fail(Errc::kResourceExhausted,
+                "the project may make " + std::to_string(kMostInAMinute) +
+                    " templates per minute, and has made them; again in " +
+                    std::to_string(wait.count()) + " s");
+  }
+  made_at_[project].push_back(now);
+  return {};
+}
+
+Task<store::TemplateRecord> TemplateBook::create(store::TemplateRecord wanted, Define define) {
+  wanted.definition.id = make_own_template_id();
+  wanted.created_ms = wall_clock_ms();
+  CO_TRY_OK(check_new(wanted));
+  CO_TRY_OK(count(wanted.project, std::chrono::steady_clock::now()));
+  const Place place(wanted.project, wanted.name);
+  const std::string id = wanted.definition.id;
+  const Reserved reserved(being_made_, place);
+  // First the launcher, which may say no. One that is not stored then is forgotten there.
+  if (define) {
+    CO_TRY_OK(co_await define(wanted));
+  } else {
+    CO_TRY_OK(co_await service_.define(wanted.definition));
+  }
+  const store::Ask<void> ask = [&](store::Callback<> done) {
+    store_.add_template(wanted, std::move(done));
+  };
+  Result<> stored = co_await store::store_call(ask);
+  if (!stored) {
+    service_.forget(id);
+    co_return fail(std::move(stored.error()));
+  }
+  by_id_.insert_or_assign(id, place);
+  all_.insert_or_assign(place, wanted);
+  log::info("template made", {{"project", wanted.project}, {"template", wanted.name}, {"id", id}});
+  co_return wanted;
+}
+
+Task<> TemplateBook::remove(std::string project, std::string name) {
+  const store::TemplateRecord* known = find(project, name);
+  if (known == nullptr)
+    co_return fail(Errc::kNotFound, "there is no such template of the project's");
+  const std::string id = known->definition.id;
+  const store::Ask<void> ask = [&](store::Callback<> done) {
+    store_.remove_template(id, std::move(done));
+  };
+  CO_TRY_OK(co_await store::store_call(ask));
+  by_id_.erase(id);
+  const bool was_defined = known->snapshot.empty();
+  all_.erase({project, name});
+  if (was_defined) service_.forget(id);
+  log::info("template removed", {{"project", project}, {"template", name}, {"id", id}});
+  co_return Result<>();
+}
+
+Task<> TemplateBook::set_layer(std::string id, std::string layer) {
+  // At once, so that nobody takes it away or writes the same meanwhile.
+  const auto at = by_id_.find(id);
+  if (at == by_id_.end()) co_return fail(Errc::kNotFound, "there is no such template");
+  all_.at(at->second).layer = layer;
+  const store::Ask<void> ask = [&](store::Callback<> done) {
+    store_.set_template_layer(id, layer, std::move(done));
+  };
+  co_return co_await store::store_call(ask);
+}
+
+const store::TemplateRecord* TemplateBook::find(const std::string& project,
+                                                const std::string& name) const {
+  const auto at = all_.find({project, name});
+  return at == all_.end() ? nullptr : &at->second;
+}
+
+const store::TemplateRecord* TemplateBook::find_id(std::string_view id) const {
+  const auto at = by_id_.find(id);
+  return at == by_id_.end() ? nullptr : &all_.at(at->second);
+}
+
+std::vector<store::TemplateRecord> TemplateBook::list(const std::string& project) const {
+  std::vector<store::TemplateRecord> records;
+  for (const auto& [place, record] : all_) {
+    if (project == "*" || place.first == project) records.push_back(record);
+  }
+  return records;
+}
+
+const store::TemplateRecord* TemplateBook::of_snapshot(const std::string& id) const {
+  const auto found = std::find_if(all_.begin(), all_.end(),
+                                  [&](const auto& one) { return one.second.snapshot == id; });
+  return found == all_.end() ? nullptr : &found->second;
+}
+
+const store::TemplateRecord* TemplateBook::of_layer(const std::string& layer) const {
+  const auto found = std::find_if(all_.begin(), all_.end(),
+                                  [&](const auto& one) { return one.second.layer == layer; });
+  return found == all_.end() ? nullptr : &found->second;
+}
+
+// As what its sandboxes are made of before they are filled.
+TemplateStatus TemplateBook::status_of_snapshot(const store::TemplateRecord& made) const {
+  const std::string& from = made.definition.from;
+  const store::TemplateRecord* own = find(made.project, from);
+  TemplateStatus status;
+  if (own != nullptr && own->snapshot.empty()) {
+    status = status_of(*own);
+  } else if (const TemplateStatus* base = node_.find_template(from)) {
+    status = *base;
+  } else {
+    status.state = node_.templates().empty() ? RuntimeState::kStarting : RuntimeState::kFailed;
+    status.error = "snapshot: the template \"" + from + "\" is not there";
+  }
+  status.description.built_in = false;
+  return status;
+}
+
+TemplateStatus TemplateBook::status_of(const store::TemplateRecord& made) const {
+  const TemplateDefinition& definition = made.definition;
+  TemplateStatus status;
+  if (!made.snapshot.empty()) {
+    status = status_of_snapshot(made);
+  } else if (const TemplateStatus* known = service_.find(definition.id)) {
+    status = *known;
+  } else {
+    // The launcher has not told of it yet, or does not want it.
+    if (const TemplateStatus* base = node_.find_template(definition.from)) {
+      status.description = base->description;
+      status.description.built_in = false;
+    }
+    for (const std::string& module : definition.preload) {
+      status.description.preload.push_back(module);
+    }
+    const std::optional<Error> refusal = service_.refusal_of(definition.id);
+    const bool is_told = service_.settled() && !node_.templates().empty();
+    const bool has_base = node_.find_template(definition.from) != nullptr;
+    status.state = refusal || is_told ? RuntimeState::kFailed : RuntimeState::kStarting;
+    if (refusal) {
+      status.error = refusal->message();
+    } else if (is_told && has_base && !made.dependencies.empty()) {
+      status.state = RuntimeState::kIdle;  // until somebody uses it
+    } else if (is_told) {
+      status.error = "from: there is no template \"" + definition.from + "\" any more";
+    }
+  }
+  status.description.name = made.name;
+  status.description.description = made.description;
+  return status;
+}
+
+Result<const TemplateStatus*> choose_template(const node::RunService& node,
+                                              const TemplateBook* book, const std::string& project,
+                                              const std::string& name) {
+  const store::TemplateRecord* own = book != nullptr ? book->find(project, name) : nullptr;
+  if (own != nullptr && !own->snapshot.empty()) return of_a_snapshot(name);
+  const TemplateStatus* status =
+      own != nullptr ? book->known_status_of(*own) : node.find_template(name);
+  if (status != nullptr && status->state != RuntimeState::kRemoved) return status;
+  if (node.templates().empty() || (own != nullptr && !book->settled())) {
+    return fail(Errc::kUnavailable, "the launcher has not told of its templates yet");
+  }
+  if (own != nullptr) {
+    const TemplateStatus shown = book->status_of(*own);
+    return fail(Errc::kNotFound, "template: \"" + name + "\" cannot be used: " + shown.error);
+  }
+  return fail(Errc::kNotFound, "template: there is no \"" + name + "\"");
+}
+
+}  // namespace glovebox::templates

@@ -1,0 +1,109 @@
+#include "templates/template_request.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+#include "sessions/processes/process_json.h"
+#include "model/profile.h"
+#include "model/template_rules.h"
+#include "store/session_record.h"
+#include "wire/object_reader.h"
+#include "wire/profile_wishes.h"
+#include "wire/strict_json.h"
+
+namespace glovebox::templates {
+namespace {
+
+namespace json = boost::json;
+using wire::ObjectReader;
+
+constexpr std::size_t kMaxDescription = 200;
+
+Result<std::string> read_name(ObjectReader& fields, std::string_view field) {
+  TRY(const auto name, fields.text(field, 64));
+  if (!name) return fields.bad(field, "is missing");
+  if (!is_template_name(*name)) {
+    return fields.bad(field,
+                      "must be a small letter, then at most 31 small letters, digits and "
+                      "dashes");
+  }
+  return *name;
+}
+
+Result<std::string> read_description(ObjectReader& fields) {
+  TRY(const auto text, fields.text("description", kMaxDescription));
+  if (!text) return std::string();
+  const bool is_line = std::all_of(text->begin(), text->end(),
+                                   [](unsigned char c) { return c >= 0x20 && c != 0x7f; });
+  if (!is_line) return fields.bad("description", "must be one line");
+  return *text;
+}
+
+// Whether it is to stand for a snapshot, which has everything else already.
+Result<bool> read_snapshot(ObjectReader& fields, store::TemplateRecord& wanted) {
+  TRY(const auto text, fields.text("snapshot", 64));
+  if (!text) return false;
+  auto id = store::SnapshotId::parse(*text);
+  if (!id) return fields.bad("snapshot", id.error().message());
+  wanted.snapshot = id->str();
+  for (const char* other : {"from", "env", "preload", "profile"}) {
+    if (fields.take(other) != nullptr) {
+      return fields.bad(other, "goes not together with snapshot, which has its own");
+    }
+  }
+  return true;
+}
+
+Result<> read_template_profile(ObjectReader& fields, store::TemplateRecord& wanted) {
+  const json::value* profile = fields.take("profile");
+  if (profile == nullptr) return {};
+  TRY(const ProfileWishes wishes, wire::read_profile_wishes(*profile, "profile"));
+  if (wishes.output_bytes) return fields.bad("profile.output_kb", "is for a run");
+  if (!wishes.mounts.empty()) {
+    return fields.bad("profile.mounts", "are for a run or a sandbox, not for a template");
+  }
+  wanted.definition.limits = fill_in(wishes, Limits{}).limits;
+  wanted.dependencies = wishes.dependencies;
+  return {};
+}
+
+}  // namespace
+
+Result<store::TemplateRecord> parse_template_request(std::string_view body) {
+  TRY(const json::value document, wire::parse_strict_json(body));
+  TRY(ObjectReader fields, ObjectReader::open(document, ""));
+  store::TemplateRecord wanted;
+  TRY(wanted.name, read_name(fields, "name"));
+  TRY(const bool is_snapshot, read_snapshot(fields, wanted));
+  if (is_snapshot) {
+    TRY(wanted.description, read_description(fields));
+    TRY_OK(fields.finish());
+    return wanted;
+  }
+  TRY(wanted.definition.from, read_name(fields, "from"));
+  TRY(wanted.description, read_description(fields));
+  TRY(wanted.definition.env, sessions::read_environment(fields, "env"));
+  TRY(wanted.definition.preload, fields.texts("preload", kMaxPreload, kMaxModuleBytes));
+  TRY_OK(read_template_profile(fields, wanted));
+  TRY_OK(fields.finish());
+  return wanted;
+}
+
+Result<> check_memory_of(const store::KeyLimits& key, const TemplateDefinition& wanted,
+                         const Template* base) {
+  if (key.max_memory_bytes == 0 || base == nullptr) return {};
+  const auto chosen = [&](LimitKind kind, std::uint64_t Limits::*of) {
+    return wanted.limits.was_asked_for(kind) ? wanted.limits.*of : base->limits.*of;
+  };
+  // As its runs are counted. Neither is above 2^50 here.
+  const std::uint64_t bytes = chosen(LimitKind::kMemory, &Limits::memory_bytes) +
+                              chosen(LimitKind::kDisk, &Limits::disk_bytes);
+  if (bytes <= key.max_memory_bytes) return {};
+  const auto megabytes = [](std::uint64_t some) { return std::to_string(some >> 20) + " MB"; };
+  return fail(Errc::kPolicy, "profile: this key may use " + megabytes(key.max_memory_bytes) +
+                                 " of memory at once, and a run of this template would ask for " +
+                                 megabytes(bytes) +
+                                 ": memory_mb and disk_mb, its base's where it says none");
+}
+
+}  // namespace glovebox::templates
