@@ -84,7 +84,7 @@ Response client_gone() {
 Task<Response> run_and_answer(routing::App& app, Request& request, std::shared_ptr<sessions::ContextTable> table,
                               std::shared_ptr<sessions::Context> context, sessions::CellRequest cell,
                               std::shared_ptr<node::CancelFlag> cancel) {
-  routing::KeepingSink sink(app.held_output);
+  routing::KeepingSink sink(app.memory_budget);
   auto report = co_await table->run(context, std::move(cell), sink, cancel);
   if (cancel->cancelled()) co_return client_gone();
   if (!report) co_return fail(std::move(report.error()));

@@ -85,7 +85,7 @@ Task<Response> run_and_collect(routing::App& app, Request& request, std::shared_
   }
   request.on_disconnect(
       [session, number = process.number] { (void)session->signal(number, SIGKILL, true); });
-  routing::KeepingSink sink(app.held_output);
+  routing::KeepingSink sink(app.memory_budget);
   auto all = co_await sessions::collect_output(std::move(started.attachment), session, sink, deadline, limit);
   if (!all) co_return fail(std::move(all.error()));
   Outcome& outcome = all->outcome;

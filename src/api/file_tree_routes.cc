@@ -47,7 +47,7 @@ Result<FileRequest> tar_of(const Request& request, FileOp op) {
   return file;
 }
 
-// Turns records into the elements of a JSON array, and sends them when they are many.
+// AsyncFifoLock records into the elements of a JSON array, and sends them when they are many.
 class ListAnswer {
  public:
   ListAnswer(node::FileTransfer& transfer, std::string directory, std::uint64_t most,

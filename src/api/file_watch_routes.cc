@@ -59,7 +59,7 @@ asio::awaitable<void> stream_changes(routing::App& app, Watch watch, Request& re
     co_await watch.feed->wait(kLook);
     std::string text;
     for (const wire::WatchEvent& event : watch.feed->take()) {
-      text += "event: " + std::string(sessions::watch_word(event.kind)) +
+      text += "event: " + std::string(sessions::watch_event_name(event.kind)) +
               "\ndata: " + sessions::watch_json(event, watch.path) + "\n\n";
     }
     const auto now = std::chrono::steady_clock::now();

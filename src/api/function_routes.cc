@@ -48,10 +48,10 @@ Task<Response> invoke_function(routing::App& app, Request& request, ResponseWrit
   co_await templates::wait_for_templates(app);
   auto plan = plan_call(app, std::move(*parsed), who->project);
   if (!plan) co_return routing::refuse_run(plan.error());
-  runs::ExitWords words = [about = std::move(plan->about)](wire::RunAnswer& answer) {
+  runs::ExitJson words = [about = std::move(plan->about)](wire::RunAnswer& answer) {
     return wire::function_exit_json(answer, about);
   };
-  co_return co_await carry_out(app, request, writer, *who, std::move(plan->run), std::move(words));
+  co_return co_await execute_run(app, request, writer, *who, std::move(plan->run), std::move(words));
 }
 
 }  // namespace glovebox::api

@@ -52,7 +52,7 @@ Task<std::string> whole_id(routing::App& app, std::string said) {
   co_return std::move(layer.record.id);
 }
 
-json::object made_json(const packages::LayerView& layer, const packages::SetMade& made, const std::string& project) {
+json::object made_json(const packages::LayerView& layer, const packages::PreparedPackages& made, const std::string& project) {
   json::object body = packages::layer_json(layer, project);
   body["built"] = made.built;
   body["waited_ms"] = made.waited.count();
@@ -60,7 +60,7 @@ json::object made_json(const packages::LayerView& layer, const packages::SetMade
   return body;
 }
 
-Task<Response> stream_build(routing::App& app, Request& request, ResponseWriter& writer, packages::SetWish wish,
+Task<Response> stream_build(routing::App& app, Request& request, ResponseWriter& writer, packages::PackageSetRequest wish,
                             std::shared_ptr<node::CancelFlag> cancel, routing::AnswerForm form) {
   routing::StreamingSink sink(writer, form);
   const std::string project = wish.project;
@@ -69,7 +69,7 @@ Task<Response> stream_build(routing::App& app, Request& request, ResponseWriter&
   if (made) layer = co_await app.dependencies->find(project, made->layer_id);
   if (!made || !layer) {
     const Error& error = !made ? made.error() : layer.error();
-    Response refusal = !made ? packages::refuse_set(error) : refuse_layer(error);
+    Response refusal = !made ? packages::refuse_packages(error) : refuse_layer(error);
     app.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal");
     if (!sink.begun()) co_return refusal;
     const json::object said{{"code", refusal.problem ? refusal.problem->code : "internal"},
@@ -122,7 +122,7 @@ Task<Response> build_layer(routing::App& app, Request& request, ResponseWriter& 
   }
   auto cancel = std::make_shared<node::CancelFlag>();
   request.on_disconnect([cancel] { cancel->cancel(); });
-  packages::SetWish wish = std::move(*chosen->set);
+  packages::PackageSetRequest wish = std::move(*chosen->set);
   wish.key_id = caller.who.key.str();
   wish.resolve_now = wanted.refresh;
   const routing::AnswerForm form = routing::answer_form(request);
@@ -131,7 +131,7 @@ Task<Response> build_layer(routing::App& app, Request& request, ResponseWriter& 
   }
   auto made = co_await packages::prepare_set(app, std::move(wish), cancel);
   if (!made) {
-    Response refusal = packages::refuse_set(made.error());
+    Response refusal = packages::refuse_packages(made.error());
     app.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal");
     co_return refusal;
   }

@@ -44,7 +44,7 @@ class LayerRoutes : public ::testing::Test {
   const std::string kFirst = std::string(31, '1') + "a";
   const std::string kSecond = std::string(31, '2') + "b";
   TestApp test_;
-  packages::FakeDependencies book_;
+  packages::FakePackageService book_;
   std::string mine_;
 };
 
@@ -127,7 +127,7 @@ TEST_F(LayerRoutes, BuildsAhead) {
 }
 
 TEST_F(LayerRoutes, ABuildThatFailsSaysWhy) {
-  const packages::BuildWord word{packages::BuildPhase::kResolving, ""};
+  const packages::BuildProgress word{packages::BuildPhase::kResolving, ""};
   book_.play = packages::fails_after({word}, Error(Errc::kInvalidArgument, "its own words"));
   const Answer whole = send(Method::kPost, "", mine_, R"({"dependencies":["good"]})");
   EXPECT_EQ(whole.status, 422);

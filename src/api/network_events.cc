@@ -62,7 +62,7 @@ std::string restarted_event(const node::NetworkService::Restarted& restarted) {
 
 }  // namespace
 
-void tell_of_networks(routing::App& app) {
+void publish_network_events(routing::App& app) {
   auto allowances = std::make_shared<std::map<std::string, Allowance>>();
   app.networks->on_decided([&app, allowances](const node::NetworkService::Decided& decided) {
     if (allowances->size() >= kProjects && !allowances->contains(decided.tenant)) {

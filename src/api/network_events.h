@@ -7,6 +7,6 @@
 namespace glovebox::api {
 
 // From now on; `app` and its networks outlive each other's last call.
-void tell_of_networks(routing::App& app);
+void publish_network_events(routing::App& app);
 
 }  // namespace glovebox::api

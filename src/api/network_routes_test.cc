@@ -39,7 +39,7 @@ class NetworkRoutes : public ::testing::Test {
     test_.session_service.make = [this](const node::SessionSpec& spec) {
       specs_.push_back(spec);
       return Result<std::shared_ptr<node::Session>>(
-          std::make_shared<sessions::StillSession>(test_.io, spec.template_name));
+          std::make_shared<sessions::FakeIdleSession>(test_.io, spec.template_name));
     };
   }
   Answer send(Method method, const std::string& path, const std::string& body = {}) {

@@ -74,8 +74,8 @@ Task<Response> metrics(routing::App& app, Request&, ResponseWriter&) {
   const http::ServerFigures http = app.http_figures ? app.http_figures() : http::ServerFigures{};
   node::NodeFigures figures = app.node.figures();
   figures.pools = with_own_together(std::move(figures.pools));
-  const packages::DependencyFigures packages =
-      app.dependencies != nullptr ? app.dependencies->figures() : packages::DependencyFigures{};
+  const packages::PackageFigures packages =
+      app.dependencies != nullptr ? app.dependencies->figures() : packages::PackageFigures{};
   Response response =
       Response::text(app.metrics.text(figures, app.store.health(), http, app.node.templates(),
                                       app.events.subscribers(), app.keeper->figures(), packages));

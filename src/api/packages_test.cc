@@ -26,8 +26,8 @@ constexpr const char* kRun =
     R"j({"language":"python","code":"import good","profile":{"dependencies":["good"," b>=2"]}})j";
 
 // One that lasts until it is cancelled.
-packages::FakeDependencies::Play waits_for_the_end() {
-  return [](packages::SetWish, packages::OnBuildWord, std::shared_ptr<node::CancelFlag> cancel) -> Task<packages::SetMade> {
+packages::FakePackageService::Play waits_for_the_end() {
+  return [](packages::PackageSetRequest, packages::OnBuildProgress, std::shared_ptr<node::CancelFlag> cancel) -> Task<packages::PreparedPackages> {
     auto executor = co_await asio::this_coro::executor;
     asio::steady_timer timer(executor, std::chrono::hours(1));
     cancel->on_cancel([&] { timer.cancel(); });
@@ -37,19 +37,19 @@ packages::FakeDependencies::Play waits_for_the_end() {
   };
 }
 
-packages::FakeDependencies::Play builds() {
-  return [](packages::SetWish wish, packages::OnBuildWord say, std::shared_ptr<node::CancelFlag>) -> Task<packages::SetMade> {
+packages::FakePackageService::Play builds() {
+  return [](packages::PackageSetRequest wish, packages::OnBuildProgress say, std::shared_ptr<node::CancelFlag>) -> Task<packages::PreparedPackages> {
     auto executor = co_await asio::this_coro::executor;
     for (const packages::BuildPhase phase : {packages::BuildPhase::kResolving, packages::BuildPhase::kInstalling}) {
       asio::steady_timer timer(executor, std::chrono::milliseconds(1));
       co_await timer.async_wait(kAwaitTuple);
       if (!say) continue;
-      const packages::BuildWord begun{phase, ""};
-      const packages::BuildWord line{phase, "line \x1b \xff"};
+      const packages::BuildProgress begun{phase, ""};
+      const packages::BuildProgress line{phase, "line \x1b \xff"};
       say(begun);
       say(line);
     }
-    packages::SetMade made;
+    packages::PreparedPackages made;
     made.template_id = wish.definition.id.empty() ? "own.builtbuiltbuiltbuilt" : wish.definition.id;
     made.layer_id = std::string(32, 'b');
     made.built = true;
@@ -74,7 +74,7 @@ class DependencyRoutes : public ::testing::Test {
     mine_ = test_.make_key("mine", store::KeyRole::kUser);
     test_.session_service.make = [this](const node::SessionSpec& spec) {
       specs_.push_back(spec);
-      auto session = std::make_shared<sessions::StillSession>(test_.io, spec.template_name);
+      auto session = std::make_shared<sessions::FakeIdleSession>(test_.io, spec.template_name);
       return Result<std::shared_ptr<node::Session>>(session);
     };
   }
@@ -88,7 +88,7 @@ class DependencyRoutes : public ::testing::Test {
   }
 
   TestApp test_;
-  packages::FakeDependencies book_;
+  packages::FakePackageService book_;
   std::string mine_;
   std::vector<node::SessionSpec> specs_;
 };
@@ -101,7 +101,7 @@ TEST_F(DependencyRoutes, ARunIsOfTheTemplateThatItsPackagesCameTo) {
   EXPECT_EQ(answer.at("dependencies"),
             (json::object{{"layer", book_.made_layer}, {"built", false}, {"waited_ms", 0}}));
   ASSERT_EQ(book_.wishes.size(), 1u);
-  const packages::SetWish wish = book_.wishes[0];
+  const packages::PackageSetRequest wish = book_.wishes[0];
   EXPECT_EQ(wish.project, "mine");
   EXPECT_THAT(wish.key_id, ::testing::StartsWith("ky"));
   EXPECT_EQ(wish.definition.from, "python");
@@ -191,7 +191,7 @@ TEST_F(DependencyRoutes, AStreamTellsOfTheBuildFirst) {
 }
 
 TEST_F(DependencyRoutes, AStreamThatHasBegunEndsWithTheInstallersWords) {
-  const packages::BuildWord word{packages::BuildPhase::kResolving, "Collecting good"};
+  const packages::BuildProgress word{packages::BuildPhase::kResolving, "Collecting good"};
   book_.play = packages::fails_after({word}, Error(Errc::kInvalidArgument, "ERROR: nothing\nfits"));
   const Answer answer = post("/v1/run", kRun, {{"Accept", "application/x-ndjson"}});
   ASSERT_TRUE(answer.streamed);
@@ -224,14 +224,14 @@ TEST_F(DependencyRoutes, AClientThatGoesEndsItsBuild) {
 }
 
 TEST_F(DependencyRoutes, ManyWordsWaitForASlowReaderAndAreBounded) {
-  book_.play = [](packages::SetWish, packages::OnBuildWord say, std::shared_ptr<node::CancelFlag>) -> Task<packages::SetMade> {
+  book_.play = [](packages::PackageSetRequest, packages::OnBuildProgress say, std::shared_ptr<node::CancelFlag>) -> Task<packages::PreparedPackages> {
     for (int i = 0; i < 5000; ++i) {
-      const packages::BuildWord word{packages::BuildPhase::kInstalling, std::string(10'000, 'x')};
+      const packages::BuildProgress word{packages::BuildPhase::kInstalling, std::string(10'000, 'x')};
       say(word);
     }
-    const packages::BuildWord last{packages::BuildPhase::kSealing, ""};
+    const packages::BuildProgress last{packages::BuildPhase::kSealing, ""};
     say(last);
-    packages::SetMade made;
+    packages::PreparedPackages made;
     made.template_id = "own.builtbuiltbuiltbuilt";
     co_return made;
   };
@@ -305,7 +305,7 @@ TEST_F(DependencyRoutes, ATemplateWithPackagesIsMadeWhenTheyAreThere) {
   ASSERT_EQ(made.status, 201) << made.body;
   EXPECT_THAT(test_.template_service.defined, IsEmpty()) << "the book does that";
   ASSERT_EQ(book_.wishes.size(), 1u);
-  const packages::SetWish wish = book_.wishes[0];
+  const packages::PackageSetRequest wish = book_.wishes[0];
   EXPECT_TRUE(is_own_template_id(wish.definition.id));
   EXPECT_EQ(wish.definition.from, "python");
   EXPECT_THAT(wish.definition.preload, ElementsAre("json"));
@@ -454,10 +454,10 @@ TEST(DependencyWords, AHashSaysItsKind) {
 
 TEST(DependencyWords, ALayerIsToldByItsId) {
   const std::string id(32, 'a');
-  EXPECT_EQ(packages::layer_word("/var/lib/glovebox/layers/sets/" + id + "/tree"), id);
+  EXPECT_EQ(packages::layer_label("/var/lib/glovebox/layers/sets/" + id + "/tree"), id);
   for (const std::string& other :
        {std::string("/opt/data"), std::string("/opt/tree"), "/" + id, id + "x/tree"}) {
-    EXPECT_EQ(packages::layer_word(other), other);
+    EXPECT_EQ(packages::layer_label(other), other);
   }
 }
 

@@ -68,7 +68,7 @@ Task<Response> forward_to_port(routing::App& app, Request& request, ResponseWrit
   if (!socket && is_about_session(socket.error())) co_return fail(std::move(socket.error()));
   Forwarded forwarded = socket ? Forwarded() : refused(socket.error());
   if (socket) {
-    http::ProxyPlan plan = routing::port_plan(app, request, port, routing::PortDoor::kPath);
+    http::ProxyPlan plan = routing::port_plan(app, request, port, routing::PortRouting::kPath);
     forwarded = co_await http::forward(request, writer, std::move(*socket), std::move(plan));
   }
   if (forwarded.how == Forwarded::How::kAnswered) co_return Response::streamed();
@@ -91,7 +91,7 @@ asio::awaitable<void> upgrade_to_port(routing::App& app, Request& request, http:
     Result<UniqueFd> socket = co_await (*session)->connect_port(*port);
     Forwarded forwarded = socket ? Forwarded() : refused(socket.error());
     if (socket) {
-      http::ProxyPlan plan = routing::port_plan(app, request, *port, routing::PortDoor::kPath);
+      http::ProxyPlan plan = routing::port_plan(app, request, *port, routing::PortRouting::kPath);
       forwarded =
           co_await http::forward_upgrade(request, stream, std::move(*socket), std::move(plan));
     }
@@ -120,7 +120,7 @@ bool is_token(std::string_view given, const std::string& token) {
          CRYPTO_memcmp(given.data(), token.data(), token.size()) == 0;
 }
 
-asio::awaitable<Entry> enter(routing::App& app, const Request& request, const routing::PortWish wish) {
+asio::awaitable<Entry> enter(routing::App& app, const Request& request, const routing::PortTarget wish) {
   Entry entry;
   if (app.keeper != nullptr) co_await app.keeper->wake(wish.id);
   const sessions::Sessions::Door door = app.sessions.door(wish.id);
@@ -146,7 +146,7 @@ asio::awaitable<Entry> enter(routing::App& app, const Request& request, const ro
   co_return entry;
 }
 
-Response door_refusal(const routing::PortWish& wish, const Forwarded& forwarded) {
+Response door_refusal(const routing::PortTarget& wish, const Forwarded& forwarded) {
   switch (forwarded.how) {
     case Forwarded::How::kRefused:
       return routing::port_refusal(502, wish.id, "The sandbox is running but port is not open", wish.port);
@@ -157,19 +157,19 @@ Response door_refusal(const routing::PortWish& wish, const Forwarded& forwarded)
   }
 }
 
-routing::PortWish wish_in(const Request& request) {
+routing::PortTarget wish_in(const Request& request) {
   return {.id = std::string(request.param("id")),
           .port = routing::parse_port(request.param("port")).value_or(0)};
 }
 
 Task<Response> forward_by_name(routing::App& app, Request& request, http::ResponseWriter& writer) {
-  const routing::PortWish wish = wish_in(request);
+  const routing::PortTarget wish = wish_in(request);
   Entry entry = co_await enter(app, request, wish);
   if (entry.refusal) co_return std::move(*entry.refusal);
   Result<UniqueFd> socket = co_await entry.session->connect_port(wish.port);
   Forwarded forwarded{.how = Forwarded::How::kRefused};
   if (socket) {
-    http::ProxyPlan plan = routing::port_plan(app, request, wish.port, routing::PortDoor::kHost);
+    http::ProxyPlan plan = routing::port_plan(app, request, wish.port, routing::PortRouting::kHost);
     forwarded = co_await http::forward(request, writer, std::move(*socket), std::move(plan));
   }
   if (forwarded.how == Forwarded::How::kAnswered) co_return Response::streamed();
@@ -180,13 +180,13 @@ Task<Response> forward_by_name(routing::App& app, Request& request, http::Respon
 }
 
 asio::awaitable<void> upgrade_by_name(routing::App& app, Request& request, http::RawStream& stream) {
-  const routing::PortWish wish = wish_in(request);
+  const routing::PortTarget wish = wish_in(request);
   Entry entry = co_await enter(app, request, wish);
   if (!entry.refusal) {
     Result<UniqueFd> socket = co_await entry.session->connect_port(wish.port);
     Forwarded forwarded{.how = Forwarded::How::kRefused};
     if (socket) {
-      http::ProxyPlan plan = routing::port_plan(app, request, wish.port, routing::PortDoor::kHost);
+      http::ProxyPlan plan = routing::port_plan(app, request, wish.port, routing::PortRouting::kHost);
       forwarded =
           co_await http::forward_upgrade(request, stream, std::move(*socket), std::move(plan));
     }
@@ -210,9 +210,9 @@ std::function<const http::Route*(http::Request&)> port_doors(routing::App& app) 
   route->upgrade = [&app](Request& request, http::RawStream& stream) {
     return upgrade_by_name(app, request, stream);
   };
-  const auto doors = std::make_shared<e2b::Doors>(app);
+  const auto doors = std::make_shared<e2b::EnvdRouter>(app);
   return [route, doors](Request& request) -> const http::Route* {
-    const std::optional<routing::PortWish> wish = routing::port_wish_of(request);
+    const std::optional<routing::PortTarget> wish = routing::port_target_of(request);
     if (!wish) return doors->find_signed(request);
     request.path_params.add("id", wish->id);
     request.path_params.add("port", std::to_string(wish->port));

@@ -38,9 +38,9 @@ std::string play_guest(UniqueFd fd, std::string answer, std::string mark) {
 }
 
 // One port of it is open, 3000, and a guest is behind it.
-class PortSession final : public sessions::StillSession {
+class PortSession final : public sessions::FakeIdleSession {
  public:
-  using StillSession::StillSession;
+  using FakeIdleSession::FakeIdleSession;
   std::string answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
   std::string mark = "\r\n\r\n";
   std::vector<std::uint16_t> asked;
@@ -260,16 +260,16 @@ http::Request with_host(std::string host) {
   return request;
 }
 
-TEST(PortWish, IsInTheFirstLabelOfTheHost) {
-  const auto wish = routing::port_wish_of(with_host("3000-sb12.Example.com:7070"));
+TEST(PortTarget, IsInTheFirstLabelOfTheHost) {
+  const auto wish = routing::port_target_of(with_host("3000-sb12.Example.com:7070"));
   ASSERT_TRUE(wish.has_value());
   EXPECT_EQ(wish->port, 3000);
   EXPECT_EQ(wish->id, "sb12");
-  EXPECT_EQ(routing::port_wish_of(with_host("80-SB12.localhost"))->id, "sb12");
+  EXPECT_EQ(routing::port_target_of(with_host("80-SB12.localhost"))->id, "sb12");
   for (const char* host : {"localhost:7070", "example.com", "3000-sb12", "3000-sb12:80", "0-sb.x",
                            "65536-sb.x", "300000-sb.x", "-sb.x", "3000-.x", "3000-s_b.x",
                            "3000-a-b.x", "a3000-sb.x", "[::1]:80", ""}) {
-    EXPECT_FALSE(routing::port_wish_of(with_host(host)).has_value()) << host;
+    EXPECT_FALSE(routing::port_target_of(with_host(host)).has_value()) << host;
   }
 }
 

@@ -264,7 +264,7 @@ std::optional<http::Response> admit(routing::App& app, const http::Request& requ
   return refused;
 }
 
-void note_exchange(routing::App& app, const http::Exchange& exchange) {
+void log_exchange(routing::App& app, const http::Exchange& exchange) {
   app.metrics.count_answer(exchange.status);
   if (!app.settings.log_requests) return;
   const http::Request& request = exchange.request;

@@ -44,7 +44,7 @@ std::string_view access_name(routing::Access access);
 http::Router make_router(routing::App& app, std::size_t max_run_body);
 std::optional<http::Response> admit(routing::App& app, const http::Request& request);
 // One line in the log, and the figures.
-void note_exchange(routing::App& app, const http::Exchange& exchange);
+void log_exchange(routing::App& app, const http::Exchange& exchange);
 
 // `glovebox-server routes`: the table as JSON, for the test.
 std::string routes_json();

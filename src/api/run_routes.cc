@@ -20,8 +20,8 @@ Task<Response> post_run(routing::App& app, Request& request, ResponseWriter& wri
   co_await templates::wait_for_templates(app);
   auto plan = runs::plan_run(app, std::move(*parsed), who->project);
   if (!plan) co_return routing::refuse_run(plan.error());
-  runs::ExitWords words = wire::run_exit_json;
-  co_return co_await carry_out(app, request, writer, *who, std::move(*plan), std::move(words));
+  runs::ExitJson words = wire::run_exit_json;
+  co_return co_await execute_run(app, request, writer, *who, std::move(*plan), std::move(words));
 }
 
 }  // namespace glovebox::api

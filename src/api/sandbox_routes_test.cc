@@ -42,7 +42,7 @@ class SessionRoutes : public ::testing::Test {
     key_ = test_.make_key("default", store::KeyRole::kUser);
     test_.session_service.make = [this](const node::SessionSpec& spec) {
       specs_.push_back(spec);
-      auto session = std::make_shared<sessions::StillSession>(test_.io, spec.template_name);
+      auto session = std::make_shared<sessions::FakeIdleSession>(test_.io, spec.template_name);
       session->plan = plan_;
       last_ = session;
       return Result<std::shared_ptr<node::Session>>(session);
@@ -79,8 +79,8 @@ class SessionRoutes : public ::testing::Test {
   TestApp test_;
   std::string key_;
   std::vector<node::SessionSpec> specs_;
-  std::shared_ptr<sessions::StillSession> last_;
-  std::shared_ptr<sessions::StillTransfer::Plan> plan_ = std::make_shared<sessions::StillTransfer::Plan>();
+  std::shared_ptr<sessions::FakeIdleSession> last_;
+  std::shared_ptr<sessions::FakeIdleTransfer::Plan> plan_ = std::make_shared<sessions::FakeIdleTransfer::Plan>();
 };
 
 TEST_F(SessionRoutes, ACreatedSandboxIsRunningAndSaysSo) {
@@ -276,7 +276,7 @@ TEST_F(SessionRoutes, TheEndOfASandboxIsNoticed) {
 
 TEST_F(SessionRoutes, TheReconcilerBelievesTheNodeAndDestroysStrangers) {
   const std::string id = make();
-  const auto stranger = std::make_shared<sessions::StillSession>(test_.io);
+  const auto stranger = std::make_shared<sessions::FakeIdleSession>(test_.io);
   test_.session_service.alive[stranger->id()] = stranger;
   test_.run_until([&] { return test_.session_service.alive.count(stranger->id()) == 0; });
   EXPECT_EQ(state(id), "running");

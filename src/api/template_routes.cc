@@ -40,7 +40,7 @@ json::object template_json(const TemplateStatus& status) {
   const Template& made_of = status.description;
   json::array layers;
   for (const std::string& place : made_of.layers) {
-    layers.emplace_back(wire::to_utf8(packages::layer_word(place)));
+    layers.emplace_back(wire::to_utf8(packages::layer_label(place)));
   }
   json::object object{{"name", made_of.name},
                       {"description", wire::to_utf8(made_of.description)},
@@ -66,7 +66,7 @@ json::object template_json(const TemplateStatus& status) {
   return object;
 }
 
-json::object own_json(const templates::TemplateBook& book, const store::TemplateRecord& made) {
+json::object own_json(const templates::ProjectTemplates& book, const store::TemplateRecord& made) {
   json::object object = template_json(book.status_of(made));
   json::object env;
   for (const std::string& variable : made.definition.env) {
@@ -76,7 +76,7 @@ json::object own_json(const templates::TemplateBook& book, const store::Template
   object["project"] = made.project;
   object["from"] = made.definition.from;
   object["env"] = std::move(env);
-  object["dependencies"] = packages::dependencies_view(made.dependencies);
+  object["dependencies"] = packages::dependencies_json(made.dependencies);
   if (!made.snapshot.empty()) object["snapshot"] = made.snapshot;
   object["created_at"] = utc_text(made.created_ms);
   return object;
@@ -109,7 +109,7 @@ struct SetOfTemplate {
   std::shared_ptr<void> hold{};  // until it is stored
 
   Task<> define(store::TemplateRecord& made) {
-    packages::SetWish wish;
+    packages::PackageSetRequest wish;
     wish.project = made.project;
     wish.key_id = made.key_id;
     wish.definition = made.definition;
@@ -130,7 +130,7 @@ Task<store::TemplateRecord> create_of_snapshot(routing::App& app, store::Templat
   const std::string id = wanted.snapshot;
   CO_TRY(const store::SnapshotRecord snapshot, app.keeper->shelf().find(project, id));
   wanted.definition.from = snapshot.template_name;
-  templates::TemplateBook::Define define = [](store::TemplateRecord&) -> Task<> { co_return Result<>(); };
+  templates::ProjectTemplates::Define define = [](store::TemplateRecord&) -> Task<> { co_return Result<>(); };
   CO_TRY(store::TemplateRecord made,
          co_await app.templates->create(std::move(wanted), std::move(define)));
   // Whoever removed it meanwhile did not know of this one.
@@ -171,7 +171,7 @@ Task<Response> create_template(routing::App& app, Request& request, ResponseWrit
     co_return Response::refuse(403, "key_limit", checked.error().message());
   }
   SetOfTemplate set{app, std::make_shared<node::CancelFlag>()};
-  templates::TemplateBook::Define define;
+  templates::ProjectTemplates::Define define;
   if (!wanted.dependencies.empty()) {
     auto fits = packages::choose_template_with(app.node, nullptr, caller.project, wanted.definition.from,
                                      wanted.dependencies);
@@ -181,7 +181,7 @@ Task<Response> create_template(routing::App& app, Request& request, ResponseWrit
   }
   Result<store::TemplateRecord> made =
       co_await app.templates->create(std::move(wanted), std::move(define));
-  if (!made && set.failed) co_return packages::refuse_set(made.error());
+  if (!made && set.failed) co_return packages::refuse_packages(made.error());
   if (!made) {
     const auto now = std::chrono::steady_clock::now();
     co_return refuse_template(made.error(), app.templates->wait_of(caller.project, now));

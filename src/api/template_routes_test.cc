@@ -179,7 +179,7 @@ TEST_F(TemplateRoutes, AProjectHasNotMoreThanItsShare) {
   const auto body = [](int i) {
     return R"({"name":"x)" + std::to_string(i) + R"(","from":"python"})";
   };
-  for (int i = 0; i < static_cast<int>(templates::TemplateBook::kMostOfAProject); ++i) {
+  for (int i = 0; i < static_cast<int>(templates::ProjectTemplates::kMostOfAProject); ++i) {
     ASSERT_EQ(create(body(i)).status, 201);
   }
   const Answer more = create(body(99));
@@ -193,7 +193,7 @@ TEST_F(TemplateRoutes, AProjectHasNotMoreThanItsShare) {
 // Making and removing is work, too.
 TEST_F(TemplateRoutes, AProjectMakesNotMoreThanThatInAMinute) {
   const std::string body = R"({"name":"x","from":"python"})";
-  for (std::size_t i = 0; i < templates::TemplateBook::kMostInAMinute; ++i) {
+  for (std::size_t i = 0; i < templates::ProjectTemplates::kMostInAMinute; ++i) {
     ASSERT_EQ(create(body).status, 201);
     // What is not made is not counted.
     ASSERT_EQ(create(body).status, 409);
@@ -264,7 +264,7 @@ TEST_F(TemplateRoutes, AreThereAfterARestart) {
   ASSERT_EQ(create(R"({"name":"x","from":"python","preload":["re"]})").status, 201);
   const TemplateDefinition defined = test_.template_service.defined[0];
   FakeTemplateService next(test_.node);
-  templates::TemplateBook book(test_.node, next, *test_.store);
+  templates::ProjectTemplates book(test_.node, next, *test_.store);
   ASSERT_TRUE(book.load());
   EXPECT_THAT(next.defined, ElementsAre(defined));
   ASSERT_NE(book.find("mine", "x"), nullptr);
@@ -277,7 +277,7 @@ TEST_F(TemplateRoutes, ASandboxKeepsItsTemplatesWords) {
   test_.session_service.make = [&](const node::SessionSpec& spec) {
     specs.push_back(spec);
     return Result<std::shared_ptr<node::Session>>(
-        std::make_shared<sessions::StillSession>(test_.io, spec.template_name));
+        std::make_shared<sessions::FakeIdleSession>(test_.io, spec.template_name));
   };
   ASSERT_EQ(create(R"({"name":"x","from":"python","env":{"A":"template","B":"template"}})").status,
             201);

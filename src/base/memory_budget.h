@@ -7,9 +7,9 @@
 
 namespace glovebox {
 
-class HeldOutput {
+class MemoryBudget {
  public:
-  explicit HeldOutput(std::uint64_t most) : most_(most) {}
+  explicit MemoryBudget(std::uint64_t most) : most_(most) {}
 
   // How much of it may be kept; the rest is dropped and said.
   std::uint64_t add(std::uint64_t bytes) {
@@ -25,7 +25,7 @@ class HeldOutput {
       return nullptr;
     }
     return std::shared_ptr<void>(
-        this, [bytes](void* self) { static_cast<HeldOutput*>(self)->release(bytes); });
+        this, [bytes](void* self) { static_cast<MemoryBudget*>(self)->release(bytes); });
   }
   void release(std::uint64_t bytes) { held_ -= bytes; }
   std::uint64_t held() const { return held_; }

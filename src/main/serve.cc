@@ -146,7 +146,7 @@ http::ServerOptions http_options(const Settings& settings, const http::Listener&
   options.admit = [&app](http::Request& request) { return api::admit(app, request); };
   options.route_first = api::port_doors(app);
   options.on_exchange = [&app](const http::Exchange& exchange) {
-    api::note_exchange(app, exchange);
+    api::log_exchange(app, exchange);
   };
   return options;
 }
@@ -208,7 +208,7 @@ Result<> provide_admin_key(store::Store& store, asio::io_context& io, UniqueFd f
 
 // Finish what runs, refuse the new, within the limit.
 asio::awaitable<void> stop_gracefully(asio::io_context& io, routing::App& app, node::Node& node,
-                                      http::Server& server, packages::PackageBook& packages,
+                                      http::Server& server, packages::PackageLayerService& packages,
                                       SupervisorLink& link, std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
   log::info("stopping", {{"runs", std::to_string(node.figures().runs_active)}});
@@ -225,7 +225,7 @@ asio::awaitable<void> stop_gracefully(asio::io_context& io, routing::App& app, n
 
 asio::awaitable<void> wait_for_stop(asio::io_context& io, asio::signal_set& signals,
                                     routing::App& app, node::Node& node, http::Server& server,
-                                    packages::PackageBook& packages, SupervisorLink& link,
+                                    packages::PackageLayerService& packages, SupervisorLink& link,
                                     std::chrono::milliseconds limit) {
   const auto [ec, number] = co_await signals.async_wait(kAwaitTuple);
   if (ec) co_return;
@@ -243,7 +243,7 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
 
   // The link remembers who started us.
   std::unique_ptr<node::Node> node;
-  std::unique_ptr<packages::PackageBook> packages;
+  std::unique_ptr<packages::PackageLayerService> packages;
   SupervisorLink link(io, places.url,
                       {.arrives =
                            [&](UniqueFd socket) {
@@ -262,7 +262,7 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
   TRY(auto store, store::SqliteStore::open(store_options(settings, places.store_dir, io)));
   TRY_OK(provide_admin_key(*store, io, std::move(places.admin_key)));
   node = std::make_unique<node::Node>(io, node_options(settings));
-  templates::TemplateBook templates(*node, node->own_templates(), *store);
+  templates::ProjectTemplates templates(*node, node->own_templates(), *store);
   TRY_OK(templates.load());
   sessions::KeeperOptions keeping = keeper_options(settings, places.store_dir);
   keeping.templates = &templates;
@@ -280,7 +280,7 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
   const std::unique_ptr<packages::BuildPipeline> pipeline =
       packages::make_build_pipeline({io, node->sessions(), node->layers(), &node->networks()},
                                    std::move(package_settings.building));
-  const packages::PackageBookPlace package_place{
+  const packages::PackageServiceDependencies package_place{
       io, *node, node->sessions(), node->own_templates(), node->layers(), *pipeline, app.events};
   // What was made with packages and is to stay what it was, also of those that nobody has used
   // since the last start.
@@ -290,12 +290,12 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
     return std::string();
   };
   packages =
-      std::make_unique<packages::PackageBook>(package_place, std::move(package_settings.book));
+      std::make_unique<packages::PackageLayerService>(package_place, std::move(package_settings.book));
   packages->begin();
   app.dependencies = packages.get();
-  api::tell_of_networks(app);
+  api::publish_network_events(app);
   TRY_OK(keeper.begin(app.events, app.usage));
-  e2b::ProcessHubs::begin(app);
+  e2b::ProcessRegistry::begin(app);
   http::Server server(io, api::make_router(app, settings.max_body),
                       http_options(settings, places.listener, app));
   app.http_figures = [&server] { return server.figures(); };

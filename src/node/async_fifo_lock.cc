@@ -4,7 +4,7 @@
 
 namespace glovebox::node {
 
-Task<> Turns::take(std::shared_ptr<node::CancelFlag> cancel) {
+Task<> AsyncFifoLock::take(std::shared_ptr<node::CancelFlag> cancel) {
   if (cancel->cancelled()) co_return fail(Errc::kUnavailable, "nobody waits for it any more");
   if (!taken_) {
     taken_ = true;
@@ -18,7 +18,7 @@ Task<> Turns::take(std::shared_ptr<node::CancelFlag> cancel) {
   line_.push_back(&self);
   // Also when the coroutine is destroyed instead of resumed: the server stops.
   struct Place {
-    Turns& turns;
+    AsyncFifoLock& turns;
     Waiter& waiter;
     node::CancelFlag& cancel;
     ~Place() {
@@ -35,7 +35,7 @@ Task<> Turns::take(std::shared_ptr<node::CancelFlag> cancel) {
   co_return Result<>();
 }
 
-void Turns::leave() {
+void AsyncFifoLock::leave() {
   if (line_.empty()) {
     taken_ = false;
     return;

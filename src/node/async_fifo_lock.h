@@ -12,16 +12,16 @@
 
 namespace glovebox::node {
 
-class Turns {
+class AsyncFifoLock {
  public:
   static constexpr std::size_t kMaxWaiting = 16;
 
-  explicit Turns(asio::io_context& io) : io_(io) {}
-  Turns(const Turns&) = delete;
-  Turns& operator=(const Turns&) = delete;
+  explicit AsyncFifoLock(asio::io_context& io) : io_(io) {}
+  AsyncFifoLock(const AsyncFifoLock&) = delete;
+  AsyncFifoLock& operator=(const AsyncFifoLock&) = delete;
 
   // kResourceExhausted: too many wait; kUnavailable: cancelled meanwhile. After success it is the
-  // caller's turn until leave(). The Turns outlive the wait.
+  // caller's turn until leave(). The AsyncFifoLock outlive the wait.
   Task<> take(std::shared_ptr<node::CancelFlag> cancel);
   void leave();
   bool taken() const { return taken_; }

@@ -11,8 +11,8 @@ namespace {
 constexpr std::size_t kMostFailures = 1000;
 constexpr std::chrono::seconds kListWithin{30};
 
-LayerMemory::Known known_of(LayerRecord record) {
-  LayerMemory::Known known;
+LayerIndex::Known known_of(LayerRecord record) {
+  LayerIndex::Known known;
   if (auto note = parse_note(record.note)) {
     known.note = std::move(*note);
   } else {
@@ -25,7 +25,7 @@ LayerMemory::Known known_of(LayerRecord record) {
 
 }  // namespace
 
-Task<> LayerMemory::load() {
+Task<> LayerIndex::load() {
   if (const std::shared_ptr<Loading> other = loading_) {
     const auto deadline = std::chrono::steady_clock::now() + kListWithin;
     while (!other->done && std::chrono::steady_clock::now() < deadline) {
@@ -55,7 +55,7 @@ Task<> LayerMemory::load() {
   co_return *loading->done;
 }
 
-Task<> LayerMemory::load_if_due() {
+Task<> LayerIndex::load_if_due() {
   const std::int64_t now = options_.now_ms();
   // A clock that was set back is no reason to wait for it.
   const bool is_new =
@@ -64,22 +64,22 @@ Task<> LayerMemory::load_if_due() {
   co_return co_await load();
 }
 
-const LayerMemory::Known* LayerMemory::find(const std::string& id) const {
+const LayerIndex::Known* LayerIndex::find(const std::string& id) const {
   const auto at = all_.find(id);
   return at == all_.end() ? nullptr : &at->second;
 }
 
-void LayerMemory::erase(const std::string& id) {
+void LayerIndex::erase(const std::string& id) {
   const std::string gone = id;  // it may be in what goes
   all_.erase(gone);
   is_indexed_ = false;
 }
 
-void LayerMemory::index() const {
+void LayerIndex::index() const {
   resolved_.clear();
   for (const auto& [id, known] : all_) {
     if (!known.usable()) continue;
-    for (const LayerNote::Asked& asked : known.note->asked) {
+    for (const LayerManifest::Asked& asked : known.note->asked) {
       Resolved& best = resolved_[asked.spec];
       if (best.layer.empty() || best.at_ms < asked.at_ms) best = {id, asked.at_ms};
     }
@@ -87,7 +87,7 @@ void LayerMemory::index() const {
   is_indexed_ = true;
 }
 
-std::optional<LayerMemory::Remembered> LayerMemory::recall(const std::string& spec) const {
+std::optional<LayerIndex::Remembered> LayerIndex::recall(const std::string& spec) const {
   if (!is_indexed_) index();
   const auto at = resolved_.find(spec);
   if (at == resolved_.end()) return std::nullopt;
@@ -98,13 +98,13 @@ std::optional<LayerMemory::Remembered> LayerMemory::recall(const std::string& sp
   return Remembered{at->second.layer, when, fresh};
 }
 
-void LayerMemory::add(LayerRecord record) {
+void LayerIndex::add(LayerRecord record) {
   std::string id = record.id;
   all_.insert_or_assign(std::move(id), known_of(std::move(record)));
   is_indexed_ = false;
 }
 
-Task<> LayerMemory::write_note(std::string id, LayerNote note) {
+Task<> LayerIndex::write_note(std::string id, LayerManifest note) {
   std::string text = note_text(note);
   const auto put = [this, &id, &note, &text] {
     const auto at = all_.find(id);
@@ -122,7 +122,7 @@ Task<> LayerMemory::write_note(std::string id, LayerNote note) {
   co_return written;
 }
 
-Task<> LayerMemory::drop(std::string id) {
+Task<> LayerIndex::drop(std::string id) {
   Result<> dropped = co_await service_.drop_layer(id);
   if (dropped || dropped.error().code() == Errc::kNotFound) {
     erase(id);
@@ -131,20 +131,20 @@ Task<> LayerMemory::drop(std::string id) {
   co_return dropped;
 }
 
-void LayerMemory::remember_failure(const std::string& spec, const Error& error) {
+void LayerIndex::remember_failure(const std::string& spec, const Error& error) {
   const std::int64_t now = options_.now_ms();
   std::erase_if(failures_, [now](const auto& one) { return one.second.until_ms <= now; });
   if (failures_.size() >= kMostFailures) failures_.clear();
   failures_.insert_or_assign(spec, Failure{error, now + options_.failure_ttl.count()});
 }
 
-std::optional<Error> LayerMemory::failure_of(const std::string& spec) const {
+std::optional<Error> LayerIndex::failure_of(const std::string& spec) const {
   const auto at = failures_.find(spec);
   if (at == failures_.end() || at->second.until_ms <= options_.now_ms()) return std::nullopt;
   return at->second.error;
 }
 
-std::vector<std::string> LayerMemory::oldest_first(const std::string& but) const {
+std::vector<std::string> LayerIndex::oldest_first(const std::string& but) const {
   std::vector<const Known*> others;
   for (const auto& [id, known] : all_) {
     if (id != but) others.push_back(&known);
@@ -160,7 +160,7 @@ std::vector<std::string> LayerMemory::oldest_first(const std::string& but) const
   return ids;
 }
 
-std::uint64_t LayerMemory::bytes() const {
+std::uint64_t LayerIndex::bytes() const {
   std::uint64_t total = 0;
   for (const auto& [id, known] : all_) total += known.record.bytes;
   return total;

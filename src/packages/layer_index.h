@@ -31,15 +31,15 @@ struct MemoryOptions {
   std::function<std::int64_t()> now_ms;  // since 1970; tests have their own
 };
 
-class LayerMemory {
+class LayerIndex {
  public:
   struct Known {
     LayerRecord record;
-    std::optional<LayerNote> note{};  // nothing: it cannot be read, and the layer is never used
+    std::optional<LayerManifest> note{};  // nothing: it cannot be read, and the layer is never used
     bool usable() const { return note.has_value() && !note->corrupt; }
   };
 
-  LayerMemory(asio::io_context& io, node::LayerService& service, MemoryOptions options)
+  LayerIndex(asio::io_context& io, node::LayerService& service, MemoryOptions options)
       : io_(io), service_(service), options_(std::move(options)) {}
 
   // From the launcher. Those who ask at the same time share one question.
@@ -65,7 +65,7 @@ class LayerMemory {
   // One that was just made.
   void add(LayerRecord record);
   // Writes it with the launcher. One that is gone there is gone here.
-  Task<> write_note(std::string id, LayerNote note);
+  Task<> write_note(std::string id, LayerManifest note);
   // kConflict: it is in use. One that is gone already is dropped all the same.
   Task<> drop(std::string id);
   // It is not there, as somebody has found out.

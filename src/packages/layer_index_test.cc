@@ -15,12 +15,12 @@ class LayerMemoryTest : public ::testing::Test {
     options.failure_ttl = std::chrono::milliseconds(100);
     options.refresh_every = std::chrono::milliseconds(300);
     options.now_ms = [this] { return now; };
-    memory = std::make_unique<LayerMemory>(io, layers, options);
+    memory = std::make_unique<LayerIndex>(io, layers, options);
   }
 
   std::string put(char letter, std::int64_t resolved_ms, std::int64_t used_ms = 0,
                   std::uint64_t bytes = 10) {
-    LayerNote note;
+    LayerManifest note;
     note.manager = "pip";
     note.note_asked(kSpec, "a", resolved_ms, "p");
     LayerRecord record;
@@ -35,7 +35,7 @@ class LayerMemoryTest : public ::testing::Test {
   asio::io_context io;
   FakeLayers layers;
   std::int64_t now = 10'000;
-  std::unique_ptr<LayerMemory> memory;
+  std::unique_ptr<LayerIndex> memory;
 };
 
 TEST_F(LayerMemoryTest, RecallsWhatAWishCameToLastWhileThatHolds) {
@@ -65,7 +65,7 @@ TEST_F(LayerMemoryTest, ALayerWhoseNoteCannotBeReadIsListedAndNeverUsed) {
 TEST_F(LayerMemoryTest, ACorruptOneIsNotRecalled) {
   const std::string id = put('a', 9500);
   ASSERT_TRUE(run_task(io, memory->load()));
-  LayerNote note = *memory->find(id)->note;
+  LayerManifest note = *memory->find(id)->note;
   note.corrupt = true;
   ASSERT_TRUE(run_task(io, memory->write_note(id, note)));
   EXPECT_FALSE(memory->recall(kSpec));
@@ -106,7 +106,7 @@ TEST_F(LayerMemoryTest, TheLongestUnusedComesFirstAndCorruptOnesBeforeIt) {
   const std::string corrupt = put('c', 0, 900);
   const std::string spared = put('d', 0, 1);
   ASSERT_TRUE(run_task(io, memory->load()));
-  LayerNote note = *memory->find(corrupt)->note;
+  LayerManifest note = *memory->find(corrupt)->note;
   note.corrupt = true;
   ASSERT_TRUE(run_task(io, memory->write_note(corrupt, note)));
   EXPECT_EQ(memory->oldest_first(spared), (std::vector<std::string>{corrupt, old, used}));

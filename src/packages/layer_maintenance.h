@@ -32,10 +32,10 @@ struct LayerShelfOptions {
   std::function<std::string(const std::string& layer)> pinned_by;
 };
 
-class LayerShelf {
+class LayerMaintenance {
  public:
-  LayerShelf(asio::io_context& io, node::RunService& node, LayerMemory& memory,
-             SetTemplates& templates, BuildPipeline& pipeline, events::EventHub& events,
+  LayerMaintenance(asio::io_context& io, node::RunService& node, LayerIndex& memory,
+             PackageSetTemplates& templates, BuildPipeline& pipeline, events::EventHub& events,
              LayerShelfOptions options);
 
   enum class Due : std::uint8_t {
@@ -43,16 +43,16 @@ class LayerShelf {
     kSoon,  // its time has come; it may be used meanwhile
     kNow,   // the host has been started since: it must not be used before
   };
-  Due check_due(const LayerMemory::Known& known) const;
+  Due check_due(const LayerIndex::Known& known) const;
   // Those who ask for the same share one. One that is not intact is marked, and dropped if it can
   // be. kNotFound; else as BuildPipeline::digest_of's.
-  Task<CheckReport> check(std::string id, std::string project, OnBuildWord say,
+  Task<CheckReport> check(std::string id, std::string project, OnBuildProgress say,
                           std::shared_ptr<node::CancelFlag> cancel);
   // The same, and nobody waits for it.
   void check_behind(const std::string& id);
 
   // As in the options, of one that can be used.
-  std::string pinned_by(const LayerMemory::Known& known) const;
+  std::string pinned_by(const LayerIndex::Known& known) const;
   // kConflict: it is in use, or somebody was made with it; kNotFound. `why` is for those who are
   // told.
   Task<> drop(std::string id, std::string why);
@@ -64,15 +64,15 @@ class LayerShelf {
   void stop() { checks_.stop(); }
 
  private:
-  Task<std::string> compare(std::string id, OnBuildWord say,
+  Task<std::string> compare(std::string id, OnBuildProgress say,
                             std::shared_ptr<node::CancelFlag> cancel);
   Task<> found_corrupt(std::string id, std::string found);
-  std::string reading_template(const LayerMemory::Known& known) const;
+  std::string reading_template(const LayerIndex::Known& known) const;
 
   asio::io_context& io_;
   node::RunService& node_;
-  LayerMemory& memory_;
-  SetTemplates& templates_;
+  LayerIndex& memory_;
+  PackageSetTemplates& templates_;
   BuildPipeline& pipeline_;
   events::EventHub& events_;
   LayerShelfOptions options_;

@@ -34,7 +34,7 @@ json::array package_json(const Artefact& one) {
           cut_text(one.sha256, kMaxName)};
 }
 
-json::object asked_json(const LayerNote::Asked& one) {
+json::object asked_json(const LayerManifest::Asked& one) {
   return {{"spec", one.spec},
           {"text", cut_text(one.text, kMaxNoteText)},
           {"at_ms", one.at_ms},
@@ -123,14 +123,14 @@ Result<Artefact> parse_package(const json::value& value) {
                   std::move(words[3])};
 }
 
-Result<LayerNote::Asked> parse_asked(const json::value& value) {
+Result<LayerManifest::Asked> parse_asked(const json::value& value) {
   if (!value.is_object()) return bad_note("asked");
   Reader reader(value.get_object());
-  LayerNote::Asked asked;
+  LayerManifest::Asked asked;
   asked.spec = reader.text("spec", kSpecSize);
   asked.text = reader.text("text", 3 * kMaxNoteText);
   asked.at_ms = reader.number("at_ms");
-  asked.projects = reader.texts("projects", LayerNote::kMostProjectsOfOne);
+  asked.projects = reader.texts("projects", LayerManifest::kMostProjectsOfOne);
   if (!reader.what_is_wrong().empty()) return bad_note("asked." + reader.what_is_wrong());
   if (asked.spec.size() != kSpecSize) return bad_note("asked.spec");
   return asked;
@@ -138,7 +138,7 @@ Result<LayerNote::Asked> parse_asked(const json::value& value) {
 
 }  // namespace
 
-bool LayerNote::note_asked(const std::string& spec, const std::string& text, std::int64_t at_ms,
+bool LayerManifest::note_asked(const std::string& spec, const std::string& text, std::int64_t at_ms,
                            const std::string& project) {
   Asked entry{.spec = spec, .text = text, .at_ms = at_ms};
   const auto at =
@@ -154,7 +154,7 @@ bool LayerNote::note_asked(const std::string& spec, const std::string& text, std
   return true;
 }
 
-bool LayerNote::note_project(const std::string& spec, const std::string& project) {
+bool LayerManifest::note_project(const std::string& spec, const std::string& project) {
   const auto has = [&](const std::vector<std::string>& list) {
     return std::find(list.begin(), list.end(), project) != list.end();
   };
@@ -167,11 +167,11 @@ bool LayerNote::note_project(const std::string& spec, const std::string& project
   return true;
 }
 
-std::string note_text(LayerNote note) {
+std::string note_text(LayerManifest note) {
   json::array packages;
   for (const Artefact& one : note.packages) packages.push_back(package_json(one));
   json::array asked;
-  for (const LayerNote::Asked& one : note.asked) asked.push_back(asked_json(one));
+  for (const LayerManifest::Asked& one : note.asked) asked.push_back(asked_json(one));
   json::object object{{"form", kNoteForm},
                       {"manager", cut_text(note.manager, kMaxName)},
                       {"interpreter", cut_text(note.interpreter, kMaxName)},
@@ -210,13 +210,13 @@ std::string note_text(LayerNote note) {
   return text;
 }
 
-Result<LayerNote> parse_note(std::string_view text) {
+Result<LayerManifest> parse_note(std::string_view text) {
   if (text.size() > kMaxLayerNote) return bad_note("too large");
   TRY(const json::value value, wire::parse_strict_json(text, {.depth = 5, .values = 10'000}));
   if (!value.is_object()) return bad_note("no object");
   Reader reader(value.get_object());
   if (reader.number("form") != kNoteForm) return bad_note("form");
-  LayerNote note;
+  LayerManifest note;
   note.manager = reader.text("manager", 3 * kMaxName);
   note.interpreter = reader.text("interpreter", 3 * kMaxName);
   note.index = reader.text("index", 3 * kMaxNoteText);
@@ -226,11 +226,11 @@ Result<LayerNote> parse_note(std::string_view text) {
     note.packages.push_back(std::move(package));
   }
   note.packages_left_out = static_cast<std::uint64_t>(reader.number("packages_left_out"));
-  for (const json::value& one : reader.list("asked", LayerNote::kMostAsked)) {
-    TRY(LayerNote::Asked asked, parse_asked(one));
+  for (const json::value& one : reader.list("asked", LayerManifest::kMostAsked)) {
+    TRY(LayerManifest::Asked asked, parse_asked(one));
     note.asked.push_back(std::move(asked));
   }
-  note.projects = reader.texts("projects", LayerNote::kMostProjects);
+  note.projects = reader.texts("projects", LayerManifest::kMostProjects);
   note.boot_id = reader.text("boot_id", 3 * kMaxName);
   note.checked_ms = reader.number("checked_ms");
   note.corrupt = reader.flag("corrupt");

@@ -14,7 +14,7 @@
 
 namespace glovebox::packages {
 
-struct LayerNote {
+struct LayerManifest {
   static constexpr std::size_t kMostAsked = 16;
   static constexpr std::size_t kMostProjects = 32;      // of the layer
   static constexpr std::size_t kMostProjectsOfOne = 8;  // of one wish
@@ -38,7 +38,7 @@ struct LayerNote {
   std::string boot_id;                  // of the boot in which it was last compared
   std::int64_t checked_ms = 0;
   bool corrupt = false;  // found to be other than its digest says
-  bool operator==(const LayerNote&) const = default;
+  bool operator==(const LayerManifest&) const = default;
 
   // Adds who asked, or moves it to the end. Whether anything has changed that is worth writing.
   bool note_asked(const std::string& spec, const std::string& text, std::int64_t at_ms,
@@ -47,8 +47,8 @@ struct LayerNote {
 };
 
 // At most kMaxLayerNote bytes: packages are left out, the last ones first, until it fits.
-std::string note_text(LayerNote note);
+std::string note_text(LayerManifest note);
 // kInvalidArgument.
-Result<LayerNote> parse_note(std::string_view text);
+Result<LayerManifest> parse_note(std::string_view text);
 
 }  // namespace glovebox::packages

@@ -7,8 +7,8 @@
 namespace glovebox::packages {
 namespace {
 
-LayerNote a_note() {
-  LayerNote note;
+LayerManifest a_note() {
+  LayerManifest note;
   note.manager = "pip";
   note.interpreter = "cpython-3.11";
   note.index = "https://pypi.org/simple";
@@ -20,15 +20,15 @@ LayerNote a_note() {
   return note;
 }
 
-TEST(LayerNote, ComesBackAsItWas) {
-  const LayerNote note = a_note();
+TEST(LayerManifest, ComesBackAsItWas) {
+  const LayerManifest note = a_note();
   auto back = parse_note(note_text(note));
   ASSERT_TRUE(back) << back.error().message();
   EXPECT_EQ(*back, note);
 }
 
-TEST(LayerNote, LeavesPackagesOutWhenThereAreTooMany) {
-  LayerNote note = a_note();
+TEST(LayerManifest, LeavesPackagesOutWhenThereAreTooMany) {
+  LayerManifest note = a_note();
   for (int i = 0; i < 500; ++i) {
     note.packages.push_back(
         {"package-" + std::to_string(i), "1.2.3", std::string(60, 'f'), std::string(64, '2')});
@@ -43,8 +43,8 @@ TEST(LayerNote, LeavesPackagesOutWhenThereAreTooMany) {
   EXPECT_EQ(back->asked, note.asked);
 }
 
-TEST(LayerNote, FitsWhateverAStrangerPutsIntoIt) {
-  LayerNote note = a_note();
+TEST(LayerManifest, FitsWhateverAStrangerPutsIntoIt) {
+  LayerManifest note = a_note();
   note.index = std::string(5000, '"');
   note.interpreter = std::string(5000, '\xff');
   for (int i = 0; i < 2000; ++i) {
@@ -60,32 +60,32 @@ TEST(LayerNote, FitsWhateverAStrangerPutsIntoIt) {
   EXPECT_LE(text.size(), kMaxLayerNote);
   auto back = parse_note(text);
   ASSERT_TRUE(back) << back.error().message();
-  EXPECT_LE(back->asked.size(), LayerNote::kMostAsked);
+  EXPECT_LE(back->asked.size(), LayerManifest::kMostAsked);
 }
 
-TEST(LayerNote, KeepsTheLatestWishesAndProjects) {
-  LayerNote note = a_note();
+TEST(LayerManifest, KeepsTheLatestWishesAndProjects) {
+  LayerManifest note = a_note();
   for (int i = 0; i < 40; ++i) {
     std::string spec = std::to_string(i);
     spec.resize(64, 'e');
     note.note_asked(spec, "x", i, "p" + std::to_string(i));
   }
-  ASSERT_EQ(note.asked.size(), LayerNote::kMostAsked);
+  ASSERT_EQ(note.asked.size(), LayerManifest::kMostAsked);
   EXPECT_EQ(note.asked.back().at_ms, 39);
-  ASSERT_EQ(note.projects.size(), LayerNote::kMostProjects);
+  ASSERT_EQ(note.projects.size(), LayerManifest::kMostProjects);
   EXPECT_EQ(note.projects.back(), "p39");
 }
 
-TEST(LayerNote, AWishThatIsResolvedAgainKeepsItsProjects) {
-  LayerNote note = a_note();
+TEST(LayerManifest, AWishThatIsResolvedAgainKeepsItsProjects) {
+  LayerManifest note = a_note();
   note.note_asked(std::string(64, 'e'), "a", 5000, "two");
   ASSERT_EQ(note.asked.size(), 1u);
   EXPECT_EQ(note.asked[0].at_ms, 5000);
   EXPECT_EQ(note.asked[0].projects, (std::vector<std::string>{"one", "two"}));
 }
 
-TEST(LayerNote, AProjectIsNotedOnce) {
-  LayerNote note = a_note();
+TEST(LayerManifest, AProjectIsNotedOnce) {
+  LayerManifest note = a_note();
   EXPECT_FALSE(note.note_project(std::string(64, 'e'), "one"));
   EXPECT_TRUE(note.note_project(std::string(64, 'e'), "two"));
   EXPECT_FALSE(note.note_project(std::string(64, 'e'), "two"));

@@ -34,7 +34,7 @@ void publish(events::EventHub& hub, const std::vector<std::string>& projects, co
   }
 }
 
-json::object build_json(const BuildStory::About& about) {
+json::object build_json(const BuildEvents::About& about) {
   return {{"set", about.spec.substr(0, 16)},
           {"manager", about.manager},
           {"asked", wire::to_utf8(about.asked)}};
@@ -42,9 +42,9 @@ json::object build_json(const BuildStory::About& about) {
 
 }  // namespace
 
-void BuildStory::begun() { publish(hub_, projects_(), "layer.building", build_json(about_)); }
+void BuildEvents::begun() { publish(hub_, projects_(), "layer.building", build_json(about_)); }
 
-bool BuildStory::may_tell(bool is_line) {
+bool BuildEvents::may_tell(bool is_line) {
   if (!is_line) return true;
   const auto now = std::chrono::steady_clock::now();
   left_ = std::min(kLinesAtOnce,
@@ -59,7 +59,7 @@ bool BuildStory::may_tell(bool is_line) {
   return true;
 }
 
-void BuildStory::said(const BuildWord& word) {
+void BuildEvents::said(const BuildProgress& word) {
   // A build has few phases; a source package is one more each.
   if (!may_tell(!word.text.empty() || word.phase == BuildPhase::kBuilding)) return;
   json::object data = build_json(about_);
@@ -69,7 +69,7 @@ void BuildStory::said(const BuildWord& word) {
   publish(hub_, projects_(), "layer.progress", data);
 }
 
-void BuildStory::built(const LayerRecord& layer, bool reused, std::chrono::milliseconds took) {
+void BuildEvents::built(const LayerRecord& layer, bool reused, std::chrono::milliseconds took) {
   json::object data = build_json(about_);
   data["layer"] = layer.id;
   data["bytes"] = layer.bytes;
@@ -79,7 +79,7 @@ void BuildStory::built(const LayerRecord& layer, bool reused, std::chrono::milli
   publish(hub_, projects_(), "layer.built", data);
 }
 
-void BuildStory::failed(const Error& error) {
+void BuildEvents::failed(const Error& error) {
   json::object data = build_json(about_);
   data["error"] = cut(error.message(), kMaxError);
   publish(hub_, projects_(), "layer.failed", data);

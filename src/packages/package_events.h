@@ -17,7 +17,7 @@
 namespace glovebox::packages {
 
 // One build's, from its beginning to its end.
-class BuildStory {
+class BuildEvents {
  public:
   using Projects = std::function<std::vector<std::string>()>;  // who waits for it, at any time
   struct About {
@@ -25,11 +25,11 @@ class BuildStory {
     std::string asked;
     std::string manager;
   };
-  BuildStory(events::EventHub& hub, Projects projects, About about)
+  BuildEvents(events::EventHub& hub, Projects projects, About about)
       : hub_(hub), projects_(std::move(projects)), about_(std::move(about)) {}
 
   void begun();
-  void said(const BuildWord& word);
+  void said(const BuildProgress& word);
   // `reused`: it came to a layer that was there.
   void built(const LayerRecord& layer, bool reused, std::chrono::milliseconds took);
   void failed(const Error& error);

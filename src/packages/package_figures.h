@@ -5,7 +5,7 @@
 
 namespace glovebox::packages {
 
-struct DependencyFigures {
+struct PackageFigures {
   std::uint64_t built = 0;   // builds that made a layer
   std::uint64_t reused = 0;  // that came to one which was there
   std::uint64_t failed = 0;

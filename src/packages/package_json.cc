@@ -36,7 +36,7 @@ http::Response refuse_with_code(int status, std::string code, const Error& error
 
 }  // namespace
 
-json::value dependencies_view(const Dependencies& dependencies) {
+json::value dependencies_json(const Dependencies& dependencies) {
   if (dependencies.empty()) return nullptr;
   return json::object{{"packages", wire::text_array(dependencies.packages)},
                       {"preload", wire::text_array(dependencies.preload)},
@@ -44,7 +44,7 @@ json::value dependencies_view(const Dependencies& dependencies) {
                       {"lock_sha256", digest_or_null(dependencies.lock)}};
 }
 
-std::string layer_word(const std::string& place) {
+std::string layer_label(const std::string& place) {
   constexpr std::string_view kTree = "/tree";
   if (!place.ends_with(kTree)) return place;
   const std::string above = place.substr(0, place.size() - kTree.size());
@@ -52,7 +52,7 @@ std::string layer_word(const std::string& place) {
   return is_layer_id(id) ? id : place;
 }
 
-std::string build_word_json(const BuildWord& word) {
+std::string build_progress_json(const BuildProgress& word) {
   const std::string_view text = std::string_view(word.text).substr(0, kMaxWord);
   return json::serialize(
       json::object{{"phase", phase_name(word.phase)}, {"text", wire::to_utf8(text)}});
@@ -87,7 +87,7 @@ json::object layer_json(const LayerView& layer, const std::string& project) {
           {"projects", std::move(projects)}};
 }
 
-http::Response refuse_set(const Error& error) {
+http::Response refuse_packages(const Error& error) {
   switch (error.code()) {
     case Errc::kInvalidArgument:
     case Errc::kTimeout:

@@ -13,19 +13,19 @@ namespace glovebox::packages {
 
 // {"packages","preload","requirements_sha256","lock_sha256"}; null when there are none. The texts
 // of files are not sent back: a list of sandboxes would be all requirements.
-boost::json::value dependencies_view(const Dependencies& dependencies);
+boost::json::value dependencies_json(const Dependencies& dependencies);
 
 // Of a template's layers: one that holds packages by its id, wherever the launcher keeps it.
-std::string layer_word(const std::string& place);
+std::string layer_label(const std::string& place);
 
 // {"phase","text"}, for a live event. The text is the installer's: made UTF-8 and bounded.
-std::string build_word_json(const BuildWord& word);
+std::string build_progress_json(const BuildProgress& word);
 
 // A layer as a project ("*": an administrator) may see it: who else asked is not told.
 boost::json::object layer_json(const LayerView& layer, const std::string& project);
 
 // A set that could not be prepared: the caller's fault (422, with the installer's own words), the
 // administrator's wish, or the host's.
-http::Response refuse_set(const Error& error);
+http::Response refuse_packages(const Error& error);
 
 }  // namespace glovebox::packages

@@ -18,13 +18,13 @@ constexpr int kMostTries = 3;
 constexpr std::size_t kShortId = 8;
 constexpr std::chrono::milliseconds kPauseBehind{60'000};
 
-QueueOptions build_queue(const PackageBookOptions& options) {
+QueueOptions build_queue(const PackageServiceOptions& options) {
   QueueOptions queue;
   queue.at_once = options.max_builds;
   return queue;
 }
 
-MemoryOptions memory_options(const PackageBookOptions& options) {
+MemoryOptions memory_options(const PackageServiceOptions& options) {
   MemoryOptions memory;
   memory.resolve_ttl = options.resolve_ttl;
   memory.failure_ttl = options.failure_ttl;
@@ -33,7 +33,7 @@ MemoryOptions memory_options(const PackageBookOptions& options) {
   return memory;
 }
 
-LayerShelfOptions shelf_options(const PackageBookOptions& options) {
+LayerShelfOptions shelf_options(const PackageServiceOptions& options) {
   LayerShelfOptions shelf;
   shelf.boot_id = options.boot_id;
   shelf.check_every = options.check_every;
@@ -50,11 +50,11 @@ void put_after(std::vector<std::string>& list, const std::vector<std::string>& m
 }
 
 // `project`: "*" for everything.
-LayerView view_of(const LayerMemory::Known& known, const std::string& project) {
+LayerView view_of(const LayerIndex::Known& known, const std::string& project) {
   LayerView view;
   view.record = known.record;
   if (!known.note) return view;
-  const LayerNote& note = *known.note;
+  const LayerManifest& note = *known.note;
   const auto may_see = [&project](const std::vector<std::string>& list) {
     return project == "*" || std::find(list.begin(), list.end(), project) != list.end();
   };
@@ -63,7 +63,7 @@ LayerView view_of(const LayerMemory::Known& known, const std::string& project) {
   view.index = note.index;
   view.packages = note.packages;
   view.checked_ms = note.checked_ms;
-  for (const LayerNote::Asked& asked : note.asked) {
+  for (const LayerManifest::Asked& asked : note.asked) {
     if (may_see(asked.projects)) view.asked.push_back(asked.text);
   }
   for (const std::string& one : note.projects) {
@@ -83,7 +83,7 @@ bool is_of_another(std::string_view mark, std::string_view interpreter) {
   return mark.substr(0, mark.find(' ')) != interpreter;
 }
 
-bool belongs_to(const LayerMemory::Known& known, const std::string& project) {
+bool belongs_to(const LayerIndex::Known& known, const std::string& project) {
   if (project == "*") return true;
   return known.note && std::find(known.note->projects.begin(), known.note->projects.end(),
                                  project) != known.note->projects.end();
@@ -91,7 +91,7 @@ bool belongs_to(const LayerMemory::Known& known, const std::string& project) {
 
 }  // namespace
 
-PackageBook::PackageBook(PackageBookPlace place, PackageBookOptions options)
+PackageLayerService::PackageLayerService(PackageServiceDependencies place, PackageServiceOptions options)
     : io_(place.io),
       node_(place.node),
       options_(std::move(options)),
@@ -104,16 +104,16 @@ PackageBook::PackageBook(PackageBookPlace place, PackageBookOptions options)
       builds_(place.io, build_queue(options_)),
       timer_(place.io) {}
 
-void PackageBook::begin() { asio::co_spawn(io_, upkeep(*this), asio::detached); }
+void PackageLayerService::begin() { asio::co_spawn(io_, upkeep(*this), asio::detached); }
 
-void PackageBook::stop() {
+void PackageLayerService::stop() {
   stopped_ = true;
   builds_.stop();
   shelf_.stop();
   timer_.cancel();
 }
 
-asio::awaitable<void> PackageBook::upkeep(PackageBook& self) {
+asio::awaitable<void> PackageLayerService::upkeep(PackageLayerService& self) {
   while (!self.stopped_) {
     self.timer_.expires_after(self.options_.upkeep_every);
     co_await self.timer_.async_wait(kAwaitTuple);
@@ -128,11 +128,11 @@ asio::awaitable<void> PackageBook::upkeep(PackageBook& self) {
   }
 }
 
-Task<SetMade> PackageBook::prepare(SetWish wish, OnBuildWord say,
+Task<PreparedPackages> PackageLayerService::prepare(PackageSetRequest wish, OnBuildProgress say,
                                    std::shared_ptr<node::CancelFlag> cancel) {
   const Clock::time_point began = Clock::now();
   CO_TRY(const Plan plan, plan_for(wish));
-  SetMade made;
+  PreparedPackages made;
   for (int tries = 1;; ++tries) {
     CO_TRY(const Layer layer, co_await layer_for(wish, plan, say, cancel));
     made.built = made.built || layer.built;
@@ -144,7 +144,7 @@ Task<SetMade> PackageBook::prepare(SetWish wish, OnBuildWord say,
     TemplateDefinition definition = wish.definition;
     definition.layers = {layer.id};
     put_after(definition.preload, wish.dependencies.preload);
-    Result<SetTemplates::Ready> ready =
+    Result<PackageSetTemplates::Ready> ready =
         co_await templates_.ready(wish.project, std::move(definition), say, cancel);
     if (!ready) {
       if (ready.error().code() != Errc::kNotFound || tries >= kMostTries) {
@@ -167,7 +167,7 @@ Task<SetMade> PackageBook::prepare(SetWish wish, OnBuildWord say,
   co_return made;
 }
 
-Result<PackageBook::Plan> PackageBook::plan_for(const SetWish& wish) const {
+Result<PackageLayerService::Plan> PackageLayerService::plan_for(const PackageSetRequest& wish) const {
   if (!options_.enabled) {
     return fail(Errc::kPolicy, "dependencies: the administrator does not want any (deps.enabled)");
   }
@@ -213,8 +213,8 @@ Result<PackageBook::Plan> PackageBook::plan_for(const SetWish& wish) const {
   return plan;
 }
 
-Task<PackageBook::Layer> PackageBook::layer_for(const SetWish& wish, const Plan& plan,
-                                                OnBuildWord say,
+Task<PackageLayerService::Layer> PackageLayerService::layer_for(const PackageSetRequest& wish, const Plan& plan,
+                                                OnBuildProgress say,
                                                 std::shared_ptr<node::CancelFlag> cancel) {
   Layer layer;
   CO_TRY(const bool is_kept, co_await can_be_kept(wish, plan));
@@ -222,7 +222,7 @@ Task<PackageBook::Layer> PackageBook::layer_for(const SetWish& wish, const Plan&
     layer.id = wish.kept_layer;
     co_return layer;
   }
-  std::optional<LayerMemory::Remembered> known = memory_.recall(plan.spec);
+  std::optional<LayerIndex::Remembered> known = memory_.recall(plan.spec);
   if (!known || !known->fresh) {
     CO_TRY_OK(co_await memory_.load_if_due());
     known = memory_.recall(plan.spec);
@@ -241,15 +241,15 @@ Task<PackageBook::Layer> PackageBook::layer_for(const SetWish& wish, const Plan&
   co_return layer;
 }
 
-Task<bool> PackageBook::can_be_kept(const SetWish& wish, const Plan& plan) {
+Task<bool> PackageLayerService::can_be_kept(const PackageSetRequest& wish, const Plan& plan) {
   if (wish.kept_layer.empty()) co_return false;
   if (memory_.find(wish.kept_layer) == nullptr) CO_TRY_OK(co_await memory_.load());
-  const LayerMemory::Known* known = memory_.find(wish.kept_layer);
+  const LayerIndex::Known* known = memory_.find(wish.kept_layer);
   co_return known != nullptr && known->usable() &&
       !is_of_another(plan.place.interpreter_mark, known->note->interpreter);
 }
 
-void PackageBook::resolve_behind(const SetWish& wish, const Plan& plan) {
+void PackageLayerService::resolve_behind(const PackageSetRequest& wish, const Plan& plan) {
   const std::int64_t now = options_.now_ms();
   std::erase_if(not_before_, [now](const auto& one) { return one.second <= now; });
   if (stopped_ || not_before_.contains(plan.spec) || memory_.failure_of(plan.spec)) return;
@@ -257,14 +257,14 @@ void PackageBook::resolve_behind(const SetWish& wish, const Plan& plan) {
   not_before_[plan.spec] = now + pause;
   // Whoever waits for it leaves as soon as it has begun: it makes way for what people wait for.
   const auto waiter = std::make_shared<node::CancelFlag>();
-  const BuildQueue::Work work = [this, wish, plan, waiter](OnBuildWord told,
+  const BuildQueue::Work work = [this, wish, plan, waiter](OnBuildProgress told,
                                                            std::shared_ptr<node::CancelFlag> flag) {
     waiter->cancel();
     return resolve_and_warm(wish, plan, std::move(told), std::move(flag));
   };
-  auto wait = [](PackageBook& self, std::string spec, std::string project, BuildQueue::Work begin,
+  auto wait = [](PackageLayerService& self, std::string spec, std::string project, BuildQueue::Work begin,
                  std::shared_ptr<node::CancelFlag> leaves) -> asio::awaitable<void> {
-    OnBuildWord nothing;
+    OnBuildProgress nothing;
     const Result<std::string> begun = co_await self.builds_.build(
         std::move(spec), std::move(project), std::move(begin), std::move(nothing), leaves);
     if (begun || leaves->cancelled()) co_return;
@@ -274,11 +274,11 @@ void PackageBook::resolve_behind(const SetWish& wish, const Plan& plan) {
   asio::co_spawn(io_, wait(*this, plan.spec, wish.project, work, waiter), asio::detached);
 }
 
-Task<std::string> PackageBook::resolve_and_warm(SetWish wish, Plan plan, OnBuildWord say,
+Task<std::string> PackageLayerService::resolve_and_warm(PackageSetRequest wish, Plan plan, OnBuildProgress say,
                                                 std::shared_ptr<node::CancelFlag> cancel) {
   // An error has been told and logged by then.
-  SetWork work = work_for(wish, plan);
-  BuildStory::Projects projects = askers_of(plan.spec);
+  PackageSetWork work = work_for(wish, plan);
+  BuildEvents::Projects projects = askers_of(plan.spec);
   CO_TRY(const std::string id,
          co_await builder_.make(std::move(work), std::move(projects), say, cancel));
   not_before_.erase(plan.spec);
@@ -287,7 +287,7 @@ Task<std::string> PackageBook::resolve_and_warm(SetWish wish, Plan plan, OnBuild
   definition.id.clear();
   definition.layers = {id};
   put_after(definition.preload, wish.dependencies.preload);
-  const Result<SetTemplates::Ready> ready =
+  const Result<PackageSetTemplates::Ready> ready =
       co_await templates_.ready(wish.project, std::move(definition), say, cancel);
   if (!ready) {
     log::info("a set that was resolved again is not warm", {{"error", ready.error().message()}});
@@ -295,12 +295,12 @@ Task<std::string> PackageBook::resolve_and_warm(SetWish wish, Plan plan, OnBuild
   co_return id;
 }
 
-BuildStory::Projects PackageBook::askers_of(const std::string& spec) const {
+BuildEvents::Projects PackageLayerService::askers_of(const std::string& spec) const {
   return [this, spec] { return builds_.projects_of(spec); };
 }
 
-SetWork PackageBook::work_for(const SetWish& wish, const Plan& plan) {
-  SetWork work;
+PackageSetWork PackageLayerService::work_for(const PackageSetRequest& wish, const Plan& plan) {
+  PackageSetWork work;
   work.place = plan.place;
   work.spec = plan.spec;
   work.asked = plan.asked;
@@ -311,26 +311,26 @@ SetWork PackageBook::work_for(const SetWish& wish, const Plan& plan) {
   return work;
 }
 
-Task<std::string> PackageBook::build(const SetWish& wish, const Plan& plan, OnBuildWord say,
+Task<std::string> PackageLayerService::build(const PackageSetRequest& wish, const Plan& plan, OnBuildProgress say,
                                      std::shared_ptr<node::CancelFlag> cancel) {
   const BuildQueue::Work make = [this, work = work_for(wish, plan),
                                  projects = askers_of(plan.spec)](
-                                    OnBuildWord told, std::shared_ptr<node::CancelFlag> flag) {
+                                    OnBuildProgress told, std::shared_ptr<node::CancelFlag> flag) {
     return builder_.make(work, projects, std::move(told), std::move(flag));
   };
   co_return co_await builds_.build(plan.spec, wish.project, make, std::move(say),
                                    std::move(cancel));
 }
 
-Task<bool> PackageBook::looked_at(std::string id, std::string project, OnBuildWord say,
+Task<bool> PackageLayerService::looked_at(std::string id, std::string project, OnBuildProgress say,
                                   std::shared_ptr<node::CancelFlag> cancel) {
   // A list that was asked for before it was made may have come after that.
   if (memory_.find(id) == nullptr) CO_TRY_OK(co_await memory_.load());
-  const LayerMemory::Known* known = memory_.find(id);
+  const LayerIndex::Known* known = memory_.find(id);
   if (known == nullptr || !known->usable()) co_return false;
-  const LayerShelf::Due due = shelf_.check_due(*known);
-  if (due == LayerShelf::Due::kNo) co_return true;
-  if (due == LayerShelf::Due::kSoon) {
+  const LayerMaintenance::Due due = shelf_.check_due(*known);
+  if (due == LayerMaintenance::Due::kNo) co_return true;
+  if (due == LayerMaintenance::Due::kSoon) {
     shelf_.check_behind(id);
     co_return true;
   }
@@ -345,8 +345,8 @@ Task<bool> PackageBook::looked_at(std::string id, std::string project, OnBuildWo
   co_return fail(std::move(report.error()));
 }
 
-Task<> PackageBook::note_project(std::string id, std::string spec, std::string project) {
-  const LayerMemory::Known* known = memory_.find(id);
+Task<> PackageLayerService::note_project(std::string id, std::string spec, std::string project) {
+  const LayerIndex::Known* known = memory_.find(id);
   if (known == nullptr || !known->note) co_return Result<>();
   const auto has_it = [&project](const std::vector<std::string>& list) {
     return std::find(list.begin(), list.end(), project) != list.end();
@@ -357,7 +357,7 @@ Task<> PackageBook::note_project(std::string id, std::string spec, std::string p
   const bool is_noted = has_it(known->note->projects) &&
                         (asked == known->note->asked.end() || has_it(asked->projects));
   if (is_noted) co_return Result<>();
-  LayerNote note = *known->note;
+  LayerManifest note = *known->note;
   note.note_project(spec, project);
   Result<> written = co_await memory_.write_note(std::move(id), std::move(note));
   // Its list of layers lacks one then, until it asks again.
@@ -365,13 +365,13 @@ Task<> PackageBook::note_project(std::string id, std::string spec, std::string p
   co_return Result<>();
 }
 
-LayerView PackageBook::view_for(const LayerMemory::Known& known, const std::string& project) const {
+LayerView PackageLayerService::view_for(const LayerIndex::Known& known, const std::string& project) const {
   LayerView view = view_of(known, project);
   if (!shelf_.pinned_by(known).empty()) view.record.in_use = true;
   return view;
 }
 
-Task<std::vector<LayerView>> PackageBook::list(std::string project) {
+Task<std::vector<LayerView>> PackageLayerService::list(std::string project) {
   CO_TRY_OK(co_await memory_.load());
   std::vector<LayerView> views;
   for (const auto& [id, known] : memory_.all()) {
@@ -384,7 +384,7 @@ Task<std::vector<LayerView>> PackageBook::list(std::string project) {
   co_return views;
 }
 
-Task<std::string> PackageBook::full_id(std::string project, std::string id) {
+Task<std::string> PackageLayerService::full_id(std::string project, std::string id) {
   CO_TRY_OK(co_await memory_.load());
   std::string found;
   const bool is_word = id.size() >= kShortId && id.size() <= kLayerIdSize;
@@ -399,28 +399,28 @@ Task<std::string> PackageBook::full_id(std::string project, std::string id) {
   co_return found;
 }
 
-Task<LayerView> PackageBook::find(std::string project, std::string id) {
+Task<LayerView> PackageLayerService::find(std::string project, std::string id) {
   CO_TRY(const std::string found, co_await full_id(project, std::move(id)));
   co_return view_for(*memory_.find(found), project);
 }
 
-Task<> PackageBook::remove(std::string id) {
+Task<> PackageLayerService::remove(std::string id) {
   CO_TRY(std::string found, co_await full_id("*", std::move(id)));
   co_return co_await shelf_.drop(std::move(found), "it was removed by hand");
 }
 
-Task<PruneReport> PackageBook::prune(PruneWish wish) { co_return co_await shelf_.prune(wish); }
+Task<PruneReport> PackageLayerService::prune(PruneWish wish) { co_return co_await shelf_.prune(wish); }
 
-Task<CheckReport> PackageBook::check(std::string id) {
+Task<CheckReport> PackageLayerService::check(std::string id) {
   CO_TRY(std::string found, co_await full_id("*", std::move(id)));
   auto nobody = std::make_shared<node::CancelFlag>();
-  OnBuildWord nothing;
+  OnBuildProgress nothing;
   co_return co_await shelf_.check(std::move(found), "", std::move(nothing), std::move(nobody));
 }
 
-DependencyFigures PackageBook::figures() const {
+PackageFigures PackageLayerService::figures() const {
   const BuilderFigures& builds = builder_.figures();
-  DependencyFigures out;
+  PackageFigures out;
   out.built = builds.built;
   out.reused = builds.reused;
   out.failed = builds.failed;

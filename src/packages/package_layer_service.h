@@ -28,7 +28,7 @@
 
 namespace glovebox::packages {
 
-struct PackageBookOptions {
+struct PackageServiceOptions {
   bool enabled = true;
   std::string unusable;   // why the settings of the index cannot be used; empty: they can
   std::string pip_index;  // as they may be shown
@@ -44,14 +44,14 @@ struct PackageBookOptions {
   std::uint32_t max_builds = 2;
   std::chrono::milliseconds refresh_every{3'000};
   std::chrono::milliseconds upkeep_every{30'000};
-  SetTemplatesOptions templates{};
+  PackageSetTemplatesOptions templates{};
   std::function<std::int64_t()> now_ms = wall_clock_ms;
   // Who was made with a layer and is to stay what it was: "template NAME". Empty: nobody.
   std::function<std::string(const std::string& layer)> pinned_by = [](const auto&) { return ""; };
 };
 
 // What the book stands on; all of it lives longer.
-struct PackageBookPlace {
+struct PackageServiceDependencies {
   asio::io_context& io;
   node::RunService& node;
   node::SessionService& sessions;
@@ -61,9 +61,9 @@ struct PackageBookPlace {
   events::EventHub& events;
 };
 
-class PackageBook final : public DependencyBook {
+class PackageLayerService final : public PackageService {
  public:
-  PackageBook(PackageBookPlace place, PackageBookOptions options);
+  PackageLayerService(PackageServiceDependencies place, PackageServiceOptions options);
 
   // Looks after what is idle, from now on until stop().
   void begin();
@@ -72,19 +72,19 @@ class PackageBook final : public DependencyBook {
   // Builds end; nothing begins any more.
   void stop();
 
-  Task<SetMade> prepare(SetWish wish, OnBuildWord say,
+  Task<PreparedPackages> prepare(PackageSetRequest wish, OnBuildProgress say,
                         std::shared_ptr<node::CancelFlag> cancel) override;
   Task<std::vector<LayerView>> list(std::string project) override;
   Task<LayerView> find(std::string project, std::string id) override;
   Task<> remove(std::string id) override;
   Task<PruneReport> prune(PruneWish wish) override;
   Task<CheckReport> check(std::string id) override;
-  DependencyFigures figures() const override;
+  PackageFigures figures() const override;
 
  private:
   // A wish, looked at: where it is resolved, and what it is called.
   struct Plan {
-    SetPlace place;
+    PackageSetTarget place;
     std::string spec;
     std::string asked;
     bool is_locked = false;
@@ -93,35 +93,35 @@ class PackageBook final : public DependencyBook {
     std::string id;
     bool built = false;
   };
-  Result<Plan> plan_for(const SetWish& wish) const;
-  Task<Layer> layer_for(const SetWish& wish, const Plan& plan, OnBuildWord say,
+  Result<Plan> plan_for(const PackageSetRequest& wish) const;
+  Task<Layer> layer_for(const PackageSetRequest& wish, const Plan& plan, OnBuildProgress say,
                         std::shared_ptr<node::CancelFlag> cancel);
   // One that was kept for the wish, if it is there and of this host's interpreter.
-  Task<bool> can_be_kept(const SetWish& wish, const Plan& plan);
+  Task<bool> can_be_kept(const PackageSetRequest& wish, const Plan& plan);
   // Its time is over: the index is asked while the old layer is used. Nobody waits for it, and what
   // goes wrong is told as any build's.
-  void resolve_behind(const SetWish& wish, const Plan& plan);
-  Task<std::string> resolve_and_warm(SetWish wish, Plan plan, OnBuildWord say,
+  void resolve_behind(const PackageSetRequest& wish, const Plan& plan);
+  Task<std::string> resolve_and_warm(PackageSetRequest wish, Plan plan, OnBuildProgress say,
                                      std::shared_ptr<node::CancelFlag> cancel);
-  static SetWork work_for(const SetWish& wish, const Plan& plan);
-  BuildStory::Projects askers_of(const std::string& spec) const;
-  LayerView view_for(const LayerMemory::Known& known, const std::string& project) const;
-  Task<std::string> build(const SetWish& wish, const Plan& plan, OnBuildWord say,
+  static PackageSetWork work_for(const PackageSetRequest& wish, const Plan& plan);
+  BuildEvents::Projects askers_of(const std::string& spec) const;
+  LayerView view_for(const LayerIndex::Known& known, const std::string& project) const;
+  Task<std::string> build(const PackageSetRequest& wish, const Plan& plan, OnBuildProgress say,
                           std::shared_ptr<node::CancelFlag> cancel);
   // Whether it may be used.
-  Task<bool> looked_at(std::string id, std::string project, OnBuildWord say,
+  Task<bool> looked_at(std::string id, std::string project, OnBuildProgress say,
                        std::shared_ptr<node::CancelFlag> cancel);
   Task<> note_project(std::string id, std::string spec, std::string project);
   Task<std::string> full_id(std::string project, std::string id);
-  static asio::awaitable<void> upkeep(PackageBook& self);
+  static asio::awaitable<void> upkeep(PackageLayerService& self);
 
   asio::io_context& io_;
   node::RunService& node_;
-  PackageBookOptions options_;
-  LayerMemory memory_;
-  SetTemplates templates_;
-  LayerShelf shelf_;
-  SetBuilder builder_;
+  PackageServiceOptions options_;
+  LayerIndex memory_;
+  PackageSetTemplates templates_;
+  LayerMaintenance shelf_;
+  PackageSetBuilder builder_;
   BuildQueue builds_;
   asio::steady_timer timer_;
   // Specs that were resolved behind a use and did not come to anything yet: not again before.

@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST_F(PackageBookTest, BuildsOnceAndIsWarmFromThenOn) {
+TEST_F(PackageLayerServiceTest, BuildsOnceAndIsWarmFromThenOn) {
   auto first = prepare(wish({"alpha"}));
   ASSERT_TRUE(first) << first.error().message();
   EXPECT_TRUE(first->built);
@@ -30,7 +30,7 @@ TEST_F(PackageBookTest, BuildsOnceAndIsWarmFromThenOn) {
   EXPECT_EQ(book().figures().layer_bytes, 1000u);
 }
 
-TEST_F(PackageBookTest, AnotherServerOfTheHostFindsIt) {
+TEST_F(PackageLayerServiceTest, AnotherServerOfTheHostFindsIt) {
   auto first = prepare(wish({"alpha"}));
   ASSERT_TRUE(first);
   restart();
@@ -41,11 +41,11 @@ TEST_F(PackageBookTest, AnotherServerOfTheHostFindsIt) {
   EXPECT_TRUE(pipeline.read.empty()) << "of this boot, and not long ago";
 }
 
-TEST_F(PackageBookTest, WhatAnotherServerMakesMeanwhileIsSeenAfterAMoment) {
+TEST_F(PackageLayerServiceTest, WhatAnotherServerMakesMeanwhileIsSeenAfterAMoment) {
   ASSERT_TRUE(prepare(wish({"alpha"})));
-  const PackageBookPlace place{io, host, sessions, templates, layers, pipeline, events};
-  PackageBook other(place, options);
-  auto theirs = run_task(io, other.prepare(wish({"beta"}), OnBuildWord{}, cancel));
+  const PackageServiceDependencies place{io, host, sessions, templates, layers, pipeline, events};
+  PackageLayerService other(place, options);
+  auto theirs = run_task(io, other.prepare(wish({"beta"}), OnBuildProgress{}, cancel));
   ASSERT_TRUE(theirs);
   now += 3'000;
   auto ours = prepare(wish({"beta"}));
@@ -54,7 +54,7 @@ TEST_F(PackageBookTest, WhatAnotherServerMakesMeanwhileIsSeenAfterAMoment) {
   EXPECT_EQ(pipeline.fetches.size(), 2u);
 }
 
-TEST_F(PackageBookTest, WishesThatComeToTheSameShareOneLayer) {
+TEST_F(PackageLayerServiceTest, WishesThatComeToTheSameShareOneLayer) {
   auto first = prepare(wish({"alpha"}));
   auto second = prepare(wish({"alpha>=1"}));
   ASSERT_TRUE(first && second);
@@ -67,11 +67,11 @@ TEST_F(PackageBookTest, WishesThatComeToTheSameShareOneLayer) {
   EXPECT_EQ(pipeline.fetches.size(), 2u) << "both are remembered";
 }
 
-TEST_F(PackageBookTest, SetsWithOneResolutionAtTheSameTimeMakeItsLayerOnce) {
+TEST_F(PackageLayerServiceTest, SetsWithOneResolutionAtTheSameTimeMakeItsLayerOnce) {
   pipeline.held = true;
-  auto one = start_task(io, book().prepare(wish({"alpha"}), OnBuildWord{}, cancel));
+  auto one = start_task(io, book().prepare(wish({"alpha"}), OnBuildProgress{}, cancel));
   auto other_cancel = std::make_shared<node::CancelFlag>();
-  auto two = start_task(io, book().prepare(wish({"alpha>0"}, "q"), OnBuildWord{}, other_cancel));
+  auto two = start_task(io, book().prepare(wish({"alpha>0"}, "q"), OnBuildProgress{}, other_cancel));
   run_until(io, [this] { return pipeline.fetches.size() == 2; });
   pipeline.let_go();
   run_until(io, [&] { return one->has_value() && two->has_value(); });
@@ -79,14 +79,14 @@ TEST_F(PackageBookTest, SetsWithOneResolutionAtTheSameTimeMakeItsLayerOnce) {
   EXPECT_EQ(pipeline.made.size(), 1u);
 }
 
-TEST_F(PackageBookTest, TheSameSetAtTheSameTimeIsOneBuildForAll) {
+TEST_F(PackageLayerServiceTest, TheSameSetAtTheSameTimeIsOneBuildForAll) {
   pipeline.held = true;
   pipeline.lines = {"Collecting alpha"};
-  std::vector<std::shared_ptr<std::optional<Result<SetMade>>>> all;
+  std::vector<std::shared_ptr<std::optional<Result<PreparedPackages>>>> all;
   std::vector<std::string> late;
   for (int i = 0; i < 5; ++i) {
     auto own = std::make_shared<node::CancelFlag>();
-    const OnBuildWord say = [&late](const BuildWord& word) { late.push_back(word.text); };
+    const OnBuildProgress say = [&late](const BuildProgress& word) { late.push_back(word.text); };
     all.push_back(
         start_task(io, book().prepare(wish({"alpha"}, "p" + std::to_string(i)), say, own)));
     run_until(io, [this] { return pipeline.fetches.size() == 1; });
@@ -108,7 +108,7 @@ TEST_F(PackageBookTest, TheSameSetAtTheSameTimeIsOneBuildForAll) {
   EXPECT_EQ(pipeline.fetches.size(), 1u);
 }
 
-TEST_F(PackageBookTest, AFailureIsTheInstallersWordsAndCachedBriefly) {
+TEST_F(PackageLayerServiceTest, AFailureIsTheInstallersWordsAndCachedBriefly) {
   pipeline.failures = {Error(Errc::kInvalidArgument, "No matching distribution found for alpha")};
   auto first = prepare(wish({"alpha"}));
   ASSERT_FALSE(first);
@@ -124,7 +124,7 @@ TEST_F(PackageBookTest, AFailureIsTheInstallersWordsAndCachedBriefly) {
   EXPECT_EQ(book().figures().failed, 1u);
 }
 
-TEST_F(PackageBookTest, WhatIsOurFaultIsNotCached) {
+TEST_F(PackageLayerServiceTest, WhatIsOurFaultIsNotCached) {
   for (const Errc code : {Errc::kUnavailable, Errc::kResourceExhausted, Errc::kInternal}) {
     pipeline.failures = {Error(code, "the launcher went away")};
     EXPECT_FALSE(prepare(wish({"alpha"})));
@@ -132,8 +132,8 @@ TEST_F(PackageBookTest, WhatIsOurFaultIsNotCached) {
   EXPECT_TRUE(prepare(wish({"alpha"})));
 }
 
-TEST_F(PackageBookTest, ALockIsNeverResolvedAgain) {
-  SetWish locked = wish({});
+TEST_F(PackageLayerServiceTest, ALockIsNeverResolvedAgain) {
+  PackageSetRequest locked = wish({});
   locked.dependencies.lock = "lock-version = \"1.0\"";
   ASSERT_TRUE(prepare(locked));
   now += 1'000'000;
@@ -142,7 +142,7 @@ TEST_F(PackageBookTest, ALockIsNeverResolvedAgain) {
   EXPECT_EQ(pipeline.fetches.size(), 1u);
 }
 
-TEST_F(PackageBookTest, ALayerIsComparedAfterABootBeforeItIsUsed) {
+TEST_F(PackageLayerServiceTest, ALayerIsComparedAfterABootBeforeItIsUsed) {
   auto first = prepare(wish({"alpha"}));
   ASSERT_TRUE(first);
   restart();
@@ -156,7 +156,7 @@ TEST_F(PackageBookTest, ALayerIsComparedAfterABootBeforeItIsUsed) {
   EXPECT_EQ(pipeline.read.size(), 1u) << "once a boot";
 }
 
-TEST_F(PackageBookTest, ACorruptLayerIsDroppedAndBuiltAgain) {
+TEST_F(PackageLayerServiceTest, ACorruptLayerIsDroppedAndBuiltAgain) {
   auto first = prepare(wish({"alpha"}));
   ASSERT_TRUE(first);
   first->hold.reset();
@@ -175,7 +175,7 @@ TEST_F(PackageBookTest, ACorruptLayerIsDroppedAndBuiltAgain) {
   EXPECT_EQ(book().figures().corrupt, 1u);
 }
 
-TEST_F(PackageBookTest, ACorruptLayerInUseIsBuiltAgainBesideIt) {
+TEST_F(PackageLayerServiceTest, ACorruptLayerInUseIsBuiltAgainBesideIt) {
   auto first = prepare(wish({"alpha"}));
   ASSERT_TRUE(first);
   layers.in_use.insert(first->layer_id);
@@ -196,7 +196,7 @@ TEST_F(PackageBookTest, ACorruptLayerInUseIsBuiltAgainBesideIt) {
   EXPECT_FALSE(layers.all.contains(first->layer_id));
 }
 
-TEST_F(PackageBookTest, WhenItsTimeComesALayerIsComparedBehindItsUse) {
+TEST_F(PackageLayerServiceTest, WhenItsTimeComesALayerIsComparedBehindItsUse) {
   auto first = prepare(wish({"alpha"}));
   ASSERT_TRUE(first);
   now += 5'000;
@@ -209,7 +209,7 @@ TEST_F(PackageBookTest, WhenItsTimeComesALayerIsComparedBehindItsUse) {
   run_until(io, [&] { return parse_note(layers.all[first->layer_id].note)->checked_ms == now; });
 }
 
-TEST_F(PackageBookTest, ALayerThatSomebodyDroppedIsBuiltAgain) {
+TEST_F(PackageLayerServiceTest, ALayerThatSomebodyDroppedIsBuiltAgain) {
   auto first = prepare(wish({"alpha"}));
   ASSERT_TRUE(first);
   first->hold.reset();
@@ -222,7 +222,7 @@ TEST_F(PackageBookTest, ALayerThatSomebodyDroppedIsBuiltAgain) {
   EXPECT_TRUE(second->built);
 }
 
-TEST_F(PackageBookTest, TheLongestUnusedGoWhenThereIsTooMuch) {
+TEST_F(PackageLayerServiceTest, TheLongestUnusedGoWhenThereIsTooMuch) {
   options.disk_ceiling = 2500;
   std::vector<std::string> made_layers;
   for (int i = 0; i < 3; ++i) {
@@ -236,7 +236,7 @@ TEST_F(PackageBookTest, TheLongestUnusedGoWhenThereIsTooMuch) {
   EXPECT_EQ(templates.forgotten.size(), 1u) << "its idle template made way";
 }
 
-TEST_F(PackageBookTest, NeverOneInUse) {
+TEST_F(PackageLayerServiceTest, NeverOneInUse) {
   options.disk_ceiling = 1500;
   pipeline.now_ms = now;
   auto first = prepare(wish({"alpha==0"}));  // held
@@ -250,7 +250,7 @@ TEST_F(PackageBookTest, NeverOneInUse) {
   EXPECT_TRUE(templates.forgotten.empty());
 }
 
-TEST_F(PackageBookTest, RemoveAndPruneLeaveWhatIsInUse) {
+TEST_F(PackageLayerServiceTest, RemoveAndPruneLeaveWhatIsInUse) {
   auto first = prepare(wish({"alpha"}));
   pipeline.artefacts[0].version = "2";
   auto second = prepare(wish({"beta"}));
@@ -278,7 +278,7 @@ TEST_F(PackageBookTest, RemoveAndPruneLeaveWhatIsInUse) {
   EXPECT_EQ(run_task(io, book().remove(std::string(32, 'f'))).error().code(), Errc::kNotFound);
 }
 
-TEST_F(PackageBookTest, AProjectSeesWhatItAskedForAndNothingOfOthers) {
+TEST_F(PackageLayerServiceTest, AProjectSeesWhatItAskedForAndNothingOfOthers) {
   auto mine = prepare(wish({"alpha"}, "p"));
   ASSERT_TRUE(prepare(wish({"alpha>=1"}, "q")));
   pipeline.artefacts[0].version = "2";
@@ -301,11 +301,11 @@ TEST_F(PackageBookTest, AProjectSeesWhatItAskedForAndNothingOfOthers) {
             Errc::kNotFound);
 }
 
-TEST_F(PackageBookTest, RefusesWhatCannotBe) {
+TEST_F(PackageLayerServiceTest, RefusesWhatCannotBe) {
   EXPECT_EQ(prepare(wish({})).error().code(), Errc::kInvalidArgument);
   EXPECT_EQ(prepare(wish({"a"}, "p", "base")).error().code(), Errc::kInvalidArgument);
   EXPECT_EQ(prepare(wish({"a"}, "p", "nothing")).error().code(), Errc::kNotFound);
-  SetWish preloading = wish({"a"}, "p", "node");
+  PackageSetRequest preloading = wish({"a"}, "p", "node");
   preloading.dependencies.preload = {"a"};
   EXPECT_EQ(prepare(preloading).error().code(), Errc::kInvalidArgument);
   restart();
@@ -317,8 +317,8 @@ TEST_F(PackageBookTest, RefusesWhatCannotBe) {
   EXPECT_TRUE(pipeline.fetches.empty());
 }
 
-TEST_F(PackageBookTest, PreloadComesAfterTheTemplatesOwn) {
-  SetWish wanted = wish({"alpha"});
+TEST_F(PackageLayerServiceTest, PreloadComesAfterTheTemplatesOwn) {
+  PackageSetRequest wanted = wish({"alpha"});
   wanted.definition.preload = {"json"};
   wanted.definition.env = {"A=b"};
   wanted.dependencies.preload = {"alpha", "json"};
@@ -329,22 +329,22 @@ TEST_F(PackageBookTest, PreloadComesAfterTheTemplatesOwn) {
   EXPECT_EQ(definition.env, wanted.definition.env);
 }
 
-TEST_F(PackageBookTest, NodeGetsNpm) {
+TEST_F(PackageLayerServiceTest, NodeGetsNpm) {
   ASSERT_TRUE(prepare(wish({"lodash"}, "p", "node")));
   EXPECT_EQ(pipeline.fetches[0].manager, PackageManager::kNpm);
   EXPECT_EQ(pipeline.fetches[0].template_name, "node");
 }
 
-TEST_F(PackageBookTest, AChattyInstallerDoesNotFlushTheEventsOfOthers) {
+TEST_F(PackageLayerServiceTest, AChattyInstallerDoesNotFlushTheEventsOfOthers) {
   pipeline.lines.assign(2'000, "Downloading something");
   ASSERT_TRUE(prepare(wish({"alpha"})));
   EXPECT_LT(told("p layer.progress"), 30u);
   EXPECT_GT(heard.size(), 2'000u) << "who waits hears it all";
 }
 
-TEST_F(PackageBookTest, NothingBeginsAfterStop) {
+TEST_F(PackageLayerServiceTest, NothingBeginsAfterStop) {
   pipeline.held = true;
-  auto under_way = start_task(io, book().prepare(wish({"alpha"}), OnBuildWord{}, cancel));
+  auto under_way = start_task(io, book().prepare(wish({"alpha"}), OnBuildProgress{}, cancel));
   run_until(io, [this] { return pipeline.fetches.size() == 1; });
   book().stop();
   run_until(io, [&] { return under_way->has_value(); });

@@ -88,7 +88,7 @@ bool has_dependencies(const Dependencies& all, const Dependencies& some) {
          (some.lock.empty() || some.lock == all.lock);
 }
 
-Result<ChosenTemplate> choose_template_with(const node::RunService& node, const templates::TemplateBook* book,
+Result<ChosenTemplate> choose_template_with(const node::RunService& node, const templates::ProjectTemplates* book,
                                             const std::string& project, const std::string& name,
                                             const Dependencies& asked) {
   ChosenTemplate chosen;
@@ -105,7 +105,7 @@ Result<ChosenTemplate> choose_template_with(const node::RunService& node, const 
   // Of the administrator's, whether the project's own is there already or not.
   const std::string from = own != nullptr ? own->definition.from : name;
   TRY(const TemplateStatus* base, templates::choose_template(node, nullptr, project, from));
-  SetWish wish;
+  PackageSetRequest wish;
   wish.project = project;
   if (own != nullptr) {
     wish.definition = own->definition;

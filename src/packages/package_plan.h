@@ -18,13 +18,13 @@ namespace glovebox::packages {
 class ChosenTemplate {
  public:
   std::string own_id;          // of a project's own; else empty
-  std::optional<SetWish> set;  // to be prepared first; its key is the caller's to fill in
+  std::optional<PackageSetRequest> set;  // to be prepared first; its key is the caller's to fill in
 
   // Good until the caller awaits something.
   const Template& made_of() const { return composed_ ? *composed_ : *known_; }
 
  private:
-  friend Result<ChosenTemplate> choose_template_with(const node::RunService&, const templates::TemplateBook*,
+  friend Result<ChosenTemplate> choose_template_with(const node::RunService&, const templates::ProjectTemplates*,
                                                      const std::string&, const std::string&,
                                                      const Dependencies&);
   const Template* known_ = nullptr;
@@ -33,7 +33,7 @@ class ChosenTemplate {
 
 // Errors as choose_template's; kInvalidArgument: its sandboxes have nothing that packages are for,
 // or what is asked for does not go together with what the template has.
-Result<ChosenTemplate> choose_template_with(const node::RunService& node, const templates::TemplateBook* book,
+Result<ChosenTemplate> choose_template_with(const node::RunService& node, const templates::ProjectTemplates* book,
                                             const std::string& project, const std::string& name,
                                             const Dependencies& asked);
 

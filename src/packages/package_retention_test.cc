@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-class SetKeeping : public PackageBookTest {
+class SetKeeping : public PackageLayerServiceTest {
  protected:
   SetKeeping() {
     options.pinned_by = [this](const std::string& layer) {
@@ -98,7 +98,7 @@ TEST_F(SetKeeping, WhatIsBehindMakesWayForWhatSomebodyWaitsFor) {
   pipeline.held = true;
   ASSERT_TRUE(prepare(wish({"alpha"})));
   run_until(io, [this] { return pipeline.fetches.size() == 2; });
-  auto other = start_task(io, book().prepare(wish({"beta"}), OnBuildWord{}, cancel));
+  auto other = start_task(io, book().prepare(wish({"beta"}), OnBuildProgress{}, cancel));
   run_until(io, [this] { return pipeline.fetches.size() == 3; });
   EXPECT_EQ(pipeline.cancelled, 1);
   pipeline.let_go();
@@ -109,7 +109,7 @@ TEST_F(SetKeeping, WhatIsBehindMakesWayForWhatSomebodyWaitsFor) {
 TEST_F(SetKeeping, ResolvesNowWhenItIsAskedTo) {
   auto first = prepare(wish({"alpha"}));
   ASSERT_TRUE(first);
-  SetWish again = wish({"alpha"});
+  PackageSetRequest again = wish({"alpha"});
   again.resolve_now = true;
   auto same = prepare(again);
   ASSERT_TRUE(same);
@@ -125,7 +125,7 @@ TEST_F(SetKeeping, ResolvesNowWhenItIsAskedTo) {
   pipeline.failures = {Error(Errc::kInvalidArgument, "could not connect")};
   EXPECT_FALSE(prepare(again));
   EXPECT_TRUE(prepare(wish({"alpha"})));
-  SetWish locked = wish({});
+  PackageSetRequest locked = wish({});
   locked.dependencies.lock = "lock-version = \"1.0\"";
   locked.resolve_now = true;
   ASSERT_TRUE(prepare(locked));
@@ -137,7 +137,7 @@ TEST_F(SetKeeping, ResolvesNowWhenItIsAskedTo) {
 TEST_F(SetKeeping, AKeptLayerIsUsedWhateverTheIndexHas) {
   auto first = prepare(wish({"alpha"}));
   ASSERT_TRUE(first);
-  SetWish own = wish({"alpha"});
+  PackageSetRequest own = wish({"alpha"});
   own.definition.id = "own.abcdefghij0123456789";
   own.kept_layer = first->layer_id;
   own.resolve_now = true;
@@ -153,14 +153,14 @@ TEST_F(SetKeeping, AKeptLayerIsUsedWhateverTheIndexHas) {
     EXPECT_EQ(pipeline.fetches.size(), 1u);
   }
   // Others go on to what is newer.
-  SetWish others = wish({"alpha"});
+  PackageSetRequest others = wish({"alpha"});
   others.resolve_now = true;
   EXPECT_NE(prepare(others)->layer_id, first->layer_id);
   EXPECT_EQ(prepare(own)->layer_id, first->layer_id);
 }
 
 TEST_F(SetKeeping, AKeptLayerThatIsGoneOrCorruptIsResolvedAgain) {
-  SetWish own = wish({"alpha"});
+  PackageSetRequest own = wish({"alpha"});
   own.kept_layer = std::string(32, 'f');
   auto gone = prepare(own);
   ASSERT_TRUE(gone) << gone.error().message();
@@ -183,7 +183,7 @@ TEST_F(SetKeeping, AKeptLayerIsOfNoUseToAnotherPython) {
   options.interpreter_mark = [&mark](PackageManager) { return mark; };
   auto first = prepare(wish({"alpha"}));
   ASSERT_TRUE(first);
-  SetWish own = wish({"alpha"});
+  PackageSetRequest own = wish({"alpha"});
   own.kept_layer = first->layer_id;
   mark = "python3.11 101 2";  // the host has an update of the same version
   ASSERT_TRUE(prepare(own));
@@ -221,7 +221,7 @@ TEST_F(SetKeeping, WhatATemplateWasMadeWithIsNeverTakenAway) {
 }
 
 TEST_F(SetKeeping, ALayerIsFreeWhenItsTemplateWasRemoved) {
-  SetWish own = wish({"alpha"});
+  PackageSetRequest own = wish({"alpha"});
   own.definition.id = "own.abcdefghij0123456789";
   auto first = prepare(own);
   ASSERT_TRUE(first);

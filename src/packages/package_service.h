@@ -19,7 +19,7 @@
 namespace glovebox::packages {
 
 // What a run, a session or a template wants.
-struct SetWish {
+struct PackageSetRequest {
   std::string project;
   std::string key_id;
   // What sandboxes of it are made of. `id`: of a template that a project made; empty: one is
@@ -37,7 +37,7 @@ struct SetWish {
   bool resolve_now = false;
 };
 
-struct SetMade {
+struct PreparedPackages {
   std::string template_id;  // as the node calls it
   std::string layer_id;
   bool built = false;  // it was built for this, or for somebody at the same time
@@ -64,9 +64,9 @@ struct CheckReport {
   std::string found;  // the digest
 };
 
-class DependencyBook {
+class PackageService {
  public:
-  virtual ~DependencyBook() = default;
+  virtual ~PackageService() = default;
 
   // The template of the set, ready to be run warm: built, checked, defined and started if it is not
   // there. kInvalidArgument: what was asked for is wrong, or the installer says no, with its words;
@@ -74,7 +74,7 @@ class DependencyBook {
   // kResourceExhausted: too many builds wait, or the disk is full; kUnavailable: no launcher or
   // gateway; kCancelled-like kUnavailable when `cancel` was. `say` may be empty; it is called as
   // things happen, and not after this returns.
-  virtual Task<SetMade> prepare(SetWish wish, OnBuildWord say,
+  virtual Task<PreparedPackages> prepare(PackageSetRequest wish, OnBuildProgress say,
                                 std::shared_ptr<node::CancelFlag> cancel) = 0;
 
   // Of one project ("*": of all), the most recently used first.
@@ -86,7 +86,7 @@ class DependencyBook {
   // Compares it with its digest. One that is not intact is taken out of use, and built again when
   // somebody asks for it.
   virtual Task<CheckReport> check(std::string id) = 0;
-  virtual DependencyFigures figures() const { return {}; }
+  virtual PackageFigures figures() const { return {}; }
 };
 
 }  // namespace glovebox::packages

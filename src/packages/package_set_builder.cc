@@ -23,13 +23,13 @@ bool is_worth_remembering(const Error& error) {
 
 }  // namespace
 
-Task<std::string> SetBuilder::make(SetWork work, BuildStory::Projects projects, OnBuildWord say,
+Task<std::string> PackageSetBuilder::make(PackageSetWork work, BuildEvents::Projects projects, OnBuildProgress say,
                                    std::shared_ptr<node::CancelFlag> cancel) {
-  BuildStory::About about{work.spec, work.asked, manager_name(work.place.manager)};
+  BuildEvents::About about{work.spec, work.asked, manager_name(work.place.manager)};
   const std::string spec = work.spec;
   const std::string project = work.request.project;
-  const auto story = std::make_shared<BuildStory>(events_, std::move(projects), std::move(about));
-  const OnBuildWord tell = [story, say](const BuildWord& word) {
+  const auto story = std::make_shared<BuildEvents>(events_, std::move(projects), std::move(about));
+  const OnBuildProgress tell = [story, say](const BuildProgress& word) {
     story->said(word);
     say(word);
   };
@@ -50,7 +50,7 @@ Task<std::string> SetBuilder::make(SetWork work, BuildStory::Projects projects, 
     co_return fail(std::move(made.error()));
   }
   ++(made->reused ? figures_.reused : figures_.built);
-  if (const LayerMemory::Known* known = memory_.find(made->id)) {
+  if (const LayerIndex::Known* known = memory_.find(made->id)) {
     story->built(known->record, made->reused, took);
   }
   log::info("packages built", {{"set", spec.substr(0, 16)},
@@ -60,16 +60,16 @@ Task<std::string> SetBuilder::make(SetWork work, BuildStory::Projects projects, 
   co_return std::move(made->id);
 }
 
-Task<SetBuilder::Made> SetBuilder::fetch_and_make(SetWork work, OnBuildWord say,
+Task<PackageSetBuilder::Made> PackageSetBuilder::fetch_and_make(PackageSetWork work, OnBuildProgress say,
                                                   std::shared_ptr<node::CancelFlag> cancel) {
   BuildRequest request = work.request;
   CO_TRY(Fetched fetched, co_await pipeline_.fetch(std::move(request), say, cancel));
   if (cancel->cancelled()) co_return nobody_waits();
   Made made;
   CO_TRY(made.id, co_await free_id(work, fetched, cancel));
-  if (const LayerMemory::Known* known = memory_.find(made.id); known && known->usable()) {
+  if (const LayerIndex::Known* known = memory_.find(made.id); known && known->usable()) {
     made.reused = true;
-    CO_TRY_OK(co_await note_wish(made.id, work));
+    CO_TRY_OK(co_await record_request(made.id, work));
     co_return made;
   }
   // Until it is there or not; goes with a coroutine that was cut off.
@@ -94,7 +94,7 @@ Task<SetBuilder::Made> SetBuilder::fetch_and_make(SetWork work, OnBuildWord say,
     const Clock::time_point patience = Clock::now() + kBuildPatience;
     while (true) {
       CO_TRY_OK(co_await memory_.load());
-      const LayerMemory::Known* known = memory_.find(made.id);
+      const LayerIndex::Known* known = memory_.find(made.id);
       if (known != nullptr && known->usable()) break;
       if (Clock::now() >= patience) {
         co_return fail(Errc::kUnavailable, "another server builds the same packages; try again");
@@ -103,7 +103,7 @@ Task<SetBuilder::Made> SetBuilder::fetch_and_make(SetWork work, OnBuildWord say,
       if (cancelled_by->cancelled()) co_return nobody_waits();
     }
     made.reused = true;
-    CO_TRY_OK(co_await note_wish(made.id, work));
+    CO_TRY_OK(co_await record_request(made.id, work));
     co_return made;
   }
   memory_.add(std::move(*kept));
@@ -113,7 +113,7 @@ Task<SetBuilder::Made> SetBuilder::fetch_and_make(SetWork work, OnBuildWord say,
 }
 
 // The set's own; beside it if there is a bad one in use. Waits for one that is being made.
-Task<std::string> SetBuilder::free_id(const SetWork& work, const Fetched& fetched,
+Task<std::string> PackageSetBuilder::free_id(const PackageSetWork& work, const Fetched& fetched,
                                       std::shared_ptr<node::CancelFlag> cancel) {
   for (unsigned attempt = 0; attempt < kMostBuildAttempts; ++attempt) {
     const std::string id = layer_id(work.place, fetched.interpreter, fetched.artefacts, attempt);
@@ -129,7 +129,7 @@ Task<std::string> SetBuilder::free_id(const SetWork& work, const Fetched& fetche
       --attempt;  // somebody began meanwhile
       continue;
     }
-    const LayerMemory::Known* known = memory_.find(id);
+    const LayerIndex::Known* known = memory_.find(id);
     if (known == nullptr || known->usable()) co_return id;
     if (known->note && known->note->corrupt) {
       Result<> dropped = co_await shelf_.drop(id, "it was corrupt");
@@ -139,16 +139,16 @@ Task<std::string> SetBuilder::free_id(const SetWork& work, const Fetched& fetche
   co_return fail(Errc::kConflict, "the layers of this set are corrupt and in use; see the log");
 }
 
-Task<> SetBuilder::note_wish(std::string id, const SetWork& work) {
-  const LayerMemory::Known* known = memory_.find(id);
-  LayerNote note = *known->note;
+Task<> PackageSetBuilder::record_request(std::string id, const PackageSetWork& work) {
+  const LayerIndex::Known* known = memory_.find(id);
+  LayerManifest note = *known->note;
   note.note_asked(work.spec, work.asked, options_.now_ms(), work.request.project);
   co_return co_await memory_.write_note(std::move(id), std::move(note));
 }
 
-Task<LayerRecord> SetBuilder::keep(SetWork work, Fetched fetched, std::string id, OnBuildWord say,
+Task<LayerRecord> PackageSetBuilder::keep(PackageSetWork work, Fetched fetched, std::string id, OnBuildProgress say,
                                    std::shared_ptr<node::CancelFlag> cancel) {
-  LayerNote note;
+  LayerManifest note;
   note.manager = manager_name(work.place.manager);
   note.interpreter = fetched.interpreter;
   note.index = work.place.index;

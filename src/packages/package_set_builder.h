@@ -20,8 +20,8 @@
 
 namespace glovebox::packages {
 
-struct SetWork {
-  SetPlace place;
+struct PackageSetWork {
+  PackageSetTarget place;
   BuildRequest request;
   std::string spec;
   std::string asked;  // for people
@@ -39,9 +39,9 @@ struct BuilderOptions {
   std::function<std::int64_t()> now_ms;
 };
 
-class SetBuilder {
+class PackageSetBuilder {
  public:
-  SetBuilder(asio::io_context& io, LayerMemory& memory, LayerShelf& shelf, BuildPipeline& pipeline,
+  PackageSetBuilder(asio::io_context& io, LayerIndex& memory, LayerMaintenance& shelf, BuildPipeline& pipeline,
              events::EventHub& events, BuilderOptions options)
       : io_(io),
         memory_(memory),
@@ -51,7 +51,7 @@ class SetBuilder {
         options_(std::move(options)) {}
 
   // The id of a layer that is there. Failures are remembered where that is right, and told.
-  Task<std::string> make(SetWork work, BuildStory::Projects projects, OnBuildWord say,
+  Task<std::string> make(PackageSetWork work, BuildEvents::Projects projects, OnBuildProgress say,
                          std::shared_ptr<node::CancelFlag> cancel);
   const BuilderFigures& figures() const { return figures_; }
 
@@ -64,17 +64,17 @@ class SetBuilder {
     std::string id;
     bool reused = false;
   };
-  Task<Made> fetch_and_make(SetWork work, OnBuildWord say,
+  Task<Made> fetch_and_make(PackageSetWork work, OnBuildProgress say,
                             std::shared_ptr<node::CancelFlag> cancel);
-  Task<std::string> free_id(const SetWork& work, const Fetched& fetched,
+  Task<std::string> free_id(const PackageSetWork& work, const Fetched& fetched,
                             std::shared_ptr<node::CancelFlag> cancel);
-  Task<> note_wish(std::string id, const SetWork& work);
-  Task<LayerRecord> keep(SetWork work, Fetched fetched, std::string id, OnBuildWord say,
+  Task<> record_request(std::string id, const PackageSetWork& work);
+  Task<LayerRecord> keep(PackageSetWork work, Fetched fetched, std::string id, OnBuildProgress say,
                          std::shared_ptr<node::CancelFlag> cancel);
 
   asio::io_context& io_;
-  LayerMemory& memory_;
-  LayerShelf& shelf_;
+  LayerIndex& memory_;
+  LayerMaintenance& shelf_;
   BuildPipeline& pipeline_;
   events::EventHub& events_;
   BuilderOptions options_;

@@ -144,7 +144,7 @@ std::string canonical_package(PackageManager manager, std::string_view text) {
   return manager == PackageManager::kPip ? canonical_requirement(text) : std::string(without_space(text));
 }
 
-std::string spec_key(const SetPlace& place, const Dependencies& wanted) {
+std::string spec_key(const PackageSetTarget& place, const Dependencies& wanted) {
   std::vector<std::string> packages;
   for (const std::string& package : wanted.packages) {
     packages.push_back(canonical_package(place.manager, package));
@@ -159,7 +159,7 @@ std::string spec_key(const SetPlace& place, const Dependencies& wanted) {
   return text.digest();
 }
 
-std::string layer_id(const SetPlace& place, const std::string& interpreter,
+std::string layer_id(const PackageSetTarget& place, const std::string& interpreter,
                      const std::vector<Artefact>& artefacts, unsigned attempt) {
   std::vector<std::string> all;
   for (const Artefact& one : artefacts) {

@@ -16,7 +16,7 @@
 namespace glovebox::packages {
 
 // What packages are resolved for, besides themselves.
-struct SetPlace {
+struct PackageSetTarget {
   PackageManager manager = PackageManager::kPip;
   std::string index;         // as it may be shown
   std::string architecture;  // "x86_64"
@@ -35,11 +35,11 @@ struct SetPlace {
 std::string canonical_package(PackageManager manager, std::string_view text);
 
 // 64 hexadecimal digits.
-std::string spec_key(const SetPlace& place, const Dependencies& wanted);
+std::string spec_key(const PackageSetTarget& place, const Dependencies& wanted);
 
 // 32 hexadecimal digits (model/layer.h). `attempt` above zero: beside one that is not good any
 // more and cannot be removed yet.
-std::string layer_id(const SetPlace& place, const std::string& interpreter,
+std::string layer_id(const PackageSetTarget& place, const std::string& interpreter,
                      const std::vector<Artefact>& artefacts, unsigned attempt = 0);
 
 // "own." and 20 of [a-z0-9]: the same for the same project and definition, its layers included.

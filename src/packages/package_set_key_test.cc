@@ -8,7 +8,7 @@
 namespace glovebox::packages {
 namespace {
 
-SetPlace python() {
+PackageSetTarget python() {
   return {.manager = PackageManager::kPip,
           .index = "https://pypi.org/simple",
           .architecture = "x86_64",
@@ -48,9 +48,9 @@ TEST(CanonicalPackage, NamesOfNpmHaveACase) {
 
 TEST(LayerId, OfALockFileIsOnlyForThoseWhoHaveTheSame) {
   const std::vector<Artefact> artefacts{{"good", "1.0", "good-1.0.tgz", "sha512-x"}};
-  SetPlace locked = python();
+  PackageSetTarget locked = python();
   locked.lock = "{}";
-  SetPlace other = python();
+  PackageSetTarget other = python();
   other.lock = "{ }";
   EXPECT_NE(layer_id(locked, "node-20", artefacts), layer_id(python(), "node-20", artefacts));
   EXPECT_NE(layer_id(locked, "node-20", artefacts), layer_id(other, "node-20", artefacts));
@@ -67,7 +67,7 @@ TEST(SpecKey, EqualWishesShareOne) {
 
 TEST(SpecKey, EverythingThatMattersChangesIt) {
   std::set<std::string> keys{spec_key(python(), packages({"a", "b"}))};
-  const auto add = [&keys](const SetPlace& place, const Dependencies& wanted) {
+  const auto add = [&keys](const PackageSetTarget& place, const Dependencies& wanted) {
     EXPECT_TRUE(keys.insert(spec_key(place, wanted)).second);
   };
   add(python(), packages({"a"}));
@@ -78,7 +78,7 @@ TEST(SpecKey, EverythingThatMattersChangesIt) {
   Dependencies lock;
   lock.lock = "a\nb";
   add(python(), lock);
-  SetPlace place = python();
+  PackageSetTarget place = python();
   place.index = "https://other/simple";
   add(place, packages({"a", "b"}));
   place = python();
@@ -112,7 +112,7 @@ TEST(LayerId, IsOfTheArtefactsInAnyOrder) {
   const std::string id = layer_id(python(), "cpython-3.11", one);
   EXPECT_TRUE(is_layer_id(id));
   EXPECT_EQ(layer_id(python(), "cpython-3.11", two), id);
-  SetPlace data = python();
+  PackageSetTarget data = python();
   data.template_name = "python-data";
   EXPECT_EQ(layer_id(data, "cpython-3.11", one), id) << "templates share layers";
   EXPECT_NE(layer_id(python(), "cpython-3.12", one), id);

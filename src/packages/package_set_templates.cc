@@ -24,8 +24,8 @@ bool has_layer(const TemplateDefinition& definition, const std::string& layer) {
 
 }  // namespace
 
-Task<SetTemplates::Ready> SetTemplates::ready(std::string project, TemplateDefinition definition,
-                                              OnBuildWord say,
+Task<PackageSetTemplates::Ready> PackageSetTemplates::ready(std::string project, TemplateDefinition definition,
+                                              OnBuildProgress say,
                                               std::shared_ptr<node::CancelFlag> cancel) {
   const bool is_derived = definition.id.empty();
   for (unsigned attempt = 0;; ++attempt) {
@@ -81,7 +81,7 @@ Task<SetTemplates::Ready> SetTemplates::ready(std::string project, TemplateDefin
   }
 }
 
-Result<SetTemplates::EntryPtr> SetTemplates::entry_for(const std::string& project,
+Result<PackageSetTemplates::EntryPtr> PackageSetTemplates::entry_for(const std::string& project,
                                                        const TemplateDefinition& definition,
                                                        bool is_derived) {
   const auto known = all_.find(definition.id);
@@ -98,7 +98,7 @@ Result<SetTemplates::EntryPtr> SetTemplates::entry_for(const std::string& projec
   return entry;
 }
 
-Result<> SetTemplates::count_new(const std::string& project) {
+Result<> PackageSetTemplates::count_new(const std::string& project) {
   const Clock::time_point now = options_.now();
   for (auto& [name, times] : made_at_) {
     while (!times.empty() && times.front() + kWarmWindow <= now) times.pop_front();
@@ -116,7 +116,7 @@ Result<> SetTemplates::count_new(const std::string& project) {
   return {};
 }
 
-Result<> SetTemplates::make_room(const std::string& project) {
+Result<> PackageSetTemplates::make_room(const std::string& project) {
   std::size_t all = 0;
   std::size_t its = 0;
   for (const auto& [id, entry] : all_) {
@@ -135,13 +135,13 @@ Result<> SetTemplates::make_room(const std::string& project) {
   return {};
 }
 
-bool SetTemplates::must_be_defined(const Entry& entry, const TemplateDefinition& definition) const {
+bool PackageSetTemplates::must_be_defined(const Entry& entry, const TemplateDefinition& definition) const {
   return !entry.defined || entry.definition != definition ||
          service_.find(definition.id) == nullptr || service_.refusal_of(definition.id).has_value();
 }
 
 // Also starts the interpreter of one that is defined already: one that was idle has none.
-Task<> SetTemplates::define(EntryPtr entry, TemplateDefinition definition,
+Task<> PackageSetTemplates::define(EntryPtr entry, TemplateDefinition definition,
                             std::shared_ptr<node::CancelFlag> cancel) {
   const Clock::time_point deadline = Clock::now() + options_.launcher_within;
   asio::steady_timer timer(io_);
@@ -170,7 +170,7 @@ Task<> SetTemplates::define(EntryPtr entry, TemplateDefinition definition,
 }
 
 // Empty when its interpreter waits, else why not.
-Task<std::string> SetTemplates::warm(EntryPtr entry, std::shared_ptr<node::CancelFlag> cancel) {
+Task<std::string> PackageSetTemplates::warm(EntryPtr entry, std::shared_ptr<node::CancelFlag> cancel) {
   const std::string id = entry->definition.id;
   const Clock::time_point began = Clock::now();
   const auto patience = entry->was_ready ? options_.again_within : options_.ready_within;
@@ -200,7 +200,7 @@ Task<std::string> SetTemplates::warm(EntryPtr entry, std::shared_ptr<node::Cance
   }
 }
 
-std::set<std::string> SetTemplates::of_sessions() const {
+std::set<std::string> PackageSetTemplates::of_sessions() const {
   std::set<std::string> used;
   for (const SandboxId& id : sessions_.sessions()) {
     if (const auto session = sessions_.find_session(id)) used.insert(session->template_name());
@@ -208,13 +208,13 @@ std::set<std::string> SetTemplates::of_sessions() const {
   return used;
 }
 
-void SetTemplates::forget(std::map<std::string, EntryPtr>::iterator at) {
+void PackageSetTemplates::forget(std::map<std::string, EntryPtr>::iterator at) {
   // One of a project's own is there until the project removes it.
   if (at->second->is_derived && at->second->defined) service_.forget(at->first);
   all_.erase(at);
 }
 
-bool SetTemplates::forget_oldest(const std::string* project) {
+bool PackageSetTemplates::forget_oldest(const std::string* project) {
   const std::set<std::string> used = of_sessions();
   auto oldest = all_.end();
   for (auto at = all_.begin(); at != all_.end(); ++at) {
@@ -230,11 +230,11 @@ bool SetTemplates::forget_oldest(const std::string* project) {
 }
 
 // One that its project has removed is nobody's.
-bool SetTemplates::is_of_a_project(const Entry& entry) const {
+bool PackageSetTemplates::is_of_a_project(const Entry& entry) const {
   return !entry.is_derived && service_.find(entry.definition.id) != nullptr;
 }
 
-SetTemplates::Holds SetTemplates::holds(const std::string& layer) const {
+PackageSetTemplates::Holds PackageSetTemplates::holds(const std::string& layer) const {
   const std::set<std::string> used = of_sessions();
   Holds holds = Holds::kNone;
   for (const auto& [id, entry] : all_) {
@@ -245,7 +245,7 @@ SetTemplates::Holds SetTemplates::holds(const std::string& layer) const {
   return holds;
 }
 
-std::size_t SetTemplates::release(const std::string& layer) {
+std::size_t PackageSetTemplates::release(const std::string& layer) {
   const std::set<std::string> used = of_sessions();
   std::size_t count = 0;
   for (auto at = all_.begin(); at != all_.end();) {
@@ -261,7 +261,7 @@ std::size_t SetTemplates::release(const std::string& layer) {
   return count;
 }
 
-void SetTemplates::sweep() {
+void PackageSetTemplates::sweep() {
   const Clock::time_point now = options_.now();
   std::optional<std::set<std::string>> used;
   for (auto at = all_.begin(); at != all_.end();) {

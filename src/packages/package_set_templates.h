@@ -23,7 +23,7 @@
 
 namespace glovebox::packages {
 
-struct SetTemplatesOptions {
+struct PackageSetTemplatesOptions {
   using Clock = std::chrono::steady_clock;
   // The launcher has 256 of all servers, those that projects made by name among them.
   std::size_t most = 180;
@@ -38,10 +38,10 @@ struct SetTemplatesOptions {
   std::function<Clock::time_point()> now = [] { return Clock::now(); };
 };
 
-class SetTemplates {
+class PackageSetTemplates {
  public:
-  SetTemplates(asio::io_context& io, node::TemplateService& service, node::SessionService& sessions,
-               SetTemplatesOptions options = {})
+  PackageSetTemplates(asio::io_context& io, node::TemplateService& service, node::SessionService& sessions,
+               PackageSetTemplatesOptions options = {})
       : io_(io), service_(service), sessions_(sessions), options_(std::move(options)) {}
 
   struct Ready {
@@ -52,7 +52,7 @@ class SetTemplates {
   // `definition` has everything but perhaps its id. One with an id is a project's own, which is
   // defined here and forgotten elsewhere. kInvalidArgument, kPolicy, kResourceExhausted: as the
   // launcher says, or too many; kNotFound: a layer or the base is gone; kUnavailable.
-  Task<Ready> ready(std::string project, TemplateDefinition definition, OnBuildWord say,
+  Task<Ready> ready(std::string project, TemplateDefinition definition, OnBuildProgress say,
                     std::shared_ptr<node::CancelFlag> cancel);
 
   enum class Holds : std::uint8_t {
@@ -68,7 +68,7 @@ class SetTemplates {
   std::size_t size() const { return all_.size(); }
 
  private:
-  using Clock = SetTemplatesOptions::Clock;
+  using Clock = PackageSetTemplatesOptions::Clock;
   struct Entry {
     explicit Entry(asio::io_context& io) : bell(io) {}
     node::Bell bell;
@@ -100,7 +100,7 @@ class SetTemplates {
   asio::io_context& io_;
   node::TemplateService& service_;
   node::SessionService& sessions_;
-  SetTemplatesOptions options_;
+  PackageSetTemplatesOptions options_;
   std::map<std::string, EntryPtr> all_;                           // by id
   std::map<std::string, std::deque<Clock::time_point>> made_at_;  // by project, of the last minute
 };

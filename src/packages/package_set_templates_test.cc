@@ -18,8 +18,8 @@ class SetTemplatesTest : public ::testing::Test {
     options.launcher_within = milliseconds(200);
     options.now = [this] { return now; };
   }
-  SetTemplates& templates() {
-    if (!made) made = std::make_unique<SetTemplates>(io, service, sessions, options);
+  PackageSetTemplates& templates() {
+    if (!made) made = std::make_unique<PackageSetTemplates>(io, service, sessions, options);
     return *made;
   }
   static TemplateDefinition of(char layer) {
@@ -28,9 +28,9 @@ class SetTemplatesTest : public ::testing::Test {
     definition.layers = {std::string(32, layer)};
     return definition;
   }
-  Result<SetTemplates::Ready> ready(TemplateDefinition definition,
+  Result<PackageSetTemplates::Ready> ready(TemplateDefinition definition,
                                     const std::string& project = "p") {
-    const OnBuildWord say = [this](const BuildWord& word) {
+    const OnBuildProgress say = [this](const BuildProgress& word) {
       heard.push_back(std::string(phase_name(word.phase)) + ":" + word.text);
     };
     auto cancel = std::make_shared<node::CancelFlag>();
@@ -40,10 +40,10 @@ class SetTemplatesTest : public ::testing::Test {
   asio::io_context io;
   DefinedTemplates service;
   NamedSessions sessions;
-  SetTemplatesOptions options;
-  SetTemplatesOptions::Clock::time_point now{};
+  PackageSetTemplatesOptions options;
+  PackageSetTemplatesOptions::Clock::time_point now{};
   std::vector<std::string> heard;
-  std::unique_ptr<SetTemplates> made;
+  std::unique_ptr<PackageSetTemplates> made;
 };
 
 TEST_F(SetTemplatesTest, TheSameWishHasTheSameTemplateAndIsDefinedOnce) {
@@ -195,13 +195,13 @@ TEST_F(SetTemplatesTest, WhatIsIdleForLongIsForgotten) {
 TEST_F(SetTemplatesTest, ALayerIsReleasedByTheIdle) {
   auto held = ready(of('a'));
   const std::string layer(32, 'a');
-  EXPECT_EQ(templates().holds(layer), SetTemplates::Holds::kBusy);
+  EXPECT_EQ(templates().holds(layer), PackageSetTemplates::Holds::kBusy);
   EXPECT_EQ(templates().release(layer), 0u);
   held->hold.reset();
-  EXPECT_EQ(templates().holds(layer), SetTemplates::Holds::kIdle);
+  EXPECT_EQ(templates().holds(layer), PackageSetTemplates::Holds::kIdle);
   EXPECT_TRUE(service.forgotten.empty());
   EXPECT_EQ(templates().release(layer), 1u);
-  EXPECT_EQ(templates().holds(layer), SetTemplates::Holds::kNone);
+  EXPECT_EQ(templates().holds(layer), PackageSetTemplates::Holds::kNone);
   EXPECT_EQ(service.forgotten, std::vector<std::string>{held->id});
 }
 
@@ -226,8 +226,8 @@ TEST_F(SetTemplatesTest, OneOfAProjectsOwnKeepsItsIdAndIsNeverForgottenHere) {
 TEST_F(SetTemplatesTest, WhoeverWaitedForARefusedOneTriesItself) {
   service.refusals = {Error(Errc::kUnavailable, "not there"), Error(Errc::kPolicy, "no")};
   auto cancel = std::make_shared<node::CancelFlag>();
-  auto one = start_task(io, templates().ready("p", of('a'), OnBuildWord{}, cancel));
-  auto two = start_task(io, templates().ready("p", of('a'), OnBuildWord{}, cancel));
+  auto one = start_task(io, templates().ready("p", of('a'), OnBuildProgress{}, cancel));
+  auto two = start_task(io, templates().ready("p", of('a'), OnBuildProgress{}, cancel));
   run_until(io, [&] { return one->has_value() && two->has_value(); });
   EXPECT_FALSE(**one);
   ASSERT_TRUE(**two);
@@ -238,9 +238,9 @@ TEST_F(SetTemplatesTest, ManyAtOnceDefineItOnce) {
   service.state = RuntimeState::kStarting;
   options.ready_within = std::chrono::seconds(10);
   auto cancel = std::make_shared<node::CancelFlag>();
-  std::vector<std::shared_ptr<std::optional<Result<SetTemplates::Ready>>>> all;
+  std::vector<std::shared_ptr<std::optional<Result<PackageSetTemplates::Ready>>>> all;
   for (int i = 0; i < 5; ++i) {
-    all.push_back(start_task(io, templates().ready("p", of('a'), OnBuildWord{}, cancel)));
+    all.push_back(start_task(io, templates().ready("p", of('a'), OnBuildProgress{}, cancel)));
   }
   run_until(io, [this] { return service.asked.size() == 1; });
   service.known.begin()->second.state = RuntimeState::kReady;

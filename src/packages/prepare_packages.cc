@@ -23,20 +23,20 @@ constexpr std::chrono::seconds kBuildHeartbeat{15};
 struct Words {
   explicit Words(asio::io_context& io) : bell(io) {}
 
-  void add(const BuildWord& word) {
+  void add(const BuildProgress& word) {
     if (is_over) return;
     if (waiting.size() >= kMaxWaiting) {
       if (!word.text.empty()) return;
-      std::erase_if(waiting, [](const BuildWord& one) { return !one.text.empty(); });
+      std::erase_if(waiting, [](const BuildProgress& one) { return !one.text.empty(); });
       if (waiting.size() >= kMaxWaiting) return;
     }
     waiting.push_back(word);
     bell.cancel();
   }
 
-  std::deque<BuildWord> waiting;
+  std::deque<BuildProgress> waiting;
   asio::steady_timer bell;
-  std::optional<Result<SetMade>> made;
+  std::optional<Result<PreparedPackages>> made;
   bool is_over = false;  // nobody listens any more
 };
 
@@ -53,7 +53,7 @@ struct Listening {
 // gone, what they came to now takes its place.
 class WhoseSet {
  public:
-  explicit WhoseSet(const SetWish& wish)
+  explicit WhoseSet(const PackageSetRequest& wish)
       : template_id_(wish.definition.id), snapshot_(wish.snapshot), kept_layer_(wish.kept_layer) {}
 
   asio::awaitable<void> note(routing::App& app, std::string layer) const {
@@ -79,18 +79,18 @@ class WhoseSet {
 
 }  // namespace
 
-Task<SetMade> prepare_set(routing::App& app, SetWish wish, std::shared_ptr<node::CancelFlag> cancel) {
+Task<PreparedPackages> prepare_set(routing::App& app, PackageSetRequest wish, std::shared_ptr<node::CancelFlag> cancel) {
   if (app.dependencies == nullptr) {
     co_return fail(Errc::kUnsupported, "profile.dependencies: this server installs no packages");
   }
-  OnBuildWord silence;
+  OnBuildProgress silence;
   const WhoseSet whose(wish);
   auto made = co_await app.dependencies->prepare(std::move(wish), std::move(silence), cancel);
   if (made) co_await whose.note(app, made->layer_id);
   co_return made;
 }
 
-Task<SetMade> prepare_set_aloud(routing::App& app, SetWish wish, std::shared_ptr<node::CancelFlag> cancel,
+Task<PreparedPackages> prepare_set_aloud(routing::App& app, PackageSetRequest wish, std::shared_ptr<node::CancelFlag> cancel,
                                 routing::StreamingSink& sink) {
   if (app.dependencies == nullptr) {
     co_return fail(Errc::kUnsupported, "profile.dependencies: this server installs no packages");
@@ -98,20 +98,20 @@ Task<SetMade> prepare_set_aloud(routing::App& app, SetWish wish, std::shared_ptr
   auto words = std::make_shared<Words>(app.io);
   const Listening listening(words);
   const WhoseSet whose(wish);
-  OnBuildWord say = [words](const BuildWord& word) { words->add(word); };
+  OnBuildProgress say = [words](const BuildProgress& word) { words->add(word); };
   asio::co_spawn(app.io, app.dependencies->prepare(std::move(wish), std::move(say), cancel),
-                 [words](std::exception_ptr thrown, Result<SetMade> made) {
-                   words->made = thrown ? Result<SetMade>(fail(Errc::kInternal, "a build failed"))
+                 [words](std::exception_ptr thrown, Result<PreparedPackages> made) {
+                   words->made = thrown ? Result<PreparedPackages>(fail(Errc::kInternal, "a build failed"))
                                         : std::move(made);
                    words->bell.cancel();
                  });
   bool is_there = true;
   while (!words->made || !words->waiting.empty()) {
     while (!words->waiting.empty()) {
-      const BuildWord word = std::move(words->waiting.front());
+      const BuildProgress word = std::move(words->waiting.front());
       words->waiting.pop_front();
       if (!is_there) continue;
-      const std::string data = build_word_json(word);
+      const std::string data = build_progress_json(word);
       is_there = co_await sink.send("build", data);
       if (!is_there) cancel->cancel();
     }

@@ -11,11 +11,11 @@
 
 namespace glovebox::packages {
 
-// Errors as DependencyBook::prepare's; kUnsupported: this server has no book.
-Task<SetMade> prepare_set(routing::App& app, SetWish wish, std::shared_ptr<node::CancelFlag> cancel);
+// Errors as PackageService::prepare's; kUnsupported: this server has no book.
+Task<PreparedPackages> prepare_set(routing::App& app, PackageSetRequest wish, std::shared_ptr<node::CancelFlag> cancel);
 // The same; `sink` outlives the call. The stream begins with the first word, or with the first sign
 // of life after a while. A client that is gone cancels it.
-Task<SetMade> prepare_set_aloud(routing::App& app, SetWish wish, std::shared_ptr<node::CancelFlag> cancel,
+Task<PreparedPackages> prepare_set_aloud(routing::App& app, PackageSetRequest wish, std::shared_ptr<node::CancelFlag> cancel,
                                 routing::StreamingSink& sink);
 
 }  // namespace glovebox::packages

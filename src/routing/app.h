@@ -29,19 +29,19 @@
 #include "store/store.h"
 
 namespace glovebox::packages {
-class DependencyBook;
+class PackageService;
 }
 namespace glovebox::sessions {
 class SessionKeeper;
 }
 namespace glovebox::templates {
-class TemplateBook;
+class ProjectTemplates;
 }
 namespace glovebox::sessions_api {
 class Executions;
 }
 namespace glovebox::e2b {
-class ProcessHubs;
+class ProcessRegistry;
 class Watchers;
 }  // namespace glovebox::e2b
 namespace glovebox::mcp {
@@ -76,7 +76,7 @@ struct App {
         store(store_),
         sessions(sessions_),
         settings(std::move(settings_)),
-        held_output(settings.max_held_output),
+        memory_budget(settings.max_held_output),
         events(context.get_executor()),
         ooms(session_service_),
         inputs(context),
@@ -88,21 +88,21 @@ struct App {
   store::Store& store;
   sessions::Sessions& sessions;
   AppSettings settings;
-  HeldOutput held_output;
+  MemoryBudget memory_budget;
   // For what would keep the server's one thread from everybody else: answers of many megabytes.
   boost::asio::thread_pool worker{1};
   store::KeyUsage usage;
   runs::Metrics metrics;
   events::EventHub events;
-  sessions::OomLedger ooms;
+  sessions::OomKillCounter ooms;
   sessions::InputPumps inputs;
   sessions::Contexts contexts;
-  std::shared_ptr<e2b::ProcessHubs> e2b_processes{};    // from the first that is started
+  std::shared_ptr<e2b::ProcessRegistry> e2b_processes{};    // from the first that is started
   std::shared_ptr<e2b::Watchers> e2b_watchers{};        // from the first that is made
   std::shared_ptr<mcp::Conversations> conversations{};  // from the first that is begun
   sessions::SessionKeeper* keeper = nullptr;           // what `sessions` is, to those who change them
-  templates::TemplateBook* templates = nullptr;         // what projects made for themselves; null: nothing
-  packages::DependencyBook* dependencies = nullptr;    // null: no packages can be asked for
+  templates::ProjectTemplates* templates = nullptr;         // what projects made for themselves; null: nothing
+  packages::PackageService* dependencies = nullptr;    // null: no packages can be asked for
   node::NetworkService* networks = nullptr;  // null: no sandbox can have one
   std::shared_ptr<sessions_api::Executions> executions;  // made when somebody executes
   std::function<http::ServerFigures()> http_figures;     // set when there is a server

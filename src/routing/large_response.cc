@@ -31,7 +31,7 @@ Result<http::Response> held_answer(App& app, std::string body) {
   response.headers.set("Cache-Control", "no-store");
   constexpr std::size_t kSmall = 64 * 1024;
   if (response.body.size() <= kSmall) return response;
-  response.holds = app.held_output.claim(response.body.size());
+  response.holds = app.memory_budget.claim(response.body.size());
   if (!response.holds) {
     return fail(Errc::kResourceExhausted, "too many large answers wait to be read");
   }

@@ -42,7 +42,7 @@ std::string_view credential_in(std::string_view authorization) {
 }
 
 // Nothing that opens our own doors goes on. By path the caller has shown a key: whatever it was in.
-void remove_keys(App& app, const http::Request& request, PortDoor door, http::Headers& headers) {
+void remove_keys(App& app, const http::Request& request, PortRouting door, http::Headers& headers) {
   const auto is_key = [&](std::string_view text) {
     return !text.empty() && app.store.authenticate(text).has_value();
   };
@@ -51,7 +51,7 @@ void remove_keys(App& app, const http::Request& request, PortDoor door, http::He
   const bool had_key_header = headers.find("X-API-Key") != nullptr;
   for (const std::string_view name : {"X-API-Key", "Authorization"}) {
     headers.remove(name);
-    if (door == PortDoor::kPath && (name == "X-API-Key" || !had_key_header)) continue;
+    if (door == PortRouting::kPath && (name == "X-API-Key" || !had_key_header)) continue;
     for (const auto& [field, value] : request.headers) {
       if (!http::has_word(field, name)) continue;
       bool shown = false;
@@ -103,7 +103,7 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
   return port;
 }
 
-std::optional<PortWish> port_wish_of(const http::Request& request) {
+std::optional<PortTarget> port_target_of(const http::Request& request) {
   const std::string_view host = request.host;
   const std::string_view label = host.substr(0, std::min(host.find_first_of(".:"), host.size()));
   const std::size_t dash = label.find('-');
@@ -114,13 +114,13 @@ std::optional<PortWish> port_wish_of(const http::Request& request) {
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');  // names have no case
     }
     const auto port = parse_port(label.substr(0, dash));
-    if (port && is_id(id)) return PortWish{.id = std::move(id), .port = *port};
+    if (port && is_id(id)) return PortTarget{.id = std::move(id), .port = *port};
   }
   const std::string* id = request.headers.find("E2b-Sandbox-Id");
   const std::string* port = request.headers.find("E2b-Sandbox-Port");
   if (id == nullptr || port == nullptr) return std::nullopt;
   // Who says these means a sandbox; a wrong one is none that we know.
-  return PortWish{.id = is_id(*id) ? *id : "", .port = parse_port(*port).value_or(0)};
+  return PortTarget{.id = is_id(*id) ? *id : "", .port = parse_port(*port).value_or(0)};
 }
 
 SplitTarget split_port_target(std::string_view target) {
@@ -141,10 +141,10 @@ SplitTarget split_port_target(std::string_view target) {
 }
 
 http::ProxyPlan port_plan(App& app, const http::Request& request, std::uint16_t port,
-                          PortDoor door) {
+                          PortRouting door) {
   http::ProxyPlan plan;
   std::string prefix;
-  if (door == PortDoor::kPath) {
+  if (door == PortRouting::kPath) {
     SplitTarget split = split_port_target(request.target);
     prefix = std::move(split.prefix);
     plan.target = std::move(split.rest);
@@ -164,16 +164,16 @@ http::ProxyPlan port_plan(App& app, const http::Request& request, std::uint16_t 
   headers.remove("Expect");
   remove_keys(app, request, door, headers);
   // Names are shared by all ports of a host: these cookies are somebody else's.
-  if (door == PortDoor::kPath) headers.remove("Cookie");
+  if (door == PortRouting::kPath) headers.remove("Cookie");
   add_forwarded(request, prefix, headers);
   headers.set("Host", "localhost:" + std::to_string(port));
   plan.headers = std::move(headers);
   const bool offers_ours = http::has_word(request.header("Sec-WebSocket-Protocol"), kOurProtocol);
   plan.on_answer = [door, prefix, offers_ours](int status, http::Headers& answer) {
-    if (door == PortDoor::kPath) {
-      tame_answer(answer, prefix);
+    if (door == PortRouting::kPath) {
+      restrict_answer(answer, prefix);
     } else {
-      keep_cookies_home(answer);
+      restrict_cookies(answer);
     }
     // A browser that has offered protocols insists on one.
     if (status == 101 && offers_ours && answer.find("Sec-WebSocket-Protocol") == nullptr) {
@@ -183,7 +183,7 @@ http::ProxyPlan port_plan(App& app, const http::Request& request, std::uint16_t 
   return plan;
 }
 
-void tame_answer(http::Headers& headers, std::string_view prefix) {
+void restrict_answer(http::Headers& headers, std::string_view prefix) {
   // What would hold for everything under our address, now or later.
   for (const std::string_view name :
        {"Set-Cookie", "Set-Cookie2", "Service-Worker-Allowed", "Clear-Site-Data", "Alt-Svc",
@@ -202,7 +202,7 @@ void tame_answer(http::Headers& headers, std::string_view prefix) {
   }
 }
 
-void keep_cookies_home(http::Headers& headers) {
+void restrict_cookies(http::Headers& headers) {
   http::Headers kept;
   for (const auto& [name, value] : headers) {
     if (!http::has_word(name, "Set-Cookie")) {

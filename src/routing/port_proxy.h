@@ -15,12 +15,12 @@
 namespace glovebox::routing {
 
 // How a request found its port.
-enum class PortDoor : std::uint8_t {
+enum class PortRouting : std::uint8_t {
   kPath,  // /v1/sandboxes/{id}/ports/{port}/...: under the API's own address
   kHost,  // 3000-sbid.example.com, or E2b-Sandbox-*: an address of its own
 };
 
-struct PortWish {
+struct PortTarget {
   std::string id;
   std::uint16_t port = 0;
 };
@@ -29,7 +29,7 @@ struct PortWish {
 std::optional<std::uint16_t> parse_port(std::string_view text);
 // Of the first label of a Host ("3000-sbid.localhost:7070"), else of the headers E2b-Sandbox-Id and
 // E2b-Sandbox-Port. Nothing: this request is for us.
-std::optional<PortWish> port_wish_of(const http::Request& request);
+std::optional<PortTarget> port_target_of(const http::Request& request);
 
 // "/v1/sandboxes/x/ports/3000/a%20b?c" -> {"/v1/sandboxes/x/ports/3000", "/a%20b?c"}, undecoded.
 struct SplitTarget {
@@ -39,13 +39,13 @@ struct SplitTarget {
 SplitTarget split_port_target(std::string_view target);
 
 http::ProxyPlan port_plan(App& app, const http::Request& request, std::uint16_t port,
-                          PortDoor door);
+                          PortRouting door);
 
-// By PortDoor::kPath: what an answer may not say under our address. `prefix` goes before a
+// By PortRouting::kPath: what an answer may not say under our address. `prefix` goes before a
 // Location.
-void tame_answer(http::Headers& headers, std::string_view prefix);
-// By PortDoor::kHost: cookies stay with the one name they came from.
-void keep_cookies_home(http::Headers& headers);
+void restrict_answer(http::Headers& headers, std::string_view prefix);
+// By PortRouting::kHost: cookies stay with the one name they came from.
+void restrict_cookies(http::Headers& headers);
 
 // {"sandboxId","message","port"?,"code"}: what clients of E2B understand.
 http::Response port_refusal(int status, const std::string& id, std::string_view message,

@@ -20,7 +20,7 @@ AnswerForm answer_form(const http::Request& request);
 // Keeps everything; the node has seen to the run's limit, and `held` is all runs' together.
 class KeepingSink final : public node::RunSink {
  public:
-  explicit KeepingSink(HeldOutput& held) : held_(held) {}
+  explicit KeepingSink(MemoryBudget& held) : held_(held) {}
   ~KeepingSink() override { held_.release(kept_); }
   KeepingSink(const KeepingSink&) = delete;
   KeepingSink& operator=(const KeepingSink&) = delete;
@@ -35,7 +35,7 @@ class KeepingSink final : public node::RunSink {
   std::string err;
 
  private:
-  HeldOutput& held_;
+  MemoryBudget& held_;
   std::uint64_t kept_ = 0;
   bool truncated_ = false;
 };

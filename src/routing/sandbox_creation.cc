@@ -74,7 +74,7 @@ asio::awaitable<Creation> create_session_for(App& app, http::Request& request, C
     promise->set->key_id = caller.who.key.str();
     auto made = co_await packages::prepare_set(app, std::move(*promise->set), cancel);
     if (!made) {
-      creation.refusal = packages::refuse_set(made.error());
+      creation.refusal = packages::refuse_packages(made.error());
       app.metrics.count_refusal(creation.refusal.problem ? creation.refusal.problem->code
                                                          : "internal");
       co_return creation;

@@ -85,7 +85,7 @@ struct Texts {
 };
 
 // Runs on the worker; touches nothing but what it is given.
-asio::awaitable<Texts> write_texts(std::shared_ptr<wire::RunAnswer> answer, ExitWords words,
+asio::awaitable<Texts> write_texts(std::shared_ptr<wire::RunAnswer> answer, ExitJson words,
                                    bool whole) {
   Texts texts;
   texts.exit = words(*answer);
@@ -94,7 +94,7 @@ asio::awaitable<Texts> write_texts(std::shared_ptr<wire::RunAnswer> answer, Exit
 }
 
 // A small answer is written here and now, one that takes longer on the worker meanwhile.
-asio::awaitable<Texts> texts_of(routing::App& app, std::shared_ptr<wire::RunAnswer> answer, ExitWords words,
+asio::awaitable<Texts> texts_of(routing::App& app, std::shared_ptr<wire::RunAnswer> answer, ExitJson words,
                                 bool whole) {
   constexpr std::size_t kSmall = 256 * 1024;
   std::size_t size = answer->outcome.out.size() + answer->outcome.err.size();
@@ -106,7 +106,7 @@ asio::awaitable<Texts> texts_of(routing::App& app, std::shared_ptr<wire::RunAnsw
 }
 
 // The job may be run now: it is of the template that its packages came to.
-void take_set(RunHeader& run, RunPlan& plan, packages::SetMade made) {
+void take_set(RunHeader& run, RunPlan& plan, packages::PreparedPackages made) {
   plan.job.template_name = std::move(made.template_id);
   plan.set_hold = std::move(made.hold);
   run.packages = wire::PreparedSet{.layer = std::move(made.layer_id),
@@ -129,12 +129,12 @@ std::string error_event(const RunHeader& run, const Response& refusal, const Err
 
 // The whole answer at once.
 Task<Response> run_and_answer(routing::App& app, Request& request, routing::KeepingSink& sink, RunHeader run,
-                              RunPlan plan, ExitWords words,
+                              RunPlan plan, ExitJson words,
                               std::shared_ptr<node::CancelFlag> cancel) {
   if (plan.set) {
     auto made = co_await packages::prepare_set(app, std::move(*plan.set), cancel);
     if (!made) {
-      Response refusal = cancel->cancelled() ? ended_early(request) : packages::refuse_set(made.error());
+      Response refusal = cancel->cancelled() ? ended_early(request) : packages::refuse_packages(made.error());
       tell_failed(app, run, code_in(refusal), made.error().message());
       co_return refusal;
     }
@@ -155,7 +155,7 @@ Task<Response> run_and_answer(routing::App& app, Request& request, routing::Keep
   Response response =
       report->cancelled ? ended_early(request) : json_answer(std::move(texts.answer));
   // Counted until its client has taken it; it has run, so it is answered in any case.
-  response.holds = app.held_output.claim(response.body.size());
+  response.holds = app.memory_budget.claim(response.body.size());
   tell_finished(app, run, *report, std::move(answer->outcome.out), std::move(answer->outcome.err),
                 std::move(texts.exit));
   co_return response;
@@ -163,8 +163,8 @@ Task<Response> run_and_answer(routing::App& app, Request& request, routing::Keep
 
 // The same, and the request's name is never left as if it still ran, whatever is thrown.
 Task<Response> run_once(routing::App& app, Request& request, Idempotency& once, RunHeader run, RunPlan plan,
-                        ExitWords words, std::shared_ptr<node::CancelFlag> cancel) {
-  routing::KeepingSink sink(app.held_output);
+                        ExitJson words, std::shared_ptr<node::CancelFlag> cancel) {
+  routing::KeepingSink sink(app.memory_budget);
   std::exception_ptr thrown;
   Result<Response> answer = fail(Errc::kInternal, "no answer");
   try {
@@ -184,7 +184,7 @@ Task<Response> run_once(routing::App& app, Request& request, Idempotency& once, 
 
 // The same as live events.
 Task<Response> run_and_stream(routing::App& app, Request& request, ResponseWriter& writer, RunHeader run,
-                              RunPlan plan, ExitWords words, routing::AnswerForm form,
+                              RunPlan plan, ExitJson words, routing::AnswerForm form,
                               std::shared_ptr<node::CancelFlag> cancel) {
   routing::StreamingSink sink(writer, form);
   std::optional<Error> failed;
@@ -195,7 +195,7 @@ Task<Response> run_and_stream(routing::App& app, Request& request, ResponseWrite
       take_set(run, plan, std::move(*made));
     } else {
       failed = std::move(made.error());
-      refusal = cancel->cancelled() ? ended_early(request) : packages::refuse_set(*failed);
+      refusal = cancel->cancelled() ? ended_early(request) : packages::refuse_packages(*failed);
     }
   }
   Result<node::RunReport> report = fail(Errc::kInternal, "not run");
@@ -228,8 +228,8 @@ Task<Response> run_and_stream(routing::App& app, Request& request, ResponseWrite
 
 }  // namespace
 
-Task<Response> carry_out(routing::App& app, Request& request, ResponseWriter& writer, store::Principal who,
-                         RunPlan plan, ExitWords words) {
+Task<Response> execute_run(routing::App& app, Request& request, ResponseWriter& writer, store::Principal who,
+                         RunPlan plan, ExitJson words) {
   plan.job.owner = who.key.str();
   if (plan.set) plan.set->key_id = who.key.str();
   plan.job.project = who.project;

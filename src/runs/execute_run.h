@@ -16,9 +16,9 @@ namespace glovebox::runs {
 
 // The answer without its output, as JSON; called once, on the worker or here. It may change the
 // exit code, which then is also the record's.
-using ExitWords = std::function<std::string(wire::RunAnswer& answer)>;
+using ExitJson = std::function<std::string(wire::RunAnswer& answer)>;
 
-Task<http::Response> carry_out(routing::App& app, http::Request& request, http::ResponseWriter& writer,
-                               store::Principal who, RunPlan plan, ExitWords words);
+Task<http::Response> execute_run(routing::App& app, http::Request& request, http::ResponseWriter& writer,
+                               store::Principal who, RunPlan plan, ExitJson words);
 
 }  // namespace glovebox::runs

@@ -193,7 +193,7 @@ void write_sessions(Writer& writer, const sessions::SessionFigures& sessions) {
              sessions.snapshot_bytes);
 }
 
-void write_dependencies(Writer& writer, const packages::DependencyFigures& figures) {
+void write_dependencies(Writer& writer, const packages::PackageFigures& figures) {
   writer.begin("glovebox_builds_total", "counter", "Builds of packages, by how they ended.");
   writer.series(label("result", "built"), figures.built);
   writer.series(label("result", "reused"), figures.reused);
@@ -225,7 +225,7 @@ std::string Metrics::text(const node::NodeFigures& node, const store::Health& st
                           const http::ServerFigures& http,
                           const std::vector<TemplateStatus>& templates, std::size_t subscribers,
                           const sessions::SessionFigures& sessions,
-                          const packages::DependencyFigures& dependencies) const {
+                          const packages::PackageFigures& dependencies) const {
   Writer writer;
   writer.begin("glovebox_runs_total", "counter", "Runs by how they ended.");
   for (std::size_t i = 1; i < runs_.size(); ++i) {

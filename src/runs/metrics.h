@@ -49,7 +49,7 @@ class Metrics {
   std::string text(const node::NodeFigures& node, const store::Health& store,
                    const http::ServerFigures& http, const std::vector<TemplateStatus>& templates,
                    std::size_t subscribers, const sessions::SessionFigures& sessions = {},
-                   const packages::DependencyFigures& dependencies = {}) const;
+                   const packages::PackageFigures& dependencies = {}) const;
 
  private:
   std::array<std::uint64_t, 8> runs_{};  // by RunStatus

@@ -21,7 +21,7 @@ struct RunPlan {
   std::string language;       // of the template, for the record
   std::string profile_hash;   // SHA-256 of its canonical text
   // Packages: the job has no template until this has been prepared.
-  std::optional<packages::SetWish> set{};
+  std::optional<packages::PackageSetRequest> set{};
   std::shared_ptr<void> set_hold{};  // keeps what was prepared until the run is over
 };
 

@@ -35,7 +35,7 @@ struct SessionKeeper::Turn {
 
 struct SessionKeeper::AgentTurn {
   AgentTurn(SessionKeeper& the_keeper, std::pair<std::string, std::string> the_key,
-            std::shared_ptr<node::Turns> the_turns)
+            std::shared_ptr<node::AsyncFifoLock> the_turns)
       : keeper(the_keeper),
         life(the_keeper.life_),
         key(std::move(the_key)),
@@ -54,7 +54,7 @@ struct SessionKeeper::AgentTurn {
   SessionKeeper& keeper;
   std::weak_ptr<char> life;
   std::pair<std::string, std::string> key;
-  std::shared_ptr<node::Turns> turns;
+  std::shared_ptr<node::AsyncFifoLock> turns;
   bool is_mine = false;
 };
 
@@ -75,7 +75,7 @@ struct SessionKeeper::Place {
 
 // Whether the sandbox that is there is one that was asked for; it cannot be made so.
 Result<> check_same(const store::SessionRecord& record, const CreateRequest& request,
-                    const templates::TemplateBook* book, const std::optional<Grade>& floor) {
+                    const templates::ProjectTemplates* book, const std::optional<Grade>& floor) {
   const auto differs = [&record](const char* what) {
     return fail(Errc::kConflict, "the sandbox of this agent_id, " + record.id.str() +
                                      ", has another " + what + ": leave that out, or end it first");
@@ -147,9 +147,9 @@ Task<SessionKeeper::Created> SessionKeeper::create(CreateRequest request, Owner 
   }
   // One at a time, so that two that come at once get the same sandbox.
   const std::pair<std::string, std::string> key(owner.project, request.agent_id);
-  std::shared_ptr<node::Turns> turns = agent_turns_[key].lock();
+  std::shared_ptr<node::AsyncFifoLock> turns = agent_turns_[key].lock();
   if (!turns) {
-    turns = std::make_shared<node::Turns>(io_);
+    turns = std::make_shared<node::AsyncFifoLock>(io_);
     agent_turns_[key] = turns;
   }
   AgentTurn turn(*this, key, turns);

@@ -41,7 +41,7 @@ struct SessionEntry {
   store::SessionRecord record;
   bool is_stored = false;             // there is a record of it
   bool is_unsaved = false;            // and it is older than this one
-  node::Turns turns;                        // pause, resume, a snapshot, a change: one at a time
+  node::AsyncFifoLock turns;                        // pause, resume, a snapshot, a change: one at a time
   std::optional<TimePoint> deadline;  // of its ttl, or of its pause
   store::Admission memory;
   std::deque<SessionLine> lines;

@@ -22,7 +22,7 @@ json::object limits_json(const Limits& limits) {
 }
 
 json::value packages_json(const store::SessionRecord& session) {
-  json::value packages = packages::dependencies_view(session.dependencies);
+  json::value packages = packages::dependencies_json(session.dependencies);
   if (json::object* object = packages.if_object()) (*object)["layer"] = wire::text_or_null(session.layer);
   return packages;
 }
@@ -67,7 +67,7 @@ json::object snapshot_json(const store::SnapshotRecord& snapshot) {
           {"template", snapshot.template_name},
           {"bytes", snapshot.bytes},
           {"files", snapshot.files},
-          {"dependencies", packages::dependencies_view(snapshot.dependencies)},
+          {"dependencies", packages::dependencies_json(snapshot.dependencies)},
           {"created_at", utc_text(snapshot.created_ms)}};
 }
 

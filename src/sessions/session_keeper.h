@@ -45,8 +45,8 @@ struct KeeperOptions {
   std::chrono::milliseconds paused_max{86'400'000};
   EngineKind engine = EngineKind::kJail;
   std::optional<Grade> min_grade{};  // the administrator's floor
-  snapshots::ShelfOptions shelf{};
-  const templates::TemplateBook* templates = nullptr;   // what projects made for themselves
+  snapshots::SnapshotStoreOptions shelf{};
+  const templates::ProjectTemplates* templates = nullptr;   // what projects made for themselves
   node::NetworkService* networks = nullptr;  // null: no sandbox can have one
   net::NetCeiling ceiling{};                 // what the administrator lets them reach
   std::chrono::milliseconds tick{250};
@@ -98,7 +98,7 @@ class SessionKeeper final : public Sessions {
   // What a creation will promise of memory and disk.
   struct Promise {
     std::uint64_t bytes = 0;
-    std::optional<packages::SetWish> set;  // packages that have to be prepared before it can be made
+    std::optional<packages::PackageSetRequest> set;  // packages that have to be prepared before it can be made
   };
   Result<Promise> promise_of(const CreateRequest& request, const std::string& project) const;
 
@@ -141,7 +141,7 @@ class SessionKeeper final : public Sessions {
   // The newest `limit` lines, oldest first.
   Task<std::vector<SessionLine>> lines(std::string project, std::string id, std::size_t limit);
 
-  snapshots::SnapshotShelf& shelf() { return shelf_; }
+  snapshots::SnapshotStore& shelf() { return shelf_; }
   SessionFigures figures() const;
   std::uint64_t running_of(const std::string& project) const;
 
@@ -204,7 +204,7 @@ class SessionKeeper final : public Sessions {
   node::RunService& node_;
   store::Store& store_;
   const KeeperOptions options_;
-  snapshots::SnapshotShelf shelf_;
+  snapshots::SnapshotStore shelf_;
   events::EventHub* events_ = nullptr;
   store::KeyUsage* usage_ = nullptr;
 
@@ -212,7 +212,7 @@ class SessionKeeper final : public Sessions {
   std::deque<std::string> ended_;                         // those, oldest first
   std::map<std::pair<std::string, std::string>, EntryPtr> agents_;  // by project and agent_id
   // Creations for one agent_id, one after the other.
-  std::map<std::pair<std::string, std::string>, std::weak_ptr<node::Turns>> agent_turns_;
+  std::map<std::pair<std::string, std::string>, std::weak_ptr<node::AsyncFifoLock>> agent_turns_;
   std::set<std::pair<Steady::time_point, std::string>> deadlines_;
   std::map<std::string, std::uint64_t> paused_;      // by project
   std::map<std::string, std::uint64_t> pausing_;     // by project: to be paused in a moment

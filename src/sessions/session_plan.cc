@@ -15,7 +15,7 @@
 namespace glovebox::sessions {
 namespace {
 
-void keep_snapshots_layer(const TemplateScope& scope, packages::SetWish& set) {
+void keep_snapshots_layer(const TemplateScope& scope, packages::PackageSetRequest& set) {
   if (scope.kept_layer.empty()) return;
   // What its template was made with may be another one by now, which stays that template's.
   if (scope.kept_layer != set.kept_layer) set.definition.id.clear();

@@ -24,13 +24,13 @@ struct SessionPlan {
   std::string profile_hash;
   // Packages, the template's and the snapshot's among them: the spec has no template until this has
   // been prepared.
-  std::optional<packages::SetWish> set{};
+  std::optional<packages::PackageSetRequest> set{};
 };
 
 // Who asks, and what can be named besides the administrator's templates; `book` may be null. `kept`
 // are packages that the sandbox of a snapshot had, and `kept_layer` what they came to.
 struct TemplateScope {
-  const templates::TemplateBook* book = nullptr;
+  const templates::ProjectTemplates* book = nullptr;
   std::string project;
   Dependencies kept{};
   std::string kept_layer{};

@@ -39,7 +39,7 @@ struct CreateRequest {
   // profile.net was not said, but is what a dialect's clients take for granted: where this host can
   // give no network, they go without.
   bool net_is_default = false;
-  // What its packages came to (SetMade); empty until they have been prepared.
+  // What its packages came to (PreparedPackages); empty until they have been prepared.
   std::string set_template;
   std::string set_layer;
 };

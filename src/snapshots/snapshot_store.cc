@@ -27,7 +27,7 @@ tl::unexpected<Error> full(std::string message) {
 }  // namespace
 
 // Closes a transfer in which nothing moves, and one that nobody wants any more.
-class SnapshotShelf::Watchdog {
+class SnapshotStore::Watchdog {
  public:
   Watchdog(asio::io_context& io, node::FileTransfer& transfer,
            std::shared_ptr<node::CancelFlag> cancel, std::chrono::milliseconds patience)
@@ -76,7 +76,7 @@ class SnapshotShelf::Watchdog {
 };
 
 // One file, used on the disk's thread. Removed again unless it is kept.
-class SnapshotShelf::File {
+class SnapshotStore::File {
  public:
   static Result<std::shared_ptr<File>> create(std::string path) {
     UniqueFd fd(::open((path + ".part").c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
@@ -128,8 +128,8 @@ class SnapshotShelf::File {
 };
 
 // What a snapshot under way takes of the ceilings, until it is kept or given up.
-struct SnapshotShelf::Claim {
-  Claim(SnapshotShelf& the_shelf, std::string the_project, std::string the_name)
+struct SnapshotStore::Claim {
+  Claim(SnapshotStore& the_shelf, std::string the_project, std::string the_name)
       : shelf(the_shelf), project(std::move(the_project)), name(std::move(the_name)) {
     ++shelf.making_[project];
     shelf.names_.insert(name);
@@ -141,20 +141,20 @@ struct SnapshotShelf::Claim {
     shelf.names_.erase(name);
     if (--shelf.making_[project] == 0) shelf.making_.erase(project);
   }
-  SnapshotShelf& shelf;
+  SnapshotStore& shelf;
   std::string project;
   std::string name;
   std::uint64_t bytes = 0;
 };
 
-SnapshotShelf::SnapshotShelf(asio::io_context& io, store::Store& store, ShelfOptions options)
+SnapshotStore::SnapshotStore(asio::io_context& io, store::Store& store, SnapshotStoreOptions options)
     : io_(io), store_(store), options_(std::move(options)) {}
 
-std::string SnapshotShelf::path_of(const store::SnapshotId& id) const {
+std::string SnapshotStore::path_of(const store::SnapshotId& id) const {
   return options_.directory + "/" + id.str() + std::string(kSuffix);
 }
 
-Result<> SnapshotShelf::load() {
+Result<> SnapshotStore::load() {
   if (::mkdir(options_.directory.c_str(), 0700) != 0 && errno != EEXIST) {
     return fail(Error::from_errno("mkdir").context(options_.directory));
   }
@@ -174,7 +174,7 @@ Result<> SnapshotShelf::load() {
   return {};
 }
 
-Result<std::uint64_t> SnapshotShelf::sweep() {
+Result<std::uint64_t> SnapshotStore::sweep() {
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(options_.directory.c_str()), ::closedir);
   if (!dir) return fail(Error::from_errno("opendir").context(options_.directory));
   std::vector<std::string> strays;
@@ -192,7 +192,7 @@ Result<std::uint64_t> SnapshotShelf::sweep() {
   return removed;
 }
 
-std::vector<store::SnapshotRecord> SnapshotShelf::list(const std::string& project) const {
+std::vector<store::SnapshotRecord> SnapshotStore::list(const std::string& project) const {
   std::vector<store::SnapshotRecord> found;
   for (const auto& [id, record] : kept_) {
     if (project == "*" || record.project == project) found.push_back(record);
@@ -202,7 +202,7 @@ std::vector<store::SnapshotRecord> SnapshotShelf::list(const std::string& projec
   return found;
 }
 
-Result<store::SnapshotRecord> SnapshotShelf::find(const std::string& project,
+Result<store::SnapshotRecord> SnapshotStore::find(const std::string& project,
                                                   std::string_view id) const {
   const auto found = kept_.find(id);
   if (found == kept_.end() || (project != "*" && found->second.project != project)) {
@@ -211,7 +211,7 @@ Result<store::SnapshotRecord> SnapshotShelf::find(const std::string& project,
   return found->second;
 }
 
-Task<> SnapshotShelf::remove(std::string project, std::string id) {
+Task<> SnapshotStore::remove(std::string project, std::string id) {
   CO_TRY(const store::SnapshotRecord record, find(project, id));
   // From here on nobody finds it; its record goes before its file, so that none is left without.
   kept_.erase(id);
@@ -226,7 +226,7 @@ Task<> SnapshotShelf::remove(std::string project, std::string id) {
   co_return Result<>();
 }
 
-Task<> SnapshotShelf::set_layer(std::string id, std::string layer) {
+Task<> SnapshotStore::set_layer(std::string id, std::string layer) {
   const auto at = kept_.find(id);
   if (at == kept_.end()) co_return fail(Errc::kNotFound, "there is no such snapshot");
   at->second.layer = layer;
@@ -237,22 +237,22 @@ Task<> SnapshotShelf::set_layer(std::string id, std::string layer) {
   co_return co_await store::store_call(ask);
 }
 
-const store::SnapshotRecord* SnapshotShelf::of_layer(const std::string& layer) const {
+const store::SnapshotRecord* SnapshotStore::of_layer(const std::string& layer) const {
   const auto found = std::find_if(kept_.begin(), kept_.end(),
                                   [&](const auto& one) { return one.second.layer == layer; });
   return found == kept_.end() ? nullptr : &found->second;
 }
 
 // What one project has must leave room for the others'.
-Result<> SnapshotShelf::check_share(const std::string& project, std::uint64_t more) const {
+Result<> SnapshotStore::check_share(const std::string& project, std::uint64_t more) const {
   if (options_.disk_ceiling == 0) return {};
   std::uint64_t used = more;
   for (const auto& [id, record] : kept_) used += record.project == project ? record.bytes : 0;
-  if (used <= options_.disk_ceiling / ShelfOptions::kShare) return {};
+  if (used <= options_.disk_ceiling / SnapshotStoreOptions::kShare) return {};
   return full("the project's share of the disk is full: remove a snapshot");
 }
 
-Result<> SnapshotShelf::check_room(const std::string& project, std::uint64_t more) const {
+Result<> SnapshotStore::check_room(const std::string& project, std::uint64_t more) const {
   std::uint64_t count = 0;
   for (const auto& [id, record] : kept_) count += record.project == project ? 1 : 0;
   if (const auto making = making_.find(project); making != making_.end()) count += making->second;
@@ -267,7 +267,7 @@ Result<> SnapshotShelf::check_room(const std::string& project, std::uint64_t mor
   return {};
 }
 
-Task<> SnapshotShelf::copy_out(node::FileTransfer& transfer, std::shared_ptr<File> file,
+Task<> SnapshotStore::copy_out(node::FileTransfer& transfer, std::shared_ptr<File> file,
                                Watchdog& watchdog, Claim& claim) {
   auto buffer = std::make_shared<std::string>(kSnapshotChunk, '\0');
   bool more = true;
@@ -296,7 +296,7 @@ Task<> SnapshotShelf::copy_out(node::FileTransfer& transfer, std::shared_ptr<Fil
   co_return Result<>();
 }
 
-Task<bool> SnapshotShelf::copy_in(node::FileTransfer& transfer, std::shared_ptr<File> file,
+Task<bool> SnapshotStore::copy_in(node::FileTransfer& transfer, std::shared_ptr<File> file,
                                   Watchdog& watchdog) {
   auto buffer = std::make_shared<std::string>(kSnapshotChunk, '\0');
   while (true) {
@@ -311,7 +311,7 @@ Task<bool> SnapshotShelf::copy_in(node::FileTransfer& transfer, std::shared_ptr<
   }
 }
 
-Task<store::SnapshotRecord> SnapshotShelf::keep(std::shared_ptr<node::Session> session,
+Task<store::SnapshotRecord> SnapshotStore::keep(std::shared_ptr<node::Session> session,
                                                 store::SnapshotRecord wanted,
                                                 std::shared_ptr<node::CancelFlag> cancel) {
   CO_TRY_OK(check_room(wanted.project, kLeastRoom));
@@ -345,7 +345,7 @@ Task<store::SnapshotRecord> SnapshotShelf::keep(std::shared_ptr<node::Session> s
   co_return wanted;
 }
 
-Task<> SnapshotShelf::fill(std::shared_ptr<node::Session> session, store::SnapshotRecord snapshot,
+Task<> SnapshotStore::fill(std::shared_ptr<node::Session> session, store::SnapshotRecord snapshot,
                            std::shared_ptr<node::CancelFlag> cancel) {
   CO_TRY(std::shared_ptr<File> file, File::open(path_of(snapshot.id)));
   wire::FileRequest request;

@@ -19,7 +19,7 @@
 
 namespace glovebox::snapshots {
 
-struct ShelfOptions {
+struct SnapshotStoreOptions {
   std::string directory{};  // made if missing, 0700
   std::uint64_t max_per_project = 32;
   std::uint64_t max_bytes = 1ull << 30;       // of one
@@ -29,9 +29,9 @@ struct ShelfOptions {
   std::chrono::milliseconds patience{30'000};
 };
 
-class SnapshotShelf {
+class SnapshotStore {
  public:
-  SnapshotShelf(asio::io_context& io, store::Store& store, ShelfOptions options);
+  SnapshotStore(asio::io_context& io, store::Store& store, SnapshotStoreOptions options);
 
   // Reads the records, and removes what a server that was cut short has left. Blocks: only for the
   // program's start.
@@ -75,7 +75,7 @@ class SnapshotShelf {
 
   asio::io_context& io_;
   store::Store& store_;
-  const ShelfOptions options_;
+  const SnapshotStoreOptions options_;
   asio::thread_pool disk_{1};  // reading and writing may block
   std::map<std::string, store::SnapshotRecord, std::less<>> kept_;
   std::map<std::string, std::uint64_t> making_;  // by projects

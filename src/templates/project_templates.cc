@@ -39,7 +39,7 @@ tl::unexpected<Error> of_a_snapshot(const std::string& name) {
 
 }  // namespace
 
-Result<> TemplateBook::load() {
+Result<> ProjectTemplates::load() {
   TRY(std::vector<store::TemplateRecord> records, store_.all_templates());
   std::vector<TemplateDefinition> definitions;
   for (store::TemplateRecord& record : records) {
@@ -52,7 +52,7 @@ Result<> TemplateBook::load() {
   return {};
 }
 
-Result<> TemplateBook::check_new(const store::TemplateRecord& wanted) const {
+Result<> ProjectTemplates::check_new(const store::TemplateRecord& wanted) const {
   const TemplateDefinition& definition = wanted.definition;
   TRY_OK(check_definition(definition));
   const Place place(wanted.project, wanted.name);
@@ -84,7 +84,7 @@ Result<> TemplateBook::check_new(const store::TemplateRecord& wanted) const {
   return {};
 }
 
-std::chrono::seconds TemplateBook::wait_of(const std::string& project, TimePoint now) const {
+std::chrono::seconds ProjectTemplates::wait_of(const std::string& project, TimePoint now) const {
   const auto found = made_at_.find(project);
   if (found == made_at_.end() || found->second.size() < kMostInAMinute) return {};
   const TimePoint oldest = found->second[found->second.size() - kMostInAMinute];
@@ -92,7 +92,7 @@ std::chrono::seconds TemplateBook::wait_of(const std::string& project, TimePoint
                   std::chrono::seconds(0));
 }
 
-Result<> TemplateBook::count(const std::string& project, TimePoint now) {
+Result<> ProjectTemplates::count(const std::string& project, TimePoint now) {
   for (auto& [name, times] : made_at_) {
     while (!times.empty() && times.front() + kFailureWindow <= now) times.pop_front();
   }
@@ -107,7 +107,7 @@ Result<> TemplateBook::count(const std::string& project, TimePoint now) {
   return {};
 }
 
-Task<store::TemplateRecord> TemplateBook::create(store::TemplateRecord wanted, Define define) {
+Task<store::TemplateRecord> ProjectTemplates::create(store::TemplateRecord wanted, Define define) {
   wanted.definition.id = make_own_template_id();
   wanted.created_ms = wall_clock_ms();
   CO_TRY_OK(check_new(wanted));
@@ -135,7 +135,7 @@ Task<store::TemplateRecord> TemplateBook::create(store::TemplateRecord wanted, D
   co_return wanted;
 }
 
-Task<> TemplateBook::remove(std::string project, std::string name) {
+Task<> ProjectTemplates::remove(std::string project, std::string name) {
   const store::TemplateRecord* known = find(project, name);
   if (known == nullptr)
     co_return fail(Errc::kNotFound, "there is no such template of the project's");
@@ -152,7 +152,7 @@ Task<> TemplateBook::remove(std::string project, std::string name) {
   co_return Result<>();
 }
 
-Task<> TemplateBook::set_layer(std::string id, std::string layer) {
+Task<> ProjectTemplates::set_layer(std::string id, std::string layer) {
   // At once, so that nobody takes it away or writes the same meanwhile.
   const auto at = by_id_.find(id);
   if (at == by_id_.end()) co_return fail(Errc::kNotFound, "there is no such template");
@@ -163,18 +163,18 @@ Task<> TemplateBook::set_layer(std::string id, std::string layer) {
   co_return co_await store::store_call(ask);
 }
 
-const store::TemplateRecord* TemplateBook::find(const std::string& project,
+const store::TemplateRecord* ProjectTemplates::find(const std::string& project,
                                                 const std::string& name) const {
   const auto at = all_.find({project, name});
   return at == all_.end() ? nullptr : &at->second;
 }
 
-const store::TemplateRecord* TemplateBook::find_id(std::string_view id) const {
+const store::TemplateRecord* ProjectTemplates::find_id(std::string_view id) const {
   const auto at = by_id_.find(id);
   return at == by_id_.end() ? nullptr : &all_.at(at->second);
 }
 
-std::vector<store::TemplateRecord> TemplateBook::list(const std::string& project) const {
+std::vector<store::TemplateRecord> ProjectTemplates::list(const std::string& project) const {
   std::vector<store::TemplateRecord> records;
   for (const auto& [place, record] : all_) {
     if (project == "*" || place.first == project) records.push_back(record);
@@ -182,20 +182,20 @@ std::vector<store::TemplateRecord> TemplateBook::list(const std::string& project
   return records;
 }
 
-const store::TemplateRecord* TemplateBook::of_snapshot(const std::string& id) const {
+const store::TemplateRecord* ProjectTemplates::of_snapshot(const std::string& id) const {
   const auto found = std::find_if(all_.begin(), all_.end(),
                                   [&](const auto& one) { return one.second.snapshot == id; });
   return found == all_.end() ? nullptr : &found->second;
 }
 
-const store::TemplateRecord* TemplateBook::of_layer(const std::string& layer) const {
+const store::TemplateRecord* ProjectTemplates::of_layer(const std::string& layer) const {
   const auto found = std::find_if(all_.begin(), all_.end(),
                                   [&](const auto& one) { return one.second.layer == layer; });
   return found == all_.end() ? nullptr : &found->second;
 }
 
 // As what its sandboxes are made of before they are filled.
-TemplateStatus TemplateBook::status_of_snapshot(const store::TemplateRecord& made) const {
+TemplateStatus ProjectTemplates::status_of_snapshot(const store::TemplateRecord& made) const {
   const std::string& from = made.definition.from;
   const store::TemplateRecord* own = find(made.project, from);
   TemplateStatus status;
@@ -211,7 +211,7 @@ TemplateStatus TemplateBook::status_of_snapshot(const store::TemplateRecord& mad
   return status;
 }
 
-TemplateStatus TemplateBook::status_of(const store::TemplateRecord& made) const {
+TemplateStatus ProjectTemplates::status_of(const store::TemplateRecord& made) const {
   const TemplateDefinition& definition = made.definition;
   TemplateStatus status;
   if (!made.snapshot.empty()) {
@@ -245,7 +245,7 @@ TemplateStatus TemplateBook::status_of(const store::TemplateRecord& made) const 
 }
 
 Result<const TemplateStatus*> choose_template(const node::RunService& node,
-                                              const TemplateBook* book, const std::string& project,
+                                              const ProjectTemplates* book, const std::string& project,
                                               const std::string& name) {
   const store::TemplateRecord* own = book != nullptr ? book->find(project, name) : nullptr;
   if (own != nullptr && !own->snapshot.empty()) return of_a_snapshot(name);

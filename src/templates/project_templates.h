@@ -22,14 +22,14 @@
 
 namespace glovebox::templates {
 
-class TemplateBook {
+class ProjectTemplates {
  public:
   static constexpr std::size_t kMostOfAProject = 16;
   // In any 60 seconds: each is work for the launcher, and an interpreter that is started.
   static constexpr std::size_t kMostInAMinute = 30;
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  TemplateBook(node::RunService& node, node::TemplateService& service, store::Store& store)
+  ProjectTemplates(node::RunService& node, node::TemplateService& service, store::Store& store)
       : node_(node), service_(service), store_(store) {}
 
   // What there was. Once, before there is a launcher. Blocks on the store. Those with packages are
@@ -89,7 +89,7 @@ class TemplateBook {
 // kNotFound: no such template; kInvalidArgument: it stands for a snapshot; kUnavailable: none is
 // known yet, because the launcher has just started. `book` may be null: nobody has made any.
 Result<const TemplateStatus*> choose_template(const node::RunService& node,
-                                              const TemplateBook* book, const std::string& project,
+                                              const ProjectTemplates* book, const std::string& project,
                                               const std::string& name);
 
 }  // namespace glovebox::templates

@@ -264,10 +264,10 @@ TestApp::TestApp(routing::AppSettings settings, sessions::KeeperOptions keeping)
   keeping.ceiling = settings.ceiling;
   settings.secret = "a secret of the tests";
   app = std::make_unique<routing::App>(io, node, session_service, *store, sessions, std::move(settings));
-  templates = std::make_unique<templates::TemplateBook>(node, template_service, *store);
+  templates = std::make_unique<templates::ProjectTemplates>(node, template_service, *store);
   app->templates = templates.get();
   app->networks = &networks;
-  tell_of_networks(*app);
+  publish_network_events(*app);
   keeping.templates = templates.get();
   keeping.shelf.directory = (directory / "snapshots").string();
   keeper = std::make_unique<sessions::SessionKeeper>(io, session_service, node, *store, std::move(keeping));

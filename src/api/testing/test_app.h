@@ -201,7 +201,7 @@ class TestApp {
   FakeSessionService session_service;
   FakeNetworkService networks;
   FakeSessions sessions;
-  std::unique_ptr<templates::TemplateBook> templates;
+  std::unique_ptr<templates::ProjectTemplates> templates;
   std::unique_ptr<routing::App> app;
   std::unique_ptr<sessions::SessionKeeper> keeper;  // over `session_service`
   http::Router router;

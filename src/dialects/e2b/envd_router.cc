@@ -93,12 +93,12 @@ std::span<const api::RouteRow> envd_routes() { return kEnvd; }
 
 std::span<const api::RouteRow> interpreter_routes() { return kInterpreterRoutes; }
 
-Doors::Doors(routing::App& app)
+EnvdRouter::EnvdRouter(routing::App& app)
     : envd_(router_of(app, kEnvd)),
       interpreter_(router_of(app, kInterpreterRoutes)),
       nothing_(route_of(app, kNothing)) {}
 
-const http::Route* Doors::find(http::Request& request, const routing::PortWish& wish) const {
+const http::Route* EnvdRouter::find(http::Request& request, const routing::PortTarget& wish) const {
   if (wish.port != kEnvdPort && wish.port != kInterpreterPort) return nullptr;
   const http::Router& router = wish.port == kEnvdPort ? envd_ : interpreter_;
   const std::string_view path =
@@ -115,7 +115,7 @@ const http::Route* Doors::find(http::Request& request, const routing::PortWish& 
   return match.route;
 }
 
-const http::Route* Doors::find_signed(const http::Request& request) const {
+const http::Route* EnvdRouter::find_signed(const http::Request& request) const {
   if (request.path != "/files") return nullptr;
   http::Method method = request.method == Method::kOptions ? Method::kGet : request.method;
   return envd_.find(method, "/files").route;

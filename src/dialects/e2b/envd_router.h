@@ -15,11 +15,11 @@ namespace glovebox::e2b {
 std::span<const api::RouteRow> envd_routes();
 std::span<const api::RouteRow> interpreter_routes();
 
-class Doors {
+class EnvdRouter {
  public:
-  explicit Doors(routing::App& app);
+  explicit EnvdRouter(routing::App& app);
   // The route of a request for this port; null: it is an ordinary port of the sandbox.
-  const http::Route* find(http::Request& request, const routing::PortWish& wish) const;
+  const http::Route* find(http::Request& request, const routing::PortTarget& wish) const;
   // A signed URL of a file, which names no sandbox; or null.
   const http::Route* find_signed(const http::Request& request) const;
 

@@ -32,7 +32,7 @@ Response entry_answer(const std::string& record, const std::string& asked) {
 
 std::string quoted(const std::string& path) { return "'" + wire::to_utf8(path) + "'"; }
 
-// Turns records into the elements of a JSON array, and sends them when they are many.
+// AsyncFifoLock records into the elements of a JSON array, and sends them when they are many.
 class DirAnswer {
  public:
   DirAnswer(node::FileTransfer& transfer, std::string directory, ResponseWriter& writer)

@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kPatience{5};
 
 // ---- who follows ---------------------------------------------------------------------------
 
-Follower::Follower(std::shared_ptr<ProcessHub> hub) : hub_(std::move(hub)), bell_(hub_->io_) {
+Follower::Follower(std::shared_ptr<ProcessFollowers> hub) : hub_(std::move(hub)), bell_(hub_->io_) {
   hub_->add(*this);
 }
 
@@ -38,7 +38,7 @@ asio::awaitable<Follower::Event> Follower::next(Deadline deadline) {
       messages_.pop_front();
       held_ -= message.bytes->size();
       if (full_since_) full_since_ = Clock::now();
-      if (held_ < ProcessHub::kMostHeld) full_since_.reset();
+      if (held_ < ProcessFollowers::kMostHeld) full_since_.reset();
       hub_->changed_.ring();
       co_return message;
     }
@@ -55,7 +55,7 @@ void Follower::leave() {
 
 // ---- what is followed ----------------------------------------------------------------------
 
-ProcessHub::ProcessHub(asio::io_context& io, std::shared_ptr<node::Session> session,
+ProcessFollowers::ProcessFollowers(asio::io_context& io, std::shared_ptr<node::Session> session,
                        const node::ProcessInfo& info, std::string tag)
     : io_(io),
       session_(std::move(session)),
@@ -65,20 +65,20 @@ ProcessHub::ProcessHub(asio::io_context& io, std::shared_ptr<node::Session> sess
       terminal_(info.terminal),
       changed_(io) {}
 
-std::shared_ptr<Follower> ProcessHub::follow(std::unique_ptr<Attachment> attachment) {
+std::shared_ptr<Follower> ProcessFollowers::follow(std::unique_ptr<Attachment> attachment) {
   if (followers_.size() >= kMostFollowers) return nullptr;
   if (attachment) attachment_ = std::move(attachment);
   return std::make_shared<Follower>(shared_from_this());
 }
 
-void ProcessHub::add(Follower& follower) {
+void ProcessFollowers::add(Follower& follower) {
   followers_.push_back(&follower);
   if (is_reading_ || (fate_ && std::holds_alternative<Follower::Ended>(*fate_))) return;
   fate_.reset();
   start_reading();
 }
 
-void ProcessHub::remove(Follower& follower) {
+void ProcessFollowers::remove(Follower& follower) {
   std::erase(followers_, &follower);
   changed_.ring();
   if (!followers_.empty() || !attachment_ || fate_) return;
@@ -86,7 +86,7 @@ void ProcessHub::remove(Follower& follower) {
   attachment_->close();
 }
 
-void ProcessHub::start_reading() {
+void ProcessFollowers::start_reading() {
   is_reading_ = true;
   auto self = shared_from_this();
   asio::co_spawn(io_, read(), [self](const std::exception_ptr& thrown) {
@@ -98,7 +98,7 @@ void ProcessHub::start_reading() {
   });
 }
 
-asio::awaitable<void> ProcessHub::read() {
+asio::awaitable<void> ProcessFollowers::read() {
   while (!followers_.empty() && !fate_) {
     if (!attachment_ && !co_await attach()) break;
     if (is_full()) {
@@ -119,7 +119,7 @@ asio::awaitable<void> ProcessHub::read() {
   changed_.ring();
 }
 
-asio::awaitable<bool> ProcessHub::attach() {
+asio::awaitable<bool> ProcessFollowers::attach() {
   constexpr std::uint64_t kNow = node::AttachFrom::kNow;
   const node::AttachFrom now{.out = kNow, .err = kNow, .results = kNow};
   (void)session_->set_lossy(number_, false);
@@ -133,7 +133,7 @@ asio::awaitable<bool> ProcessHub::attach() {
   co_return true;
 }
 
-void ProcessHub::on_event(Attachment::Event event) {
+void ProcessFollowers::on_event(Attachment::Event event) {
   if (const auto* chunk = std::get_if<Attachment::Chunk>(&event)) return hand(*chunk);
   if (const auto* exited = std::get_if<Attachment::Exited>(&event)) {
     return stop(Follower::Ended{exited->end});
@@ -147,7 +147,7 @@ void ProcessHub::on_event(Attachment::Event event) {
   if (session_->paused()) stop(Follower::Cut{"the sandbox is paused"});
 }
 
-void ProcessHub::hand(const Attachment::Chunk& chunk) {
+void ProcessFollowers::hand(const Attachment::Chunk& chunk) {
   if (chunk.stream == wire::Stream::kResults) return;
   const std::string_view name =
       terminal_ ? "pty" : (chunk.stream == wire::Stream::kStderr ? "stderr" : "stdout");
@@ -164,19 +164,19 @@ void ProcessHub::hand(const Attachment::Chunk& chunk) {
   }
 }
 
-void ProcessHub::stop(Follower::Event fate) {
+void ProcessFollowers::stop(Follower::Event fate) {
   fate_ = std::move(fate);
   for (Follower* follower : followers_) follower->bell_.ring();
 }
 
-bool ProcessHub::is_full() const {
+bool ProcessFollowers::is_full() const {
   return std::any_of(followers_.begin(), followers_.end(), [](const Follower* follower) {
     return !follower->left_ && follower->full_since_.has_value();
   });
 }
 
 // Nothing is read meanwhile, and so nothing is heard of an end.
-void ProcessHub::look_while_full() {
+void ProcessFollowers::look_while_full() {
   if (!session_->alive()) return stop(Follower::Cut{"the sandbox has ended"});
   if (session_->paused()) return stop(Follower::Cut{"the sandbox is paused"});
   const bool others_wait =
@@ -196,12 +196,12 @@ void ProcessHub::look_while_full() {
   }
 }
 
-void ProcessHub::hurry() {
+void ProcessFollowers::hurry() {
   in_a_hurry_ = true;
   changed_.ring();
 }
 
-asio::awaitable<void> ProcessHub::quiet() {
+asio::awaitable<void> ProcessFollowers::quiet() {
   const auto self = shared_from_this();
   while (is_reading_) co_await changed_.wait(Clock::time_point::max());
 }

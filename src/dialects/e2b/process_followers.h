@@ -20,7 +20,7 @@
 
 namespace glovebox::e2b {
 
-class ProcessHub;
+class ProcessFollowers;
 
 // Whoever follows. Gone: it follows no more.
 class Follower {
@@ -41,21 +41,21 @@ class Follower {
   struct Nothing {};    // the deadline came first
   using Event = std::variant<Message, Ended, Cut, TakenOver, TooSlow, Left, Nothing>;
 
-  explicit Follower(std::shared_ptr<ProcessHub> hub);
+  explicit Follower(std::shared_ptr<ProcessFollowers> hub);
   ~Follower();
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  ProcessHub& hub() { return *hub_; }
+  ProcessFollowers& hub() { return *hub_; }
   // One call at a time.
   asio::awaitable<Event> next(Deadline deadline);
   // Ends a next() under way.
   void leave();
 
  private:
-  friend class ProcessHub;
+  friend class ProcessFollowers;
 
-  std::shared_ptr<ProcessHub> hub_;
+  std::shared_ptr<ProcessFollowers> hub_;
   std::deque<Message> messages_;
   std::size_t held_ = 0;                // bytes of these
   std::optional<Deadline> full_since_;  // and nothing taken since
@@ -64,12 +64,12 @@ class Follower {
   node::Bell bell_;
 };
 
-class ProcessHub : public std::enable_shared_from_this<ProcessHub> {
+class ProcessFollowers : public std::enable_shared_from_this<ProcessFollowers> {
  public:
   static constexpr std::size_t kMostHeld = 128 * 1024;  // of one follower, and a message more
   static constexpr std::size_t kMostFollowers = 64;
 
-  ProcessHub(asio::io_context& io, std::shared_ptr<node::Session> session,
+  ProcessFollowers(asio::io_context& io, std::shared_ptr<node::Session> session,
              const node::ProcessInfo& info, std::string tag);
 
   const std::shared_ptr<node::Session>& session() const { return session_; }

@@ -36,14 +36,14 @@ Clock::time_point hub_deadline(const sessions::ProcessLabel& label) {
 
 }  // namespace
 
-ProcessHubs& ProcessHubs::of(routing::App& app) {
-  if (!app.e2b_processes) app.e2b_processes = std::make_shared<ProcessHubs>(app);
+ProcessRegistry& ProcessRegistry::of(routing::App& app) {
+  if (!app.e2b_processes) app.e2b_processes = std::make_shared<ProcessRegistry>(app);
   return *app.e2b_processes;
 }
 
-void ProcessHubs::begin(routing::App& app) { asio::co_spawn(app.io, of(app).take_over(), asio::detached); }
+void ProcessRegistry::begin(routing::App& app) { asio::co_spawn(app.io, of(app).take_over(), asio::detached); }
 
-asio::awaitable<void> ProcessHubs::take_over() {
+asio::awaitable<void> ProcessRegistry::take_over() {
   const auto self = shared_from_this();
   asio::steady_timer timer(app_.io);
   while (!app_.session_service.adopted()) {
@@ -55,10 +55,10 @@ asio::awaitable<void> ProcessHubs::take_over() {
   }
 }
 
-std::shared_ptr<Follower> ProcessHubs::follow(const std::shared_ptr<node::Session>& session,
+std::shared_ptr<Follower> ProcessRegistry::follow(const std::shared_ptr<node::Session>& session,
                                               node::Session::Started started) {
   const sessions::ProcessLabel label = sessions::decode_label(started.info.label);
-  const auto made = std::make_shared<ProcessHub>(app_.io, session, started.info, label.tag);
+  const auto made = std::make_shared<ProcessFollowers>(app_.io, session, started.info, label.tag);
   made->set_ours();
   hubs_[{session->id(), made->number()}] = made;
   // First: it may have ended by now, and is forgotten when nobody reads it.
@@ -67,23 +67,23 @@ std::shared_ptr<Follower> ProcessHubs::follow(const std::shared_ptr<node::Sessio
   return follower;
 }
 
-std::shared_ptr<ProcessHub> ProcessHubs::hub(const std::shared_ptr<node::Session>& session,
+std::shared_ptr<ProcessFollowers> ProcessRegistry::hub(const std::shared_ptr<node::Session>& session,
                                              const node::ProcessInfo& process) {
   const Key key{session->id(), process.number};
   if (const auto known = hubs_.find(key); known != hubs_.end()) return known->second;
   const sessions::ProcessLabel label = sessions::decode_label(process.label);
-  const auto made = std::make_shared<ProcessHub>(app_.io, session, process, label.tag);
+  const auto made = std::make_shared<ProcessFollowers>(app_.io, session, process, label.tag);
   hubs_[key] = made;
   begin_watch(made, label);
   return made;
 }
 
 // May run at once, and be over when this returns.
-void ProcessHubs::begin_watch(const std::shared_ptr<ProcessHub>& hub, const sessions::ProcessLabel& label) {
+void ProcessRegistry::begin_watch(const std::shared_ptr<ProcessFollowers>& hub, const sessions::ProcessLabel& label) {
   asio::co_spawn(app_.io, watch(hub, hub_deadline(label)), asio::detached);
 }
 
-void ProcessHubs::look_after(const std::shared_ptr<node::Session>& session) {
+void ProcessRegistry::look_after(const std::shared_ptr<node::Session>& session) {
   for (const node::ProcessInfo& process : session->processes()) {
     if (process.kind != wire::ProcessKind::kProgram || process.ended) continue;
     const sessions::ProcessLabel label = sessions::decode_label(process.label);
@@ -91,7 +91,7 @@ void ProcessHubs::look_after(const std::shared_ptr<node::Session>& session) {
   }
 }
 
-asio::awaitable<void> ProcessHubs::watch(std::shared_ptr<ProcessHub> hub, Deadline deadline) {
+asio::awaitable<void> ProcessRegistry::watch(std::shared_ptr<ProcessFollowers> hub, Deadline deadline) {
   const auto self = shared_from_this();
   const std::shared_ptr<node::Session> session = hub->session();
   auto end = co_await session->wait_exit(hub->number(), deadline);
@@ -105,7 +105,7 @@ asio::awaitable<void> ProcessHubs::watch(std::shared_ptr<ProcessHub> hub, Deadli
   hubs_.erase({session->id(), hub->number()});
 }
 
-asio::awaitable<void> ProcessHubs::on_exit(std::shared_ptr<ProcessHub> hub, wire::ProcessEnd end) {
+asio::awaitable<void> ProcessRegistry::on_exit(std::shared_ptr<ProcessFollowers> hub, wire::ProcessEnd end) {
   remember(*hub, end);
   if (!hub->is_ours()) co_return;
   const std::shared_ptr<node::Session> session = hub->session();
@@ -119,7 +119,7 @@ asio::awaitable<void> ProcessHubs::on_exit(std::shared_ptr<ProcessHub> hub, wire
   if (process && !process->attached) (void)session->forget(hub->number());
 }
 
-void ProcessHubs::remember(const ProcessHub& hub, const wire::ProcessEnd& end) {
+void ProcessRegistry::remember(const ProcessFollowers& hub, const wire::ProcessEnd& end) {
   const Clock::time_point now = Clock::now();
   while (!ended_.empty() && (ended_.size() >= kMostRemembered || ended_.front().until < now)) {
     ended_.pop_front();
@@ -127,7 +127,7 @@ void ProcessHubs::remember(const ProcessHub& hub, const wire::ProcessEnd& end) {
   ended_.push_back({hub.session()->id(), hub.tag(), {hub.pid(), end}, now + kRemembered});
 }
 
-std::optional<ProcessHubs::Ended> ProcessHubs::find_ended(const node::Session& session,
+std::optional<ProcessRegistry::Ended> ProcessRegistry::find_ended(const node::Session& session,
                                                           const Selector& selector) {
   const Clock::time_point now = Clock::now();
   for (auto one = ended_.rbegin(); one != ended_.rend() && one->until >= now; ++one) {
@@ -144,7 +144,7 @@ std::optional<ProcessHubs::Ended> ProcessHubs::find_ended(const node::Session& s
   return last;
 }
 
-std::optional<node::ProcessInfo> ProcessHubs::find_running(const node::Session& session,
+std::optional<node::ProcessInfo> ProcessRegistry::find_running(const node::Session& session,
                                                            const Selector& selector) const {
   // All of a session are copied for a look at them: so first those that are known.
   for (auto one = hubs_.lower_bound({session.id(), 0});
@@ -161,7 +161,7 @@ std::optional<node::ProcessInfo> ProcessHubs::find_running(const node::Session& 
   return std::nullopt;
 }
 
-void ProcessHubs::hurry(const node::Session& session, wire::ProcessNumber number) {
+void ProcessRegistry::hurry(const node::Session& session, wire::ProcessNumber number) {
   const auto known = hubs_.find({session.id(), number});
   if (known != hubs_.end()) known->second->hurry();
 }

@@ -19,13 +19,13 @@
 
 namespace glovebox::e2b {
 
-class ProcessHubs : public std::enable_shared_from_this<ProcessHubs> {
+class ProcessRegistry : public std::enable_shared_from_this<ProcessRegistry> {
  public:
   static constexpr std::chrono::seconds kRemembered{30};
   using Deadline = std::chrono::steady_clock::time_point;
 
-  explicit ProcessHubs(routing::App& app) : app_(app) {}
-  static ProcessHubs& of(routing::App& app);
+  explicit ProcessRegistry(routing::App& app) : app_(app) {}
+  static ProcessRegistry& of(routing::App& app);
   // At the server's start: what the server before us has started with a deadline or a tag still
   // has it.
   static void begin(routing::App& app);
@@ -34,13 +34,13 @@ class ProcessHubs : public std::enable_shared_from_this<ProcessHubs> {
   std::shared_ptr<Follower> follow(const std::shared_ptr<node::Session>& session,
                                    node::Session::Started started);
   // Of a program that runs; from now on it is looked after. It is killed when its label says so.
-  std::shared_ptr<ProcessHub> hub(const std::shared_ptr<node::Session>& session,
+  std::shared_ptr<ProcessFollowers> hub(const std::shared_ptr<node::Session>& session,
                                   const node::ProcessInfo& process);
   // The program that is meant and runs, if there is one. Contexts are not E2B's processes; only
   // E2B's have tags.
   std::optional<node::ProcessInfo> find_running(const node::Session& session,
                                                 const Selector& selector) const;
-  // It was killed: see ProcessHub::hurry().
+  // It was killed: see ProcessFollowers::hurry().
   void hurry(const node::Session& session, wire::ProcessNumber number);
 
   // Of one that has ended not long ago.
@@ -61,13 +61,13 @@ class ProcessHubs : public std::enable_shared_from_this<ProcessHubs> {
 
   asio::awaitable<void> take_over();
   void look_after(const std::shared_ptr<node::Session>& session);
-  void begin_watch(const std::shared_ptr<ProcessHub>& hub, const sessions::ProcessLabel& label);
-  asio::awaitable<void> watch(std::shared_ptr<ProcessHub> hub, Deadline deadline);
-  asio::awaitable<void> on_exit(std::shared_ptr<ProcessHub> hub, wire::ProcessEnd end);
-  void remember(const ProcessHub& hub, const wire::ProcessEnd& end);
+  void begin_watch(const std::shared_ptr<ProcessFollowers>& hub, const sessions::ProcessLabel& label);
+  asio::awaitable<void> watch(std::shared_ptr<ProcessFollowers> hub, Deadline deadline);
+  asio::awaitable<void> on_exit(std::shared_ptr<ProcessFollowers> hub, wire::ProcessEnd end);
+  void remember(const ProcessFollowers& hub, const wire::ProcessEnd& end);
 
   routing::App& app_;
-  std::map<Key, std::shared_ptr<ProcessHub>> hubs_;
+  std::map<Key, std::shared_ptr<ProcessFollowers>> hubs_;
   std::deque<Record> ended_;  // oldest first
 };
 

@@ -45,7 +45,7 @@ tl::expected<Target, Failure> find_target(routing::App& app, const Request& requ
   target.message = std::move(*message);
   const auto selector = read_selector(target.message);
   if (!selector) return tl::unexpected(failure_of(selector.error()));
-  auto process = ProcessHubs::of(app).find_running(session, *selector);
+  auto process = ProcessRegistry::of(app).find_running(session, *selector);
   if (!process) return refuse_process(Code::kNotFound, not_found_message(*selector));
   target.process = std::move(*process);
   return target;
@@ -154,7 +154,7 @@ tl::expected<node::ProcessInfo, Failure> find_started(routing::App& app, const n
                                                       const json::value& start) {
   const auto selector = read_selector(start);
   if (!selector) return tl::unexpected(failure_of(selector.error()));
-  auto process = ProcessHubs::of(app).find_running(session, *selector);
+  auto process = ProcessRegistry::of(app).find_running(session, *selector);
   if (!process) return refuse_process(Code::kNotFound, not_found_message(*selector));
   return std::move(*process);
 }
@@ -260,7 +260,7 @@ Task<Response> process_send_signal(routing::App& app, Request& request, Response
   }
   const auto sent = gate.session->signal(target->process.number, *signal, true);
   if (!sent) co_return failure_answer(failure_of(sent.error()));
-  if (*signal == SIGKILL) ProcessHubs::of(app).hurry(*gate.session, target->process.number);
+  if (*signal == SIGKILL) ProcessRegistry::of(app).hurry(*gate.session, target->process.number);
   co_return message_answer({});
 }
 

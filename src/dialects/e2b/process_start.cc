@@ -79,7 +79,7 @@ class EventStream {
   }
 
  private:
-  ProcessHub& hub() { return follower_->hub(); }
+  ProcessFollowers& hub() { return follower_->hub(); }
 
   asio::awaitable<bool> say(std::string event) {
     said_ = Clock::now();
@@ -168,7 +168,7 @@ asio::awaitable<Followed> start_and_follow(routing::App& app, const Request& req
   auto started = co_await sessions::start_process(app, session, std::move(spec), node::Session::Attach::kYes,
                                         std::move(line));
   if (!started) co_return tl::unexpected(start_failure(started.error(), *user, asked));
-  co_return ProcessHubs::of(app).follow(session, std::move(*started));
+  co_return ProcessRegistry::of(app).follow(session, std::move(*started));
 }
 
 }  // namespace
@@ -198,7 +198,7 @@ Task<Response> process_connect(routing::App& app, Request& request, ResponseWrit
     Failure failure = failure_of(message ? selector.error() : message.error());
     co_return co_await refuse_stream(writer, std::move(failure));
   }
-  ProcessHubs& hubs = ProcessHubs::of(app);
+  ProcessRegistry& hubs = ProcessRegistry::of(app);
   if (const auto process = hubs.find_running(*gate.session, *selector)) {
     auto follower = hubs.hub(gate.session, *process)->follow();
     co_return co_await stream_to(request, writer, std::move(follower), pace);

@@ -53,7 +53,7 @@ TEST_F(GateTest, ATokenIsTheSandboxesAndTheServersOwn) {
 }
 
 TEST_F(GateTest, OnlyWhoHasTheTokenComesIn) {
-  const auto session = std::make_shared<sessions::StillSession>(test.io);
+  const auto session = std::make_shared<sessions::FakeIdleSession>(test.io);
   test.sessions.add({.project = "mine", .session = session});
   const std::string id = session->id().str();
   EXPECT_EQ(enter_with(to(id, access_token(*test.app, id)), Token::kNeeded).session, session);

@@ -41,7 +41,7 @@ class E2bSandboxes : public ::testing::Test {
     key_ = test_.make_key("default", store::KeyRole::kUser);
     test_.session_service.make = [this](const node::SessionSpec& spec) {
       specs_.push_back(spec);
-      auto session = std::make_shared<sessions::StillSession>(test_.io, spec.template_name);
+      auto session = std::make_shared<sessions::FakeIdleSession>(test_.io, spec.template_name);
       session->plan = plan_;
       return Result<std::shared_ptr<node::Session>>(session);
     };
@@ -82,7 +82,7 @@ class E2bSandboxes : public ::testing::Test {
   api::TestApp test_;
   std::string key_;
   std::vector<node::SessionSpec> specs_;
-  std::shared_ptr<sessions::StillTransfer::Plan> plan_ = std::make_shared<sessions::StillTransfer::Plan>();
+  std::shared_ptr<sessions::FakeIdleTransfer::Plan> plan_ = std::make_shared<sessions::FakeIdleTransfer::Plan>();
 };
 
 TEST_F(E2bSandboxes, ACreatedOneHasAllThatClientsNeed) {

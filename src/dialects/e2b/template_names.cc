@@ -61,7 +61,7 @@ Result<Source> find_source(routing::App& app, const std::string& project, std::s
   };
   if (text.size() > kMostName) return unknown();
   const Name name = take_apart(text);
-  const snapshots::SnapshotShelf& shelf = app.keeper->shelf();
+  const snapshots::SnapshotStore& shelf = app.keeper->shelf();
   if (store::SnapshotId::parse(name.word)) {
     if (!is_usual(name.tag) || !shelf.find(project, name.word)) return unknown();
     return Source{.snapshot = std::string(name.word)};

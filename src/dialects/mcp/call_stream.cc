@@ -135,7 +135,7 @@ Task<http::Response> CallStream::finish(routing::App& app, std::string message) 
     co_return held_answer(app, std::move(message));
   }
   // Counted until the client has taken it, as a whole answer is.
-  const std::shared_ptr<void> claim = app.held_output.claim(message.size());
+  const std::shared_ptr<void> claim = app.memory_budget.claim(message.size());
   if (!claim) co_return fail(Errc::kResourceExhausted, "too many large answers wait to be read");
   std::string event = event_of(message);
   co_await end_stream(std::move(event));

@@ -27,7 +27,7 @@ class CallSink final : public node::RunSink {
   CallSink(routing::App& app, CallStream& stream)
       : out(app.settings.mcp.max_output),
         err(app.settings.mcp.max_output),
-        held_(app.held_output),
+        held_(app.memory_budget),
         stream_(stream) {}
   ~CallSink() override { held_.release(kept_); }
   CallSink(const CallSink&) = delete;
@@ -41,7 +41,7 @@ class CallSink final : public node::RunSink {
   KeptText err;
 
  private:
-  HeldOutput& held_;
+  MemoryBudget& held_;
   CallStream& stream_;
   std::uint64_t kept_ = 0;
 };

@@ -44,7 +44,7 @@ struct Conversation {
   const std::string id;
   const std::string project;
   std::string client;      // what it calls itself, printable; for people
-  node::Turns turns;             // of those who make its sandbox or end it
+  node::AsyncFifoLock turns;             // of those who make its sandbox or end it
   std::string sandbox;     // its id, also after it has ended until somebody notices; empty: none
   std::string lost;        // why the one before is no more, for the next result
   bool has_ended = false;  // by DELETE: nothing is made for it any more

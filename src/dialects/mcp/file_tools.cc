@@ -270,7 +270,7 @@ Task<ToolResult> read_file(ToolCall& call) {
   ToolResult result;
   const std::string_view type = wish.is_whole ? image_type(bytes) : std::string_view();
   if (!type.empty() && entry.size <= kMaxImageBytes) {
-    const std::shared_ptr<void> claim = call.app.held_output.claim(3 * entry.size);
+    const std::shared_ptr<void> claim = call.app.memory_budget.claim(3 * entry.size);
     if (!claim) co_return fail(Errc::kResourceExhausted, "the server is busy; try again");
     read = co_await read_more(*transfer, bytes, kMaxImageBytes + 1 - bytes.size());
     if (!read) co_return fail(std::move(read.error()));

@@ -134,7 +134,7 @@ asio::awaitable<void> run_job(routing::App& app, Job job) {
     if (!reached) log::info("a session keeps its time", {{"why", reached.error().message()}});
   }
   tell_started(app, job.run);
-  routing::KeepingSink sink(app.held_output);
+  routing::KeepingSink sink(app.memory_budget);
   auto ran = co_await run_cell(app, job, sink);
   sessions::CellReport report = ran ? std::move(*ran) : report_of(ran.error());
   report.outcome.truncated = report.outcome.truncated || sink.truncated();

@@ -33,7 +33,7 @@ asio::awaitable<json::value> variables(routing::App& app, std::shared_ptr<sessio
   cell.code += "] if name in globals()}, default=str))";
   cell.timeout = kVariablesTime;
   cell.output_limit = kVariablesLimit;
-  routing::KeepingSink sink(app.held_output);
+  routing::KeepingSink sink(app.memory_budget);
   auto nobody = std::make_shared<node::CancelFlag>();
   const auto report = co_await table->run(context, std::move(cell), sink, nobody);
   if (!report) co_return json::object();
@@ -64,7 +64,7 @@ Task<Response> run_python(routing::App& app, Request& request, std::shared_ptr<n
   cell.code = std::move(code.code);
   cell.stdin_text = std::move(code.stdin_text);
   cell.timeout = code.timeout.value_or(otherwise);
-  routing::KeepingSink sink(app.held_output);
+  routing::KeepingSink sink(app.memory_budget);
   auto report = co_await table->run(context, std::move(cell), sink, cancel);
   if (cancel->cancelled()) {
     co_return routing::refuse_gone_client();

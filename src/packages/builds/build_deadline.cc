@@ -5,7 +5,7 @@
 
 namespace glovebox::packages {
 
-BuildWatch::BuildWatch(boost::asio::io_context& io, Clock::time_point deadline,
+BuildDeadline::BuildDeadline(boost::asio::io_context& io, Clock::time_point deadline,
                        std::shared_ptr<node::CancelFlag> cancel)
     : state_(std::make_shared<State>(io)), cancel_(std::move(cancel)) {
   state_->is_late = Clock::now() >= deadline;
@@ -24,12 +24,12 @@ BuildWatch::BuildWatch(boost::asio::io_context& io, Clock::time_point deadline,
   });
 }
 
-BuildWatch::~BuildWatch() {
+BuildDeadline::~BuildDeadline() {
   state_->timer.cancel();
   if (cancel_) cancel_->on_cancel({});
 }
 
-void BuildWatch::State::end() {
+void BuildDeadline::State::end() {
   // Each is called once, whatever it does to the list.
   std::vector<std::function<void()>> calls;
   for (std::function<void()>& one : cuts) calls.push_back(std::exchange(one, {}));
@@ -38,7 +38,7 @@ void BuildWatch::State::end() {
   }
 }
 
-Result<> BuildWatch::verdict() const {
+Result<> BuildDeadline::verdict() const {
   if (state_->is_cancelled) return fail(Errc::kUnavailable, "nobody waits for this build any more");
   if (state_->is_late) {
     return fail(Errc::kTimeout, "the build took longer than it may (deps.build_timeout)");
@@ -46,18 +46,18 @@ Result<> BuildWatch::verdict() const {
   return {};
 }
 
-Error BuildWatch::reason(Error error) const {
+Error BuildDeadline::reason(Error error) const {
   Result<> judged = verdict();
   return judged ? std::move(error) : std::move(judged.error());
 }
 
-BuildWatch::Cut::Cut(BuildWatch& watch, std::function<void()> end)
+BuildDeadline::Cut::Cut(BuildDeadline& watch, std::function<void()> end)
     : state_(watch.state_), cuts_(&watch.state_->cuts) {
   const bool is_over = watch.state_->is_over();
   at_ = cuts_->insert(cuts_->end(), is_over ? nullptr : end);
   if (is_over) end();
 }
 
-BuildWatch::Cut::~Cut() { cuts_->erase(at_); }
+BuildDeadline::Cut::~Cut() { cuts_->erase(at_); }
 
 }  // namespace glovebox::packages

@@ -14,15 +14,15 @@
 
 namespace glovebox::packages {
 
-class BuildWatch {
+class BuildDeadline {
  public:
   using Clock = std::chrono::steady_clock;
   // Takes `cancel`'s on_cancel() for itself as long as it lives; null: nobody can cancel it.
-  BuildWatch(boost::asio::io_context& io, Clock::time_point deadline,
+  BuildDeadline(boost::asio::io_context& io, Clock::time_point deadline,
              std::shared_ptr<node::CancelFlag> cancel);
-  ~BuildWatch();
-  BuildWatch(const BuildWatch&) = delete;
-  BuildWatch& operator=(const BuildWatch&) = delete;
+  ~BuildDeadline();
+  BuildDeadline(const BuildDeadline&) = delete;
+  BuildDeadline& operator=(const BuildDeadline&) = delete;
 
   // kTimeout, or kUnavailable: nobody waits for it.
   Result<> verdict() const;
@@ -32,7 +32,7 @@ class BuildWatch {
   // `end` is called when it is over, once, unless this has gone; at once if it is over already.
   class Cut {
    public:
-    Cut(BuildWatch& watch, std::function<void()> end);
+    Cut(BuildDeadline& watch, std::function<void()> end);
     ~Cut();
     Cut(const Cut&) = delete;
     Cut& operator=(const Cut&) = delete;

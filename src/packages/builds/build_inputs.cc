@@ -24,7 +24,7 @@ void put_list(std::string& text, std::string_view name, const std::vector<std::s
   for (const std::string& value : values) text += "    " + one_line(value) + "\n";
 }
 
-std::string ca_path() { return std::string(kBuildIn) + "ca.pem"; }
+std::string ca_path() { return std::string(kBuildInputDir) + "ca.pem"; }
 
 std::string unescaped(std::string_view text) {
   const auto digit = [](char c) {
@@ -67,7 +67,7 @@ void add_secret_of_address(std::vector<std::string>& all, std::string_view addre
 
 }  // namespace
 
-std::string wish_json(const Dependencies& dependencies) {
+std::string package_request_json(const Dependencies& dependencies) {
   json::object wish;
   if (!dependencies.packages.empty()) {
     json::array packages;

@@ -14,11 +14,11 @@
 namespace glovebox::packages {
 
 // Where they are in the sandbox.
-inline constexpr const char* kBuildIn = "/home/user/in/";
-inline constexpr const char* kBuildOut = "/home/user/out/";
+inline constexpr const char* kBuildInputDir = "/home/user/in/";
+inline constexpr const char* kBuildOutputDir = "/home/user/out/";
 
 // {"packages":[...],"requirements":...,"lock":...}: only what there is.
-std::string wish_json(const Dependencies& dependencies);
+std::string package_request_json(const Dependencies& dependencies);
 // {"<wheel>": {"name","version","file","sha256"}}: of which source each was built.
 std::string built_json(const std::map<std::string, Artefact>& built);
 

@@ -21,10 +21,10 @@ TEST(BuildInputs, TheWishIsWhatThereIs) {
   Dependencies wanted;
   wanted.packages = {"a>=1", "b"};
   wanted.preload = {"a"};
-  EXPECT_EQ(wish_json(wanted), R"({"packages":["a>=1","b"]})");
+  EXPECT_EQ(package_request_json(wanted), R"({"packages":["a>=1","b"]})");
   Dependencies file;
   file.requirements = "a==1 \\\n --hash=sha256:x\n";
-  EXPECT_EQ(wish_json(file), R"({"requirements":"a==1 \\\n --hash=sha256:x\n"})");
+  EXPECT_EQ(package_request_json(file), R"({"requirements":"a==1 \\\n --hash=sha256:x\n"})");
 }
 
 TEST(BuildInputs, PipIsToldOfEveryIndex) {

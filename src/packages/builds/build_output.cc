@@ -9,7 +9,7 @@ namespace glovebox::packages {
 namespace {
 
 // Enough to find a secret that begins before the cut.
-constexpr std::size_t kKeptOfLine = 8 * BuildLines::kMostLine;
+constexpr std::size_t kKeptOfLine = 8 * BuildOutput::kMostLine;
 constexpr std::string_view kHidden = "****";
 constexpr std::string_view kCut = "...";
 
@@ -64,7 +64,7 @@ std::string without_turns(std::string_view text) {
 
 }  // namespace
 
-std::string shown_line(std::string_view line, std::size_t most,
+std::string printable_line(std::string_view line, std::size_t most,
                        const std::vector<std::string>& secrets) {
   while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
   std::string text(line.substr(0, 4 * most));
@@ -73,7 +73,7 @@ std::string shown_line(std::string_view line, std::size_t most,
   return cut_line(without_turns(wire::printable(cut_line(std::move(text), most))), most);
 }
 
-std::string shown_text(std::string_view text, std::size_t most,
+std::string printable_text(std::string_view text, std::size_t most,
                        const std::vector<std::string>& secrets) {
   std::string whole(text.substr(0, 4 * most));
   hide(whole, secrets);  // one may go over the end of a line
@@ -82,7 +82,7 @@ std::string shown_text(std::string_view text, std::size_t most,
   while (!rest.empty() && shown.size() <= most) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    std::string one = shown_line(line, most, {});
+    std::string one = printable_line(line, most, {});
     if (one.empty() && shown.empty()) continue;
     if (!shown.empty()) shown += '\n';
     shown += one;
@@ -91,14 +91,14 @@ std::string shown_text(std::string_view text, std::size_t most,
   return cut_line(std::move(shown), most);
 }
 
-BuildLines::BuildLines(Say say, std::vector<std::string> secrets,
+BuildOutput::BuildOutput(Say say, std::vector<std::string> secrets,
                        std::function<Clock::time_point()> now)
     : say_(std::move(say)),
       secrets_(std::move(secrets)),
       now_(std::move(now)),
       filled_at_(now_()) {}
 
-void BuildLines::add(From from, std::string_view bytes) {
+void BuildOutput::add(From from, std::string_view bytes) {
   std::string& begun = begun_[static_cast<std::size_t>(from)];
   while (!bytes.empty()) {
     const std::size_t end = bytes.find_first_of("\r\n");
@@ -110,14 +110,14 @@ void BuildLines::add(From from, std::string_view bytes) {
   }
 }
 
-void BuildLines::finish() {
+void BuildOutput::finish() {
   for (std::string& begun : begun_) line(std::exchange(begun, {}));
   if (left_out_ > 0 && say_) say_("(" + std::to_string(left_out_) + " lines left out)");
   left_out_ = 0;
 }
 
-void BuildLines::line(std::string_view text) {
-  std::string shown = shown_line(text, kMostLine, secrets_);
+void BuildOutput::line(std::string_view text) {
+  std::string shown = printable_line(text, kMostLine, secrets_);
   if (shown.empty()) return;
   if (tail_.size() == kTail) tail_.pop_front();
   tail_.push_back(shown);
@@ -131,7 +131,7 @@ void BuildLines::line(std::string_view text) {
   if (say_) say_(std::move(shown));
 }
 
-bool BuildLines::may_say() {
+bool BuildOutput::may_say() {
   if (said_ >= kMostLines) return false;
   const Clock::time_point now = now_();
   room_ += std::chrono::duration<double>(now - filled_at_).count() * kPerSecond;
@@ -142,7 +142,7 @@ bool BuildLines::may_say() {
   return true;
 }
 
-std::string BuildLines::tail() const {
+std::string BuildOutput::tail() const {
   std::string all;
   for (const std::string& one : tail_) all += (all.empty() ? "" : "\n") + one;
   return all;

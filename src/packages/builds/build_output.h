@@ -15,13 +15,13 @@ namespace glovebox::packages {
 // One line for people: control characters and what is not UTF-8 are shown as "\xNN", characters
 // that turn the text around as "\uNNNN", tabs are spaces, at most `most` bytes, and none of
 // `secrets` is in it.
-std::string shown_line(std::string_view line, std::size_t most,
+std::string printable_line(std::string_view line, std::size_t most,
                        const std::vector<std::string>& secrets);
 // The same for a few lines.
-std::string shown_text(std::string_view text, std::size_t most,
+std::string printable_text(std::string_view text, std::size_t most,
                        const std::vector<std::string>& secrets);
 
-class BuildLines {
+class BuildOutput {
  public:
   static constexpr std::size_t kMostLine = 400;     // bytes of one
   static constexpr std::size_t kAtOnce = 200;       // lines, before any is left out
@@ -31,7 +31,7 @@ class BuildLines {
 
   using Say = std::function<void(std::string line)>;
   using Clock = std::chrono::steady_clock;
-  BuildLines(Say say, std::vector<std::string> secrets,
+  BuildOutput(Say say, std::vector<std::string> secrets,
              std::function<Clock::time_point()> now = &Clock::now);
 
   enum class From : std::size_t { kOut = 0, kErr = 1 };

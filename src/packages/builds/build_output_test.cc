@@ -8,20 +8,20 @@
 namespace glovebox::packages {
 namespace {
 
-using From = BuildLines::From;
+using From = BuildOutput::From;
 
 class BuildLinesTest : public testing::Test {
  protected:
-  BuildLines lines(std::vector<std::string> secrets = {}) {
-    return BuildLines([this](std::string line) { said.push_back(std::move(line)); },
+  BuildOutput lines(std::vector<std::string> secrets = {}) {
+    return BuildOutput([this](std::string line) { said.push_back(std::move(line)); },
                       std::move(secrets), [this] { return now; });
   }
-  BuildLines::Clock::time_point now{};
+  BuildOutput::Clock::time_point now{};
   std::vector<std::string> said;
 };
 
 TEST_F(BuildLinesTest, AreCutAtTheirEndsWhereverThePiecesAre) {
-  BuildLines all = lines();
+  BuildOutput all = lines();
   all.add(From::kOut, "one\ntw");
   all.add(From::kErr, "trouble\n");
   all.add(From::kOut, "o\r\n\nthree");
@@ -31,7 +31,7 @@ TEST_F(BuildLinesTest, AreCutAtTheirEndsWhereverThePiecesAre) {
 }
 
 TEST_F(BuildLinesTest, ATerminalIsToldNothing) {
-  BuildLines all = lines();
+  BuildOutput all = lines();
   all.add(From::kOut,
           "\x1b[2J\x1b]52;c;cm0gLXJm\x07 ok\t\xc2\x9b"
           "31m \xff\xfe\n");
@@ -40,59 +40,59 @@ TEST_F(BuildLinesTest, ATerminalIsToldNothing) {
 }
 
 TEST_F(BuildLinesTest, TextIsNotTurnedAround) {
-  BuildLines all = lines();
+  BuildOutput all = lines();
   all.add(From::kOut, "ok \xe2\x80\xae live \xe2\x81\xa6 \xe2\x80\x8f \xe2\x80\xa6 \xe2\x82\xac\n");
   EXPECT_EQ(said,
             std::vector<std::string>{"ok \\u202e live \\u2066 \\u200f \xe2\x80\xa6 \xe2\x82\xac"});
 }
 
 TEST_F(BuildLinesTest, ALongOneIsCutBetweenCharactersAndNotKept) {
-  BuildLines all = lines();
+  BuildOutput all = lines();
   std::string euros;
   for (int i = 0; i < 1'000'000; ++i) euros += "\xe2\x82\xac";
   all.add(From::kOut, euros);
   all.add(From::kOut, euros + "\nnext\n");
   ASSERT_EQ(said.size(), 2u);
-  EXPECT_LE(said[0].size(), BuildLines::kMostLine);
-  EXPECT_GT(said[0].size(), BuildLines::kMostLine - 10);
+  EXPECT_LE(said[0].size(), BuildOutput::kMostLine);
+  EXPECT_GT(said[0].size(), BuildOutput::kMostLine - 10);
   EXPECT_TRUE(wire::is_utf8(said[0]));
   EXPECT_TRUE(said[0].ends_with("\xe2\x82\xac..."));
   EXPECT_EQ(said[1], "next");
 }
 
 TEST_F(BuildLinesTest, MoreThanAnybodyCanReadAreCounted) {
-  BuildLines all = lines();
+  BuildOutput all = lines();
   for (int i = 0; i < 100'000; ++i) all.add(From::kOut, "spam\n");
-  EXPECT_EQ(said.size(), BuildLines::kAtOnce);
+  EXPECT_EQ(said.size(), BuildOutput::kAtOnce);
   now += std::chrono::seconds(1);
   all.add(From::kOut, "again\n");
-  ASSERT_EQ(said.size(), BuildLines::kAtOnce + 2);
-  EXPECT_EQ(said[BuildLines::kAtOnce], "(99800 lines left out)");
+  ASSERT_EQ(said.size(), BuildOutput::kAtOnce + 2);
+  EXPECT_EQ(said[BuildOutput::kAtOnce], "(99800 lines left out)");
   EXPECT_EQ(said.back(), "again");
 }
 
 TEST_F(BuildLinesTest, ThereIsAnEndToTheirNumber) {
-  BuildLines all = lines();
+  BuildOutput all = lines();
   for (int i = 0; i < 20'000; ++i) {
     now += std::chrono::seconds(1);
     all.add(From::kOut, "slow\n");
   }
   all.finish();
-  EXPECT_EQ(said.size(), BuildLines::kMostLines + 1);
+  EXPECT_EQ(said.size(), BuildOutput::kMostLines + 1);
   EXPECT_EQ(said.back(), "(15000 lines left out)");
 }
 
 TEST_F(BuildLinesTest, SecretsAreHidden) {
-  BuildLines all = lines({"hush!hush", "token1"});
+  BuildOutput all = lines({"hush!hush", "token1"});
   all.add(From::kOut, "https://bob:hush!hush@host/ token1token1\n");
   EXPECT_EQ(said, std::vector<std::string>{"https://bob:****@host/ ********"});
 }
 
 TEST(ShownText, KeepsLinesAndHidesWhatGoesOverTheirEnd) {
-  EXPECT_EQ(shown_text("\n\nERROR: a\n  b \x1b[0m\n\n", 100, {}), "ERROR: a\n  b \\x1b[0m");
-  EXPECT_EQ(shown_text("se\ncret", 100, {"se\ncret"}), "****");
-  EXPECT_EQ(shown_text(std::string(1000, 'x'), 10, {}), "xxxxxxx...");
-  EXPECT_EQ(shown_text("", 10, {}), "");
+  EXPECT_EQ(printable_text("\n\nERROR: a\n  b \x1b[0m\n\n", 100, {}), "ERROR: a\n  b \\x1b[0m");
+  EXPECT_EQ(printable_text("se\ncret", 100, {"se\ncret"}), "****");
+  EXPECT_EQ(printable_text(std::string(1000, 'x'), 10, {}), "xxxxxxx...");
+  EXPECT_EQ(printable_text("", 10, {}), "");
 }
 
 }  // namespace

@@ -19,8 +19,8 @@ constexpr std::uint64_t kMostEntries = 300'000;
 
 using Clock = std::chrono::steady_clock;
 
-std::string in(std::string_view name) { return std::string(kBuildIn) += name; }
-std::string out(std::string_view name) { return std::string(kBuildOut) += name; }
+std::string in(std::string_view name) { return std::string(kBuildInputDir) += name; }
+std::string out(std::string_view name) { return std::string(kBuildOutputDir) += name; }
 
 bool is_pip(const BuildRequest& request) { return request.manager == PackageManager::kPip; }
 
@@ -34,40 +34,40 @@ const std::vector<std::string>& layer_places(PackageManager manager) {
 
 class SandboxPipeline final : public BuildPipeline {
  public:
-  SandboxPipeline(BuildPlace place, BuildOptions options)
+  SandboxPipeline(BuildDependencies place, BuildOptions options)
       : place_(place), options_(std::move(options)) {}
 
-  Task<Fetched> fetch(BuildRequest request, OnBuildWord say,
+  Task<Fetched> fetch(BuildRequest request, OnBuildProgress say,
                       std::shared_ptr<node::CancelFlag> cancel) override;
-  Task<LayerRecord> make_layer(Fetched fetched, std::string id, std::string note, OnBuildWord say,
+  Task<LayerRecord> make_layer(Fetched fetched, std::string id, std::string note, OnBuildProgress say,
                                std::shared_ptr<node::CancelFlag> cancel) override;
   Task<std::string> digest_of(std::string id, std::string template_name,
                               std::shared_ptr<node::CancelFlag> cancel) override;
 
  private:
-  BuildSteps steps(const BuildRequest& request, OnBuildWord say, BuildWatch& watch);
+  BuildSteps steps(const BuildRequest& request, OnBuildProgress say, BuildDeadline& watch);
 
   const std::vector<net::NetRule>& rules_of(const BuildRequest& request) const {
     return is_pip(request) ? options_.indexes.pip_rules : options_.indexes.npm_rules;
   }
 
   // fetch()
-  Task<BuildBox> open_shop(const BuildSteps& steps, const BuildRequest& request);
-  Task<BuildResult> rounds(const BuildSteps& steps, const BuildRequest& request, BuildBox shop);
-  Task<std::string> build_source(const BuildSteps& steps, Artefact source, BuildBox shop);
-  Task<std::string> what_was_denied(BuildBox shop, std::vector<net::NetRule> rules);
+  Task<BuildSandboxPtr> open_shop(const BuildSteps& steps, const BuildRequest& request);
+  Task<BuildResult> rounds(const BuildSteps& steps, const BuildRequest& request, BuildSandboxPtr shop);
+  Task<std::string> build_source(const BuildSteps& steps, Artefact source, BuildSandboxPtr shop);
+  Task<std::string> what_was_denied(BuildSandboxPtr shop, std::vector<net::NetRule> rules);
 
   // make_layer()
-  Task<BuildBox> install(const BuildSteps& steps, Fetched::Holder& holder);
-  Task<LayerRecord> fill(const BuildSteps& steps, PackageManager manager, BuildBox installed,
-                         BuildBox room);
+  Task<BuildSandboxPtr> install(const BuildSteps& steps, Fetched::Holder& holder);
+  Task<LayerRecord> fill(const BuildSteps& steps, PackageManager manager, BuildSandboxPtr installed,
+                         BuildSandboxPtr room);
 
-  const BuildPlace place_;
+  const BuildDependencies place_;
   const BuildOptions options_;
   std::shared_ptr<char> life_ = std::make_shared<char>();  // ends with this
 };
 
-BuildSteps SandboxPipeline::steps(const BuildRequest& request, OnBuildWord say, BuildWatch& watch) {
+BuildSteps SandboxPipeline::steps(const BuildRequest& request, OnBuildProgress say, BuildDeadline& watch) {
   return {.place = {place_.io, place_.sessions, life_},
           .options = options_,
           .template_name = request.template_name,
@@ -78,13 +78,13 @@ BuildSteps SandboxPipeline::steps(const BuildRequest& request, OnBuildWord say, 
 
 // ---- fetching --------------------------------------------------------------------------------
 
-Task<Fetched> SandboxPipeline::fetch(BuildRequest request, OnBuildWord say,
+Task<Fetched> SandboxPipeline::fetch(BuildRequest request, OnBuildProgress say,
                                      std::shared_ptr<node::CancelFlag> cancel) {
   const Clock::time_point deadline = Clock::now() + options_.timeout;
-  BuildWatch watch(place_.io, deadline, std::move(cancel));
+  BuildDeadline watch(place_.io, deadline, std::move(cancel));
   const BuildSteps with = steps(request, std::move(say), watch);
   with.phase(BuildPhase::kResolving);
-  CO_TRY(const BuildBox shop, co_await open_shop(with, request));
+  CO_TRY(const BuildSandboxPtr shop, co_await open_shop(with, request));
   CO_TRY(BuildResult result, co_await rounds(with, request, shop));
   if (result.artefacts.empty() || result.interpreter.empty()) {
     co_return fail(Errc::kInvalidArgument, "the packages that were asked for come to nothing");
@@ -99,7 +99,7 @@ Task<Fetched> SandboxPipeline::fetch(BuildRequest request, OnBuildWord say,
 }
 
 // The one that reaches the index: with the wish and the settings in it, and no code of anybody's.
-Task<BuildBox> SandboxPipeline::open_shop(const BuildSteps& steps, const BuildRequest& request) {
+Task<BuildSandboxPtr> SandboxPipeline::open_shop(const BuildSteps& steps, const BuildRequest& request) {
   net::NetPolicy net;
   net.allow = rules_of(request);
   if (net.is_none()) {
@@ -108,11 +108,11 @@ Task<BuildBox> SandboxPipeline::open_shop(const BuildSteps& steps, const BuildRe
                                       " (deps.index_url, "
                                       "deps.npm_registry)");
   }
-  node::SessionSpec spec = steps.workshop(std::move(net));
-  CO_TRY(BuildBox shop, co_await BuildSandbox::make(steps.place, std::move(spec), steps.watch));
-  const BuildWatch::Cut cut(steps.watch, [shop] { shop->abandon(); });
+  node::SessionSpec spec = steps.build_sandbox_spec(std::move(net));
+  CO_TRY(BuildSandboxPtr shop, co_await BuildSandbox::make(steps.place, std::move(spec), steps.watch));
+  const BuildDeadline::Cut cut(steps.watch, [shop] { shop->abandon(); });
   std::vector<std::pair<std::string, std::string>> files;
-  files.emplace_back(in("wish.json"), wish_json(request.dependencies));
+  files.emplace_back(in("wish.json"), package_request_json(request.dependencies));
   if (is_pip(request)) files.emplace_back(in("pip.conf"), pip_conf(options_.indexes));
   if (!is_pip(request)) files.emplace_back(in("npmrc"), npmrc(options_.indexes));
   if (!options_.indexes.ca_bundle.empty()) {
@@ -126,7 +126,7 @@ Task<BuildBox> SandboxPipeline::open_shop(const BuildSteps& steps, const BuildRe
 }
 
 Task<BuildResult> SandboxPipeline::rounds(const BuildSteps& steps, const BuildRequest& request,
-                                          BuildBox shop) {
+                                          BuildSandboxPtr shop) {
   const std::string script = is_pip(request) ? "pip_fetch.py" : "npm_fetch.py";
   std::map<std::string, Artefact> built;
   std::set<std::string> sources;  // their hashes
@@ -162,11 +162,11 @@ Task<BuildResult> SandboxPipeline::rounds(const BuildSteps& steps, const BuildRe
 // In a sandbox of its own without a network: this runs what the package brings. Gives the wheel's
 // name, which is in the shop then.
 Task<std::string> SandboxPipeline::build_source(const BuildSteps& steps, Artefact source,
-                                                BuildBox shop) {
+                                                BuildSandboxPtr shop) {
   const std::string what = source.name + " " + source.version;
   steps.phase(BuildPhase::kBuilding, what);
-  node::SessionSpec spec = steps.workshop();
-  CO_TRY(const BuildBox bench,
+  node::SessionSpec spec = steps.build_sandbox_spec();
+  CO_TRY(const BuildSandboxPtr bench,
          co_await BuildSandbox::make(steps.place, std::move(spec), steps.watch));
   CO_TRY_OK(co_await steps.move_tree(shop, out("source"), bench, in("source")));
   CO_TRY(const BuildResult result,
@@ -187,7 +187,7 @@ Task<std::string> SandboxPipeline::build_source(const BuildSteps& steps, Artefac
 }
 
 // What the gateway kept it from, for whoever reads the error.
-Task<std::string> SandboxPipeline::what_was_denied(BuildBox shop, std::vector<net::NetRule> rules) {
+Task<std::string> SandboxPipeline::what_was_denied(BuildSandboxPtr shop, std::vector<net::NetRule> rules) {
   constexpr std::size_t kMostNamed = 3;
   std::string words;
   if (place_.networks == nullptr) co_return words;
@@ -214,17 +214,17 @@ Task<std::string> SandboxPipeline::what_was_denied(BuildBox shop, std::vector<ne
 // ---- installing and sealing ------------------------------------------------------------------
 
 Task<LayerRecord> SandboxPipeline::make_layer(Fetched fetched, std::string id, std::string note,
-                                              OnBuildWord say,
+                                              OnBuildProgress say,
                                               std::shared_ptr<node::CancelFlag> cancel) {
   const std::shared_ptr<Fetched::Holder> holder = std::move(fetched.holder);
   if (!holder || !holder->fetched) co_return fail(Errc::kInternal, "nothing was fetched");
-  BuildWatch watch(place_.io, holder->deadline, std::move(cancel));
+  BuildDeadline watch(place_.io, holder->deadline, std::move(cancel));
   const BuildSteps with = steps(holder->request, std::move(say), watch);
   with.phase(BuildPhase::kInstalling);
-  CO_TRY(BuildBox installed, co_await install(with, *holder));
+  CO_TRY(BuildSandboxPtr installed, co_await install(with, *holder));
   with.phase(BuildPhase::kSealing);
-  node::SessionSpec spec = with.layer_room(id, MakeLayer::kYes);
-  CO_TRY(BuildBox room, co_await BuildSandbox::make(with.place, std::move(spec), watch));
+  node::SessionSpec spec = with.layer_sandbox(id, MakeLayer::kYes);
+  CO_TRY(BuildSandboxPtr room, co_await BuildSandbox::make(with.place, std::move(spec), watch));
   Result<LayerRecord> record =
       co_await fill(with, holder->request.manager, std::move(installed), room);
   Result<> ended = co_await room->end();
@@ -248,10 +248,10 @@ Task<LayerRecord> SandboxPipeline::make_layer(Fetched fetched, std::string id, s
 }
 
 // Without a network: packages may bring scripts of their own.
-Task<BuildBox> SandboxPipeline::install(const BuildSteps& steps, Fetched::Holder& holder) {
+Task<BuildSandboxPtr> SandboxPipeline::install(const BuildSteps& steps, Fetched::Holder& holder) {
   const bool pip = is_pip(holder.request);
-  node::SessionSpec spec = steps.workshop();
-  CO_TRY(BuildBox bench, co_await BuildSandbox::make(steps.place, std::move(spec), steps.watch));
+  node::SessionSpec spec = steps.build_sandbox_spec();
+  CO_TRY(BuildSandboxPtr bench, co_await BuildSandbox::make(steps.place, std::move(spec), steps.watch));
   const std::string tree = pip ? "wheels" : "tree";
   CO_TRY_OK(co_await steps.move_tree(holder.fetched, out(tree), bench, in(tree)));
   holder.fetched.reset();  // the settings go with it
@@ -265,12 +265,12 @@ Task<BuildBox> SandboxPipeline::install(const BuildSteps& steps, Fetched::Holder
 }
 
 Task<LayerRecord> SandboxPipeline::fill(const BuildSteps& steps, PackageManager manager,
-                                        BuildBox installed, BuildBox room) {
+                                        BuildSandboxPtr installed, BuildSandboxPtr room) {
   std::uint64_t left = options_.max_layer_bytes;
   LayerRecord record;
   for (const std::string& place : layer_places(manager)) {
     const std::string to = std::string(kLayerPlace) + "/" + place;
-    Result<Moved> moved =
+    Result<Transferred> moved =
         co_await steps.move_into_layer(installed, out("layer/" + place), room, to, left);
     // A set without programs, say.
     if (!moved && moved.error().code() == Errc::kNotFound && installed->session()->alive())
@@ -302,12 +302,12 @@ Task<LayerRecord> SandboxPipeline::fill(const BuildSteps& steps, PackageManager 
 
 Task<std::string> SandboxPipeline::digest_of(std::string id, std::string template_name,
                                              std::shared_ptr<node::CancelFlag> cancel) {
-  BuildWatch watch(place_.io, Clock::now() + options_.timeout, std::move(cancel));
+  BuildDeadline watch(place_.io, Clock::now() + options_.timeout, std::move(cancel));
   const BuildRequest request{
       .template_name = std::move(template_name), .dependencies = {}, .project = {}};
   const BuildSteps with = steps(request, {}, watch);
-  node::SessionSpec spec = with.layer_room(std::move(id), MakeLayer::kNo);
-  CO_TRY(const BuildBox room, co_await BuildSandbox::make(with.place, std::move(spec), watch));
+  node::SessionSpec spec = with.layer_sandbox(std::move(id), MakeLayer::kNo);
+  CO_TRY(const BuildSandboxPtr room, co_await BuildSandbox::make(with.place, std::move(spec), watch));
   CO_TRY(Hashed hashed, co_await with.hash_layer(room));
   // It is not in use by us when this returns, so that it can be dropped.
   (void)co_await room->end();
@@ -320,7 +320,7 @@ const char* manager_name(PackageManager manager) {
   return manager == PackageManager::kPip ? "pip" : "npm";
 }
 
-std::unique_ptr<BuildPipeline> make_build_pipeline(BuildPlace place, BuildOptions options) {
+std::unique_ptr<BuildPipeline> make_build_pipeline(BuildDependencies place, BuildOptions options) {
   return std::make_unique<SandboxPipeline>(place, std::move(options));
 }
 

@@ -50,13 +50,13 @@ class BuildPipeline {
   virtual ~BuildPipeline() = default;
   // kInvalidArgument with the installer's own words when it says no; kTimeout; others as
   // SessionService::create_session's. Source packages have been built when this returns.
-  virtual Task<Fetched> fetch(BuildRequest request, OnBuildWord say,
+  virtual Task<Fetched> fetch(BuildRequest request, OnBuildProgress say,
                               std::shared_ptr<node::CancelFlag> cancel) = 0;
   // Installs it and makes layer `id` of it, which is kept: the record has sizes, digest and `note`.
   // The time of the whole build goes on from where fetch() left it. kConflict: there is one of this
   // id by now. After an error nothing is left of it.
   virtual Task<LayerRecord> make_layer(Fetched fetched, std::string id, std::string note,
-                                       OnBuildWord say,
+                                       OnBuildProgress say,
                                        std::shared_ptr<node::CancelFlag> cancel) = 0;
   // Reads a kept layer in a sandbox of its own.
   virtual Task<std::string> digest_of(std::string id, std::string template_name,
@@ -66,12 +66,12 @@ class BuildPipeline {
 // Everything is borrowed and outlives it; a call under way when it goes ends its sandboxes with the
 // server. While a call is under way it has `cancel`'s on_cancel() for itself: one flag, one build.
 // `networks`, if there is one, tells what a build could not reach.
-struct BuildPlace {
+struct BuildDependencies {
   asio::io_context& io;
   node::SessionService& sessions;
   node::LayerService& layers;
   node::NetworkService* networks = nullptr;
 };
-std::unique_ptr<BuildPipeline> make_build_pipeline(BuildPlace place, BuildOptions options);
+std::unique_ptr<BuildPipeline> make_build_pipeline(BuildDependencies place, BuildOptions options);
 
 }  // namespace glovebox::packages

@@ -88,12 +88,12 @@ class BuildPipelineTest : public testing::Test {
     io.poll();
     return result ? std::move(*result) : fail(Errc::kTimeout, "it does not end");
   }
-  OnBuildWord heard() {
-    return [this](const BuildWord& word) { words.push_back(word); };
+  OnBuildProgress heard() {
+    return [this](const BuildProgress& word) { words.push_back(word); };
   }
   std::string all_words() const {
     std::string text;
-    for (const BuildWord& word : words) text += word.text + "\n";
+    for (const BuildProgress& word : words) text += word.text + "\n";
     return text;
   }
   BuildRequest request(PackageManager manager = PackageManager::kPip) const {
@@ -127,7 +127,7 @@ class BuildPipelineTest : public testing::Test {
   BuildOptions options;
   std::unique_ptr<BuildPipeline> made;
   std::shared_ptr<node::CancelFlag> cancel = std::make_shared<node::CancelFlag>();
-  std::vector<BuildWord> words;
+  std::vector<BuildProgress> words;
 };
 
 TEST_F(BuildPipelineTest, FetchesInstallsAndSeals) {

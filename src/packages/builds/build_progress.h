@@ -23,11 +23,11 @@ enum class BuildPhase : std::uint8_t {
 };
 const char* phase_name(BuildPhase phase);  // "queued", "resolving", ...
 
-struct BuildWord {
+struct BuildProgress {
   BuildPhase phase = BuildPhase::kQueued;
   std::string text;  // a line of the installer's, or empty: the phase has begun
 };
-using OnBuildWord = std::function<void(const BuildWord&)>;
+using OnBuildProgress = std::function<void(const BuildProgress&)>;
 
 // A build or a warming that all have left who asked for it.
 tl::unexpected<Error> nobody_waits();

@@ -30,15 +30,15 @@ struct BuildQueue::Build {
   Build(asio::io_context& io, std::string key_, std::string project_, Work work_)
       : key(std::move(key_)), project(std::move(project_)), work(std::move(work_)), bell(io) {}
 
-  void say(const BuildWord& word) {
+  void say(const BuildProgress& word) {
     last.push_back(word);
     if (last.size() > kLastWords) last.pop_front();
     // One of them may leave while it is told, or another come.
-    std::vector<OnBuildWord> all;
+    std::vector<OnBuildProgress> all;
     for (const auto& one : listeners) {
       if (one) all.push_back(one);
     }
-    for (const OnBuildWord& one : all) one(word);
+    for (const OnBuildProgress& one : all) one(word);
   }
 
   void note_project(const std::string& one) {
@@ -50,9 +50,9 @@ struct BuildQueue::Build {
   const std::string project;  // in whose turn it is
   Work work;
   node::Bell bell;
-  std::list<OnBuildWord> listeners;  // one for each who waits, perhaps empty
+  std::list<OnBuildProgress> listeners;  // one for each who waits, perhaps empty
   std::vector<std::string> projects;
-  std::deque<BuildWord> last;
+  std::deque<BuildProgress> last;
   std::shared_ptr<node::CancelFlag> cancel = std::make_shared<node::CancelFlag>();
   bool running = false;
   std::optional<Result<std::string>> done;
@@ -132,7 +132,7 @@ struct BuildQueue::State : std::enable_shared_from_this<State> {
 
   static asio::awaitable<void> run(std::shared_ptr<State> self, std::shared_ptr<Build> build) {
     Result<std::string> done = fail(Errc::kInternal, "the build was cut off");
-    const OnBuildWord say = [build](const BuildWord& word) { build->say(word); };
+    const OnBuildProgress say = [build](const BuildProgress& word) { build->say(word); };
     try {
       done = co_await build->work(say, build->cancel);
     } catch (const std::exception& error) {
@@ -165,7 +165,7 @@ BuildQueue::BuildQueue(asio::io_context& io, QueueOptions options)
 BuildQueue::~BuildQueue() { state_->stopped = true; }
 
 Task<std::string> BuildQueue::build(std::string key, std::string project, Work work,
-                                    OnBuildWord say, std::shared_ptr<node::CancelFlag> cancel) {
+                                    OnBuildProgress say, std::shared_ptr<node::CancelFlag> cancel) {
   const std::shared_ptr<State> state = state_;
   if (state->stopped) co_return stopping();
   if (cancel->cancelled()) co_return nobody_waits();
@@ -176,15 +176,15 @@ Task<std::string> BuildQueue::build(std::string key, std::string project, Work w
     build = std::make_shared<Build>(state->io, key, project, std::move(work));
     state->all.insert_or_assign(key, build);
   } else if (say) {
-    const std::deque<BuildWord> last = build->last;
-    for (const BuildWord& word : last) say(word);
+    const std::deque<BuildProgress> last = build->last;
+    for (const BuildProgress& word : last) say(word);
   }
   build->note_project(project);
   // Also when the coroutine is destroyed instead of resumed.
   struct Place {
     std::shared_ptr<State> state;
     std::shared_ptr<Build> build;
-    std::list<OnBuildWord>::iterator at;
+    std::list<OnBuildProgress>::iterator at;
     std::shared_ptr<node::CancelFlag> cancel;
     ~Place() {
       cancel->on_cancel({});

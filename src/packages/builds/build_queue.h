@@ -31,7 +31,7 @@ struct QueueOptions {
 class BuildQueue {
  public:
   // What it came to: a layer's id.
-  using Work = std::function<Task<std::string>(OnBuildWord, std::shared_ptr<node::CancelFlag>)>;
+  using Work = std::function<Task<std::string>(OnBuildProgress, std::shared_ptr<node::CancelFlag>)>;
 
   BuildQueue(asio::io_context& io, QueueOptions options);
   ~BuildQueue();
@@ -39,7 +39,7 @@ class BuildQueue {
   // The work is called at most once, on a coroutine of its own, which may outlive all who wait;
   // what it needs lives as long as the io_context runs. kResourceExhausted: too many wait;
   // kUnavailable: cancelled, or the server stops.
-  Task<std::string> build(std::string key, std::string project, Work work, OnBuildWord say,
+  Task<std::string> build(std::string key, std::string project, Work work, OnBuildProgress say,
                           std::shared_ptr<node::CancelFlag> cancel);
 
   // Whose they are: of those who wait for it now or did before, in their order.

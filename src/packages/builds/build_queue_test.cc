@@ -9,12 +9,12 @@ class BuildQueueTest : public ::testing::Test {
  protected:
   // Says its key, waits until it is let go, and comes to its key.
   BuildQueue::Work work(const std::string& key) {
-    return [this, key](OnBuildWord say, std::shared_ptr<node::CancelFlag> cancel) {
+    return [this, key](OnBuildProgress say, std::shared_ptr<node::CancelFlag> cancel) {
       return play(bell, key, std::move(say), std::move(cancel));
     };
   }
   // The bell is its own: it may be destroyed with the io_context, after everything else.
-  Task<std::string> play(std::shared_ptr<node::Bell> own, std::string key, OnBuildWord say,
+  Task<std::string> play(std::shared_ptr<node::Bell> own, std::string key, OnBuildProgress say,
                          std::shared_ptr<node::CancelFlag> cancel) {
     begun.push_back(key);
     say({BuildPhase::kResolving, "line of " + key});
@@ -43,7 +43,7 @@ class BuildQueueTest : public ::testing::Test {
   };
   Caller call(BuildQueue& queue, const std::string& key, const std::string& project = "p") {
     Caller caller;
-    const OnBuildWord say = [heard = caller.heard](const BuildWord& word) {
+    const OnBuildProgress say = [heard = caller.heard](const BuildProgress& word) {
       heard->push_back(word.text.empty() ? phase_name(word.phase) : word.text);
     };
     caller.result = start_task(io, queue.build(key, project, work(key), say, caller.cancel));
@@ -228,7 +228,7 @@ TEST_F(BuildQueueTest, CoroutinesMayBeDestroyedAfterTheQueue) {
   auto own_io = std::make_unique<asio::io_context>();
   auto queue = std::make_unique<BuildQueue>(*own_io, QueueOptions{});
   const auto held = std::make_shared<node::Bell>(*own_io);
-  const BuildQueue::Work never = [held](OnBuildWord,
+  const BuildQueue::Work never = [held](OnBuildProgress,
                                         std::shared_ptr<node::CancelFlag>) -> Task<std::string> {
     struct Waits {
       static Task<std::string> play(std::shared_ptr<node::Bell> bell) {
@@ -239,7 +239,7 @@ TEST_F(BuildQueueTest, CoroutinesMayBeDestroyedAfterTheQueue) {
     return Waits::play(held);
   };
   auto cancel = std::make_shared<node::CancelFlag>();
-  auto result = start_task(*own_io, queue->build("a", "p", never, OnBuildWord{}, cancel));
+  auto result = start_task(*own_io, queue->build("a", "p", never, OnBuildProgress{}, cancel));
   own_io->poll();
   queue.reset();
   own_io.reset();

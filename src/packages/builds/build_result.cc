@@ -46,7 +46,7 @@ bool is_hash(std::string_view text) {
 Result<std::string> word(wire::ObjectReader& from, std::string_view name, std::size_t most) {
   TRY(std::optional<std::string> text, from.text(name, most));
   if (!text || text->empty()) return from.bad(name, "is missing");
-  if (shown_line(*text, most, {}) != *text) return from.bad(name, "has a character that is none");
+  if (printable_line(*text, most, {}) != *text) return from.bad(name, "has a character that is none");
   return std::move(*text);
 }
 

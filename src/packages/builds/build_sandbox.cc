@@ -56,11 +56,11 @@ asio::awaitable<void> destroy(node::SessionService& service, SandboxId id) {
 }  // namespace
 
 Task<std::shared_ptr<BuildSandbox>> BuildSandbox::make(Place place, node::SessionSpec spec,
-                                                       BuildWatch& watch) {
+                                                       BuildDeadline& watch) {
   CO_TRY_OK(watch.verdict());
   spec.is_build = true;  // hidden from everybody's lists
   const auto flag = std::make_shared<node::CancelFlag>();
-  const BuildWatch::Cut cut(watch, [flag] { flag->cancel(); });
+  const BuildDeadline::Cut cut(watch, [flag] { flag->cancel(); });
   Result<std::shared_ptr<node::Session>> made =
       co_await place.service.create_session(std::move(spec), flag);
   if (!made) co_return fail(watch.reason(std::move(made.error())));
@@ -102,7 +102,7 @@ Task<std::string> BuildSandbox::read_file(std::string path, std::uint64_t most) 
   co_return content;
 }
 
-Task<wire::ProcessEnd> BuildSandbox::run_script(std::string name, BuildLines& lines) {
+Task<wire::ProcessEnd> BuildSandbox::run_script(std::string name, BuildOutput& lines) {
   node::ProcessSpec spec;
   // -I: nothing of what lies around in there is imported. -u: lines come as they are printed.
   spec.exec.argv = {kPython, "-I", "-u", kScripts + name};
@@ -123,7 +123,7 @@ Task<wire::ProcessEnd> BuildSandbox::run_script(std::string name, BuildLines& li
     const auto* chunk = std::get_if<Attachment::Chunk>(&event);
     if (chunk == nullptr) continue;
     lines.add(
-        chunk->stream == wire::Stream::kStderr ? BuildLines::From::kErr : BuildLines::From::kOut,
+        chunk->stream == wire::Stream::kStderr ? BuildOutput::From::kErr : BuildOutput::From::kOut,
         chunk->bytes);
     const std::optional<Clock::time_point> pause = pace.after(chunk->bytes.size());
     if (!pause) continue;

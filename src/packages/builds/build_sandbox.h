@@ -25,7 +25,7 @@ class BuildSandbox {
 
   // Errors as SessionService::create_session's, or the watch's verdict.
   static Task<std::shared_ptr<BuildSandbox>> make(Place place, node::SessionSpec spec,
-                                                  BuildWatch& watch);
+                                                  BuildDeadline& watch);
   BuildSandbox(Place place, std::shared_ptr<node::Session> session)
       : place_(std::move(place)), session_(std::move(session)) {}
   ~BuildSandbox() { abandon(); }
@@ -39,7 +39,7 @@ class BuildSandbox {
   // At most `most` bytes; kResourceExhausted: it has more.
   Task<std::string> read_file(std::string path, std::uint64_t most);
   // A script of ours (/opt/glovebox/packages), by its name. Returns when it has ended.
-  Task<wire::ProcessEnd> run_script(std::string name, BuildLines& lines);
+  Task<wire::ProcessEnd> run_script(std::string name, BuildOutput& lines);
 
   // Returns when it is gone.
   Task<> end();

@@ -24,8 +24,8 @@ std::uint32_t cpus() {
   return std::min(there, kMostCpus) * 1000;
 }
 
-MoveEnd end_of(const BuildBox& box, wire::FileOp op, std::string path, std::string user = "user") {
-  MoveEnd end{.session = box->session(), .request = {}};
+TransferEnd end_of(const BuildSandboxPtr& box, wire::FileOp op, std::string path, std::string user = "user") {
+  TransferEnd end{.session = box->session(), .request = {}};
   end.request.op = op;
   end.request.user = std::move(user);
   end.request.path = std::move(path);
@@ -38,7 +38,7 @@ std::string how_step_ended(const wire::ProcessEnd& end) {
   return "ended with code " + std::to_string(end.code) + " and left no result";
 }
 
-// The disk of a workshop is the administrator's figure; that of the host is the host's trouble.
+// The disk of a build_sandbox_spec is the administrator's figure; that of the host is the host's trouble.
 Error no_room_in_workshop(Error error) {
   const bool is_full = error.sys_errno() == ENOSPC || error.sys_errno() == EFBIG;
   if (!is_full) return error;
@@ -49,10 +49,10 @@ Error no_room_in_workshop(Error error) {
 }  // namespace
 
 void BuildSteps::phase(BuildPhase phase, std::string text) const {
-  if (say) say(BuildWord{phase, std::move(text)});
+  if (say) say(BuildProgress{phase, std::move(text)});
 }
 
-node::SessionSpec BuildSteps::workshop(net::NetPolicy net) const {
+node::SessionSpec BuildSteps::build_sandbox_spec(net::NetPolicy net) const {
   node::SessionSpec spec;
   spec.template_name = template_name;
   spec.owner = project;
@@ -68,7 +68,7 @@ node::SessionSpec BuildSteps::workshop(net::NetPolicy net) const {
   return spec;
 }
 
-node::SessionSpec BuildSteps::layer_room(std::string layer, MakeLayer make) const {
+node::SessionSpec BuildSteps::layer_sandbox(std::string layer, MakeLayer make) const {
   node::SessionSpec spec;
   spec.template_name = template_name;
   spec.owner = project;
@@ -80,15 +80,15 @@ node::SessionSpec BuildSteps::layer_room(std::string layer, MakeLayer make) cons
   return spec;
 }
 
-Task<BuildResult> BuildSteps::run(BuildBox box, std::string script, BuildPhase phase,
+Task<BuildResult> BuildSteps::run(BuildSandboxPtr box, std::string script, BuildPhase phase,
                                   std::string step) const {
-  const BuildWatch::Cut cut(watch, [box] { box->abandon(); });
+  const BuildDeadline::Cut cut(watch, [box] { box->abandon(); });
   const std::vector<std::string> secrets = secrets_of(options.indexes);
-  BuildLines lines([&](std::string line) { this->phase(phase, std::move(line)); }, secrets);
+  BuildOutput lines([&](std::string line) { this->phase(phase, std::move(line)); }, secrets);
   Result<wire::ProcessEnd> ended = co_await box->run_script(std::move(script), lines);
   if (!ended) co_return fail(watch.reason(std::move(ended.error()).context(step)));
   Result<std::string> text =
-      co_await box->read_file(std::string(kBuildOut) + "result.json", kMaxResultBytes);
+      co_await box->read_file(std::string(kBuildOutputDir) + "result.json", kMaxResultBytes);
   if (!text) {
     CO_TRY_OK(watch.verdict());
     if (!box->session()->alive()) co_return fail(std::move(text.error()).context(step));
@@ -105,36 +105,36 @@ Task<BuildResult> BuildSteps::run(BuildBox box, std::string script, BuildPhase p
 
 Error BuildSteps::refused(const BuildResult& result, const std::string& step) const {
   const std::string words =
-      shown_text(result.error, kMaxInstallerWords, secrets_of(options.indexes));
+      printable_text(result.error, kMaxInstallerWords, secrets_of(options.indexes));
   return Error(Errc::kInvalidArgument, words.empty() ? step + " failed" : words);
 }
 
-Task<Moved> BuildSteps::move_tree(BuildBox out, std::string from, BuildBox in,
+Task<Transferred> BuildSteps::move_tree(BuildSandboxPtr out, std::string from, BuildSandboxPtr in,
                                   std::string to) const {
-  const BuildWatch::Cut cut(watch, [out, in] {
+  const BuildDeadline::Cut cut(watch, [out, in] {
     out->abandon();
     in->abandon();
   });
-  MoveEnd giver = end_of(out, wire::FileOp::kTarOut, std::move(from));
-  MoveEnd taker = end_of(in, wire::FileOp::kTarIn, std::move(to));
-  const MoveBounds bounds{.most = most_moved()};
+  TransferEnd giver = end_of(out, wire::FileOp::kTarOut, std::move(from));
+  TransferEnd taker = end_of(in, wire::FileOp::kTarIn, std::move(to));
+  const TransferLimits bounds{.most = most_moved()};
   taker.request.most = bounds.most;
-  Result<Moved> moved = co_await move_bytes(place.io, std::move(giver), std::move(taker), bounds);
+  Result<Transferred> moved = co_await transfer_bytes(place.io, std::move(giver), std::move(taker), bounds);
   if (!moved) co_return fail(watch.reason(no_room_in_workshop(std::move(moved.error()))));
   co_return std::move(*moved);
 }
 
-Task<Moved> BuildSteps::move_into_layer(BuildBox out, std::string from, BuildBox in, std::string to,
+Task<Transferred> BuildSteps::move_into_layer(BuildSandboxPtr out, std::string from, BuildSandboxPtr in, std::string to,
                                         std::uint64_t most) const {
-  const BuildWatch::Cut cut(watch, [out, in] {
+  const BuildDeadline::Cut cut(watch, [out, in] {
     out->abandon();
     in->abandon();
   });
-  MoveEnd giver = end_of(out, wire::FileOp::kTarOut, std::move(from));
-  MoveEnd taker = end_of(in, wire::FileOp::kTarIn, std::move(to), "root");
-  const MoveBounds bounds{.most = most};
+  TransferEnd giver = end_of(out, wire::FileOp::kTarOut, std::move(from));
+  TransferEnd taker = end_of(in, wire::FileOp::kTarIn, std::move(to), "root");
+  const TransferLimits bounds{.most = most};
   taker.request.most = most;
-  Result<Moved> moved = co_await move_bytes(place.io, std::move(giver), std::move(taker), bounds);
+  Result<Transferred> moved = co_await transfer_bytes(place.io, std::move(giver), std::move(taker), bounds);
   if (moved) co_return std::move(*moved);
   if (moved.error().sys_errno() == EFBIG) {
     co_return fail(Errc::kInvalidArgument, "the packages come to more than " +
@@ -144,25 +144,25 @@ Task<Moved> BuildSteps::move_into_layer(BuildBox out, std::string from, BuildBox
   co_return fail(watch.reason(std::move(moved.error())));
 }
 
-Task<> BuildSteps::copy_file(BuildBox out, std::string from, BuildBox in, std::string to) const {
-  const BuildWatch::Cut cut(watch, [out, in] {
+Task<> BuildSteps::copy_file(BuildSandboxPtr out, std::string from, BuildSandboxPtr in, std::string to) const {
+  const BuildDeadline::Cut cut(watch, [out, in] {
     out->abandon();
     in->abandon();
   });
-  MoveEnd giver = end_of(out, wire::FileOp::kRead, std::move(from));
-  MoveEnd taker = end_of(in, wire::FileOp::kWrite, std::move(to));
+  TransferEnd giver = end_of(out, wire::FileOp::kRead, std::move(from));
+  TransferEnd taker = end_of(in, wire::FileOp::kWrite, std::move(to));
   taker.request.mode = 0600;
-  const MoveBounds bounds{.most = most_moved()};
-  const Result<Moved> moved =
-      co_await move_bytes(place.io, std::move(giver), std::move(taker), bounds);
+  const TransferLimits bounds{.most = most_moved()};
+  const Result<Transferred> moved =
+      co_await transfer_bytes(place.io, std::move(giver), std::move(taker), bounds);
   if (!moved) co_return fail(watch.reason(no_room_in_workshop(moved.error())));
   co_return Result<>();
 }
 
-Task<Hashed> BuildSteps::hash_layer(BuildBox box) const {
-  const BuildWatch::Cut cut(watch, [box] { box->abandon(); });
-  MoveEnd giver = end_of(box, wire::FileOp::kTarOut, kLayerPlace, "root");
-  const MoveBounds bounds{.most = kMostRead};
+Task<Hashed> BuildSteps::hash_layer(BuildSandboxPtr box) const {
+  const BuildDeadline::Cut cut(watch, [box] { box->abandon(); });
+  TransferEnd giver = end_of(box, wire::FileOp::kTarOut, kLayerPlace, "root");
+  const TransferLimits bounds{.most = kMostRead};
   Result<Hashed> hashed = co_await hash_bytes(place.io, std::move(giver), bounds);
   if (!hashed) co_return fail(watch.reason(std::move(hashed.error())));
   co_return std::move(*hashed);

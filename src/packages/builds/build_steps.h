@@ -18,7 +18,7 @@ namespace glovebox::packages {
 // A set may need packages built that need packages built, and so on, but not without end.
 inline constexpr int kMostRounds = 20;
 
-using BuildBox = std::shared_ptr<BuildSandbox>;
+using BuildSandboxPtr = std::shared_ptr<BuildSandbox>;
 
 // A build that has begun: what it wants, until when, and what it has so far. Lives on in Fetched
 // between fetch() and make_layer().
@@ -26,7 +26,7 @@ class Fetched::Holder {
  public:
   BuildRequest request;
   std::chrono::steady_clock::time_point deadline;
-  BuildBox fetched;  // has out/wheels, or out/tree
+  BuildSandboxPtr fetched;  // has out/wheels, or out/tree
 };
 
 enum class MakeLayer : bool { kNo, kYes };
@@ -36,32 +36,32 @@ struct BuildSteps {
   const BuildOptions& options;
   std::string template_name;
   std::string project;
-  OnBuildWord say;
-  BuildWatch& watch;
+  OnBuildProgress say;
+  BuildDeadline& watch;
 
   void phase(BuildPhase phase, std::string text = {}) const;
 
   // One for scripts: with everything a build may use. `net` is of the one that fetches.
-  node::SessionSpec workshop(net::NetPolicy net = {}) const;
+  node::SessionSpec build_sandbox_spec(net::NetPolicy net = {}) const;
   // One for a layer, in which nothing runs but the agent.
-  node::SessionSpec layer_room(std::string layer, MakeLayer make) const;
+  node::SessionSpec layer_sandbox(std::string layer, MakeLayer make) const;
 
   // Runs a script and reads its result. kInvalidArgument, with its words, when it says no: `step`
   // is what failed, for people.
-  Task<BuildResult> run(BuildBox box, std::string script, BuildPhase phase, std::string step) const;
+  Task<BuildResult> run(BuildSandboxPtr box, std::string script, BuildPhase phase, std::string step) const;
   // What it said no with, fit to be shown.
   Error refused(const BuildResult& result, const std::string& step) const;
 
   // A tree from one's `from` to another's `to`, as the user of each.
-  Task<Moved> move_tree(BuildBox out, std::string from, BuildBox in, std::string to) const;
+  Task<Transferred> move_tree(BuildSandboxPtr out, std::string from, BuildSandboxPtr in, std::string to) const;
   // Into a layer, as root.
-  Task<Moved> move_into_layer(BuildBox out, std::string from, BuildBox in, std::string to,
+  Task<Transferred> move_into_layer(BuildSandboxPtr out, std::string from, BuildSandboxPtr in, std::string to,
                               std::uint64_t most) const;
-  Task<> copy_file(BuildBox out, std::string from, BuildBox in, std::string to) const;
+  Task<> copy_file(BuildSandboxPtr out, std::string from, BuildSandboxPtr in, std::string to) const;
   // Of the layer that is mounted in it.
-  Task<Hashed> hash_layer(BuildBox box) const;
+  Task<Hashed> hash_layer(BuildSandboxPtr box) const;
 
-  // What may go through the server from one workshop to the next.
+  // What may go through the server from one build_sandbox_spec to the next.
   std::uint64_t most_moved() const;
 };
 

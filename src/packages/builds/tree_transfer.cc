@@ -59,7 +59,7 @@ tl::unexpected<Error> too_large(std::uint64_t most) {
                     "there is more than " + std::to_string(most >> 20) + " MB of it", EFBIG));
 }
 
-Task<TransferPtr> open_end(const MoveEnd& end) {
+Task<TransferPtr> open_end(const TransferEnd& end) {
   CO_TRY(std::unique_ptr<node::FileTransfer> transfer, co_await end.session->transfer(end.request));
   co_return TransferPtr(std::move(transfer));
 }
@@ -85,12 +85,12 @@ Task<bool> pump(node::FileTransfer& out, node::FileTransfer* in, StreamHash* has
 
 }  // namespace
 
-Task<Moved> move_bytes(asio::io_context& io, MoveEnd from, MoveEnd to, MoveBounds bounds) {
+Task<Transferred> transfer_bytes(asio::io_context& io, TransferEnd from, TransferEnd to, TransferLimits bounds) {
   CO_TRY(const TransferPtr out, co_await open_end(from));
   CO_TRY(const TransferPtr in, co_await open_end(to));
   Watchdog watchdog(io, bounds.patience);
   watchdog.watch(out, in);
-  Moved moved;
+  Transferred moved;
   Result<bool> pumped = co_await pump(*out, in.get(), nullptr, watchdog, bounds.most, moved.bytes);
   CO_TRY_OK(watchdog.verdict());
   if (!pumped) co_return fail(std::move(pumped.error()));
@@ -112,7 +112,7 @@ Task<Moved> move_bytes(asio::io_context& io, MoveEnd from, MoveEnd to, MoveBound
   co_return moved;
 }
 
-Task<Hashed> hash_bytes(asio::io_context& io, MoveEnd from, MoveBounds bounds) {
+Task<Hashed> hash_bytes(asio::io_context& io, TransferEnd from, TransferLimits bounds) {
   CO_TRY(const TransferPtr out, co_await open_end(from));
   Watchdog watchdog(io, bounds.patience);
   watchdog.watch(out, nullptr);

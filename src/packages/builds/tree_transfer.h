@@ -15,29 +15,29 @@
 
 namespace glovebox::packages {
 
-struct MoveEnd {
+struct TransferEnd {
   std::shared_ptr<node::Session> session;
   wire::FileRequest request;  // kTarOut and kTarIn, or kRead and kWrite
 };
 
-struct MoveBounds {
+struct TransferLimits {
   std::uint64_t most = 0;  // bytes through the server
   std::chrono::milliseconds patience{90'000};
 };
 
-struct Moved {
+struct Transferred {
   std::uint64_t bytes = 0;   // through the server
   wire::FileDone out, in{};  // what the two helpers counted
 };
 
 // kResourceExhausted with EFBIG: there is more than `most`; kTimeout: nothing moves; else what the
 // sandboxes say. After an error some of it may have arrived.
-Task<Moved> move_bytes(asio::io_context& io, MoveEnd from, MoveEnd to, MoveBounds bounds);
+Task<Transferred> transfer_bytes(asio::io_context& io, TransferEnd from, TransferEnd to, TransferLimits bounds);
 // To nobody: only its hash is wanted.
 struct Hashed {
   std::string sha256;
-  Moved moved;
+  Transferred moved;
 };
-Task<Hashed> hash_bytes(asio::io_context& io, MoveEnd from, MoveBounds bounds);
+Task<Hashed> hash_bytes(asio::io_context& io, TransferEnd from, TransferLimits bounds);
 
 }  // namespace glovebox::packages

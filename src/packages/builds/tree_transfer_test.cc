@@ -34,8 +34,8 @@ class TreeMoveTest : public testing::Test {
     EXPECT_TRUE(await(host.create_session({}, nullptr)).has_value());
     return *host.rooms.back();
   }
-  static MoveEnd end(const FakeRoom& room, wire::FileOp op, std::string path) {
-    MoveEnd one{.session = room.session, .request = {}};
+  static TransferEnd end(const FakeRoom& room, wire::FileOp op, std::string path) {
+    TransferEnd one{.session = room.session, .request = {}};
     one.request.op = op;
     one.request.path = std::move(path);
     return one;
@@ -51,7 +51,7 @@ TEST_F(TreeMoveTest, ATreeArrivesWhole) {
   from.put("/a/one", std::string(700'000, 'x'));
   from.put("/a/b/two", "2");
   from.put("/elsewhere", "no");
-  const auto moved = await(move_bytes(io, end(from, wire::FileOp::kTarOut, "/a"),
+  const auto moved = await(transfer_bytes(io, end(from, wire::FileOp::kTarOut, "/a"),
                                       end(to, wire::FileOp::kTarIn, "/z"), {.most = 1u << 20}));
   ASSERT_TRUE(moved.has_value()) << moved.error().message();
   EXPECT_EQ(moved->in.entries, 2u);
@@ -65,7 +65,7 @@ TEST_F(TreeMoveTest, MoreThanIsAllowedIsAnErrorAndNothingIsKept) {
   FakeRoom& from = room();
   FakeRoom& to = room();
   from.put("/a/one", std::string(300'000, 'x'));
-  const auto moved = await(move_bytes(io, end(from, wire::FileOp::kTarOut, "/a"),
+  const auto moved = await(transfer_bytes(io, end(from, wire::FileOp::kTarOut, "/a"),
                                       end(to, wire::FileOp::kTarIn, "/z"), {.most = 200'000}));
   ASSERT_FALSE(moved.has_value());
   EXPECT_EQ(moved.error().sys_errno(), EFBIG);
@@ -77,8 +77,8 @@ TEST_F(TreeMoveTest, WhatDoesNotMoveIsGivenUp) {
   FakeRoom& to = room();
   from.put("/a/one", "x");
   host.is_stuck = true;
-  const MoveBounds bounds{.most = 100, .patience = milliseconds(30)};
-  const auto moved = await(move_bytes(io, end(from, wire::FileOp::kTarOut, "/a"),
+  const TransferLimits bounds{.most = 100, .patience = milliseconds(30)};
+  const auto moved = await(transfer_bytes(io, end(from, wire::FileOp::kTarOut, "/a"),
                                       end(to, wire::FileOp::kTarIn, "/z"), bounds));
   ASSERT_FALSE(moved.has_value());
   EXPECT_EQ(moved.error().code(), Errc::kTimeout);
@@ -88,7 +88,7 @@ TEST_F(TreeMoveTest, WhatDoesNotMoveIsGivenUp) {
 TEST_F(TreeMoveTest, WhatIsNotThereIsNotMoved) {
   FakeRoom& from = room();
   FakeRoom& to = room();
-  const auto moved = await(move_bytes(io, end(from, wire::FileOp::kTarOut, "/a"),
+  const auto moved = await(transfer_bytes(io, end(from, wire::FileOp::kTarOut, "/a"),
                                       end(to, wire::FileOp::kTarIn, "/z"), {.most = 100}));
   EXPECT_EQ(moved.error().code(), Errc::kNotFound);
 }

@@ -12,17 +12,17 @@ bool is_for(const LayerView& layer, const std::string& project) {
 
 }  // namespace
 
-Task<SetMade> FakeDependencies::prepare(SetWish wish, OnBuildWord say,
+Task<PreparedPackages> FakePackageService::prepare(PackageSetRequest wish, OnBuildProgress say,
                                         std::shared_ptr<node::CancelFlag> cancel) {
   wishes.push_back(wish);
   if (play) co_return co_await play(std::move(wish), std::move(say), cancel);
-  SetMade made;
+  PreparedPackages made;
   made.template_id = wish.definition.id.empty() ? made_template : wish.definition.id;
   made.layer_id = made_layer;
   co_return made;
 }
 
-Task<std::vector<LayerView>> FakeDependencies::list(std::string project) {
+Task<std::vector<LayerView>> FakePackageService::list(std::string project) {
   std::vector<LayerView> found;
   for (const LayerView& layer : layers) {
     if (is_for(layer, project)) found.push_back(layer);
@@ -30,7 +30,7 @@ Task<std::vector<LayerView>> FakeDependencies::list(std::string project) {
   co_return found;
 }
 
-Task<LayerView> FakeDependencies::find(std::string project, std::string id) {
+Task<LayerView> FakePackageService::find(std::string project, std::string id) {
   for (const LayerView& layer : layers) {
     if (is_for(layer, project) && id.size() >= 8 && layer.record.id.starts_with(id)) {
       co_return layer;
@@ -39,7 +39,7 @@ Task<LayerView> FakeDependencies::find(std::string project, std::string id) {
   co_return fail(Errc::kNotFound, "there is no such layer");
 }
 
-Task<> FakeDependencies::remove(std::string id) {
+Task<> FakePackageService::remove(std::string id) {
   for (auto at = layers.begin(); at != layers.end(); ++at) {
     if (at->record.id != id) continue;
     if (at->record.in_use) co_return fail(Errc::kConflict, "the layer is in use");
@@ -49,7 +49,7 @@ Task<> FakeDependencies::remove(std::string id) {
   co_return fail(Errc::kNotFound, "there is no such layer");
 }
 
-Task<PruneReport> FakeDependencies::prune(PruneWish wish) {
+Task<PruneReport> FakePackageService::prune(PruneWish wish) {
   prunes.push_back(wish);
   PruneReport report;
   for (const LayerView& layer : layers) {
@@ -60,12 +60,12 @@ Task<PruneReport> FakeDependencies::prune(PruneWish wish) {
   co_return report;
 }
 
-Task<CheckReport> FakeDependencies::check(std::string) { co_return checked; }
+Task<CheckReport> FakePackageService::check(std::string) { co_return checked; }
 
-FakeDependencies::Play fails_after(std::vector<BuildWord> words, Error error) {
+FakePackageService::Play fails_after(std::vector<BuildProgress> words, Error error) {
   return [words = std::move(words), error = std::move(error)](
-             SetWish, OnBuildWord say, std::shared_ptr<node::CancelFlag>) -> Task<SetMade> {
-    for (const BuildWord& word : words) {
+             PackageSetRequest, OnBuildProgress say, std::shared_ptr<node::CancelFlag>) -> Task<PreparedPackages> {
+    for (const BuildProgress& word : words) {
       if (say) say(word);
     }
     co_return fail(error);

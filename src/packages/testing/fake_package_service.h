@@ -10,12 +10,12 @@
 
 namespace glovebox::packages {
 
-class FakeDependencies final : public DependencyBook {
+class FakePackageService final : public PackageService {
  public:
   using Play =
-      std::function<Task<SetMade>(SetWish, OnBuildWord, std::shared_ptr<node::CancelFlag>)>;
+      std::function<Task<PreparedPackages>(PackageSetRequest, OnBuildProgress, std::shared_ptr<node::CancelFlag>)>;
 
-  Task<SetMade> prepare(SetWish wish, OnBuildWord say,
+  Task<PreparedPackages> prepare(PackageSetRequest wish, OnBuildProgress say,
                         std::shared_ptr<node::CancelFlag> cancel) override;
   Task<std::vector<LayerView>> list(std::string project) override;
   Task<LayerView> find(std::string project, std::string id) override;
@@ -23,7 +23,7 @@ class FakeDependencies final : public DependencyBook {
   Task<PruneReport> prune(PruneWish wish) override;
   Task<CheckReport> check(std::string id) override;
 
-  std::vector<SetWish> wishes;  // as they came
+  std::vector<PackageSetRequest> wishes;  // as they came
   // Without it a set is there at once, as layer `made_layer` and template `made_template`.
   Play play;
   std::string made_template = "own.setsetsetsetsetsetse";
@@ -34,7 +34,7 @@ class FakeDependencies final : public DependencyBook {
 };
 
 // Says these words, then fails.
-FakeDependencies::Play fails_after(std::vector<BuildWord> words, Error error);
+FakePackageService::Play fails_after(std::vector<BuildProgress> words, Error error);
 LayerView layer_of(std::string id, std::vector<std::string> projects);
 
 }  // namespace glovebox::packages

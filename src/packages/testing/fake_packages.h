@@ -69,7 +69,7 @@ class ScriptedPipeline final : public BuildPipeline {
  public:
   ScriptedPipeline(asio::io_context& io, FakeLayers& layers) : layers_(layers), bell_(io) {}
 
-  Task<Fetched> fetch(BuildRequest request, OnBuildWord say,
+  Task<Fetched> fetch(BuildRequest request, OnBuildProgress say,
                       std::shared_ptr<node::CancelFlag> cancel) override {
     fetches.push_back(request);
     say({BuildPhase::kResolving, ""});
@@ -94,7 +94,7 @@ class ScriptedPipeline final : public BuildPipeline {
     co_return fetched;
   }
 
-  Task<LayerRecord> make_layer(Fetched fetched, std::string id, std::string note, OnBuildWord say,
+  Task<LayerRecord> make_layer(Fetched fetched, std::string id, std::string note, OnBuildProgress say,
                                std::shared_ptr<node::CancelFlag>) override {
     say({BuildPhase::kInstalling, ""});
     LayerRecord record;

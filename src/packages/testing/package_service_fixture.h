@@ -16,9 +16,9 @@
 
 namespace glovebox::packages {
 
-class PackageBookTest : public ::testing::Test {
+class PackageLayerServiceTest : public ::testing::Test {
  protected:
-  PackageBookTest() : pipeline(io, layers), events(io.get_executor()) {
+  PackageLayerServiceTest() : pipeline(io, layers), events(io.get_executor()) {
     pipeline.now_ms = now;
     options.pip_index = "https://pypi.org/simple";
     options.npm_index = "https://registry.npmjs.org";
@@ -34,26 +34,26 @@ class PackageBookTest : public ::testing::Test {
     listener = events.subscribe("", std::nullopt);
   }
 
-  PackageBook& book() {
+  PackageLayerService& book() {
     if (!made) {
-      const PackageBookPlace place{io, host, sessions, templates, layers, pipeline, events};
-      made = std::make_unique<PackageBook>(place, options);
+      const PackageServiceDependencies place{io, host, sessions, templates, layers, pipeline, events};
+      made = std::make_unique<PackageLayerService>(place, options);
     }
     return *made;
   }
   // Another server of the same host.
   void restart() { made.reset(); }
 
-  static SetWish wish(std::vector<std::string> packages, std::string project = "p",
+  static PackageSetRequest wish(std::vector<std::string> packages, std::string project = "p",
                       std::string from = "python") {
-    SetWish wish;
+    PackageSetRequest wish;
     wish.project = std::move(project);
     wish.definition.from = std::move(from);
     wish.dependencies.packages = std::move(packages);
     return wish;
   }
-  Result<SetMade> prepare(SetWish wanted) {
-    const OnBuildWord say = [this](const BuildWord& word) {
+  Result<PreparedPackages> prepare(PackageSetRequest wanted) {
+    const OnBuildProgress say = [this](const BuildProgress& word) {
       heard.push_back(word.text.empty() ? phase_name(word.phase) : word.text);
     };
     return run_task(io, book().prepare(std::move(wanted), say, cancel));
@@ -77,8 +77,8 @@ class PackageBookTest : public ::testing::Test {
   ScriptedPipeline pipeline;
   events::EventHub events;
   std::unique_ptr<events::EventHub::Subscription> listener;
-  PackageBookOptions options;
-  std::unique_ptr<PackageBook> made;
+  PackageServiceOptions options;
+  std::unique_ptr<PackageLayerService> made;
   std::vector<std::string> heard;
   std::shared_ptr<node::CancelFlag> cancel = std::make_shared<node::CancelFlag>();
 };

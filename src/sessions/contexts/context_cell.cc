@@ -107,7 +107,7 @@ class CellReader {
       co_await print(chunk.stream == wire::Stream::kStderr, std::move(chunk.bytes), report);
       co_return;
     }
-    for (ContextLines::Line& line : lines_.add(chunk.bytes)) {
+    for (ContextOutput::Line& line : lines_.add(chunk.bytes)) {
       if (!line.result.empty()) {
         held_.push_back({std::move(line.result), chunk.out_before, chunk.err_before});
       } else if (const auto* end = std::get_if<wire::CellEnd>(&line.word)) {
@@ -191,13 +191,13 @@ class CellReader {
   const std::uint64_t output_limit_;
   Clock::time_point deadline_;
   Clock::time_point next_interrupt_{};
-  ContextLines lines_;
+  ContextOutput lines_;
   struct Held {
     std::string line;
     std::uint64_t out_before = 0;
     std::uint64_t err_before = 0;
   };
-  std::deque<Held> held_;  // bounded by what ContextLines lets through
+  std::deque<Held> held_;  // bounded by what ContextOutput lets through
   std::optional<int> end_;
   std::optional<int> wished_;
   std::optional<wire::ProcessEnd> exited_;

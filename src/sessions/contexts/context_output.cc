@@ -17,7 +17,7 @@ bool may_be_word(std::string_view line) {
 
 }  // namespace
 
-std::vector<ContextLines::Line> ContextLines::add(std::string_view bytes) {
+std::vector<ContextOutput::Line> ContextOutput::add(std::string_view bytes) {
   std::vector<Line> lines;
   while (!bytes.empty()) {
     const std::size_t end = bytes.find('\n');
@@ -38,7 +38,7 @@ std::vector<ContextLines::Line> ContextLines::add(std::string_view bytes) {
   return lines;
 }
 
-void ContextLines::end_line(std::vector<Line>& lines) {
+void ContextOutput::end_line(std::vector<Line>& lines) {
   if (!is_long_ && words_ < kMaxWords && may_be_word(head_)) {
     wire::ContextWord word = wire::context_word(head_);
     ++words_;
@@ -53,7 +53,7 @@ void ContextLines::end_line(std::vector<Line>& lines) {
   is_long_ = false;
 }
 
-void ContextLines::give(std::string_view part, std::vector<Line>& lines) {
+void ContextOutput::give(std::string_view part, std::vector<Line>& lines) {
   for (std::string& line : results_.add(part)) {
     lines.push_back({.result = std::move(line), .word = {}});
   }

@@ -14,7 +14,7 @@
 
 namespace glovebox::sessions {
 
-class ContextLines {
+class ContextOutput {
  public:
   struct Line {
     std::string result;        // not empty: a result, unparsed

@@ -89,7 +89,7 @@ std::optional<Language> parse_language(std::string_view word) {
   return std::nullopt;
 }
 
-ContextTable::ContextTable(asio::io_context& io, Sessions& sessions, OomLedger& ooms,
+ContextTable::ContextTable(asio::io_context& io, Sessions& sessions, OomKillCounter& ooms,
                            std::shared_ptr<node::Session> session)
     : io_(io), sessions_(sessions), ooms_(ooms), session_(std::move(session)) {
   std::random_device random;
@@ -233,7 +233,7 @@ Task<> ContextTable::start(Context& context) {
 }
 
 Task<> ContextTable::wait_until_ready(Context& context, std::unique_ptr<Attachment> attachment) {
-  ContextLines lines;
+  ContextOutput lines;
   std::string said;
   const auto deadline = Clock::now() + kReadyWithin;
   while (true) {

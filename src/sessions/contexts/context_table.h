@@ -45,7 +45,7 @@ struct Context {
 
   const std::string id;
   ContextSpec spec;
-  node::Turns turns;
+  node::AsyncFifoLock turns;
   std::int64_t created_ms = 0;
   std::uint64_t order = 0;          // of those made within one millisecond
   wire::ProcessNumber process = 0;  // zero: its interpreter has died
@@ -83,7 +83,7 @@ class ContextTable : public std::enable_shared_from_this<ContextTable> {
  public:
   static constexpr std::size_t kMaxContexts = 16;
 
-  ContextTable(asio::io_context& io, Sessions& sessions, OomLedger& ooms,
+  ContextTable(asio::io_context& io, Sessions& sessions, OomKillCounter& ooms,
                std::shared_ptr<node::Session> session);
 
   const std::shared_ptr<node::Session>& session() const { return session_; }
@@ -120,7 +120,7 @@ class ContextTable : public std::enable_shared_from_this<ContextTable> {
 
   asio::io_context& io_;
   Sessions& sessions_;
-  OomLedger& ooms_;
+  OomKillCounter& ooms_;
   std::shared_ptr<node::Session> session_;
   std::map<std::string, std::shared_ptr<Context>, std::less<>> contexts_;
   // Never the same in two servers: what a cell of an earlier one says is told apart.
@@ -130,7 +130,7 @@ class ContextTable : public std::enable_shared_from_this<ContextTable> {
 
 class Contexts {
  public:
-  Contexts(asio::io_context& io, Sessions& sessions, OomLedger& ooms)
+  Contexts(asio::io_context& io, Sessions& sessions, OomKillCounter& ooms)
       : io_(io), sessions_(sessions), ooms_(ooms) {}
 
   std::shared_ptr<ContextTable> of(const std::shared_ptr<node::Session>& session);
@@ -138,7 +138,7 @@ class Contexts {
  private:
   asio::io_context& io_;
   Sessions& sessions_;
-  OomLedger& ooms_;
+  OomKillCounter& ooms_;
   std::map<SandboxId, std::shared_ptr<ContextTable>> tables_;
 };
 

@@ -62,7 +62,7 @@ class ContextsTest : public ::testing::Test {
                              std::chrono::milliseconds timeout = std::chrono::seconds(10),
                              std::uint64_t limit = 1 << 20) {
     auto ran = std::make_shared<Ran>();
-    ran->sink = std::make_unique<routing::KeepingSink>(test.app->held_output);
+    ran->sink = std::make_unique<routing::KeepingSink>(test.app->memory_budget);
     CellRequest request;
     request.code = std::move(code);
     request.timeout = timeout;
@@ -167,7 +167,7 @@ TEST_F(ContextsTest, OneCellAtATimeInTheOrderTheyCameAndNotTooMany) {
   std::vector<std::uint64_t> sent;
   session->on_cell = [&sent](FakeProcess&, const wire::Cell& cell) { sent.push_back(cell.number); };
   std::vector<std::shared_ptr<Ran>> all;
-  for (std::size_t i = 0; i < node::Turns::kMaxWaiting + 2; ++i) {
+  for (std::size_t i = 0; i < node::AsyncFifoLock::kMaxWaiting + 2; ++i) {
     all.push_back(begin(context, std::to_string(i)));
   }
   test.run_until([&] { return all.back()->report.has_value() && sent.size() == 1; });
@@ -185,7 +185,7 @@ TEST_F(ContextsTest, OneCellAtATimeInTheOrderTheyCameAndNotTooMany) {
     const std::size_t want = i == 0 ? 2 : i + 1;
     if (i + 2 < all.size()) test.run_until([&] { return sent.size() >= want; });
   }
-  EXPECT_EQ(sent.size(), node::Turns::kMaxWaiting);
+  EXPECT_EQ(sent.size(), node::AsyncFifoLock::kMaxWaiting);
   EXPECT_FALSE(context->turns.taken());
 }
 

@@ -86,7 +86,7 @@ void WatchFeed::close() {
   changed_.cancel();
 }
 
-std::string_view watch_word(wire::WatchKind kind) {
+std::string_view watch_event_name(wire::WatchKind kind) {
   switch (kind) {
     case wire::WatchKind::kCreated:
       return "created";
@@ -111,7 +111,7 @@ std::string watch_json(const wire::WatchEvent& event, const std::string& watched
 }
 
 std::string watch_message(const wire::WatchEvent& event, const std::string& watched) {
-  json::object object{{"type", watch_word(event.kind)}};
+  json::object object{{"type", watch_event_name(event.kind)}};
   for (auto& [name, value] : object_of(event, watched)) object[name] = std::move(value);
   return json::serialize(object);
 }

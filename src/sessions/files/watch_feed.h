@@ -49,7 +49,7 @@ class WatchFeed : public std::enable_shared_from_this<WatchFeed> {
 };
 
 // "created"; the path is below what is watched.
-std::string_view watch_word(wire::WatchKind kind);
+std::string_view watch_event_name(wire::WatchKind kind);
 // {"path", "directory"} and, of a rename, "to".
 std::string watch_json(const wire::WatchEvent& event, const std::string& watched);
 // The same with its "type", for a WebSocket.

@@ -136,8 +136,8 @@ TEST(StreamText, CutsOnlyBetweenCharactersAndKnowsTheOffsets) {
   EXPECT_EQ(cut_off.add(9, "x").offset, 9u);
 }
 
-TEST(ContextLines, FindTheEndBehindMoreResultsThanAreKept) {
-  ContextLines lines;
+TEST(ContextOutput, FindTheEndBehindMoreResultsThanAreKept) {
+  ContextOutput lines;
   std::size_t results = 0;
   for (int i = 0; i < 2000; ++i) {
     for (const auto& line : lines.add("{\"type\":\"result\",\"mime\":{\"text/plain\":\"1\"}}\n")) {

@@ -6,7 +6,7 @@
 
 namespace glovebox::sessions {
 
-asio::awaitable<void> OomLedger::open(SandboxId id) {
+asio::awaitable<void> OomKillCounter::open(SandboxId id) {
   if (seen_.contains(id)) co_return;
   if (seen_.size() >= kMany && seen_.size() >= 2 * service_.sessions().size()) {
     std::erase_if(seen_,
@@ -17,7 +17,7 @@ asio::awaitable<void> OomLedger::open(SandboxId id) {
   if (usage) seen_.emplace(id, usage->oom_kills);
 }
 
-asio::awaitable<bool> OomLedger::was_killed(SandboxId id, wire::ProcessEnd end) {
+asio::awaitable<bool> OomKillCounter::was_killed(SandboxId id, wire::ProcessEnd end) {
   if (end.oom_killed) co_return true;
   // A shell whose last command was killed says 137 and has no signal of its own.
   if (end.signal != SIGKILL && end.code != kExitKilled) co_return false;

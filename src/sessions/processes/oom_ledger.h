@@ -11,9 +11,9 @@
 
 namespace glovebox::sessions {
 
-class OomLedger {
+class OomKillCounter {
  public:
-  explicit OomLedger(node::SessionService& service) : service_(service) {}
+  explicit OomKillCounter(node::SessionService& service) : service_(service) {}
 
   // Before the first process of a session that this server starts or looks after.
   asio::awaitable<void> open(SandboxId id);

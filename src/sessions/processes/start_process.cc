@@ -91,7 +91,7 @@ void feed_stdin(routing::App& app, std::shared_ptr<node::Session> session, wire:
 }
 
 Result<std::shared_ptr<void>> claim_stdin(routing::App& app, const std::optional<std::string>& given) {
-  std::shared_ptr<void> claim = app.held_output.claim(given ? given->size() : 0);
+  std::shared_ptr<void> claim = app.memory_budget.claim(given ? given->size() : 0);
   if (claim) return claim;
   return fail(Errc::kResourceExhausted, "too much input waits to be read");
 }

@@ -16,7 +16,7 @@
 namespace glovebox::sessions {
 
 // Moves `bytes` out, or takes what comes in.
-class StillTransfer final : public node::FileTransfer {
+class FakeIdleTransfer final : public node::FileTransfer {
  public:
   struct Plan {
     std::string out{};  // for kSnapshotOut
@@ -25,7 +25,7 @@ class StillTransfer final : public node::FileTransfer {
     bool stalls = false;           // nothing moves until it is closed
     std::optional<Error> fails{};  // what done() says
   };
-  StillTransfer(asio::io_context& io, std::shared_ptr<Plan> plan)
+  FakeIdleTransfer(asio::io_context& io, std::shared_ptr<Plan> plan)
       : plan_(std::move(plan)), stalled_(io) {}
 
   const std::string& entry() const override { return entry_; }
@@ -65,9 +65,9 @@ class StillTransfer final : public node::FileTransfer {
   bool closed_ = false;
 };
 
-class StillSession : public node::Session {
+class FakeIdleSession : public node::Session {
  public:
-  explicit StillSession(asio::io_context& io, std::string template_name = "base")
+  explicit FakeIdleSession(asio::io_context& io, std::string template_name = "base")
       : io_(io), template_(std::move(template_name)) {
     walls_.add(Wall::kSeccomp);
   }
@@ -94,14 +94,14 @@ class StillSession : public node::Session {
   Task<wire::FileDone> file(wire::FileRequest) override { co_return none(); }
   Task<std::unique_ptr<node::FileTransfer>> transfer(wire::FileRequest request) override {
     requests.push_back(std::move(request));
-    std::unique_ptr<node::FileTransfer> transfer = std::make_unique<StillTransfer>(io_, plan);
+    std::unique_ptr<node::FileTransfer> transfer = std::make_unique<FakeIdleTransfer>(io_, plan);
     co_return transfer;
   }
   Task<UniqueFd> connect_port(std::uint16_t) override { co_return none(); }
 
   bool is_alive = true;
   std::vector<wire::FileRequest> requests;
-  std::shared_ptr<StillTransfer::Plan> plan = std::make_shared<StillTransfer::Plan>();
+  std::shared_ptr<FakeIdleTransfer::Plan> plan = std::make_shared<FakeIdleTransfer::Plan>();
 
  private:
   static tl::unexpected<Error> none() { return fail(Errc::kNotFound, "nothing runs here"); }

@@ -38,9 +38,9 @@ inline wire::FileEntry entry_at(std::string path, wire::FileType type = wire::Fi
   return entry;
 }
 
-class FilesSession final : public sessions::StillSession {
+class FilesSession final : public sessions::FakeIdleSession {
  public:
-  explicit FilesSession(asio::io_context& context) : sessions::StillSession(context), io(context) {}
+  explicit FilesSession(asio::io_context& context) : sessions::FakeIdleSession(context), io(context) {}
 
   Result<wire::FileDone> say(const FileRequest& request) {
     asked.push_back(request);
