@@ -4,45 +4,45 @@
 
 namespace glovebox::node {
 
-Task<> AsyncFifoLock::take(std::shared_ptr<node::CancelFlag> cancel) {
-  if (cancel->cancelled()) co_return fail(Errc::kUnavailable, "nobody waits for it any more");
-  if (!taken_) {
-    taken_ = true;
+Task<> AsyncFifoLock::lock(std::shared_ptr<CancelFlag> cancel) {
+  if (cancel->cancelled()) co_return fail(Errc::kUnavailable, "the request was cancelled");
+  if (!is_locked_) {
+    is_locked_ = true;
     co_return Result<>();
   }
-  if (line_.size() >= kMaxWaiting) {
+  if (waiting_.size() >= kMaxWaiting) {
     co_return fail(Errc::kResourceExhausted,
-                   std::to_string(kMaxWaiting) + " wait for this context already");
+                   std::to_string(kMaxWaiting) + " requests already wait for this sandbox or context");
   }
   Waiter self(io_);
-  line_.push_back(&self);
+  waiting_.push_back(&self);
   // Also when the coroutine is destroyed instead of resumed: the server stops.
-  struct Place {
-    AsyncFifoLock& turns;
+  struct WaitingEntry {
+    AsyncFifoLock& lock;
     Waiter& waiter;
-    node::CancelFlag& cancel;
-    ~Place() {
+    CancelFlag& cancel;
+    ~WaitingEntry() {
       cancel.on_cancel({});
-      std::erase(turns.line_, &waiter);
+      std::erase(lock.waiting_, &waiter);
     }
-  } place{*this, self, *cancel};
+  } waiting_entry{*this, self, *cancel};
   cancel->on_cancel([&self] { self.timer.cancel(); });
-  while (!self.has_turn && !cancel->cancelled()) {
+  while (!self.has_lock && !cancel->cancelled()) {
     self.timer.expires_at(std::chrono::steady_clock::time_point::max());
     co_await self.timer.async_wait(kAwaitTuple);
   }
-  if (!self.has_turn) co_return fail(Errc::kUnavailable, "nobody waits for it any more");
+  if (!self.has_lock) co_return fail(Errc::kUnavailable, "the request was cancelled");
   co_return Result<>();
 }
 
-void AsyncFifoLock::leave() {
-  if (line_.empty()) {
-    taken_ = false;
+void AsyncFifoLock::unlock() {
+  if (waiting_.empty()) {
+    is_locked_ = false;
     return;
   }
-  Waiter* next = line_.front();
-  line_.pop_front();
-  next->has_turn = true;
+  Waiter* next = waiting_.front();
+  waiting_.pop_front();
+  next->has_lock = true;
   next->timer.cancel();
 }
 

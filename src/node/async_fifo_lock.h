@@ -1,4 +1,5 @@
-// One at a time, in the order in which they came, and only so many who wait.
+// A lock for coroutines: one holder at a time, granted in the order of arrival, with a bounded
+// number of waiters.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -20,23 +21,23 @@ class AsyncFifoLock {
   AsyncFifoLock(const AsyncFifoLock&) = delete;
   AsyncFifoLock& operator=(const AsyncFifoLock&) = delete;
 
-  // kResourceExhausted: too many wait; kUnavailable: cancelled meanwhile. After success it is the
-  // caller's turn until leave(). The AsyncFifoLock outlive the wait.
-  Task<> take(std::shared_ptr<node::CancelFlag> cancel);
-  void leave();
-  bool taken() const { return taken_; }
-  std::size_t waiting() const { return line_.size(); }
+  // kResourceExhausted: too many wait; kUnavailable: cancelled meanwhile. After success the caller
+  // holds it until unlock(). The lock outlives the wait.
+  Task<> lock(std::shared_ptr<node::CancelFlag> cancel);
+  void unlock();
+  bool is_locked() const { return is_locked_; }
+  std::size_t waiting() const { return waiting_.size(); }
 
  private:
   struct Waiter {
     explicit Waiter(asio::io_context& io) : timer(io) {}
     asio::steady_timer timer;
-    bool has_turn = false;
+    bool has_lock = false;
   };
 
   asio::io_context& io_;
-  bool taken_ = false;
-  std::deque<Waiter*> line_;  // each lives in its take()
+  bool is_locked_ = false;
+  std::deque<Waiter*> waiting_;  // each lives in its lock()
 };
 
 }  // namespace glovebox::node

@@ -1,5 +1,4 @@
-// Figures of the server itself, and all figures as text for Prometheus. Labels are few and of
-// fixed or administrator-made words: never an id, a key or a project.
+// What a server counts of its runs and answers. api/metrics_text.h writes it for Prometheus.
 #pragma once
 
 #include <array>
@@ -9,12 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "packages/package_figures.h"
-#include "sessions/session_figures.h"
-#include "http/server.h"
-#include "node/run_service.h"
 #include "store/run_record.h"
-#include "store/store.h"
 
 namespace glovebox::runs {
 
@@ -24,40 +18,34 @@ class Histogram {
   static constexpr std::array<std::int64_t, 16> kBounds = {
       250,     500,     1'000,   2'000,     5'000,     10'000,    25'000,     50'000,
       100'000, 250'000, 500'000, 1'000'000, 2'500'000, 5'000'000, 10'000'000, 30'000'000};
+  using Buckets = std::array<std::uint64_t, kBounds.size() + 1>;
 
   void add(std::chrono::microseconds time);
-  // Appends the lines of one series; `labels` as in `phase="run"`.
-  void write(std::string& out, std::string_view name, std::string_view labels) const;
+  const Buckets& buckets() const { return buckets_; }
   std::uint64_t count() const { return count_; }
+  std::int64_t sum_us() const { return sum_us_; }
 
  private:
-  std::array<std::uint64_t, kBounds.size() + 1> buckets_{};
+  Buckets buckets_{};
   std::uint64_t count_ = 0;
   std::int64_t sum_us_ = 0;
 };
 
 enum class Phase : std::uint8_t { kQueue, kSetup, kRun, kTotal, kCount };
 
-class Metrics {
- public:
+struct Metrics {
   void count_run(store::RunStatus status, bool warm);
   void count_phase(Phase phase, std::chrono::microseconds time);
   // `code` is one of our own error codes.
-  void count_refusal(std::string_view code) { ++refusals_[std::string(code)]; }
-  void count_answer(int status) { ++answers_[status / 100]; }
+  void count_refusal(std::string_view code) { ++refusals[std::string(code)]; }
+  void count_answer(int status) { ++answers[status / 100]; }
 
-  std::string text(const node::NodeFigures& node, const store::Health& store,
-                   const http::ServerFigures& http, const std::vector<TemplateStatus>& templates,
-                   std::size_t subscribers, const sessions::SessionFigures& sessions = {},
-                   const packages::PackageFigures& dependencies = {}) const;
-
- private:
-  std::array<std::uint64_t, 8> runs_{};  // by RunStatus
-  std::uint64_t warm_runs_ = 0;
-  std::uint64_t cold_runs_ = 0;
-  std::array<Histogram, static_cast<std::size_t>(Phase::kCount)> phases_;
-  std::map<std::string, std::uint64_t> refusals_;
-  std::map<int, std::uint64_t> answers_;  // by class: 2 for 200 to 299
+  std::array<std::uint64_t, 8> runs{};  // by RunStatus
+  std::uint64_t warm_runs = 0;
+  std::uint64_t cold_runs = 0;
+  std::array<Histogram, static_cast<std::size_t>(Phase::kCount)> phases;
+  std::map<std::string, std::uint64_t> refusals;
+  std::map<int, std::uint64_t> answers;  // by class: 2 for 200 to 299
 };
 
 }  // namespace glovebox::runs

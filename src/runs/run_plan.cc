@@ -66,10 +66,10 @@ Result<> set_program(const Template& made_of, wire::RunRequest& request, node::R
 
 }  // namespace
 
-Result<RunPlan> plan_run(const routing::App& app, wire::RunRequest request, const std::string& project) {
+Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& project) const {
   const std::string name = template_for(request);
   TRY(packages::ChosenTemplate chosen,
-      packages::choose_template_with(app.node, app.templates, project, name, request.profile.dependencies));
+      packages::choose_template_with(node_, &templates_, project, name, request.profile.dependencies));
   const Template& made_of = chosen.made_of();
   if (request.code && !request.language.empty() && !made_of.language.empty() &&
       request.language != made_of.language) {
@@ -80,11 +80,11 @@ Result<RunPlan> plan_run(const routing::App& app, wire::RunRequest request, cons
   plan.language = request.code ? made_of.language : "";
   const Profile profile = fill_in(request.profile, made_of.limits);
   plan.profile_hash = store::sha256_hex(canonical_text(profile));
-  TRY_OK(net::check_reach(profile.net, app.settings.ceiling));
+  TRY_OK(net::check_reach(profile.net, settings_.ceiling));
   node::RunJob& job = plan.job;
   if (!chosen.set) job.template_name = made_of.name;
   plan.template_name = name;
-  job.engine = app.settings.engine;
+  job.engine = settings_.engine;
   job.limits = profile.limits;
   job.net = profile.net;
   job.output_limit = profile.output_bytes;
@@ -100,8 +100,8 @@ Result<RunPlan> plan_run(const routing::App& app, wire::RunRequest request, cons
   }
   job.return_files = std::move(request.return_files);
   job.min_grade = request.min_grade;
-  if (app.settings.min_grade) {
-    job.min_grade = std::max(job.min_grade.value_or(Grade::kProcess), *app.settings.min_grade);
+  if (settings_.min_grade) {
+    job.min_grade = std::max(job.min_grade.value_or(Grade::kProcess), *settings_.min_grade);
   }
   if (chosen.set && job.engine != EngineKind::kJail) {
     return fail(Errc::kUnsupported, "profile.dependencies: the " +

@@ -7,10 +7,13 @@
 #include <string>
 
 #include "base/result.h"
-#include "routing/app.h"
 #include "packages/package_service.h"
 #include "model/profile.h"
+#include "model/wall.h"
+#include "net/net_policy.h"
+#include "node/run_service.h"
 #include "node/runner.h"
+#include "templates/project_templates.h"
 #include "wire/run_request.h"
 
 namespace glovebox::runs {
@@ -25,9 +28,28 @@ struct RunPlan {
   std::shared_ptr<void> set_hold{};  // keeps what was prepared until the run is over
 };
 
-// kNotFound: no such template; kInvalidArgument: it does not fit what was asked; kUnavailable: no
-// template is known at all, because this server has just started. `project` is the caller's, whose
-// own templates can be named.
-Result<RunPlan> plan_run(const routing::App& app, wire::RunRequest request, const std::string& project = {});
+struct PlanSettings {
+  EngineKind engine = EngineKind::kJail;
+  std::optional<Grade> min_grade{};  // the administrator's floor; a request may only raise it
+  net::NetCeiling ceiling{};         // what the administrator lets sandboxes reach
+};
+
+class RunPlanner {
+ public:
+  // Both are borrowed and outlive this.
+  RunPlanner(const node::RunService& node, const templates::ProjectTemplates& templates,
+             PlanSettings settings)
+      : node_(node), templates_(templates), settings_(std::move(settings)) {}
+
+  // kNotFound: no such template; kInvalidArgument: it does not fit the request; kUnavailable: no
+  // template is known yet, because this server has just started. `project` is the caller's, whose
+  // own templates can be named.
+  Result<RunPlan> plan(wire::RunRequest request, const std::string& project) const;
+
+ private:
+  const node::RunService& node_;
+  const templates::ProjectTemplates& templates_;
+  const PlanSettings settings_;
+};
 
 }  // namespace glovebox::runs

@@ -1,9 +1,11 @@
-// One session as the keeper has it: its record, whose turn it is with it, and what happened lately.
+// One session in the registry: its record, the lock of those who change it, and what happened
+// lately.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -36,16 +38,30 @@ struct SessionEntry {
   using TimePoint = std::chrono::steady_clock::time_point;
 
   SessionEntry(asio::io_context& io, store::SessionRecord the_record)
-      : record(std::move(the_record)), turns(io) {}
+      : record(std::move(the_record)), lock(io) {}
 
   store::SessionRecord record;
-  bool is_stored = false;             // there is a record of it
-  bool is_unsaved = false;            // and it is older than this one
-  node::AsyncFifoLock turns;                        // pause, resume, a snapshot, a change: one at a time
+  bool is_stored = false;             // the store has a record of it
+  bool is_unsaved = false;            // and that is older than this one
+  node::AsyncFifoLock lock;           // pause, resume, a snapshot, a change: one at a time
   std::optional<TimePoint> deadline;  // of its ttl, or of its pause
   store::Admission memory;
   std::deque<SessionLine> lines;
   std::deque<SessionSample> samples;
+};
+
+using EntryPtr = std::shared_ptr<SessionEntry>;
+
+// Unlocks an entry that its holder has locked.
+class EntryUnlock {
+ public:
+  explicit EntryUnlock(EntryPtr entry) : entry_(std::move(entry)) {}
+  EntryUnlock(const EntryUnlock&) = delete;
+  EntryUnlock& operator=(const EntryUnlock&) = delete;
+  ~EntryUnlock() { entry_->lock.unlock(); }
+
+ private:
+  EntryPtr entry_;
 };
 
 }  // namespace glovebox::sessions

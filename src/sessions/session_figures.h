@@ -9,15 +9,15 @@ namespace glovebox::sessions {
 
 // Why a session ended.
 enum class EndCause : std::uint8_t {
-  kAsked,  // somebody did
-  kTtl,    // its time was over
+  kAsked,  // by a request
+  kTtl,    // its time to live ended
   kPausedTooLong,
-  kPausedCeiling,  // it was to be paused at its end, and too many were
-  kCancelled,      // nobody waited for its creation any more
-  kFailed,         // it could not be made whole
+  kPausedCeiling,  // it was to be paused when it expired, but too many were
+  kCancelled,      // the client gave up during its creation
+  kFailed,         // its creation failed
   kAgentLost,      // its own first process ended
   kLauncherLost,
-  kGone,  // it was not there when it was looked for
+  kGone,  // the node does not have it any more
   kCount,
 };
 inline constexpr std::array<std::string_view, static_cast<std::size_t>(EndCause::kCount)>
@@ -33,8 +33,6 @@ struct SessionFigures {
   std::uint64_t created = 0;  // since the start, as the rest
   std::uint64_t refused = 0;
   std::array<std::uint64_t, static_cast<std::size_t>(EndCause::kCount)> ended{};
-  std::uint64_t snapshots = 0;       // kept now
-  std::uint64_t snapshot_bytes = 0;  // of those
 };
 
 }  // namespace glovebox::sessions

@@ -1,6 +1,5 @@
-// The server's sessions: records in the store, sandboxes on the node, and what keeps the two the
-// same: every state change is stored before it is answered, a reaper ends what is past its time,
-// and a reconciler compares both every few seconds and at the start.
+// What requests need of the server's sessions: a running one, its environment, its log. Creating
+// and changing them is SessionCreator's and SessionLifecycle's.
 #pragma once
 
 #include <memory>
@@ -14,12 +13,18 @@
 
 namespace glovebox::sessions {
 
+// A session as requests reach it that are routed to its ports by host name or header.
+struct PortAccess {
+  std::shared_ptr<node::Session> session;
+  std::string token;  // empty: its ports are public
+};
+
 class Sessions {
  public:
   virtual ~Sessions() = default;
 
-  // The project's own session, running. kNotFound; kConflict in any other state, which it says.
-  // ("*" is every project: only an admin key gets that far.)
+  // The project's own running session. kNotFound; kConflict, with the state, if it does not run.
+  // "*" is every project: only an admin key gets that far.
   virtual Result<std::shared_ptr<node::Session>> use(const std::string& project,
                                                      std::string_view id) = 0;
   // What a program in it starts with: the base environment, the template's, the session's.
@@ -27,12 +32,8 @@ class Sessions {
   // One line for GET …/logs.
   virtual void note(const SandboxId& id, std::string_view kind, std::string message,
                     std::uint64_t process = 0) = 0;
-  // For requests that are routed by host or header: who may come in. Null: there is none running.
-  struct Door {
-    std::shared_ptr<node::Session> session;
-    std::string token;  // empty: open
-  };
-  virtual Door door(std::string_view id) = 0;
+  // Of a running session; a null session: none of this id runs.
+  virtual PortAccess port_access(std::string_view id) = 0;
 };
 
 }  // namespace glovebox::sessions

@@ -188,6 +188,14 @@ const store::TemplateRecord* ProjectTemplates::of_snapshot(const std::string& id
   return found == all_.end() ? nullptr : &found->second;
 }
 
+Result<> ProjectTemplates::check_snapshot_unused(const std::string& project,
+                                                 const std::string& snapshot) const {
+  const store::TemplateRecord* made = of_snapshot(snapshot);
+  if (made == nullptr || (project != "*" && made->project != project)) return {};
+  return fail(Errc::kConflict, "the template \"" + made->name +
+                                   "\" stands for this snapshot: remove the template first");
+}
+
 const store::TemplateRecord* ProjectTemplates::of_layer(const std::string& layer) const {
   const auto found = std::find_if(all_.begin(), all_.end(),
                                   [&](const auto& one) { return one.second.layer == layer; });

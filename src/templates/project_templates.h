@@ -55,6 +55,9 @@ class ProjectTemplates {
   const store::TemplateRecord* find_id(std::string_view id) const;
   // One that stands for this snapshot.
   const store::TemplateRecord* of_snapshot(const std::string& id) const;
+  // kConflict: a template of the same project stands for this snapshot. One that the caller cannot
+  // see does not exist for it.
+  Result<> check_snapshot_unused(const std::string& project, const std::string& snapshot) const;
   // One that was made with this layer.
   const store::TemplateRecord* of_layer(const std::string& layer) const;
   // Of one project ("*": of all), by name.

@@ -1,13 +1,11 @@
 #include "templates/template_watcher.h"
 
 #include <algorithm>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/json.hpp>
 #include <map>
 
-#include "templates/project_templates.h"
-#include "model/template_text.h"
 #include "model/template_rules.h"
+#include "model/template_text.h"
 #include "wire/utf8.h"
 
 namespace glovebox::templates {
@@ -21,71 +19,68 @@ struct Seen {
   bool operator==(const Seen&) const = default;
 };
 
-// A template, and whom it concerns: everybody, or the project whose own it is.
-struct Watched {
-  std::string id;
-  std::string project;
-  TemplateStatus status;
-};
+}  // namespace
 
-std::vector<Watched> all_templates(const routing::App& app) {
+std::vector<TemplateWatcher::Watched> TemplateWatcher::all() const {
   std::vector<Watched> all;
-  for (TemplateStatus& status : app.node.templates()) {
+  for (TemplateStatus& status : node_.templates()) {
     std::string name = status.description.name;
     all.push_back({std::move(name), "", std::move(status)});
   }
-  if (app.templates == nullptr) return all;
-  for (const store::TemplateRecord& made : app.templates->list("*")) {
-    all.push_back({made.definition.id, made.project, app.templates->status_of(made)});
+  for (const store::TemplateRecord& made : templates_.list("*")) {
+    all.push_back({made.definition.id, made.project, templates_.status_of(made)});
   }
   return all;
 }
 
-void tell(routing::App& app, const std::string& project, const TemplateStatus& status) {
+void TemplateWatcher::publish(const std::string& project, const TemplateStatus& status) {
   json::object data{{"name", status.description.name},
                     {"state", state_name(status.state)},
                     {"generation", status.generation}};
   data["error"] =
       status.error.empty() ? json::value(nullptr) : json::value(wire::to_utf8(status.error));
-  app.events.publish(project, "template.changed", json::serialize(data));
+  events_.publish(project, "template.changed", json::serialize(data));
 }
 
-}  // namespace
-
-boost::asio::awaitable<void> watch_templates(routing::App& app) {
+asio::awaitable<void> TemplateWatcher::watch() {
   std::map<std::string, Seen> seen;
-  boost::asio::steady_timer timer(app.io);
-  while (!app.stopping) {
-    const std::vector<Watched> all = all_templates(app);
-    std::erase_if(seen, [&all](const auto& one) {
+  while (!is_stopping_) {
+    const std::vector<Watched> templates = all();
+    std::erase_if(seen, [&templates](const auto& one) {
       return is_own_template_id(one.first) &&
-             std::none_of(all.begin(), all.end(),
+             std::none_of(templates.begin(), templates.end(),
                           [&one](const Watched& watched) { return watched.id == one.first; });
     });
-    for (const auto& [id, project, status] : all) {
+    for (const auto& [id, project, status] : templates) {
       const Seen now{status.state, status.generation};
-      const auto [place, is_new] = seen.try_emplace(id, now);
-      // What was there when we came is no change.
-      if (is_new || place->second == now) continue;
-      place->second = now;
-      tell(app, project, status);
+      const auto [known, is_new] = seen.try_emplace(id, now);
+      // What existed at the start is no change.
+      if (is_new || known->second == now) continue;
+      known->second = now;
+      publish(project, status);
     }
-    timer.expires_after(std::chrono::seconds(1));
-    co_await timer.async_wait(kAwaitTuple);
+    timer_.expires_after(std::chrono::seconds(1));
+    co_await timer_.async_wait(kAwaitTuple);
   }
 }
 
-asio::awaitable<void> wait_for_templates(routing::App& app) {
+void TemplateWatcher::stop() {
+  is_stopping_ = true;
+  timer_.cancel();
+}
+
+bool TemplateWatcher::is_known() const {
+  // "base" is nearly always there, and cheap to ask for.
+  const bool is_any = node_.find_template("base") != nullptr || !node_.templates().empty();
+  return is_any && templates_.settled();
+}
+
+asio::awaitable<void> TemplateWatcher::wait_until_known() {
   constexpr std::chrono::milliseconds kStep{20};
   constexpr int kSteps = 100;
-  const auto is_told = [&app] {
-    // Nearly always there, and cheap to ask.
-    const bool is_any = app.node.find_template("base") != nullptr || !app.node.templates().empty();
-    return is_any && (app.templates == nullptr || app.templates->settled());
-  };
-  if (is_told()) co_return;
-  asio::steady_timer timer(app.io);
-  for (int i = 0; i < kSteps && !is_told(); ++i) {
+  if (is_known()) co_return;
+  asio::steady_timer timer(io_);
+  for (int i = 0; i < kSteps && !is_known(); ++i) {
     timer.expires_after(kStep);
     co_await timer.async_wait(kAwaitTuple);
   }

@@ -1,4 +1,4 @@
-#include "runs/run_record.h"
+#include "runs/run_log.h"
 
 #include <boost/json.hpp>
 #include <utility>
@@ -29,16 +29,6 @@ store::RunRecord begin_record(const RunHeader& run) {
   return record;
 }
 
-void publish_finished(routing::App& app, const store::RunRecord& record) {
-  json::object data{{"id", record.id.str()},
-                    {"request_id", record.request_id},
-                    {"template", record.template_name},
-                    {"status", store::run_status_name(record.status)},
-                    {"exit_code", record.exit_code},
-                    {"at", utc_text(record.finished_ms)}};
-  app.events.publish(record.project, "run.finished", json::serialize(data));
-}
-
 }  // namespace
 
 store::RunStatus status_of(const node::RunReport& report) {
@@ -50,16 +40,26 @@ store::RunStatus status_of(const node::RunReport& report) {
   return outcome.exit_code == 0 ? store::RunStatus::kOk : store::RunStatus::kFailed;
 }
 
-void tell_started(routing::App& app, const RunHeader& run) {
+void RunLog::publish_finished(const store::RunRecord& record) {
+  json::object data{{"id", record.id.str()},
+                    {"request_id", record.request_id},
+                    {"template", record.template_name},
+                    {"status", store::run_status_name(record.status)},
+                    {"exit_code", record.exit_code},
+                    {"at", utc_text(record.finished_ms)}};
+  events_.publish(record.project, "run.finished", json::serialize(data));
+}
+
+void RunLog::started(const RunHeader& run) {
   json::object data{{"id", run.id.str()},
                     {"request_id", run.request_id},
                     {"template", run.template_name},
                     {"at", utc_text(run.started_ms)}};
-  app.events.publish(run.project, "run.started", json::serialize(data));
+  events_.publish(run.project, "run.started", json::serialize(data));
 }
 
-void tell_finished(routing::App& app, const RunHeader& run, const node::RunReport& report, std::string out,
-                   std::string err, std::string exit_json) {
+void RunLog::finished(const RunHeader& run, const node::RunReport& report, std::string out,
+                      std::string err, std::string exit_json) {
   const Outcome& outcome = report.outcome;
   store::RunRecord record = begin_record(run);
   record.status = status_of(report);
@@ -73,25 +73,25 @@ void tell_finished(routing::App& app, const RunHeader& run, const node::RunRepor
   record.out = std::move(out);
   record.err = std::move(err);
   record.answer = std::move(exit_json);
-  app.metrics.count_run(record.status, report.warm);
-  app.metrics.count_phase(Phase::kQueue, report.queued);
-  app.metrics.count_phase(Phase::kSetup, outcome.setup);
-  app.metrics.count_phase(Phase::kRun, outcome.wall);
-  app.metrics.count_phase(Phase::kTotal, since(run.began));
-  publish_finished(app, record);
-  app.store.add_run(std::move(record));
+  metrics_.count_run(record.status, report.warm);
+  metrics_.count_phase(Phase::kQueue, report.queued);
+  metrics_.count_phase(Phase::kSetup, outcome.setup);
+  metrics_.count_phase(Phase::kRun, outcome.wall);
+  metrics_.count_phase(Phase::kTotal, since(run.began));
+  publish_finished(record);
+  store_.add_run(std::move(record));
 }
 
-void tell_failed(routing::App& app, const RunHeader& run, std::string code, std::string message) {
+void RunLog::failed(const RunHeader& run, std::string code, std::string message) {
   store::RunRecord record = begin_record(run);
   record.status = store::RunStatus::kError;
   record.exit_code = kExitGloveboxFailed;
-  app.metrics.count_refusal(code);
-  app.metrics.count_run(record.status, false);
+  metrics_.count_refusal(code);
+  metrics_.count_run(record.status, false);
   record.error_code = std::move(code);
   record.error_message = std::move(message);
-  publish_finished(app, record);
-  app.store.add_run(std::move(record));
+  publish_finished(record);
+  store_.add_run(std::move(record));
 }
 
 }  // namespace glovebox::runs

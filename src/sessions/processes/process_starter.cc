@@ -1,18 +1,16 @@
-#include "sessions/processes/start_process.h"
+#include "sessions/processes/process_starter.h"
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <utility>
 
-#include "sessions/sessions.h"
-
 namespace glovebox::sessions {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of those that have ended and nobody has deleted.
+// Ended processes that no client has deleted.
 constexpr std::size_t kMaxRemembered = 64;
 
 void forget_oldest(node::Session& session) {
@@ -39,7 +37,7 @@ Error as_refusal(Error error) {
 asio::awaitable<void> write_and_close(std::shared_ptr<node::Session> session,
                                       wire::ProcessNumber process, std::string bytes,
                                       std::shared_ptr<void>) {
-  // Whether anybody reads it is the program's business.
+  // A program that does not read its input is no error.
   const auto written =
       co_await session->write_input(process, wire::Stream::kStdin, std::move(bytes));
   if (!written) co_return;
@@ -48,18 +46,19 @@ asio::awaitable<void> write_and_close(std::shared_ptr<node::Session> session,
 
 }  // namespace
 
-Task<node::Session::Started> start_process(routing::App& app, std::shared_ptr<node::Session> session,
-                                           node::ProcessSpec spec, node::Session::Attach attach,
-                                           std::string line) {
-  co_await app.ooms.open(session->id());
+Task<node::Session::Started> ProcessStarter::start(std::shared_ptr<node::Session> session,
+                                                   node::ProcessSpec spec,
+                                                   node::Session::Attach attach,
+                                                   std::string line) {
+  co_await oom_kills_.open(session->id());
   forget_oldest(*session);
   CO_TRY(node::Session::Started started, co_await session->start(std::move(spec), attach));
-  app.sessions.note(session->id(), "started", line.substr(0, 200), started.info.number);
+  sessions_.note(session->id(), "started", line.substr(0, 200), started.info.number);
   co_return started;
 }
 
-Task<node::Session::Started> start_exec(routing::App& app, std::shared_ptr<node::Session> session,
-                                        ExecRequest request, ExecKind kind) {
+Task<node::Session::Started> ProcessStarter::start_exec(std::shared_ptr<node::Session> session,
+                                                        ExecRequest request, ExecKind kind) {
   std::string line = request.cmd;
   for (const std::string& word : request.argv) line += (line.empty() ? "" : " ") + word;
   const auto attach =
@@ -67,11 +66,11 @@ Task<node::Session::Started> start_exec(routing::App& app, std::shared_ptr<node:
   const Shell shells[] = {Shell::kBash, Shell::kSh};
   Result<node::Session::Started> started = fail(Errc::kInternal, "nothing was started");
   for (const Shell shell : shells) {
-    node::ProcessSpec spec = process_spec(request, app.sessions.environment(session->id()), shell);
+    node::ProcessSpec spec = process_spec(request, sessions_.environment(session->id()), shell);
     // In the background it can be written to later; a stream is there to be written to.
     spec.has_stdin = request.stdin_bytes.has_value() || kind != ExecKind::kCollect;
     spec.lossy = kind == ExecKind::kBackground;
-    started = co_await start_process(app, session, std::move(spec), attach, line);
+    started = co_await start(session, std::move(spec), attach, line);
     // Where there is no bash. (No such directory or user: said again by the second one.)
     if (started || request.cmd.empty() || started.error().code() != Errc::kNotFound) break;
   }
@@ -84,16 +83,18 @@ Clock::time_point deadline_of(const ExecRequest& request, std::chrono::milliseco
   return timeout.count() == 0 ? Clock::time_point::max() : Clock::now() + timeout;
 }
 
-void feed_stdin(routing::App& app, std::shared_ptr<node::Session> session, wire::ProcessNumber process,
-                std::string bytes, std::shared_ptr<void> claim) {
+void ProcessStarter::feed_stdin(std::shared_ptr<node::Session> session,
+                                wire::ProcessNumber process, std::string bytes,
+                                std::shared_ptr<void> claim) {
   auto writing = write_and_close(std::move(session), process, std::move(bytes), std::move(claim));
-  asio::co_spawn(app.io, std::move(writing), asio::detached);
+  asio::co_spawn(io_, std::move(writing), asio::detached);
 }
 
-Result<std::shared_ptr<void>> claim_stdin(routing::App& app, const std::optional<std::string>& given) {
-  std::shared_ptr<void> claim = app.memory_budget.claim(given ? given->size() : 0);
+Result<std::shared_ptr<void>> ProcessStarter::claim_stdin(
+    const std::optional<std::string>& given) {
+  std::shared_ptr<void> claim = memory_budget_.claim(given ? given->size() : 0);
   if (claim) return claim;
-  return fail(Errc::kResourceExhausted, "too much input waits to be read");
+  return fail(Errc::kResourceExhausted, "too much input is waiting to be read; try again later");
 }
 
 }  // namespace glovebox::sessions

@@ -1,0 +1,55 @@
+// What is published and kept of a run: the events, the figures, and the record in the store.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "events/event_hub.h"
+#include "node/runner.h"
+#include "runs/metrics.h"
+#include "store/run_record.h"
+#include "store/store.h"
+#include "wire/run_answer.h"
+
+namespace glovebox::runs {
+
+// What is known of a run before it starts.
+struct RunHeader {
+  store::RunId id = store::RunId::make();
+  std::string request_id;
+  std::string project;
+  std::string key_id;
+  std::string template_name;
+  std::string language;
+  std::string profile_hash;
+  std::int64_t started_ms = 0;
+  std::chrono::steady_clock::time_point began;
+  std::optional<wire::PreparedSet> packages{};  // it ran with
+};
+
+class RunLog {
+ public:
+  // All are borrowed and outlive this.
+  RunLog(store::Store& store, events::EventHub& events, Metrics& metrics)
+      : store_(store), events_(events), metrics_(metrics) {}
+
+  void started(const RunHeader& run);
+  // `exit_json` is the answer without its output.
+  void finished(const RunHeader& run, const node::RunReport& report, std::string out,
+                std::string err, std::string exit_json);
+  // It has no outcome: refused after it was admitted, or the launcher went away.
+  void failed(const RunHeader& run, std::string code, std::string message);
+
+ private:
+  void publish_finished(const store::RunRecord& record);
+
+  store::Store& store_;
+  events::EventHub& events_;
+  Metrics& metrics_;
+};
+
+store::RunStatus status_of(const node::RunReport& report);
+
+}  // namespace glovebox::runs

@@ -1,0 +1,86 @@
+// Creates sessions: plans one from a request, checks what the host and the administrator allow,
+// has the node make its sandbox, fills it from a snapshot if asked, and stores it. Requests with the
+// same agent_id are served one after the other and get the same sandbox.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/task.h"
+#include "sessions/session_lifecycle.h"
+#include "sessions/session_plan.h"
+#include "snapshots/snapshot_store.h"
+#include "store/key_usage.h"
+#include "templates/project_templates.h"
+
+namespace glovebox::sessions {
+
+struct SessionOwner {
+  std::string project;
+  store::KeyId key;
+};
+
+struct CreatedSession {
+  store::SessionRecord record;
+  bool is_new = true;  // false: it existed for this agent_id
+};
+
+class SessionCreator {
+ public:
+  // All are borrowed and outlive this.
+  struct Dependencies {
+    asio::io_context& io;
+    SessionRegistry& registry;
+    SessionLifecycle& lifecycle;
+    node::SessionService& service;
+    const node::RunService& node;
+    const templates::ProjectTemplates& templates;
+    snapshots::SnapshotStore& snapshots;
+    store::Store& store;
+    store::KeyUsage& usage;
+  };
+  SessionCreator(Dependencies dependencies, const SessionOptions& options)
+      : deps_(dependencies), options_(options) {}
+
+  // What a creation will need.
+  struct Requirements {
+    std::uint64_t bytes = 0;  // of memory and disk
+    std::optional<packages::PackageSetRequest> packages;  // to be prepared before create()
+  };
+  Result<Requirements> requirements_of(const CreateRequest& request,
+                                       const std::string& project) const;
+
+  // Errors as SessionService::create_session's. `admission` is released when the session exists;
+  // from then on its memory is counted as long as it lives. Cancelled: it is destroyed again.
+  Task<CreatedSession> create(CreateRequest request, SessionOwner owner, store::Admission admission,
+                              std::shared_ptr<node::CancelFlag> cancel);
+
+ private:
+  using AgentKey = std::pair<std::string, std::string>;  // project and agent_id
+  class AgentLock;
+
+  Task<EntryPtr> find_agent(std::string project, std::string agent_id);
+  Task<CreatedSession> make(CreateRequest request, SessionOwner owner, store::Admission admission,
+                            std::shared_ptr<node::CancelFlag> cancel);
+  Result<> check_room(std::uint64_t needed_bytes);
+  Task<std::shared_ptr<node::Session>> make_sandbox(node::SessionSpec& spec, bool net_is_default,
+                                                    std::shared_ptr<node::CancelFlag> cancel);
+  Task<> bring_up(EntryPtr entry, std::shared_ptr<node::Session> session,
+                  std::optional<store::SnapshotRecord> snapshot,
+                  std::shared_ptr<node::CancelFlag> cancel);
+  Result<std::optional<store::SnapshotRecord>> find_snapshot(const CreateRequest& request,
+                                                             const std::string& project) const;
+  Result<SessionPlan> plan_of(const CreateRequest& request, const std::string& project,
+                              const std::optional<store::SnapshotRecord>& snapshot) const;
+
+  const Dependencies deps_;
+  const SessionOptions& options_;
+  // Creations for one agent_id, one after the other.
+  std::map<AgentKey, std::weak_ptr<node::AsyncFifoLock>> agent_locks_;
+  std::shared_ptr<char> life_ = std::make_shared<char>();  // expires with this
+};
+
+}  // namespace glovebox::sessions

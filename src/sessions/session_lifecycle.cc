@@ -1,0 +1,170 @@
+#include "sessions/session_lifecycle.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace glovebox::sessions {
+
+Result<std::uint64_t> SessionLifecycle::ttl_of(std::optional<std::uint64_t> asked) const {
+  if (!asked) return std::min(options_.default_ttl_s, options_.max_ttl_s);
+  if (*asked > options_.max_ttl_s) {
+    return fail(Errc::kPolicy, "ttl_s: at most " + std::to_string(options_.max_ttl_s) +
+                                   " is allowed here (sessions.max_ttl)");
+  }
+  return *asked;
+}
+
+Task<> SessionLifecycle::end_and_destroy(EntryPtr entry, SessionState to, EndCause cause,
+                                         std::string reason) {
+  const SandboxId id = entry->record.id;
+  registry_.end(entry, to, cause, std::move(reason));
+  Result<> saved = co_await registry_.save(entry);
+  Result<> destroyed = co_await service_.destroy_session(id);
+  // No record wants a sandbox that could not be destroyed: the reconciler tries again.
+  if (!destroyed && destroyed.error().code() != Errc::kNotFound) {
+    log::warn("sandbox not destroyed",
+              {{"sandbox", id.str()}, {"error", destroyed.error().message()}});
+  }
+  co_return saved;
+}
+
+Task<> SessionLifecycle::destroy(std::string project, std::string id) {
+  CO_TRY(const EntryPtr entry, co_await registry_.living(std::move(project), std::move(id)));
+  // Without the lock: whatever is under way with the session ends with it.
+  co_return co_await end_and_destroy(entry, SessionState::kStopped, EndCause::kAsked, "deleted");
+}
+
+Task<> SessionLifecycle::pause_entry(EntryPtr entry, std::string reason) {
+  store::SessionRecord& record = entry->record;
+  if (record.state != SessionState::kRunning) co_return fail(wrong_state(record.state));
+  CO_TRY_OK(registry_.check_on_node(*entry));
+  const std::uint64_t paused = registry_.paused_of(record.project);
+  if (paused >= options_.max_paused) {
+    co_return fail(Errc::kResourceExhausted,
+                   std::to_string(paused) +
+                       " sandboxes of this project are paused, and no more may be "
+                       "(sessions.max_paused)");
+  }
+  {
+    const SessionRegistry::Counted pausing(registry_, registry_.pausing_of(record.project));
+    Result<> done = co_await service_.pause_session(record.id);
+    if (is_over(record.state)) co_return fail(wrong_state(record.state));
+    if (!done) co_return fail(std::move(done.error()));
+  }
+  CO_TRY_OK(registry_.set_state(entry, SessionState::kPaused, std::move(reason)));
+  registry_.set_deadline(entry, options_.paused_max);
+  registry_.note(record.id, "paused", record.reason);
+  Result<> saved = co_await registry_.save(entry);
+  registry_.publish(entry, "paused");
+  co_return saved;
+}
+
+Task<> SessionLifecycle::resume_entry(EntryPtr entry) {
+  store::SessionRecord& record = entry->record;
+  if (record.state != SessionState::kPaused) co_return fail(wrong_state(record.state));
+  CO_TRY_OK(registry_.check_on_node(*entry));
+  Result<> done = co_await service_.resume_session(record.id);
+  if (is_over(record.state)) co_return fail(wrong_state(record.state));
+  if (!done) co_return fail(std::move(done.error()));
+  CO_TRY_OK(registry_.set_state(entry, SessionState::kRunning, ""));
+  registry_.set_deadline(entry, ttl_time(record.ttl_s));  // its time to live begins anew
+  registry_.note(record.id, "resumed", "");
+  Result<> saved = co_await registry_.save(entry);
+  registry_.publish(entry, "resumed");
+  co_return saved;
+}
+
+Task<store::SessionRecord> SessionLifecycle::pause(std::string project, std::string id) {
+  CO_TRY(const EntryPtr entry, co_await registry_.living(std::move(project), std::move(id)));
+  CO_TRY_OK(co_await entry->lock.lock(never_cancelled()));
+  const EntryUnlock unlock(entry);
+  CO_TRY_OK(co_await pause_entry(entry, ""));
+  co_return entry->record;
+}
+
+Task<store::SessionRecord> SessionLifecycle::resume(std::string project, std::string id) {
+  CO_TRY(const EntryPtr entry, co_await registry_.living(std::move(project), std::move(id)));
+  CO_TRY_OK(co_await entry->lock.lock(never_cancelled()));
+  const EntryUnlock unlock(entry);
+  CO_TRY_OK(co_await resume_entry(entry));
+  co_return entry->record;
+}
+
+Task<SessionLifecycle::Connected> SessionLifecycle::connect(std::string project, std::string id,
+                                                            std::uint64_t ttl_s) {
+  CO_TRY(const EntryPtr entry, co_await registry_.living(std::move(project), std::move(id)));
+  CO_TRY(const std::uint64_t wanted, ttl_of(ttl_s));
+  CO_TRY_OK(co_await entry->lock.lock(never_cancelled()));
+  const EntryUnlock unlock(entry);
+  store::SessionRecord& record = entry->record;
+  if (record.state == SessionState::kPaused) {
+    record.ttl_s = wanted;
+    CO_TRY_OK(co_await resume_entry(entry));
+    Connected connected{.record = entry->record, .was_resumed = true};
+    co_return connected;
+  }
+  if (record.state != SessionState::kRunning) co_return fail(wrong_state(record.state));
+  // Without a deadline it has expired, and the reconciler is about to end it.
+  const auto until = SessionRegistry::Steady::now() + ttl_time(wanted);
+  if (!entry->deadline || *entry->deadline < until) {
+    record.ttl_s = wanted;
+    registry_.set_deadline(entry, ttl_time(wanted));
+    CO_TRY_OK(co_await registry_.save(entry));
+  }
+  Connected connected{.record = entry->record, .was_resumed = false};
+  co_return connected;
+}
+
+asio::awaitable<void> SessionLifecycle::wake(std::string id) {
+  const EntryPtr entry = registry_.find("*", id);
+  if (entry == nullptr || entry->record.state != SessionState::kPaused) co_return;
+  const auto setting = entry->record.metadata.find(std::string(kAutoResume));
+  if (setting == entry->record.metadata.end() || setting->second != "true") co_return;
+  const auto resumed = co_await resume(entry->record.project, id);
+  // The request is then told that the sandbox does not run.
+  if (!resumed) {
+    log::debug("sandbox not resumed", {{"sandbox", id}, {"error", resumed.error().message()}});
+  }
+}
+
+Task<store::SessionRecord> SessionLifecycle::keep_alive(std::string project, std::string id,
+                                                        std::optional<std::uint64_t> ttl_s) {
+  CO_TRY(const EntryPtr entry, co_await registry_.living(std::move(project), std::move(id)));
+  store::SessionRecord& record = entry->record;
+  if (record.state != SessionState::kRunning) co_return fail(wrong_state(record.state));
+  if (ttl_s) {
+    CO_TRY(record.ttl_s, ttl_of(ttl_s));
+  }
+  registry_.set_deadline(entry, ttl_time(record.ttl_s));
+  CO_TRY_OK(co_await registry_.save(entry));
+  co_return entry->record;
+}
+
+Task<store::SessionRecord> SessionLifecycle::change(std::string project, std::string id,
+                                                    ChangeRequest request) {
+  CO_TRY(const EntryPtr entry, co_await registry_.living(std::move(project), std::move(id)));
+  store::SessionRecord& record = entry->record;
+  std::optional<std::uint64_t> ttl_s;
+  if (request.ttl_s) {
+    CO_TRY(ttl_s, ttl_of(request.ttl_s));
+  }
+  if (request.net) {
+    // All or nothing: what can be refused is refused before anything has changed.
+    CO_TRY_OK(co_await entry->lock.lock(never_cancelled()));
+    const EntryUnlock unlock(entry);
+    CO_TRY_OK(co_await networks_.set(entry, std::move(*request.net)));
+  }
+  if (ttl_s) {
+    record.ttl_s = *ttl_s;
+    // That of a paused session begins when it is resumed.
+    if (record.state == SessionState::kRunning) {
+      registry_.set_deadline(entry, ttl_time(record.ttl_s));
+    }
+  }
+  if (request.metadata) record.metadata = std::move(*request.metadata);
+  CO_TRY_OK(co_await registry_.save(entry));
+  co_return entry->record;
+}
+
+}  // namespace glovebox::sessions

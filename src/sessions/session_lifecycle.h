@@ -1,0 +1,76 @@
+// What happens to a session after its creation, at a client's request: paused, resumed, kept alive,
+// changed, deleted. One change of a session at a time, in the order of arrival; an end waits for
+// nothing.
+//
+// An end is stored before the sandbox is destroyed. A server that dies in between leaves a sandbox
+// that no record wants, and its successor destroys it.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "base/task.h"
+#include "sessions/session_networks.h"
+#include "sessions/session_options.h"
+#include "sessions/session_registry.h"
+#include "sessions/session_request.h"
+
+namespace glovebox::sessions {
+
+// A session with this metadata key set to "true" is resumed by a request to one of its ports.
+inline constexpr std::string_view kAutoResume = "glovebox.auto_resume";
+
+class SessionLifecycle {
+ public:
+  // All are borrowed and outlive this.
+  SessionLifecycle(SessionRegistry& registry, node::SessionService& service,
+                   SessionNetworks& networks, const SessionOptions& options)
+      : registry_(registry), service_(service), networks_(networks), options_(options) {}
+
+  // Each of a project's session ("*": of any). kNotFound; kConflict in a state that does not allow
+  // it.
+  Task<> destroy(std::string project, std::string id);
+  Task<store::SessionRecord> pause(std::string project, std::string id);
+  Task<store::SessionRecord> resume(std::string project, std::string id);
+  Task<store::SessionRecord> keep_alive(std::string project, std::string id,
+                                        std::optional<std::uint64_t> ttl_s);
+  Task<store::SessionRecord> change(std::string project, std::string id, ChangeRequest request);
+
+  // Running, and for at least `ttl_s` from now: a session that is paused or being paused is
+  // resumed; the time of a running one is never shortened.
+  struct Connected {
+    store::SessionRecord record;
+    bool was_resumed = false;
+  };
+  Task<Connected> connect(std::string project, std::string id, std::uint64_t ttl_s);
+  // Resumes a paused session whose metadata asks for it (kAutoResume), because a request has come
+  // to one of its ports.
+  asio::awaitable<void> wake(std::string id);
+
+  // For the other classes of this folder. The entry's lock is held by the caller of pause_entry()
+  // and resume_entry().
+  Task<> pause_entry(EntryPtr entry, std::string reason);
+  Task<> end_and_destroy(EntryPtr entry, SessionState to, EndCause cause, std::string reason);
+  // kPolicy: more than the administrator allows.
+  Result<std::uint64_t> ttl_of(std::optional<std::uint64_t> asked) const;
+
+ private:
+  Task<> resume_entry(EntryPtr entry);
+
+  SessionRegistry& registry_;
+  node::SessionService& service_;
+  SessionNetworks& networks_;
+  const SessionOptions& options_;
+};
+
+inline std::chrono::milliseconds ttl_time(std::uint64_t ttl_s) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(ttl_s) * 1000);
+}
+
+// For waits that nothing cancels.
+inline std::shared_ptr<node::CancelFlag> never_cancelled() {
+  return std::make_shared<node::CancelFlag>();
+}
+
+}  // namespace glovebox::sessions

@@ -1,0 +1,143 @@
+// The sessions this server knows: their records in memory, their states, and what is stored of
+// them. Living ones are in memory, loaded at the start; the store has them all.
+//
+// Which side wins: what the node says exists is true, and what the store says should exist is what
+// is wanted. Every state change happens in memory first, checked against the table in
+// model/session.cc, and is stored before it is answered; a change that could not be stored is
+// retried by the reconciler. Creating, changing and ending sessions is left to SessionCreator and
+// SessionLifecycle, which share this registry.
+//
+// Single-threaded: everything runs on the server's io_context.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/task.h"
+#include "events/event_hub.h"
+#include "node/run_service.h"
+#include "node/session_service.h"
+#include "sessions/session_entry.h"
+#include "sessions/session_figures.h"
+#include "sessions/sessions.h"
+#include "store/store.h"
+
+namespace glovebox::sessions {
+
+class SessionRegistry final : public Sessions {
+ public:
+  using Steady = std::chrono::steady_clock;
+  using Entries = std::map<std::string, EntryPtr, std::less<>>;
+
+  // All are borrowed and outlive this.
+  SessionRegistry(asio::io_context& io, node::SessionService& service, const node::RunService& node,
+                  store::Store& store, events::EventHub& events)
+      : io_(io), service_(service), node_(node), store_(store), events_(events) {}
+
+  // Loads the living sessions and counts their memory as their keys'. Once, before anything else.
+  // Blocks on the store.
+  Result<> load(store::KeyUsage& usage);
+
+  // Sessions.
+  Result<std::shared_ptr<node::Session>> use(const std::string& project,
+                                             std::string_view id) override;
+  std::vector<std::string> environment(const SandboxId& id) const override;
+  void note(const SandboxId& id, std::string_view kind, std::string message,
+            std::uint64_t process = 0) override;
+  PortAccess port_access(std::string_view id) override;
+
+  // Of a project ("*": of any). kNotFound.
+  Task<store::SessionRecord> get(std::string project, std::string id);
+  // The living session of an agent_id, unchanged; nothing: there is none.
+  std::optional<store::SessionRecord> of_agent(const std::string& project,
+                                               const std::string& agent_id) const;
+  EntryPtr agent_entry(const std::string& project, const std::string& agent_id) const;
+  // The newest `limit` log lines, oldest first.
+  Task<std::vector<SessionLine>> lines(std::string project, std::string id, std::size_t limit);
+  const SessionFigures& figures() const { return figures_; }
+  std::uint64_t running_of(const std::string& project) const;
+  std::uint64_t paused_of(const std::string& project) const;
+  std::uint64_t alive() const {
+    return figures_.pending + figures_.starting + figures_.running + figures_.paused;
+  }
+
+  // For those who change sessions. Null: this server has none of that id and project in memory.
+  EntryPtr find(const std::string& project, std::string_view id) const;
+  // kNotFound; kConflict: it has ended.
+  Task<EntryPtr> living(std::string project, std::string id);
+  const Entries& entries() const { return entries_; }
+  // kUnavailable: the node does not have it, or the launcher has not reported its sandboxes yet.
+  Result<> check_on_node(const SessionEntry& entry) const;
+
+  void add(const EntryPtr& entry);
+  Result<> set_state(const EntryPtr& entry, SessionState to, std::string reason);
+  // When it expires; nothing: never.
+  void set_deadline(const EntryPtr& entry, std::optional<std::chrono::milliseconds> from_now);
+  // Takes the sessions whose deadline has passed; they have none any more.
+  std::vector<EntryPtr> take_expired(Steady::time_point now);
+  void end(const EntryPtr& entry, SessionState to, EndCause cause, std::string reason);
+  Task<> save(EntryPtr entry);
+  // One line in the server's log and one event.
+  void publish(const EntryPtr& entry, std::string_view what);
+
+  void count_created() { ++figures_.created; }
+  void count_refused() { ++figures_.refused; }
+  // Counts one more in a counter of this registry until it goes away. It may outlive the registry,
+  // with a coroutine that was cut off.
+  class Counted {
+   public:
+    Counted(const SessionRegistry& registry, std::uint64_t& counter)
+        : life_(registry.life_), counter_(&counter) {
+      ++counter;
+    }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+    ~Counted() { release(); }
+    void release() {
+      if (counter_ != nullptr && !life_.expired()) --*counter_;
+      counter_ = nullptr;
+    }
+
+   private:
+    std::weak_ptr<char> life_;
+    std::uint64_t* counter_;
+  };
+  std::uint64_t& pending() { return figures_.pending; }
+  std::uint64_t& pausing_of(const std::string& project) { return pausing_[project]; }
+  // Expires with this registry.
+  std::weak_ptr<char> life() const { return life_; }
+
+ private:
+  static constexpr std::size_t kMaxEnded = 512;
+
+  void count(const SessionEntry& entry, int how);
+  void forget_oldest_ended();
+
+  asio::io_context& io_;
+  node::SessionService& service_;
+  const node::RunService& node_;
+  store::Store& store_;
+  events::EventHub& events_;
+
+  Entries entries_;                                                 // living, and the last ended
+  std::deque<std::string> ended_;                                   // oldest first
+  std::map<std::pair<std::string, std::string>, EntryPtr> agents_;  // by project and agent_id
+  std::set<std::pair<Steady::time_point, std::string>> deadlines_;
+  std::map<std::string, std::uint64_t> paused_;   // by project
+  std::map<std::string, std::uint64_t> pausing_;  // by project: pause requests under way
+  SessionFigures figures_;
+  std::shared_ptr<char> life_ = std::make_shared<char>();
+};
+
+// "the sandbox is paused"
+Error wrong_state(SessionState state);
+
+}  // namespace glovebox::sessions
