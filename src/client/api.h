@@ -56,7 +56,4 @@ inline constexpr std::chrono::milliseconds kCommandTime{60'000};
 Asked ask(const PlaceWords& words, http::ClientRequest request,
           std::chrono::milliseconds patience = kCommandTime);
 
-// A path component or query value as a request has it.
-std::string url_encoded(std::string_view text);
-
 }  // namespace glovebox::client

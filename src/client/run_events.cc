@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "wire/base64_decode.h"
+#include "base/base64.h"
 
 namespace glovebox::client {
 namespace {
@@ -42,7 +42,7 @@ struct RunEvents::State {
     const json::string* encoded = text_of(event, "base64");
     if (encoded == nullptr) return strange();
     TRY(const std::string bytes,
-        wire::base64_decode(std::string_view(encoded->data(), encoded->size())));
+        base64_decode(std::string_view(encoded->data(), encoded->size())));
     return on_output(is_stderr, bytes);
   }
 

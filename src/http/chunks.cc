@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/hex.h"
+
 namespace glovebox::http {
 
 namespace {
@@ -11,13 +13,6 @@ namespace {
 constexpr std::size_t kMaxExtension = 4 << 10;
 constexpr std::size_t kMaxTrailers = 16 << 10;
 constexpr std::uint32_t kMaxDigits = 15;  // what 64 bits hold without a thought
-
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 bool is_control(char c) {
   const auto byte = static_cast<unsigned char>(c);
@@ -49,7 +44,7 @@ void ChunkDecoder::take(char c) {
   };
   switch (state_) {
     case State::kSize: {
-      const int digit = hex_value(c);
+      const int digit = hex_digit_value(c);
       if (digit >= 0 && digits_ < kMaxDigits) {
         left_ = left_ * 16 + static_cast<unsigned>(digit);
         ++digits_;

@@ -1,6 +1,5 @@
 #include "http/websocket_client.h"
 
-#include <openssl/evp.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
@@ -9,6 +8,7 @@
 #include <charconv>
 
 #include "base/assert.h"
+#include "base/base64.h"
 #include "base/unique_fd.h"
 #include "http/client_answer.h"
 #include "http/client_socket.h"
@@ -33,10 +33,7 @@ std::array<std::uint8_t, kSize> random_bytes() {
 }
 
 std::string random_key() {
-  const auto bytes = random_bytes<16>();
-  unsigned char text[25];
-  EVP_EncodeBlock(text, bytes.data(), static_cast<int>(bytes.size()));
-  return std::string(reinterpret_cast<const char*>(text), 24);
+  return base64_encode(random_bytes<16>());
 }
 
 // The value of a header in the text of a head; case aside, and the first one.

@@ -3,8 +3,10 @@
 #include <openssl/evp.h>
 
 #include <algorithm>
+#include <span>
 
-#include "http/utf8.h"
+#include "base/base64.h"
+#include "base/utf8.h"
 
 namespace glovebox::http {
 
@@ -181,7 +183,7 @@ std::string close_payload(std::uint16_t code, std::string_view reason) {
   out += static_cast<char>(code >> 8);
   out += static_cast<char>(code & 0xFF);
   while (!reason.empty()) {
-    const std::size_t size = character_size(reason);
+    const std::size_t size = utf8_character_size(reason);
     if (size == 0 || out.size() + size > kMaxControl) break;
     out += reason.substr(0, size);
     reason.remove_prefix(size);
@@ -194,9 +196,7 @@ std::string accept_key(std::string_view key) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
   if (EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha1(), nullptr) != 1) return {};
-  unsigned char encoded[4 * ((EVP_MAX_MD_SIZE + 2) / 3) + 1];
-  const int length = EVP_EncodeBlock(encoded, digest, static_cast<int>(size));
-  return std::string(reinterpret_cast<const char*>(encoded), static_cast<std::size_t>(length));
+  return base64_encode(std::span(digest, size));
 }
 
 bool has_word(std::string_view list, std::string_view word) {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "http/utf8.h"
+#include "base/utf8.h"
 
 namespace glovebox::http {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <string>
 
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 namespace glovebox::node {
 
@@ -53,7 +53,7 @@ Errc errc_of_guest(int sys_errno) {
 }
 
 Error guest_error(int sys_errno, std::string_view what) {
-  std::string message = wire::printable(what);
+  std::string message = printable(what);
   const char* text = ::strerrordesc_np(sys_errno);
   const std::string meaning = text != nullptr ? text : "unknown error";
   if (message.find(meaning) == std::string::npos) {

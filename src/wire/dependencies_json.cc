@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <cstdint>
 
+#include "base/hex.h"
 #include "model/template_rules.h"
 #include "wire/object_reader.h"
 
@@ -188,7 +189,7 @@ bool is_hash(std::string_view token) {
   const std::string_view kind = token.substr(0, colon);
   token.remove_prefix(colon + 1);
   return (kind == "sha256" || kind == "sha384" || kind == "sha512") && !token.empty() &&
-         token.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+         is_lower_hex(token);
 }
 
 Result<> check_requirement(std::string_view line) {

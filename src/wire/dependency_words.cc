@@ -6,8 +6,8 @@
 #include <boost/json.hpp>
 
 #include "base/unique_fd.h"
+#include "base/utf8.h"
 #include "wire/dependencies_json.h"
-#include "wire/utf8.h"
 
 namespace glovebox::wire {
 namespace {

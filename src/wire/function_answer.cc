@@ -8,9 +8,8 @@
 #include <cstring>
 #include <optional>
 
-#include "wire/base64_decode.h"
+#include "base/base64.h"
 #include "wire/strict_json.h"
-#include "wire/utf8.h"
 
 namespace glovebox::wire {
 namespace {

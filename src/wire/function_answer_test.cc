@@ -6,8 +6,8 @@
 #include <boost/json.hpp>
 #include <csignal>
 
+#include "base/base64.h"
 #include "wire/function_view.h"
-#include "wire/utf8.h"
 
 namespace glovebox::wire {
 namespace {
@@ -18,11 +18,11 @@ using std::chrono::milliseconds;
 const FunctionAbout kAbout{.request_id = "r-1", .timeout = milliseconds(3000)};
 
 std::string value_line(const std::string& text) {
-  return R"({"type":"function","value":")" + base64(text) +
+  return R"({"type":"function","value":")" + base64_encode(text) +
          R"(","import_ms":1.5,"handler_ms":0.25})";
 }
 std::string error_line(const std::string& text) {
-  return R"({"type":"function","error":")" + base64(text) + "\"}";
+  return R"({"type":"function","error":")" + base64_encode(text) + "\"}";
 }
 
 RunAnswer answer_with(std::vector<std::string> lines, int exit_code = 0) {

@@ -6,8 +6,10 @@
 #include <boost/json.hpp>
 #include <cmath>
 #include <ctime>
+#include <span>
 
 #include "base/assert.h"
+#include "base/hex.h"
 #include "wire/object_reader.h"
 
 namespace glovebox::wire {
@@ -58,12 +60,7 @@ std::string random_hex(std::size_t bytes) {
   unsigned char raw[32];
   GBX_ASSERT(bytes <= sizeof raw);
   GBX_ASSERT(::getrandom(raw, bytes, 0) == static_cast<ssize_t>(bytes));
-  std::string text;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    text.push_back("0123456789abcdef"[raw[i] >> 4]);
-    text.push_back("0123456789abcdef"[raw[i] & 15]);
-  }
-  return text;
+  return hex_encode(std::span(raw, bytes));
 }
 
 std::string random_uuid() {

@@ -3,8 +3,8 @@
 #include <boost/json.hpp>
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "wire/raw_json.h"
-#include "wire/utf8.h"
 
 namespace glovebox::wire {
 namespace {

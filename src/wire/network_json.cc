@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <ctime>
 
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 namespace glovebox::wire {
 namespace {

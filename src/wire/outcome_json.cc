@@ -6,7 +6,8 @@
 
 #include <boost/json.hpp>
 
-#include "wire/utf8.h"
+#include "base/base64.h"
+#include "base/utf8.h"
 
 namespace glovebox::wire {
 namespace {
@@ -36,7 +37,7 @@ std::string metrics_json(const Outcome& outcome, const std::optional<NetworkFigu
 
 void add_output(json::object& object, const std::string& name, const std::string& bytes) {
   object[name] = to_utf8(bytes);
-  if (!is_utf8(bytes)) object[name + "_base64"] = base64(bytes);
+  if (!is_utf8(bytes)) object[name + "_base64"] = base64_encode(bytes);
 }
 
 json::value error_of(const Outcome& outcome) {

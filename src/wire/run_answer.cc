@@ -6,8 +6,9 @@
 #include <cstring>
 #include <optional>
 
+#include "base/base64.h"
+#include "base/utf8.h"
 #include "wire/guest_result.h"
-#include "wire/utf8.h"
 
 namespace glovebox::wire {
 namespace {
@@ -47,7 +48,7 @@ std::string metrics_json(const RunAnswer& answer) {
 void add_output(json::object& object, const std::string& name, const std::string& bytes) {
   const bool text = is_utf8(bytes);
   object[name] = text ? bytes : to_utf8(bytes);
-  if (!text) object[name + "_base64"] = base64(bytes);
+  if (!text) object[name + "_base64"] = base64_encode(bytes);
 }
 
 json::object said(std::string_view code, std::string_view message) {
@@ -84,7 +85,7 @@ json::array files_of(const RunAnswer& answer) {
     if (is_utf8(file.content)) {
       entry["content"] = file.content;
     } else {
-      entry["content_base64"] = base64(file.content);
+      entry["content_base64"] = base64_encode(file.content);
     }
     files.push_back(std::move(entry));
   }
@@ -200,7 +201,7 @@ std::string output_event_json(std::string_view bytes) {
   if (is_utf8(bytes)) {
     data["text"] = bytes;
   } else {
-    data["base64"] = base64(bytes);
+    data["base64"] = base64_encode(bytes);
   }
   return json::serialize(data);
 }

@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 #include <cmath>
 
-#include "wire/base64_decode.h"
+#include "base/base64.h"
 #include "wire/guest_frames.h"
 #include "wire/launcher_messages.h"
 #include "wire/nearest_word.h"

@@ -104,7 +104,7 @@ TEST(RunRequest, AMistakeNamesItsField) {
               HasSubstr("files[1].path: "));
   EXPECT_THAT(with(R"("files":[{"path":"x"}])"), HasSubstr("files[0].content: is missing"));
   EXPECT_THAT(with(R"("files":[{"path":"x","content_base64":"A"}])"),
-              HasSubstr("files[0].content_base64: is not good base64"));
+              HasSubstr("files[0].content_base64: is not valid base64"));
   EXPECT_THAT(with(R"("files":[{"path":"x","content":"","mode":"4755"}])"),
               HasSubstr("files[0].mode"));
   EXPECT_THAT(with(R"("args":[1])"), HasSubstr("args[0]: must be a string"));

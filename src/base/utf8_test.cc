@@ -1,21 +1,34 @@
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 #include <gtest/gtest.h>
 
-namespace glovebox::wire {
+namespace glovebox {
 namespace {
 
-TEST(Utf8, KnowsTextFromBytes) {
+TEST(Utf8, RejectsEveryMalformedForm) {
+  EXPECT_TRUE(is_utf8(""));
   EXPECT_TRUE(is_utf8("plain"));
   EXPECT_TRUE(is_utf8("gr\xc3\xbc\xc3\x9f \xe2\x82\xac \xf0\x9f\xa7\xa4"));
   EXPECT_FALSE(is_utf8("\xff"));
-  EXPECT_FALSE(is_utf8("\xc0\x80"));          // overlong
+  EXPECT_FALSE(is_utf8("\x80"));              // continuation byte without a lead
+  EXPECT_FALSE(is_utf8("\xc0\x80"));          // overlong, two bytes
+  EXPECT_FALSE(is_utf8("\xe0\x9f\xbf"));      // overlong, three bytes
+  EXPECT_FALSE(is_utf8("\xf0\x8f\xbf\xbf"));  // overlong, four bytes
   EXPECT_FALSE(is_utf8("\xed\xa0\x80"));      // surrogate
-  EXPECT_FALSE(is_utf8("\xf4\x90\x80\x80"));  // past the end of Unicode
-  EXPECT_FALSE(is_utf8("\xe2\x82"));          // cut short
+  EXPECT_FALSE(is_utf8("\xf4\x90\x80\x80"));  // past U+10FFFF
+  EXPECT_FALSE(is_utf8("\xe2\x82"));          // truncated
 }
 
-TEST(Utf8, ReplacesEachBrokenByte) {
+TEST(Utf8, MeasuresTheFirstCharacter) {
+  EXPECT_EQ(utf8_character_size(""), 0u);
+  EXPECT_EQ(utf8_character_size("ab"), 1u);
+  EXPECT_EQ(utf8_character_size("\xc3\xbcx"), 2u);
+  EXPECT_EQ(utf8_character_size("\xe2\x82\xacx"), 3u);
+  EXPECT_EQ(utf8_character_size("\xf0\x9f\xa7\xa4x"), 4u);
+  EXPECT_EQ(utf8_character_size("\xf0\x9f\xa7"), 0u);
+}
+
+TEST(Utf8, ReplacesEachInvalidByte) {
   EXPECT_EQ(to_utf8("a\xff\xfe"
                     "b"),
             "a\xef\xbf\xbd\xef\xbf\xbd"
@@ -42,13 +55,5 @@ TEST(Printable, IsCutBetweenCharacters) {
   EXPECT_LE(printable(text).size(), 4000u);
 }
 
-TEST(Base64, MatchesTheKnownVectors) {
-  EXPECT_EQ(base64(""), "");
-  EXPECT_EQ(base64("f"), "Zg==");
-  EXPECT_EQ(base64("fo"), "Zm8=");
-  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
-  EXPECT_EQ(base64(std::string_view("\x00\xff\x00", 3)), "AP8A");
-}
-
 }  // namespace
-}  // namespace glovebox::wire
+}  // namespace glovebox
