@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/utf8.h"
 #include "control/clock.h"
 #include "control/dependency_words.h"
 #include "control/idempotency.h"
@@ -14,7 +15,6 @@
 #include "control/run_record.h"
 #include "control/run_refusal.h"
 #include "control/set_flow.h"
-#include "wire/utf8.h"
 
 namespace glovebox::control {
 namespace {
@@ -123,7 +123,7 @@ std::string code_in(const Response& refusal) {
 // Told as the end of a stream that has begun.
 std::string error_event(const RunHeader& run, const Response& refusal, const Error& error) {
   return boost::json::serialize(boost::json::object{{"code", code_in(refusal)},
-                                                    {"message", wire::to_utf8(error.message())},
+                                                    {"message", to_utf8(error.message())},
                                                     {"status", refusal.status},
                                                     {"request_id", run.request_id}});
 }

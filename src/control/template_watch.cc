@@ -5,10 +5,10 @@
 #include <boost/json.hpp>
 #include <map>
 
+#include "base/utf8.h"
 #include "control/template_book.h"
 #include "control/words.h"
 #include "model/template_rules.h"
-#include "wire/utf8.h"
 
 namespace glovebox::control {
 namespace {
@@ -46,7 +46,7 @@ void tell(App& app, const std::string& project, const TemplateStatus& status) {
                     {"state", state_name(status.state)},
                     {"generation", status.generation}};
   data["error"] =
-      status.error.empty() ? json::value(nullptr) : json::value(wire::to_utf8(status.error));
+      status.error.empty() ? json::value(nullptr) : json::value(to_utf8(status.error));
   app.events.publish(project, "template.changed", json::serialize(data));
 }
 

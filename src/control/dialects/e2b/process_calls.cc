@@ -14,7 +14,6 @@
 #include "control/input_pump.h"
 #include "control/process_label.h"
 #include "wire/strict_json.h"
-#include "wire/utf8.h"
 
 namespace glovebox::control::e2b {
 namespace {

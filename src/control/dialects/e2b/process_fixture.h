@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "base/base64.h"
 #include "control/dialects/e2b/connect.h"
 #include "control/dialects/e2b/gate.h"
 #include "control/dialects/e2b/handlers.h"
 #include "control/fake_session.h"
 #include "control/test_app.h"
 #include "node/bell.h"
-#include "wire/base64_decode.h"
 
 namespace glovebox::control::e2b {
 
@@ -79,7 +79,7 @@ struct Call {
         if (text == "data") {
           const auto& data = *event.value().as_object().begin();
           text = std::string(data.key()) + ":" +
-                 wire::base64_decode(std::string_view(data.value().as_string())).value();
+                 base64_decode(std::string_view(data.value().as_string())).value();
         }
         all.push_back(std::move(text));
       } else {

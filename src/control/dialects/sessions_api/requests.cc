@@ -9,7 +9,6 @@
 #include "wire/cell.h"
 #include "wire/object_reader.h"
 #include "wire/strict_json.h"
-#include "wire/utf8.h"
 
 namespace glovebox::control::sessions_api {
 namespace {
