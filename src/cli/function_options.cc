@@ -14,8 +14,8 @@
 #include "cli/server_words.h"
 #include "cli/version.h"
 #include "engine/catalog.h"
-#include "wire/guest_frames.h"
-#include "wire/strict_json.h"
+#include "wire/guest/guest_frames.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::cli {
 namespace {

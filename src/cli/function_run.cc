@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "base/unique_fd.h"
+#include "base/utf8.h"
 #include "base/write_all.h"
 #include "cli/print.h"
 #include "cli/server_command.h"
@@ -17,10 +18,10 @@
 #include "engine/one_shot.h"
 #include "engine/process/import_policy.h"
 #include "model/environment.h"
-#include "wire/function_answer.h"
-#include "wire/function_view.h"
-#include "wire/job.h"
-#include "wire/outcome_json.h"
+#include "wire/functions/function_answer.h"
+#include "wire/functions/function_view.h"
+#include "wire/guest/job.h"
+#include "wire/runs/outcome_json.h"
 
 namespace glovebox::cli {
 namespace {

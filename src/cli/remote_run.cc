@@ -15,8 +15,8 @@
 #include "cli/print.h"
 #include "cli/server_command.h"
 #include "model/wall.h"
-#include "wire/dependencies_json.h"
-#include "wire/net_policy_json.h"
+#include "wire/network/net_policy_json.h"
+#include "wire/packages/dependencies_json.h"
 
 namespace glovebox::cli {
 namespace {

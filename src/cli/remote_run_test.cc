@@ -5,7 +5,7 @@
 
 #include <boost/json.hpp>
 
-#include "wire/run_request.h"
+#include "wire/runs/run_request.h"
 
 namespace glovebox::cli {
 namespace {

@@ -14,9 +14,9 @@
 #include "engine/catalog.h"
 #include "engine/process/import_policy.h"
 #include "model/environment.h"
-#include "wire/guest_frames.h"
-#include "wire/launcher_messages.h"
-#include "wire/net_words.h"
+#include "wire/guest/guest_frames.h"
+#include "wire/launcher/launcher_messages.h"
+#include "wire/network/network_options.h"
 
 namespace glovebox::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/catalog.h"
-#include "wire/dependency_words.h"
+#include "wire/packages/package_options.h"
 
 namespace CLI {
 class App;

@@ -8,14 +8,15 @@
 
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "base/write_all.h"
 #include "client/api.h"
 #include "client/body_file.h"
 #include "client/commands.h"
 #include "client/print.h"
 #include "client/run_events.h"
-#include "wire/function_view.h"
-#include "wire/outcome_json.h"
+#include "wire/functions/function_view.h"
+#include "wire/runs/outcome_json.h"
 
 namespace glovebox::client {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "base/units.h"
 #include "client/answers.h"
-#include "wire/dependencies_json.h"
-#include "wire/dependency_words.h"
+#include "wire/packages/dependencies_json.h"
+#include "wire/packages/package_options.h"
 
 namespace glovebox::client {
 namespace {

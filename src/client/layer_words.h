@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "wire/dependency_words.h"
+#include "wire/packages/package_options.h"
 
 namespace glovebox::client {
 

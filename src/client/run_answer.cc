@@ -5,7 +5,7 @@
 
 #include "base/utf8.h"
 #include "model/outcome.h"
-#include "wire/outcome_json.h"
+#include "wire/runs/outcome_json.h"
 
 namespace glovebox::client {
 namespace {

@@ -20,7 +20,7 @@ inline constexpr std::size_t kRunBodyLimit = std::size_t{64} << 20;
 using Handler = std::function<Task<Response>(Request&, ResponseWriter&)>;
 
 // For requests with an Upgrade header. The handler owns the stream, writes the 101 itself (see
-// http/response_head.h), and the connection is closed when it returns.
+// http/server/response_head.h), and the connection is closed when it returns.
 using UpgradeHandler = std::function<asio::awaitable<void>(Request&, RawStream&)>;
 
 enum class Cors : std::uint8_t {

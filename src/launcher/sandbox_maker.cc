@@ -15,7 +15,7 @@
 #include "launcher/template_file.h"
 #include "model/template_rules.h"
 #include "sys/clone.h"
-#include "wire/sandbox_plan.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::launcher {
 namespace {

@@ -31,7 +31,7 @@
 #include "control/session_keeper.h"
 #include "control/template_book.h"
 #include "control/template_watch.h"
-#include "http/server.h"
+#include "http/server/server.h"
 #include "main/package_settings.h"
 #include "main/server_places.h"
 #include "main/supervisor_link.h"

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "model/template_rules.h"
-#include "node/layers.h"
-#include "node/own_templates.h"
-#include "node/pools.h"
-#include "node/run.h"
-#include "node/sessions.h"
+#include "node/layers/layers.h"
+#include "node/pools/pools.h"
+#include "node/runs/run.h"
+#include "node/sessions/session_host.h"
+#include "node/templates/dynamic_templates.h"
 
 namespace glovebox::node {
 namespace {

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "node/layer_service.h"
-#include "node/network_service.h"
+#include "node/layers/layer_service.h"
+#include "node/networks/network_service.h"
 #include "node/node_options.h"
-#include "node/run_service.h"
-#include "node/session_service.h"
-#include "node/template_service.h"
+#include "node/runs/run_service.h"
+#include "node/sessions/session_service.h"
+#include "node/templates/template_service.h"
 
 namespace glovebox::node {
 

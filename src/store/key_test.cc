@@ -7,7 +7,7 @@
 
 #include "base/hex.h"
 #include "store/key_ring.h"
-#include "store/store_fixture.h"
+#include "store/testing/store_fixture.h"
 
 namespace glovebox::store {
 namespace {

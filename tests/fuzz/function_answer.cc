@@ -5,8 +5,8 @@
 
 #include "base/base64.h"
 #include "fuzz_target.h"
-#include "wire/function_answer.h"
-#include "wire/function_view.h"
+#include "wire/functions/function_answer.h"
+#include "wire/functions/function_view.h"
 
 namespace {
 

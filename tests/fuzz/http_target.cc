@@ -4,7 +4,7 @@
 
 #include "base/percent_encoding.h"
 #include "fuzz_target.h"
-#include "http/client.h"
+#include "http/client/client.h"
 #include "http/origin_rules.h"
 #include "http/target.h"
 

@@ -1,7 +1,7 @@
 // The launcher's parser of what clients ask.
 #include "fuzz_target.h"
 #include "model/template_rules.h"
-#include "wire/launcher_messages.h"
+#include "wire/launcher/launcher_messages.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace glovebox;

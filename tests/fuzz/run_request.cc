@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fuzz_target.h"
-#include "wire/run_request.h"
+#include "wire/runs/run_request.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace glovebox;

@@ -1,7 +1,7 @@
 // The server's parser of what an agent says, which a guest may have taken over.
 #include "fuzz_target.h"
-#include "wire/file_records.h"
-#include "wire/session_frames.h"
+#include "wire/guest/file_records.h"
+#include "wire/guest/session_frames.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace glovebox;

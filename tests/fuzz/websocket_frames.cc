@@ -6,7 +6,7 @@
 
 #include "base/utf8.h"
 #include "fuzz_target.h"
-#include "http/websocket_frames.h"
+#include "http/websocket/websocket_frames.h"
 
 namespace {
 

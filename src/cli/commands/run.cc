@@ -17,7 +17,7 @@
 #include "cli/terminal.h"
 #include "engine/catalog.h"
 #include "engine/one_shot.h"
-#include "wire/outcome_json.h"
+#include "wire/runs/outcome_json.h"
 
 namespace glovebox::cli {
 namespace {

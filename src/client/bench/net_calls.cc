@@ -6,7 +6,7 @@
 #include <optional>
 #include <thread>
 
-#include "http/client.h"
+#include "http/client/client.h"
 
 namespace glovebox::bench {
 namespace {

@@ -19,7 +19,7 @@
 #include "client/answers.h"
 #include "client/api.h"
 #include "client/session/detach_keys.h"
-#include "http/websocket_client.h"
+#include "http/websocket/websocket_client.h"
 #include "model/outcome.h"
 
 namespace glovebox::client {

@@ -5,9 +5,9 @@
 
 #include "base/units.h"
 #include "client/words.h"
-#include "wire/dependencies_json.h"
-#include "wire/net_policy_json.h"
-#include "wire/net_words.h"
+#include "wire/network/net_policy_json.h"
+#include "wire/network/network_options.h"
+#include "wire/packages/dependencies_json.h"
 
 namespace glovebox::client {
 namespace {

@@ -9,7 +9,7 @@
 #include "guest/agent/output_buffer.h"
 #include "guest/agent/session_start.h"
 #include "guest/agent/watched_fd.h"
-#include "wire/session_frames.h"
+#include "wire/guest/session_frames.h"
 
 namespace glovebox::agent {
 

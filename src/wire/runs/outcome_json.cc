@@ -1,0 +1,98 @@
+#include "wire/runs/outcome_json.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include <boost/json.hpp>
+
+#include "base/base64.h"
+#include "base/utf8.h"
+
+namespace glovebox::wire {
+namespace {
+
+namespace json = boost::json;
+
+// Boost.JSON writes every double in scientific notation; people read these.
+std::string as_ms(std::chrono::microseconds time) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", static_cast<double>(time.count()) / 1000.0);
+  return text;
+}
+
+template <class T>
+std::string number_or_null(const std::optional<T>& value) {
+  return value ? std::to_string(*value) : "null";
+}
+
+std::string metrics_json(const Outcome& outcome, const std::optional<NetworkFigures>& network) {
+  return "{\"wall_ms\":" + as_ms(outcome.wall) + ",\"setup_ms\":" + as_ms(outcome.setup) +
+         ",\"cpu_ms\":" + as_ms(outcome.usage.cpu) +
+         ",\"peak_memory_bytes\":" + number_or_null(outcome.usage.peak_memory_bytes) +
+         ",\"processes_peak\":" + number_or_null(outcome.usage.processes_peak) +
+         ",\"output_bytes\":" + std::to_string(outcome.output_bytes) +
+         ",\"network\":" + (network ? json::serialize(network_json(*network)) : "null") + "}";
+}
+
+void add_output(json::object& object, const std::string& name, const std::string& bytes) {
+  object[name] = to_utf8(bytes);
+  if (!is_utf8(bytes)) object[name + "_base64"] = base64_encode(bytes);
+}
+
+json::value error_of(const Outcome& outcome) {
+  const auto said = [](std::string_view code, const std::string& message) {
+    return json::value{{"code", code}, {"message", message}};
+  };
+  if (outcome.timed_out) return said("timed_out", "the time limit was reached");
+  if (outcome.oom_killed) return said("oom_killed", "the memory limit was reached");
+  if (outcome.signal != 0) {
+    const char* name = ::sigabbrev_np(outcome.signal);
+    return said("killed",
+                std::string("the program was ended by signal ") +
+                    (name != nullptr ? "SIG" + std::string(name) : std::to_string(outcome.signal)));
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string outcome_json(const Outcome& outcome, const std::optional<NetworkFigures>& network) {
+  json::object object;
+  object["exit_code"] = outcome.exit_code;
+  add_output(object, "stdout", outcome.out);
+  add_output(object, "stderr", outcome.err);
+  object["result"] = nullptr;
+  object["error"] = error_of(outcome);
+  object["signal"] = outcome.signal == 0 ? json::value(nullptr) : json::value(outcome.signal);
+  object["timed_out"] = outcome.timed_out;
+  object["oom_killed"] = outcome.oom_killed;
+  object["truncated"] = outcome.truncated;
+  json::array walls;
+  for (const std::string_view name : outcome.walls.names()) walls.emplace_back(name);
+  object["isolation"] = {
+      {"engine", engine_name(outcome.engine)},
+      {"grade", grade_name(grade_of(outcome.engine, outcome.walls))},
+      {"walls", std::move(walls)},
+  };
+  std::string text = json::serialize(object);
+  text.pop_back();
+  return text + ",\"metrics\":" + metrics_json(outcome, network) + "}\n";
+}
+
+std::string failure_json(const Error& error) {
+  json::object object;
+  object["exit_code"] = kExitGloveboxFailed;
+  object["stdout"] = "";
+  object["stderr"] = "";
+  object["result"] = nullptr;
+  object["error"] = {{"code", errc_name(error.code())}, {"message", to_utf8(error.message())}};
+  object["timed_out"] = false;
+  object["oom_killed"] = false;
+  object["truncated"] = false;
+  object["metrics"] = nullptr;
+  object["isolation"] = nullptr;
+  return json::serialize(object) + "\n";
+}
+
+}  // namespace glovebox::wire
