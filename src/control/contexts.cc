@@ -14,9 +14,9 @@
 #include "control/context_lines.h"
 #include "control/exec_words.h"
 #include "control/process_label.h"
-#include "wire/cell.h"
-#include "wire/guest_result.h"
-#include "wire/job.h"
+#include "wire/guest/cell.h"
+#include "wire/guest/guest_result.h"
+#include "wire/guest/job.h"
 
 namespace glovebox::control {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "control/clock.h"
 #include "control/process_label.h"
-#include "wire/guest_frames.h"
+#include "wire/guest/guest_frames.h"
 
 namespace glovebox::control {
 namespace {

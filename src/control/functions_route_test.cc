@@ -6,7 +6,7 @@
 
 #include "base/base64.h"
 #include "control/test_app.h"
-#include "wire/function_call.h"
+#include "wire/functions/function_call.h"
 
 namespace glovebox::control {
 namespace {

@@ -3,8 +3,8 @@
 #include <boost/json.hpp>
 
 #include "base/utf8.h"
-#include "wire/session_frames.h"
-#include "wire/strict_json.h"
+#include "wire/guest/session_frames.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::control {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "control/digest.h"
 #include "model/profile.h"
-#include "wire/profile_wishes.h"
-#include "wire/strict_json.h"
+#include "wire/json/strict_json.h"
+#include "wire/runs/profile_request.h"
 
 namespace glovebox::control {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "control/held_output.h"
 #include "http/message.h"
-#include "node/runner.h"
-#include "wire/run_answer.h"
+#include "node/runs/run_job.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::control {
 

@@ -9,7 +9,7 @@
 #include "control/run_plan.h"
 #include "store/key.h"
 #include "store/run_record.h"
-#include "wire/run_answer.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::control {
 

@@ -5,10 +5,10 @@
 #include <charconv>
 
 #include "control/exec_words.h"
-#include "wire/net_policy_json.h"
-#include "wire/object_reader.h"
-#include "wire/profile_wishes.h"
-#include "wire/strict_json.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
+#include "wire/network/net_policy_json.h"
+#include "wire/runs/profile_request.h"
 
 namespace glovebox::control {
 namespace {

@@ -15,7 +15,7 @@
 #include "model/session.h"
 #include "model/wall.h"
 #include "store/session_record.h"
-#include "wire/object_reader.h"
+#include "wire/json/object_reader.h"
 
 namespace glovebox::control {
 

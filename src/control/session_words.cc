@@ -6,7 +6,7 @@
 #include "control/clock.h"
 #include "control/dependency_words.h"
 #include "control/network_words.h"
-#include "wire/run_answer.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::control {
 namespace {

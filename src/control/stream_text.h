@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "wire/run_answer.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::control {
 

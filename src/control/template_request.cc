@@ -7,9 +7,9 @@
 #include "model/profile.h"
 #include "model/template_rules.h"
 #include "store/session_record.h"
-#include "wire/object_reader.h"
-#include "wire/profile_wishes.h"
-#include "wire/strict_json.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
+#include "wire/runs/profile_request.h"
 
 namespace glovebox::control {
 namespace {

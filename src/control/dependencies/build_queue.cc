@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/log.h"
-#include "node/bell.h"
-#include "node/fair_queue.h"
+#include "node/async/notifier.h"
+#include "node/pools/fair_queue.h"
 
 namespace glovebox::control {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "base/task.h"
 #include "control/dependencies/words.h"
-#include "node/runner.h"
+#include "node/runs/run_job.h"
 
 namespace glovebox::control {
 

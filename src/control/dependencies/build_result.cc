@@ -6,8 +6,8 @@
 
 #include "base/hex.h"
 #include "control/dependencies/build_lines.h"
-#include "wire/object_reader.h"
-#include "wire/strict_json.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::control {
 namespace {

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "control/dependencies/build_pipeline.h"
-#include "node/bell.h"
-#include "node/layer_service.h"
+#include "node/async/notifier.h"
+#include "node/layers/layer_service.h"
 
 namespace glovebox::control {
 

@@ -18,8 +18,8 @@
 #include "base/task.h"
 #include "control/dependencies/layer_note.h"
 #include "model/layer.h"
-#include "node/bell.h"
-#include "node/layer_service.h"
+#include "node/async/notifier.h"
+#include "node/layers/layer_service.h"
 
 namespace glovebox::control {
 

@@ -6,7 +6,7 @@
 
 #include "base/utf8.h"
 #include "model/layer.h"
-#include "wire/strict_json.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::control {
 namespace {

@@ -16,7 +16,7 @@
 #include "control/dependencies/layer_shelf.h"
 #include "control/dependencies/set_events.h"
 #include "control/dependencies/set_key.h"
-#include "node/bell.h"
+#include "node/async/notifier.h"
 
 namespace glovebox::control {
 

@@ -16,10 +16,10 @@
 #include "base/task.h"
 #include "control/dependencies/words.h"
 #include "model/template.h"
-#include "node/bell.h"
-#include "node/runner.h"
-#include "node/session_service.h"
-#include "node/template_service.h"
+#include "node/async/notifier.h"
+#include "node/runs/run_job.h"
+#include "node/sessions/session_service.h"
+#include "node/templates/template_service.h"
 
 namespace glovebox::control {
 

@@ -12,7 +12,7 @@
 #include "control/routes/handlers.h"
 #include "control/session_of.h"
 #include "http/target.h"
-#include "wire/strict_json.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::control::routes {
 namespace {

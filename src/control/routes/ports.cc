@@ -11,7 +11,7 @@
 #include "control/routes/handlers.h"
 #include "control/session_keeper.h"
 #include "control/session_of.h"
-#include "http/websocket.h"
+#include "http/websocket/websocket.h"
 
 namespace glovebox::control {
 

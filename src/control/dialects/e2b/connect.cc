@@ -3,7 +3,7 @@
 #include <cerrno>
 
 #include "base/utf8.h"
-#include "wire/strict_json.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::control::e2b {
 namespace {

@@ -9,7 +9,7 @@
 #include "control/clock.h"
 #include "control/dialects/e2b/gate.h"
 #include "control/file_words.h"
-#include "wire/session_frames.h"
+#include "wire/guest/session_frames.h"
 
 namespace glovebox::control::e2b {
 namespace {

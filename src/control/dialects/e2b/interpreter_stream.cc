@@ -9,7 +9,7 @@
 #include "base/hex.h"
 #include "base/utf8.h"
 #include "control/clock.h"
-#include "wire/guest_result.h"
+#include "wire/guest/guest_result.h"
 
 namespace glovebox::control::e2b {
 namespace {

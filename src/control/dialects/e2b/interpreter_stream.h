@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "http/message.h"
-#include "node/runner.h"
-#include "wire/run_answer.h"
+#include "node/runs/run_job.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::control::e2b {
 

@@ -8,9 +8,9 @@
 #include "control/exec_words.h"
 #include "control/port_proxy.h"
 #include "http/status.h"
-#include "wire/cell.h"
-#include "wire/object_reader.h"
-#include "wire/strict_json.h"
+#include "wire/guest/cell.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::control::e2b {
 namespace {

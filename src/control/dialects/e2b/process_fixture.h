@@ -18,7 +18,7 @@
 #include "control/dialects/e2b/handlers.h"
 #include "control/fake_session.h"
 #include "control/test_app.h"
-#include "node/bell.h"
+#include "node/async/notifier.h"
 
 namespace glovebox::control::e2b {
 

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/task.h"
-#include "node/bell.h"
-#include "node/session_service.h"
+#include "node/async/notifier.h"
+#include "node/sessions/session_service.h"
 
 namespace glovebox::control::e2b {
 

@@ -12,8 +12,8 @@
 #include "control/dialects/e2b/gate.h"
 #include "control/exec_words.h"
 #include "control/process_label.h"
-#include "wire/guest_frames.h"
-#include "wire/object_reader.h"
+#include "wire/guest/guest_frames.h"
+#include "wire/json/object_reader.h"
 
 namespace glovebox::control::e2b {
 namespace {

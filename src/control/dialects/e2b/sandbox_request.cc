@@ -8,8 +8,8 @@
 #include "control/exec_words.h"
 #include "control/session_keeper.h"
 #include "http/target.h"
-#include "wire/object_reader.h"
-#include "wire/strict_json.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::control::e2b {
 namespace {

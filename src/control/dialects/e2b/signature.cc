@@ -7,7 +7,7 @@
 #include "base/base64.h"
 #include "base/constant_time.h"
 #include "control/clock.h"
-#include "wire/session_frames.h"
+#include "wire/guest/session_frames.h"
 
 namespace glovebox::control::e2b {
 namespace {

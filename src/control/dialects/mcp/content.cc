@@ -6,7 +6,7 @@
 #include "control/cell_answer.h"
 #include "control/dialects/mcp/images.h"
 #include "control/dialects/mcp/tools.h"
-#include "wire/guest_result.h"
+#include "wire/guest/guest_result.h"
 
 namespace glovebox::control::mcp {
 namespace {

@@ -12,8 +12,8 @@
 #include "control/dialects/mcp/tools.h"
 #include "control/file_words.h"
 #include "http/target.h"
-#include "wire/file_records.h"
-#include "wire/run_answer.h"
+#include "wire/guest/file_records.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::control::mcp {
 namespace {

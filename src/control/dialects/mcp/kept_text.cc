@@ -1,7 +1,7 @@
 #include "control/dialects/mcp/kept_text.h"
 
 #include "base/utf8.h"
-#include "wire/run_answer.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::control::mcp {
 namespace {

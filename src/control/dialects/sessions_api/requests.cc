@@ -6,9 +6,9 @@
 
 #include "base/units.h"
 #include "control/exec_words.h"
-#include "wire/cell.h"
-#include "wire/object_reader.h"
-#include "wire/strict_json.h"
+#include "wire/guest/cell.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::control::sessions_api {
 namespace {

@@ -6,10 +6,10 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
-#include "wire/cell.h"
-#include "wire/object_reader.h"
-#include "wire/session_frames.h"
-#include "wire/strict_json.h"
+#include "wire/guest/cell.h"
+#include "wire/guest/session_frames.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::control::workspace {
 namespace {
