@@ -99,7 +99,7 @@ Result<> bring_runtime(const Runtime& runtime, std::string& place, engine::RunRe
 
 struct Prepared {
   engine::RunRequest request;
-  wire::FunctionAbout about;
+  wire::FunctionCallInfo about;
 };
 
 Result<Prepared> prepare(const FunctionOptions& options, EngineKind kind) {

@@ -366,7 +366,7 @@ Result<> set_packages(const RunWords& words, RunOptions& options) {
   if (options.language == "node" && !words.packages.preload.empty()) {
     return bad("--preload is for Python only");
   }
-  TRY(options.dependencies, wire::read_dependency_words(words.packages));
+  TRY(options.dependencies, wire::read_package_options(words.packages));
   return {};
 }
 
@@ -411,7 +411,7 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
   options.engine = words.engine;
   TRY_OK(engine::make_engine(words.engine));
   TRY_OK(choose_place(words, options));
-  TRY(options.net, wire::parse_net_words(words.net, words.net_deny));
+  TRY(options.net, wire::parse_network_options(words.net, words.net_deny));
   if (!options.net.is_none() && words.engine == "process") {
     return bad("--net goes with --engine jail: the process engine has no walls to hold a policy");
   }

@@ -42,7 +42,7 @@ Result<std::string> new_layer_json(const LayerWords& words) {
   if (!words.packages.names_packages()) {
     return bad("say what to install: --with PACKAGE, --requirements FILE or --lock FILE");
   }
-  TRY(const Dependencies wanted, wire::read_dependency_words(words.packages));
+  TRY(const Dependencies wanted, wire::read_package_options(words.packages));
   json::object body{{"dependencies", wire::dependencies_json(wanted)}, {"refresh", true}};
   body["template"] =
       words.template_name.empty() ? wire::default_template(wanted) : words.template_name;

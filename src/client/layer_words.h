@@ -12,7 +12,7 @@
 namespace glovebox::client {
 
 struct LayerWords {
-  wire::DependencyWords packages;
+  wire::PackageOptions packages;
   std::string template_name;
   std::string project;
   std::string unused_for;

@@ -55,7 +55,7 @@ Result<json::object> variables_of(const std::vector<std::string>& words) {
 // Of --preload every module is the template's.
 Result<Dependencies> packages_of(const NewTemplateWords& words) {
   if (!words.names_packages()) return Dependencies{};
-  return wire::read_dependency_words(
+  return wire::read_package_options(
       {.with = words.with, .requirements = words.requirements, .lock = words.lock, .preload = {}});
 }
 

@@ -109,7 +109,7 @@ Result<> SandboxMaker::forget_template(const std::string& id, const Client* owne
 }
 
 bool SandboxMaker::may_use(const std::string& template_name, const Client* client) const {
-  return !is_own_template_id(template_name) || definitions_.is_of(template_name, client);
+  return !is_dynamic_template_id(template_name) || definitions_.is_of(template_name, client);
 }
 
 void SandboxMaker::client_gone(const Client* client) {

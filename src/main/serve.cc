@@ -262,7 +262,7 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
   TRY(auto store, store::SqliteStore::open(store_options(settings, places.store_dir, io)));
   TRY_OK(provide_admin_key(*store, io, std::move(places.admin_key)));
   node = std::make_unique<node::Node>(io, node_options(settings));
-  control::TemplateBook templates(*node, node->own_templates(), *store);
+  control::TemplateBook templates(*node, node->dynamic_templates(), *store);
   TRY_OK(templates.load());
   control::KeeperOptions keeping = keeper_options(settings, places.store_dir);
   keeping.templates = &templates;
@@ -281,7 +281,7 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
       control::make_build_pipeline({io, node->sessions(), node->layers(), &node->networks()},
                                    std::move(package_settings.building));
   const control::PackageBookPlace package_place{
-      io, *node, node->sessions(), node->own_templates(), node->layers(), *pipeline, app.events};
+      io, *node, node->sessions(), node->dynamic_templates(), node->layers(), *pipeline, app.events};
   // What was made with packages and is to stay what it was, also of those that nobody has used
   // since the last start.
   package_settings.book.pinned_by = [&templates, &keeper](const std::string& layer) {

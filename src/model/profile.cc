@@ -65,7 +65,7 @@ std::string dependencies_text(const Dependencies& wanted) {
 
 }  // namespace
 
-Profile fill_in(const ProfileWishes& wishes, const Limits& defaults) {
+Profile fill_in(const ProfileRequest& wishes, const Limits& defaults) {
   Profile profile;
   profile.limits = defaults;
   profile.limits.asked_for = 0;

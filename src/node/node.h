@@ -39,7 +39,7 @@ class Node final : public RunService {
   // As long as this object.
   SessionService& sessions();
   NetworkService& networks();
-  TemplateService& own_templates();
+  TemplateService& dynamic_templates();
   LayerService& layers();
 
   // Runs that begin now are refused. Waits for those under way until `deadline`, then ends them,
@@ -48,7 +48,7 @@ class Node final : public RunService {
 
  private:
   struct State;
-  static void look_at_clock(const std::shared_ptr<State>& state);
+  static void check_deadlines(const std::shared_ptr<State>& state);
   std::shared_ptr<State> state_;
 };
 

@@ -11,18 +11,18 @@
 
 namespace glovebox::node {
 
-class Bell {
+class Notifier {
  public:
-  explicit Bell(boost::asio::io_context& io) : io_(io) {}
-  Bell(const Bell&) = delete;
-  Bell& operator=(const Bell&) = delete;
+  explicit Notifier(boost::asio::io_context& io) : io_(io) {}
+  Notifier(const Notifier&) = delete;
+  Notifier& operator=(const Notifier&) = delete;
 
   // Nobody is resumed in here, so that it may be called from anywhere.
-  void ring() {
+  void notify_all() {
     for (boost::asio::steady_timer* timer : waiting_) timer->cancel();
   }
 
-  // Until the bell rings or the time has come. The bell outlives the wait.
+  // Until notify_all() is called or the deadline has passed. This object outlives the wait.
   boost::asio::awaitable<void> wait(std::chrono::steady_clock::time_point deadline) {
     Waiting waiting(*this, deadline);
     (void)co_await waiting.timer.async_wait(kAwaitTuple);
@@ -30,12 +30,12 @@ class Bell {
 
  private:
   struct Waiting {
-    Waiting(Bell& one, std::chrono::steady_clock::time_point deadline)
-        : bell(one), timer(one.io_, deadline) {
-      bell.waiting_.push_back(&timer);
+    Waiting(Notifier& one, std::chrono::steady_clock::time_point deadline)
+        : notifier(one), timer(one.io_, deadline) {
+      notifier.waiting_.push_back(&timer);
     }
-    ~Waiting() { std::erase(bell.waiting_, &timer); }
-    Bell& bell;
+    ~Waiting() { std::erase(notifier.waiting_, &timer); }
+    Notifier& notifier;
     boost::asio::steady_timer timer;
   };
 

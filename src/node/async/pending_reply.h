@@ -14,17 +14,17 @@
 namespace glovebox::node {
 
 template <class T>
-struct Later {
-  explicit Later(boost::asio::io_context& io) : bell(io) {}
-  Bell bell;
+struct PendingReply {
+  explicit PendingReply(boost::asio::io_context& io) : notifier(io) {}
+  Notifier notifier;
   std::optional<Result<T>> result;
   void set(Result<T> what) {
     result = std::move(what);
-    bell.ring();
+    notifier.notify_all();
   }
-  static Task<T> wait(std::shared_ptr<Later> self, Clock::time_point deadline,
+  static Task<T> wait(std::shared_ptr<PendingReply> self, Clock::time_point deadline,
                       const char* who = "the launcher") {
-    while (!self->result && Clock::now() < deadline) co_await self->bell.wait(deadline);
+    while (!self->result && Clock::now() < deadline) co_await self->notifier.wait(deadline);
     if (!self->result) co_return fail(Errc::kUnavailable, std::string(who) + " does not answer");
     co_return std::move(*self->result);
   }

@@ -14,11 +14,11 @@
 
 namespace glovebox::node {
 
-class Signal {
+class WakeSignal {
  public:
-  explicit Signal(boost::asio::io_context& io) : io_(io) {}
-  Signal(const Signal&) = delete;
-  Signal& operator=(const Signal&) = delete;
+  explicit WakeSignal(boost::asio::io_context& io) : io_(io) {}
+  WakeSignal(const WakeSignal&) = delete;
+  WakeSignal& operator=(const WakeSignal&) = delete;
 
   // Posts and does not resume in here, so that it may be called from anywhere.
   void set() {

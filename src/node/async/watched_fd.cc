@@ -15,7 +15,7 @@ WatchedFd& WatchedFd::operator=(WatchedFd&& other) noexcept {
   return *this;
 }
 
-void WatchedFd::wakes(Signal* signal) {
+void WatchedFd::wakes(WakeSignal* signal) {
   if (inner_) inner_->signal = signal;
 }
 

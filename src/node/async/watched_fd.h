@@ -1,5 +1,5 @@
-// A descriptor and whether something can be done with it. Becoming ready wakes a Signal; whoever
-// wakes reads or writes until the kernel says it would block, and asks to be woken again.
+// A descriptor and whether something can be done with it. Becoming ready wakes a WakeSignal;
+// whoever wakes reads or writes until the kernel says it would block, and asks to be woken again.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -23,7 +23,7 @@ class WatchedFd {
   explicit operator bool() const { return inner_ != nullptr; }
   int fd() const { return inner_ ? inner_->descriptor.native_handle() : -1; }
   // Who is woken; it outlives this, or says nullptr first.
-  void wakes(Signal* signal);
+  void wakes(WakeSignal* signal);
 
   bool readable() const { return inner_ && inner_->readable; }
   bool writable() const { return inner_ && inner_->writable; }
@@ -41,7 +41,7 @@ class WatchedFd {
   struct Inner {
     Inner(boost::asio::io_context& io, UniqueFd fd) : descriptor(io, fd.release()) {}
     boost::asio::posix::stream_descriptor descriptor;
-    Signal* signal = nullptr;
+    WakeSignal* signal = nullptr;
     bool readable = true;  // try first
     bool writable = true;
     bool read_armed = false;

@@ -11,7 +11,7 @@ namespace {
 // A large tree is written out, or removed, before the answer comes.
 constexpr std::chrono::minutes kDiskWait{3};
 
-using Answer = std::shared_ptr<Later<void>>;
+using Answer = std::shared_ptr<PendingReply<void>>;
 
 LauncherLink::Finished into(const Answer& answer) {
   return [answer](Result<> done) { answer->set(std::move(done)); };
@@ -32,38 +32,38 @@ Result<> Layers::check(const std::string& id, const std::string& note) const {
 Task<> Layers::keep_layer(LayerRecord record) {
   const std::shared_ptr<void> held = hold_();
   CO_TRY_OK(check(record.id, record.note));
-  const Answer answer = std::make_shared<Later<void>>(io_);
+  const Answer answer = std::make_shared<PendingReply<void>>(io_);
   launcher_.keep_layer(std::move(record), into(answer));
-  co_return co_await Later<void>::wait(answer, Clock::now() + kDiskWait);
+  co_return co_await PendingReply<void>::wait(answer, Clock::now() + kDiskWait);
 }
 
 Task<> Layers::note_layer(std::string id, std::string note) {
   const std::shared_ptr<void> held = hold_();
   CO_TRY_OK(check(id, note));
-  const Answer answer = std::make_shared<Later<void>>(io_);
+  const Answer answer = std::make_shared<PendingReply<void>>(io_);
   launcher_.note_layer(id, std::move(note), into(answer));
-  co_return co_await Later<void>::wait(answer, Clock::now() + patience_);
+  co_return co_await PendingReply<void>::wait(answer, Clock::now() + patience_);
 }
 
 Task<> Layers::drop_layer(std::string id) {
   const std::shared_ptr<void> held = hold_();
   CO_TRY_OK(check(id, {}));
-  const Answer answer = std::make_shared<Later<void>>(io_);
+  const Answer answer = std::make_shared<PendingReply<void>>(io_);
   launcher_.drop_layer(id, into(answer));
-  co_return co_await Later<void>::wait(answer, Clock::now() + kDiskWait);
+  co_return co_await PendingReply<void>::wait(answer, Clock::now() + kDiskWait);
 }
 
 Task<std::vector<LayerRecord>> Layers::list_layers() {
   const std::shared_ptr<void> held = hold_();
   if (!launcher_.up()) co_return fail(Errc::kUnavailable, "the launcher is not there");
-  const Answer answer = std::make_shared<Later<void>>(io_);
+  const Answer answer = std::make_shared<PendingReply<void>>(io_);
   const auto found = std::make_shared<std::vector<LayerRecord>>();
   launcher_.list_layers(
       [found](LayerRecord record) {
         if (found->size() < kMostListed) found->push_back(std::move(record));
       },
       into(answer));
-  CO_TRY_OK(co_await Later<void>::wait(answer, Clock::now() + patience_));
+  CO_TRY_OK(co_await PendingReply<void>::wait(answer, Clock::now() + patience_));
   co_return std::move(*found);
 }
 

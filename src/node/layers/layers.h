@@ -19,7 +19,7 @@ class Layers final : public LayerService {
   Layers(boost::asio::io_context& io, LauncherLink& launcher, std::chrono::milliseconds patience)
       : io_(io), launcher_(launcher), patience_(patience) {}
   // What keeps this as long as somebody waits in here.
-  void hold_with(std::function<std::shared_ptr<void>()> hold) { hold_ = std::move(hold); }
+  void keep_alive_with(std::function<std::shared_ptr<void>()> hold) { hold_ = std::move(hold); }
 
   Task<> keep_layer(LayerRecord record) override;
   Task<> note_layer(std::string id, std::string note) override;

@@ -34,12 +34,12 @@ Networks::~Networks() {
 void Networks::stop() {
   is_stopped_ = true;
   look_timer_.cancel();
-  attached_.ring();
+  attached_.notify_all();
 }
 
 void Networks::attach_gateway(UniqueFd socket) {
   gateway_.attach(std::move(socket));
-  attached_.ring();
+  attached_.notify_all();
   gateway_.list([this, gone = gone_](Result<std::vector<SandboxId>> ids) {
     if (*gone || !ids) return;
     there_ = std::set<SandboxId>(ids->begin(), ids->end());
@@ -172,11 +172,11 @@ Task<> Networks::set(SandboxId id, std::string tenant, net::NetPolicy policy, bo
     entry->is_build = is_build;
   }
   const net::NetPolicy before = std::exchange(entry->policy, std::move(policy));
-  const auto answer = std::make_shared<Later<void>>(io_);
+  const auto answer = std::make_shared<PendingReply<void>>(io_);
   entry->waiting.push_back([answer](Result<> how) { answer->set(std::move(how)); });
   follow(entry);
   const Clock::time_point deadline = Clock::now() + options_.gateway_patience;
-  Result<> done = co_await Later<void>::wait(answer, deadline, kWho);
+  Result<> done = co_await PendingReply<void>::wait(answer, deadline, kWho);
   if (done || entry->closed) co_return done;
   // As before, also if the gateway has heard of it.
   entry->policy = before;
@@ -269,13 +269,13 @@ Task<wire::NetworkFigures> Networks::read_network(SandboxId id) {
   if (!entry) co_return fail(Errc::kNotFound, "this sandbox never had a network");
   if (!entry->was_open) co_return wire::NetworkFigures{};  // it is just being opened
   CO_TRY_OK(co_await wait_for_gateway());
-  const auto answer = std::make_shared<Later<wire::NetworkReport>>(io_);
+  const auto answer = std::make_shared<PendingReply<wire::NetworkReport>>(io_);
   wire::ReadNetwork request{.id = id};
   gateway_.read(std::move(request),
                 [answer](Result<wire::NetworkReport> report) { answer->set(std::move(report)); });
   const Clock::time_point deadline = Clock::now() + options_.gateway_patience;
   Result<wire::NetworkReport> report =
-      co_await Later<wire::NetworkReport>::wait(answer, deadline, kWho);
+      co_await PendingReply<wire::NetworkReport>::wait(answer, deadline, kWho);
   if (!report && report.error().code() == Errc::kNotFound) {
     co_return fail(Errc::kUnavailable, "the network gateway is just opening this network again");
   }

@@ -32,7 +32,7 @@ class Networks final : public NetworkService, private GatewayLink::Listener {
   // All borrowed. `hold` gives what keeps them, and this, as long as somebody waits in here.
   Networks(boost::asio::io_context& io, LauncherLink& launcher, const NodeOptions& options);
   ~Networks() override;
-  void hold_with(std::function<std::shared_ptr<void>()> hold) { hold_ = std::move(hold); }
+  void keep_alive_with(std::function<std::shared_ptr<void>()> hold) { hold_ = std::move(hold); }
 
   void attach_gateway(UniqueFd socket);
   // The server stops: sandboxes keep what they have.
@@ -111,7 +111,7 @@ class Networks final : public NetworkService, private GatewayLink::Listener {
   bool is_listed_ = false;
   bool is_restored_ = false;  // every session from before us is known
   bool is_stopped_ = false;
-  Bell attached_;
+  Notifier attached_;
   std::map<std::string, std::vector<SandboxId>> restarted_;  // by tenant, to be told in a moment
   wire::NetTotals sums_;
   std::optional<SandboxId> last_look_;

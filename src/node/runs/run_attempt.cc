@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 
+#include "node/runs/output_files.h"
 #include "node/sandboxes/check_grade.h"
 #include "node/sandboxes/guest_pipe.h"
 
@@ -23,20 +24,18 @@ constexpr int kReadsPerTurn = 4;
 constexpr std::uint64_t kMaxSurplus = 64u << 20;
 constexpr std::uint64_t kLeastRead = 4096;
 constexpr milliseconds kFloodPause{20};
-// When the sandbox has ended its pipes close; the bound is against what we did not think of.
+// Pipes close when the sandbox has ended; the bound covers what we did not foresee.
 constexpr milliseconds kDrainTime{1000};
-constexpr milliseconds kLastWordsTime{1000};
+constexpr milliseconds kEndReportTime{1000};
 
 std::chrono::microseconds between(Clock::time_point from, Clock::time_point to) {
   return std::chrono::duration_cast<std::chrono::microseconds>(to - from);
 }
 
-Error launcher_lost() {
-  return Error(Errc::kUnavailable, "the launcher went away while this run was under way");
-}
+Error launcher_lost() { return Error(Errc::kUnavailable, "the launcher was lost during this run"); }
 
-// What the caller wrote down wrongly, as opposed to what failed on the way.
-bool is_callers(int sys_errno) {
+// A mistake in the request, as opposed to a failure of ours.
+bool is_caller_mistake(int sys_errno) {
   return sys_errno == ENOENT || sys_errno == EACCES || sys_errno == ENOEXEC ||
          sys_errno == ENOTDIR || sys_errno == EISDIR || sys_errno == ELOOP || sys_errno == E2BIG ||
          sys_errno == ENAMETOOLONG;
@@ -44,61 +43,61 @@ bool is_callers(int sys_errno) {
 
 }  // namespace
 
-Attempt::Attempt(RunPlace place, const RunJob& job, RunSink& sink, std::unique_ptr<Sandbox> sandbox,
-                 RunReport& report, Clock::time_point asked)
-    : place_(place),
+RunAttempt::RunAttempt(RunContext context, const RunJob& job, RunSink& sink,
+                       std::unique_ptr<Sandbox> sandbox, RunReport& report, Clock::time_point asked)
+    : context_(context),
       job_(job),
       sink_(sink),
       report_(report),
       asked_(asked),
-      signal_(place.io),
+      signal_(context.io),
       sandbox_(std::move(sandbox)),
       link_(sandbox_->socket()) {
   sandbox_->on_end([this] { signal_.set(); });
   sandbox_->socket().wakes(&signal_);
-  place_.watch.add(this);
-  place_.pools.run_began();
+  context_.active_runs.add(this);
+  context_.allocator.run_began();
 }
 
-Attempt::~Attempt() {
-  place_.watch.remove(this);
+RunAttempt::~RunAttempt() {
+  context_.active_runs.remove(this);
   sandbox_->on_end({});
-  if (has_network_) place_.networks.close(sandbox_->id(), {});
-  sandbox_.reset();  // its room is free before we say that we are done
-  place_.pools.run_ended();
+  if (has_network_) context_.networks.close(sandbox_->id(), {});
+  sandbox_.reset();  // its part of the budget is free before the run counts as ended
+  context_.allocator.run_ended();
 }
 
-void Attempt::look_at_clock(Clock::time_point time) {
+void RunAttempt::check_deadlines(Clock::time_point time) {
   if (time >= wake_at_) signal_.set();
 }
 
-void Attempt::stop() {
+void RunAttempt::stop() {
   stopped_ = true;
   signal_.set();
 }
 
-Task<> Attempt::go(RuntimeKind runtime, std::shared_ptr<CancelFlag> cancel) {
+Task<> RunAttempt::go(RuntimeKind runtime, std::shared_ptr<CancelFlag> cancel) {
   if (cancel) {
     cancel->on_cancel([this] { stop(); });
     if (cancel->cancelled()) stopped_ = true;
   }
-  Result<> done = co_await run_through(runtime);
+  Result<> done = co_await run_in_sandbox(runtime);
   if (cancel) cancel->on_cancel({});
   co_return done;
 }
 
-Task<> Attempt::run_through(RuntimeKind runtime) {
+Task<> RunAttempt::run_in_sandbox(RuntimeKind runtime) {
   report_.sandbox = sandbox_->id().str();
   report_.outcome.engine = job_.engine;
   report_.outcome.walls = sandbox_->walls();
   CO_TRY_OK(check_grade(job_.engine, sandbox_->walls(), job_.min_grade));
-  way_ = job_.exec               ? StartWay::kProgram
-         : sandbox_->make().warm ? StartWay::kWarmRuntime
-                                 : StartWay::kColdRuntime;
-  report_.warm = way_ == StartWay::kWarmRuntime;
-  CO_TRY(StartFrames frames, StartFrames::make(job_, way_, runtime));
-  deadline_ = now() + job_.limits.wall + place_.options.backstop;
-  // All of it at once: the frames are there when the launcher lets the agent go on.
+  mode_ = job_.exec               ? StartMode::kProgram
+          : sandbox_->make().warm ? StartMode::kWarmRuntime
+                                  : StartMode::kColdRuntime;
+  report_.warm = mode_ == StartMode::kWarmRuntime;
+  CO_TRY(StartFrames frames, StartFrames::make(job_, mode_, runtime));
+  deadline_ = now() + job_.limits.wall + context_.options.backstop;
+  // All of it at once: the frames are there when the launcher lets the agent continue.
   sandbox_->take(job_.limits, job_.net.is_none() ? Sandbox::Network::kNone : Sandbox::Network::kUp);
   if (!job_.net.is_none()) open_network();
   sink_.set_may_have_run(true);
@@ -106,7 +105,7 @@ Task<> Attempt::run_through(RuntimeKind runtime) {
   handed_over_ = now();
   if (Result<> started = co_await await_started(); !started) {
     Error why = std::move(started.error());
-    CO_TRY_OK(co_await ended_before_it_began(std::move(why)));
+    CO_TRY_OK(co_await on_start_failure(std::move(why)));
   } else {
     CO_TRY_OK(co_await stream());
     co_await fetch_files();
@@ -114,66 +113,78 @@ Task<> Attempt::run_through(RuntimeKind runtime) {
   co_return co_await finish();
 }
 
-Task<> Attempt::await_started() {
+boost::asio::awaitable<void> RunAttempt::fetch_files() {
+  if (job_.return_files.empty() || stopped_) co_return;
+  if (!exited_ || !link_open_) {
+    report_.files_error = "the sandbox ended before its program did";
+    co_return;
+  }
+  OutputFiles files(
+      link_, [this] { return next_frame(); }, job_, report_);
+  co_await files.fetch_all();
+}
+
+Task<> RunAttempt::await_started() {
   std::size_t stored = 0;
   while (true) {
     CO_TRY(SandboxLink::Incoming incoming, co_await next_frame());
     if (std::holds_alternative<wire::FileStored>(incoming.frame)) {
-      if (++stored > job_.files.size()) co_return fail(Errc::kProtocol, "a file too many");
+      if (++stored > job_.files.size())
+        co_return fail(Errc::kProtocol, "more files stored than were sent");
     } else if (const auto* failed = std::get_if<wire::FileFailed>(&incoming.frame)) {
       sink_.set_may_have_run(false);
       co_return fail(
-          Error(Errc::kInvalidArgument, "put a file in: " + failed->what, failed->sys_errno));
+          Error(Errc::kInvalidArgument, "copy a file in: " + failed->what, failed->sys_errno));
     } else if (const auto* refused = std::get_if<wire::StartFailed>(&incoming.frame)) {
-      // The runtime that waited is broken, and not the caller's code.
-      worth_another_ = way_ == StartWay::kWarmRuntime;
+      // The waiting runtime is broken, not the caller's code.
+      may_retry_ = mode_ == StartMode::kWarmRuntime;
       sink_.set_may_have_run(false);
       co_return fail(start_failed(*refused));
     } else if (std::holds_alternative<wire::ProgramStarted>(incoming.frame)) {
       CO_TRY_OK(take_pipes(std::move(incoming.fds)));
-      // Code that was waited for begins when it is there. We may read the agent's word of it only
-      // when the code is over.
-      started_ = way_ == StartWay::kWarmRuntime ? handed_over_ : now();
+      // A warm runtime begins as soon as it has the job; we may read the agent's report of that
+      // only when the code has ended.
+      started_ = mode_ == StartMode::kWarmRuntime ? handed_over_ : now();
       report_.outcome.setup = between(asked_, started_);
       co_return Result<>();
     } else {
-      co_return fail(Errc::kProtocol, "the sandbox answers something else");
+      co_return fail(Errc::kProtocol, "unexpected answer from the sandbox's agent");
     }
   }
 }
 
-Error Attempt::start_failed(const wire::StartFailed& failed) const {
+Error RunAttempt::start_failed(const wire::StartFailed& failed) const {
   std::string what = failed.step;
   if (what == "execute" && job_.exec) what = "execute " + job_.exec->argv[0];
   Error error = Error::from_errno(what, failed.sys_errno).context("start the program");
-  if (!is_callers(failed.sys_errno)) return error;
+  if (!is_caller_mistake(failed.sys_errno)) return error;
   return Error(Errc::kInvalidArgument, error.message(), failed.sys_errno);
 }
 
-Result<> Attempt::take_pipes(std::vector<UniqueFd> fds) {
-  const bool has_results = way_ != StartWay::kProgram;
+Result<> RunAttempt::take_pipes(std::vector<UniqueFd> fds) {
+  const bool has_results = mode_ != StartMode::kProgram;
   if (fds.size() != (has_results ? 4u : 3u)) {
-    return fail(Errc::kProtocol, "the program's streams did not come along");
+    return fail(Errc::kProtocol, "the sandbox's agent did not send the program's streams");
   }
   for (const UniqueFd& fd : fds) TRY_OK(check_is_pipe(fd.get()));
   if (!job_.stdin_bytes.empty()) {
-    stdin_ = WatchedFd(place_.io, std::move(fds[0]));
+    stdin_ = WatchedFd(context_.io, std::move(fds[0]));
     stdin_.wakes(&signal_);
   }
   for (std::size_t i = 1; i < fds.size(); ++i) {
     WatchedFd& pipe = pipes_[i - 1];
-    pipe = WatchedFd(place_.io, std::move(fds[i]));
+    pipe = WatchedFd(context_.io, std::move(fds[i]));
     pipe.wakes(&signal_);
   }
   return {};
 }
 
-// A limit so short that it was reached before the program had started is an outcome like any other.
-Task<> Attempt::ended_before_it_began(Error why) {
+// A limit so short that it was reached before the program started is an outcome like any other.
+Task<> RunAttempt::on_start_failure(Error why) {
   if (stopped_) co_return Result<>();
   if (network_failed_ || why.code() != Errc::kUnavailable) co_return fail(std::move(why));
-  // The socket was closed; why is the launcher's to say, which may not have noticed yet.
-  const Clock::time_point until = now() + kLastWordsTime;
+  // The socket was closed; the launcher reports why, and may not have noticed yet.
+  const Clock::time_point until = now() + kEndReportTime;
   while (!sandbox_->ended() && !sandbox_->lost() && !stopped_ && now() < until) {
     co_await wait_until(until);
   }
@@ -190,17 +201,17 @@ Task<> Attempt::ended_before_it_began(Error why) {
       co_return Result<>();
     }
   }
-  worth_another_ = true;
+  may_retry_ = true;
   co_return fail(std::move(why));
 }
 
 // Until the program has ended and everything it printed has been read, or the sandbox is gone.
-Task<> Attempt::stream() {
+Task<> RunAttempt::stream() {
   buffer_ = std::make_unique_for_overwrite<char[]>(kBuffer);
   std::optional<Clock::time_point> drain_until;
-  boost::asio::steady_timer pause(place_.io);
+  boost::asio::steady_timer pause(context_.io);
   while (true) {
-    look_for_exit();
+    poll_exit();
     if (sandbox_->lost()) co_return fail(launcher_lost());
     if (now() >= deadline_) overdue_ = true;
     if (network_failed_ && !exited_) co_return fail(*network_failed_);
@@ -220,25 +231,25 @@ Task<> Attempt::stream() {
     if (stopped_) continue;
     if (all_closed()) {
       if (was_over) break;
-      if (last_word_ && job_.return_files.empty()) {
-        // All is said, and nobody else can say more: what is left of it is torn down behind us.
-        exited_ = wire::ProgramExited{*last_word_, 0, 0, 0};
+      if (runtime_exit_ && job_.return_files.empty()) {
+        // Nothing more can come: the rest of the sandbox is torn down behind us.
+        exited_ = wire::ProgramExited{*runtime_exit_, 0, 0, 0};
         report_.outcome.wall = between(started_, now());
         break;
       }
     }
-    if (more && floods()) {
+    if (more && is_flooding()) {
       pause.expires_after(kFloodPause);
       co_await pause.async_wait(boost::asio::use_awaitable);
       continue;
     }
     if (more) {
-      // Others have their turn; this guest writes faster than anybody reads.
-      co_await boost::asio::post(place_.io, boost::asio::use_awaitable);
+      // Give other runs a turn: this guest writes faster than its output is read.
+      co_await boost::asio::post(context_.io, boost::asio::use_awaitable);
       continue;
     }
     if (drain_until && now() >= *drain_until) break;
-    if (now() >= deadline_ + place_.options.backstop) break;
+    if (now() >= deadline_ + context_.options.backstop) break;
     co_await wait_until(drain_until.value_or(deadline_));
   }
   std::vector<std::string> last = results_.finish();
@@ -247,9 +258,9 @@ Task<> Attempt::stream() {
   co_return Result<>();
 }
 
-void Attempt::look_for_exit() {
+void RunAttempt::poll_exit() {
   if (exited_) return;
-  // Both may have come at once: a program that ended in time is not late.
+  // Both may have happened at once: a program that ended in time has not timed out.
   if (sandbox_->ended()) sandbox_->socket().assume_readable();
   if (link_open_) {
     auto incoming = link_.receive();
@@ -259,30 +270,30 @@ void Attempt::look_for_exit() {
       if (const auto* exited = std::get_if<wire::ProgramExited>(&(*incoming)->frame)) {
         exited_ = *exited;
       } else {
-        link_open_ = false;  // it breaks the protocol, and is not listened to any more
+        link_open_ = false;  // it broke the protocol; nothing more is read from it
       }
     }
   }
   if (over() && report_.outcome.wall.count() == 0) report_.outcome.wall = between(started_, now());
 }
 
-void Attempt::feed_stdin() {
+void RunAttempt::feed_stdin() {
   while (stdin_ && stdin_.writable()) {
     const std::string_view left = std::string_view(job_.stdin_bytes).substr(stdin_at_);
     const ssize_t put = left.empty() ? 0 : write_now(stdin_.fd(), left);
     if (put < 0 && errno == EAGAIN) return stdin_.wait_writable();
-    // All is in, or the program has closed its end; what it did not want is dropped.
+    // All is written, or the program has closed its end; the rest is dropped.
     if (put <= 0) return stdin_.close();
     stdin_at_ += static_cast<std::size_t>(put);
   }
 }
 
-// True: there is more right now.
-boost::asio::awaitable<bool> Attempt::pump(Pipe which) {
+// True: there is more to read right now.
+boost::asio::awaitable<bool> RunAttempt::pump(Pipe which) {
   WatchedFd& pipe = pipes_[which];
   for (int i = 0; i < kReadsPerTurn && !stopped_; ++i) {
-    // Nobody waits for a program that is over, and nobody would see the rest.
-    if (which != kResults && floods() && over() && report_.outcome.truncated) {
+    // The program has ended, and the rest would not be delivered.
+    if (which != kResults && is_flooding() && over() && report_.outcome.truncated) {
       pipe.close();
       co_return false;
     }
@@ -301,9 +312,9 @@ boost::asio::awaitable<bool> Attempt::pump(Pipe which) {
       pipe.close();
       co_return false;
     }
-    if (floods()) co_return true;
-    // That was all for now; its end is looked for when the program has ended.
-    if (bytes.size() < kBuffer && !over() && !last_word_) {
+    if (is_flooding()) co_return true;
+    // That was all for now; the end of the pipe is looked for when the program has ended.
+    if (bytes.size() < kBuffer && !over() && !runtime_exit_) {
       pipe.wait_readable();
       co_return false;
     }
@@ -311,7 +322,7 @@ boost::asio::awaitable<bool> Attempt::pump(Pipe which) {
   co_return true;
 }
 
-boost::asio::awaitable<void> Attempt::deliver(Pipe which, std::string_view bytes) {
+boost::asio::awaitable<void> RunAttempt::deliver(Pipe which, std::string_view bytes) {
   if (which == kResults) {
     surplus_ += std::max<std::uint64_t>(bytes.size(), kLeastRead);
     std::vector<std::string> lines = results_.add(bytes);
@@ -332,11 +343,11 @@ boost::asio::awaitable<void> Attempt::deliver(Pipe which, std::string_view bytes
   if (!wanted) stopped_ = true;
 }
 
-boost::asio::awaitable<void> Attempt::deliver_results(std::vector<std::string> lines) {
+boost::asio::awaitable<void> RunAttempt::deliver_results(std::vector<std::string> lines) {
   for (std::string& line : lines) {
     if (stopped_) co_return;
     if (const auto code = exit_line(line)) {
-      last_word_ = code;
+      runtime_exit_ = code;
       continue;
     }
     const bool wanted = co_await sink_.on_result(line);
@@ -345,48 +356,49 @@ boost::asio::awaitable<void> Attempt::deliver_results(std::vector<std::string> l
   }
 }
 
-bool Attempt::floods() const { return surplus_ > kMaxSurplus; }
+bool RunAttempt::is_flooding() const { return surplus_ > kMaxSurplus; }
 
-// Side by side with the taking: what the program connects to waits until the gateway has it.
-void Attempt::open_network() {
+// In parallel with the take: the program's connections wait until the gateway has the network.
+void RunAttempt::open_network() {
   has_network_ = true;
-  place_.networks.open(sandbox_->id(), job_.project, job_.net, [this](const Error& why) {
+  context_.networks.open(sandbox_->id(), job_.project, job_.net, [this](const Error& why) {
     network_failed_ = why;
     signal_.set();
   });
 }
 
-// The gateway is asked for its last words before the sandbox goes.
-void Attempt::begin_end() {
+// The gateway is asked for its report before the sandbox is destroyed.
+void RunAttempt::begin_end() {
   if (std::exchange(has_network_, false)) {
-    network_words_ = std::make_shared<Later<wire::NetworkFigures>>(place_.io);
-    place_.networks.close(sandbox_->id(), [words = network_words_](wire::NetworkFigures figures) {
-      words->set(std::move(figures));
-    });
+    network_report_ = std::make_shared<PendingReply<wire::NetworkFigures>>(context_.io);
+    context_.networks.close(sandbox_->id(),
+                            [report = network_report_](wire::NetworkFigures figures) {
+                              report->set(std::move(figures));
+                            });
   }
   sandbox_->begin_destroy();
 }
 
-boost::asio::awaitable<void> Attempt::hear_of_network() {
-  if (!network_words_) co_return;
-  const Clock::time_point deadline = Clock::now() + place_.options.network_words_wait;
+boost::asio::awaitable<void> RunAttempt::await_network_report() {
+  if (!network_report_) co_return;
+  const Clock::time_point deadline = Clock::now() + context_.options.network_report_wait;
   Result<wire::NetworkFigures> heard =
-      co_await Later<wire::NetworkFigures>::wait(network_words_, deadline);
+      co_await PendingReply<wire::NetworkFigures>::wait(network_report_, deadline);
   wire::NetworkFigures figures;
   figures.incomplete = true;
   report_.network = heard ? std::move(*heard) : std::move(figures);
 }
 
-Task<> Attempt::finish() {
+Task<> RunAttempt::finish() {
   begin_end();
   CO_TRY_OK(co_await await_ended());
-  co_await hear_of_network();
+  co_await await_network_report();
   report_.cancelled = stopped_ && !exited_;
   fill_outcome();
   co_return Result<>();
 }
 
-void Attempt::fill_outcome() {
+void RunAttempt::fill_outcome() {
   const Sandbox::Ended& ended = *sandbox_->ended();
   Outcome& outcome = report_.outcome;
   outcome.usage = ended.usage;
@@ -400,7 +412,7 @@ void Attempt::fill_outcome() {
     if (!outcome.usage.peak_memory_bytes && exited_->max_rss_bytes > 0) {
       outcome.usage.peak_memory_bytes = exited_->max_rss_bytes;
     }
-    // Where no cgroup counts the time, the kernel's own limit of a process has spoken.
+    // Without a cgroup that counts CPU time, RLIMIT_CPU of the process did.
     outcome.timed_out = job_.limits.cpu_time.count() > 0 && exited_->signal == SIGXCPU;
   } else {
     outcome.timed_out = overdue_ || ended.reason == EndReason::kWallTimeout ||
@@ -411,10 +423,10 @@ void Attempt::fill_outcome() {
   if (outcome.timed_out) outcome.exit_code = kExitTimeout;
 }
 
-Task<SandboxLink::Incoming> Attempt::next_frame() {
+Task<SandboxLink::Incoming> RunAttempt::next_frame() {
   bool looked_again = false;
   while (true) {
-    (void)link_.send_some();  // if the other side is gone, receiving says so and has its last words
+    (void)link_.send_some();  // a closed socket is noticed by receive(), after the last frames
     auto incoming = link_.receive();
     if (!incoming) co_return fail(std::move(incoming.error()));
     if (*incoming) co_return std::move(**incoming);
@@ -422,7 +434,7 @@ Task<SandboxLink::Incoming> Attempt::next_frame() {
     if (network_failed_) co_return fail(*network_failed_);
     if (sandbox_->lost()) co_return fail(launcher_lost());
     if (sandbox_->ended()) {
-      // What it said before its end may lie there unread.
+      // Frames sent before its end may still be unread.
       if (looked_again) co_return fail(Errc::kUnavailable, "the sandbox has ended");
       looked_again = true;
       sandbox_->socket().assume_readable();
@@ -436,12 +448,12 @@ Task<SandboxLink::Incoming> Attempt::next_frame() {
   }
 }
 
-Task<> Attempt::await_ended() {
-  const Clock::time_point until = now() + place_.options.backstop;
+Task<> RunAttempt::await_ended() {
+  const Clock::time_point until = now() + context_.options.backstop;
   while (!sandbox_->ended()) {
     if (sandbox_->lost()) co_return fail(launcher_lost());
     if (now() >= until) {
-      co_return fail(Errc::kUnavailable, "the launcher does not say what became of the sandbox");
+      co_return fail(Errc::kUnavailable, "the launcher did not report the end of the sandbox");
     }
     co_await wait_until(until);
   }
@@ -449,7 +461,7 @@ Task<> Attempt::await_ended() {
 }
 
 // Or until something has happened.
-boost::asio::awaitable<void> Attempt::wait_until(Clock::time_point time) {
+boost::asio::awaitable<void> RunAttempt::wait_until(Clock::time_point time) {
   wake_at_ = time;
   return signal_.wait();
 }

@@ -26,14 +26,14 @@ std::vector<std::byte> encoded(const wire::ClientFrame& frame) { return wire::en
 
 }  // namespace
 
-Result<StartFrames> StartFrames::make(const RunJob& job, StartWay way, RuntimeKind runtime) {
-  if (way == StartWay::kProgram) {
+Result<StartFrames> StartFrames::make(const RunJob& job, StartMode way, RuntimeKind runtime) {
+  if (way == StartMode::kProgram) {
     if (job.exec->argv.empty()) return fail(Errc::kInvalidArgument, "there is no program to start");
     TRY_OK(check_size(*job.exec));
     return StartFrames(job, way, *job.exec, {});
   }
   ExecSpec exec;
-  if (way == StartWay::kColdRuntime) {
+  if (way == StartMode::kColdRuntime) {
     exec.argv = runtime_argv(runtime);
     exec.env = job.job->env;
     exec.workdir = job.job->workdir;
@@ -78,8 +78,8 @@ std::optional<std::vector<std::byte>> StartFrames::next() {
   }
   if (step_ == Step::kStart) {
     step_ = Step::kDone;
-    if (way_ == StartWay::kWarmRuntime) return encoded(wire::StartJob{});
-    return encoded(wire::StartProgram{exec_, way_ == StartWay::kColdRuntime});
+    if (mode_ == StartMode::kWarmRuntime) return encoded(wire::StartJob{});
+    return encoded(wire::StartProgram{exec_, mode_ == StartMode::kColdRuntime});
   }
   return std::nullopt;
 }

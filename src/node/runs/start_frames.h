@@ -13,7 +13,7 @@
 
 namespace glovebox::node {
 
-enum class StartWay {
+enum class StartMode {
   kProgram,      // RunJob::exec
   kWarmRuntime,  // RunJob::job for the runtime that waits
   kColdRuntime,  // RunJob::job for a runtime that is started for it
@@ -22,18 +22,18 @@ enum class StartWay {
 class StartFrames {
  public:
   // Refuses what the protocol has no room for. `job` outlives this object.
-  static Result<StartFrames> make(const RunJob& job, StartWay way, RuntimeKind runtime);
+  static Result<StartFrames> make(const RunJob& job, StartMode way, RuntimeKind runtime);
 
   // Empty: that was all.
   std::optional<std::vector<std::byte>> next();
 
  private:
-  StartFrames(const RunJob& job, StartWay way, ExecSpec exec, std::string code)
-      : job_(&job), way_(way), exec_(std::move(exec)), code_(std::move(code)) {}
+  StartFrames(const RunJob& job, StartMode way, ExecSpec exec, std::string code)
+      : job_(&job), mode_(way), exec_(std::move(exec)), code_(std::move(code)) {}
 
   enum class Step { kFile, kChunks, kJob, kStart, kDone };
   const RunJob* job_;
-  StartWay way_;
+  StartMode mode_;
   ExecSpec exec_;
   std::string code_;  // the encoded job
   Step step_ = Step::kFile;

@@ -11,20 +11,20 @@
 namespace glovebox::node {
 namespace {
 
-Wish wish_of(const SessionSpec& spec) {
-  Wish wish;
-  wish.key = {spec.template_name, spec.engine};
-  wish.limits = spec.limits;
-  wish.mounts = spec.mounts;
-  wish.cold = true;
-  wish.pooled = false;
-  wish.session = true;
-  wish.owner = spec.owner;
-  wish.project = spec.project;
-  wish.network = !spec.net.is_none();
-  wish.layer = spec.layer;
-  wish.make_layer = spec.make_layer;
-  return wish;
+SandboxRequest sandbox_request_for(const SessionSpec& spec) {
+  SandboxRequest request;
+  request.key = {spec.template_name, spec.engine};
+  request.limits = spec.limits;
+  request.mounts = spec.mounts;
+  request.cold = true;
+  request.pooled = false;
+  request.session = true;
+  request.owner = spec.owner;
+  request.project = spec.project;
+  request.network = !spec.net.is_none();
+  request.layer = spec.layer;
+  request.make_layer = spec.make_layer;
+  return request;
 }
 
 }  // namespace
@@ -33,21 +33,21 @@ Wish wish_of(const SessionSpec& spec) {
 struct SessionHost::Adoption {
   std::uint64_t number = 0;
   std::vector<std::pair<LivePtr, bool>> found;  // and whether it is frozen
-  std::size_t left = 0;                         // to be greeted
+  std::size_t left = 0;                         // to be ready
 };
 
-void SessionHost::let_go() {
+void SessionHost::disconnect() {
   stopped_ = true;
   ++adoptions_;
   for (auto& [id, known] : std::exchange(known_, {})) {
     if (known.hidden) known.session->destroy(false, "the server is stopping");
-    known.session->let_go("the server is stopping");
+    known.session->disconnect("the server is stopping");
   }
 }
 
 SessionHost::LivePtr SessionHost::add(std::unique_ptr<Sandbox> sandbox, std::string template_name) {
-  const LiveSession::Place place{io_, options_};
-  auto session = std::make_shared<LiveSession>(place, std::move(sandbox), std::move(template_name));
+  auto session =
+      std::make_shared<LiveSession>(io_, options_, std::move(sandbox), std::move(template_name));
   session->on_ended([this](const SessionEnded& what) { ended(what); });
   known_.emplace(session->id(), Known{session, false});
   return session;
@@ -76,26 +76,26 @@ Task<std::shared_ptr<Session>> SessionHost::create_session(SessionSpec spec,
   const std::shared_ptr<void> held = hold_();
   if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");
   if (!spec.net.is_none()) CO_TRY_OK(co_await networks_.wait_for_gateway());
-  Wish wish = wish_of(spec);
-  CO_TRY(std::unique_ptr<Sandbox> sandbox, co_await pools_.acquire(std::move(wish), cancel));
+  SandboxRequest request = sandbox_request_for(spec);
+  CO_TRY(std::unique_ptr<Sandbox> sandbox, co_await allocator_.acquire(std::move(request), cancel));
   if (!sandbox) co_return fail(Errc::kUnavailable, "nobody waits for this sandbox any more");
   if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");
   CO_TRY_OK(check_grade(spec.engine, sandbox->walls(), spec.min_grade));
   const LivePtr session = add(std::move(sandbox), spec.template_name);
-  Result<> greeted = co_await session->greet(LiveSession::Made::kNew);
-  if (greeted && !spec.net.is_none()) {
+  Result<> ready = co_await session->handshake(LiveSession::Origin::kCreated);
+  if (ready && !spec.net.is_none()) {
     if (spec.is_build) {
-      greeted = co_await networks_.open_for_build(session->id(), spec.project, spec.net);
+      ready = co_await networks_.open_for_build(session->id(), spec.project, spec.net);
     } else {
-      greeted = co_await networks_.set_network(session->id(), spec.project, spec.net);
+      ready = co_await networks_.set_network(session->id(), spec.project, spec.net);
     }
   }
-  if (greeted && !(cancel && cancel->cancelled())) {
+  if (ready && !(cancel && cancel->cancelled())) {
     announce(session, spec.is_build ? Shown::kNo : Shown::kYes);
     co_return session;
   }
-  session->destroy(false, greeted ? "nobody waits for it" : greeted.error().message());
-  if (!greeted) co_return fail(std::move(greeted.error()).context("make a session"));
+  session->destroy(false, ready ? "nobody waits for it" : ready.error().message());
+  if (!ready) co_return fail(std::move(ready.error()).context("make a session"));
   co_return fail(Errc::kUnavailable, "nobody waits for this sandbox any more");
 }
 
@@ -126,7 +126,7 @@ Task<> SessionHost::destroy_session(SandboxId id) {
   session->destroy(true, {});
   const Clock::time_point deadline = Clock::now() + options_.create_wait;
   while (!session->ended() && !stopped_ && Clock::now() < deadline) {
-    co_await session->bell().wait(deadline);
+    co_await session->notifier().wait(deadline);
   }
   if (session->ended()) co_return Result<>();
   co_return fail(Errc::kUnavailable, stopped_ ? "the server is stopping"
@@ -134,11 +134,11 @@ Task<> SessionHost::destroy_session(SandboxId id) {
 }
 
 Task<> SessionHost::freeze(LivePtr session, bool frozen) {
-  const auto answer = std::make_shared<Later<void>>(io_);
-  pools_.launcher().freeze(session->id(), frozen,
-                           [answer](Result<> done) { answer->set(std::move(done)); });
+  const auto answer = std::make_shared<PendingReply<void>>(io_);
+  allocator_.launcher().freeze(session->id(), frozen,
+                               [answer](Result<> done) { answer->set(std::move(done)); });
   const Clock::time_point deadline = Clock::now() + options_.create_wait;
-  CO_TRY_OK(co_await Later<void>::wait(answer, deadline));
+  CO_TRY_OK(co_await PendingReply<void>::wait(answer, deadline));
   session->set_paused(frozen);
   co_return Result<>();
 }
@@ -154,23 +154,23 @@ Task<> SessionHost::resume_session(SandboxId id) {
   const std::shared_ptr<void> held = hold_();
   CO_TRY(const LivePtr session, find(id));
   if (session->paused()) CO_TRY_OK(co_await freeze(session, false));
-  if (session->greeted() || !session->alive()) co_return Result<>();
+  if (session->is_ready() || !session->alive()) co_return Result<>();
   // It was frozen when we came, and has not heard of us.
-  Result<> greeted = co_await session->greet(LiveSession::Made::kBefore);
-  if (!greeted) session->destroy(false, greeted.error().message());
-  co_return greeted;
+  Result<> ready = co_await session->handshake(LiveSession::Origin::kAdopted);
+  if (!ready) session->destroy(false, ready.error().message());
+  co_return ready;
 }
 
 Task<SessionUsage> SessionHost::measure_session(SandboxId id) {
   const std::shared_ptr<void> held = hold_();
   CO_TRY(const LivePtr session, find(id));
-  const auto answer = std::make_shared<Later<wire::SandboxMeasured>>(io_);
-  pools_.launcher().measure(session->id(), [answer](Result<wire::SandboxMeasured> measured) {
+  const auto answer = std::make_shared<PendingReply<wire::SandboxMeasured>>(io_);
+  allocator_.launcher().measure(session->id(), [answer](Result<wire::SandboxMeasured> measured) {
     answer->set(std::move(measured));
   });
   const Clock::time_point deadline = Clock::now() + options_.create_wait;
   CO_TRY(const wire::SandboxMeasured now,
-         co_await Later<wire::SandboxMeasured>::wait(answer, deadline));
+         co_await PendingReply<wire::SandboxMeasured>::wait(answer, deadline));
   SessionUsage usage{.cpu_us = now.cpu_us,
                      .memory_bytes = now.memory_bytes,
                      .peak_memory_bytes = now.peak_memory_bytes,
@@ -189,7 +189,7 @@ void SessionHost::adopt() {
   const auto adoption = std::make_shared<Adoption>();
   adoption->number = ++adoptions_;
   const std::weak_ptr<void> held = hold_();
-  pools_.launcher().list(
+  allocator_.launcher().list(
       [this, held, adoption](wire::SandboxListed one, UniqueFd socket) {
         if (!held.expired()) listed(std::move(one), std::move(socket), *adoption);
       },
@@ -214,8 +214,8 @@ void SessionHost::listed(wire::SandboxListed listed, UniqueFd socket, Adoption& 
   if (stopped_) return;
   const wire::SandboxCreated created{0, listed.id, listed.walls, listed.generation, false};
   const Sandbox::Make make{.warm = false, .waits = false, .made_at = options_.now()};
-  auto sandbox = std::make_unique<Sandbox>(io_, pools_.launcher(), created, std::move(socket),
-                                           pools_.charge_for_adopted(listed.limits), make);
+  auto sandbox = std::make_unique<Sandbox>(io_, allocator_.launcher(), created, std::move(socket),
+                                           allocator_.charge_for_adopted(listed.limits), make);
   adoption.found.emplace_back(add(std::move(sandbox), std::move(listed.template_name)),
                               listed.frozen);
 }
@@ -223,13 +223,13 @@ void SessionHost::listed(wire::SandboxListed listed, UniqueFd socket, Adoption& 
 boost::asio::awaitable<void> SessionHost::take_over(LivePtr session,
                                                     std::shared_ptr<Adoption> adoption) {
   const std::shared_ptr<void> held = hold_();
-  const Result<> greeted = co_await session->greet(LiveSession::Made::kBefore);
-  if (greeted) {
+  const Result<> ready = co_await session->handshake(LiveSession::Origin::kAdopted);
+  if (ready) {
     announce(session, Shown::kYes);
   } else if (!stopped_) {
     log::warn("a session could not be taken over",
-              {{"sandbox", session->id().str()}, {"error", greeted.error().message()}});
-    session->destroy(false, greeted.error().message());
+              {{"sandbox", session->id().str()}, {"error", ready.error().message()}});
+    session->destroy(false, ready.error().message());
   }
   one_taken_over(*adoption);
 }

@@ -10,8 +10,8 @@
 
 #include "node/networks/networks.h"
 #include "node/node_options.h"
-#include "node/pools/pools.h"
-#include "node/sessions/session.h"
+#include "node/pools/sandbox_allocator.h"
+#include "node/sessions/live_session.h"
 #include "node/sessions/session_service.h"
 
 namespace glovebox::node {
@@ -19,16 +19,16 @@ namespace glovebox::node {
 class SessionHost final : public SessionService {
  public:
   // All borrowed. `hold` gives what keeps them, and this object, as long as somebody waits in here.
-  SessionHost(boost::asio::io_context& io, Pools& pools, Networks& networks,
+  SessionHost(boost::asio::io_context& io, SandboxAllocator& allocator, Networks& networks,
               const NodeOptions& options)
-      : io_(io), pools_(pools), networks_(networks), options_(options) {}
-  ~SessionHost() override { let_go(); }
-  void hold_with(std::function<std::shared_ptr<void>()> hold) { hold_ = std::move(hold); }
+      : io_(io), allocator_(allocator), networks_(networks), options_(options) {}
+  ~SessionHost() override { disconnect(); }
+  void keep_alive_with(std::function<std::shared_ptr<void>()> hold) { hold_ = std::move(hold); }
 
   // A launcher was attached: what it has becomes ours.
   void adopt();
   // The server stops; the sessions stay.
-  void let_go();
+  void disconnect();
 
   Task<std::shared_ptr<Session>> create_session(SessionSpec spec,
                                                 std::shared_ptr<CancelFlag> cancel) override;
@@ -59,7 +59,7 @@ class SessionHost final : public SessionService {
   Task<> freeze(LivePtr session, bool frozen);
 
   boost::asio::io_context& io_;
-  Pools& pools_;
+  SandboxAllocator& allocator_;
   Networks& networks_;
   const NodeOptions& options_;
   std::function<std::shared_ptr<void>()> hold_ = [] { return nullptr; };

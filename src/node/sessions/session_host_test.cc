@@ -166,7 +166,7 @@ TEST_F(SessionTest, IsTakenOverWithNothingLostAndNothingRepeated) {
     its_agent.print(1, Stream::kStdout, 4, "two ");
   }
   its_agent.say(wire::ProcessExited{8, {}, {}, {}, {}});  // and other things for that server
-  wire::ProcessIs is;
+  wire::ProcessStatus is;
   is.process = 1;
   is.pid = 77;
   is.label = "the label";
@@ -260,7 +260,7 @@ TEST_F(SessionTest, AnswersToTheServerBeforeAreNotTakenForOurs) {
   begin_base();
   const SandboxId id = make()->id();
   FakeAgent& its_agent = launcher.session_agent(id.str());
-  wire::ProcessIs is;
+  wire::ProcessStatus is;
   is.process = 5;
   its_agent.say(is);  // what the server before was to be told when it was killed
   its_agent.say(wire::Welcome{12345});

@@ -6,14 +6,12 @@
 namespace glovebox::node {
 namespace {
 
-constexpr wire::Stream kStreams[] = {wire::Stream::kStdout, wire::Stream::kStderr,
-                                     wire::Stream::kResults};
 // A quarter of the window: the sandbox goes on sending, and not every word is answered.
 constexpr std::uint64_t kWorthTelling = wire::kWindow / 4;
 // With more events than this, bytes are put to the last of their own stream, though others came
 // between: single bytes of two streams in turn would cost many times what they are.
 constexpr std::size_t kManyItems = 256;
-constexpr std::size_t kMostItems = 4096;  // only with many losses, and these are rare
+constexpr std::size_t kMaxItems = 4096;  // only with many losses, and these are rare
 
 }  // namespace
 
@@ -37,7 +35,7 @@ Result<> Inbox::take(wire::Output output) {
   if (size > UINT64_MAX - output.offset || output.offset < one.expected) {
     return fail(Errc::kProtocol, "output goes backwards");
   }
-  if (items_.size() >= kMostItems) return fail(Errc::kProtocol, "output with too many gaps");
+  if (items_.size() >= kMaxItems) return fail(Errc::kProtocol, "output with too many gaps");
   if (size > wire::kWindow - one.held) {
     return fail(Errc::kProtocol, "output beyond the window");
   }
@@ -89,7 +87,7 @@ void Inbox::exited(const wire::ProcessEnd& end, const wire::StreamState& out,
 
 // Of a stream that has ended and of which nothing is kept, nothing will come.
 void Inbox::lose_what_is_not_kept() {
-  for (const wire::Stream stream : kStreams) {
+  for (const wire::Stream stream : kOutputStreams) {
     In& one = in(stream);
     if (!one.subscribed || one.expected >= one.end->end || one.end->begin < one.end->end) continue;
     lose(stream, one.end->end);
@@ -124,7 +122,7 @@ std::optional<Attachment::Event> Inbox::next() {
 
 std::vector<wire::Acknowledge> Inbox::acknowledge(bool waits) {
   std::vector<wire::Acknowledge> told;
-  for (const wire::Stream stream : kStreams) {
+  for (const wire::Stream stream : kOutputStreams) {
     In& one = in(stream);
     if (one.given == 0 || (!waits && one.given < kWorthTelling)) continue;
     told.push_back({process_, stream, one.given_to});

@@ -13,6 +13,9 @@
 
 namespace glovebox::node {
 
+inline constexpr wire::Stream kOutputStreams[] = {wire::Stream::kStdout, wire::Stream::kStderr,
+                                                  wire::Stream::kResults};
+
 class Inbox {
  public:
   explicit Inbox(wire::ProcessNumber process) : process_(process) {}

@@ -12,17 +12,18 @@
 #include <string_view>
 #include <vector>
 
-#include "node/pools/pools.h"
+#include "node/pools/sandbox_allocator.h"
 #include "node/templates/template_service.h"
 
 namespace glovebox::node {
 
-class OwnTemplates final : public TemplateService {
+class DynamicTemplates final : public TemplateService {
  public:
-  OwnTemplates(boost::asio::io_context& io, Pools& pools, std::chrono::milliseconds patience)
-      : io_(io), pools_(pools), launcher_(pools.launcher()), patience_(patience) {}
+  DynamicTemplates(boost::asio::io_context& io, SandboxAllocator& allocator,
+                   std::chrono::milliseconds patience)
+      : io_(io), allocator_(allocator), launcher_(allocator.launcher()), patience_(patience) {}
   // What keeps this as long as somebody waits in here.
-  void hold_with(std::function<std::shared_ptr<void>()> hold) { hold_ = std::move(hold); }
+  void keep_alive_with(std::function<std::shared_ptr<void>()> hold) { hold_ = std::move(hold); }
 
   // A launcher was attached.
   void tell_launcher();
@@ -36,21 +37,21 @@ class OwnTemplates final : public TemplateService {
   std::optional<Error> refusal_of(std::string_view id) const override;
 
  private:
-  struct Own {
+  struct Entry {
     TemplateDefinition definition;
     std::uint64_t asked = 0;  // which question to the launcher was the last; zero: none
     bool answered = false;
     std::optional<Error> refusal{};
   };
-  void tell(Own& own);
+  void tell(Entry& entry);
   void answered(const std::string& id, std::uint64_t question, const Result<>& done);
 
   boost::asio::io_context& io_;
-  Pools& pools_;
+  SandboxAllocator& allocator_;
   LauncherLink& launcher_;
   const std::chrono::milliseconds patience_;
   std::function<std::shared_ptr<void>()> hold_ = [] { return nullptr; };
-  std::map<std::string, Own, std::less<>> all_;  // by id
+  std::map<std::string, Entry, std::less<>> all_;  // by id
   std::uint64_t questions_ = 0;
   std::uint64_t launchers_ = 0;
 };

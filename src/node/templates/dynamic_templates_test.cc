@@ -12,7 +12,7 @@ class OwnTemplatesTest : public SessionTest {
     return {
         .id = make_own_template_id(), .from = "base", .preload = {}, .env = {"A=b"}, .limits = {}};
   }
-  TemplateService& own() { return node->own_templates(); }
+  TemplateService& own() { return node->dynamic_templates(); }
 };
 
 TEST_F(OwnTemplatesTest, IsDefinedStartedAndUsed) {

@@ -28,9 +28,9 @@ class FakeAgent : public std::enable_shared_from_this<FakeAgent> {
   void print(wire::ProcessNumber process, wire::Stream stream, std::uint64_t offset,
              std::string bytes);
 
-  std::map<wire::ProcessNumber, wire::ProcessIs> processes;  // told after Hello
-  bool silent = false;                                       // no Welcome
-  bool starts = true;                                        // what it is asked to
+  std::map<wire::ProcessNumber, wire::ProcessStatus> processes;  // told after Hello
+  bool silent = false;                                           // no Welcome
+  bool starts = true;                                            // what it is asked to
   std::vector<wire::ServerFrame> seen;
 
   template <class T>

@@ -53,7 +53,7 @@ json::array frames_of(const json::value& value) {
 }
 
 // Lambda's fields and no others.
-json::object error_of(std::string_view encoded, const FunctionAbout& about) {
+json::object error_of(std::string_view encoded, const FunctionCallInfo& about) {
   const auto text = base64_decode(encoded);
   auto parsed = text && text->size() <= kMaxErrorBytes
                     ? parse_strict_json(*text, {.depth = 4, .values = 2000})
@@ -89,7 +89,7 @@ std::string on_one_line(std::string json_text) {
 }
 
 // Nothing when the line is none of the guest half's.
-std::optional<Said> parse_line(std::string_view line, const FunctionAbout& about) {
+std::optional<Said> parse_line(std::string_view line, const FunctionCallInfo& about) {
   if (!line.starts_with("{\"type\":\"function\"")) return std::nullopt;
   const auto parsed = parse_strict_json(line, {.depth = 2, .values = 16});
   const json::object* words = parsed ? parsed->if_object() : nullptr;
@@ -119,7 +119,7 @@ std::optional<Said> parse_line(std::string_view line, const FunctionAbout& about
   return said;
 }
 
-Said last_word(const RunAnswer& answer, const FunctionAbout& about) {
+Said last_word(const RunAnswer& answer, const FunctionCallInfo& about) {
   for (auto line = answer.results.rbegin(); line != answer.results.rend(); ++line) {
     if (auto said = parse_line(*line, about)) return std::move(*said);
   }
@@ -147,7 +147,7 @@ std::string exit_reason(const Outcome& outcome) {
 }
 
 // How it ended when the handler itself did not say; nothing when it may speak for itself.
-std::optional<json::object> end_of(const RunAnswer& answer, const FunctionAbout& about,
+std::optional<json::object> end_of(const RunAnswer& answer, const FunctionCallInfo& about,
                                    const Said& said) {
   const Outcome& outcome = answer.outcome;
   const auto error = [&](std::string_view type, const std::string& message) {
@@ -179,7 +179,7 @@ std::string ms_or_null(const std::optional<double>& ms) {
 
 }  // namespace
 
-std::string function_exit_json(RunAnswer& answer, const FunctionAbout& about) {
+std::string function_exit_json(RunAnswer& answer, const FunctionCallInfo& about) {
   Said said = last_word(answer, about);
   if (auto end = end_of(answer, about, said)) {
     said.value.reset();

@@ -13,6 +13,6 @@ namespace glovebox::wire {
 
 // One JSON object without stdout and stderr; run_answer_json() adds those. What has an error has
 // not succeeded, whatever its process says: an exit code of 0 is made 1 then, in `answer` as well.
-std::string function_exit_json(RunAnswer& answer, const FunctionAbout& about);
+std::string function_exit_json(RunAnswer& answer, const FunctionCallInfo& about);
 
 }  // namespace glovebox::wire

@@ -15,7 +15,7 @@ namespace {
 namespace json = boost::json;
 using std::chrono::milliseconds;
 
-const FunctionAbout kAbout{.request_id = "r-1", .timeout = milliseconds(3000)};
+const FunctionCallInfo kAbout{.request_id = "r-1", .timeout = milliseconds(3000)};
 
 std::string value_line(const std::string& text) {
   return R"({"type":"function","value":")" + base64_encode(text) +
@@ -33,7 +33,7 @@ RunAnswer answer_with(std::vector<std::string> lines, int exit_code = 0) {
   return answer;
 }
 
-std::string words_of(RunAnswer answer, const FunctionAbout& about = kAbout) {
+std::string words_of(RunAnswer answer, const FunctionCallInfo& about = kAbout) {
   return function_exit_json(answer, about);
 }
 
@@ -138,7 +138,7 @@ TEST(FunctionAnswer, TimeThatRanOutComesBeforeWhatTheHandlerSays) {
             "RequestId: r-1 Error: Task timed out after 3.00 seconds");
   EXPECT_EQ(error_type(late), "Sandbox.Timedout");
   late.outcome.wall = milliseconds(100);
-  FunctionAbout busy = kAbout;
+  FunctionCallInfo busy = kAbout;
   busy.has_cpu_limit = true;
   EXPECT_NE(words_of(late, busy).find("Task used up its CPU time"), std::string::npos);
   EXPECT_EQ(view_function(words_of(late))->status, kFunctionTimedOut);

@@ -54,7 +54,7 @@ Result<> take_handler(FunctionCall& call, std::string_view handler, const std::s
 Result<> take_file(FunctionCall& call, std::string_view file, const std::string& at);
 
 // What is told of a call again when it is over.
-struct FunctionAbout {
+struct FunctionCallInfo {
   std::string request_id;
   std::chrono::milliseconds timeout{0};
   bool has_cpu_limit = false;  // there is a second clock
@@ -62,7 +62,7 @@ struct FunctionAbout {
 
 struct EncodedCall {
   std::string code;  // of the job
-  FunctionAbout about;
+  FunctionCallInfo about;
 };
 // The rest of the context is made here: a request id, names, an ARN of nobody's.
 EncodedCall encode_call(const FunctionCall& call, std::uint64_t memory_mb);

@@ -66,7 +66,7 @@ Result<Cell> decode_cell(std::string_view bytes) {
   return cell;
 }
 
-ContextWord context_word(std::string_view line) {
+ContextEvent parse_context_event(std::string_view line) {
   // Results can be long, and these never are: nothing long is parsed twice.
   constexpr std::size_t kMaxWord = 200;
   if (line.size() > kMaxWord || !line.starts_with("{\"type\"")) return {};

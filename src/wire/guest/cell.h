@@ -52,7 +52,7 @@ struct CellEnd {
 struct ContextExit {
   int exit_code = 0;
 };
-using ContextWord = std::variant<std::monostate, ContextReady, CellEnd, ContextExit>;
-ContextWord context_word(std::string_view line);
+using ContextEvent = std::variant<std::monostate, ContextReady, CellEnd, ContextExit>;
+ContextEvent parse_context_event(std::string_view line);
 
 }  // namespace glovebox::wire

@@ -55,13 +55,13 @@ TEST(Cell, RefusesWhatIsCutLongerOrLiesAboutItsLengths) {
   EXPECT_FALSE(decode_cell(flags + std::string("\x02\0\0\0\x01\0\0\0A", 9)));
 }
 
-TEST(ContextWord, KnowsTheThreeWordsAndNothingElse) {
-  EXPECT_TRUE(std::holds_alternative<ContextReady>(context_word(R"({"type":"ready"})")));
-  const ContextWord end = context_word(R"({"type": "end", "cell": 12, "exit_code": 3})");
+TEST(ContextEvent, KnowsTheThreeWordsAndNothingElse) {
+  EXPECT_TRUE(std::holds_alternative<ContextReady>(parse_context_event(R"({"type":"ready"})")));
+  const ContextEvent end = parse_context_event(R"({"type": "end", "cell": 12, "exit_code": 3})");
   ASSERT_TRUE(std::holds_alternative<CellEnd>(end));
   EXPECT_EQ(std::get<CellEnd>(end).number, 12u);
   EXPECT_EQ(std::get<CellEnd>(end).exit_code, 3);
-  const ContextWord exit = context_word(R"({"type":"exit","code":4})");
+  const ContextEvent exit = parse_context_event(R"({"type":"exit","code":4})");
   ASSERT_TRUE(std::holds_alternative<ContextExit>(exit));
   EXPECT_EQ(std::get<ContextExit>(exit).exit_code, 4);
   for (const char* other :
@@ -69,7 +69,7 @@ TEST(ContextWord, KnowsTheThreeWordsAndNothingElse) {
         R"({"type":"end","cell":1,"exit_code":256})", R"({"type":"end","cell":"1","exit_code":0})",
         R"({"type":"result","mime":{"text/plain":"1"}})", R"({"type":1})", R"({"type":"exit"})",
         R"({"type":"ready")"}) {
-    EXPECT_TRUE(std::holds_alternative<std::monostate>(context_word(other))) << other;
+    EXPECT_TRUE(std::holds_alternative<std::monostate>(parse_context_event(other))) << other;
   }
 }
 

@@ -258,7 +258,7 @@ struct Fields {
   template <class Io, class F>
   static void of_agent(Io& io, F& f) {
     using T = std::remove_const_t<F>;
-    if constexpr (std::is_same_v<T, ProcessIs>) {
+    if constexpr (std::is_same_v<T, ProcessStatus>) {
       io.number(f.process);
       io.choice(f.kind, ProcessKind::kProgram, ProcessKind::kContext);
       io.number(f.pid);

@@ -55,7 +55,7 @@ enum class Stream : std::uint8_t {
 // ---- from the server -----------------------------------------------------------------------
 
 // Everything asked for in an earlier epoch is over: subscriptions, file requests, watches. Answered
-// by a ProcessIs for each process, then Welcome.
+// by a ProcessStatus for each process, then Welcome.
 struct Hello {
   std::uint64_t epoch = 0;
   bool operator==(const Hello&) const = default;
@@ -73,7 +73,7 @@ struct StartProcess {
   ProcessKind kind = ProcessKind::kProgram;
   ExecSpec exec;
   std::string user = "user";  // a name or a number of the guest's own passwd
-  std::string label;          // the server's, kept and told again with ProcessIs
+  std::string label;          // the server's, kept and told again with ProcessStatus
   bool has_stdin = false;     // else /dev/null; a terminal always has
   bool lossy = false;         // unless subscribed
   bool subscribed = true;     // from the first byte
@@ -208,7 +208,7 @@ struct ProcessEnd {
   bool operator==(const ProcessEnd&) const = default;
 };
 // A process as it is now.
-struct ProcessIs {
+struct ProcessStatus {
   ProcessNumber process = 0;
   ProcessKind kind = ProcessKind::kProgram;
   std::uint32_t pid = 0;  // as the guest sees it
@@ -221,7 +221,7 @@ struct ProcessIs {
   std::uint64_t input_taken = 0;     // of stdin
   std::uint64_t requests_taken = 0;  // of kRequests
   std::optional<ProcessEnd> ended;
-  bool operator==(const ProcessIs&) const = default;
+  bool operator==(const ProcessStatus&) const = default;
 };
 struct Welcome {
   std::uint64_t epoch = 0;
@@ -292,7 +292,7 @@ struct PortRefused {
 };
 
 using SessionFrame =
-    std::variant<ProcessIs, Welcome, ProcessStarted, StartRefused, Output, InputTaken,
+    std::variant<ProcessStatus, Welcome, ProcessStarted, StartRefused, Output, InputTaken,
                  ProcessExited, FileOpened, FileDone, PortConnected, PortRefused>;
 
 std::vector<std::byte> encode(const ServerFrame& frame);

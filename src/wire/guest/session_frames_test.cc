@@ -65,7 +65,7 @@ std::vector<ServerFrame> server_frames() {
 }
 
 std::vector<SessionFrame> session_frames() {
-  ProcessIs is;
+  ProcessStatus is;
   is.process = 1;
   is.kind = ProcessKind::kContext;
   is.pid = 2;
@@ -74,7 +74,7 @@ std::vector<SessionFrame> session_frames() {
   is.out = {3, 4};
   is.input_taken = 8;
   is.requests_taken = 9;
-  ProcessIs ended = is;
+  ProcessStatus ended = is;
   ended.ended = ProcessEnd{1, 9, true, 5, 6};
   return {is,
           ended,

@@ -25,7 +25,7 @@ std::size_t slips(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string_view nearest_word(std::string_view word, std::span<const std::string_view> known) {
+std::string_view closest_match(std::string_view word, std::span<const std::string_view> known) {
   constexpr std::size_t kFarOff = 3;
   std::string_view nearest;
   std::size_t fewest = kFarOff;

@@ -8,6 +8,6 @@
 namespace glovebox::wire {
 
 // The known word that is at most two slips away, or nothing.
-std::string_view nearest_word(std::string_view word, std::span<const std::string_view> known);
+std::string_view closest_match(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace glovebox::wire

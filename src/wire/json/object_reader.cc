@@ -124,7 +124,7 @@ Result<> ObjectReader::finish() const {
   for (const auto& field : *object_) {
     const std::string_view name(field.key().data(), field.key().size());
     if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
-    const std::string_view nearest = nearest_word(name, known_);
+    const std::string_view nearest = closest_match(name, known_);
     std::string why = "is not known";
     if (!nearest.empty()) why += "; did you mean \"" + std::string(nearest) + "\"?";
     return bad(name.substr(0, 60), why);

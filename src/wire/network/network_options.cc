@@ -59,7 +59,7 @@ bool is_json(const std::string& value) { return value.starts_with('{'); }
 
 }  // namespace
 
-Result<net::NetPolicy> parse_net_words(const std::vector<std::string>& net,
+Result<net::NetPolicy> parse_network_options(const std::vector<std::string>& net,
                                        const std::vector<std::string>& deny) {
   net::NetPolicy policy;
   if (net.empty()) {

@@ -12,7 +12,7 @@
 namespace glovebox::wire {
 
 // `net` empty: nothing was said, which is none.
-Result<net::NetPolicy> parse_net_words(const std::vector<std::string>& net,
+Result<net::NetPolicy> parse_network_options(const std::vector<std::string>& net,
                                        const std::vector<std::string>& deny);
 
 }  // namespace glovebox::wire

@@ -13,7 +13,7 @@ using Words = std::vector<std::string>;
 
 // The canonical text, or the complaint.
 std::string read(const Words& net, const Words& deny = {}) {
-  const auto policy = parse_net_words(net, deny);
+  const auto policy = parse_network_options(net, deny);
   if (policy) return net::canonical_text(*policy);
   EXPECT_EQ(policy.error().code(), Errc::kInvalidArgument);
   return policy.error().message();

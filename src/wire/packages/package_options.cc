@@ -56,7 +56,7 @@ json::array modules_of(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Result<Dependencies> read_dependency_words(const DependencyWords& words) {
+Result<Dependencies> read_package_options(const PackageOptions& words) {
   if (words.with.size() > kMaxDependencies) {
     return bad("--with: at most " + std::to_string(kMaxDependencies) +
                " packages; more fit into --requirements FILE");

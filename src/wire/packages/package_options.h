@@ -10,7 +10,7 @@
 
 namespace glovebox::wire {
 
-struct DependencyWords {
+struct PackageOptions {
   std::vector<std::string> with{};     // "pandas>=2"
   std::string requirements{};          // a file
   std::string lock{};                  // a file
@@ -21,7 +21,7 @@ struct DependencyWords {
 };
 
 // kInvalidArgument: the message begins with the option. Others: a file cannot be read.
-Result<Dependencies> read_dependency_words(const DependencyWords& words);
+Result<Dependencies> read_package_options(const PackageOptions& words);
 
 // What packages are for when no template was named: "python", or "node" with a package-lock.json.
 std::string default_template(const Dependencies& dependencies);

@@ -27,25 +27,25 @@ class DependencyWordsTest : public ::testing::Test {
     std::ofstream(path) << text;
     return path;
   }
-  static std::string complaint(const DependencyWords& words) {
-    const auto read = read_dependency_words(words);
+  static std::string complaint(const PackageOptions& words) {
+    const auto read = read_package_options(words);
     return read ? "taken" : read.error().message();
   }
   std::string directory_;
 };
 
 TEST_F(DependencyWordsTest, BecomeDependencies) {
-  DependencyWords words;
+  PackageOptions words;
   words.with = {"pandas>=2,<3", " numpy"};
   words.requirements = file("a==1\r\nb\r\n");
   words.preload = {"pandas,numpy.linalg", "numpy"};
-  const auto wanted = read_dependency_words(words);
+  const auto wanted = read_package_options(words);
   ASSERT_TRUE(wanted) << wanted.error().message();
   EXPECT_THAT(wanted->packages, ElementsAre("numpy", "pandas>=2,<3"));
   EXPECT_EQ(wanted->requirements, "a==1\nb");
   EXPECT_THAT(wanted->preload, ElementsAre("pandas", "numpy.linalg", "numpy"));
   EXPECT_TRUE(words.names_packages());
-  EXPECT_FALSE(DependencyWords{}.is_given());
+  EXPECT_FALSE(PackageOptions{}.is_given());
 }
 
 TEST_F(DependencyWordsTest, AMistakeNamesTheOption) {
@@ -68,10 +68,10 @@ TEST_F(DependencyWordsTest, AMistakeNamesTheOption) {
 }
 
 TEST_F(DependencyWordsTest, TheTemplateIsThatOfTheirLanguage) {
-  EXPECT_EQ(default_template(*read_dependency_words({.with = {"a"}})), "python");
-  EXPECT_EQ(default_template(*read_dependency_words({.lock = file("lock-version = '1.0'\n")})),
+  EXPECT_EQ(default_template(*read_package_options({.with = {"a"}})), "python");
+  EXPECT_EQ(default_template(*read_package_options({.lock = file("lock-version = '1.0'\n")})),
             "python");
-  EXPECT_EQ(default_template(*read_dependency_words({.lock = file("\n{\"name\": \"x\"}")})),
+  EXPECT_EQ(default_template(*read_package_options({.lock = file("\n{\"name\": \"x\"}")})),
             "node");
 }
 

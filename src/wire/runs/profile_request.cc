@@ -73,9 +73,9 @@ std::optional<To> times(const std::optional<std::uint64_t>& number, std::uint64_
 
 }  // namespace
 
-Result<ProfileWishes> read_profile_wishes(const json::value& value, const std::string& path) {
+Result<ProfileRequest> read_profile_request(const json::value& value, const std::string& path) {
   TRY(ObjectReader fields, ObjectReader::open(value, path));
-  ProfileWishes wishes;
+  ProfileRequest wishes;
   TRY(const auto timeout_ms, fields.whole("timeout_ms", 1, kDayMs));
   TRY(const auto cpu_ms, fields.whole("cpu_ms", 1, kDayMs));
   TRY(const auto memory_mb, fields.whole("memory_mb", 8, kMaxMb));

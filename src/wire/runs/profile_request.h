@@ -9,6 +9,6 @@
 
 namespace glovebox::wire {
 
-Result<ProfileWishes> read_profile_wishes(const boost::json::value& value, const std::string& path);
+Result<ProfileRequest> read_profile_request(const boost::json::value& value, const std::string& path);
 
 }  // namespace glovebox::wire

@@ -214,7 +214,7 @@ std::string error_json(std::string_view code, std::string_view message,
   return json::serialize(object) + "\n";
 }
 
-std::string_view TextPieces::add(std::string_view piece) {
+std::string_view Utf8Chunker::add(std::string_view piece) {
   std::string_view whole = piece;
   if (!kept_.empty()) {
     joined_ = std::move(kept_);

@@ -21,7 +21,7 @@ struct AnswerFile {
 };
 
 // Packages that a run had.
-struct PreparedSet {
+struct PreparedPackageSet {
   std::string layer;   // its id
   bool built = false;  // for this run, or for another at the same time
   std::chrono::milliseconds waited{0};
@@ -41,7 +41,7 @@ struct RunAnswer {
   bool cancelled = false;
   std::chrono::microseconds queued{0};
   std::optional<NetworkFigures> network;  // nothing: it had none
-  std::optional<PreparedSet> packages{};  // nothing: none were asked for
+  std::optional<PreparedPackageSet> packages{};  // nothing: none were asked for
 };
 
 // One JSON object without stdout and stderr: what ends a stream of events, whose reader had them.
@@ -71,7 +71,7 @@ std::string error_json(std::string_view code, std::string_view message,
 
 // Output arrives in pieces that may end within a character. Gives what is whole, keeps the rest
 // for the next piece.
-class TextPieces {
+class Utf8Chunker {
  public:
   // A view of `piece` or of memory of this object, good until the next call.
   std::string_view add(std::string_view piece);

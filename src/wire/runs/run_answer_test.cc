@@ -111,8 +111,8 @@ TEST(RunAnswer, EventsOfResults) {
   EXPECT_EQ(json::parse(output_event_json("\xff")), json::parse(R"({"base64":"/w=="})"));
 }
 
-TEST(TextPieces, KeepsWhatIsCutOffForTheNextPiece) {
-  TextPieces pieces;
+TEST(Utf8Chunker, KeepsWhatIsCutOffForTheNextPiece) {
+  Utf8Chunker pieces;
   EXPECT_EQ(pieces.add("a\xe2\x82"), "a");
   EXPECT_EQ(pieces.rest(), "\xe2\x82");
   EXPECT_EQ(pieces.add("\xac"
@@ -124,8 +124,8 @@ TEST(TextPieces, KeepsWhatIsCutOffForTheNextPiece) {
   EXPECT_EQ(pieces.add("\xa7\xa4"), "\xf0\x9f\xa7\xa4");
 }
 
-TEST(TextPieces, BytesThatAreNoTextPassThrough) {
-  TextPieces pieces;
+TEST(Utf8Chunker, BytesThatAreNoTextPassThrough) {
+  Utf8Chunker pieces;
   EXPECT_EQ(pieces.add("\xff\xfe"), "\xff\xfe");
   EXPECT_EQ(pieces.add("\x80\x80\x80\x80"), "\x80\x80\x80\x80");
 }

@@ -247,7 +247,7 @@ Result<> read_surroundings(ObjectReader& fields, RunRequest& request) {
     request.min_grade = *known;
   }
   if (const json::value* profile = fields.take("profile")) {
-    TRY(request.profile, read_profile_wishes(*profile, "profile"));
+    TRY(request.profile, read_profile_request(*profile, "profile"));
   }
   return {};
 }

@@ -35,7 +35,7 @@ struct RunRequest {
   std::vector<std::string> env;           // "NAME=value", no name twice
   std::string workdir = "/home/user";
   bool cold = false;
-  ProfileWishes profile;
+  ProfileRequest profile;
   std::optional<Grade> min_grade;
   bool operator==(const RunRequest&) const = default;
 };

@@ -24,7 +24,7 @@ TEST(RunRequest, TheSmallestOne) {
   EXPECT_EQ(request->language, "python");
   EXPECT_EQ(request->code, "1+1");
   EXPECT_FALSE(request->cold);
-  EXPECT_EQ(request->profile, ProfileWishes{});
+  EXPECT_EQ(request->profile, ProfileRequest{});
 }
 
 TEST(RunRequest, EverythingAtOnce) {
@@ -50,7 +50,7 @@ TEST(RunRequest, EverythingAtOnce) {
   EXPECT_EQ(request->workdir, "/tmp");
   EXPECT_TRUE(request->cold);
   EXPECT_EQ(request->min_grade, Grade::kJail);
-  const ProfileWishes& profile = request->profile;
+  const ProfileRequest& profile = request->profile;
   EXPECT_EQ(profile.wall, std::chrono::milliseconds(1500));
   EXPECT_EQ(profile.cpu_time, std::chrono::milliseconds(1000));
   EXPECT_EQ(profile.memory_bytes, 64u << 20);

@@ -1,19 +1,19 @@
-// The part of Attempt that copies files out, after the program has ended and while its sandbox is
-// still there. What cannot be had is said in the report; the outcome stands.
+#include "node/runs/output_files.h"
+
 #include <set>
 #include <utility>
 
-#include "node/runs/run_attempt.h"
-
 namespace glovebox::node {
+namespace {
 
-boost::asio::awaitable<void> Attempt::fetch_files() {
-  if (job_.return_files.empty() || stopped_) co_return;
-  if (!exited_ || !link_open_) {
-    report_.files_error = "the sandbox ended before its program did";
-    co_return;
-  }
-  auto found = co_await find_files();
+Error unexpected_frame() {
+  return Error(Errc::kProtocol, "unexpected answer from the sandbox's agent");
+}
+
+}  // namespace
+
+boost::asio::awaitable<void> OutputFiles::fetch_all() {
+  auto found = co_await find();
   if (!found) {
     report_.files_error = found.error().message();
     co_return;
@@ -30,23 +30,23 @@ boost::asio::awaitable<void> Attempt::fetch_files() {
     if (report_.files_error.empty()) {
       report_.files_error = "copy out " + path + ": " + fetched.error().message();
     }
-    // One that cannot be read does not stop the others; a link out of step does.
+    // A file that cannot be read does not stop the others; a connection out of step does.
     if (fetched.error().code() != Errc::kNotFound) co_return;
   }
 }
 
-Task<std::vector<wire::FoundFile>> Attempt::find_files() {
+Task<std::vector<wire::FoundFile>> OutputFiles::find() {
   std::vector<wire::FoundFile> all;
   std::set<std::string> seen;
   for (const std::string& pattern : job_.return_files) {
     link_.queue(wire::FindFiles{pattern});
-    CO_TRY(SandboxLink::Incoming incoming, co_await next_frame());
+    CO_TRY(SandboxLink::Incoming incoming, co_await next_frame_());
     if (const auto* failed = std::get_if<wire::FileFailed>(&incoming.frame)) {
       if (report_.files_error.empty()) report_.files_error = pattern + ": " + failed->what;
       continue;
     }
     auto* found = std::get_if<wire::FoundFiles>(&incoming.frame);
-    if (found == nullptr) co_return fail(Errc::kProtocol, "the sandbox answers something else");
+    if (found == nullptr) co_return fail(unexpected_frame());
     if (!found->complete) report_.files_truncated = true;
     for (wire::FoundFile& file : found->files) {
       if (all.size() >= wire::kMaxFoundFiles) {
@@ -59,17 +59,16 @@ Task<std::vector<wire::FoundFile>> Attempt::find_files() {
   co_return all;
 }
 
-// kNotFound: this one cannot be read. Anything else: nothing more comes.
-Task<> Attempt::fetch(wire::FoundFile file, std::uint64_t& left) {
+Task<> OutputFiles::fetch(wire::FoundFile file, std::uint64_t& left) {
   OutputFile out{file.path.str(), {}};
   link_.queue(wire::GetFile{std::move(file.path)});
   while (true) {
-    CO_TRY(SandboxLink::Incoming incoming, co_await next_frame());
+    CO_TRY(SandboxLink::Incoming incoming, co_await next_frame_());
     if (const auto* chunk = std::get_if<wire::FileChunk>(&incoming.frame)) {
-      // Its size was the guest's word; it may have grown, or lied.
+      // The size was the guest's claim; the file may have grown since, or it lied.
       if (chunk->bytes.size() > left - out.content.size()) {
         report_.files_truncated = true;
-        co_return fail(Errc::kResourceExhausted, "it is larger than it was said to be");
+        co_return fail(Errc::kResourceExhausted, "it is larger than the sandbox announced");
       }
       out.content += chunk->bytes;
     } else if (const auto* failed = std::get_if<wire::FileFailed>(&incoming.frame)) {
@@ -79,7 +78,7 @@ Task<> Attempt::fetch(wire::FoundFile file, std::uint64_t& left) {
       report_.files.push_back(std::move(out));
       co_return Result<>();
     } else {
-      co_return fail(Errc::kProtocol, "the sandbox answers something else");
+      co_return fail(unexpected_frame());
     }
   }
 }

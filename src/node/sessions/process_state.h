@@ -1,4 +1,4 @@
-// A process of a session, as far as the server knows it.
+// What the server knows of one process of a session.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -11,27 +11,27 @@
 
 namespace glovebox::node {
 
-// The one who reads a process's output, until another takes over.
+// The one reader of a process's output, until another takes over.
 struct Reader {
-  Reader(boost::asio::io_context& io, wire::ProcessNumber process) : inbox(process), bell(io) {}
+  Reader(boost::asio::io_context& io, wire::ProcessNumber process) : inbox(process), notifier(io) {}
   Inbox inbox;
-  Bell bell;
-  std::optional<std::string> gone;  // why nothing will come any more
-  bool taken_over = false;          // what has arrived is another's
+  Notifier notifier;
+  std::optional<std::string> gone;  // why nothing more will come
+  bool taken_over = false;          // what has arrived belongs to another reader
   bool closed = false;              // by itself
 
   void go(std::string why) {
     if (!gone) gone = std::move(why);
-    bell.ring();
+    notifier.notify_all();
   }
 };
 
-// One of the streams that go in.
+// One of the streams into a process.
 struct InputState {
   std::uint64_t sent = 0;
   std::uint64_t taken = 0;
-  bool closed = false;   // by us, or nobody reads it
-  bool in_turn = false;  // somebody is writing
+  bool closed = false;      // by us, or the process has closed it
+  bool is_writing = false;  // a write is under way
 };
 
 struct Process {
@@ -39,16 +39,16 @@ struct Process {
 
   ProcessInfo info;
   bool starting = false;
-  bool unwanted = false;         // whoever started it did not wait: it goes when it is there
+  bool unwanted = false;         // its start timed out: it is killed once it has started
   std::optional<Error> refused;  // it did not start
   bool forgotten = false;
-  bool lossy = false;        // as it was asked for
-  bool lossy_by_us = false;  // nobody has read it for too long
+  bool lossy = false;        // as requested
+  bool lossy_by_us = false;  // it had no reader for too long
   std::uint32_t subscriptions = 0;
   InputState stdin_state;
   InputState requests_state;
   std::shared_ptr<Reader> reader;
-  Bell changed;
+  Notifier changed;
   boost::asio::steady_timer grace;
 
   InputState* input(wire::Stream stream) {

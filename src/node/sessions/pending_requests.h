@@ -15,15 +15,15 @@
 
 namespace glovebox::node {
 
-struct Request : std::enable_shared_from_this<Request> {
+struct PendingRequest : std::enable_shared_from_this<PendingRequest> {
   enum class Expects { kDone, kPipe, kPort };
-  Request(boost::asio::io_context& context, wire::RequestNumber its_number, Expects what)
+  PendingRequest(boost::asio::io_context& context, wire::RequestNumber its_number, Expects what)
       : io(context), number(its_number), expects(what), signal(context), timer(context) {}
 
   boost::asio::io_context& io;
   wire::RequestNumber number;
   Expects expects;
-  Signal signal;
+  WakeSignal signal;
   boost::asio::steady_timer timer;
   WatchedFd pipe;
   std::string entry;
@@ -38,14 +38,14 @@ struct Request : std::enable_shared_from_this<Request> {
   boost::asio::awaitable<void> wait(Clock::time_point deadline);
 };
 
-class Requests {
+class PendingRequests {
  public:
   // Each is a process in the sandbox, or a connection.
-  static constexpr std::size_t kMost = 512;
+  static constexpr std::size_t kMaxOpen = 512;
 
-  explicit Requests(boost::asio::io_context& io) : io_(io) {}
+  explicit PendingRequests(boost::asio::io_context& io) : io_(io) {}
 
-  Result<std::shared_ptr<Request>> open(Request::Expects what);
+  Result<std::shared_ptr<PendingRequest>> open(PendingRequest::Expects what);
   // Of files: those that end by themselves, or those that watch.
   std::size_t count(bool patient) const;
   void close(wire::RequestNumber number) { open_.erase(number); }
@@ -59,11 +59,11 @@ class Requests {
 
  private:
   // Null: let go of.
-  Result<std::shared_ptr<Request>> find(wire::RequestNumber number) const;
+  Result<std::shared_ptr<PendingRequest>> find(wire::RequestNumber number) const;
 
   boost::asio::io_context& io_;
   wire::RequestNumber next_ = 1;
-  std::map<wire::RequestNumber, std::shared_ptr<Request>> open_;
+  std::map<wire::RequestNumber, std::shared_ptr<PendingRequest>> open_;
 };
 
 }  // namespace glovebox::node

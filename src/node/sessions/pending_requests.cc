@@ -1,4 +1,4 @@
-#include "node/sessions/session_requests.h"
+#include "node/sessions/pending_requests.h"
 
 #include <algorithm>
 
@@ -36,8 +36,8 @@ Error unasked() { return Error(Errc::kProtocol, "it answers what nobody asked fo
 
 }  // namespace
 
-boost::asio::awaitable<void> Request::wait(Clock::time_point deadline) {
-  const std::shared_ptr<Request> self = shared_from_this();
+boost::asio::awaitable<void> PendingRequest::wait(Clock::time_point deadline) {
+  const std::shared_ptr<PendingRequest> self = shared_from_this();
   if (deadline != Clock::time_point::max()) {
     timer.expires_at(deadline);
     timer.async_wait([self](const boost::system::error_code& error) {
@@ -48,37 +48,37 @@ boost::asio::awaitable<void> Request::wait(Clock::time_point deadline) {
   timer.cancel();
 }
 
-Result<std::shared_ptr<Request>> Requests::open(Request::Expects what) {
-  if (open_.size() >= kMost) {
+Result<std::shared_ptr<PendingRequest>> PendingRequests::open(PendingRequest::Expects what) {
+  if (open_.size() >= kMaxOpen) {
     return fail(Errc::kResourceExhausted, "too many requests to this sandbox at once");
   }
   const wire::RequestNumber number = next_++;
-  return open_.emplace(number, std::make_shared<Request>(io_, number, what)).first->second;
+  return open_.emplace(number, std::make_shared<PendingRequest>(io_, number, what)).first->second;
 }
 
-std::size_t Requests::count(bool patient) const {
+std::size_t PendingRequests::count(bool patient) const {
   return static_cast<std::size_t>(std::count_if(open_.begin(), open_.end(), [&](const auto& one) {
-    return one.second->expects != Request::Expects::kPort && one.second->patient == patient;
+    return one.second->expects != PendingRequest::Expects::kPort && one.second->patient == patient;
   }));
 }
 
-void Requests::end_all(const Error& why) {
+void PendingRequests::end_all(const Error& why) {
   for (auto& [number, request] : std::exchange(open_, {})) {
     request->over = why;
     request->signal.set();
   }
 }
 
-Result<std::shared_ptr<Request>> Requests::find(wire::RequestNumber number) const {
+Result<std::shared_ptr<PendingRequest>> PendingRequests::find(wire::RequestNumber number) const {
   if (number == 0 || number >= next_) return fail(unasked());
   const auto at = open_.find(number);
   return at == open_.end() ? nullptr : at->second;
 }
 
-Result<> Requests::on(wire::FileOpened opened, UniqueFd pipe) {
-  TRY(const std::shared_ptr<Request> request, find(opened.request));
+Result<> PendingRequests::on(wire::FileOpened opened, UniqueFd pipe) {
+  TRY(const std::shared_ptr<PendingRequest> request, find(opened.request));
   if (!request) return {};
-  if (request->expects != Request::Expects::kPipe || request->opened || request->done) {
+  if (request->expects != PendingRequest::Expects::kPipe || request->opened || request->done) {
     return fail(unasked());
   }
   TRY_OK(check_is_pipe(pipe.get()));
@@ -92,19 +92,20 @@ Result<> Requests::on(wire::FileOpened opened, UniqueFd pipe) {
   return {};
 }
 
-Result<> Requests::on(wire::FileDone done) {
-  TRY(const std::shared_ptr<Request> request, find(done.request));
+Result<> PendingRequests::on(wire::FileDone done) {
+  TRY(const std::shared_ptr<PendingRequest> request, find(done.request));
   if (!request) return {};
-  if (request->expects == Request::Expects::kPort || request->done) return fail(unasked());
+  if (request->expects == PendingRequest::Expects::kPort || request->done) return fail(unasked());
   request->done = std::move(done);
   request->signal.set();
   return {};
 }
 
-Result<> Requests::on(UniqueFd port, wire::RequestNumber number) {
-  TRY(const std::shared_ptr<Request> request, find(number));
+Result<> PendingRequests::on(UniqueFd port, wire::RequestNumber number) {
+  TRY(const std::shared_ptr<PendingRequest> request, find(number));
   if (!request) return {};
-  if (request->expects != Request::Expects::kPort || request->port || request->port_refused) {
+  if (request->expects != PendingRequest::Expects::kPort || request->port ||
+      request->port_refused) {
     return fail(unasked());
   }
   TRY_OK(check_is_connection(port.get()));
@@ -113,10 +114,11 @@ Result<> Requests::on(UniqueFd port, wire::RequestNumber number) {
   return {};
 }
 
-Result<> Requests::on(const wire::PortRefused& refused) {
-  TRY(const std::shared_ptr<Request> request, find(refused.request));
+Result<> PendingRequests::on(const wire::PortRefused& refused) {
+  TRY(const std::shared_ptr<PendingRequest> request, find(refused.request));
   if (!request) return {};
-  if (request->expects != Request::Expects::kPort || request->port || request->port_refused) {
+  if (request->expects != PendingRequest::Expects::kPort || request->port ||
+      request->port_refused) {
     return fail(unasked());
   }
   request->port_refused = refused.sys_errno;
