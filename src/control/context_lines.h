@@ -18,7 +18,7 @@ class ContextLines {
  public:
   struct Line {
     std::string result;        // not empty: a result, unparsed
-    wire::ContextWord word{};  // else this
+    wire::ContextEvent word{};  // else this
   };
   std::vector<Line> add(std::string_view bytes);
   bool truncated() const { return results_.truncated(); }

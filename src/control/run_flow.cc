@@ -110,7 +110,7 @@ asio::awaitable<Texts> texts_of(App& app, std::shared_ptr<wire::RunAnswer> answe
 void take_set(RunHeader& run, RunPlan& plan, SetMade made) {
   plan.job.template_name = std::move(made.template_id);
   plan.set_hold = std::move(made.hold);
-  run.packages = wire::PreparedSet{.layer = std::move(made.layer_id),
+  run.packages = wire::PreparedPackageSet{.layer = std::move(made.layer_id),
                                    .built = made.built,
                                    .waited = made.waited,
                                    .cold_because = std::move(made.cold_because)};

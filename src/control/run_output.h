@@ -65,8 +65,8 @@ class StreamingSink final : public node::RunSink {
 
   http::ResponseWriter& writer_;
   AnswerForm form_;
-  wire::TextPieces out_pieces_;
-  wire::TextPieces err_pieces_;
+  wire::Utf8Chunker out_pieces_;
+  wire::Utf8Chunker err_pieces_;
 };
 
 }  // namespace glovebox::control

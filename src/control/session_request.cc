@@ -40,7 +40,7 @@ Result<> read_what(ObjectReader& fields, CreateRequest& request) {
 Result<> read_profile(ObjectReader& fields, CreateRequest& request) {
   const json::value* profile = fields.take("profile");
   if (profile == nullptr) return {};
-  TRY(request.profile, wire::read_profile_wishes(*profile, "profile"));
+  TRY(request.profile, wire::read_profile_request(*profile, "profile"));
   if (request.profile.wall) {
     return fields.bad("profile.timeout_ms", "a sandbox has ttl_s, and an exec its own timeout_ms");
   }

@@ -27,7 +27,7 @@ class StreamText {
   Piece rest();
 
  private:
-  wire::TextPieces pieces_;
+  wire::Utf8Chunker pieces_;
   std::string rest_;
   std::uint64_t next_ = 0;  // of what is kept
 };

@@ -57,7 +57,7 @@ Result<bool> read_snapshot(ObjectReader& fields, store::TemplateRecord& wanted) 
 Result<> read_profile(ObjectReader& fields, store::TemplateRecord& wanted) {
   const json::value* profile = fields.take("profile");
   if (profile == nullptr) return {};
-  TRY(const ProfileWishes wishes, wire::read_profile_wishes(*profile, "profile"));
+  TRY(const ProfileRequest wishes, wire::read_profile_request(*profile, "profile"));
   if (wishes.output_bytes) return fields.bad("profile.output_kb", "is for a run");
   if (!wishes.mounts.empty()) {
     return fields.bad("profile.mounts", "are for a run or a sandbox, not for a template");

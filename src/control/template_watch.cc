@@ -58,7 +58,7 @@ boost::asio::awaitable<void> watch_templates(App& app) {
   while (!app.stopping) {
     const std::vector<Watched> all = all_templates(app);
     std::erase_if(seen, [&all](const auto& one) {
-      return is_own_template_id(one.first) &&
+      return is_dynamic_template_id(one.first) &&
              std::none_of(all.begin(), all.end(),
                           [&one](const Watched& watched) { return watched.id == one.first; });
     });

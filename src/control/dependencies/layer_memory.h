@@ -84,8 +84,8 @@ class LayerMemory {
     std::int64_t until_ms = 0;
   };
   struct Loading {
-    explicit Loading(asio::io_context& io) : bell(io) {}
-    node::Bell bell;
+    explicit Loading(asio::io_context& io) : notifier(io) {}
+    node::Notifier notifier;
     std::optional<Result<>> done;
   };
 

@@ -57,8 +57,8 @@ class SetBuilder {
 
  private:
   struct Making {
-    explicit Making(asio::io_context& io) : bell(io) {}
-    node::Bell bell;
+    explicit Making(asio::io_context& io) : notifier(io) {}
+    node::Notifier notifier;
   };
   struct Made {
     std::string id;

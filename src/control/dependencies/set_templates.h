@@ -70,8 +70,8 @@ class SetTemplates {
  private:
   using Clock = SetTemplatesOptions::Clock;
   struct Entry {
-    explicit Entry(asio::io_context& io) : bell(io) {}
-    node::Bell bell;
+    explicit Entry(asio::io_context& io) : notifier(io) {}
+    node::Notifier notifier;
     std::string project;
     TemplateDefinition definition;
     bool is_derived = true;

@@ -17,7 +17,7 @@ namespace {
 
 struct CallPlan {
   RunPlan run;
-  wire::FunctionAbout about;
+  wire::FunctionCallInfo about;
 };
 
 Result<CallPlan> plan_call(const App& app, wire::FunctionRequest request,

@@ -35,7 +35,7 @@ std::vector<node::PoolFigures> with_own_together(std::vector<node::PoolFigures> 
   std::vector<node::PoolFigures> shown;
   std::map<EngineKind, node::PoolFigures> own;
   for (node::PoolFigures& pool : pools) {
-    if (!is_own_template_id(pool.template_name)) {
+    if (!is_dynamic_template_id(pool.template_name)) {
       shown.push_back(std::move(pool));
       continue;
     }

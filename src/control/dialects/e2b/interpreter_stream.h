@@ -57,8 +57,8 @@ class ExecutionStream final : public node::RunSink {
   bool quiet_ = false;
   bool alive_ = false;  // keep_alive() is
   bool has_error_ = false;
-  wire::TextPieces out_;
-  wire::TextPieces err_;
+  wire::Utf8Chunker out_;
+  wire::Utf8Chunker err_;
 };
 
 }  // namespace glovebox::control::e2b

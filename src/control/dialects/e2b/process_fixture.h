@@ -47,7 +47,7 @@ class GatedWriter final : public http::ResponseWriter {
   bool is_begun = false;
   bool finished = false;
   bool is_open = true;
-  node::Bell opened;
+  node::Notifier opened;
 };
 
 // A call under way, or over.

@@ -113,7 +113,7 @@ std::string_view whole_characters(std::string_view bytes, bool has_before, bool 
     bytes.remove_prefix(1);
   }
   if (!has_after) return bytes;
-  wire::TextPieces pieces;
+  wire::Utf8Chunker pieces;
   return bytes.substr(0, pieces.add(bytes).size());
 }
 

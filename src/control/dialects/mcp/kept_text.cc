@@ -45,7 +45,7 @@ std::string KeptText::cut(std::size_t half) const {
   if (!both.empty()) tail = both;
   tail.remove_prefix(tail.size() - half);
   // Neither end of the gap is inside of a character.
-  wire::TextPieces pieces;
+  wire::Utf8Chunker pieces;
   std::string text = to_utf8(pieces.add(head));
   const std::uint64_t missing = total_ - head.size() - tail.size();
   for (int i = 0; i < 3 && !tail.empty() && continues(tail.front()); ++i) tail.remove_prefix(1);

@@ -84,7 +84,7 @@ Result<std::optional<double>> read_cpus(ObjectReader& fields) {
   return cpus;
 }
 
-Result<> read_resources(const json::value& value, ProfileWishes& profile) {
+Result<> read_resources(const json::value& value, ProfileRequest& profile) {
   TRY(ObjectReader fields, ObjectReader::open(value, "resources"));
   TRY(const auto cpus, read_cpus(fields));
   if (cpus) profile.cpu_thousandths = static_cast<std::uint32_t>(std::lround(*cpus * 1000));
