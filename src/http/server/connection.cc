@@ -306,10 +306,7 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
   if (!expects.empty() && !is_continue(expects)) {
     return Response::refuse(417, "expectation_failed", "the only expectation is 100-continue");
   }
-  if (server_->options.admit && !route->admits_itself) {
-    std::optional<Response> refused = server_->options.admit(request);
-    if (refused) return refused;
-  }
+  if (std::optional<Response> refused = refuse_admission(*route, request)) return refused;
   if (!route->streams_body && reader.content_length().value_or(0) > route->max_body) {
     return too_large(route->max_body);
   }
@@ -320,6 +317,15 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
     return response;
   }
   return std::nullopt;
+}
+
+std::optional<Response> Connection::refuse_admission(const Route& route, Request& request) {
+  if (route.admits_itself) return std::nullopt;
+  const Admission& admit = route.admit ? route.admit : server_->options.admit;
+  if (!admit) return std::nullopt;
+  std::optional<Response> refused = admit(request);
+  if (refused && refused->problem && route.error_form) return route.error_form(*refused, nullptr);
+  return refused;
 }
 
 // The request could not be read to its end, so the connection cannot be kept.
@@ -347,8 +353,8 @@ asio::awaitable<Connection::Next> Connection::handle(Exchanged& exchanged) {
   Running running(server_->figures);
   StreamedAnswer writer(*this, exchanged);
   is_handling_ = true;
-  Result<Response> result =
-      co_await call_handler(exchanged.match.route->handler, exchanged.request, writer);
+  const Route& route = *exchanged.match.route;
+  Result<Response> result = co_await call_handler(route.handler, exchanged.request, writer);
   end_watching();
   if (!result && result.error().code() == Errc::kInternal) {
     log::warn("request failed",
@@ -364,7 +370,9 @@ asio::awaitable<Connection::Next> Connection::handle(Exchanged& exchanged) {
   if (response.is_streamed) {
     response = Response::refuse(500, "internal", "the handler wrote nothing");
   }
-  if (!result && exchanged.body != nullptr && exchanged.body->has_timed_out()) {
+  if (response.problem && route.error_form) {
+    response = route.error_form(response, result ? nullptr : &result.error());
+  } else if (!result && exchanged.body != nullptr && exchanged.body->has_timed_out()) {
     response = Response::refuse(408, "request_timeout", result.error().message());
   }
   const bool sent = co_await send_response(exchanged, std::move(response));

@@ -61,11 +61,10 @@ struct Exchange {
 struct ServerOptions {
   ServerLimits limits;
   OriginRules origins;
-  // Sees a request whose header is complete and whose route is known, before its body is read: the
-  // place to refuse a caller without a key. Must not wait. nullopt: go on.
-  std::function<std::optional<Response>(Request&)> admit;
+  // For routes that have no admission of their own.
+  Admission admit;
   // Sees a request of an allowed Host before its path is looked at. A route: this one answers,
-  // whatever the path (it must live as long as the server); null: the router's turn.
+  // whatever the path (it must live as long as the server); null: the router decides.
   std::function<const Route*(Request&)> route_first;
   std::function<void(const Exchange&)> on_exchange;
 };

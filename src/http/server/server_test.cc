@@ -300,6 +300,41 @@ TEST(Server, RefusesBeforeTheBodyWhatIsNotAdmitted) {
   EXPECT_EQ(server.client().send(request)->status, 200);
 }
 
+TEST(Server, ARouteHasItsOwnAdmissionAndErrorForm) {
+  ServerOptions options = quick_options();
+  options.admit = [](Request&) -> std::optional<Response> {
+    return Response::refuse(401, "unauthorized", "a key is needed");
+  };
+  Router router = table();
+  Route route;
+  route.pattern = "/dialect/{what}";
+  route.admit = [](Request& request) -> std::optional<Response> {
+    if (request.param("what") != "closed") return std::nullopt;
+    return Response::refuse(403, "forbidden", "not you");
+  };
+  route.handler = [](Request& request, ResponseWriter&) -> Task<Response> {
+    if (request.param("what") == "error") co_return fail(Errc::kNotFound, "no such thing");
+    if (request.param("what") == "refusal") co_return Response::refuse(409, "conflict", "busy");
+    co_return Response::text("fine");
+  };
+  route.error_form = [](const Response& refused, const Error* error) {
+    return Response::text(
+        std::string(error != nullptr ? "error " : "refusal ") + refused.problem->message,
+        refused.status);
+  };
+  router.add(std::move(route));
+  TestServer server(std::move(router), std::move(options));
+  const auto get = [&](const char* what) {
+    const auto answer = server.client().send({.target = std::string("/dialect/") + what});
+    return std::to_string(answer->status) + " " + answer->body;
+  };
+  EXPECT_EQ(get("open"), "200 fine");
+  EXPECT_EQ(get("closed"), "403 refusal not you");
+  EXPECT_EQ(get("refusal"), "409 refusal busy");
+  EXPECT_EQ(get("error"), "404 error no such thing");
+  EXPECT_EQ(server.client().send({.target = "/hello"})->status, 401);
+}
+
 TEST(Server, TellsWhatHappened) {
   std::promise<std::string> told;
   ServerOptions options;
