@@ -7,7 +7,7 @@
 #include "control/context_lines.h"
 #include "control/contexts.h"
 #include "control/exec_words.h"
-#include "wire/guest/cell.h"
+#include "wire/cell.h"
 
 namespace glovebox::control {
 

@@ -5,8 +5,8 @@
 #include "control/clock.h"
 #include "control/exec_words.h"
 #include "control/process_label.h"
-#include "wire/guest/guest_frames.h"
-#include "wire/json/strict_json.h"
+#include "wire/guest_frames.h"
+#include "wire/strict_json.h"
 
 namespace glovebox::control {
 namespace {

@@ -9,7 +9,7 @@
 #include "control/app.h"
 #include "control/exec_request.h"
 #include "http/message.h"
-#include "node/sessions/session_service.h"
+#include "node/session_service.h"
 
 namespace glovebox::control {
 

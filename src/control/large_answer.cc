@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "wire/runs/run_answer.h"
+#include "wire/run_answer.h"
 
 namespace glovebox::control {
 namespace {

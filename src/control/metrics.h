@@ -11,8 +11,8 @@
 
 #include "control/dependencies/figures.h"
 #include "control/session_figures.h"
-#include "http/server/server.h"
-#include "node/runs/run_service.h"
+#include "http/server.h"
+#include "node/run_service.h"
 #include "store/run_record.h"
 #include "store/store.h"
 

@@ -4,8 +4,8 @@
 
 #include "base/log.h"
 #include "control/clock.h"
-#include "wire/json/strict_json.h"
-#include "wire/network/net_policy_json.h"
+#include "wire/net_policy_json.h"
+#include "wire/strict_json.h"
 
 namespace glovebox::control {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "net/net_policy.h"
-#include "node/networks/network_service.h"
+#include "node/network_service.h"
 
 namespace glovebox::control {
 

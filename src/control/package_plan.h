@@ -11,7 +11,7 @@
 #include "control/template_book.h"
 #include "model/dependencies.h"
 #include "model/template.h"
-#include "node/runs/run_service.h"
+#include "node/run_service.h"
 
 namespace glovebox::control {
 

@@ -7,8 +7,8 @@
 #include <charconv>
 
 #include "control/auth.h"
-#include "http/proxy/upstream_answer.h"
-#include "http/websocket/websocket_frames.h"
+#include "http/upstream_answer.h"
+#include "http/websocket_frames.h"
 
 namespace glovebox::control {
 namespace {

@@ -10,10 +10,10 @@
 #include "control/port_proxy.h"
 #include "control/still_session.h"
 #include "control/test_app.h"
-#include "http/client/client.h"
-#include "http/server/listener.h"
-#include "http/server/server.h"
-#include "http/websocket/websocket_client.h"
+#include "http/client.h"
+#include "http/listener.h"
+#include "http/server.h"
+#include "http/websocket_client.h"
 
 namespace glovebox::control {
 namespace {

@@ -7,7 +7,6 @@
 #include <memory>
 #include <utility>
 
-#include "base/utf8.h"
 #include "control/clock.h"
 #include "control/dependency_words.h"
 #include "control/idempotency.h"
@@ -15,6 +14,7 @@
 #include "control/run_record.h"
 #include "control/run_refusal.h"
 #include "control/set_flow.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control {
 namespace {
@@ -110,7 +110,7 @@ asio::awaitable<Texts> texts_of(App& app, std::shared_ptr<wire::RunAnswer> answe
 void take_set(RunHeader& run, RunPlan& plan, SetMade made) {
   plan.job.template_name = std::move(made.template_id);
   plan.set_hold = std::move(made.hold);
-  run.packages = wire::PreparedPackageSet{.layer = std::move(made.layer_id),
+  run.packages = wire::PreparedSet{.layer = std::move(made.layer_id),
                                    .built = made.built,
                                    .waited = made.waited,
                                    .cold_because = std::move(made.cold_because)};
@@ -123,7 +123,7 @@ std::string code_in(const Response& refusal) {
 // Told as the end of a stream that has begun.
 std::string error_event(const RunHeader& run, const Response& refusal, const Error& error) {
   return boost::json::serialize(boost::json::object{{"code", code_in(refusal)},
-                                                    {"message", to_utf8(error.message())},
+                                                    {"message", wire::to_utf8(error.message())},
                                                     {"status", refusal.status},
                                                     {"request_id", run.request_id}});
 }

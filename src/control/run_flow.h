@@ -10,7 +10,7 @@
 #include "control/run_plan.h"
 #include "http/message.h"
 #include "store/key.h"
-#include "wire/runs/run_answer.h"
+#include "wire/run_answer.h"
 
 namespace glovebox::control {
 

@@ -10,8 +10,8 @@
 #include "control/app.h"
 #include "control/dependencies/dependency_book.h"
 #include "model/profile.h"
-#include "node/runs/run_job.h"
-#include "wire/runs/run_request.h"
+#include "node/runner.h"
+#include "wire/run_request.h"
 
 namespace glovebox::control {
 

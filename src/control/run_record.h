@@ -9,7 +9,7 @@
 #include "control/run_plan.h"
 #include "store/key.h"
 #include "store/run_record.h"
-#include "wire/runs/run_answer.h"
+#include "wire/run_answer.h"
 
 namespace glovebox::control {
 
@@ -24,7 +24,7 @@ struct RunHeader {
   std::string profile_hash;
   std::int64_t started_ms = 0;
   std::chrono::steady_clock::time_point began;
-  std::optional<wire::PreparedPackageSet> packages{};  // it was run with
+  std::optional<wire::PreparedSet> packages{};  // it was run with
 };
 
 store::RunStatus status_of(const node::RunReport& report);

@@ -8,7 +8,7 @@
 #include "control/package_plan.h"
 #include "control/session_keeper.h"
 #include "control/store_call.h"
-#include "node/sandboxes/check_grade.h"
+#include "node/grade.h"
 
 namespace glovebox::control {
 namespace {

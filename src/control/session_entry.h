@@ -8,7 +8,7 @@
 #include <string>
 
 #include "control/turns.h"
-#include "node/sessions/session_service.h"
+#include "node/session_service.h"
 #include "store/key_usage.h"
 #include "store/session_record.h"
 

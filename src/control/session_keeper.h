@@ -30,8 +30,8 @@
 #include "control/session_request.h"
 #include "control/sessions.h"
 #include "control/snapshot_shelf.h"
-#include "node/networks/network_service.h"
-#include "node/runs/run_service.h"
+#include "node/network_service.h"
+#include "node/run_service.h"
 #include "store/key_usage.h"
 #include "store/store.h"
 

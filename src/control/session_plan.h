@@ -10,8 +10,8 @@
 #include "control/dependencies/dependency_book.h"
 #include "control/session_request.h"
 #include "control/template_book.h"
-#include "node/runs/run_service.h"
-#include "node/sessions/session_service.h"
+#include "node/run_service.h"
+#include "node/session_service.h"
 
 namespace glovebox::control {
 

@@ -2,11 +2,11 @@
 
 #include <boost/json.hpp>
 
-#include "base/utf8.h"
 #include "control/clock.h"
 #include "control/dependency_words.h"
 #include "control/network_words.h"
-#include "wire/runs/run_answer.h"
+#include "wire/run_answer.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control {
 namespace {
@@ -15,7 +15,7 @@ namespace json = boost::json;
 
 json::value text_or_null(const std::string& text) {
   if (text.empty()) return nullptr;
-  return json::value(to_utf8(text));
+  return json::value(wire::to_utf8(text));
 }
 
 json::value time_or_null(std::int64_t ms) {

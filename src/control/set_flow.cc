@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kHeartbeat{15};
 
 // Words on their way from the build to the client. Shared: the build may outlive its listener.
 struct Words {
-  explicit Words(asio::io_context& io) : notifier(io) {}
+  explicit Words(asio::io_context& io) : bell(io) {}
 
   void add(const BuildWord& word) {
     if (is_over) return;
@@ -31,11 +31,11 @@ struct Words {
       if (waiting.size() >= kMaxWaiting) return;
     }
     waiting.push_back(word);
-    notifier.cancel();
+    bell.cancel();
   }
 
   std::deque<BuildWord> waiting;
-  asio::steady_timer notifier;
+  asio::steady_timer bell;
   std::optional<Result<SetMade>> made;
   bool is_over = false;  // nobody listens any more
 };
@@ -103,7 +103,7 @@ Task<SetMade> prepare_set_aloud(App& app, SetWish wish, std::shared_ptr<node::Ca
                  [words](std::exception_ptr thrown, Result<SetMade> made) {
                    words->made = thrown ? Result<SetMade>(fail(Errc::kInternal, "a build failed"))
                                         : std::move(made);
-                   words->notifier.cancel();
+                   words->bell.cancel();
                  });
   bool is_there = true;
   while (!words->made || !words->waiting.empty()) {
@@ -116,8 +116,8 @@ Task<SetMade> prepare_set_aloud(App& app, SetWish wish, std::shared_ptr<node::Ca
       if (!is_there) cancel->cancel();
     }
     if (words->made) break;
-    words->notifier.expires_after(kHeartbeat);
-    const auto [error] = co_await words->notifier.async_wait(kAwaitTuple);
+    words->bell.expires_after(kHeartbeat);
+    const auto [error] = co_await words->bell.async_wait(kAwaitTuple);
     if (error || !is_there) continue;  // there is something, or nobody to tell
     is_there = co_await sink.keep_alive();
     if (!is_there) cancel->cancel();

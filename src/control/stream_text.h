@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "wire/runs/run_answer.h"
+#include "wire/run_answer.h"
 
 namespace glovebox::control {
 
@@ -27,7 +27,7 @@ class StreamText {
   Piece rest();
 
  private:
-  wire::Utf8Chunker pieces_;
+  wire::TextPieces pieces_;
   std::string rest_;
   std::uint64_t next_ = 0;  // of what is kept
 };

@@ -7,9 +7,9 @@
 #include "model/profile.h"
 #include "model/template_rules.h"
 #include "store/session_record.h"
-#include "wire/json/object_reader.h"
-#include "wire/json/strict_json.h"
-#include "wire/runs/profile_request.h"
+#include "wire/object_reader.h"
+#include "wire/profile_wishes.h"
+#include "wire/strict_json.h"
 
 namespace glovebox::control {
 namespace {
@@ -57,7 +57,7 @@ Result<bool> read_snapshot(ObjectReader& fields, store::TemplateRecord& wanted) 
 Result<> read_profile(ObjectReader& fields, store::TemplateRecord& wanted) {
   const json::value* profile = fields.take("profile");
   if (profile == nullptr) return {};
-  TRY(const ProfileRequest wishes, wire::read_profile_request(*profile, "profile"));
+  TRY(const ProfileWishes wishes, wire::read_profile_wishes(*profile, "profile"));
   if (wishes.output_bytes) return fields.bad("profile.output_kb", "is for a run");
   if (!wishes.mounts.empty()) {
     return fields.bad("profile.mounts", "are for a run or a sandbox, not for a template");

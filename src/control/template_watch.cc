@@ -5,10 +5,10 @@
 #include <boost/json.hpp>
 #include <map>
 
-#include "base/utf8.h"
 #include "control/template_book.h"
 #include "control/words.h"
 #include "model/template_rules.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control {
 namespace {
@@ -46,7 +46,7 @@ void tell(App& app, const std::string& project, const TemplateStatus& status) {
                     {"state", state_name(status.state)},
                     {"generation", status.generation}};
   data["error"] =
-      status.error.empty() ? json::value(nullptr) : json::value(to_utf8(status.error));
+      status.error.empty() ? json::value(nullptr) : json::value(wire::to_utf8(status.error));
   app.events.publish(project, "template.changed", json::serialize(data));
 }
 
@@ -58,7 +58,7 @@ boost::asio::awaitable<void> watch_templates(App& app) {
   while (!app.stopping) {
     const std::vector<Watched> all = all_templates(app);
     std::erase_if(seen, [&all](const auto& one) {
-      return is_dynamic_template_id(one.first) &&
+      return is_own_template_id(one.first) &&
              std::none_of(all.begin(), all.end(),
                           [&one](const Watched& watched) { return watched.id == one.first; });
     });

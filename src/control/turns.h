@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/task.h"
-#include "node/runs/run_job.h"
+#include "node/runner.h"
 
 namespace glovebox::control {
 

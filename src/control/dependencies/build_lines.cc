@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/hex.h"
-#include "base/utf8.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control {
 namespace {
@@ -46,6 +45,7 @@ bool turns_text(std::string_view three) {
 
 // `text` is UTF-8.
 std::string without_turns(std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
   std::string shown;
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (!turns_text(text.substr(at, 3))) {
@@ -55,7 +55,8 @@ std::string without_turns(std::string_view text) {
     const unsigned low = (static_cast<unsigned char>(text[at + 1]) & 0x3fu) << 6 |
                          (static_cast<unsigned char>(text[at + 2]) & 0x3fu);
     shown += "\\u20";
-    append_hex(shown, static_cast<unsigned char>(low));
+    shown += kHex[low >> 4 & 15];
+    shown += kHex[low & 15];
     at += 2;
   }
   return shown;
@@ -69,7 +70,7 @@ std::string shown_line(std::string_view line, std::size_t most,
   std::string text(line.substr(0, 4 * most));
   hide(text, secrets);
   std::replace(text.begin(), text.end(), '\t', ' ');
-  return cut(without_turns(printable(cut(std::move(text), most))), most);
+  return cut(without_turns(wire::printable(cut(std::move(text), most))), most);
 }
 
 std::string shown_text(std::string_view text, std::size_t most,

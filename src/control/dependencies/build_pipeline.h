@@ -13,9 +13,9 @@
 #include "config/package_index.h"
 #include "control/dependencies/words.h"
 #include "model/dependencies.h"
-#include "node/layers/layer_service.h"
-#include "node/networks/network_service.h"
-#include "node/sessions/session_service.h"
+#include "node/layer_service.h"
+#include "node/network_service.h"
+#include "node/session_service.h"
 
 namespace glovebox::control {
 

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "base/log.h"
-#include "node/async/notifier.h"
-#include "node/pools/fair_queue.h"
+#include "node/bell.h"
+#include "node/fair_queue.h"
 
 namespace glovebox::control {
 namespace {
@@ -30,7 +30,7 @@ tl::unexpected<Error> nobody_waits() {
 
 struct BuildQueue::Build {
   Build(asio::io_context& io, std::string key_, std::string project_, Work work_)
-      : key(std::move(key_)), project(std::move(project_)), work(std::move(work_)), notifier(io) {}
+      : key(std::move(key_)), project(std::move(project_)), work(std::move(work_)), bell(io) {}
 
   void say(const BuildWord& word) {
     last.push_back(word);
@@ -51,7 +51,7 @@ struct BuildQueue::Build {
   const std::string key;
   const std::string project;  // in whose turn it is
   Work work;
-  node::Notifier notifier;
+  node::Bell bell;
   std::list<OnBuildWord> listeners;  // one for each who waits, perhaps empty
   std::vector<std::string> projects;
   std::deque<BuildWord> last;
@@ -147,7 +147,7 @@ struct BuildQueue::State : std::enable_shared_from_this<State> {
     // Whoever asks from now on looks at what it made first.
     self->forget(*build);
     build->done = std::move(done);
-    build->notifier.notify_all();
+    build->bell.ring();
     --self->running;
     if (--self->running_of[build->project] == 0) self->running_of.erase(build->project);
     self->serve();
@@ -201,9 +201,9 @@ Task<std::string> BuildQueue::build(std::string key, std::string project, Work w
     state->serve();
     if (!build->running) build->say({BuildPhase::kQueued, ""});
   }
-  cancel->on_cancel([build] { build->notifier.notify_all(); });
+  cancel->on_cancel([build] { build->bell.ring(); });
   while (!build->done && !cancel->cancelled()) {
-    co_await build->notifier.wait(std::chrono::steady_clock::time_point::max());
+    co_await build->bell.wait(std::chrono::steady_clock::time_point::max());
   }
   if (!build->done) co_return nobody_waits();
   co_return *build->done;
@@ -228,7 +228,7 @@ void BuildQueue::stop() {
       build->cancel->cancel();
     } else {
       build->done = stopping();
-      build->notifier.notify_all();
+      build->bell.ring();
     }
   }
 }

@@ -16,7 +16,7 @@
 
 #include "base/task.h"
 #include "control/dependencies/words.h"
-#include "node/runs/run_job.h"
+#include "node/runner.h"
 
 namespace glovebox::control {
 

@@ -10,7 +10,7 @@
 #include "base/task.h"
 #include "control/dependencies/build_lines.h"
 #include "control/dependencies/build_watch.h"
-#include "node/sessions/session_service.h"
+#include "node/session_service.h"
 
 namespace glovebox::control {
 

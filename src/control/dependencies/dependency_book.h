@@ -14,7 +14,7 @@
 #include "control/dependencies/words.h"
 #include "model/dependencies.h"
 #include "model/template.h"
-#include "node/runs/run_job.h"
+#include "node/runner.h"
 
 namespace glovebox::control {
 

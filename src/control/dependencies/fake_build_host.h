@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "control/fake_session.h"
-#include "node/layers/layer_service.h"
-#include "node/networks/network_service.h"
-#include "node/sessions/session_service.h"
+#include "node/layer_service.h"
+#include "node/network_service.h"
+#include "node/session_service.h"
 
 namespace glovebox::control {
 

@@ -18,8 +18,8 @@
 #include "base/task.h"
 #include "control/dependencies/layer_note.h"
 #include "model/layer.h"
-#include "node/async/notifier.h"
-#include "node/layers/layer_service.h"
+#include "node/bell.h"
+#include "node/layer_service.h"
 
 namespace glovebox::control {
 
@@ -84,8 +84,8 @@ class LayerMemory {
     std::int64_t until_ms = 0;
   };
   struct Loading {
-    explicit Loading(asio::io_context& io) : notifier(io) {}
-    node::Notifier notifier;
+    explicit Loading(asio::io_context& io) : bell(io) {}
+    node::Bell bell;
     std::optional<Result<>> done;
   };
 

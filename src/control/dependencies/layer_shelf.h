@@ -17,7 +17,7 @@
 #include "control/dependencies/layer_memory.h"
 #include "control/dependencies/set_templates.h"
 #include "control/event_hub.h"
-#include "node/runs/run_service.h"
+#include "node/run_service.h"
 
 namespace glovebox::control {
 

@@ -21,10 +21,10 @@
 #include "control/dependencies/set_builder.h"
 #include "control/dependencies/set_templates.h"
 #include "control/event_hub.h"
-#include "node/layers/layer_service.h"
-#include "node/runs/run_service.h"
-#include "node/sessions/session_service.h"
-#include "node/templates/template_service.h"
+#include "node/layer_service.h"
+#include "node/run_service.h"
+#include "node/session_service.h"
+#include "node/template_service.h"
 
 namespace glovebox::control {
 

@@ -82,7 +82,7 @@ Task<SetBuilder::Made> SetBuilder::fetch_and_make(SetWork work, OnBuildWord say,
     std::shared_ptr<Making> making;
     ~Mine() {
       all->erase(id);
-      making->notifier.notify_all();
+      making->bell.ring();
     }
   };
   const auto making = std::make_shared<Making>(io_);
@@ -102,7 +102,7 @@ Task<SetBuilder::Made> SetBuilder::fetch_and_make(SetWork work, OnBuildWord say,
       if (Clock::now() >= patience) {
         co_return fail(Errc::kUnavailable, "another server builds the same packages; try again");
       }
-      co_await making->notifier.wait(Clock::now() + std::chrono::seconds(1));
+      co_await making->bell.wait(Clock::now() + std::chrono::seconds(1));
       if (cancelled_by->cancelled()) co_return nobody_waits();
     }
     made.reused = true;
@@ -124,7 +124,7 @@ Task<std::string> SetBuilder::free_id(const SetWork& work, const Fetched& fetche
       const auto other = making_->find(id);
       if (other == making_->end()) break;
       const std::shared_ptr<Making> making = other->second;
-      co_await making->notifier.wait(Clock::now() + std::chrono::seconds(1));
+      co_await making->bell.wait(Clock::now() + std::chrono::seconds(1));
       if (cancel->cancelled()) co_return nobody_waits();
     }
     CO_TRY_OK(co_await memory_.load());

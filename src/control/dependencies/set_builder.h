@@ -16,7 +16,7 @@
 #include "control/dependencies/layer_shelf.h"
 #include "control/dependencies/set_events.h"
 #include "control/dependencies/set_key.h"
-#include "node/async/notifier.h"
+#include "node/bell.h"
 
 namespace glovebox::control {
 
@@ -57,8 +57,8 @@ class SetBuilder {
 
  private:
   struct Making {
-    explicit Making(asio::io_context& io) : notifier(io) {}
-    node::Notifier notifier;
+    explicit Making(asio::io_context& io) : bell(io) {}
+    node::Bell bell;
   };
   struct Made {
     std::string id;

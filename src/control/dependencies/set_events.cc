@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "base/utf8.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::size_t kMaxError = 4000;
 constexpr std::size_t kMostProjects = 8;  // that are told of one thing
 
 std::string cut(std::string_view text, std::size_t most) {
-  return to_utf8(text.substr(0, most));
+  return wire::to_utf8(text.substr(0, most));
 }
 
 void publish(EventHub& hub, const std::vector<std::string>& projects, const char* type,
@@ -37,7 +37,7 @@ void publish(EventHub& hub, const std::vector<std::string>& projects, const char
 json::object words_of(const BuildStory::About& about) {
   return {{"set", about.spec.substr(0, 16)},
           {"manager", about.manager},
-          {"asked", to_utf8(about.asked)}};
+          {"asked", wire::to_utf8(about.asked)}};
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ Task<SetTemplates::Ready> SetTemplates::ready(std::string project, TemplateDefin
     CO_TRY(const EntryPtr entry, entry_for(project, definition, is_derived));
     entry->used = options_.now();
     while (entry->busy && !cancel->cancelled()) {
-      co_await entry->notifier.wait(Clock::now() + options_.look_every * 20);
+      co_await entry->bell.wait(Clock::now() + options_.look_every * 20);
     }
     if (cancel->cancelled()) co_return nobody_waits();
     const auto still = all_.find(definition.id);
@@ -60,7 +60,7 @@ Task<SetTemplates::Ready> SetTemplates::ready(std::string project, TemplateDefin
       explicit Busy(Entry& one) : entry(one) { entry.busy = true; }
       ~Busy() {
         entry.busy = false;
-        entry.notifier.notify_all();
+        entry.bell.ring();
       }
     };
     const Busy busy(*entry);

@@ -16,10 +16,10 @@
 #include "base/task.h"
 #include "control/dependencies/words.h"
 #include "model/template.h"
-#include "node/async/notifier.h"
-#include "node/runs/run_job.h"
-#include "node/sessions/session_service.h"
-#include "node/templates/template_service.h"
+#include "node/bell.h"
+#include "node/runner.h"
+#include "node/session_service.h"
+#include "node/template_service.h"
 
 namespace glovebox::control {
 
@@ -70,8 +70,8 @@ class SetTemplates {
  private:
   using Clock = SetTemplatesOptions::Clock;
   struct Entry {
-    explicit Entry(asio::io_context& io) : notifier(io) {}
-    node::Notifier notifier;
+    explicit Entry(asio::io_context& io) : bell(io) {}
+    node::Bell bell;
     std::string project;
     TemplateDefinition definition;
     bool is_derived = true;

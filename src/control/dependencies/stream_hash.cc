@@ -2,10 +2,7 @@
 
 #include <openssl/evp.h>
 
-#include <span>
-
 #include "base/assert.h"
-#include "base/hex.h"
 
 namespace glovebox::control {
 
@@ -18,10 +15,16 @@ void StreamHash::add(std::string_view bytes) {
 }
 
 std::string StreamHash::hex() {
+  static constexpr char kHex[] = "0123456789abcdef";
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   GBX_ASSERT(EVP_DigestFinal_ex(context_.get(), digest, &size) == 1 && size == 32);
-  return hex_encode(std::span(digest, size));
+  std::string text;
+  for (unsigned i = 0; i < size; ++i) {
+    text += kHex[digest[i] >> 4];
+    text += kHex[digest[i] & 15];
+  }
+  return text;
 }
 
 }  // namespace glovebox::control

@@ -11,7 +11,7 @@
 
 #include "base/task.h"
 #include "control/dependencies/stream_hash.h"
-#include "node/sessions/session_service.h"
+#include "node/session_service.h"
 
 namespace glovebox::control {
 

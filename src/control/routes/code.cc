@@ -10,9 +10,9 @@
 #include "control/run_output.h"
 #include "control/session_of.h"
 #include "http/status.h"
-#include "wire/guest/cell.h"
-#include "wire/json/object_reader.h"
-#include "wire/json/strict_json.h"
+#include "wire/cell.h"
+#include "wire/object_reader.h"
+#include "wire/strict_json.h"
 
 namespace glovebox::control::routes {
 namespace {

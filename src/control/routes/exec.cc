@@ -12,7 +12,7 @@
 #include "control/routes/handlers.h"
 #include "control/run_output.h"
 #include "control/session_of.h"
-#include "wire/runs/run_answer.h"
+#include "wire/run_answer.h"
 
 namespace glovebox::control::routes {
 namespace {

@@ -15,9 +15,9 @@
 #include "control/session_of.h"
 #include "control/stream_text.h"
 #include "http/status.h"
-#include "http/websocket/websocket.h"
-#include "wire/json/object_reader.h"
-#include "wire/json/strict_json.h"
+#include "http/websocket.h"
+#include "wire/object_reader.h"
+#include "wire/strict_json.h"
 
 namespace glovebox::control::routes {
 namespace {

@@ -3,7 +3,6 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "base/percent_encoding.h"
 #include "control/byte_range.h"
 #include "control/exec_words.h"
 #include "control/file_download.h"
@@ -12,7 +11,7 @@
 #include "control/routes/handlers.h"
 #include "control/session_of.h"
 #include "http/target.h"
-#include "wire/json/strict_json.h"
+#include "wire/strict_json.h"
 
 namespace glovebox::control::routes {
 namespace {
@@ -36,7 +35,7 @@ http::Headers headers_of(const wire::FileEntry& entry, const std::string& path) 
                         {"X-File-Mode", mode_text(entry.mode)},
                         {"X-File-Size", std::to_string(entry.size)}};
   headers.add("Content-Disposition",
-              "attachment; filename*=UTF-8''" + percent_encode(last_name(path)));
+              "attachment; filename*=UTF-8''" + http::percent_encode(last_name(path)));
   return headers;
 }
 

@@ -3,7 +3,6 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "base/percent_encoding.h"
 #include "control/file_upload.h"
 #include "control/file_words.h"
 #include "control/routes/handlers.h"
@@ -135,7 +134,7 @@ Task<Response> read_tar(App& app, Request& request, ResponseWriter& writer) {
   request.on_disconnect([borrowed = transfer.get()] { borrowed->close(); });
   http::Headers headers{{"Content-Type", "application/x-tar"}, {"Cache-Control", "no-store"}};
   headers.add("Content-Disposition",
-              "attachment; filename*=UTF-8''" + percent_encode(name) + ".tar");
+              "attachment; filename*=UTF-8''" + http::percent_encode(name) + ".tar");
   bool there = co_await writer.begin(200, std::move(headers));
   std::string buffer(kBuffer, '\0');
   while (there && request.method != http::Method::kHead) {

@@ -9,7 +9,7 @@
 #include "control/routes/handlers.h"
 #include "control/session_of.h"
 #include "control/watch_feed.h"
-#include "http/websocket/websocket.h"
+#include "http/websocket.h"
 
 namespace glovebox::control::routes {
 namespace {

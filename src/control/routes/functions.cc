@@ -1,6 +1,6 @@
 // POST /v1/functions/invoke: an AWS Lambda handler's source and its event in, its value out. It is
 // a run like any other, on the same pools and with the same limits and records; what it runs is the
-// guest half of src/wire/functions/function_call.h.
+// guest half of src/wire/function_call.h.
 #include <utility>
 
 #include "control/auth.h"
@@ -9,15 +9,15 @@
 #include "control/run_plan.h"
 #include "control/run_refusal.h"
 #include "control/template_watch.h"
-#include "wire/functions/function_answer.h"
-#include "wire/functions/function_request.h"
+#include "wire/function_answer.h"
+#include "wire/function_request.h"
 
 namespace glovebox::control::routes {
 namespace {
 
 struct CallPlan {
   RunPlan run;
-  wire::FunctionCallInfo about;
+  wire::FunctionAbout about;
 };
 
 Result<CallPlan> plan_call(const App& app, wire::FunctionRequest request,

@@ -5,8 +5,8 @@
 #include "control/clock.h"
 #include "control/routes/handlers.h"
 #include "control/store_call.h"
-#include "wire/json/object_reader.h"
-#include "wire/json/strict_json.h"
+#include "wire/object_reader.h"
+#include "wire/strict_json.h"
 
 namespace glovebox::control::routes {
 namespace {

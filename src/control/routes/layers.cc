@@ -3,7 +3,6 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "base/utf8.h"
 #include "control/auth.h"
 #include "control/dependency_words.h"
 #include "control/layer_request.h"
@@ -13,6 +12,7 @@
 #include "control/session_creation.h"
 #include "control/set_flow.h"
 #include "control/template_watch.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control::routes {
 namespace {
@@ -56,7 +56,7 @@ json::object made_json(const LayerView& layer, const SetMade& made, const std::s
   json::object body = layer_json(layer, project);
   body["built"] = made.built;
   body["waited_ms"] = made.waited.count();
-  if (!made.cold_because.empty()) body["cold_because"] = to_utf8(made.cold_because);
+  if (!made.cold_because.empty()) body["cold_because"] = wire::to_utf8(made.cold_because);
   return body;
 }
 
@@ -73,7 +73,7 @@ Task<Response> stream_build(App& app, Request& request, ResponseWriter& writer, 
     app.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal");
     if (!sink.begun()) co_return refusal;
     const json::object said{{"code", refusal.problem ? refusal.problem->code : "internal"},
-                            {"message", to_utf8(error.message())},
+                            {"message", wire::to_utf8(error.message())},
                             {"status", refusal.status},
                             {"request_id", request.id}};
     std::string event = "error";

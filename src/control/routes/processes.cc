@@ -9,8 +9,8 @@
 #include "control/process_label.h"
 #include "control/routes/handlers.h"
 #include "control/session_of.h"
-#include "wire/json/object_reader.h"
-#include "wire/json/strict_json.h"
+#include "wire/object_reader.h"
+#include "wire/strict_json.h"
 
 namespace glovebox::control::routes {
 namespace {

@@ -8,7 +8,7 @@
 #include "control/run_plan.h"
 #include "control/run_refusal.h"
 #include "control/template_watch.h"
-#include "wire/runs/run_answer.h"
+#include "wire/run_answer.h"
 
 namespace glovebox::control::routes {
 

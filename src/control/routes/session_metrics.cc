@@ -2,12 +2,12 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "base/utf8.h"
 #include "control/auth.h"
 #include "control/clock.h"
 #include "control/exec_words.h"
 #include "control/routes/handlers.h"
 #include "control/session_keeper.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control::routes {
 namespace {
@@ -61,7 +61,7 @@ Task<Response> sandbox_logs(App& app, Request& request, ResponseWriter&) {
   for (const SessionLine& line : lines) {
     entries.push_back({{"at", utc_text(line.at_ms)},
                        {"kind", line.kind},
-                       {"message", to_utf8(line.message)},
+                       {"message", wire::to_utf8(line.message)},
                        {"process", line.process != 0 ? json::value(line.process) : nullptr}});
   }
   const json::object body{{"entries", std::move(entries)}};

@@ -5,7 +5,7 @@
 #include "control/routes/handlers.h"
 #include "control/session_creation.h"
 #include "control/session_keeper.h"
-#include "wire/network/net_policy_json.h"
+#include "wire/net_policy_json.h"
 
 namespace glovebox::control::routes {
 

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <utility>
 
-#include "base/utf8.h"
 #include "control/auth.h"
 #include "control/clock.h"
 #include "control/dependency_words.h"
@@ -17,6 +16,7 @@
 #include "control/template_request.h"
 #include "control/template_watch.h"
 #include "control/words.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control::routes {
 namespace {
@@ -25,7 +25,7 @@ namespace json = boost::json;
 
 json::array texts(const std::vector<std::string>& list) {
   json::array out;
-  for (const std::string& text : list) out.emplace_back(to_utf8(text));
+  for (const std::string& text : list) out.emplace_back(wire::to_utf8(text));
   return out;
 }
 
@@ -44,10 +44,10 @@ json::object template_json(const TemplateStatus& status) {
   const Template& made_of = status.description;
   json::array layers;
   for (const std::string& place : made_of.layers) {
-    layers.emplace_back(to_utf8(layer_word(place)));
+    layers.emplace_back(wire::to_utf8(layer_word(place)));
   }
   json::object object{{"name", made_of.name},
-                      {"description", to_utf8(made_of.description)},
+                      {"description", wire::to_utf8(made_of.description)},
                       {"built_in", made_of.built_in},
                       {"runtime", runtime_name(made_of.runtime)},
                       {"language", made_of.language},
@@ -66,7 +66,7 @@ json::object template_json(const TemplateStatus& status) {
                       {"snapshot", nullptr},
                       {"created_at", nullptr}};
   object["error"] =
-      status.error.empty() ? json::value(nullptr) : json::value(to_utf8(status.error));
+      status.error.empty() ? json::value(nullptr) : json::value(wire::to_utf8(status.error));
   return object;
 }
 
@@ -75,7 +75,7 @@ json::object own_json(const TemplateBook& book, const store::TemplateRecord& mad
   json::object env;
   for (const std::string& variable : made.definition.env) {
     const std::size_t equals = variable.find('=');
-    env[variable.substr(0, equals)] = to_utf8(variable.substr(equals + 1));
+    env[variable.substr(0, equals)] = wire::to_utf8(variable.substr(equals + 1));
   }
   object["project"] = made.project;
   object["from"] = made.definition.from;

@@ -2,7 +2,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/percent_encoding.h"
 #include "control/byte_range.h"
 #include "control/dialects/e2b/file_calls.h"
 #include "control/dialects/e2b/file_entry.h"
@@ -26,7 +25,7 @@ http::Headers headers_of(const std::string& path) {
                         {"Cache-Control", "no-store"},
                         {"X-Content-Type-Options", "nosniff"}};
   headers.add("Content-Disposition",
-              "attachment; filename*=UTF-8''" + percent_encode(last_name(path)));
+              "attachment; filename*=UTF-8''" + http::percent_encode(last_name(path)));
   return headers;
 }
 

@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 
 #include "control/network_words.h"
-#include "wire/json/strict_json.h"
+#include "wire/strict_json.h"
 
 namespace glovebox::control::e2b {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/task.h"
 #include "http/message.h"
-#include "node/sessions/session_service.h"
+#include "node/session_service.h"
 
 namespace glovebox::control::e2b {
 

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "wire/guest/session_frames.h"
+#include "wire/session_frames.h"
 
 namespace glovebox::control::e2b {
 

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/utf8.h"
 #include "control/dialects/e2b/file_calls.h"
 #include "control/dialects/e2b/file_entry.h"
 #include "control/dialects/e2b/file_paths.h"
@@ -11,6 +10,7 @@
 #include "control/dialects/e2b/gate.h"
 #include "control/dialects/e2b/handlers.h"
 #include "control/file_words.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control::e2b {
 namespace {
@@ -30,7 +30,7 @@ Response entry_answer(const std::string& record, const std::string& asked) {
   return message_answer({{"entry", entry_json(*entry, whole_path(entry->path, asked))}});
 }
 
-std::string quoted(const std::string& path) { return "'" + to_utf8(path) + "'"; }
+std::string quoted(const std::string& path) { return "'" + wire::to_utf8(path) + "'"; }
 
 // Turns records into the elements of a JSON array, and sends them when they are many.
 class DirAnswer {

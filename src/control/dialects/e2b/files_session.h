@@ -14,7 +14,7 @@
 #include "control/dialects/e2b/handlers.h"
 #include "control/still_session.h"
 #include "control/test_app.h"
-#include "wire/guest/file_records.h"
+#include "wire/file_records.h"
 
 namespace glovebox::control::e2b {
 namespace json = boost::json;

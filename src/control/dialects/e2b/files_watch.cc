@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/utf8.h"
 #include "control/dialects/e2b/connect.h"
 #include "control/dialects/e2b/file_calls.h"
 #include "control/dialects/e2b/file_entry.h"
@@ -16,6 +15,7 @@
 #include "control/dialects/e2b/handlers.h"
 #include "control/dialects/e2b/watchers.h"
 #include "control/file_words.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control::e2b {
 namespace {
@@ -44,7 +44,7 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
 using Opened = tl::expected<Watch, Failure>;
 
 Failure not_a_directory(const std::string& path) {
-  return {Code::kInvalidArgument, "path '" + to_utf8(path) + "' is not a directory"};
+  return {Code::kInvalidArgument, "path '" + wire::to_utf8(path) + "' is not a directory"};
 }
 
 // It watches when this returns.
@@ -149,7 +149,7 @@ Task<> follow(App& app, Watch watch, Times times, MessageStream& stream) {
 }
 
 Response no_such_watcher(const std::string& id) {
-  const Failure failure{Code::kNotFound, "watcher with id " + to_utf8(id) + " not found"};
+  const Failure failure{Code::kNotFound, "watcher with id " + wire::to_utf8(id) + " not found"};
   return failure_answer(failure);
 }
 

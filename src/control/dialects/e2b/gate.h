@@ -10,7 +10,7 @@
 
 #include "control/app.h"
 #include "http/message.h"
-#include "node/sessions/session_service.h"
+#include "node/session_service.h"
 
 namespace glovebox::control::e2b {
 

@@ -1,16 +1,17 @@
 #include "control/dialects/e2b/interpreter_words.h"
 
+#include <openssl/crypto.h>
+
 #include <algorithm>
 #include <tuple>
 
-#include "base/constant_time.h"
-#include "base/utf8.h"
 #include "control/exec_words.h"
 #include "control/port_proxy.h"
 #include "http/status.h"
-#include "wire/guest/cell.h"
-#include "wire/json/object_reader.h"
-#include "wire/json/strict_json.h"
+#include "wire/cell.h"
+#include "wire/object_reader.h"
+#include "wire/strict_json.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control::e2b {
 namespace {
@@ -21,7 +22,8 @@ constexpr Language kFromTheStart[] = {Language::kPython, Language::kJavascript};
 constexpr std::string_view kNotServed[] = {"typescript", "ts", "r", "java"};
 
 bool is_token(std::string_view given, const std::string& token) {
-  return equal_in_constant_time(given, token);
+  return given.size() == token.size() &&
+         CRYPTO_memcmp(given.data(), token.data(), token.size()) == 0;
 }
 
 }  // namespace
@@ -52,7 +54,7 @@ LanguageWish read_language(std::string_view word) {
 }
 
 std::string language_refusal(std::string_view word) {
-  return "this server runs python, javascript and bash, not " + printable(word);
+  return "this server runs python, javascript and bash, not " + wire::printable(word);
 }
 
 std::optional<Language> default_language(std::string_view id) {
@@ -94,7 +96,7 @@ Result<ContextWish> read_context(std::string_view body) {
 }
 
 json::object context_json(std::string_view id, Language language, std::string_view cwd) {
-  return {{"id", id}, {"language", language_name(language)}, {"cwd", to_utf8(cwd)}};
+  return {{"id", id}, {"language", language_name(language)}, {"cwd", wire::to_utf8(cwd)}};
 }
 
 json::array contexts_json(const ContextTable& table) {
@@ -120,7 +122,7 @@ json::array contexts_json(const ContextTable& table) {
 }
 
 http::Response plain_refusal(int status, std::string message) {
-  return http::Response::text(to_utf8(message), status);
+  return http::Response::text(wire::to_utf8(message), status);
 }
 
 http::Response plain_refusal(const Error& error) {
@@ -128,7 +130,7 @@ http::Response plain_refusal(const Error& error) {
 }
 
 http::Response no_such_context(std::string_view id) {
-  return plain_refusal(404, "Context " + printable(id) + " not found");
+  return plain_refusal(404, "Context " + wire::printable(id) + " not found");
 }
 
 }  // namespace glovebox::control::e2b

@@ -3,7 +3,6 @@
 #include <boost/json.hpp>
 #include <charconv>
 
-#include "base/utf8.h"
 #include "control/clock.h"
 #include "control/dialects/e2b/gate.h"
 #include "control/dialects/e2b/handlers.h"
@@ -11,6 +10,7 @@
 #include "control/dialects/e2b/sandbox_words.h"
 #include "control/exec_words.h"
 #include "control/session_creation.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control::e2b {
 namespace {
@@ -55,7 +55,7 @@ std::string_view level_of(const SessionLine& line) {
 json::object entry_json(const SessionLine& line) {
   json::object fields{{"kind", line.kind}};
   if (line.process != 0) fields["process"] = std::to_string(line.process);
-  const std::string message = to_utf8(line.message);
+  const std::string message = wire::to_utf8(line.message);
   return {{"timestamp", utc_text(line.at_ms)},
           {"message", message.empty() ? line.kind : message},
           {"level", level_of(line)},

@@ -13,7 +13,8 @@
 #include "control/dialects/e2b/process_words.h"
 #include "control/input_pump.h"
 #include "control/process_label.h"
-#include "wire/json/strict_json.h"
+#include "wire/strict_json.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control::e2b {
 namespace {

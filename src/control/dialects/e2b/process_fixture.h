@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "base/base64.h"
 #include "control/dialects/e2b/connect.h"
 #include "control/dialects/e2b/gate.h"
 #include "control/dialects/e2b/handlers.h"
 #include "control/fake_session.h"
 #include "control/test_app.h"
-#include "node/async/notifier.h"
+#include "node/bell.h"
+#include "wire/base64_decode.h"
 
 namespace glovebox::control::e2b {
 
@@ -47,7 +47,7 @@ class GatedWriter final : public http::ResponseWriter {
   bool is_begun = false;
   bool finished = false;
   bool is_open = true;
-  node::Notifier opened;
+  node::Bell opened;
 };
 
 // A call under way, or over.
@@ -79,7 +79,7 @@ struct Call {
         if (text == "data") {
           const auto& data = *event.value().as_object().begin();
           text = std::string(data.key()) + ":" +
-                 base64_decode(std::string_view(data.value().as_string())).value();
+                 wire::base64_decode(std::string_view(data.value().as_string())).value();
         }
         all.push_back(std::move(text));
       } else {

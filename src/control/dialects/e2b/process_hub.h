@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/task.h"
-#include "node/async/notifier.h"
-#include "node/sessions/session_service.h"
+#include "node/bell.h"
+#include "node/session_service.h"
 
 namespace glovebox::control::e2b {
 
@@ -61,7 +61,7 @@ class Follower {
   std::optional<Deadline> full_since_;  // and nothing taken since
   bool is_dropped_ = false;
   bool left_ = false;
-  node::Notifier notifier_;
+  node::Bell bell_;
 };
 
 class ProcessHub : public std::enable_shared_from_this<ProcessHub> {
@@ -121,7 +121,7 @@ class ProcessHub : public std::enable_shared_from_this<ProcessHub> {
   bool is_ours_ = false;
   // Why nothing more is read; of those who come later only an end is.
   std::optional<Follower::Event> fate_;
-  node::Notifier changed_;
+  node::Bell changed_;
 };
 
 }  // namespace glovebox::control::e2b

@@ -14,7 +14,7 @@
 #include "control/dialects/e2b/connect.h"
 #include "http/message.h"
 #include "model/sandbox_spec.h"
-#include "node/sessions/session_service.h"
+#include "node/session_service.h"
 
 namespace glovebox::control::e2b {
 

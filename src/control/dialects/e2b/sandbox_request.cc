@@ -4,12 +4,11 @@
 #include <charconv>
 #include <chrono>
 
-#include "base/percent_encoding.h"
 #include "control/exec_words.h"
 #include "control/session_keeper.h"
 #include "http/target.h"
-#include "wire/json/object_reader.h"
-#include "wire/json/strict_json.h"
+#include "wire/object_reader.h"
+#include "wire/strict_json.h"
 
 namespace glovebox::control::e2b {
 namespace {
@@ -232,8 +231,8 @@ Result<std::vector<std::pair<std::string, std::string>>> parse_metadata_filter(
                             std::string(pair.substr(std::min(equals + 1, pair.size())))};
     for (std::string& part : parts) {
       // As a form's field, and then what the client escaped before it made a form of it.
-      auto once = percent_decode(part, PlusSign::kSpace);
-      auto twice = once ? percent_decode(*once) : once;
+      auto once = http::percent_decode(part, http::Plus::kIsSpace);
+      auto twice = once ? http::percent_decode(*once) : once;
       if (!twice || twice->find('\0') != std::string::npos) {
         return fail(Errc::kInvalidArgument, "metadata: is not well encoded");
       }

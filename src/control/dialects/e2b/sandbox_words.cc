@@ -2,13 +2,13 @@
 
 #include <boost/json.hpp>
 
-#include "base/utf8.h"
 #include "control/clock.h"
 #include "control/dialects/e2b/egress.h"
 #include "control/dialects/e2b/gate.h"
 #include "control/dialects/e2b/template_names.h"
 #include "control/network_words.h"
 #include "control/session_keeper.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control::e2b {
 namespace {
@@ -62,7 +62,7 @@ json::object sandbox_json(const App& app, const http::Request& request,
 json::object listed_json(const store::SessionRecord& record) {
   json::object metadata;
   for (const auto& [key, value] : record.metadata) {
-    if (key != kAutoResume) metadata[key] = to_utf8(value);
+    if (key != kAutoResume) metadata[key] = wire::to_utf8(value);
   }
   return {{"sandboxID", record.id.str()},
           {"templateID", template_of(record)},

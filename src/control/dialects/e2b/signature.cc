@@ -1,13 +1,13 @@
 #include "control/dialects/e2b/signature.h"
 
+#include <openssl/crypto.h>
 #include <openssl/sha.h>
 
 #include <charconv>
 
-#include "base/base64.h"
-#include "base/constant_time.h"
 #include "control/clock.h"
-#include "wire/guest/session_frames.h"
+#include "wire/session_frames.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control::e2b {
 namespace {
@@ -23,7 +23,7 @@ Gate refused(std::string_view message) {
 }
 
 bool is_same(const std::string& a, const std::string& b) {
-  return equal_in_constant_time(a, b);
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 // Nothing: this was never signed. What is hashed for each sandbox is short, whoever sends it.
@@ -75,7 +75,7 @@ std::string file_signature(const SignedFile& file, std::string_view token) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
   ::SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
   std::string encoded =
-      base64_encode(std::string_view(reinterpret_cast<const char*>(digest), sizeof digest));
+      wire::base64(std::string_view(reinterpret_cast<const char*>(digest), sizeof digest));
   while (encoded.ends_with('=')) encoded.pop_back();
   return std::string(kPrefix) + encoded;
 }

@@ -72,7 +72,7 @@ CreateRequest copy_of(const store::SessionRecord& source, std::string snapshot,
   wanted.snapshot = std::move(snapshot);
   // What nobody asked for stays the template's: a host that cannot enforce it does without.
   const Limits& limits = source.limits;
-  ProfileRequest& profile = wanted.profile;
+  ProfileWishes& profile = wanted.profile;
   if (limits.was_asked_for(LimitKind::kMemory)) profile.memory_bytes = limits.memory_bytes;
   if (limits.was_asked_for(LimitKind::kDisk)) profile.disk_bytes = limits.disk_bytes;
   if (limits.was_asked_for(LimitKind::kPids)) profile.pids = limits.pids;

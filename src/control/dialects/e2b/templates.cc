@@ -3,7 +3,6 @@
 // protocol.
 #include <boost/json.hpp>
 
-#include "base/utf8.h"
 #include "control/clock.h"
 #include "control/dialects/e2b/gate.h"
 #include "control/dialects/e2b/handlers.h"
@@ -14,6 +13,7 @@
 #include "control/session_creation.h"
 #include "control/template_book.h"
 #include "control/template_watch.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control::e2b {
 namespace {
@@ -51,7 +51,7 @@ json::object template_json(const TemplateStatus& status, const std::string& sinc
           {"public", made_of.built_in},
           {"aliases", names},
           {"names", names},
-          {"description", to_utf8(made_of.description)},
+          {"description", wire::to_utf8(made_of.description)},
           {"createdAt", since},
           {"updatedAt", since},
           {"createdBy", nullptr},

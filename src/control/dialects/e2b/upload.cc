@@ -8,7 +8,6 @@
 #include <set>
 #include <utility>
 
-#include "base/utf8.h"
 #include "control/dialects/e2b/file_calls.h"
 #include "control/dialects/e2b/file_entry.h"
 #include "control/dialects/e2b/file_paths.h"
@@ -20,6 +19,7 @@
 #include "control/file_upload.h"
 #include "control/file_words.h"
 #include "http/multipart.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control::e2b {
 namespace {
@@ -75,7 +75,7 @@ Result<json::object> written_json(const wire::FileDone& done, const std::string&
   TRY(const wire::FileEntry entry, entry_of(done.entry));
   const std::string path = whole_path(entry.path, at);
   json::object object{
-      {"name", to_utf8(last_name(path))}, {"type", "file"}, {"path", to_utf8(path)}};
+      {"name", wire::to_utf8(last_name(path))}, {"type", "file"}, {"path", wire::to_utf8(path)}};
   if (!entry.metadata.empty()) object["metadata"] = metadata_json(entry.metadata);
   return object;
 }
@@ -152,7 +152,7 @@ class FormUpload {
     if (!again) co_return file_refusal(again.error(), given_);
     if (*again) {
       co_return refusal(400, "you cannot upload multiple files to the same path '" +
-                                 to_utf8(given_) + "' in one upload request");
+                                 wire::to_utf8(given_) + "' in one upload request");
     }
     FileRequest file = write_request(upload_, at_);
     auto opened = co_await open_file(upload_.session, std::move(file));

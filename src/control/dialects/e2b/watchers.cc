@@ -5,11 +5,11 @@
 #include <optional>
 
 #include "base/id.h"
-#include "base/utf8.h"
 #include "control/dialects/e2b/file_calls.h"
 #include "control/dialects/e2b/file_entry.h"
 #include "control/dialects/e2b/files_call.h"
 #include "control/file_words.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control::e2b {
 namespace {
@@ -84,7 +84,7 @@ asio::awaitable<tl::expected<json::array, Failure>> take_events(Watch watch) {
   std::map<std::string, Seen> seen;
   std::size_t entries = 0;
   for (Told& told : all) {
-    json::object event{{"name", to_utf8(told.name)}, {"type", told.type}};
+    json::object event{{"name", wire::to_utf8(told.name)}, {"type", told.type}};
     if (watch.with_entries && told.is_there && entries < kMostEntries) {
       auto known = seen.find(told.name);
       if (known == seen.end()) {

@@ -14,7 +14,7 @@
 #include "base/task.h"
 #include "control/dialects/e2b/connect.h"
 #include "control/watch_feed.h"
-#include "node/sessions/session_service.h"
+#include "node/session_service.h"
 
 namespace glovebox::control::e2b {
 

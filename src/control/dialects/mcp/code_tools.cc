@@ -12,8 +12,8 @@
 #include "control/exec_collect.h"
 #include "control/exec_start.h"
 #include "control/exec_words.h"
-#include "wire/guest/cell.h"
-#include "wire/guest/guest_frames.h"
+#include "wire/cell.h"
+#include "wire/guest_frames.h"
 
 namespace glovebox::control::mcp {
 namespace {

@@ -12,7 +12,7 @@
 #include "control/contexts.h"
 #include "control/dialects/mcp/call_stream.h"
 #include "control/dialects/mcp/kept_text.h"
-#include "node/runs/run_job.h"
+#include "node/runner.h"
 
 namespace glovebox::control::mcp {
 

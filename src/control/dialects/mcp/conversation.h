@@ -15,7 +15,7 @@
 #include "base/result.h"
 #include "control/app.h"
 #include "control/turns.h"
-#include "node/runs/run_job.h"
+#include "node/runner.h"
 
 namespace glovebox::control::mcp {
 

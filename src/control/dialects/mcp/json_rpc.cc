@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "wire/json/strict_json.h"
+#include "wire/strict_json.h"
 
 namespace glovebox::control::mcp {
 namespace {

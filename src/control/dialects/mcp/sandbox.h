@@ -10,7 +10,7 @@
 #include "control/dialects/mcp/conversation.h"
 #include "control/session_creation.h"
 #include "http/message.h"
-#include "node/sessions/session_service.h"
+#include "node/session_service.h"
 
 namespace glovebox::control::mcp {
 

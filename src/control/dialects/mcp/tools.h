@@ -16,7 +16,7 @@
 #include "control/dialects/mcp/conversation.h"
 #include "control/session_creation.h"
 #include "http/message.h"
-#include "wire/json/object_reader.h"
+#include "wire/object_reader.h"
 
 namespace glovebox::control::mcp {
 

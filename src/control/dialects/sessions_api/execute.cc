@@ -18,8 +18,8 @@
 #include "control/session_creation.h"
 #include "control/store_call.h"
 #include "http/status.h"
-#include "wire/json/strict_json.h"
-#include "wire/runs/run_answer.h"
+#include "wire/run_answer.h"
+#include "wire/strict_json.h"
 
 namespace glovebox::control::sessions_api {
 namespace {

@@ -2,13 +2,13 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "base/utf8.h"
 #include "control/clock.h"
 #include "control/dialects/sessions_api/handlers.h"
 #include "control/dialects/sessions_api/requests.h"
 #include "control/dialects/sessions_api/session_words.h"
 #include "control/session_creation.h"
 #include "control/store_call.h"
+#include "wire/utf8.h"
 
 namespace glovebox::control::sessions_api {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 namespace json = boost::json;
 
 json::value text_or_null(const std::string& text) {
-  return text.empty() ? json::value(nullptr) : json::value(to_utf8(text));
+  return text.empty() ? json::value(nullptr) : json::value(wire::to_utf8(text));
 }
 
 json::value time_or_null(std::int64_t ms) {
