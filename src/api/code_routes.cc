@@ -2,18 +2,18 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "api/handlers.h"
+#include "http/status.h"
+#include "routing/large_response.h"
+#include "routing/refusals.h"
+#include "routing/run_output.h"
+#include "routing/sandbox_lookup.h"
 #include "sessions/contexts/cell_json.h"
 #include "sessions/contexts/context_table.h"
 #include "sessions/processes/exec_request.h"
-#include "routing/large_response.h"
-#include "api/handlers.h"
-#include "routing/run_output.h"
-#include "routing/refusals.h"
-#include "routing/sandbox_lookup.h"
-#include "http/status.h"
-#include "wire/cell.h"
-#include "wire/object_reader.h"
-#include "wire/strict_json.h"
+#include "wire/guest/cell.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::api {
 namespace {

@@ -5,12 +5,12 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "base/wall_clock.h"
-#include "sessions/processes/process_json.h"
 #include "api/handlers.h"
+#include "base/wall_clock.h"
 #include "routing/sandbox_lookup.h"
-#include "wire/object_reader.h"
-#include "wire/strict_json.h"
+#include "sessions/processes/process_json.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::api {
 namespace {

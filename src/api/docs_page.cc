@@ -3,12 +3,12 @@
 #include <openssl/sha.h>
 
 #include "api/routes.h"
-#include "wire/utf8.h"
 
 namespace glovebox::api {
 namespace {
 
 constexpr char kOpenApi[] =
+#include "base/base64.h"
 #include "openapi.inc"
     ;
 
@@ -121,7 +121,7 @@ std::string docs_content_policy() {
   unsigned char digest[SHA256_DIGEST_LENGTH];
   ::SHA256(reinterpret_cast<const unsigned char*>(kStyle.data()), kStyle.size(), digest);
   const std::string_view bytes(reinterpret_cast<const char*>(digest), sizeof digest);
-  return "default-src 'none'; style-src 'sha256-" + wire::base64(bytes) +
+  return "default-src 'none'; style-src 'sha256-" + base64_encode(bytes) +
          "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 }
 

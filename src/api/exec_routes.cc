@@ -5,15 +5,15 @@
 #include <cstdio>
 #include <utility>
 
-#include "sessions/processes/collect_output.h"
-#include "sessions/processes/start_process.h"
-#include "sessions/processes/process_json.h"
-#include "routing/large_response.h"
 #include "api/handlers.h"
-#include "routing/run_output.h"
+#include "routing/large_response.h"
 #include "routing/refusals.h"
+#include "routing/run_output.h"
 #include "routing/sandbox_lookup.h"
-#include "wire/run_answer.h"
+#include "sessions/processes/collect_output.h"
+#include "sessions/processes/process_json.h"
+#include "sessions/processes/start_process.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::api {
 namespace {

@@ -5,9 +5,9 @@
 #include <boost/json.hpp>
 #include <csignal>
 
-#include "sessions/testing/fake_session.h"
 #include "api/testing/test_app.h"
-#include "wire/utf8.h"
+#include "base/base64.h"
+#include "sessions/testing/fake_session.h"
 
 namespace glovebox::api {
 namespace {
@@ -58,7 +58,7 @@ TEST_F(ExecRouteTest, CollectsWhatACommandPrintsAndForgetsIt) {
   const auto answer = object_of(send(Method::kPost, "/exec", R"({"cmd":"x"})"));
   EXPECT_EQ(answer.at("exit_code"), 3);
   EXPECT_EQ(answer.at("stdout"), "out");
-  EXPECT_EQ(std::string(answer.at("stderr_base64").as_string()), wire::base64("err\xff"));
+  EXPECT_EQ(std::string(answer.at("stderr_base64").as_string()), base64_encode("err\xff"));
   EXPECT_TRUE(answer.at("signal").is_null());
   EXPECT_EQ(answer.at("timed_out"), false);
   EXPECT_EQ(answer.at("metrics").at("cpu_ms").as_double(), 1.5);

@@ -7,17 +7,17 @@
 #include <csignal>
 #include <utility>
 
-#include "routing/authentication.h"
-#include "sessions/processes/start_process.h"
-#include "sessions/processes/process_json.h"
-#include "sessions/processes/input_pump.h"
 #include "api/handlers.h"
-#include "routing/sandbox_lookup.h"
-#include "wire/stream_text.h"
 #include "http/status.h"
-#include "http/websocket.h"
-#include "wire/object_reader.h"
-#include "wire/strict_json.h"
+#include "http/websocket/websocket.h"
+#include "routing/authentication.h"
+#include "routing/sandbox_lookup.h"
+#include "sessions/processes/input_pump.h"
+#include "sessions/processes/process_json.h"
+#include "sessions/processes/start_process.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
+#include "wire/runs/stream_text.h"
 
 namespace glovebox::api {
 namespace {

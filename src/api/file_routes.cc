@@ -3,15 +3,16 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "api/handlers.h"
+#include "base/percent_encoding.h"
 #include "http/byte_range.h"
-#include "sessions/processes/process_json.h"
+#include "http/target.h"
 #include "routing/file_download.h"
 #include "routing/file_upload.h"
-#include "sessions/files/file_json.h"
-#include "api/handlers.h"
 #include "routing/sandbox_lookup.h"
-#include "http/target.h"
-#include "wire/strict_json.h"
+#include "sessions/files/file_json.h"
+#include "sessions/processes/process_json.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::api {
 namespace {
@@ -35,7 +36,7 @@ http::Headers headers_of(const wire::FileEntry& entry, const std::string& path) 
                         {"X-File-Mode", sessions::mode_text(entry.mode)},
                         {"X-File-Size", std::to_string(entry.size)}};
   headers.add("Content-Disposition",
-              "attachment; filename*=UTF-8''" + http::percent_encode(sessions::last_name(path)));
+              "attachment; filename*=UTF-8''" + percent_encode(sessions::last_name(path)));
   return headers;
 }
 

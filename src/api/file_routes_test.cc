@@ -5,9 +5,9 @@
 #include <boost/json.hpp>
 #include <deque>
 
-#include "sessions/files/file_json.h"
 #include "api/testing/test_app.h"
-#include "wire/utf8.h"
+#include "base/base64.h"
+#include "sessions/files/file_json.h"
 
 namespace glovebox::api {
 namespace {
@@ -220,7 +220,7 @@ TEST_F(FileRoutes, TakesPathsOfAnyBytes) {
   const Answer answer = get("/stat?path=/d/\xff&follow=false");
   ASSERT_EQ(answer.status, 200) << answer.body;
   const json::object entry = json::parse(answer.body).as_object();
-  EXPECT_EQ(entry.at("path_base64").as_string(), wire::base64("/d/\xff"));
+  EXPECT_EQ(entry.at("path_base64").as_string(), base64_encode("/d/\xff"));
   EXPECT_EQ(entry.at("path").as_string(), "/d/\xEF\xBF\xBD");
   EXPECT_EQ(entry.at("mode").as_string(), "0640");
   EXPECT_EQ(entry.at("modified_at").as_string(), "2023-11-14T22:13:20.123Z");
@@ -280,7 +280,7 @@ TEST_F(FileRoutes, ListsADirectory) {
   EXPECT_EQ(entries[0].at("path").as_string(), "/home/a");
   EXPECT_EQ(entries[1].at("path").as_string(), "/home/d/l");
   EXPECT_EQ(entries[1].at("name").as_string(), "l");
-  EXPECT_EQ(entries[1].at("target_base64").as_string(), wire::base64("../\xfe"));
+  EXPECT_EQ(entries[1].at("target_base64").as_string(), base64_encode("../\xfe"));
   EXPECT_FALSE(body.at("truncated").as_bool());
   EXPECT_EQ(last().depth, 3u);
   EXPECT_EQ(last().most, 5u);

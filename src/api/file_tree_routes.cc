@@ -3,11 +3,12 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "routing/file_upload.h"
-#include "sessions/files/file_json.h"
 #include "api/handlers.h"
-#include "routing/sandbox_lookup.h"
+#include "base/percent_encoding.h"
 #include "http/target.h"
+#include "routing/file_upload.h"
+#include "routing/sandbox_lookup.h"
+#include "sessions/files/file_json.h"
 
 namespace glovebox::api {
 namespace {
@@ -134,7 +135,7 @@ Task<Response> read_tar(routing::App& app, Request& request, ResponseWriter& wri
   request.on_disconnect([borrowed = transfer.get()] { borrowed->close(); });
   http::Headers headers{{"Content-Type", "application/x-tar"}, {"Cache-Control", "no-store"}};
   headers.add("Content-Disposition",
-              "attachment; filename*=UTF-8''" + http::percent_encode(name) + ".tar");
+              "attachment; filename*=UTF-8''" + percent_encode(name) + ".tar");
   bool there = co_await writer.begin(200, std::move(headers));
   std::string buffer(kBuffer, '\0');
   while (there && request.method != http::Method::kHead) {

@@ -4,12 +4,12 @@
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 
-#include "routing/authentication.h"
-#include "sessions/files/file_json.h"
 #include "api/handlers.h"
+#include "http/websocket/websocket.h"
+#include "routing/authentication.h"
 #include "routing/sandbox_lookup.h"
+#include "sessions/files/file_json.h"
 #include "sessions/files/watch_feed.h"
-#include "http/websocket.h"
 
 namespace glovebox::api {
 namespace {

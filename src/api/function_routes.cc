@@ -1,23 +1,23 @@
 // POST /v1/functions/invoke: an AWS Lambda handler's source and its event in, its value out. It is
 // a run like any other, on the same pools and with the same limits and records; what it runs is the
-// guest half of src/wire/function_call.h.
+// guest half of src/wire/functions/function_call.h.
 #include <utility>
 
-#include "routing/authentication.h"
 #include "api/handlers.h"
+#include "routing/authentication.h"
+#include "routing/refusals.h"
 #include "runs/execute_run.h"
 #include "runs/run_plan.h"
-#include "routing/refusals.h"
 #include "templates/template_watcher.h"
-#include "wire/function_answer.h"
-#include "wire/function_request.h"
+#include "wire/functions/function_answer.h"
+#include "wire/functions/function_request.h"
 
 namespace glovebox::api {
 namespace {
 
 struct CallPlan {
   runs::RunPlan run;
-  wire::FunctionAbout about;
+  wire::FunctionCallInfo about;
 };
 
 Result<CallPlan> plan_call(const routing::App& app, wire::FunctionRequest request,

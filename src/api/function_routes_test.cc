@@ -5,8 +5,8 @@
 #include <boost/json.hpp>
 
 #include "api/testing/test_app.h"
-#include "wire/function_call.h"
-#include "wire/utf8.h"
+#include "base/base64.h"
+#include "wire/functions/function_call.h"
 
 namespace glovebox::api {
 namespace {
@@ -28,7 +28,7 @@ FakeNode::Play returns(const std::string& value, int exit_code = 0) {
     node::RunReport report;
     report.warm = true;
     report.outcome.exit_code = exit_code;
-    report.results = {R"({"type":"function","value":")" + wire::base64(value) + "\"}"};
+    report.results = {R"({"type":"function","value":")" + base64_encode(value) + "\"}"};
     co_return report;
   };
 }

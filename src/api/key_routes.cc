@@ -2,11 +2,11 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "base/wall_clock.h"
 #include "api/handlers.h"
+#include "base/wall_clock.h"
 #include "store/store_call.h"
-#include "wire/object_reader.h"
-#include "wire/strict_json.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::api {
 namespace {

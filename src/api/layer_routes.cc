@@ -3,16 +3,16 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "routing/authentication.h"
-#include "packages/package_json.h"
-#include "packages/layer_request.h"
-#include "packages/package_plan.h"
 #include "api/handlers.h"
+#include "base/utf8.h"
+#include "packages/layer_request.h"
+#include "packages/package_json.h"
+#include "packages/package_plan.h"
+#include "packages/prepare_packages.h"
+#include "routing/authentication.h"
 #include "routing/refusals.h"
 #include "routing/sandbox_creation.h"
-#include "packages/prepare_packages.h"
 #include "templates/template_watcher.h"
-#include "wire/utf8.h"
 
 namespace glovebox::api {
 namespace {
@@ -56,7 +56,7 @@ json::object made_json(const packages::LayerView& layer, const packages::Prepare
   json::object body = packages::layer_json(layer, project);
   body["built"] = made.built;
   body["waited_ms"] = made.waited.count();
-  if (!made.cold_because.empty()) body["cold_because"] = wire::to_utf8(made.cold_because);
+  if (!made.cold_because.empty()) body["cold_because"] = to_utf8(made.cold_because);
   return body;
 }
 
@@ -73,7 +73,7 @@ Task<Response> stream_build(routing::App& app, Request& request, ResponseWriter&
     app.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal");
     if (!sink.begun()) co_return refusal;
     const json::object said{{"code", refusal.problem ? refusal.problem->code : "internal"},
-                            {"message", wire::to_utf8(error.message())},
+                            {"message", to_utf8(error.message())},
                             {"status", refusal.status},
                             {"request_id", request.id}};
     std::string event = "error";

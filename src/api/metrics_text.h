@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "http/server.h"
+#include "http/server/server.h"
 #include "model/template.h"
-#include "node/run_service.h"
+#include "node/runs/run_service.h"
 #include "packages/package_figures.h"
 #include "runs/metrics.h"
 #include "sessions/session_figures.h"

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/wall_clock.h"
-#include "wire/network_json.h"
+#include "wire/network/network_json.h"
 
 namespace glovebox::api {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <boost/json.hpp>
 
-#include "wire/stored_policy.h"
+#include "wire/json/stored_policy.h"
 #include "sessions/testing/fake_idle_session.h"
 #include "api/testing/test_app.h"
 

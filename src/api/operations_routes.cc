@@ -4,12 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "packages/package_service.h"
 #include "api/handlers.h"
+#include "base/utf8.h"
+#include "model/template_rules.h"
+#include "packages/package_service.h"
 #include "sessions/session_keeper.h"
 #include "store/store_call.h"
-#include "model/template_rules.h"
-#include "wire/utf8.h"
 
 namespace glovebox::api {
 namespace {
@@ -25,7 +25,7 @@ json::array reasons_not_ready(const routing::App& app) {
     reasons.emplace_back("the launcher has not told of its sandboxes yet");
   }
   const store::Health store = app.store.health();
-  if (!store.ok) reasons.emplace_back(wire::to_utf8(store.reason));
+  if (!store.ok) reasons.emplace_back(to_utf8(store.reason));
   return reasons;
 }
 
@@ -35,7 +35,7 @@ std::vector<node::PoolFigures> with_own_together(std::vector<node::PoolFigures> 
   std::vector<node::PoolFigures> shown;
   std::map<EngineKind, node::PoolFigures> own;
   for (node::PoolFigures& pool : pools) {
-    if (!is_own_template_id(pool.template_name)) {
+    if (!is_dynamic_template_id(pool.template_name)) {
       shown.push_back(std::move(pool));
       continue;
     }

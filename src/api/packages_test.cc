@@ -6,11 +6,11 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/json.hpp>
 
+#include "api/testing/test_app.h"
+#include "model/template_rules.h"
 #include "packages/package_json.h"
 #include "packages/testing/fake_package_service.h"
 #include "sessions/testing/fake_idle_session.h"
-#include "api/testing/test_app.h"
-#include "model/template_rules.h"
 
 namespace glovebox::api {
 namespace {
@@ -306,7 +306,7 @@ TEST_F(DependencyRoutes, ATemplateWithPackagesIsMadeWhenTheyAreThere) {
   EXPECT_THAT(test_.template_service.defined, IsEmpty()) << "the book does that";
   ASSERT_EQ(book_.wishes.size(), 1u);
   const packages::PackageSetRequest wish = book_.wishes[0];
-  EXPECT_TRUE(is_own_template_id(wish.definition.id));
+  EXPECT_TRUE(is_dynamic_template_id(wish.definition.id));
   EXPECT_EQ(wish.definition.from, "python");
   EXPECT_THAT(wish.definition.preload, ElementsAre("json"));
   EXPECT_EQ(wish.project, "mine");
@@ -443,7 +443,7 @@ TEST_F(DependencyRoutes, ASnapshotIsKeptAsItWasMade) {
   EXPECT_EQ(test_.app->templates->find_id(own)->layer, std::string(32, 'd'));
 }
 
-TEST(DependencyWords, AHashSaysItsKind) {
+TEST(PackageOptions, AHashSaysItsKind) {
   packages::LayerView layer;
   layer.packages = {{"good", "1.0", "good-1.0-py3-none-any.whl", std::string(64, 'f')},
                     {"lodash", "4.17.21", "lodash-4.17.21.tgz", "sha512-AAAA=="}};
@@ -452,7 +452,7 @@ TEST(DependencyWords, AHashSaysItsKind) {
   EXPECT_EQ(shown.at("packages").at(1).at("hash"), "sha512-AAAA==");
 }
 
-TEST(DependencyWords, ALayerIsToldByItsId) {
+TEST(PackageOptions, ALayerIsToldByItsId) {
   const std::string id(32, 'a');
   EXPECT_EQ(packages::layer_label("/var/lib/glovebox/layers/sets/" + id + "/tree"), id);
   for (const std::string& other :

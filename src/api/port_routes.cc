@@ -1,17 +1,17 @@
 // HTTP and WebSocket services inside a sandbox, through the server: by path with a key, or by a
 // name or headers of their own. The only sockets used are those that the session itself has
 // connected, inside its own network; there is no way from here to an address of the host.
-#include <openssl/crypto.h>
 
 #include <string>
 
-#include "dialects/e2b/envd_router.h"
-#include "api/port_routing.h"
-#include "routing/port_proxy.h"
 #include "api/handlers.h"
-#include "sessions/session_keeper.h"
+#include "api/port_routing.h"
+#include "base/constant_time.h"
+#include "dialects/e2b/envd_router.h"
+#include "http/websocket/websocket.h"
+#include "routing/port_proxy.h"
 #include "routing/sandbox_lookup.h"
-#include "http/websocket.h"
+#include "sessions/session_keeper.h"
 
 namespace glovebox::api {
 
@@ -116,8 +116,7 @@ struct Entry {
 };
 
 bool is_token(std::string_view given, const std::string& token) {
-  return given.size() == token.size() &&
-         CRYPTO_memcmp(given.data(), token.data(), token.size()) == 0;
+  return equal_in_constant_time(given, token);
 }
 
 asio::awaitable<Entry> enter(routing::App& app, const Request& request, const routing::PortTarget wish) {

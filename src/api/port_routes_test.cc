@@ -7,13 +7,13 @@
 #include <thread>
 
 #include "api/port_routing.h"
+#include "api/testing/test_app.h"
+#include "http/client/client.h"
+#include "http/server/listener.h"
+#include "http/server/server.h"
+#include "http/websocket/websocket_client.h"
 #include "routing/port_proxy.h"
 #include "sessions/testing/fake_idle_session.h"
-#include "api/testing/test_app.h"
-#include "http/client.h"
-#include "http/listener.h"
-#include "http/server.h"
-#include "http/websocket_client.h"
 
 namespace glovebox::api {
 namespace {

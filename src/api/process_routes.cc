@@ -4,13 +4,13 @@
 #include <csignal>
 #include <utility>
 
-#include "sessions/processes/process_json.h"
-#include "sessions/processes/input_pump.h"
-#include "sessions/processes/process_label.h"
 #include "api/handlers.h"
 #include "routing/sandbox_lookup.h"
-#include "wire/object_reader.h"
-#include "wire/strict_json.h"
+#include "sessions/processes/input_pump.h"
+#include "sessions/processes/process_json.h"
+#include "sessions/processes/process_label.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::api {
 namespace {

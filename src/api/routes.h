@@ -7,10 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "routing/app.h"
-#include "routing/authentication.h"
 #include "http/message.h"
 #include "http/router.h"
+#include "routing/app.h"
+#include "routing/authentication.h"
 
 namespace glovebox::api {
 
@@ -27,7 +27,7 @@ struct RouteRow {
   Task<http::Response> (*handler)(routing::App&, http::Request&, http::ResponseWriter&);
   std::string_view summary;
   std::size_t max_body = 64 * 1024;
-  // For requests with an Upgrade header (WebSocket): see http/websocket.h. Such a row may have a
+  // For requests with an Upgrade header (WebSocket): see http/websocket/websocket.h. Such a row may have a
   // null handler; who comes without Upgrade is then told 426.
   asio::awaitable<void> (*upgrade)(routing::App&, http::Request&, http::RawStream&) = nullptr;
   bool streams_body = false;  // the handler reads request.body_stream; max_body does not count

@@ -3,11 +3,11 @@
 #include <charconv>
 #include <utility>
 
-#include "routing/authentication.h"
-#include "base/wall_clock.h"
 #include "api/handlers.h"
+#include "base/utf8.h"
+#include "base/wall_clock.h"
+#include "routing/authentication.h"
 #include "store/store_call.h"
-#include "wire/utf8.h"
 
 namespace glovebox::api {
 namespace {
@@ -33,7 +33,7 @@ json::object summary_of(const store::RunRecord& run) {
   object["peak_memory_bytes"] =
       run.peak_memory_bytes ? json::value(*run.peak_memory_bytes) : json::value(nullptr);
   if (run.status == store::RunStatus::kError) {
-    object["error"] = {{"code", run.error_code}, {"message", wire::to_utf8(run.error_message)}};
+    object["error"] = {{"code", run.error_code}, {"message", to_utf8(run.error_message)}};
   }
   return object;
 }
@@ -41,8 +41,8 @@ json::object summary_of(const store::RunRecord& run) {
 // The summary, the output as far as it is kept, and the answer that was given then.
 std::string whole_run(const store::RunRecord& run) {
   json::object object = summary_of(run);
-  object["stdout"] = wire::to_utf8(run.out);
-  object["stderr"] = wire::to_utf8(run.err);
+  object["stdout"] = to_utf8(run.out);
+  object["stderr"] = to_utf8(run.err);
   object["stdout_cut"] = run.out_cut;
   object["stderr_cut"] = run.err_cut;
   std::string text = json::serialize(object);

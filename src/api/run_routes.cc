@@ -2,13 +2,13 @@
 // runs/execute_run.cc.
 #include <utility>
 
-#include "routing/authentication.h"
 #include "api/handlers.h"
+#include "routing/authentication.h"
+#include "routing/refusals.h"
 #include "runs/execute_run.h"
 #include "runs/run_plan.h"
-#include "routing/refusals.h"
 #include "templates/template_watcher.h"
-#include "wire/run_answer.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::api {
 

@@ -2,12 +2,12 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "routing/authentication.h"
-#include "base/wall_clock.h"
-#include "sessions/processes/process_json.h"
 #include "api/handlers.h"
+#include "base/utf8.h"
+#include "base/wall_clock.h"
+#include "routing/authentication.h"
+#include "sessions/processes/process_json.h"
 #include "sessions/session_keeper.h"
-#include "wire/utf8.h"
 
 namespace glovebox::api {
 namespace {
@@ -61,7 +61,7 @@ Task<Response> sandbox_logs(routing::App& app, Request& request, ResponseWriter&
   for (const sessions::SessionLine& line : lines) {
     entries.push_back({{"at", utc_text(line.at_ms)},
                        {"kind", line.kind},
-                       {"message", wire::to_utf8(line.message)},
+                       {"message", to_utf8(line.message)},
                        {"process", line.process != 0 ? json::value(line.process) : nullptr}});
   }
   const json::object body{{"entries", std::move(entries)}};

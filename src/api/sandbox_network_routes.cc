@@ -5,7 +5,7 @@
 #include "api/handlers.h"
 #include "routing/sandbox_creation.h"
 #include "sessions/session_keeper.h"
-#include "wire/net_policy_json.h"
+#include "wire/network/net_policy_json.h"
 
 namespace glovebox::api {
 

@@ -4,21 +4,21 @@
 #include <chrono>
 #include <utility>
 
-#include "routing/authentication.h"
-#include "base/wall_clock.h"
-#include "packages/package_json.h"
-#include "wire/json_values.h"
-#include "packages/package_plan.h"
 #include "api/handlers.h"
+#include "base/utf8.h"
+#include "base/wall_clock.h"
+#include "model/template_text.h"
+#include "packages/package_json.h"
+#include "packages/package_plan.h"
+#include "packages/prepare_packages.h"
+#include "routing/authentication.h"
 #include "routing/refusals.h"
 #include "routing/sandbox_creation.h"
 #include "sessions/session_keeper.h"
-#include "packages/prepare_packages.h"
 #include "templates/project_templates.h"
 #include "templates/template_request.h"
 #include "templates/template_watcher.h"
-#include "model/template_text.h"
-#include "wire/utf8.h"
+#include "wire/json/json_values.h"
 
 namespace glovebox::api {
 namespace {
@@ -40,10 +40,10 @@ json::object template_json(const TemplateStatus& status) {
   const Template& made_of = status.description;
   json::array layers;
   for (const std::string& place : made_of.layers) {
-    layers.emplace_back(wire::to_utf8(packages::layer_label(place)));
+    layers.emplace_back(to_utf8(packages::layer_label(place)));
   }
   json::object object{{"name", made_of.name},
-                      {"description", wire::to_utf8(made_of.description)},
+                      {"description", to_utf8(made_of.description)},
                       {"built_in", made_of.built_in},
                       {"runtime", runtime_name(made_of.runtime)},
                       {"language", made_of.language},
@@ -62,7 +62,7 @@ json::object template_json(const TemplateStatus& status) {
                       {"snapshot", nullptr},
                       {"created_at", nullptr}};
   object["error"] =
-      status.error.empty() ? json::value(nullptr) : json::value(wire::to_utf8(status.error));
+      status.error.empty() ? json::value(nullptr) : json::value(to_utf8(status.error));
   return object;
 }
 
@@ -71,7 +71,7 @@ json::object own_json(const templates::ProjectTemplates& book, const store::Temp
   json::object env;
   for (const std::string& variable : made.definition.env) {
     const std::size_t equals = variable.find('=');
-    env[variable.substr(0, equals)] = wire::to_utf8(variable.substr(equals + 1));
+    env[variable.substr(0, equals)] = to_utf8(variable.substr(equals + 1));
   }
   object["project"] = made.project;
   object["from"] = made.definition.from;

@@ -4,10 +4,10 @@
 
 #include <boost/json.hpp>
 
-#include "runs/run_plan.h"
-#include "sessions/testing/fake_idle_session.h"
 #include "api/testing/test_app.h"
 #include "model/template_rules.h"
+#include "runs/run_plan.h"
+#include "sessions/testing/fake_idle_session.h"
 
 namespace glovebox::api {
 namespace {
@@ -69,7 +69,7 @@ TEST_F(TemplateRoutes, MadeShownUsedAndRemoved) {
 
   ASSERT_EQ(test_.template_service.defined.size(), 1u);
   const TemplateDefinition& defined = test_.template_service.defined[0];
-  EXPECT_TRUE(is_own_template_id(defined.id));
+  EXPECT_TRUE(is_dynamic_template_id(defined.id));
   EXPECT_THAT(defined.preload, ElementsAre("json.tool"));
   EXPECT_EQ(defined.limits.memory_bytes, 200u << 20);
   EXPECT_TRUE(defined.limits.was_asked_for(LimitKind::kMemory));

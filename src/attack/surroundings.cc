@@ -19,6 +19,8 @@
 #include <iterator>
 #include <sstream>
 
+#include "base/hex.h"
+
 extern char** environ;
 
 namespace glovebox::attack {
@@ -79,9 +81,7 @@ std::string random_hex(size_t bytes) {
     unsigned char byte = 0;
     while (::getrandom(&byte, 1, 0) != 1) {
     }
-    constexpr const char* kDigits = "0123456789abcdef";
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
+    append_hex(text, byte);
   }
   return text;
 }

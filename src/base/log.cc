@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "base/hex.h"
+
 namespace glovebox::log {
 namespace {
 
@@ -22,7 +24,6 @@ Level threshold() {
 }
 
 void append_escaped(std::string& line, std::string_view value) {
-  static constexpr char kHex[] = "0123456789abcdef";
   line += '"';
   for (const char c : value) {
     const auto byte = static_cast<unsigned char>(c);
@@ -31,8 +32,7 @@ void append_escaped(std::string& line, std::string_view value) {
       line += c;
     } else if (byte < 0x20 || byte >= 0x7f) {
       line += "\\x";
-      line += kHex[byte >> 4];
-      line += kHex[byte & 15];
+      append_hex(line, byte);
     } else {
       line += c;
     }

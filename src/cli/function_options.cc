@@ -10,12 +10,12 @@
 
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "cli/server_words.h"
 #include "cli/version.h"
 #include "engine/catalog.h"
-#include "wire/guest_frames.h"
-#include "wire/strict_json.h"
-#include "wire/utf8.h"
+#include "wire/guest/guest_frames.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::cli {
 namespace {
@@ -75,7 +75,7 @@ Result<> read_handler(const Words& words, FunctionOptions& options) {
     return fail_invalid("the language of '" + words.file +
                "' is not known by its extension: .py is Python, .js, .mjs and .cjs are Node");
   }
-  if (!wire::is_utf8(call.code)) return unreadable(words.file, "is not UTF-8");
+  if (!is_utf8(call.code)) return unreadable(words.file, "is not UTF-8");
   if (call.code.find('\0') != std::string::npos) {
     return unreadable(words.file, "has a NUL byte in it");
   }
@@ -95,7 +95,7 @@ Result<> read_event(const Words& words, FunctionOptions& options,
   std::string at = "--event";
   if (!words.event_file.empty() && words.event_file != "-") {
     TRY(text, read_file(words.event_file, kMaxEvent));
-    if (!wire::is_utf8(text)) return unreadable(words.event_file, "is not UTF-8");
+    if (!is_utf8(text)) return unreadable(words.event_file, "is not UTF-8");
     at = words.event_file;
   } else if (!words.has_event) {
     TRY(text, event_from_stdin());

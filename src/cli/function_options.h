@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "model/limits.h"
-#include "wire/function_call.h"
+#include "wire/functions/function_call.h"
 
 namespace glovebox::cli {
 

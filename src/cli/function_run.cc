@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "base/unique_fd.h"
+#include "base/utf8.h"
 #include "base/write_all.h"
 #include "cli/print.h"
 #include "cli/server_command.h"
@@ -18,10 +19,10 @@
 #include "engine/process/import_policy.h"
 #include "model/environment.h"
 #include "model/outcome.h"
-#include "wire/function_answer.h"
-#include "wire/function_view.h"
-#include "wire/job.h"
-#include "wire/outcome_json.h"
+#include "wire/functions/function_answer.h"
+#include "wire/functions/function_view.h"
+#include "wire/guest/job.h"
+#include "wire/runs/outcome_json.h"
 
 namespace glovebox::cli {
 namespace {
@@ -98,7 +99,7 @@ Result<> bring_runtime(const Runtime& runtime, std::string& place, engine::RunRe
 
 struct Prepared {
   engine::RunRequest request;
-  wire::FunctionAbout about;
+  wire::FunctionCallInfo about;
 };
 
 Result<Prepared> prepare(const FunctionOptions& options, EngineKind kind) {

@@ -10,7 +10,7 @@
 #include "base/unique_fd.h"
 #include "net/net_policy.h"
 #include "supervisor/process.h"
-#include "wire/network_json.h"
+#include "wire/network/network_json.h"
 
 namespace glovebox::cli {
 

@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "model/outcome.h"
-#include "wire/utf8.h"
 
 namespace glovebox::cli {
 

@@ -5,11 +5,9 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 namespace glovebox::cli {
-
-using wire::printable;  // part of a message may be a guest's or a file's
 
 // Print "glovebox: ..." and return the exit status for it.
 int usage_error(const std::string& message);

@@ -8,15 +8,16 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "base/base64.h"
 #include "base/unique_fd.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "base/write_all.h"
 #include "cli/print.h"
 #include "cli/server_command.h"
 #include "model/wall.h"
-#include "wire/dependencies_json.h"
-#include "wire/net_policy_json.h"
-#include "wire/utf8.h"
+#include "wire/network/net_policy_json.h"
+#include "wire/packages/dependencies_json.h"
 
 namespace glovebox::cli {
 namespace {
@@ -58,10 +59,10 @@ Result<Content> content_of(const FileIn& file) {
 }
 
 void add_bytes(json::object& object, const std::string& name, const std::string& bytes) {
-  if (wire::is_utf8(bytes)) {
+  if (is_utf8(bytes)) {
     object[name] = bytes;
   } else {
-    object[name + "_base64"] = wire::base64(bytes);
+    object[name + "_base64"] = base64_encode(bytes);
   }
 }
 
@@ -74,7 +75,7 @@ json::array texts(const std::vector<std::string>& list, std::size_t from) {
 // Python and JavaScript are for the runtimes that wait in the server's sandboxes; what those do not
 // take as code goes as a file and a command, as it does here.
 bool is_for_a_runtime(const RunOptions& options, const FileIn& file, const std::string& code) {
-  if (!wire::is_utf8(code) || code.find('\0') != std::string::npos) return false;
+  if (!is_utf8(code) || code.find('\0') != std::string::npos) return false;
   return options.language == "python" ||
          (options.language == "node" && !file.guest.str().ends_with(".mjs"));
 }

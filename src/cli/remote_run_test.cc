@@ -5,7 +5,7 @@
 
 #include <boost/json.hpp>
 
-#include "wire/run_request.h"
+#include "wire/runs/run_request.h"
 
 namespace glovebox::cli {
 namespace {
@@ -77,9 +77,9 @@ TEST(RemoteRun, AShellScriptIsAFileAndACommandAsItIsHere) {
 }
 
 TEST(RemoteRun, LimitsThatWereNotNamedAreTheServers) {
-  const ProfileWishes none = request({"-c", "1"}).profile;
+  const ProfileRequest none = request({"-c", "1"}).profile;
   EXPECT_FALSE(none.wall || none.memory_bytes || none.pids || none.cpu_thousandths);
-  const ProfileWishes all =
+  const ProfileRequest all =
       request({"-c", "1", "--timeout", "500ms", "--cpu-time", "2s", "--memory", "64.5M", "--disk",
                "10M", "--pids", "9", "--cpus", "0.5", "--output-limit", "1"})
           .profile;

@@ -14,9 +14,9 @@
 #include "engine/catalog.h"
 #include "engine/process/import_policy.h"
 #include "model/environment.h"
-#include "wire/guest_frames.h"
-#include "wire/launcher_messages.h"
-#include "wire/net_words.h"
+#include "wire/guest/guest_frames.h"
+#include "wire/launcher/launcher_messages.h"
+#include "wire/network/network_options.h"
 
 namespace glovebox::cli {
 namespace {
@@ -362,7 +362,7 @@ Result<> set_packages(const RunWords& words, RunOptions& options) {
   if (options.language == "node" && !words.packages.preload.empty()) {
     return fail_invalid("--preload is for Python only");
   }
-  TRY(options.dependencies, wire::read_dependency_words(words.packages));
+  TRY(options.dependencies, wire::read_package_options(words.packages));
   return {};
 }
 
@@ -407,7 +407,7 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
   options.engine = words.engine;
   TRY_OK(engine::make_engine(words.engine));
   TRY_OK(choose_run_place(words, options));
-  TRY(options.net, wire::parse_net_words(words.net, words.net_deny));
+  TRY(options.net, wire::parse_network_options(words.net, words.net_deny));
   if (!options.net.is_none() && words.engine == "process") {
     return fail_invalid("--net goes with --engine jail: the process engine has no walls to hold a policy");
   }

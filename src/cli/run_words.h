@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/catalog.h"
-#include "wire/dependency_words.h"
+#include "wire/packages/package_options.h"
 
 namespace CLI {
 class App;
@@ -19,7 +19,7 @@ struct RunWords {
       cpu_time, memory, cpus, pids, disk, output_limit, workdir, url, template_name;
   std::vector<std::string> mounts, env, files_in, files_out, deny_imports, allow_imports, net,
       net_deny, args;
-  wire::DependencyWords packages;
+  wire::PackageOptions packages;
   bool json = false, terminal = false, has_code = false, server = false, local = false;
 };
 

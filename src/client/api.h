@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "client/place.h"
-#include "http/client.h"
+#include "http/client/client.h"
 
 namespace glovebox::client {
 
@@ -55,8 +55,5 @@ struct Asked {
 inline constexpr std::chrono::milliseconds kCommandTime{60'000};
 Asked ask(const PlaceWords& words, http::ClientRequest request,
           std::chrono::milliseconds patience = kCommandTime);
-
-// A path component or query value as a request has it.
-std::string url_encoded(std::string_view text);
 
 }  // namespace glovebox::client

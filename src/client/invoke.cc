@@ -8,6 +8,7 @@
 
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "base/write_all.h"
 #include "client/api.h"
 #include "client/body_file.h"
@@ -16,8 +17,8 @@
 #include "client/print.h"
 #include "client/run_events.h"
 #include "model/outcome.h"
-#include "wire/function_view.h"
-#include "wire/outcome_json.h"
+#include "wire/functions/function_view.h"
+#include "wire/runs/outcome_json.h"
 
 namespace glovebox::client {
 namespace {

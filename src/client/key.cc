@@ -3,6 +3,8 @@
 #include <boost/json.hpp>
 #include <cstdio>
 
+#include "base/percent_encoding.h"
+#include "base/utf8.h"
 #include "client/answers.h"
 #include "client/api.h"
 #include "client/commands.h"
@@ -89,7 +91,7 @@ std::string limit(const json::object& key, std::string_view name) {
 
 int list_keys(const KeyWords& words) {
   std::string target = "/v1/keys";
-  if (!words.fresh.project.empty()) target += "?project=" + url_encoded(words.fresh.project);
+  if (!words.fresh.project.empty()) target += "?project=" + percent_encode(words.fresh.project);
   const Asked asked =
       ask(words.place,
           {.method = http::Method::kGet, .target = std::move(target), .headers = {}, .body = {}});
@@ -119,7 +121,7 @@ int list_keys(const KeyWords& words) {
 
 int revoke(const KeyWords& words, const std::string& id) {
   const Asked asked = ask(words.place, {.method = http::Method::kDelete,
-                                        .target = "/v1/keys/" + url_encoded(id),
+                                        .target = "/v1/keys/" + percent_encode(id),
                                         .headers = {},
                                         .body = {}});
   if (asked.status != 0) return asked.status;

@@ -8,8 +8,8 @@
 
 #include "base/units.h"
 #include "client/answers.h"
-#include "wire/dependencies_json.h"
-#include "wire/dependency_words.h"
+#include "wire/packages/dependencies_json.h"
+#include "wire/packages/package_options.h"
 
 namespace glovebox::client {
 namespace {
@@ -38,7 +38,7 @@ Result<std::string> new_layer_json(const LayerWords& words) {
   if (!words.packages.names_packages()) {
     return fail_invalid("say what to install: --with PACKAGE, --requirements FILE or --lock FILE");
   }
-  TRY(const Dependencies wanted, wire::read_dependency_words(words.packages));
+  TRY(const Dependencies wanted, wire::read_package_options(words.packages));
   json::object body{{"dependencies", wire::dependencies_json(wanted)}, {"refresh", true}};
   body["template"] =
       words.template_name.empty() ? wire::default_template(wanted) : words.template_name;

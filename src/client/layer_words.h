@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "base/result.h"
-#include "wire/dependency_words.h"
+#include "wire/packages/package_options.h"
 
 namespace glovebox::client {
 
 struct LayerWords {
-  wire::DependencyWords packages;
+  wire::PackageOptions packages;
   std::string template_name;
   std::string project;
   std::string unused_for;

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/percent_encoding.h"
+#include "base/utf8.h"
 #include "base/write_all.h"
 #include "client/answers.h"
 #include "client/api.h"
@@ -66,7 +68,7 @@ std::uint64_t count_in(const json::object& object, std::string_view name) {
 
 std::string layer_target(const std::string& path, const LayerWords& words) {
   return "/v1/layers" + path +
-         (words.project.empty() ? "" : "?project=" + url_encoded(words.project));
+         (words.project.empty() ? "" : "?project=" + percent_encode(words.project));
 }
 
 int list_layers(const std::string& body) {
@@ -223,7 +225,7 @@ int prune(const PlaceWords& place, const LayerWords& words, const std::string& b
 
 int remove_layer(const PlaceWords& place, const std::string& id, bool is_json) {
   const Asked asked = ask(place, {.method = http::Method::kDelete,
-                                  .target = "/v1/layers/" + url_encoded(id),
+                                  .target = "/v1/layers/" + percent_encode(id),
                                   .headers = {},
                                   .body = {}});
   if (asked.status != 0) return asked.status;
@@ -234,7 +236,7 @@ int remove_layer(const PlaceWords& place, const std::string& id, bool is_json) {
 
 int look(const PlaceWords& place, const LayerWords& words, const std::string& id, bool is_json) {
   http::ClientRequest request;
-  request.target = layer_target(id.empty() ? "" : "/" + url_encoded(id), words);
+  request.target = layer_target(id.empty() ? "" : "/" + percent_encode(id), words);
   const Asked asked = ask(place, std::move(request));
   if (asked.status != 0) return asked.status;
   if (is_json) {
@@ -300,7 +302,7 @@ int layers_command(const std::vector<std::string>& args) {
   if (verb != "check") return look(place, words, id, is_json);
   http::ClientRequest request;
   request.method = http::Method::kPost;
-  request.target = "/v1/layers/" + url_encoded(id) + "/check";
+  request.target = "/v1/layers/" + percent_encode(id) + "/check";
   const Asked asked = ask(place, std::move(request), std::chrono::milliseconds(0));
   return asked.status != 0 ? asked.status : check(asked.body, is_json);
 }

@@ -11,7 +11,7 @@
 
 #include "base/unique_fd.h"
 #include "config/load.h"
-#include "http/client.h"
+#include "http/client/client.h"
 
 namespace glovebox::client {
 namespace {

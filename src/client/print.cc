@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "model/outcome.h"
-#include "wire/utf8.h"
 
 namespace glovebox::client {
 namespace {

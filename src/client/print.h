@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 namespace glovebox::client {
-
-using wire::printable;  // part of a message may be a guest's or a file's
 
 // A message as lines for a terminal: those of an installer's words are many.
 std::string printable_lines(std::string_view message);

@@ -3,9 +3,9 @@
 #include <boost/json.hpp>
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "model/outcome.h"
-#include "wire/outcome_json.h"
-#include "wire/utf8.h"
+#include "wire/runs/outcome_json.h"
 
 namespace glovebox::client {
 namespace {
@@ -67,7 +67,7 @@ std::string answer_text(const json::object& answer) {
 
 std::string failure_text(const std::string& code, const Error& error) {
   json::value parsed = json::parse(wire::failure_json(error));
-  if (!code.empty()) parsed.as_object().at("error").as_object()["code"] = wire::to_utf8(code);
+  if (!code.empty()) parsed.as_object().at("error").as_object()["code"] = to_utf8(code);
   return json::serialize(parsed) + "\n";
 }
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/base64.h"
 #include "client/answers.h"
-#include "wire/base64_decode.h"
 
 namespace glovebox::client {
 namespace {
@@ -39,7 +39,7 @@ struct RunEvents::State {
     const json::string* encoded = text_in_event(event, "base64");
     if (encoded == nullptr) return unexpected_answer();
     TRY(const std::string bytes,
-        wire::base64_decode(std::string_view(encoded->data(), encoded->size())));
+        base64_decode(std::string_view(encoded->data(), encoded->size())));
     return on_output(is_stderr, bytes);
   }
 

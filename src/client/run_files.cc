@@ -7,10 +7,10 @@
 #include <boost/json.hpp>
 #include <cstring>
 
+#include "base/base64.h"
 #include "base/id.h"
 #include "base/unique_fd.h"
 #include "base/write_all.h"
-#include "wire/base64_decode.h"
 
 namespace glovebox::client {
 namespace {
@@ -43,7 +43,7 @@ Result<std::string> content_of(const json::object& answer, const std::string& pa
   if (const json::string* text = text_in_file(*file, "content")) return std::string(*text);
   const json::string* encoded = text_in_file(*file, "content_base64");
   if (encoded == nullptr) return fail(Errc::kProtocol, "copy out " + path + ": without content");
-  return wire::base64_decode(std::string_view(encoded->data(), encoded->size()));
+  return base64_decode(std::string_view(encoded->data(), encoded->size()));
 }
 
 Result<> replace_file(const std::string& path, const std::string& content) {

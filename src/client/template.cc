@@ -3,6 +3,8 @@
 #include <boost/json.hpp>
 #include <cstdio>
 
+#include "base/percent_encoding.h"
+#include "base/utf8.h"
 #include "client/answers.h"
 #include "client/api.h"
 #include "client/commands.h"
@@ -123,7 +125,7 @@ int create_template(const PlaceWords& place, const std::string& name, const NewT
 
 int remove_template(const PlaceWords& place, const std::string& name, bool is_json) {
   const Asked asked = ask(place, {.method = http::Method::kDelete,
-                                  .target = "/v1/templates/" + url_encoded(name),
+                                  .target = "/v1/templates/" + percent_encode(name),
                                   .headers = {},
                                   .body = {}});
   if (asked.status != 0) return asked.status;
@@ -176,7 +178,7 @@ int template_command(const std::vector<std::string>& args) {
         "`check FILE`; see `glovebox template --help`");
   }
   http::ClientRequest request;
-  request.target = "/v1/templates" + (is_show ? "/" + url_encoded((*rest)[1]) : "");
+  request.target = "/v1/templates" + (is_show ? "/" + percent_encode((*rest)[1]) : "");
   const Asked asked = ask(place, std::move(request));
   if (asked.status != 0) return asked.status;
   if (is_json) {

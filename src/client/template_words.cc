@@ -5,8 +5,8 @@
 
 #include "base/units.h"
 #include "client/words.h"
-#include "wire/dependencies_json.h"
-#include "wire/dependency_words.h"
+#include "wire/packages/dependencies_json.h"
+#include "wire/packages/package_options.h"
 
 namespace glovebox::client {
 namespace {
@@ -42,7 +42,7 @@ Result<json::object> variables_of(const std::vector<std::string>& words) {
 // Of --preload every module is the template's.
 Result<Dependencies> packages_of(const NewTemplateWords& words) {
   if (!words.names_packages()) return Dependencies{};
-  return wire::read_dependency_words(
+  return wire::read_package_options(
       {.with = words.with, .requirements = words.requirements, .lock = words.lock, .preload = {}});
 }
 

@@ -8,7 +8,7 @@
 #include "base/fd_message.h"
 #include "base/result.h"
 #include "model/sandbox_spec.h"
-#include "wire/guest_frames.h"
+#include "wire/guest/guest_frames.h"
 
 namespace glovebox::engine {
 

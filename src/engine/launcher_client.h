@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "wire/launcher_messages.h"
+#include "wire/launcher/launcher_messages.h"
 
 namespace glovebox::engine {
 

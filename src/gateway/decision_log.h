@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "wire/gateway_messages.h"
+#include "wire/gateway/gateway_messages.h"
 
 namespace glovebox::gateway {
 

@@ -28,7 +28,7 @@
 #include "gateway/sandbox_names.h"
 #include "gateway/token_bucket.h"
 #include "net/net_policy.h"
-#include "wire/gateway_messages.h"
+#include "wire/gateway/gateway_messages.h"
 
 namespace glovebox::gateway {
 

@@ -19,7 +19,7 @@
 #include "gateway/token_bucket.h"
 #include "net/dns_message.h"
 #include "net/net_policy.h"
-#include "wire/gateway_messages.h"
+#include "wire/gateway/gateway_messages.h"
 
 namespace glovebox::gateway {
 

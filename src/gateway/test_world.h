@@ -14,7 +14,7 @@
 
 #include "base/unique_fd.h"
 #include "net/address.h"
-#include "wire/gateway_messages.h"
+#include "wire/gateway/gateway_messages.h"
 
 namespace glovebox::gateway::testing {
 

@@ -4,9 +4,9 @@
 
 #include "base/assert.h"
 #include "http/chunks.h"
-#include "http/connection.h"
 #include "http/origin_rules.h"
-#include "http/request_body.h"
+#include "http/server/connection.h"
+#include "http/server/request_body.h"
 #include "http/status.h"
 
 namespace glovebox::http {

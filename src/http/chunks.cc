@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/hex.h"
 #include "http/ascii.h"
 
 namespace glovebox::http {
@@ -44,7 +45,7 @@ void ChunkDecoder::take(char c) {
   };
   switch (state_) {
     case State::kSize: {
-      const int digit = hex_value(c);
+      const int digit = hex_digit_value(c);
       if (digit >= 0 && digits_ < kMaxDigits) {
         left_ = left_ * 16 + static_cast<unsigned>(digit);
         ++digits_;

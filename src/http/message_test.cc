@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "http/response_head.h"
+#include "http/server/response_head.h"
 
 namespace glovebox::http {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/percent_encoding.h"
 #include "http/target.h"
 
 namespace glovebox::http {

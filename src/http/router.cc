@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/percent_encoding.h"
 #include "http/target.h"
 
 namespace glovebox::http {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,14 +21,22 @@ inline constexpr std::size_t kRunBodyLimit = std::size_t{64} << 20;
 using Handler = std::function<Task<Response>(Request&, ResponseWriter&)>;
 
 // For requests with an Upgrade header. The handler owns the stream, writes the 101 itself (see
-// http/response_head.h), and the connection is closed when it returns.
+// http/server/response_head.h), and the connection is closed when it returns.
 using UpgradeHandler = std::function<asio::awaitable<void>(Request&, RawStream&)>;
+
+// Sees a request whose header is complete, before its body is read: the place to refuse a caller
+// without a key. Must not wait. nullopt: the request is admitted.
+using Admission = std::function<std::optional<Response>(Request&)>;
+
+// Gives a refusal (a response with a Problem) the form that the clients of a dialect expect: of an
+// admission, or of the handler, whose Error is given if it returned one.
+using ErrorForm = std::function<Response(const Response& refused, const Error* error)>;
 
 enum class Cors : std::uint8_t {
   kConfigured,  // only configured Origins
   kAny,         // "*": for dialects whose clients run in browsers; keys are never cookies
-  // Whoever answers behind us has rules of its own: every Origin passes, preflights too, and
-  // answers keep the headers they have.
+  // The server behind us has rules of its own: every Origin passes, preflights too, and answers
+  // keep the headers they have.
   kForwarded,
 };
 
@@ -39,7 +48,9 @@ struct Route {
   Cors cors = Cors::kConfigured;
   UpgradeHandler upgrade = nullptr;
   bool streams_body = false;   // the handler reads Request::body_stream; max_body does not count
-  bool admits_itself = false;  // ServerOptions::admit is not asked
+  bool admits_itself = false;  // no admission is asked
+  Admission admit = nullptr;   // instead of ServerOptions::admit
+  ErrorForm error_form = nullptr;  // null: {"error":{"code","message"},"request_id"}
 };
 
 class Router {

@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-#include "http/utf8.h"
+#include "base/hex.h"
+#include "base/utf8.h"
 
 namespace glovebox::http {
 
@@ -117,10 +118,9 @@ std::string_view reason_phrase(int status) {
 namespace {
 
 void append_json_string(std::string& out, std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
   out += '"';
   while (!text.empty()) {
-    const std::size_t size = character_size(text);
+    const std::size_t size = utf8_character_size(text);
     const char c = text[0];
     if (size == 0) {
       out += '?';
@@ -131,8 +131,7 @@ void append_json_string(std::string& out, std::string_view text) {
       out += "\\n";
     } else if (size == 1 && (static_cast<std::uint8_t>(c) < 0x20 || c == 0x7F)) {
       out += "\\u00";
-      out += kHex[static_cast<std::uint8_t>(c) >> 4];
-      out += kHex[c & 15];
+      append_hex(out, static_cast<unsigned char>(c));
     } else {
       out += text.substr(0, size);
     }

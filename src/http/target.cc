@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/percent_encoding.h"
 #include "http/ascii.h"
 
 namespace glovebox::http {
@@ -16,52 +17,15 @@ Result<Params> parse_query(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
     if (pair.empty()) continue;
     const std::size_t equals = std::min(pair.find('='), pair.size());
-    TRY(std::string name, percent_decode(pair.substr(0, equals), Plus::kIsSpace));
+    TRY(std::string name, percent_decode(pair.substr(0, equals), PlusSign::kSpace));
     TRY(std::string value,
-        percent_decode(pair.substr(std::min(equals + 1, pair.size())), Plus::kIsSpace));
+        percent_decode(pair.substr(std::min(equals + 1, pair.size())), PlusSign::kSpace));
     params.add(std::move(name), std::move(value));
   }
   return params;
 }
 
 }  // namespace
-
-Result<std::string> percent_decode(std::string_view text, Plus plus) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%') {
-      const int high = i + 2 < text.size() ? hex_value(text[i + 1]) : -1;
-      const int low = i + 2 < text.size() ? hex_value(text[i + 2]) : -1;
-      if (high < 0 || low < 0) return fail(Errc::kInvalidArgument, "a wrong % escape in the URL");
-      out += static_cast<char>(high * 16 + low);
-      i += 2;
-    } else if (text[i] == '+' && plus == Plus::kIsSpace) {
-      out += ' ';
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
-std::string percent_encode(std::string_view text) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) {
-      out += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out += '%';
-    out += kHex[byte >> 4];
-    out += kHex[byte & 15];
-  }
-  return out;
-}
 
 Result<Target> parse_target(std::string_view text) {
   for (const char c : text) {

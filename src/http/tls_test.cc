@@ -11,10 +11,10 @@
 #include <boost/asio/steady_timer.hpp>
 #include <filesystem>
 
-#include "http/server.h"
-#include "http/test_server.h"
-#include "http/websocket.h"
-#include "http/websocket_client.h"
+#include "http/server/server.h"
+#include "http/testing/test_server.h"
+#include "http/websocket/websocket.h"
+#include "http/websocket/websocket_client.h"
 
 namespace glovebox::http {
 namespace {

@@ -228,7 +228,7 @@ void Broods::renew_all() {
       brood.state = RuntimeState::kStarting;
     }
     // Clients' are started a few at a time: see settle().
-    if (brood.wanted && !is_own_template_id(name)) (void)start(brood);
+    if (brood.wanted && !is_dynamic_template_id(name)) (void)start(brood);
   }
 }
 
@@ -330,7 +330,7 @@ void Broods::settle(Brood& brood, Clock::time_point now) {
 std::optional<Broods::Clock::time_point> Broods::next_look() const {
   constexpr std::chrono::seconds kOften{1};
   for (const auto& [name, brood] : broods_) {
-    if (brood.wanted || is_own_template_id(name)) return Clock::now() + kOften;
+    if (brood.wanted || is_dynamic_template_id(name)) return Clock::now() + kOften;
   }
   return std::nullopt;
 }

@@ -33,7 +33,7 @@ void Broods::tidy(const std::set<std::string>& in_use) {
   for (auto at = broods_.begin(); at != broods_.end();) {
     const auto& [name, brood] = *at;
     const auto next = std::next(at);
-    if (is_own_template_id(name)) {
+    if (is_dynamic_template_id(name)) {
       const bool used = in_use.contains(name);
       tidy_one(at->second, now, used);
       const bool is_over = brood.state == RuntimeState::kRemoved && !brood.changed &&
@@ -88,11 +88,11 @@ void Broods::rest(Brood& brood) {
 
 // Clients choose how many templates they make.
 void Broods::make_room_for_zygote(const Brood& wanted) {
-  if (!is_own_template_id(wanted.description.name)) return;
+  if (!is_dynamic_template_id(wanted.description.name)) return;
   std::size_t count = 0;
   Brood* oldest = nullptr;
   for (auto& [name, brood] : broods_) {
-    if (&brood == &wanted || !is_own_template_id(name) || (!brood.zygote && !brood.next)) continue;
+    if (&brood == &wanted || !is_dynamic_template_id(name) || (!brood.zygote && !brood.next)) continue;
     ++count;
     if (oldest == nullptr || brood.asked_at < oldest->asked_at) oldest = &brood;
   }
@@ -102,9 +102,9 @@ void Broods::make_room_for_zygote(const Brood& wanted) {
 // Many were started in the same minute, and would all be renewed in the same minute. Whoever is
 // asked for is started at once; see prepare().
 bool Broods::has_room_to_start(const Brood& wanted) const {
-  if (!is_own_template_id(wanted.description.name)) return true;
+  if (!is_dynamic_template_id(wanted.description.name)) return true;
   const auto starting = std::count_if(broods_.begin(), broods_.end(), [](const auto& entry) {
-    return entry.second.next && is_own_template_id(entry.first);
+    return entry.second.next && is_dynamic_template_id(entry.first);
   });
   return static_cast<std::size_t>(starting) < kMostStarting;
 }
@@ -115,7 +115,7 @@ void Broods::end_the_largest() {
   std::uint64_t most = 0;
   Brood* largest = nullptr;
   for (auto& [name, brood] : broods_) {
-    if (!is_own_template_id(name)) continue;
+    if (!is_dynamic_template_id(name)) continue;
     std::uint64_t used = 0;
     for (const std::optional<Zygote>* zygote : {&brood.zygote, &brood.next}) {
       if (*zygote) used += (*zygote)->memory_used();

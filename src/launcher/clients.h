@@ -12,7 +12,7 @@
 #include "launcher/jail_mounts.h"
 #include "launcher/sandbox.h"
 #include "model/limits.h"
-#include "wire/launcher_messages.h"
+#include "wire/launcher/launcher_messages.h"
 
 namespace glovebox::launcher {
 

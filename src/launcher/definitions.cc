@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "model/template_rules.h"
-#include "wire/launcher_messages.h"
+#include "wire/launcher/launcher_messages.h"
 
 namespace glovebox::launcher {
 namespace {

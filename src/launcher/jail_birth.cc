@@ -10,7 +10,7 @@
 #include "model/environment.h"
 #include "sys/clone.h"
 #include "sys/file.h"
-#include "wire/sandbox_plan.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::launcher {
 namespace {

@@ -21,7 +21,7 @@
 #include "launcher/sandbox.h"
 #include "launcher/slices.h"
 #include "launcher/state_dir.h"
-#include "wire/launcher_messages.h"
+#include "wire/launcher/launcher_messages.h"
 
 namespace glovebox::launcher {
 

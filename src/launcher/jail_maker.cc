@@ -21,7 +21,7 @@ constexpr sys::CgroupLimits kZygoteBounds{
     .memory_bytes = 4ull << 30, .pids = 64, .cpu_thousandths = 4000};
 
 sys::CgroupLimits zygote_bounds(const Template& description) {
-  if (!is_own_template_id(description.name)) return kZygoteBounds;
+  if (!is_dynamic_template_id(description.name)) return kZygoteBounds;
   constexpr std::uint32_t kProcesses = 16;
   constexpr std::uint32_t kOneCpu = 1000;
   return {.memory_bytes = own_zygote_memory(description.limits),
@@ -81,7 +81,7 @@ Result<Nursery> JailMaker::start_nursery() {
 // Modules and variables are code: whoever may name them has a program of his own in the zygote. A
 // client's must not be able to reach further than its sandboxes.
 Result<> JailMaker::may_have_zygote(const Template& description) const {
-  if (!is_own_template_id(description.name)) return {};
+  if (!is_dynamic_template_id(description.name)) return {};
   if (sys::landlock_abi() < sys::kLandlockScopes) {
     return fail(Errc::kUnsupported,
                 "its modules are not imported ahead, and its runs start cold: for a template that "
@@ -108,7 +108,7 @@ Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nur
                                               parts_.state->cgroup_name(SandboxId::make()),
                                               zygote_bounds(description)));
   const sys::CgroupFeatures& features = cgroup.features();
-  if (is_own_template_id(description.name) && (!features.memory || !features.pids)) {
+  if (is_dynamic_template_id(description.name) && (!features.memory || !features.pids)) {
     return fail(Errc::kUnsupported,
                 "its modules are not imported ahead, and its runs start cold: for a template that "
                 "was made over HTTP that takes cgroups for memory and processes, and this host has "

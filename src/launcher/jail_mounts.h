@@ -10,7 +10,7 @@
 #include "base/unique_fd.h"
 #include "launcher/policy.h"
 #include "launcher/root_builder.h"
-#include "wire/launcher_messages.h"
+#include "wire/launcher/launcher_messages.h"
 
 namespace glovebox::launcher {
 

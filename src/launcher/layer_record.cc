@@ -8,6 +8,7 @@
 #include <charconv>
 #include <limits>
 
+#include "base/hex.h"
 #include "base/id.h"
 #include "base/unique_fd.h"
 #include "base/write_all.h"
@@ -44,9 +45,7 @@ std::optional<std::uint64_t> take_number(std::string_view& rest, std::string_vie
 }
 
 bool is_digest(std::string_view text) {
-  return text.size() == kDigestSize && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
+  return text.size() == kDigestSize && is_lower_hex(text);
 }
 
 }  // namespace

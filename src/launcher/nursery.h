@@ -14,7 +14,7 @@
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "launcher/remains.h"
-#include "wire/sandbox_plan.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::launcher {
 

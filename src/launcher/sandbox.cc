@@ -11,7 +11,7 @@
 #include "launcher/root_builder.h"
 #include "sys/clone.h"
 #include "sys/mount.h"
-#include "wire/sandbox_plan.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::launcher {
 

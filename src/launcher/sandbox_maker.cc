@@ -15,7 +15,7 @@
 #include "launcher/template_file.h"
 #include "model/template_rules.h"
 #include "sys/clone.h"
-#include "wire/sandbox_plan.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::launcher {
 namespace {
@@ -109,7 +109,7 @@ Result<> SandboxMaker::forget_template(const std::string& id, const Client* owne
 }
 
 bool SandboxMaker::may_use(const std::string& template_name, const Client* client) const {
-  return !is_own_template_id(template_name) || definitions_.is_of(template_name, client);
+  return !is_dynamic_template_id(template_name) || definitions_.is_of(template_name, client);
 }
 
 void SandboxMaker::client_gone(const Client* client) {

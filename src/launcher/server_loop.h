@@ -20,7 +20,7 @@
 #include "launcher/sandbox_maker.h"
 #include "launcher/sandbox_watch.h"
 #include "launcher/sessions.h"
-#include "wire/launcher_messages.h"
+#include "wire/launcher/launcher_messages.h"
 
 namespace glovebox::launcher {
 

@@ -7,7 +7,7 @@
 #include "base/fd_message.h"
 #include "base/log.h"
 #include "launcher/server_loop.h"
-#include "wire/sandbox_plan.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::launcher {
 

@@ -69,7 +69,7 @@ void Server::forget(Client& client, const wire::ForgetTemplate& request) {
 void Server::tidy_templates() {
   std::set<std::string> in_use;
   for (const auto& [id, owned] : sandboxes_) {
-    if (is_own_template_id(owned.template_name)) in_use.insert(owned.template_name);
+    if (is_dynamic_template_id(owned.template_name)) in_use.insert(owned.template_name);
   }
   for (const auto& [ticket, expected] : expected_) in_use.insert(expected.template_name);
   maker_.tidy_templates(in_use);

@@ -13,7 +13,7 @@
 
 #include "base/fd_message.h"
 #include "base/log.h"
-#include "wire/sandbox_plan.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::launcher {
 namespace {

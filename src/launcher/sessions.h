@@ -12,7 +12,7 @@
 #include "launcher/broods.h"
 #include "launcher/clients.h"
 #include "launcher/sandbox_watch.h"
-#include "wire/launcher_messages.h"
+#include "wire/launcher/launcher_messages.h"
 
 namespace glovebox::launcher {
 

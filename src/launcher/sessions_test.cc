@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd_message.h"
-#include "wire/sandbox_plan.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::launcher {
 namespace {

@@ -9,8 +9,9 @@
 
 #include "base/fd_message.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "sys/clone.h"
-#include "wire/sandbox_plan.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::launcher {
 namespace {

@@ -13,6 +13,9 @@
 #include <cstdio>
 #include <optional>
 
+#include "api/network_events.h"
+#include "api/port_routing.h"
+#include "api/routes.h"
 #include "base/log.h"
 #include "base/parent_death.h"
 #include "base/task.h"
@@ -21,23 +24,20 @@
 #include "config/value.h"
 #include "confine/server_filter.h"
 #include "confine/server_user.h"
-#include "packages/builds/build_pipeline.h"
-#include "packages/package_layer_service.h"
 #include "dialects/e2b/process_registry.h"
-#include "api/network_events.h"
-#include "net/reach.h"
-#include "api/port_routing.h"
-#include "api/routes.h"
-#include "sessions/session_keeper.h"
-#include "templates/project_templates.h"
-#include "templates/template_watcher.h"
-#include "http/server.h"
+#include "http/server/server.h"
 #include "main/package_settings.h"
 #include "main/server_places.h"
 #include "main/supervisor_link.h"
+#include "net/reach.h"
 #include "node/node.h"
+#include "packages/builds/build_pipeline.h"
+#include "packages/package_layer_service.h"
+#include "sessions/session_keeper.h"
 #include "store/server_secret.h"
 #include "store/sqlite_store.h"
+#include "templates/project_templates.h"
+#include "templates/template_watcher.h"
 
 namespace glovebox::server {
 namespace {
@@ -262,7 +262,7 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
   TRY(auto store, store::SqliteStore::open(store_options(settings, places.store_dir, io)));
   TRY_OK(provide_admin_key(*store, io, std::move(places.admin_key)));
   node = std::make_unique<node::Node>(io, node_options(settings));
-  templates::ProjectTemplates templates(*node, node->own_templates(), *store);
+  templates::ProjectTemplates templates(*node, node->dynamic_templates(), *store);
   TRY_OK(templates.load());
   sessions::KeeperOptions keeping = keeper_options(settings, places.store_dir);
   keeping.templates = &templates;
@@ -281,7 +281,7 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
       packages::make_build_pipeline({io, node->sessions(), node->layers(), &node->networks()},
                                    std::move(package_settings.building));
   const packages::PackageServiceDependencies package_place{
-      io, *node, node->sessions(), node->own_templates(), node->layers(), *pipeline, app.events};
+      io, *node, node->sessions(), node->dynamic_templates(), node->layers(), *pipeline, app.events};
   // What was made with packages and is to stay what it was, also of those that nobody has used
   // since the last start.
   package_settings.book.pinned_by = [&templates, &keeper](const std::string& layer) {

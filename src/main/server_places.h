@@ -9,7 +9,7 @@
 #include "base/unique_fd.h"
 #include "config/settings.h"
 #include "confine/server_user.h"
-#include "http/listener.h"
+#include "http/server/listener.h"
 #include "http/tls.h"
 
 namespace glovebox::server {

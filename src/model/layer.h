@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/hex.h"
+
 namespace glovebox {
 
 inline constexpr std::size_t kLayerIdSize = 32;
@@ -18,9 +20,7 @@ inline constexpr const char* kLayerPlace =
 
 // 32 of [0-9a-f].
 inline bool is_layer_id(std::string_view id) {
-  return id.size() == kLayerIdSize && std::all_of(id.begin(), id.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
+  return id.size() == kLayerIdSize && is_lower_hex(id);
 }
 
 struct LayerRecord {

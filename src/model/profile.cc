@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/hex.h"
+
 namespace glovebox {
 namespace {
 
 // The few characters that JSON does not take as they are. Everything else stays: text that came
 // from JSON is UTF-8.
 std::string quoted(std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -18,8 +19,7 @@ std::string quoted(std::string_view text) {
       out += c;
     } else if (byte < 0x20) {
       out += "\\u00";
-      out += kHex[byte >> 4];
-      out += kHex[byte & 15];
+      append_hex(out, byte);
     } else {
       out += c;
     }
@@ -65,7 +65,7 @@ std::string dependencies_text(const Dependencies& wanted) {
 
 }  // namespace
 
-Profile fill_in(const ProfileWishes& wishes, const Limits& defaults) {
+Profile fill_in(const ProfileRequest& wishes, const Limits& defaults) {
   Profile profile;
   profile.limits = defaults;
   profile.limits.asked_for = 0;

@@ -36,7 +36,7 @@ struct Profile {
 };
 
 // What a request says of a profile; the rest is the template's.
-struct ProfileWishes {
+struct ProfileRequest {
   std::optional<std::chrono::milliseconds> wall;
   std::optional<std::chrono::milliseconds> cpu_time;
   std::optional<std::uint64_t> memory_bytes;
@@ -47,12 +47,12 @@ struct ProfileWishes {
   std::vector<ProfileMount> mounts;
   std::optional<net::NetPolicy> net;
   Dependencies dependencies{};
-  bool operator==(const ProfileWishes&) const = default;
+  bool operator==(const ProfileRequest&) const = default;
 };
 
 // The limits that were wished for are marked as asked for: a host that cannot enforce one of
 // those refuses, while a default falls back and is listed as missing.
-Profile fill_in(const ProfileWishes& wishes, const Limits& defaults);
+Profile fill_in(const ProfileRequest& wishes, const Limits& defaults);
 
 // JSON with sorted keys, no spaces, whole numbers only (milliseconds, bytes, thousandths of a
 // CPU), mounts in the order of their paths. Who asked for a limit is no part of it.

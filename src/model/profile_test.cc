@@ -12,25 +12,25 @@ namespace {
 GuestPath path(std::string_view text) { return *GuestPath::parse(text); }
 
 TEST(Profile, TheTextIsCompleteAndSorted) {
-  EXPECT_EQ(canonical_text(fill_in(ProfileWishes{}, Limits{})),
+  EXPECT_EQ(canonical_text(fill_in(ProfileRequest{}, Limits{})),
             R"({"cpu_ms":0,"cpu_thousandths":1000,"disk_bytes":268435456,"disk_inodes":65536,)"
             R"("memory_bytes":536870912,"mounts":[],"net":"none","output_bytes":1048576,)"
             R"("pids":128,"timeout_ms":30000})");
 }
 
 TEST(Profile, ADefaultSaidAloudIsTheSameProfile) {
-  ProfileWishes wishes;
+  ProfileRequest wishes;
   wishes.memory_bytes = 512ull << 20;
   wishes.wall = std::chrono::seconds(30);
   wishes.output_bytes = kDefaultOutputBytes;
   EXPECT_EQ(canonical_text(fill_in(wishes, Limits{})),
-            canonical_text(fill_in(ProfileWishes{}, Limits{})));
+            canonical_text(fill_in(ProfileRequest{}, Limits{})));
 }
 
 TEST(Profile, OnlyWhatWasWishedIsAskedFor) {
   Limits defaults;
   defaults.mark_asked_for(LimitKind::kDisk);
-  ProfileWishes wishes;
+  ProfileRequest wishes;
   wishes.memory_bytes = 64u << 20;
   const Profile profile = fill_in(wishes, defaults);
   EXPECT_TRUE(profile.limits.was_asked_for(LimitKind::kMemory));
@@ -39,7 +39,7 @@ TEST(Profile, OnlyWhatWasWishedIsAskedFor) {
 }
 
 TEST(Profile, TheNetworkIsPartOfIt) {
-  ProfileWishes wishes;
+  ProfileRequest wishes;
   wishes.net =
       net::NetPolicy{.base = net::NetBase::kNone, .allow = {*net::NetRule::parse("PyPI.org:443")}};
   EXPECT_EQ(fill_in(wishes, Limits{}).net, *wishes.net);
@@ -50,14 +50,14 @@ TEST(Profile, TheNetworkIsPartOfIt) {
   wishes.net =
       net::NetPolicy{.base = net::NetBase::kNone, .deny = {*net::NetRule::parse("evil.example")}};
   EXPECT_EQ(canonical_text(fill_in(wishes, Limits{})),
-            canonical_text(fill_in(ProfileWishes{}, Limits{})));
+            canonical_text(fill_in(ProfileRequest{}, Limits{})));
 }
 
 TEST(Profile, PackagesArePartOfItOnlyWhenThereAreSome) {
-  ProfileWishes wishes;
+  ProfileRequest wishes;
   wishes.dependencies.preload = {"pandas"};  // of nothing
   EXPECT_EQ(canonical_text(fill_in(wishes, Limits{})),
-            canonical_text(fill_in(ProfileWishes{}, Limits{})));
+            canonical_text(fill_in(ProfileRequest{}, Limits{})));
   wishes.dependencies.packages = {"numpy", "pandas>=2"};
   EXPECT_EQ(fill_in(wishes, Limits{}).dependencies, wishes.dependencies);
   EXPECT_THAT(canonical_text(fill_in(wishes, Limits{})),
@@ -74,19 +74,19 @@ TEST(Profile, PackagesArePartOfItOnlyWhenThereAreSome) {
 }
 
 TEST(Profile, QuotesWhatJsonCannotHold) {
-  ProfileWishes wishes;
+  ProfileRequest wishes;
   wishes.mounts.push_back({"data", path("/a\"b\\c\n"), MountMode::kReadWrite});
   EXPECT_NE(canonical_text(fill_in(wishes, Limits{}))
                 .find(R"({"mode":"rw","name":"data","path":"/a\"b\\c\u000a"})"),
             std::string::npos);
 }
 
-ProfileWishes random_wishes(std::mt19937& random) {
+ProfileRequest random_wishes(std::mt19937& random) {
   const auto number = [&](std::uint32_t low, std::uint32_t high) {
     return std::uniform_int_distribution<std::uint32_t>(low, high)(random);
   };
   const auto maybe = [&] { return number(0, 1) == 1; };
-  ProfileWishes wishes;
+  ProfileRequest wishes;
   if (maybe()) wishes.wall = std::chrono::milliseconds(number(1, 100'000));
   if (maybe()) wishes.cpu_time = std::chrono::milliseconds(number(0, 100'000));
   if (maybe()) wishes.memory_bytes = std::uint64_t{number(8, 4096)} << 20;
@@ -102,7 +102,7 @@ ProfileWishes random_wishes(std::mt19937& random) {
 }
 
 // Another way to say the same: defaults aloud, mounts in another order.
-ProfileWishes respelled(ProfileWishes wishes, const Limits& defaults, std::mt19937& random) {
+ProfileRequest respelled(ProfileRequest wishes, const Limits& defaults, std::mt19937& random) {
   if (!wishes.wall) wishes.wall = defaults.wall;
   if (!wishes.pids) wishes.pids = defaults.pids;
   if (!wishes.memory_bytes) wishes.memory_bytes = defaults.memory_bytes;
@@ -127,7 +127,7 @@ TEST(Profile, OneTextExactlyForOneProfile) {
   const Limits defaults;
   Profile before = fill_in(random_wishes(random), defaults);
   for (int round = 0; round < 2000; ++round) {
-    const ProfileWishes wishes = random_wishes(random);
+    const ProfileRequest wishes = random_wishes(random);
     const Profile profile = fill_in(wishes, defaults);
     EXPECT_EQ(canonical_text(profile),
               canonical_text(fill_in(respelled(wishes, defaults, random), defaults)));

@@ -88,7 +88,7 @@ bool is_module_name(std::string_view name) {
   }
 }
 
-bool is_own_template_id(std::string_view id) {
+bool is_dynamic_template_id(std::string_view id) {
   if (id.size() != kOwnPrefix.size() + kOwnLabel || id.substr(0, kOwnPrefix.size()) != kOwnPrefix) {
     return false;
   }
@@ -99,7 +99,7 @@ bool is_own_template_id(std::string_view id) {
 std::string make_own_template_id() { return std::string(kOwnPrefix) + random_label(kOwnLabel); }
 
 Result<> check_definition(const TemplateDefinition& definition) {
-  if (!is_own_template_id(definition.id)) return bad("id: is none of a defined template");
+  if (!is_dynamic_template_id(definition.id)) return bad("id: is none of a defined template");
   if (!is_template_name(definition.from)) {
     return bad("from: must be a name of small letters, digits and dashes");
   }

@@ -36,13 +36,13 @@ TEST(TemplateRules, Names) {
 
 TEST(TemplateRules, NoIdIsAName) {
   const std::string id = make_own_template_id();
-  EXPECT_TRUE(is_own_template_id(id));
+  EXPECT_TRUE(is_dynamic_template_id(id));
   EXPECT_FALSE(is_template_name(id));
   EXPECT_NE(id, make_own_template_id());
   for (const std::string text :
        {"", "own.", "python", "own.0123456789abcdefghi", "own.0123456789abcdefghijk",
         "own.0123456789abcdefghi/", "own.0123456789ABCDEFGHIJ", "OWN.0123456789abcdefghij"}) {
-    EXPECT_FALSE(is_own_template_id(text)) << text;
+    EXPECT_FALSE(is_dynamic_template_id(text)) << text;
   }
 }
 

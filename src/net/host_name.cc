@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/hex.h"
+
 namespace glovebox::net {
 namespace {
 
@@ -9,12 +11,11 @@ constexpr std::size_t kMaxName = 253;
 constexpr std::size_t kMaxLabel = 63;
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
 
 // Everything that some inet_aton() takes for an address ends in a label like this, and no
 // top-level domain does.
 bool is_number(std::string_view label) {
-  if (label.starts_with("0x")) return std::all_of(label.begin() + 2, label.end(), is_hex);
+  if (label.starts_with("0x")) return is_lower_hex(label.substr(2));
   return std::all_of(label.begin(), label.end(), is_digit);
 }
 

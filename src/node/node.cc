@@ -5,17 +5,17 @@
 #include <utility>
 
 #include "model/template_rules.h"
-#include "node/layers.h"
-#include "node/own_templates.h"
-#include "node/pools.h"
-#include "node/run.h"
-#include "node/sessions.h"
+#include "node/layers/layers.h"
+#include "node/pools/sandbox_allocator.h"
+#include "node/runs/run.h"
+#include "node/sessions/session_host.h"
+#include "node/templates/dynamic_templates.h"
 
 namespace glovebox::node {
 namespace {
 
-constexpr std::chrono::milliseconds kLookAtClock{500};
-constexpr std::chrono::milliseconds kDrainLook{10};
+constexpr std::chrono::milliseconds kDeadlineCheck{500};
+constexpr std::chrono::milliseconds kDrainPoll{10};
 // For runs that were told to end at the deadline of a drain.
 constexpr std::chrono::milliseconds kLastGrace{2000};
 
@@ -26,19 +26,19 @@ struct Node::State {
   State(boost::asio::io_context& context, NodeOptions wanted)
       : io(context),
         options(std::move(wanted)),
-        pools(context, options),
-        networks(context, pools.launcher(), options),
-        own_templates(context, pools, options.create_wait),
-        layers(context, pools.launcher(), options.create_wait),
-        sessions(context, pools, networks, options),
+        allocator(context, options),
+        networks(context, allocator.launcher(), options),
+        dynamic_templates(context, allocator, options.create_wait),
+        layers(context, allocator.launcher(), options.create_wait),
+        sessions(context, allocator, networks, options),
         clock_timer(context) {}
 
   boost::asio::io_context& io;
   NodeOptions options;
-  RunWatch watch;
-  Pools pools;
+  ActiveRuns active_runs;
+  SandboxAllocator allocator;
   Networks networks;
-  OwnTemplates own_templates;
+  DynamicTemplates dynamic_templates;
   Layers layers;
   SessionHost sessions;
   boost::asio::steady_timer clock_timer;
@@ -60,39 +60,42 @@ Node::Node(boost::asio::io_context& io, NodeOptions options)
     : state_(std::make_shared<State>(io, std::move(options))) {
   // A guest that closes its stdin is an errno and not the end of the server.
   ::signal(SIGPIPE, SIG_IGN);
-  // For as long as there are pools, and so of the same age as what it calls.
-  state_->pools.on_word_of_template(
-      [own = &state_->own_templates](const TemplateStatus& status) { own->on_template(status); });
-  state_->own_templates.hold_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
-  state_->layers.hold_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
-  state_->networks.hold_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
-  state_->sessions.hold_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
-  look_at_clock(state_);
+  // Both are parts of one state: the callback cannot outlive what it calls.
+  state_->allocator.on_template_change(
+      [own = &state_->dynamic_templates](const TemplateStatus& status) {
+        own->on_template(status);
+      });
+  state_->dynamic_templates.keep_alive_with(
+      [weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
+  state_->layers.keep_alive_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
+  state_->networks.keep_alive_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
+  state_->sessions.keep_alive_with([weak = std::weak_ptr<State>(state_)] { return weak.lock(); });
+  check_deadlines(state_);
 }
 
 Node::~Node() {
   state_->clock_timer.cancel();
-  state_->sessions.let_go();
-  state_->watch.stop();
+  state_->sessions.disconnect();
+  state_->active_runs.stop();
   state_->networks.stop();
-  state_->pools.stop();
+  state_->allocator.stop();
 }
 
-void Node::look_at_clock(const std::shared_ptr<State>& state) {
-  state->clock_timer.expires_after(kLookAtClock);
+void Node::check_deadlines(const std::shared_ptr<State>& state) {
+  state->clock_timer.expires_after(kDeadlineCheck);
   state->clock_timer.async_wait(
       [weak = std::weak_ptr<State>(state)](const boost::system::error_code& error) {
         const std::shared_ptr<State> there = weak.lock();
         if (error || !there) return;
-        there->watch.look_at_clock(there->options.now());
-        look_at_clock(there);
+        there->active_runs.check_deadlines(there->options.now());
+        check_deadlines(there);
       });
 }
 
 void Node::attach_launcher(UniqueFd socket) {
-  state_->pools.attach_launcher(std::move(socket));
+  state_->allocator.attach_launcher(std::move(socket));
   // Before anything can be asked for that is made of them.
-  state_->own_templates.tell_launcher();
+  state_->dynamic_templates.tell_launcher();
   state_->sessions.adopt();
 }
 
@@ -102,7 +105,7 @@ NetworkService& Node::networks() { return state_->networks; }
 
 SessionService& Node::sessions() { return state_->sessions; }
 
-TemplateService& Node::own_templates() { return state_->own_templates; }
+TemplateService& Node::dynamic_templates() { return state_->dynamic_templates; }
 
 LayerService& Node::layers() { return state_->layers; }
 
@@ -110,22 +113,23 @@ Task<RunReport> Node::run(RunJob job, RunSink& sink, std::shared_ptr<CancelFlag>
   const std::shared_ptr<State> state = state_;
   if (state->draining) co_return fail(Errc::kUnavailable, "the server is stopping");
   const Counted counted(state->runs);
-  RunPlace place{state->io, state->pools, state->networks, state->watch, state->options};
-  co_return co_await run_job(place, std::move(job), sink, std::move(cancel));
+  RunContext context{state->io, state->allocator, state->networks, state->active_runs,
+                     state->options};
+  co_return co_await run_job(context, std::move(job), sink, std::move(cancel));
 }
 
 std::vector<TemplateStatus> Node::templates() const {
-  std::vector<TemplateStatus> all = state_->pools.templates();
-  std::erase_if(all, [](const auto& one) { return is_own_template_id(one.description.name); });
+  std::vector<TemplateStatus> all = state_->allocator.templates();
+  std::erase_if(all, [](const auto& one) { return is_dynamic_template_id(one.description.name); });
   return all;
 }
 
 const TemplateStatus* Node::find_template(std::string_view name) const {
-  return is_own_template_id(name) ? nullptr : state_->pools.find_template(name);
+  return is_dynamic_template_id(name) ? nullptr : state_->allocator.find_template(name);
 }
 
 NodeFigures Node::figures() const {
-  NodeFigures figures = state_->pools.figures();
+  NodeFigures figures = state_->allocator.figures();
   figures.network = state_->networks.totals();
   return figures;
 }
@@ -135,16 +139,16 @@ boost::asio::awaitable<void> Node::drain(Clock::time_point deadline) {
   state->draining = true;
   boost::asio::steady_timer timer(state->io);
   while (state->runs > 0 && Clock::now() < deadline) {
-    timer.expires_after(kDrainLook);
+    timer.expires_after(kDrainPoll);
     co_await timer.async_wait(boost::asio::use_awaitable);
   }
-  state->sessions.let_go();
+  state->sessions.disconnect();
   state->networks.stop();
-  state->watch.stop();
-  state->pools.stop();
+  state->active_runs.stop();
+  state->allocator.stop();
   const Clock::time_point last = Clock::now() + kLastGrace;
   while (state->runs > 0 && Clock::now() < last) {
-    timer.expires_after(kDrainLook);
+    timer.expires_after(kDrainPoll);
     co_await timer.async_wait(boost::asio::use_awaitable);
   }
 }

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "node/layer_service.h"
-#include "node/network_service.h"
+#include "node/layers/layer_service.h"
+#include "node/networks/network_service.h"
 #include "node/node_options.h"
-#include "node/run_service.h"
-#include "node/session_service.h"
-#include "node/template_service.h"
+#include "node/runs/run_service.h"
+#include "node/sessions/session_service.h"
+#include "node/templates/template_service.h"
 
 namespace glovebox::node {
 
@@ -39,7 +39,7 @@ class Node final : public RunService {
   // As long as this object.
   SessionService& sessions();
   NetworkService& networks();
-  TemplateService& own_templates();
+  TemplateService& dynamic_templates();
   LayerService& layers();
 
   // Runs that begin now are refused. Waits for those under way until `deadline`, then ends them,
@@ -48,7 +48,7 @@ class Node final : public RunService {
 
  private:
   struct State;
-  static void look_at_clock(const std::shared_ptr<State>& state);
+  static void check_deadlines(const std::shared_ptr<State>& state);
   std::shared_ptr<State> state_;
 };
 

@@ -45,7 +45,7 @@ struct NodeOptions {
   std::chrono::milliseconds gateway_wait{5'000};
   std::chrono::milliseconds gateway_patience{10'000};  // for its answer to anything
   // After a run, for what it did with its network.
-  std::chrono::milliseconds network_words_wait{500};
+  std::chrono::milliseconds network_report_wait{500};
   // After a run with a network, sandboxes that wait are prepared for one.
   std::chrono::milliseconds prepare_networks_for{600'000};
 

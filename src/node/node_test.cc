@@ -1,8 +1,8 @@
 // Tests of runs, through a whole node.
 #include <unistd.h>
 
-#include "node/node_fixture.h"
-#include "node/result_lines.h"
+#include "node/runs/result_lines.h"
+#include "node/testing/node_fixture.h"
 
 namespace glovebox::node {
 namespace {

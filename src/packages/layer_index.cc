@@ -29,7 +29,7 @@ Task<> LayerIndex::load() {
   if (const std::shared_ptr<Loading> other = loading_) {
     const auto deadline = std::chrono::steady_clock::now() + kListWithin;
     while (!other->done && std::chrono::steady_clock::now() < deadline) {
-      co_await other->bell.wait(deadline);
+      co_await other->notifier.wait(deadline);
     }
     if (!other->done) co_return fail(Errc::kUnavailable, "the launcher does not list its layers");
     co_return *other->done;
@@ -51,7 +51,7 @@ Task<> LayerIndex::load() {
   } else {
     loading->done = fail(listed.error());
   }
-  loading->bell.ring();
+  loading->notifier.notify_all();
   co_return *loading->done;
 }
 

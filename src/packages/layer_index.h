@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "base/task.h"
-#include "packages/layer_manifest.h"
 #include "model/layer.h"
-#include "node/bell.h"
-#include "node/layer_service.h"
+#include "node/async/notifier.h"
+#include "node/layers/layer_service.h"
+#include "packages/layer_manifest.h"
 
 namespace glovebox::packages {
 
@@ -84,8 +84,8 @@ class LayerIndex {
     std::int64_t until_ms = 0;
   };
   struct Loading {
-    explicit Loading(asio::io_context& io) : bell(io) {}
-    node::Bell bell;
+    explicit Loading(asio::io_context& io) : notifier(io) {}
+    node::Notifier notifier;
     std::optional<Result<>> done;
   };
 

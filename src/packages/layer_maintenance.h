@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "base/task.h"
+#include "events/event_hub.h"
+#include "node/runs/run_service.h"
 #include "packages/builds/build_pipeline.h"
 #include "packages/builds/build_queue.h"
-#include "packages/package_service.h"
 #include "packages/layer_index.h"
+#include "packages/package_service.h"
 #include "packages/package_set_templates.h"
-#include "events/event_hub.h"
-#include "node/run_service.h"
 
 namespace glovebox::packages {
 

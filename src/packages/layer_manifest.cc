@@ -4,9 +4,9 @@
 #include <boost/json.hpp>
 #include <cmath>
 
+#include "base/utf8.h"
 #include "model/layer.h"
-#include "wire/strict_json.h"
-#include "wire/utf8.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::packages {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::size_t kMaxProject = 64;
 constexpr std::size_t kSpecSize = 64;
 
 std::string cut_text(std::string_view text, std::size_t most) {
-  return wire::to_utf8(text.substr(0, most));
+  return to_utf8(text.substr(0, most));
 }
 
 json::array cut_texts(const std::vector<std::string>& list) {

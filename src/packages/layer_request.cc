@@ -3,9 +3,9 @@
 #include <boost/json.hpp>
 
 #include "sessions/session_request.h"
-#include "wire/dependencies_json.h"
-#include "wire/object_reader.h"
-#include "wire/strict_json.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
+#include "wire/packages/dependencies_json.h"
 
 namespace glovebox::packages {
 namespace {

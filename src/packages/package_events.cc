@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 namespace glovebox::packages {
 namespace {
@@ -20,7 +20,7 @@ constexpr std::size_t kMaxError = 4000;
 constexpr std::size_t kMostProjectsTold = 8;  // that are told of one thing
 
 std::string cut(std::string_view text, std::size_t most) {
-  return wire::to_utf8(text.substr(0, most));
+  return to_utf8(text.substr(0, most));
 }
 
 void publish(events::EventHub& hub, const std::vector<std::string>& projects, const char* type,
@@ -37,7 +37,7 @@ void publish(events::EventHub& hub, const std::vector<std::string>& projects, co
 json::object build_json(const BuildEvents::About& about) {
   return {{"set", about.spec.substr(0, 16)},
           {"manager", about.manager},
-          {"asked", wire::to_utf8(about.asked)}};
+          {"asked", to_utf8(about.asked)}};
 }
 
 }  // namespace

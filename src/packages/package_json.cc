@@ -4,11 +4,11 @@
 #include <boost/json.hpp>
 #include <cerrno>
 
+#include "base/utf8.h"
 #include "base/wall_clock.h"
-#include "store/sha256.h"
-#include "wire/json_values.h"
 #include "routing/refusals.h"
-#include "wire/utf8.h"
+#include "store/sha256.h"
+#include "wire/json/json_values.h"
 
 namespace glovebox::packages {
 namespace {
@@ -29,7 +29,7 @@ std::string hash_text(const std::string& hash) {
 
 http::Response refuse_with_code(int status, std::string code, const Error& error, int retry_after) {
   http::Response response =
-      http::Response::refuse(status, std::move(code), wire::to_utf8(error.message()));
+      http::Response::refuse(status, std::move(code), to_utf8(error.message()));
   if (retry_after > 0) response.headers.set("Retry-After", std::to_string(retry_after));
   return response;
 }
@@ -55,26 +55,26 @@ std::string layer_label(const std::string& place) {
 std::string build_progress_json(const BuildProgress& word) {
   const std::string_view text = std::string_view(word.text).substr(0, kMaxWord);
   return json::serialize(
-      json::object{{"phase", phase_name(word.phase)}, {"text", wire::to_utf8(text)}});
+      json::object{{"phase", phase_name(word.phase)}, {"text", to_utf8(text)}});
 }
 
 json::object layer_json(const LayerView& layer, const std::string& project) {
   json::array packages;
   for (const Artefact& one : layer.packages) {
-    packages.push_back(json::object{{"name", wire::to_utf8(one.name)},
-                                    {"version", wire::to_utf8(one.version)},
-                                    {"file", wire::to_utf8(one.file)},
-                                    {"hash", wire::to_utf8(hash_text(one.sha256))}});
+    packages.push_back(json::object{{"name", to_utf8(one.name)},
+                                    {"version", to_utf8(one.version)},
+                                    {"file", to_utf8(one.file)},
+                                    {"hash", to_utf8(hash_text(one.sha256))}});
   }
   json::array projects;
   for (const std::string& one : layer.projects) {
-    if (project == "*" || one == project) projects.emplace_back(wire::to_utf8(one));
+    if (project == "*" || one == project) projects.emplace_back(to_utf8(one));
   }
   const LayerRecord& record = layer.record;
   return {{"id", record.id},
-          {"manager", wire::to_utf8(layer.manager)},
-          {"interpreter", wire::to_utf8(layer.interpreter)},
-          {"index", wire::to_utf8(layer.index)},
+          {"manager", to_utf8(layer.manager)},
+          {"interpreter", to_utf8(layer.interpreter)},
+          {"index", to_utf8(layer.index)},
           {"bytes", record.bytes},
           {"entries", record.entries},
           {"digest", record.digest},

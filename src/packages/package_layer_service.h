@@ -13,18 +13,18 @@
 #include <vector>
 
 #include "base/wall_clock.h"
+#include "events/event_hub.h"
+#include "node/layers/layer_service.h"
+#include "node/runs/run_service.h"
+#include "node/sessions/session_service.h"
+#include "node/templates/template_service.h"
 #include "packages/builds/build_pipeline.h"
 #include "packages/builds/build_queue.h"
-#include "packages/package_service.h"
 #include "packages/layer_index.h"
 #include "packages/layer_maintenance.h"
+#include "packages/package_service.h"
 #include "packages/package_set_builder.h"
 #include "packages/package_set_templates.h"
-#include "events/event_hub.h"
-#include "node/layer_service.h"
-#include "node/run_service.h"
-#include "node/session_service.h"
-#include "node/template_service.h"
 
 namespace glovebox::packages {
 

@@ -7,11 +7,11 @@
 #include <string>
 
 #include "base/result.h"
-#include "packages/package_service.h"
-#include "templates/project_templates.h"
 #include "model/dependencies.h"
 #include "model/template.h"
-#include "node/run_service.h"
+#include "node/runs/run_service.h"
+#include "packages/package_service.h"
+#include "templates/project_templates.h"
 
 namespace glovebox::packages {
 

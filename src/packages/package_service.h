@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "base/task.h"
-#include "packages/package_figures.h"
-#include "packages/builds/build_progress.h"
 #include "model/dependencies.h"
 #include "model/template.h"
-#include "node/runner.h"
+#include "node/runs/run_job.h"
+#include "packages/builds/build_progress.h"
+#include "packages/package_figures.h"
 
 namespace glovebox::packages {
 

@@ -79,7 +79,7 @@ Task<PackageSetBuilder::Made> PackageSetBuilder::fetch_and_make(PackageSetWork w
     std::shared_ptr<Making> making;
     ~Mine() {
       all->erase(id);
-      making->bell.ring();
+      making->notifier.notify_all();
     }
   };
   const auto making = std::make_shared<Making>(io_);
@@ -99,7 +99,7 @@ Task<PackageSetBuilder::Made> PackageSetBuilder::fetch_and_make(PackageSetWork w
       if (Clock::now() >= patience) {
         co_return fail(Errc::kUnavailable, "another server builds the same packages; try again");
       }
-      co_await making->bell.wait(Clock::now() + std::chrono::seconds(1));
+      co_await making->notifier.wait(Clock::now() + std::chrono::seconds(1));
       if (cancelled_by->cancelled()) co_return nobody_waits();
     }
     made.reused = true;
@@ -121,7 +121,7 @@ Task<std::string> PackageSetBuilder::free_id(const PackageSetWork& work, const F
       const auto other = making_->find(id);
       if (other == making_->end()) break;
       const std::shared_ptr<Making> making = other->second;
-      co_await making->bell.wait(Clock::now() + std::chrono::seconds(1));
+      co_await making->notifier.wait(Clock::now() + std::chrono::seconds(1));
       if (cancel->cancelled()) co_return nobody_waits();
     }
     CO_TRY_OK(co_await memory_.load());

@@ -11,12 +11,12 @@
 #include <string>
 
 #include "base/task.h"
+#include "node/async/notifier.h"
 #include "packages/builds/build_pipeline.h"
 #include "packages/layer_index.h"
 #include "packages/layer_maintenance.h"
 #include "packages/package_events.h"
 #include "packages/package_set_key.h"
-#include "node/bell.h"
 
 namespace glovebox::packages {
 
@@ -57,8 +57,8 @@ class PackageSetBuilder {
 
  private:
   struct Making {
-    explicit Making(asio::io_context& io) : bell(io) {}
-    node::Bell bell;
+    explicit Making(asio::io_context& io) : notifier(io) {}
+    node::Notifier notifier;
   };
   struct Made {
     std::string id;

@@ -4,8 +4,8 @@
 #include <cctype>
 #include <optional>
 
+#include "base/utf8.h"
 #include "store/sha256.h"
-#include "wire/utf8.h"
 
 namespace glovebox::packages {
 namespace {
@@ -218,7 +218,7 @@ std::string asked_text(const Dependencies& wanted) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }
   if (text.size() > kMaxAskedText) text = text.substr(0, kMaxAskedText - 3) + "...";
-  return wire::to_utf8(text);
+  return to_utf8(text);
 }
 
 }  // namespace glovebox::packages

@@ -128,7 +128,7 @@ TEST(DerivedTemplateId, IsOneThatTheLauncherTakesAndOfEverything) {
   definition.from = "python";
   definition.layers = {std::string(32, 'a')};
   const std::string id = derived_template_id("p", definition);
-  EXPECT_TRUE(is_own_template_id(id)) << id;
+  EXPECT_TRUE(is_dynamic_template_id(id)) << id;
   EXPECT_EQ(derived_template_id("p", definition), id);
   EXPECT_NE(derived_template_id("q", definition), id) << "projects never share a zygote";
   EXPECT_NE(derived_template_id("p", definition, 1), id);

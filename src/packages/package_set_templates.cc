@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/log.h"
-#include "packages/package_set_key.h"
-#include "packages/builds/build_progress.h"
 #include "model/template_rules.h"
+#include "packages/builds/build_progress.h"
+#include "packages/package_set_key.h"
 
 namespace glovebox::packages {
 namespace {
@@ -37,7 +37,7 @@ Task<PackageSetTemplates::Ready> PackageSetTemplates::ready(std::string project,
     CO_TRY(const EntryPtr entry, entry_for(project, definition, is_derived));
     entry->used = options_.now();
     while (entry->busy && !cancel->cancelled()) {
-      co_await entry->bell.wait(Clock::now() + options_.look_every * 20);
+      co_await entry->notifier.wait(Clock::now() + options_.look_every * 20);
     }
     if (cancel->cancelled()) co_return nobody_waits();
     const auto still = all_.find(definition.id);
@@ -57,7 +57,7 @@ Task<PackageSetTemplates::Ready> PackageSetTemplates::ready(std::string project,
       explicit Busy(Entry& one) : entry(one) { entry.busy = true; }
       ~Busy() {
         entry.busy = false;
-        entry.bell.ring();
+        entry.notifier.notify_all();
       }
     };
     const Busy busy(*entry);

@@ -14,12 +14,12 @@
 #include <string>
 
 #include "base/task.h"
-#include "packages/builds/build_progress.h"
 #include "model/template.h"
-#include "node/bell.h"
-#include "node/runner.h"
-#include "node/session_service.h"
-#include "node/template_service.h"
+#include "node/async/notifier.h"
+#include "node/runs/run_job.h"
+#include "node/sessions/session_service.h"
+#include "node/templates/template_service.h"
+#include "packages/builds/build_progress.h"
 
 namespace glovebox::packages {
 
@@ -70,8 +70,8 @@ class PackageSetTemplates {
  private:
   using Clock = PackageSetTemplatesOptions::Clock;
   struct Entry {
-    explicit Entry(asio::io_context& io) : bell(io) {}
-    node::Bell bell;
+    explicit Entry(asio::io_context& io) : notifier(io) {}
+    node::Notifier notifier;
     std::string project;
     TemplateDefinition definition;
     bool is_derived = true;

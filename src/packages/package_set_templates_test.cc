@@ -1,8 +1,8 @@
 #include "packages/package_set_templates.h"
 
+#include "model/template_rules.h"
 #include "packages/testing/fake_host.h"
 #include "packages/testing/fake_packages.h"
-#include "model/template_rules.h"
 
 namespace glovebox::packages {
 namespace {
@@ -49,7 +49,7 @@ class SetTemplatesTest : public ::testing::Test {
 TEST_F(SetTemplatesTest, TheSameWishHasTheSameTemplateAndIsDefinedOnce) {
   auto first = ready(of('a'));
   ASSERT_TRUE(first) << first.error().message();
-  EXPECT_TRUE(is_own_template_id(first->id));
+  EXPECT_TRUE(is_dynamic_template_id(first->id));
   EXPECT_EQ(first->cold_because, "");
   EXPECT_EQ(heard, std::vector<std::string>{"warming:"});
   auto second = ready(of('a'));

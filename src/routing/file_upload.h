@@ -4,7 +4,7 @@
 
 #include "base/task.h"
 #include "http/message.h"
-#include "node/session_service.h"
+#include "node/sessions/session_service.h"
 
 namespace glovebox::routing {
 

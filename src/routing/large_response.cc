@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "wire/run_answer.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::routing {
 namespace {

@@ -6,9 +6,9 @@
 #include <boost/json.hpp>
 #include <charconv>
 
+#include "http/proxy/upstream_answer.h"
+#include "http/websocket/websocket_frames.h"
 #include "routing/authentication.h"
-#include "http/upstream_answer.h"
-#include "http/websocket_frames.h"
 
 namespace glovebox::routing {
 namespace {

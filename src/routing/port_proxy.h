@@ -1,6 +1,6 @@
 // What is changed in a request on its way to a port inside a sandbox, and in the answer on its way
 // back. Our keys and tokens never arrive there; what comes back under our own address cannot act
-// for it in a browser. Pure functions; the bytes go through http/proxy.h.
+// for it in a browser. Pure functions; the bytes go through http/proxy/proxy.h.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "routing/app.h"
 #include "http/message.h"
-#include "http/proxy.h"
+#include "http/proxy/proxy.h"
+#include "routing/app.h"
 
 namespace glovebox::routing {
 

@@ -8,8 +8,8 @@
 
 #include "base/memory_budget.h"
 #include "http/message.h"
-#include "node/runner.h"
-#include "wire/run_answer.h"
+#include "node/runs/run_job.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::routing {
 
@@ -65,8 +65,8 @@ class StreamingSink final : public node::RunSink {
 
   http::ResponseWriter& writer_;
   AnswerForm form_;
-  wire::TextPieces out_pieces_;
-  wire::TextPieces err_pieces_;
+  wire::Utf8Chunker out_pieces_;
+  wire::Utf8Chunker err_pieces_;
 };
 
 }  // namespace glovebox::routing

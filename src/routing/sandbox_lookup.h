@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "base/result.h"
-#include "routing/app.h"
 #include "http/message.h"
-#include "node/session_service.h"
+#include "node/sessions/session_service.h"
+#include "routing/app.h"
 
 namespace glovebox::routing {
 

@@ -5,10 +5,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "store/sha256.h"
 #include "model/profile.h"
-#include "wire/profile_wishes.h"
-#include "wire/strict_json.h"
+#include "store/sha256.h"
+#include "wire/json/strict_json.h"
+#include "wire/runs/profile_request.h"
 
 namespace glovebox::runs {
 namespace {
@@ -30,7 +30,7 @@ TEST(ProfileVectors, EverySpellingHasTheTextAndTheHash) {
     const std::string canonical(vector.at("canonical").as_string());
     EXPECT_EQ(store::sha256_hex(canonical), vector.at("sha256").as_string());
     for (const json::value& spelling : vector.at("spellings").as_array()) {
-      const auto wishes = wire::read_profile_wishes(spelling, "profile");
+      const auto wishes = wire::read_profile_request(spelling, "profile");
       ASSERT_TRUE(wishes) << wishes.error().message();
       EXPECT_EQ(canonical_text(fill_in(*wishes, Limits{})), canonical) << spelling;
       ++spellings;
@@ -44,7 +44,7 @@ TEST(ProfileVectors, WhatIsRefusedIsRefusedAtItsPlace) {
   ASSERT_TRUE(document) << document.error().message();
   std::size_t refused = 0;
   for (const json::value& one : document->at("refused").as_array()) {
-    const auto wishes = wire::read_profile_wishes(one.at("profile"), "profile");
+    const auto wishes = wire::read_profile_request(one.at("profile"), "profile");
     const std::string at(one.at("at").as_string());
     ASSERT_FALSE(wishes) << one;
     EXPECT_TRUE(wishes.error().message().starts_with(at + ": ")) << wishes.error().message();

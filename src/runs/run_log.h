@@ -7,11 +7,11 @@
 #include <string>
 
 #include "events/event_hub.h"
-#include "node/runner.h"
+#include "node/runs/run_job.h"
 #include "runs/metrics.h"
 #include "store/run_record.h"
 #include "store/store.h"
-#include "wire/run_answer.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::runs {
 
@@ -26,7 +26,7 @@ struct RunHeader {
   std::string profile_hash;
   std::int64_t started_ms = 0;
   std::chrono::steady_clock::time_point began;
-  std::optional<wire::PreparedSet> packages{};  // it ran with
+  std::optional<wire::PreparedPackageSet> packages{};  // it ran with
 };
 
 class RunLog {

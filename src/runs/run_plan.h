@@ -7,14 +7,14 @@
 #include <string>
 
 #include "base/result.h"
-#include "packages/package_service.h"
 #include "model/profile.h"
 #include "model/wall.h"
 #include "net/net_policy.h"
-#include "node/run_service.h"
-#include "node/runner.h"
+#include "node/runs/run_job.h"
+#include "node/runs/run_service.h"
+#include "packages/package_service.h"
 #include "templates/project_templates.h"
-#include "wire/run_request.h"
+#include "wire/runs/run_request.h"
 
 namespace glovebox::runs {
 

@@ -2,7 +2,7 @@
 
 #include "base/wall_clock.h"
 #include "net/reach.h"
-#include "node/grade.h"
+#include "node/sandboxes/check_grade.h"
 #include "packages/package_plan.h"
 #include "sessions/processes/process_json.h"
 #include "store/store_call.h"

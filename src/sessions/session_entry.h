@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "node/async_fifo_lock.h"
-#include "node/session_service.h"
+#include "node/async/async_fifo_lock.h"
+#include "node/sessions/session_service.h"
 #include "store/key_usage.h"
 #include "store/session_record.h"
 

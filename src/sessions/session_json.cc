@@ -4,10 +4,9 @@
 
 #include "base/wall_clock.h"
 #include "packages/package_json.h"
-#include "wire/json_values.h"
-#include "wire/stored_policy.h"
-#include "wire/run_answer.h"
-#include "wire/utf8.h"
+#include "wire/json/json_values.h"
+#include "wire/runs/run_answer.h"
+#include "wire/json/stored_policy.h"
 
 namespace glovebox::sessions {
 namespace {

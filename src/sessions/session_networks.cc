@@ -1,7 +1,7 @@
 #include "sessions/session_networks.h"
 
 #include "net/reach.h"
-#include "wire/stored_policy.h"
+#include "wire/json/stored_policy.h"
 
 namespace glovebox::sessions {
 

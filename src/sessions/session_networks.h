@@ -8,7 +8,7 @@
 
 #include "base/task.h"
 #include "net/net_policy.h"
-#include "node/network_service.h"
+#include "node/networks/network_service.h"
 #include "sessions/session_registry.h"
 
 namespace glovebox::sessions {

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "node/runs/run_service.h"
+#include "node/sessions/session_service.h"
 #include "packages/package_service.h"
 #include "sessions/session_request.h"
 #include "templates/project_templates.h"
-#include "node/run_service.h"
-#include "node/session_service.h"
 
 namespace glovebox::sessions {
 

@@ -23,8 +23,8 @@
 
 #include "base/task.h"
 #include "events/event_hub.h"
-#include "node/run_service.h"
-#include "node/session_service.h"
+#include "node/runs/run_service.h"
+#include "node/sessions/session_service.h"
 #include "sessions/session_entry.h"
 #include "sessions/session_figures.h"
 #include "sessions/sessions.h"

@@ -5,10 +5,10 @@
 #include <charconv>
 
 #include "sessions/processes/process_json.h"
-#include "wire/net_policy_json.h"
-#include "wire/object_reader.h"
-#include "wire/profile_wishes.h"
-#include "wire/strict_json.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
+#include "wire/network/net_policy_json.h"
+#include "wire/runs/profile_request.h"
 
 namespace glovebox::sessions {
 namespace {
@@ -40,7 +40,7 @@ Result<> read_what(ObjectReader& fields, CreateRequest& request) {
 Result<> read_session_profile(ObjectReader& fields, CreateRequest& request) {
   const json::value* profile = fields.take("profile");
   if (profile == nullptr) return {};
-  TRY(request.profile, wire::read_profile_wishes(*profile, "profile"));
+  TRY(request.profile, wire::read_profile_request(*profile, "profile"));
   if (request.profile.wall) {
     return fields.bad("profile.timeout_ms", "a sandbox has ttl_s, and an exec its own timeout_ms");
   }

@@ -15,7 +15,7 @@
 #include "model/session.h"
 #include "model/wall.h"
 #include "store/session_record.h"
-#include "wire/object_reader.h"
+#include "wire/json/object_reader.h"
 
 namespace glovebox::sessions {
 
@@ -28,7 +28,7 @@ inline constexpr std::size_t kMaxSnapshotName = 128;
 struct CreateRequest {
   std::string template_name;  // empty: the default, or the snapshot's
   std::string snapshot;       // an id, or empty
-  ProfileWishes profile;
+  ProfileRequest profile;
   std::optional<std::uint64_t> ttl_s;
   std::vector<std::string> env;
   store::Metadata metadata;

@@ -9,7 +9,7 @@
 
 #include "base/id.h"
 #include "base/result.h"
-#include "node/session_service.h"
+#include "node/sessions/session_service.h"
 
 namespace glovebox::sessions {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/task.h"
-#include "node/session_service.h"
+#include "node/sessions/session_service.h"
 #include "store/store.h"
 
 namespace glovebox::snapshots {

@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "store/store_fixture.h"
+#include "store/testing/store_fixture.h"
 
 namespace glovebox::store {
 namespace {

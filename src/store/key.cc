@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include "base/assert.h"
+#include "base/hex.h"
 
 namespace glovebox::store {
 
@@ -15,8 +16,6 @@ constexpr std::size_t kPrefixLength = 4;
 constexpr std::size_t kMaxNameBytes = 100;
 // A limit beyond these is a slip, and the list of starts in KeyUsage is as long as this.
 constexpr std::uint32_t kMaxRunsPerMinute = 1'000'000;
-
-bool is_hex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
 }  // namespace
 
@@ -33,12 +32,7 @@ std::string make_secret() {
   // Up to 256 bytes come whole or not at all, once the kernel's generator is seeded.
   const ssize_t got = ::getrandom(bytes, sizeof bytes, 0);
   GBX_ASSERT(got == static_cast<ssize_t>(sizeof bytes));
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string secret = "gbx_";
-  for (const unsigned char byte : bytes) {
-    secret.push_back(kDigits[byte >> 4]);
-    secret.push_back(kDigits[byte & 15]);
-  }
+  std::string secret = "gbx_" + hex_encode(bytes);
   OPENSSL_cleanse(bytes, sizeof bytes);
   return secret;
 }
@@ -49,9 +43,7 @@ std::optional<Digest> digest_of_secret(std::string_view presented) {
   // Two spellings of one secret: clients of E2B insist on their own.
   if (prefix != "gbx_" && prefix != "e2b_") return std::nullopt;
   const std::string_view hex = presented.substr(kPrefixLength);
-  for (const char c : hex) {
-    if (!is_hex(c)) return std::nullopt;
-  }
+  if (!is_lower_hex(hex)) return std::nullopt;
   Digest digest{};
   unsigned int length = 0;
   const int done =

@@ -1,10 +1,10 @@
 #include "store/key_ring.h"
 
-#include <openssl/crypto.h>
-
 #include <algorithm>
 #include <cstring>
 #include <tuple>
+
+#include "base/constant_time.h"
 
 namespace glovebox::store {
 
@@ -53,7 +53,10 @@ std::optional<Principal> KeyRing::authenticate(std::string_view presented, std::
   const auto found = by_digest_.find(*digest);
   if (found == by_digest_.end()) return std::nullopt;
   KeyRecord& key = found->second.record;
-  if (CRYPTO_memcmp(key.digest.data(), digest->data(), digest->size()) != 0) return std::nullopt;
+  const auto bytes = [](const Digest& all) {
+    return std::string_view(reinterpret_cast<const char*>(all.data()), all.size());
+  };
+  if (!equal_in_constant_time(bytes(key.digest), bytes(*digest))) return std::nullopt;
   if (key.revoked_ms) return std::nullopt;
   const bool stale = !key.last_used_ms || now_ms - *key.last_used_ms >= kLastUsedGrainMs ||
                      now_ms < *key.last_used_ms;

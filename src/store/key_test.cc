@@ -5,21 +5,12 @@
 
 #include <fstream>
 
+#include "base/hex.h"
 #include "store/key_ring.h"
-#include "store/store_fixture.h"
+#include "store/testing/store_fixture.h"
 
 namespace glovebox::store {
 namespace {
-
-std::string hex(const Digest& digest) {
-  std::string text;
-  char two[3];
-  for (const unsigned char byte : digest) {
-    std::snprintf(two, sizeof two, "%02x", byte);
-    text += two;
-  }
-  return text;
-}
 
 TEST(Secret, IsFortyHexDigitsAndNeverTheSame) {
   const std::string secret = make_secret();
@@ -31,7 +22,7 @@ TEST(Secret, IsFortyHexDigitsAndNeverTheSame) {
 
 TEST(Secret, DigestIsTheSha256OfItsHexDigits) {
   // printf 0123456789012345678901234567890123456789 | sha256sum
-  EXPECT_EQ(hex(digest_of_secret("gbx_0123456789012345678901234567890123456789").value()),
+  EXPECT_EQ(hex_encode(digest_of_secret("gbx_0123456789012345678901234567890123456789").value()),
             "fb526cd4ad0ec978c1a9e78f7c0728711139978424d618eb228be59e21188970");
 }
 

@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "base/base64.h"
+
 namespace glovebox::store {
 
 namespace {
@@ -17,44 +19,10 @@ constexpr std::array<std::pair<RunStatus, std::string_view>, 7> kStatusNames = {
     {RunStatus::kError, "error"},
 }};
 
-constexpr std::string_view kBase64Url =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
 // A cursor is a version, the place as eight bytes, big end first, and the run's id: 31 bytes.
 constexpr char kCursorVersion = 1;
 constexpr std::size_t kCursorBytes = 1 + 8 + RunId::kLength;
 constexpr std::size_t kRunCursorLetters = (kCursorBytes * 8 + 5) / 6;
-
-std::string to_base64url(std::string_view bytes) {
-  std::string text;
-  std::uint32_t held = 0;
-  int bits = 0;
-  for (const char c : bytes) {
-    held = (held << 8) | static_cast<unsigned char>(c);
-    for (bits += 8; bits >= 6; bits -= 6) text.push_back(kBase64Url[(held >> (bits - 6)) & 63]);
-  }
-  if (bits > 0) text.push_back(kBase64Url[(held << (6 - bits)) & 63]);
-  return text;
-}
-
-// Nothing for a letter that is not of the alphabet, and for bits that are left over and not zero:
-// one cursor has one spelling.
-std::optional<std::string> from_base64url(std::string_view text) {
-  std::string bytes;
-  std::uint32_t held = 0;
-  int bits = 0;
-  for (const char c : text) {
-    const std::size_t value = kBase64Url.find(c);
-    if (value == std::string_view::npos) return std::nullopt;
-    held = (held << 6) | static_cast<std::uint32_t>(value);
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes.push_back(static_cast<char>((held >> bits) & 255));
-  }
-  if ((held & ((1u << bits) - 1)) != 0) return std::nullopt;
-  return bytes;
-}
 
 }  // namespace
 
@@ -76,13 +44,13 @@ std::string encode_cursor(const RunCursor& cursor) {
   std::string bytes(1, kCursorVersion);
   const auto seq = static_cast<std::uint64_t>(cursor.seq);
   for (int shift = 56; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(seq >> shift));
-  return to_base64url(bytes + cursor.run);
+  return base64url_encode(bytes + cursor.run);
 }
 
 Result<RunCursor> parse_cursor(std::string_view text) {
   const auto bad = [] { return fail(Errc::kInvalidArgument, "not a cursor of a list of runs"); };
   if (text.size() != kRunCursorLetters) return bad();
-  const std::optional<std::string> bytes = from_base64url(text);
+  const Result<std::string> bytes = base64url_decode(text);
   if (!bytes || bytes->size() != kCursorBytes || (*bytes)[0] != kCursorVersion) return bad();
   std::uint64_t seq = 0;
   for (std::size_t i = 1; i <= 8; ++i) seq = (seq << 8) | static_cast<unsigned char>((*bytes)[i]);

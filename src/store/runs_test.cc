@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include "store/store_fixture.h"
+#include "store/testing/store_fixture.h"
 
 namespace glovebox::store {
 namespace {

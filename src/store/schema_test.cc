@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "store/store_fixture.h"
+#include "store/testing/store_fixture.h"
 
 namespace glovebox::store {
 namespace {

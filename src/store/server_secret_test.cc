@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "store/store_fixture.h"
+#include "store/testing/store_fixture.h"
 
 namespace glovebox::store {
 namespace {

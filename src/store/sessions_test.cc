@@ -2,7 +2,7 @@
 // filtered and paged, and the retention takes only what has ended.
 #include <gmock/gmock.h>
 
-#include "store/store_fixture.h"
+#include "store/testing/store_fixture.h"
 
 namespace glovebox::store {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/unique_fd.h"
 #include "store/schema.h"
-#include "store/store_fixture.h"
+#include "store/testing/store_fixture.h"
 
 namespace glovebox::store {
 namespace {

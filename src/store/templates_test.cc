@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "model/template_rules.h"
-#include "store/store_fixture.h"
+#include "store/testing/store_fixture.h"
 
 namespace glovebox::store {
 namespace {

@@ -7,7 +7,7 @@
 #include "base/fd_message.h"
 #include "supervisor/data_dir.h"
 #include "supervisor/process.h"
-#include "wire/launcher_messages.h"
+#include "wire/launcher/launcher_messages.h"
 
 namespace glovebox::supervisor {
 namespace {

@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "base/task.h"
-#include "node/run_service.h"
-#include "node/template_service.h"
+#include "node/runs/run_service.h"
+#include "node/templates/template_service.h"
 #include "store/store.h"
 
 namespace glovebox::templates {

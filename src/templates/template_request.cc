@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
-#include "sessions/processes/process_json.h"
 #include "model/profile.h"
 #include "model/template_rules.h"
+#include "sessions/processes/process_json.h"
 #include "store/session_record.h"
-#include "wire/object_reader.h"
-#include "wire/profile_wishes.h"
-#include "wire/strict_json.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
+#include "wire/runs/profile_request.h"
 
 namespace glovebox::templates {
 namespace {
@@ -57,7 +57,7 @@ Result<bool> read_snapshot(ObjectReader& fields, store::TemplateRecord& wanted) 
 Result<> read_template_profile(ObjectReader& fields, store::TemplateRecord& wanted) {
   const json::value* profile = fields.take("profile");
   if (profile == nullptr) return {};
-  TRY(const ProfileWishes wishes, wire::read_profile_wishes(*profile, "profile"));
+  TRY(const ProfileRequest wishes, wire::read_profile_request(*profile, "profile"));
   if (wishes.output_bytes) return fields.bad("profile.output_kb", "is for a run");
   if (!wishes.mounts.empty()) {
     return fields.bad("profile.mounts", "are for a run or a sandbox, not for a template");

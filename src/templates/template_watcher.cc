@@ -4,9 +4,9 @@
 #include <boost/json.hpp>
 #include <map>
 
+#include "base/utf8.h"
 #include "model/template_rules.h"
 #include "model/template_text.h"
-#include "wire/utf8.h"
 
 namespace glovebox::templates {
 namespace {
@@ -38,7 +38,7 @@ void TemplateWatcher::publish(const std::string& project, const TemplateStatus& 
                     {"state", state_name(status.state)},
                     {"generation", status.generation}};
   data["error"] =
-      status.error.empty() ? json::value(nullptr) : json::value(wire::to_utf8(status.error));
+      status.error.empty() ? json::value(nullptr) : json::value(to_utf8(status.error));
   events_.publish(project, "template.changed", json::serialize(data));
 }
 
@@ -47,7 +47,7 @@ asio::awaitable<void> TemplateWatcher::watch() {
   while (!is_stopping_) {
     const std::vector<Watched> templates = all();
     std::erase_if(seen, [&templates](const auto& one) {
-      return is_own_template_id(one.first) &&
+      return is_dynamic_template_id(one.first) &&
              std::none_of(templates.begin(), templates.end(),
                           [&one](const Watched& watched) { return watched.id == one.first; });
     });

@@ -10,7 +10,7 @@
 
 #include "base/task.h"
 #include "events/event_hub.h"
-#include "node/run_service.h"
+#include "node/runs/run_service.h"
 #include "templates/project_templates.h"
 
 namespace glovebox::templates {

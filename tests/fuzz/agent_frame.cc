@@ -1,6 +1,6 @@
 // The client's parser of what a guest, which may have taken its agent over, sends back.
 #include "fuzz_target.h"
-#include "wire/guest_frames.h"
+#include "wire/guest/guest_frames.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace glovebox;

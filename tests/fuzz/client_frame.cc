@@ -1,6 +1,6 @@
 // The agent's parser of what comes over a sandbox's socket.
 #include "fuzz_target.h"
-#include "wire/guest_frames.h"
+#include "wire/guest/guest_frames.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace glovebox;

@@ -14,8 +14,8 @@
 #include "sessions/processes/process_label.h"
 #include "sessions/session_keeper.h"
 #include "fuzz_target.h"
-#include "wire/session_frames.h"
-#include "wire/strict_json.h"
+#include "wire/guest/session_frames.h"
+#include "wire/json/strict_json.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "fuzz_target.h"
-#include "wire/file_records.h"
+#include "wire/guest/file_records.h"
 
 namespace {
 

@@ -3,10 +3,10 @@
 #include <boost/json.hpp>
 #include <string>
 
+#include "base/base64.h"
 #include "fuzz_target.h"
-#include "wire/function_answer.h"
-#include "wire/function_view.h"
-#include "wire/utf8.h"
+#include "wire/functions/function_answer.h"
+#include "wire/functions/function_view.h"
 
 namespace {
 
@@ -35,7 +35,7 @@ void judge(const std::string& line) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data), size);
   judge(bytes);
-  const std::string encoded = glovebox::wire::base64(bytes);
+  const std::string encoded = base64_encode(bytes);
   judge("{\"type\":\"function\",\"value\":\"" + encoded + "\"}");
   judge("{\"type\":\"function\",\"error\":\"" + encoded + "\"}");
   return 0;

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fuzz_target.h"
-#include "wire/function_request.h"
+#include "wire/functions/function_request.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace glovebox;

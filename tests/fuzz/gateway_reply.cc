@@ -1,6 +1,6 @@
 // The server's parser of what the gateway, which parses guests, answers.
 #include "fuzz_target.h"
-#include "wire/gateway_messages.h"
+#include "wire/gateway/gateway_messages.h"
 
 namespace {
 

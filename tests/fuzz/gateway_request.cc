@@ -1,6 +1,6 @@
 // The gateway's parser of what a server asks.
 #include "fuzz_target.h"
-#include "wire/gateway_messages.h"
+#include "wire/gateway/gateway_messages.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace glovebox;

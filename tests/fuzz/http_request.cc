@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "fuzz_target.h"
-#include "http/request_reader.h"
+#include "http/server/request_reader.h"
 
 namespace {
 

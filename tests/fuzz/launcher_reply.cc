@@ -1,6 +1,6 @@
 // The client's parser of what a launcher answers.
 #include "fuzz_target.h"
-#include "wire/launcher_messages.h"
+#include "wire/launcher/launcher_messages.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace glovebox;

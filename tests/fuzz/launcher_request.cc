@@ -1,7 +1,7 @@
 // The launcher's parser of what clients ask.
 #include "fuzz_target.h"
 #include "model/template_rules.h"
-#include "wire/launcher_messages.h"
+#include "wire/launcher/launcher_messages.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace glovebox;
@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::promise(define->definition.layers.size() <= kMaxOwnLayers, "layers are bounded");
     if (!check_definition(define->definition)) return 0;
     fuzz::promise(
-        is_own_template_id(define->definition.id) && is_template_name(define->definition.from),
+        is_dynamic_template_id(define->definition.id) && is_template_name(define->definition.from),
         "names are names");
     for (const std::string& module : define->definition.preload) {
       fuzz::promise(module.find_first_of(std::string("/-\0 ", 4)) == std::string::npos,

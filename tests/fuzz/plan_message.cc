@@ -1,6 +1,6 @@
 // The parser on both ends of a sandbox's making.
 #include "fuzz_target.h"
-#include "wire/sandbox_plan.h"
+#include "wire/guest/sandbox_plan.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace glovebox;

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fuzz_target.h"
-#include "wire/run_request.h"
+#include "wire/runs/run_request.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace glovebox;
@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::promise(variable.find('\0') == std::string::npos, "no NUL in a variable");
     fuzz::promise(names.insert(variable.substr(0, variable.find('='))).second, "no name twice");
   }
-  const ProfileWishes& wishes = request->profile;
+  const ProfileRequest& wishes = request->profile;
   fuzz::promise(!wishes.memory_bytes || *wishes.memory_bytes >= 8u << 20, "limits are in bounds");
   fuzz::promise(!wishes.cpu_thousandths || *wishes.cpu_thousandths >= 10, "limits are in bounds");
   const Dependencies& packages = wishes.dependencies;
@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       packages.lock.empty() || (packages.packages.empty() && packages.requirements.empty()),
       "a lock stands alone");
   // The order of mounts is no part of a profile.
-  ProfileWishes other = wishes;
+  ProfileRequest other = wishes;
   std::reverse(other.mounts.begin(), other.mounts.end());
   fuzz::promise(
       canonical_text(fill_in(wishes, Limits{})) == canonical_text(fill_in(other, Limits{})),

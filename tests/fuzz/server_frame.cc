@@ -1,6 +1,6 @@
 // The agent's parser of what comes over a session's socket.
 #include "fuzz_target.h"
-#include "wire/session_frames.h"
+#include "wire/guest/session_frames.h"
 
 namespace {
 

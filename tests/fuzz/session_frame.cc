@@ -1,7 +1,7 @@
 // The server's parser of what an agent says, which a guest may have taken over.
 #include "fuzz_target.h"
-#include "wire/file_records.h"
-#include "wire/session_frames.h"
+#include "wire/guest/file_records.h"
+#include "wire/guest/session_frames.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace glovebox;
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     fuzz::promise(output->offset + output->bytes.size() >= output->offset, "offsets do not wrap");
     fuzz::promise(output->bytes.size() <= wire::kMaxSessionChunk, "a chunk is bounded");
   }
-  if (const auto* is = std::get_if<wire::ProcessIs>(&*frame)) {
+  if (const auto* is = std::get_if<wire::ProcessStatus>(&*frame)) {
     fuzz::promise(is->out.begin <= is->out.end && is->err.begin <= is->err.end &&
                       is->results.begin <= is->results.end,
                   "a stream begins before it ends");

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "fuzz_target.h"
-#include "http/upstream_answer.h"
+#include "http/proxy/upstream_answer.h"
 
 namespace {
 

@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/utf8.h"
 #include "fuzz_target.h"
-#include "http/utf8.h"
-#include "http/websocket_frames.h"
+#include "http/websocket/websocket_frames.h"
 
 namespace {
 
@@ -26,7 +26,7 @@ std::vector<std::string> read_all(std::string_view bytes, std::size_t piece,
       if (std::holds_alternative<WebSocketReader::NeedMore>(event)) break;
       if (const auto* message = std::get_if<http::WebSocketMessage>(&event)) {
         fuzz::promise(message->data.size() <= kMost, "a message has a bound");
-        fuzz::promise(!message->text || http::is_utf8(message->data), "text is text");
+        fuzz::promise(!message->text || is_utf8(message->data), "text is text");
         out.push_back((message->text ? "t" : "b") + message->data);
       } else if (const auto* ping = std::get_if<WebSocketReader::Ping>(&event)) {
         fuzz::promise(ping->data.size() <= 125, "a ping is short");

@@ -1,6 +1,6 @@
 """``profile.dependencies`` of a request in the server's canonical form; refuses what the server refuses.
 
-As src/wire/dependencies_json.cc has it: nothing in it can be an option of the installer's, a path or an
+As src/wire/packages/dependencies_json.cc has it: nothing in it can be an option of the installer's, a path or an
 address. tests/vectors/profiles.json are examples that both sides keep to.
 
 >>> canonical_dependencies(["pandas>=2", " numpy"])

@@ -18,7 +18,7 @@
 #include "engine/catalog.h"
 #include "engine/one_shot.h"
 #include "model/outcome.h"
-#include "wire/outcome_json.h"
+#include "wire/runs/outcome_json.h"
 
 namespace glovebox::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "client/bench/load.h"
 #include "client/bench/process.h"
-#include "http/client.h"
+#include "http/client/client.h"
 
 namespace glovebox::bench {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "client/bench/statistics.h"
 #include "client/place.h"
-#include "http/client.h"
+#include "http/client/client.h"
 
 namespace glovebox::bench {
 

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "client/bench/process.h"
-#include "http/client.h"
+#include "http/client/client.h"
 
 namespace glovebox::bench {
 namespace {

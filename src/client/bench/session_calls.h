@@ -10,7 +10,7 @@
 #include "client/bench/process.h"
 #include "client/bench/statistics.h"
 #include "client/place.h"
-#include "http/client.h"
+#include "http/client/client.h"
 
 namespace glovebox::bench {
 

@@ -19,7 +19,7 @@
 #include "client/place.h"
 #include "client/print.h"
 #include "client/private_server.h"
-#include "http/client.h"
+#include "http/client/client.h"
 
 namespace glovebox::client {
 namespace {

@@ -19,7 +19,7 @@
 #include "base/result.h"
 #include "client/mcp/rpc_words.h"
 #include "client/place.h"
-#include "http/client.h"
+#include "http/client/client.h"
 
 namespace glovebox::client {
 

@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <thread>
 
+#include "base/percent_encoding.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "base/write_all.h"
 #include "client/answers.h"
 #include "client/api.h"
@@ -107,7 +109,7 @@ class Coder {
   Coder(Api api, const CodeWords& words, std::string sandbox)
       : api_(std::move(api)),
         words_(words),
-        base_("/v1/sandboxes/" + url_encoded(sandbox)),
+        base_("/v1/sandboxes/" + percent_encode(sandbox)),
         context_(words.context) {}
 
   Result<> make_context() {
@@ -125,11 +127,11 @@ class Coder {
   void remove_context() {
     http::ClientRequest request;
     request.method = http::Method::kDelete;
-    request.target = base_ + "/contexts/" + url_encoded(context_);
+    request.target = base_ + "/contexts/" + percent_encode(context_);
     (void)api_.send(std::move(request));
   }
   std::string interrupt_target() const {
-    return base_ + "/contexts/" + url_encoded(context_) + "/interrupt";
+    return base_ + "/contexts/" + percent_encode(context_) + "/interrupt";
   }
   bool warm() const { return warm_; }
 

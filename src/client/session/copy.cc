@@ -7,7 +7,10 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "base/base64.h"
+#include "base/percent_encoding.h"
 #include "base/unique_fd.h"
+#include "base/utf8.h"
 #include "base/write_all.h"
 #include "client/answers.h"
 #include "client/api.h"
@@ -16,7 +19,6 @@
 #include "client/session/copy_words.h"
 #include "client/session/host_tree.h"
 #include "client/session/progress.h"
-#include "wire/base64_decode.h"
 
 namespace glovebox::client {
 namespace {
@@ -82,9 +84,9 @@ Error refusal_as_error(const Refusal& refusal) {
 }
 
 std::string Copier::target_of(const CopyEnd& there, const char* what) const {
-  std::string target = "/v1/sandboxes/" + url_encoded(there.sandbox) + "/files" + what +
-                       "?path=" + url_encoded(there.path);
-  if (!user_.empty()) target += "&user=" + url_encoded(user_);
+  std::string target = "/v1/sandboxes/" + percent_encode(there.sandbox) + "/files" + what +
+                       "?path=" + percent_encode(there.path);
+  if (!user_.empty()) target += "&user=" + percent_encode(user_);
   return target;
 }
 
@@ -157,7 +159,7 @@ Result<> Copier::put_tree(const std::string& from, const CopyEnd& to) {
   if (!user_.empty()) body["user"] = user_;
   TRY(const json::object made,
       ask_for({.method = http::Method::kPost,
-               .target = "/v1/sandboxes/" + url_encoded(to.sandbox) + "/files/mkdir",
+               .target = "/v1/sandboxes/" + percent_encode(to.sandbox) + "/files/mkdir",
                .headers = {},
                .body = json::serialize(body)}));
   std::error_code error;
@@ -220,7 +222,7 @@ Result<> Copier::copy_out(const CopyEnd& from, const std::string& to) {
 std::string path_in(const json::object& entry) {
   const std::string encoded = shown(entry, "path_base64");
   if (encoded == "-") return shown(entry, "path");
-  auto decoded = wire::base64_decode(encoded);
+  auto decoded = base64_decode(encoded);
   return decoded ? *decoded : "";
 }
 

@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/percent_encoding.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "client/answers.h"
 #include "client/api.h"
 #include "client/commands.h"
@@ -116,7 +118,7 @@ Result<json::object> start_message(const ExecWords& words, std::vector<std::stri
 int post_exec(const ExecWords& words, const std::string& id, json::object start) {
   if (words.detach) start["background"] = true;
   http::ClientRequest request{.method = http::Method::kPost,
-                              .target = "/v1/sandboxes/" + url_encoded(id) + "/exec",
+                              .target = "/v1/sandboxes/" + percent_encode(id) + "/exec",
                               .headers = {},
                               .body = json::serialize(start)};
   auto place = find_place(words.place, PlaceSurroundings::here());

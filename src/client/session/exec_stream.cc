@@ -11,15 +11,16 @@
 #include <boost/json.hpp>
 #include <memory>
 
+#include "base/base64.h"
+#include "base/percent_encoding.h"
 #include "base/unique_fd.h"
+#include "base/utf8.h"
 #include "base/write_all.h"
 #include "client/answers.h"
 #include "client/api.h"
 #include "client/session/detach_keys.h"
-#include "http/websocket_client.h"
+#include "http/websocket/websocket_client.h"
 #include "model/outcome.h"
-#include "wire/base64_decode.h"
-#include "wire/utf8.h"
 
 namespace glovebox::client {
 namespace {
@@ -136,7 +137,7 @@ Result<bool> ExecStream::on_message(const json::object& message) {
         text != nullptr && text->is_string()) {
       bytes = std::string(text->get_string());
     } else {
-      const auto decoded = wire::base64_decode(shown(message, "data_base64"));
+      const auto decoded = base64_decode(shown(message, "data_base64"));
       if (!decoded) return fail(Errc::kProtocol, "the server sent what is no output");
       bytes = *decoded;
     }
@@ -150,7 +151,7 @@ Result<bool> ExecStream::on_message(const json::object& message) {
     if (!wish_.input) TRY_OK(tell({{"type", "close_stdin"}}));
   } else if (type == "lost") {
     const std::string note =
-        "glovebox: " + wire::printable(shown(message, "bytes")) + " bytes of output are lost\n";
+        "glovebox: " + printable(shown(message, "bytes")) + " bytes of output are lost\n";
     TRY_OK(write_all(STDERR_FILENO, note));
   } else if (type == "exit") {
     const json::value* code = message.if_contains("exit_code");
@@ -176,7 +177,7 @@ Result<> ExecStream::on_input() {
   std::string typed(piece, static_cast<std::size_t>(got));
   if (wish_.terminal) typed = keys_.filter(typed);
   if (typed.empty()) return {};
-  return tell({{"type", "stdin"}, {"data_base64", wire::base64(typed)}});
+  return tell({{"type", "stdin"}, {"data_base64", base64_encode(typed)}});
 }
 
 Result<> ExecStream::tell_size() {
@@ -206,7 +207,7 @@ Result<StreamEnd> run_stream(const Place& place, const StreamWish& wish) {
   TRY(const http::Url url, http::parse_url(place.url));
   http::Headers headers;
   if (!place.key.empty()) headers.set("X-API-Key", place.key);
-  const std::string target = "/v1/sandboxes/" + url_encoded(wish.sandbox) + "/exec/stream";
+  const std::string target = "/v1/sandboxes/" + percent_encode(wish.sandbox) + "/exec/stream";
   http::ClientResponse refusal;
   auto socket = http::WebSocketClient::connect(url, target, std::move(headers),
                                                http::ClientOptions{}, &refusal);

@@ -4,6 +4,8 @@
 #include <boost/json.hpp>
 #include <cstdio>
 
+#include "base/percent_encoding.h"
+#include "base/utf8.h"
 #include "client/answers.h"
 #include "client/api.h"
 #include "client/commands.h"
@@ -72,7 +74,7 @@ int logs_command(const std::vector<std::string>& args) {
     return 0;
   }
   if (rest->size() != 1) return usage_error("say `glovebox logs ID`; see `glovebox logs --help`");
-  std::string target = "/v1/sandboxes/" + url_encoded(rest->front()) + "/logs";
+  std::string target = "/v1/sandboxes/" + percent_encode(rest->front()) + "/logs";
   if (!limit.empty()) {
     const auto count = parse_count(limit, "--limit", 100'000);
     if (!count) return usage_error(count.error().message());

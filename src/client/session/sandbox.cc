@@ -2,6 +2,8 @@
 #include <boost/json.hpp>
 #include <cstdio>
 
+#include "base/percent_encoding.h"
+#include "base/utf8.h"
 #include "client/answers.h"
 #include "client/api.h"
 #include "client/commands.h"
@@ -70,7 +72,7 @@ struct SandboxWords {
 };
 
 std::string sandbox_path(const std::string& id, const char* rest = "") {
-  return "/v1/sandboxes/" + url_encoded(id) + rest;
+  return "/v1/sandboxes/" + percent_encode(id) + rest;
 }
 
 Asked post(const SandboxWords& words, std::string target, std::string body = "{}") {
@@ -118,18 +120,18 @@ int create_sandbox(const SandboxWords& words) {
 std::string list_target(const SandboxWords& words) {
   std::string target = "/v1/sandboxes?limit=100";
   if (!words.state.empty()) {
-    target += "&state=" + url_encoded(words.state);
+    target += "&state=" + percent_encode(words.state);
   } else if (!words.all) {
     target += "&state=pending,starting,running,paused";
   }
   if (!words.fresh.template_name.empty()) {
-    target += "&template=" + url_encoded(words.fresh.template_name);
+    target += "&template=" + percent_encode(words.fresh.template_name);
   }
-  if (!words.fresh.agent_id.empty()) target += "&agent_id=" + url_encoded(words.fresh.agent_id);
+  if (!words.fresh.agent_id.empty()) target += "&agent_id=" + percent_encode(words.fresh.agent_id);
   for (const std::string& note : words.fresh.metadata) {
     const std::size_t equals = std::min(note.find('='), note.size() - 1);
-    target += "&metadata." + url_encoded(note.substr(0, equals)) + "=" +
-              url_encoded(note.substr(equals + 1));
+    target += "&metadata." + percent_encode(note.substr(0, equals)) + "=" +
+              percent_encode(note.substr(equals + 1));
   }
   return target;
 }
@@ -146,7 +148,7 @@ int list_sandboxes(const SandboxWords& words) {
   std::string cursor;
   do {
     const Asked asked =
-        get(words, target + (cursor.empty() ? "" : "&cursor=" + url_encoded(cursor)));
+        get(words, target + (cursor.empty() ? "" : "&cursor=" + percent_encode(cursor)));
     if (asked.status != 0) return asked.status;
     const auto answer = parse_answer(asked.body);
     if (!answer) return failure(answer.error());
@@ -250,7 +252,7 @@ int snapshots(const SandboxWords& words) {
 
 int forget(const SandboxWords& words, const std::string& id) {
   const Asked asked = ask(words.place, {.method = http::Method::kDelete,
-                                        .target = "/v1/snapshots/" + url_encoded(id),
+                                        .target = "/v1/snapshots/" + percent_encode(id),
                                         .headers = {},
                                         .body = {}});
   if (asked.status != 0) return asked.status;

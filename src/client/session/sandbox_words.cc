@@ -5,9 +5,9 @@
 
 #include "base/units.h"
 #include "client/words.h"
-#include "wire/dependencies_json.h"
-#include "wire/net_policy_json.h"
-#include "wire/net_words.h"
+#include "wire/network/net_policy_json.h"
+#include "wire/network/network_options.h"
+#include "wire/packages/dependencies_json.h"
 
 namespace glovebox::client {
 namespace {
@@ -68,7 +68,7 @@ Result<json::object> sandbox_profile(const NewSandboxWords& words) {
   }
   if (!mounts.empty()) profile["mounts"] = std::move(mounts);
   if (!words.net.empty() || !words.net_deny.empty()) {
-    TRY(const net::NetPolicy policy, wire::parse_net_words(words.net, words.net_deny));
+    TRY(const net::NetPolicy policy, wire::parse_network_options(words.net, words.net_deny));
     profile["net"] = wire::net_policy_json(policy);
   }
   return profile;
@@ -109,7 +109,7 @@ Result<std::string> new_sandbox_json(const NewSandboxWords& words) {
   if (!metadata.empty()) body["metadata"] = std::move(metadata);
   TRY(json::object profile, sandbox_profile(words));
   if (words.packages.is_given()) {
-    TRY(const Dependencies wanted, wire::read_dependency_words(words.packages));
+    TRY(const Dependencies wanted, wire::read_package_options(words.packages));
     profile["dependencies"] = wire::dependencies_json(wanted);
     if (words.template_name.empty() && words.snapshot.empty()) {
       body["template"] = wire::default_template(wanted);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "wire/dependency_words.h"
+#include "wire/packages/package_options.h"
 
 namespace glovebox::client {
 
@@ -23,7 +23,7 @@ struct NewSandboxWords {
   std::vector<std::string> mounts;         // NAME:/guest/path[:rw]
   std::vector<std::string> net, net_deny;  // as for `glovebox run`
   bool private_ports = false;
-  wire::DependencyWords packages;
+  wire::PackageOptions packages;
 };
 
 Result<std::string> new_sandbox_json(const NewSandboxWords& words);

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <map>
 
+#include "base/percent_encoding.h"
 #include "client/answers.h"
 #include "client/api.h"
 #include "client/commands.h"
@@ -96,7 +97,7 @@ class Top {
     row.state = shown(sandbox, "state");
     row.template_name = shown(sandbox, "template");
     http::ClientRequest request;
-    request.target = "/v1/sandboxes/" + url_encoded(row.id) + "/metrics";
+    request.target = "/v1/sandboxes/" + percent_encode(row.id) + "/metrics";
     const auto metrics = ask_for(std::move(request));
     const json::value* figures = metrics ? metrics->if_contains("now") : nullptr;
     if (figures == nullptr || !figures->is_object()) return row;  // it has just ended

@@ -2,8 +2,8 @@
 
 #include <cerrno>
 
-#include "wire/strict_json.h"
-#include "wire/utf8.h"
+#include "base/utf8.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -82,7 +82,7 @@ Code code_of(const Error& error) {
 }
 
 json::object failure_json(const Failure& failure) {
-  return {{"code", code_name(failure.code)}, {"message", wire::to_utf8(failure.message)}};
+  return {{"code", code_name(failure.code)}, {"message", to_utf8(failure.message)}};
 }
 
 Result<std::string_view> payload_of(const http::Request& request) {

@@ -2,16 +2,17 @@
 #include <cerrno>
 #include <utility>
 
-#include "http/byte_range.h"
+#include "base/percent_encoding.h"
 #include "dialects/e2b/file_access.h"
 #include "dialects/e2b/file_entry.h"
 #include "dialects/e2b/file_paths.h"
-#include "dialects/e2b/sandbox_access.h"
 #include "dialects/e2b/handlers.h"
+#include "dialects/e2b/sandbox_access.h"
 #include "dialects/e2b/signature.h"
+#include "http/byte_range.h"
+#include "http/target.h"
 #include "routing/file_download.h"
 #include "sessions/files/file_json.h"
-#include "http/target.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -25,7 +26,7 @@ http::Headers headers_of(const std::string& path) {
                         {"Cache-Control", "no-store"},
                         {"X-Content-Type-Options", "nosniff"}};
   headers.add("Content-Disposition",
-              "attachment; filename*=UTF-8''" + http::percent_encode(sessions::last_name(path)));
+              "attachment; filename*=UTF-8''" + percent_encode(sessions::last_name(path)));
   return headers;
 }
 

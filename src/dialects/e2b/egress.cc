@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 
 #include "net/reach.h"
-#include "wire/strict_json.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::e2b {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "net/net_policy.h"
-#include "wire/object_reader.h"
+#include "wire/json/object_reader.h"
 
 namespace glovebox::e2b {
 

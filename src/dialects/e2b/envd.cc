@@ -3,12 +3,12 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "base/utf8.h"
 #include "base/wall_clock.h"
-#include "dialects/e2b/sandbox_access.h"
 #include "dialects/e2b/handlers.h"
+#include "dialects/e2b/sandbox_access.h"
 #include "dialects/e2b/sandbox_json.h"
 #include "sessions/session_keeper.h"
-#include "wire/utf8.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -67,7 +67,7 @@ Task<Response> envd_envs(routing::App& app, Request& request, ResponseWriter&) {
   for (const std::string& pair : app.sessions.environment(gate.session->id())) {
     const std::size_t equals = pair.find('=');
     if (equals == std::string::npos) continue;
-    body[wire::to_utf8(pair.substr(0, equals))] = wire::to_utf8(pair.substr(equals + 1));
+    body[to_utf8(pair.substr(0, equals))] = to_utf8(pair.substr(equals + 1));
   }
   co_return Response::json(json::serialize(body));
 }

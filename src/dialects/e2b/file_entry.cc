@@ -5,11 +5,11 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "dialects/e2b/sandbox_access.h"
 #include "sessions/files/file_json.h"
-#include "wire/session_frames.h"
-#include "wire/utf8.h"
+#include "wire/guest/session_frames.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -49,12 +49,12 @@ char type_letter(FileType type) {
 }
 
 std::string name_or_number(const std::string& name, std::uint32_t number) {
-  return name.empty() ? std::to_string(number) : wire::to_utf8(name);
+  return name.empty() ? std::to_string(number) : to_utf8(name);
 }
 
 // In the client's words for it, so that the path is the one that it knows.
 std::string words_of(const Error& error, std::string_view path) {
-  const std::string quoted = "path '" + wire::to_utf8(path) + "' ";
+  const std::string quoted = "path '" + to_utf8(path) + "' ";
   switch (error.sys_errno()) {
     case ENOENT:
       return quoted + "does not exist";
@@ -130,11 +130,11 @@ json::object metadata_json(const wire::Metadata& metadata) {
 json::object entry_json(const wire::FileEntry& entry, const std::string& path) {
   json::object object;
   const bool is_link = entry.type == FileType::kSymlink;
-  object["name"] = wire::to_utf8(sessions::last_name(path));
+  object["name"] = to_utf8(sessions::last_name(path));
   object["type"] = !is_link    ? type_word(entry.type)
                    : entry.end ? type_word(entry.end->type)
                                : type_word(FileType::kSymlink);
-  object["path"] = wire::to_utf8(path);
+  object["path"] = to_utf8(path);
   object["size"] = std::to_string(entry.size);
   object["mode"] = (is_link ? (entry.end ? entry.end->mode : 0) : entry.mode) & 0777u;
   object["permissions"] = permission_text(entry.type, entry.mode);
@@ -142,7 +142,7 @@ json::object entry_json(const wire::FileEntry& entry, const std::string& path) {
   object["group"] = name_or_number(entry.group, entry.gid);
   object["modifiedTime"] = time_text(entry.modified_ns);
   // One that leads nowhere leads to itself.
-  if (is_link) object["symlinkTarget"] = wire::to_utf8(entry.end ? entry.end->path : path);
+  if (is_link) object["symlinkTarget"] = to_utf8(entry.end ? entry.end->path : path);
   if (!entry.metadata.empty()) object["metadata"] = metadata_json(entry.metadata);
   return object;
 }

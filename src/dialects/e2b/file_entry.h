@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "dialects/e2b/connect.h"
 #include "http/message.h"
-#include "wire/file_records.h"
+#include "wire/guest/file_records.h"
 
 namespace glovebox::e2b {
 

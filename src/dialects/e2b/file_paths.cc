@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "wire/session_frames.h"
+#include "wire/guest/session_frames.h"
 
 namespace glovebox::e2b {
 

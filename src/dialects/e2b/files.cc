@@ -3,14 +3,14 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/utf8.h"
 #include "dialects/e2b/file_access.h"
 #include "dialects/e2b/file_entry.h"
 #include "dialects/e2b/file_paths.h"
 #include "dialects/e2b/filesystem_request.h"
-#include "dialects/e2b/sandbox_access.h"
 #include "dialects/e2b/handlers.h"
+#include "dialects/e2b/sandbox_access.h"
 #include "sessions/files/file_json.h"
-#include "wire/utf8.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -30,7 +30,7 @@ Response entry_answer(const std::string& record, const std::string& asked) {
   return message_answer({{"entry", entry_json(*entry, whole_path(entry->path, asked))}});
 }
 
-std::string quoted(const std::string& path) { return "'" + wire::to_utf8(path) + "'"; }
+std::string quoted(const std::string& path) { return "'" + to_utf8(path) + "'"; }
 
 // AsyncFifoLock records into the elements of a JSON array, and sends them when they are many.
 class DirAnswer {

@@ -1,10 +1,10 @@
 // What E2B's clients ask of files, one at a time, and who is let in.
+#include "base/base64.h"
 #include "base/wall_clock.h"
 #include "dialects/e2b/file_entry.h"
 #include "dialects/e2b/file_paths.h"
-#include "dialects/e2b/testing/files_session.h"
 #include "dialects/e2b/signature.h"
-#include "wire/utf8.h"
+#include "dialects/e2b/testing/files_session.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -86,7 +86,7 @@ TEST_F(E2bFiles, UnknownUsersAreNotLetIn) {
   session->refuse = [](const FileRequest&) { return EINVAL; };
   session->words = "there is no user nobody: Invalid argument";
   Request request = request_of(R"({"path":"/x"})");
-  request.headers.add("Authorization", "Basic " + wire::base64("nobody:"));
+  request.headers.add("Authorization", "Basic " + base64_encode("nobody:"));
   const api::Answer answer = run(files_stat, request);
   EXPECT_EQ(answer.status, 401);
   EXPECT_EQ(code(answer), "unauthenticated");
@@ -94,7 +94,7 @@ TEST_F(E2bFiles, UnknownUsersAreNotLetIn) {
   session->words = "look at /there is no user x: Invalid argument";
   EXPECT_EQ(run(files_stat, request).status, 400) << "only the agent says that";
   Request number = request_of(R"({"path":"/x"})");
-  number.headers.add("Authorization", "Basic " + wire::base64("1000:"));
+  number.headers.add("Authorization", "Basic " + base64_encode("1000:"));
   EXPECT_EQ(run(files_stat, number).status, 401);
 }
 

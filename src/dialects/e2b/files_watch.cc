@@ -7,15 +7,15 @@
 #include <optional>
 #include <utility>
 
+#include "base/utf8.h"
 #include "dialects/e2b/connect.h"
 #include "dialects/e2b/file_access.h"
 #include "dialects/e2b/file_entry.h"
 #include "dialects/e2b/filesystem_request.h"
-#include "dialects/e2b/sandbox_access.h"
 #include "dialects/e2b/handlers.h"
+#include "dialects/e2b/sandbox_access.h"
 #include "dialects/e2b/watchers.h"
 #include "sessions/files/file_json.h"
-#include "wire/utf8.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -44,7 +44,7 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
 using Opened = tl::expected<Watch, Failure>;
 
 Failure not_a_directory(const std::string& path) {
-  return {Code::kInvalidArgument, "path '" + wire::to_utf8(path) + "' is not a directory"};
+  return {Code::kInvalidArgument, "path '" + to_utf8(path) + "' is not a directory"};
 }
 
 // It watches when this returns.
@@ -149,7 +149,7 @@ Task<> follow(routing::App& app, Watch watch, Times times, MessageStream& stream
 }
 
 Response no_such_watcher(const std::string& id) {
-  const Failure failure{Code::kNotFound, "watcher with id " + wire::to_utf8(id) + " not found"};
+  const Failure failure{Code::kNotFound, "watcher with id " + to_utf8(id) + " not found"};
   return failure_answer(failure);
 }
 

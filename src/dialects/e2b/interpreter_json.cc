@@ -1,17 +1,16 @@
 #include "dialects/e2b/interpreter_json.h"
 
-#include <openssl/crypto.h>
-
 #include <algorithm>
 #include <tuple>
 
-#include "sessions/processes/process_json.h"
-#include "routing/port_proxy.h"
+#include "base/constant_time.h"
+#include "base/utf8.h"
 #include "http/status.h"
-#include "wire/cell.h"
-#include "wire/object_reader.h"
-#include "wire/strict_json.h"
-#include "wire/utf8.h"
+#include "routing/port_proxy.h"
+#include "sessions/processes/process_json.h"
+#include "wire/guest/cell.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -22,8 +21,7 @@ constexpr sessions::Language kFromTheStart[] = {sessions::Language::kPython, ses
 constexpr std::string_view kNotServed[] = {"typescript", "ts", "r", "java"};
 
 bool is_token(std::string_view given, const std::string& token) {
-  return given.size() == token.size() &&
-         CRYPTO_memcmp(given.data(), token.data(), token.size()) == 0;
+  return equal_in_constant_time(given, token);
 }
 
 }  // namespace
@@ -54,7 +52,7 @@ LanguageWish read_language(std::string_view word) {
 }
 
 std::string language_refusal(std::string_view word) {
-  return "this server runs python, javascript and bash, not " + wire::printable(word);
+  return "this server runs python, javascript and bash, not " + printable(word);
 }
 
 std::optional<sessions::Language> default_language(std::string_view id) {
@@ -96,7 +94,7 @@ Result<ContextWish> read_context(std::string_view body) {
 }
 
 json::object context_json(std::string_view id, sessions::Language language, std::string_view cwd) {
-  return {{"id", id}, {"language", sessions::language_name(language)}, {"cwd", wire::to_utf8(cwd)}};
+  return {{"id", id}, {"language", sessions::language_name(language)}, {"cwd", to_utf8(cwd)}};
 }
 
 json::array contexts_json(const sessions::ContextTable& table) {
@@ -122,7 +120,7 @@ json::array contexts_json(const sessions::ContextTable& table) {
 }
 
 http::Response plain_refusal(int status, std::string message) {
-  return http::Response::text(wire::to_utf8(message), status);
+  return http::Response::text(to_utf8(message), status);
 }
 
 http::Response plain_refusal(const Error& error) {
@@ -130,7 +128,7 @@ http::Response plain_refusal(const Error& error) {
 }
 
 http::Response no_such_context(std::string_view id) {
-  return plain_refusal(404, "Context " + wire::printable(id) + " not found");
+  return plain_refusal(404, "Context " + printable(id) + " not found");
 }
 
 }  // namespace glovebox::e2b

@@ -6,9 +6,10 @@
 #include <boost/asio/detached.hpp>
 #include <utility>
 
+#include "base/hex.h"
+#include "base/utf8.h"
 #include "base/wall_clock.h"
-#include "wire/guest_result.h"
-#include "wire/utf8.h"
+#include "wire/guest/guest_result.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -93,9 +94,9 @@ json::object error_event(const wire::GuestResult& error) {
 }
 
 void append_escape(std::string& out, std::uint32_t unit) {
-  constexpr char kHex[] = "0123456789abcdef";
   out += "\\u";
-  for (int shift = 12; shift >= 0; shift -= 4) out += kHex[(unit >> shift) & 15];
+  append_hex(out, static_cast<unsigned char>(unit >> 8));
+  append_hex(out, static_cast<unsigned char>(unit));
 }
 
 }  // namespace
@@ -200,7 +201,7 @@ asio::awaitable<void> ExecutionStream::number(std::uint64_t executions) {
 asio::awaitable<bool> ExecutionStream::on_output(bool is_stderr, std::string_view bytes) {
   const std::string_view whole = (is_stderr ? err_ : out_).add(bytes);
   if (whole.empty()) co_return true;
-  co_return co_await send_text(is_stderr, wire::to_utf8(whole));
+  co_return co_await send_text(is_stderr, to_utf8(whole));
 }
 
 asio::awaitable<bool> ExecutionStream::on_result(std::string_view json_line) {
@@ -212,14 +213,14 @@ asio::awaitable<bool> ExecutionStream::on_result(std::string_view json_line) {
 
 asio::awaitable<bool> ExecutionStream::error(std::string name, std::string value) {
   has_error_ = true;
-  json::object event = error_event(name, wire::to_utf8(value), "");
+  json::object event = error_event(name, to_utf8(value), "");
   co_return co_await send(std::move(event));
 }
 
 asio::awaitable<bool> ExecutionStream::finish() {
   for (const bool is_stderr : {false, true}) {
     const std::string rest((is_stderr ? err_ : out_).rest());
-    if (!rest.empty()) co_await send_text(is_stderr, wire::to_utf8(rest));
+    if (!rest.empty()) co_await send_text(is_stderr, to_utf8(rest));
   }
   json::object line{{"type", "end_of_execution"}};
   const bool there = co_await send(std::move(line));

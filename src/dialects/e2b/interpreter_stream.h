@@ -11,8 +11,8 @@
 #include <string_view>
 
 #include "http/message.h"
-#include "node/runner.h"
-#include "wire/run_answer.h"
+#include "node/runs/run_job.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::e2b {
 
@@ -57,8 +57,8 @@ class ExecutionStream final : public node::RunSink {
   bool quiet_ = false;
   bool alive_ = false;  // keep_alive() is
   bool has_error_ = false;
-  wire::TextPieces out_;
-  wire::TextPieces err_;
+  wire::Utf8Chunker out_;
+  wire::Utf8Chunker err_;
 };
 
 }  // namespace glovebox::e2b

@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kPatience{5};
 
 // ---- who follows ---------------------------------------------------------------------------
 
-Follower::Follower(std::shared_ptr<ProcessFollowers> hub) : hub_(std::move(hub)), bell_(hub_->io_) {
+Follower::Follower(std::shared_ptr<ProcessFollowers> hub) : hub_(std::move(hub)), notifier_(hub_->io_) {
   hub_->add(*this);
 }
 
@@ -39,18 +39,18 @@ asio::awaitable<Follower::Event> Follower::next(Deadline deadline) {
       held_ -= message.bytes->size();
       if (full_since_) full_since_ = Clock::now();
       if (held_ < ProcessFollowers::kMostHeld) full_since_.reset();
-      hub_->changed_.ring();
+      hub_->changed_.notify_all();
       co_return message;
     }
     if (hub_->fate_) co_return *hub_->fate_;
     if (Clock::now() >= deadline) co_return Nothing{};
-    co_await bell_.wait(deadline);
+    co_await notifier_.wait(deadline);
   }
 }
 
 void Follower::leave() {
   left_ = true;
-  bell_.ring();
+  notifier_.notify_all();
 }
 
 // ---- what is followed ----------------------------------------------------------------------
@@ -80,7 +80,7 @@ void ProcessFollowers::add(Follower& follower) {
 
 void ProcessFollowers::remove(Follower& follower) {
   std::erase(followers_, &follower);
-  changed_.ring();
+  changed_.notify_all();
   if (!followers_.empty() || !attachment_ || fate_) return;
   let_go_ = true;
   attachment_->close();
@@ -94,7 +94,7 @@ void ProcessFollowers::start_reading() {
     self->stop(Follower::Cut{"the output could not be read"});
     self->attachment_.reset();
     self->is_reading_ = false;
-    self->changed_.ring();
+    self->changed_.notify_all();
   });
 }
 
@@ -116,7 +116,7 @@ asio::awaitable<void> ProcessFollowers::read() {
   if (!ended && !taken) (void)session_->set_lossy(number_, true);
   // Here and not when the coroutine is gone: who comes in between starts another.
   is_reading_ = false;
-  changed_.ring();
+  changed_.notify_all();
 }
 
 asio::awaitable<bool> ProcessFollowers::attach() {
@@ -160,13 +160,13 @@ void ProcessFollowers::hand(const Attachment::Chunk& chunk) {
     if (follower->held_ >= kMostHeld && !follower->full_since_) {
       follower->full_since_ = Clock::now();
     }
-    follower->bell_.ring();
+    follower->notifier_.notify_all();
   }
 }
 
 void ProcessFollowers::stop(Follower::Event fate) {
   fate_ = std::move(fate);
-  for (Follower* follower : followers_) follower->bell_.ring();
+  for (Follower* follower : followers_) follower->notifier_.notify_all();
 }
 
 bool ProcessFollowers::is_full() const {
@@ -192,13 +192,13 @@ void ProcessFollowers::look_while_full() {
     follower->full_since_.reset();
     follower->messages_.clear();
     follower->held_ = 0;
-    follower->bell_.ring();
+    follower->notifier_.notify_all();
   }
 }
 
 void ProcessFollowers::hurry() {
   in_a_hurry_ = true;
-  changed_.ring();
+  changed_.notify_all();
 }
 
 asio::awaitable<void> ProcessFollowers::quiet() {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/task.h"
-#include "node/bell.h"
-#include "node/session_service.h"
+#include "node/async/notifier.h"
+#include "node/sessions/session_service.h"
 
 namespace glovebox::e2b {
 
@@ -61,7 +61,7 @@ class Follower {
   std::optional<Deadline> full_since_;  // and nothing taken since
   bool is_dropped_ = false;
   bool left_ = false;
-  node::Bell bell_;
+  node::Notifier notifier_;
 };
 
 class ProcessFollowers : public std::enable_shared_from_this<ProcessFollowers> {
@@ -121,7 +121,7 @@ class ProcessFollowers : public std::enable_shared_from_this<ProcessFollowers> {
   bool is_ours_ = false;
   // Why nothing more is read; of those who come later only an end is.
   std::optional<Follower::Event> fate_;
-  node::Bell changed_;
+  node::Notifier changed_;
 };
 
 }  // namespace glovebox::e2b

@@ -8,13 +8,12 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/base64.h"
 #include "dialects/e2b/sandbox_access.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
-#include "wire/base64_decode.h"
-#include "wire/guest_frames.h"
-#include "wire/object_reader.h"
-#include "wire/utf8.h"
+#include "wire/guest/guest_frames.h"
+#include "wire/json/object_reader.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -166,7 +165,7 @@ Result<InputWish> read_input(const json::value& message) {
   if (to_stdin.has_value() == to_terminal.has_value()) {
     return fields.bad("input", "must have stdin or pty");
   }
-  auto bytes = wire::base64_decode(to_stdin ? *to_stdin : *to_terminal);
+  auto bytes = base64_decode(to_stdin ? *to_stdin : *to_terminal);
   if (!bytes) return fields.bad("input", bytes.error().message());
   return InputWish{std::move(*bytes), to_terminal.has_value()};
 }
@@ -279,7 +278,7 @@ std::string start_event(std::uint32_t pid) {
 
 std::string data_event(std::string_view stream, std::string_view bytes) {
   std::string text = R"({"event":{"data":{")";
-  text.append(stream).append("\":\"").append(wire::base64(bytes)).append("\"}}}");
+  text.append(stream).append("\":\"").append(base64_encode(bytes)).append("\"}}}");
   return text;
 }
 

@@ -14,7 +14,7 @@
 #include "dialects/e2b/connect.h"
 #include "http/message.h"
 #include "model/sandbox_spec.h"
-#include "node/session_service.h"
+#include "node/sessions/session_service.h"
 
 namespace glovebox::e2b {
 

@@ -7,14 +7,13 @@
 #include <utility>
 
 #include "dialects/e2b/connect.h"
-#include "dialects/e2b/sandbox_access.h"
 #include "dialects/e2b/handlers.h"
-#include "dialects/e2b/process_registry.h"
 #include "dialects/e2b/process_json.h"
+#include "dialects/e2b/process_registry.h"
+#include "dialects/e2b/sandbox_access.h"
 #include "sessions/processes/input_pump.h"
 #include "sessions/processes/process_label.h"
-#include "wire/strict_json.h"
-#include "wire/utf8.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::e2b {
 namespace {

@@ -4,8 +4,8 @@
 #include <cerrno>
 #include <csignal>
 
-#include "dialects/e2b/testing/process_fixture.h"
 #include "dialects/e2b/process_registry.h"
+#include "dialects/e2b/testing/process_fixture.h"
 #include "sessions/processes/process_label.h"
 
 namespace glovebox::e2b {
@@ -264,7 +264,7 @@ TEST_F(ProcessStartTest, ASlowFollowerSlowsTheProcessAndCostsLittle) {
   EXPECT_LE(read * kChunk, 2 * ProcessFollowers::kMostHeld);
   EXPECT_GE(read, 2u);
   run.writer.is_open = true;
-  run.writer.opened.ring();
+  run.writer.opened.notify_all();
   finish(run);
   finish(other);
   EXPECT_EQ(run.events().size(), kMany + 3);
@@ -288,7 +288,7 @@ class StuckFollowerTest : public ProcessTest {
   }
   void TearDown() override {
     stuck->writer.is_open = true;
-    stuck->writer.opened.ring();
+    stuck->writer.opened.notify_all();
     finish(*stuck);
   }
   Call* stuck = nullptr;
@@ -302,7 +302,7 @@ TEST_F(StuckFollowerTest, AKillWaitsForNobody) {
   EXPECT_EQ(other->events()[kMany + 1], "end:signal: killed");
   EXPECT_FALSE(stuck->is_done());
   stuck->writer.is_open = true;
-  stuck->writer.opened.ring();
+  stuck->writer.opened.notify_all();
   finish(*stuck);
   EXPECT_EQ(stuck->events().back(), "error:resource_exhausted");
 }
@@ -333,7 +333,7 @@ TEST_F(ProcessStartTest, AStuckFollowerThatLeavesHoldsUpNobody) {
   finish(other);
   EXPECT_EQ(other.events().size(), 35u);
   run.writer.is_open = true;
-  run.writer.opened.ring();
+  run.writer.opened.notify_all();
   finish(run);
 }
 

@@ -1,17 +1,19 @@
 #include "dialects/e2b/sandbox_access.h"
 
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <strings.h>
 
 #include <boost/json.hpp>
+#include <span>
 
+#include "base/base64.h"
+#include "base/constant_time.h"
+#include "base/hex.h"
+#include "base/utf8.h"
+#include "http/status.h"
 #include "routing/port_proxy.h"
 #include "sessions/session_keeper.h"
-#include "http/status.h"
-#include "wire/base64_decode.h"
-#include "wire/utf8.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -33,19 +35,12 @@ std::string access_token(const routing::App& app, std::string_view sandbox_id) {
                                digest, &size) == nullptr) {
     return {};  // nobody's: see is_access_token()
   }
-  constexpr char kHex[] = "0123456789abcdef";
-  std::string token(kTokenPrefix);
-  for (unsigned int i = 0; i < size; ++i) {
-    token.push_back(kHex[digest[i] >> 4]);
-    token.push_back(kHex[digest[i] & 15]);
-  }
-  return token;
+  return std::string(kTokenPrefix) + hex_encode(std::span(digest, size));
 }
 
 bool is_access_token(const routing::App& app, std::string_view sandbox_id, std::string_view given) {
   const std::string token = access_token(app, sandbox_id);
-  return !token.empty() && given.size() == token.size() &&
-         CRYPTO_memcmp(given.data(), token.data(), token.size()) == 0;
+  return !token.empty() && equal_in_constant_time(given, token);
 }
 
 asio::awaitable<Gate> enter(routing::App& app, const http::Request& request, Token token) {
@@ -76,13 +71,13 @@ std::string user_of(const http::Request& request) {
     return {};
   }
   value.remove_prefix(kBasic.size());
-  const auto decoded = wire::base64_decode(value);
+  const auto decoded = base64_decode(value);
   if (!decoded) return {};
   return decoded->substr(0, decoded->find(':'));
 }
 
 http::Response refusal(int status, std::string_view message) {
-  const json::object body{{"code", status}, {"message", wire::to_utf8(message)}};
+  const json::object body{{"code", status}, {"message", to_utf8(message)}};
   return http::Response::json(json::serialize(body), status);
 }
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "routing/app.h"
 #include "http/message.h"
-#include "node/session_service.h"
+#include "node/sessions/session_service.h"
+#include "routing/app.h"
 
 namespace glovebox::e2b {
 

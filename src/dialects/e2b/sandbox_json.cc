@@ -2,13 +2,13 @@
 
 #include <boost/json.hpp>
 
+#include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "dialects/e2b/egress.h"
 #include "dialects/e2b/sandbox_access.h"
 #include "dialects/e2b/template_names.h"
-#include "wire/stored_policy.h"
 #include "sessions/session_keeper.h"
-#include "wire/utf8.h"
+#include "wire/json/stored_policy.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -62,7 +62,7 @@ json::object sandbox_json(const routing::App& app, const http::Request& request,
 json::object listed_json(const store::SessionRecord& record) {
   json::object metadata;
   for (const auto& [key, value] : record.metadata) {
-    if (key != sessions::kAutoResume) metadata[key] = wire::to_utf8(value);
+    if (key != sessions::kAutoResume) metadata[key] = to_utf8(value);
   }
   return {{"sandboxID", record.id.str()},
           {"templateID", template_of(record)},

@@ -3,14 +3,14 @@
 #include <boost/json.hpp>
 #include <charconv>
 
+#include "base/utf8.h"
 #include "base/wall_clock.h"
-#include "dialects/e2b/sandbox_access.h"
 #include "dialects/e2b/handlers.h"
-#include "dialects/e2b/sandbox_lookup.h"
+#include "dialects/e2b/sandbox_access.h"
 #include "dialects/e2b/sandbox_json.h"
-#include "sessions/processes/process_json.h"
+#include "dialects/e2b/sandbox_lookup.h"
 #include "routing/sandbox_creation.h"
-#include "wire/utf8.h"
+#include "sessions/processes/process_json.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -55,7 +55,7 @@ std::string_view level_of(const sessions::SessionLine& line) {
 json::object measure_json(const sessions::SessionLine& line) {
   json::object fields{{"kind", line.kind}};
   if (line.process != 0) fields["process"] = std::to_string(line.process);
-  const std::string message = wire::to_utf8(line.message);
+  const std::string message = to_utf8(line.message);
   return {{"timestamp", utc_text(line.at_ms)},
           {"message", message.empty() ? line.kind : message},
           {"level", level_of(line)},

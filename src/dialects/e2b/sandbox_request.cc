@@ -4,11 +4,12 @@
 #include <charconv>
 #include <chrono>
 
+#include "base/percent_encoding.h"
+#include "http/target.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/session_keeper.h"
-#include "http/target.h"
-#include "wire/object_reader.h"
-#include "wire/strict_json.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -231,8 +232,8 @@ Result<std::vector<std::pair<std::string, std::string>>> parse_metadata_filter(
                             std::string(pair.substr(std::min(equals + 1, pair.size())))};
     for (std::string& part : parts) {
       // As a form's field, and then what the client escaped before it made a form of it.
-      auto once = http::percent_decode(part, http::Plus::kIsSpace);
-      auto twice = once ? http::percent_decode(*once) : once;
+      auto once = percent_decode(part, PlusSign::kSpace);
+      auto twice = once ? percent_decode(*once) : once;
       if (!twice || twice->find('\0') != std::string::npos) {
         return fail(Errc::kInvalidArgument, "metadata: is not well encoded");
       }

@@ -1,13 +1,13 @@
 #include "dialects/e2b/signature.h"
 
-#include <openssl/crypto.h>
 #include <openssl/sha.h>
 
 #include <charconv>
 
+#include "base/base64.h"
+#include "base/constant_time.h"
 #include "base/wall_clock.h"
-#include "wire/session_frames.h"
-#include "wire/utf8.h"
+#include "wire/guest/session_frames.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -23,7 +23,7 @@ Gate refused(std::string_view message) {
 }
 
 bool is_same(const std::string& a, const std::string& b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+  return equal_in_constant_time(a, b);
 }
 
 // Nothing: this was never signed. What is hashed for each sandbox is short, whoever sends it.
@@ -75,7 +75,7 @@ std::string file_signature(const SignedFile& file, std::string_view token) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
   ::SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
   std::string encoded =
-      wire::base64(std::string_view(reinterpret_cast<const char*>(digest), sizeof digest));
+      base64_encode(std::string_view(reinterpret_cast<const char*>(digest), sizeof digest));
   while (encoded.ends_with('=')) encoded.pop_back();
   return std::string(kPrefix) + encoded;
 }

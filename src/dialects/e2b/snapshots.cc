@@ -5,16 +5,16 @@
 #include <charconv>
 #include <utility>
 
-#include "dialects/e2b/sandbox_access.h"
 #include "dialects/e2b/handlers.h"
+#include "dialects/e2b/sandbox_access.h"
+#include "dialects/e2b/sandbox_json.h"
 #include "dialects/e2b/sandbox_lookup.h"
 #include "dialects/e2b/sandbox_request.h"
-#include "dialects/e2b/sandbox_json.h"
 #include "dialects/e2b/template_names.h"
-#include "wire/stored_policy.h"
 #include "routing/sandbox_creation.h"
 #include "sessions/snapshot_use.h"
 #include "templates/project_templates.h"
+#include "wire/json/stored_policy.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -72,7 +72,7 @@ sessions::CreateRequest copy_of(const store::SessionRecord& source, std::string 
   wanted.snapshot = std::move(snapshot);
   // What nobody asked for stays the template's: a host that cannot enforce it does without.
   const Limits& limits = source.limits;
-  ProfileWishes& profile = wanted.profile;
+  ProfileRequest& profile = wanted.profile;
   if (limits.was_asked_for(LimitKind::kMemory)) profile.memory_bytes = limits.memory_bytes;
   if (limits.was_asked_for(LimitKind::kDisk)) profile.disk_bytes = limits.disk_bytes;
   if (limits.was_asked_for(LimitKind::kPids)) profile.pids = limits.pids;

@@ -3,17 +3,17 @@
 // protocol.
 #include <boost/json.hpp>
 
+#include "base/utf8.h"
 #include "base/wall_clock.h"
-#include "dialects/e2b/sandbox_access.h"
 #include "dialects/e2b/handlers.h"
-#include "dialects/e2b/sandbox_lookup.h"
+#include "dialects/e2b/sandbox_access.h"
 #include "dialects/e2b/sandbox_json.h"
+#include "dialects/e2b/sandbox_lookup.h"
 #include "dialects/e2b/template_names.h"
-#include "store/sha256.h"
 #include "routing/sandbox_creation.h"
+#include "store/sha256.h"
 #include "templates/project_templates.h"
 #include "templates/template_watcher.h"
-#include "wire/utf8.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -51,7 +51,7 @@ json::object template_json(const TemplateStatus& status, const std::string& sinc
           {"public", made_of.built_in},
           {"aliases", names},
           {"names", names},
-          {"description", wire::to_utf8(made_of.description)},
+          {"description", to_utf8(made_of.description)},
           {"createdAt", since},
           {"updatedAt", since},
           {"createdBy", nullptr},

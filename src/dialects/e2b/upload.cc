@@ -8,18 +8,18 @@
 #include <set>
 #include <utility>
 
+#include "base/utf8.h"
 #include "dialects/e2b/file_access.h"
 #include "dialects/e2b/file_entry.h"
 #include "dialects/e2b/file_paths.h"
 #include "dialects/e2b/filesystem_request.h"
-#include "dialects/e2b/sandbox_access.h"
 #include "dialects/e2b/gunzip.h"
 #include "dialects/e2b/handlers.h"
+#include "dialects/e2b/sandbox_access.h"
 #include "dialects/e2b/signature.h"
+#include "http/multipart.h"
 #include "routing/file_upload.h"
 #include "sessions/files/file_json.h"
-#include "http/multipart.h"
-#include "wire/utf8.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -75,7 +75,7 @@ Result<json::object> written_json(const wire::FileDone& done, const std::string&
   TRY(const wire::FileEntry entry, sessions::entry_of(done.entry));
   const std::string path = whole_path(entry.path, at);
   json::object object{
-      {"name", wire::to_utf8(sessions::last_name(path))}, {"type", "file"}, {"path", wire::to_utf8(path)}};
+      {"name", to_utf8(sessions::last_name(path))}, {"type", "file"}, {"path", to_utf8(path)}};
   if (!entry.metadata.empty()) object["metadata"] = metadata_json(entry.metadata);
   return object;
 }
@@ -152,7 +152,7 @@ class FormUpload {
     if (!again) co_return file_refusal(again.error(), given_);
     if (*again) {
       co_return refusal(400, "you cannot upload multiple files to the same path '" +
-                                 wire::to_utf8(given_) + "' in one upload request");
+                                 to_utf8(given_) + "' in one upload request");
     }
     FileRequest file = write_request(upload_, at_);
     auto opened = co_await open_file(upload_.session, std::move(file));

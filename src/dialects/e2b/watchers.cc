@@ -5,11 +5,11 @@
 #include <optional>
 
 #include "base/id.h"
+#include "base/utf8.h"
 #include "dialects/e2b/file_access.h"
 #include "dialects/e2b/file_entry.h"
 #include "dialects/e2b/filesystem_request.h"
 #include "sessions/files/file_json.h"
-#include "wire/utf8.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -84,7 +84,7 @@ asio::awaitable<tl::expected<json::array, Failure>> take_events(Watch watch) {
   std::map<std::string, Seen> seen;
   std::size_t entries = 0;
   for (Told& told : all) {
-    json::object event{{"name", wire::to_utf8(told.name)}, {"type", told.type}};
+    json::object event{{"name", to_utf8(told.name)}, {"type", told.type}};
     if (watch.with_entries && told.is_there && entries < kMostWatched) {
       auto known = seen.find(told.name);
       if (known == seen.end()) {

@@ -13,8 +13,8 @@
 
 #include "base/task.h"
 #include "dialects/e2b/connect.h"
+#include "node/sessions/session_service.h"
 #include "sessions/files/watch_feed.h"
-#include "node/session_service.h"
 
 namespace glovebox::e2b {
 

@@ -4,9 +4,9 @@
 #include <boost/asio/detached.hpp>
 #include <utility>
 
+#include "base/utf8.h"
 #include "dialects/mcp/json_rpc.h"
 #include "routing/large_response.h"
-#include "wire/utf8.h"
 
 namespace glovebox::mcp {
 namespace {
@@ -75,7 +75,7 @@ std::string CallStream::progress(State& state, Clock::time_point now) {
     params["total"] = static_cast<double>(state.options.timeout.count()) / 1000.0;
   }
   if (!state.shown.empty()) {
-    params["message"] = wire::to_utf8(from_character(state.shown));
+    params["message"] = to_utf8(from_character(state.shown));
     state.shown.clear();
   }
   return event_of(notification_text("notifications/progress", std::move(params)));

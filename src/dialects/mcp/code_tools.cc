@@ -5,15 +5,15 @@
 #include <csignal>
 #include <utility>
 
-#include "sessions/contexts/context_table.h"
 #include "dialects/mcp/content.h"
 #include "dialects/mcp/sandbox.h"
 #include "dialects/mcp/tools.h"
+#include "sessions/contexts/context_table.h"
 #include "sessions/processes/collect_output.h"
-#include "sessions/processes/start_process.h"
 #include "sessions/processes/process_json.h"
-#include "wire/cell.h"
-#include "wire/guest_frames.h"
+#include "sessions/processes/start_process.h"
+#include "wire/guest/cell.h"
+#include "wire/guest/guest_frames.h"
 
 namespace glovebox::mcp {
 namespace {

@@ -2,12 +2,11 @@
 
 #include <utility>
 
-#include "sessions/contexts/cell_json.h"
+#include "base/base64.h"
 #include "dialects/mcp/images.h"
 #include "dialects/mcp/tools.h"
-#include "wire/base64_decode.h"
-#include "wire/guest_result.h"
-#include "wire/utf8.h"
+#include "sessions/contexts/cell_json.h"
+#include "wire/guest/guest_result.h"
 
 namespace glovebox::mcp {
 namespace {
@@ -125,7 +124,7 @@ class ContentWriter {
     // Some writers break lines; clients of models do not like that.
     std::string clean(base64);
     std::erase_if(clean, [](char c) { return c == '\n' || c == '\r'; });
-    const auto bytes = wire::base64_decode(clean);
+    const auto bytes = base64_decode(clean);
     if (bytes && bytes->size() > kMaxImageBytes) {
       text("", "[an image of " + std::to_string(bytes->size()) +
                    " bytes was shown, which is too large; draw it smaller]");

@@ -8,11 +8,11 @@
 #include <string>
 #include <string_view>
 
-#include "routing/app.h"
-#include "sessions/contexts/context_table.h"
 #include "dialects/mcp/call_stream.h"
 #include "dialects/mcp/kept_text.h"
-#include "node/runner.h"
+#include "node/runs/run_job.h"
+#include "routing/app.h"
+#include "sessions/contexts/context_table.h"
 
 namespace glovebox::mcp {
 

@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "base/result.h"
+#include "node/async/async_fifo_lock.h"
+#include "node/runs/run_job.h"
 #include "routing/app.h"
-#include "node/async_fifo_lock.h"
-#include "node/runner.h"
 
 namespace glovebox::mcp {
 

@@ -3,16 +3,17 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "base/base64.h"
+#include "base/percent_encoding.h"
+#include "base/utf8.h"
 #include "dialects/mcp/content.h"
 #include "dialects/mcp/images.h"
 #include "dialects/mcp/sandbox.h"
 #include "dialects/mcp/tools.h"
-#include "sessions/files/file_json.h"
 #include "http/target.h"
-#include "wire/base64_decode.h"
-#include "wire/file_records.h"
-#include "wire/run_answer.h"
-#include "wire/utf8.h"
+#include "sessions/files/file_json.h"
+#include "wire/guest/file_records.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::mcp {
 namespace {
@@ -92,7 +93,7 @@ json::object blob_block(const std::string& path, const std::string& bytes) {
   std::string encoded;
   for (std::size_t at = 0; at <= path.size();) {  // slashes stay
     const std::size_t slash = std::min(path.find('/', at), path.size());
-    encoded += http::percent_encode(std::string_view(path).substr(at, slash - at));
+    encoded += percent_encode(std::string_view(path).substr(at, slash - at));
     if (slash < path.size()) encoded += '/';
     at = slash + 1;
   }
@@ -101,7 +102,7 @@ json::object blob_block(const std::string& path, const std::string& bytes) {
           {"resource",
            {{"uri", root + encoded},
             {"mimeType", "application/octet-stream"},
-            {"blob", wire::base64(bytes)}}}};
+            {"blob", base64_encode(bytes)}}}};
 }
 
 // Without the parts of characters that an offset and a limit have cut.
@@ -112,7 +113,7 @@ std::string_view whole_characters(std::string_view bytes, bool has_before, bool 
     bytes.remove_prefix(1);
   }
   if (!has_after) return bytes;
-  wire::TextPieces pieces;
+  wire::Utf8Chunker pieces;
   return bytes.substr(0, pieces.add(bytes).size());
 }
 
@@ -140,7 +141,7 @@ void add_bytes(ToolResult& result, const ReadWish& wish, const std::string& all,
   const std::string_view bytes = piece_of(all, wish.limit, from > 0);
   const bool has_after = from + bytes.size() < size;
   const std::string_view text = whole_characters(bytes, from > 0, has_after);
-  const bool is_text = wire::is_utf8(text) && text.find('\0') == std::string_view::npos;
+  const bool is_text = is_utf8(text) && text.find('\0') == std::string_view::npos;
   std::uint64_t next = from + bytes.size();
   if (is_text) {
     next = from + static_cast<std::uint64_t>(text.data() + text.size() - bytes.data());
@@ -170,7 +171,7 @@ Result<WriteWish> write_wish(const json::value& arguments) {
   TRY(const auto encoding, fields.text("encoding", 32));
   TRY_OK(fields.finish());
   if (encoding && *encoding == "base64") {
-    auto bytes = wire::base64_decode(*content);
+    auto bytes = base64_decode(*content);
     if (!bytes) return fields.bad("content", "is not base64");
     wish.bytes = std::move(*bytes);
   } else if (!encoding || *encoding == "utf-8") {
@@ -195,10 +196,10 @@ std::string_view type_word(wire::FileType type) {
 }
 
 json::object entry_object(const wire::FileEntry& entry) {
-  json::object object{{"path", wire::to_utf8(entry.path)},
+  json::object object{{"path", to_utf8(entry.path)},
                       {"type", type_word(entry.type)},
                       {"size", std::min(entry.size, std::uint64_t{1} << 53)}};
-  if (entry.type == wire::FileType::kSymlink) object["target"] = wire::to_utf8(entry.target);
+  if (entry.type == wire::FileType::kSymlink) object["target"] = to_utf8(entry.target);
   return object;
 }
 
@@ -208,10 +209,10 @@ std::string listing(const json::array& entries, bool truncated) {
   for (const json::value& one : entries) {
     const json::object& entry = one.as_object();
     const std::string_view type = entry.at("type").as_string();
-    text += wire::printable(std::string_view(entry.at("path").as_string()));
+    text += printable(std::string_view(entry.at("path").as_string()));
     if (type == "directory") text += "/";
     if (type == "symlink") {
-      text += " -> " + wire::printable(std::string_view(entry.at("target").as_string()));
+      text += " -> " + printable(std::string_view(entry.at("target").as_string()));
     }
     if (type == "file") text += "  " + json::serialize(entry.at("size"));
     if (type == "other") text += "  (neither a file nor a directory)";
@@ -275,7 +276,7 @@ Task<ToolResult> read_file(ToolCall& call) {
     read = co_await read_more(*transfer, bytes, kMaxImageBytes + 1 - bytes.size());
     if (!read) co_return fail(std::move(read.error()));
     if (bytes.size() <= kMaxImageBytes && is_image(bytes, type)) {
-      result.content.push_back(image_block(wire::base64(bytes), type));
+      result.content.push_back(image_block(base64_encode(bytes), type));
       co_return result;
     }
   }
@@ -301,7 +302,7 @@ Task<ToolResult> write_file(ToolCall& call) {
   if (!done) co_return fail(std::move(done.error()));
   if (!taken) co_return fail(Errc::kUnavailable, "the sandbox did not take all of it");
   ToolResult result;
-  const std::string shown = wire::to_utf8(path);
+  const std::string shown = to_utf8(path);
   result.content.push_back(
       text_block("Wrote " + std::to_string(wish.bytes.size()) + " bytes to " + shown + "."));
   result.structured = json::object{{"path", shown}, {"bytes", wish.bytes.size()}};

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "wire/strict_json.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::mcp {
 namespace {

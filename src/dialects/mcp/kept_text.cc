@@ -1,7 +1,7 @@
 #include "dialects/mcp/kept_text.h"
 
-#include "wire/run_answer.h"
-#include "wire/utf8.h"
+#include "base/utf8.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::mcp {
 namespace {
@@ -38,19 +38,19 @@ std::string KeptText::text(std::size_t most, bool* was_cut) const {
 std::string KeptText::cut(std::size_t half) const {
   std::string_view tail = tail_;
   if (tail.size() > half_) tail.remove_prefix(tail.size() - half_);
-  if (total_ <= 2 * half) return wire::to_utf8(head_ + std::string(tail));
+  if (total_ <= 2 * half) return to_utf8(head_ + std::string(tail));
   const std::string_view head = std::string_view(head_).substr(0, half);
   // What is short is in front of the half that is kept of what is long.
   const std::string both = tail.size() < half ? head_ + std::string(tail) : std::string();
   if (!both.empty()) tail = both;
   tail.remove_prefix(tail.size() - half);
   // Neither end of the gap is inside of a character.
-  wire::TextPieces pieces;
-  std::string text = wire::to_utf8(pieces.add(head));
+  wire::Utf8Chunker pieces;
+  std::string text = to_utf8(pieces.add(head));
   const std::uint64_t missing = total_ - head.size() - tail.size();
   for (int i = 0; i < 3 && !tail.empty() && continues(tail.front()); ++i) tail.remove_prefix(1);
   text += "\n[... " + std::to_string(missing) + " bytes are left out here ...]\n";
-  return text + wire::to_utf8(tail);
+  return text + to_utf8(tail);
 }
 
 std::string kept_text(std::string_view text, std::size_t limit) {

@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "base/utf8.h"
 #include "dialects/mcp/call_stream.h"
 #include "dialects/mcp/conversation.h"
 #include "dialects/mcp/handlers.h"
@@ -13,7 +14,6 @@
 #include "dialects/mcp/tools.h"
 #include "routing/sandbox_creation.h"
 #include "templates/template_watcher.h"
-#include "wire/utf8.h"
 
 namespace glovebox::mcp {
 namespace {
@@ -132,7 +132,7 @@ Task<Response> initialize(routing::App& app, Request& request, const routing::Ca
   if (const json::value* info = message.params.if_contains("clientInfo");
       info != nullptr && info->is_object()) {
     conversation.client =
-        wire::printable(text_in(info->get_object(), "name").substr(0, kMaxClientName));
+        printable(text_in(info->get_object(), "name").substr(0, kMaxClientName));
   }
   if (resumes_a_lost_one(message.params)) {
     conversation.lost = "the server has forgotten it, or another one has taken its place";
@@ -208,7 +208,7 @@ tl::expected<CallWish, RpcError> read_call(Message& message) {
   if (name == nullptr || !name->is_string()) return bad("name is missing");
   wish.tool = find_tool(name->get_string());
   if (wish.tool == nullptr) {
-    return bad("unknown tool: " + wire::printable(std::string_view(name->get_string())));
+    return bad("unknown tool: " + printable(std::string_view(name->get_string())));
   }
   json::value* arguments = message.params.if_contains("arguments");
   if (arguments != nullptr && !arguments->is_object()) return bad("arguments must be an object");
@@ -285,7 +285,7 @@ Task<Response> answer_request(routing::App& app, Request& request, ResponseWrite
     json::object result{{"tools", list_tools(app)}};
     co_return answer_now(request, result_text(message.id, std::move(result)));
   }
-  const RpcError error{kMethodNotFound, "Method not found: " + wire::printable(message.method),
+  const RpcError error{kMethodNotFound, "Method not found: " + printable(message.method),
                        message.id};
   co_return answer_now(request, error_text(error));
 }

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "base/task.h"
-#include "routing/app.h"
 #include "dialects/mcp/conversation.h"
-#include "routing/sandbox_creation.h"
 #include "http/message.h"
-#include "node/session_service.h"
+#include "node/sessions/session_service.h"
+#include "routing/app.h"
+#include "routing/sandbox_creation.h"
 
 namespace glovebox::mcp {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/utf8.h"
 #include "dialects/mcp/sandbox.h"
-#include "wire/utf8.h"
 
 namespace glovebox::mcp {
 namespace {
@@ -13,7 +13,7 @@ namespace json = boost::json;
 
 std::string note_of(Conversation& conversation) {
   if (conversation.lost.empty()) return {};
-  const std::string why = wire::printable(std::exchange(conversation.lost, {}));
+  const std::string why = printable(std::exchange(conversation.lost, {}));
   return "The sandbox of this conversation has ended (" + why +
          "). This is a fresh one: variables, files and processes from before are gone.";
 }
@@ -34,7 +34,7 @@ asio::awaitable<json::object> run_tool(const Tool& tool, ToolCall& call) {
   Result<ToolResult> result = co_await tool.run(call);
   if (!result) {
     ToolResult refused;
-    refused.content.push_back(text_block("Error: " + wire::to_utf8(result.error().message())));
+    refused.content.push_back(text_block("Error: " + to_utf8(result.error().message())));
     refused.is_error = true;
     result = std::move(refused);
   }

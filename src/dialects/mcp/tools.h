@@ -11,12 +11,12 @@
 #include <string_view>
 
 #include "base/task.h"
-#include "routing/app.h"
 #include "dialects/mcp/call_stream.h"
 #include "dialects/mcp/conversation.h"
-#include "routing/sandbox_creation.h"
 #include "http/message.h"
-#include "wire/object_reader.h"
+#include "routing/app.h"
+#include "routing/sandbox_creation.h"
+#include "wire/json/object_reader.h"
 
 namespace glovebox::mcp {
 

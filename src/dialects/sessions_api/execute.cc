@@ -6,20 +6,20 @@
 #include <utility>
 
 #include "base/log.h"
-#include "sessions/contexts/cell_json.h"
 #include "base/wall_clock.h"
-#include "sessions/contexts/context_table.h"
 #include "dialects/sessions_api/handlers.h"
 #include "dialects/sessions_api/requests.h"
 #include "dialects/sessions_api/session_json.h"
+#include "http/status.h"
 #include "routing/large_response.h"
 #include "routing/run_output.h"
-#include "runs/run_record.h"
 #include "routing/sandbox_creation.h"
+#include "runs/run_record.h"
+#include "sessions/contexts/cell_json.h"
+#include "sessions/contexts/context_table.h"
 #include "store/store_call.h"
-#include "http/status.h"
-#include "wire/run_answer.h"
-#include "wire/strict_json.h"
+#include "wire/json/strict_json.h"
+#include "wire/runs/run_answer.h"
 
 namespace glovebox::sessions_api {
 namespace {

@@ -6,10 +6,9 @@
 
 #include "base/units.h"
 #include "sessions/processes/process_json.h"
-#include "wire/cell.h"
-#include "wire/object_reader.h"
-#include "wire/strict_json.h"
-#include "wire/utf8.h"
+#include "wire/guest/cell.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::sessions_api {
 namespace {
@@ -85,7 +84,7 @@ Result<std::optional<double>> read_cpus(ObjectReader& fields) {
   return cpus;
 }
 
-Result<> read_resources(const json::value& value, ProfileWishes& profile) {
+Result<> read_resources(const json::value& value, ProfileRequest& profile) {
   TRY(ObjectReader fields, ObjectReader::open(value, "resources"));
   TRY(const auto cpus, read_cpus(fields));
   if (cpus) profile.cpu_thousandths = static_cast<std::uint32_t>(std::lround(*cpus * 1000));

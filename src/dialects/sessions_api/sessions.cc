@@ -6,10 +6,9 @@
 #include "dialects/sessions_api/handlers.h"
 #include "dialects/sessions_api/requests.h"
 #include "dialects/sessions_api/session_json.h"
-#include "wire/json_values.h"
 #include "routing/sandbox_creation.h"
 #include "store/store_call.h"
-#include "wire/utf8.h"
+#include "wire/json/json_values.h"
 
 namespace glovebox::sessions_api {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/utf8.h"
 #include "dialects/workspace/requests.h"
-#include "wire/utf8.h"
 
 namespace glovebox::workspace {
 
@@ -18,7 +18,7 @@ Result<ClientSession> client_session(routing::App& app, const http::Request& req
 Result<store::SessionRecord> find_record(routing::App& app, const ClientSession& wanted) {
   auto record = app.keeper->of_agent(wanted.caller.project, wanted.agent);
   if (!record) {
-    return fail(Errc::kNotFound, "there is no session \"" + wire::printable(wanted.id) +
+    return fail(Errc::kNotFound, "there is no session \"" + printable(wanted.id) +
                                      "\"; make it with POST /workspace/se/session/{session_id}");
   }
   return std::move(*record);

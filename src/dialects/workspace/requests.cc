@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "base/units.h"
-#include "wire/cell.h"
-#include "wire/object_reader.h"
-#include "wire/session_frames.h"
-#include "wire/strict_json.h"
-#include "wire/utf8.h"
+#include "base/utf8.h"
+#include "wire/guest/cell.h"
+#include "wire/guest/session_frames.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::workspace {
 namespace {
@@ -71,7 +71,7 @@ Result<std::string> agent_of(std::string_view session_id) {
   const bool printable = std::all_of(session_id.begin(), session_id.end(), [](char c) {
     return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
   });
-  if (!printable || !wire::is_utf8(session_id)) {
+  if (!printable || !is_utf8(session_id)) {
     return fail(Errc::kInvalidArgument, "session_id: must be printable text (UTF-8)");
   }
   return std::string(kPrefix).append(session_id);

@@ -6,7 +6,7 @@
 #include "dialects/workspace/client_session.h"
 #include "dialects/workspace/handlers.h"
 #include "dialects/workspace/requests.h"
-#include "wire/stored_policy.h"
+#include "wire/json/stored_policy.h"
 
 namespace glovebox::workspace {
 namespace {

@@ -16,7 +16,7 @@
 #include "guest/agent/zygote_init.h"
 #include "sys/clone.h"
 #include "sys/file.h"
-#include "wire/sandbox_plan.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::agent {
 namespace {

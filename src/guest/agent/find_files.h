@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "wire/guest_frames.h"
+#include "wire/guest/guest_frames.h"
 
 namespace glovebox::agent {
 

@@ -8,7 +8,7 @@
 #include "guest/agent/process_home.h"
 #include "guest/agent/serve.h"
 #include "sys/landlock.h"
-#include "wire/sandbox_plan.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::agent {
 namespace {

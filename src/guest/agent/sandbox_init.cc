@@ -31,7 +31,7 @@
 #include "sys/landlock.h"
 #include "sys/loopback.h"
 #include "sys/own_network.h"
-#include "wire/sandbox_plan.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::agent {
 namespace {

@@ -17,7 +17,7 @@
 #include "guest/agent/process_home.h"
 #include "guest/agent/program.h"
 #include "guest/agent/runtime.h"
-#include "wire/guest_frames.h"
+#include "wire/guest/guest_frames.h"
 
 namespace glovebox::agent {
 namespace {

@@ -21,7 +21,7 @@
 #include "guest/agent/session_start.h"
 #include "guest/agent/session_table.h"
 #include "sys/own_network.h"
-#include "wire/sandbox_plan.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::agent {
 namespace {

@@ -10,7 +10,7 @@
 #include "guest/agent/session_plan.h"
 #include "guest/agent/session_user.h"
 #include "guest/agent/watched_fd.h"
-#include "wire/session_frames.h"
+#include "wire/guest/session_frames.h"
 
 namespace glovebox::agent {
 

@@ -8,7 +8,7 @@
 #include "guest/agent/session_files.h"
 #include "guest/agent/session_start.h"
 #include "guest/agent/watched_fd.h"
-#include "wire/sandbox_plan.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::agent {
 

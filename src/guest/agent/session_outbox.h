@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "wire/session_frames.h"
+#include "wire/guest/session_frames.h"
 
 namespace glovebox::agent {
 

@@ -442,8 +442,8 @@ void SessionProcess::forget_what_was_to_be_said() {
   exit_to_say_ = false;
 }
 
-wire::ProcessIs SessionProcess::describe() const {
-  wire::ProcessIs is;
+wire::ProcessStatus SessionProcess::describe() const {
+  wire::ProcessStatus is;
   is.process = number_;
   is.kind = kind_;
   is.pid = static_cast<std::uint32_t>(pid_);

@@ -9,7 +9,7 @@
 #include "guest/agent/output_buffer.h"
 #include "guest/agent/session_start.h"
 #include "guest/agent/watched_fd.h"
-#include "wire/session_frames.h"
+#include "wire/guest/session_frames.h"
 
 namespace glovebox::agent {
 
@@ -43,7 +43,7 @@ class SessionProcess {
 
   // The next thing to tell the server, if there is one now.
   std::optional<wire::SessionFrame> next_frame();
-  wire::ProcessIs describe() const;
+  wire::ProcessStatus describe() const;
 
   wire::ProcessNumber number() const { return number_; }
   std::uint64_t key() const { return key_; }

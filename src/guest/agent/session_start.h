@@ -9,7 +9,7 @@
 #include "base/unique_fd.h"
 #include "guest/agent/session_plan.h"
 #include "guest/agent/session_user.h"
-#include "wire/session_frames.h"
+#include "wire/guest/session_frames.h"
 
 namespace glovebox::agent {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "wire/sandbox_plan.h"
+#include "wire/guest/sandbox_plan.h"
 
 namespace glovebox::agent {
 

@@ -1,6 +1,6 @@
 // A code context in Node.js: cells come on a pipe, one after the other, and share the globals.
 //
-//   node context.js       cells and answers as in src/wire/cell.h
+//   node context.js       cells and answers as in src/wire/guest/cell.h
 //
 // A cell is evaluated in V8's own mode for consoles, reached through the inspector in this thread:
 // const and let last and may be declared again, await works, and the last expression has a value.

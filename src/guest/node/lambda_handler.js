@@ -1,4 +1,4 @@
-// Calls one AWS Lambda handler: a job whose code is a call, as JSON (src/wire/function_call.h).
+// Calls one AWS Lambda handler: a job whose code is a call, as JSON (src/wire/functions/function_call.h).
 //
 // The source is a CommonJS module, or an ES module where it is called .mjs or is written as one. A
 // handler answers by a promise, by its callback, or (as in newer Lambda) by what it returns. What

@@ -3,7 +3,7 @@
 //   node run.js         cold: the job is there already
 //   node run.js wait    started ahead: one byte to descriptor 5 when ready, then one from it
 //
-// Descriptors as in src/wire/job.h. The code is a script of the main context, so that its last
+// Descriptors as in src/wire/guest/job.h. The code is a script of the main context, so that its last
 // expression has a value; require and the like are globals, as with `node -e`. What an exception
 // prints is left to node itself: we only watch.
 'use strict';

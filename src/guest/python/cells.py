@@ -1,6 +1,6 @@
 """Serves a code context: cells come on a pipe, one after the other, and share one __main__.
 
-Cells and answers as in src/wire/cell.h. Used by context.py in a fresh interpreter and by runner.py
+Cells and answers as in src/wire/guest/cell.h. Used by context.py in a fresh interpreter and by runner.py
 in a zygote's child, where everything imported here is loaded already.
 """
 import builtins

@@ -1,4 +1,4 @@
-"""A cold code context: a fresh interpreter that serves cells. python3 -I context.py, descriptors as in src/wire/cell.h."""
+"""A cold code context: a fresh interpreter that serves cells. python3 -I context.py, descriptors as in src/wire/guest/cell.h."""
 import sys
 
 

@@ -19,7 +19,7 @@ values = load("values")
 MIME = b"application/vnd.glovebox.value"
 MOST_LINE = 8 << 20
 ROOM = 1 << 12
-MOST_MARKS = 30_000  # node/result_lines.h has the bound
+MOST_MARKS = 30_000  # node/runs/result_lines.h has the bound
 MOST_MESSAGE = 1 << 16
 WHAT_SHIPS = (
     " (a call ships the module of its function and nothing else: move what it needs into that module,"

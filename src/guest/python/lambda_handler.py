@@ -1,4 +1,4 @@
-"""Calls one AWS Lambda handler: a job whose code is a call, as JSON (src/wire/function_call.h).
+"""Calls one AWS Lambda handler: a job whose code is a call, as JSON (src/wire/functions/function_call.h).
 
 The module is the caller's source, run under its own name; then handler(event, context), and what it
 returns as JSON. What comes of it is one line of results, {"type":"function", ...}, whose value or error

@@ -1,4 +1,4 @@
-"""A cold run: a fresh interpreter does one job. python3 -I run.py, descriptors as in src/wire/job.h."""
+"""A cold run: a fresh interpreter does one job. python3 -I run.py, descriptors as in src/wire/guest/job.h."""
 import sys
 
 

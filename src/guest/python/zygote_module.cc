@@ -41,7 +41,7 @@
 
 namespace {
 
-// As wire/sandbox_plan.h has them.
+// As wire/guest/sandbox_plan.h has them.
 constexpr int kNamespaces = 7;
 constexpr int kPlaces = 6;  // stdin, stdout, stderr, results, job, socket
 constexpr int kMaxCgroups = 8;

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "base/result.h"
-#include "node/runner.h"
+#include "node/runs/run_job.h"
 
 namespace glovebox::packages {
 

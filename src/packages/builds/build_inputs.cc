@@ -6,6 +6,8 @@
 #include <boost/json/serialize.hpp>
 #include <string_view>
 
+#include "base/percent_encoding.h"
+
 namespace glovebox::packages {
 namespace {
 
@@ -26,26 +28,10 @@ void put_list(std::string& text, std::string_view name, const std::vector<std::s
 
 std::string ca_path() { return std::string(kBuildInputDir) + "ca.pem"; }
 
-std::string unescaped(std::string_view text) {
-  const auto digit = [](char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    const char lower = static_cast<char>(c | 0x20);
-    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
-  };
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool escape =
-        text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
-    plain += escape ? static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2])) : text[i];
-    if (escape) i += 2;
-  }
-  return plain;
-}
-
 void add_secret(std::vector<std::string>& all, std::string_view secret) {
   // A shorter one would hide half of what is printed, and hides nothing.
   constexpr std::size_t kLeast = 4;
-  for (const std::string& form : {std::string(secret), unescaped(secret)}) {
+  for (const std::string& form : {std::string(secret), percent_decode_lenient(secret)}) {
     if (form.size() >= kLeast && std::find(all.begin(), all.end(), form) == all.end()) {
       all.push_back(form);
     }

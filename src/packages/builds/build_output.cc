@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "wire/utf8.h"
+#include "base/hex.h"
+#include "base/utf8.h"
 
 namespace glovebox::packages {
 namespace {
@@ -45,7 +46,6 @@ bool turns_text(std::string_view three) {
 
 // `text` is UTF-8.
 std::string without_turns(std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
   std::string shown;
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (!turns_text(text.substr(at, 3))) {
@@ -55,8 +55,7 @@ std::string without_turns(std::string_view text) {
     const unsigned low = (static_cast<unsigned char>(text[at + 1]) & 0x3fu) << 6 |
                          (static_cast<unsigned char>(text[at + 2]) & 0x3fu);
     shown += "\\u20";
-    shown += kHex[low >> 4 & 15];
-    shown += kHex[low & 15];
+    append_hex(shown, static_cast<unsigned char>(low));
     at += 2;
   }
   return shown;
@@ -70,7 +69,7 @@ std::string printable_line(std::string_view line, std::size_t most,
   std::string text(line.substr(0, 4 * most));
   hide(text, secrets);
   std::replace(text.begin(), text.end(), '\t', ' ');
-  return cut_line(without_turns(wire::printable(cut_line(std::move(text), most))), most);
+  return cut_line(without_turns(printable(cut_line(std::move(text), most))), most);
 }
 
 std::string printable_text(std::string_view text, std::size_t most,

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "wire/utf8.h"
+#include "base/utf8.h"
 
 namespace glovebox::packages {
 namespace {
@@ -55,7 +55,7 @@ TEST_F(BuildLinesTest, ALongOneIsCutBetweenCharactersAndNotKept) {
   ASSERT_EQ(said.size(), 2u);
   EXPECT_LE(said[0].size(), BuildOutput::kMostLine);
   EXPECT_GT(said[0].size(), BuildOutput::kMostLine - 10);
-  EXPECT_TRUE(wire::is_utf8(said[0]));
+  EXPECT_TRUE(is_utf8(said[0]));
   EXPECT_TRUE(said[0].ends_with("\xe2\x82\xac..."));
   EXPECT_EQ(said[1], "next");
 }

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "packages/builds/build_inputs.h"
 #include "packages/builds/build_steps.h"
-#include "wire/utf8.h"
 
 namespace glovebox::packages {
 namespace {
@@ -178,7 +178,7 @@ Task<std::string> SandboxPipeline::build_source(const BuildSteps& steps, Artefac
   if (!is_wheel_of(result.file, source.name)) {
     co_return fail(Errc::kInvalidArgument, "building " + what + " did not give a wheel of " +
                                                source.name + ", but \"" +
-                                               wire::printable(result.file) + "\"");
+                                               printable(result.file) + "\"");
   }
   const std::string to = in("built/") + result.file;
   CO_TRY_OK(co_await steps.copy_file(bench, out("wheels/") + result.file, shop, to));
@@ -202,9 +202,9 @@ Task<std::string> SandboxPipeline::what_was_denied(BuildSandboxPtr shop, std::ve
     const bool is_ours = name && std::any_of(rules.begin(), rules.end(),
                                              [&](const auto& rule) { return rule.matches(*name); });
     words += words.empty() ? "" : "\n";
-    words += is_ours ? "(" + wire::printable(one.name) +
-                           " was not reached: " + wire::printable(one.rule) + ")"
-                     : "(" + wire::printable(one.name) +
+    words += is_ours ? "(" + printable(one.name) +
+                           " was not reached: " + printable(one.rule) + ")"
+                     : "(" + printable(one.name) +
                            " may not be reached: if the index keeps files there, name it in "
                            "deps.file_hosts)";
   }

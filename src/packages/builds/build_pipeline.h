@@ -11,11 +11,11 @@
 
 #include "base/task.h"
 #include "config/package_index.h"
-#include "packages/builds/build_progress.h"
 #include "model/dependencies.h"
-#include "node/layer_service.h"
-#include "node/network_service.h"
-#include "node/session_service.h"
+#include "node/layers/layer_service.h"
+#include "node/networks/network_service.h"
+#include "node/sessions/session_service.h"
+#include "packages/builds/build_progress.h"
 
 namespace glovebox::packages {
 

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "base/log.h"
+#include "node/async/notifier.h"
+#include "node/pools/fair_queue.h"
 #include "packages/builds/build_progress.h"
-#include "node/bell.h"
-#include "node/fair_queue.h"
 
 namespace glovebox::packages {
 namespace {
@@ -28,7 +28,7 @@ tl::unexpected<Error> stopping() { return fail(Errc::kUnavailable, "the server i
 
 struct BuildQueue::Build {
   Build(asio::io_context& io, std::string key_, std::string project_, Work work_)
-      : key(std::move(key_)), project(std::move(project_)), work(std::move(work_)), bell(io) {}
+      : key(std::move(key_)), project(std::move(project_)), work(std::move(work_)), notifier(io) {}
 
   void say(const BuildProgress& word) {
     last.push_back(word);
@@ -49,7 +49,7 @@ struct BuildQueue::Build {
   const std::string key;
   const std::string project;  // in whose turn it is
   Work work;
-  node::Bell bell;
+  node::Notifier notifier;
   std::list<OnBuildProgress> listeners;  // one for each who waits, perhaps empty
   std::vector<std::string> projects;
   std::deque<BuildProgress> last;
@@ -145,7 +145,7 @@ struct BuildQueue::State : std::enable_shared_from_this<State> {
     // Whoever asks from now on looks at what it made first.
     self->forget(*build);
     build->done = std::move(done);
-    build->bell.ring();
+    build->notifier.notify_all();
     --self->running;
     if (--self->running_of[build->project] == 0) self->running_of.erase(build->project);
     self->serve();
@@ -199,9 +199,9 @@ Task<std::string> BuildQueue::build(std::string key, std::string project, Work w
     state->serve();
     if (!build->running) build->say({BuildPhase::kQueued, ""});
   }
-  cancel->on_cancel([build] { build->bell.ring(); });
+  cancel->on_cancel([build] { build->notifier.notify_all(); });
   while (!build->done && !cancel->cancelled()) {
-    co_await build->bell.wait(std::chrono::steady_clock::time_point::max());
+    co_await build->notifier.wait(std::chrono::steady_clock::time_point::max());
   }
   if (!build->done) co_return nobody_waits();
   co_return *build->done;
@@ -226,7 +226,7 @@ void BuildQueue::stop() {
       build->cancel->cancel();
     } else {
       build->done = stopping();
-      build->bell.ring();
+      build->notifier.notify_all();
     }
   }
 }

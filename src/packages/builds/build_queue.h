@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "base/task.h"
+#include "node/runs/run_job.h"
 #include "packages/builds/build_progress.h"
-#include "node/runner.h"
 
 namespace glovebox::packages {
 

@@ -10,15 +10,15 @@ class BuildQueueTest : public ::testing::Test {
   // Says its key, waits until it is let go, and comes to its key.
   BuildQueue::Work work(const std::string& key) {
     return [this, key](OnBuildProgress say, std::shared_ptr<node::CancelFlag> cancel) {
-      return play(bell, key, std::move(say), std::move(cancel));
+      return play(notifier, key, std::move(say), std::move(cancel));
     };
   }
-  // The bell is its own: it may be destroyed with the io_context, after everything else.
-  Task<std::string> play(std::shared_ptr<node::Bell> own, std::string key, OnBuildProgress say,
+  // The notifier is its own: it may be destroyed with the io_context, after everything else.
+  Task<std::string> play(std::shared_ptr<node::Notifier> own, std::string key, OnBuildProgress say,
                          std::shared_ptr<node::CancelFlag> cancel) {
     begun.push_back(key);
     say({BuildPhase::kResolving, "line of " + key});
-    cancel->on_cancel([own] { own->ring(); });
+    cancel->on_cancel([own] { own->notify_all(); });
     while (!done.contains(key) && !cancel->cancelled()) {
       co_await own->wait(std::chrono::steady_clock::time_point::max());
     }
@@ -33,7 +33,7 @@ class BuildQueueTest : public ::testing::Test {
   }
   void finish(const std::string& key) {
     done.insert(key);
-    bell->ring();
+    notifier->notify_all();
   }
 
   struct Caller {
@@ -56,7 +56,7 @@ class BuildQueueTest : public ::testing::Test {
   }
 
   asio::io_context io;
-  std::shared_ptr<node::Bell> bell = std::make_shared<node::Bell>(io);
+  std::shared_ptr<node::Notifier> notifier = std::make_shared<node::Notifier>(io);
   std::vector<std::string> begun;
   std::vector<std::string> cancelled;
   std::set<std::string> done;
@@ -227,12 +227,12 @@ TEST_F(BuildQueueTest, StoppingEndsEverything) {
 TEST_F(BuildQueueTest, CoroutinesMayBeDestroyedAfterTheQueue) {
   auto own_io = std::make_unique<asio::io_context>();
   auto queue = std::make_unique<BuildQueue>(*own_io, QueueOptions{});
-  const auto held = std::make_shared<node::Bell>(*own_io);
+  const auto held = std::make_shared<node::Notifier>(*own_io);
   const BuildQueue::Work never = [held](OnBuildProgress,
                                         std::shared_ptr<node::CancelFlag>) -> Task<std::string> {
     struct Waits {
-      static Task<std::string> play(std::shared_ptr<node::Bell> bell) {
-        co_await bell->wait(std::chrono::steady_clock::time_point::max());
+      static Task<std::string> play(std::shared_ptr<node::Notifier> notifier) {
+        co_await notifier->wait(std::chrono::steady_clock::time_point::max());
         co_return std::string("x");
       }
     };

@@ -4,9 +4,10 @@
 #include <boost/json/value.hpp>
 #include <tuple>
 
+#include "base/hex.h"
 #include "packages/builds/build_output.h"
-#include "wire/object_reader.h"
-#include "wire/strict_json.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::packages {
 namespace {
@@ -16,11 +17,6 @@ namespace json = boost::json;
 constexpr std::size_t kMaxInterpreter = 40;
 constexpr std::size_t kMaxHash = 200;
 constexpr std::size_t kSha256Digits = 64;
-
-bool is_hex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
 
 bool is_letter_or_digit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -34,7 +30,7 @@ bool is_among(std::string_view text, std::string_view more) {
 
 // 64 hexadecimal digits, or npm's "sha512-" and base64.
 bool is_hash(std::string_view text) {
-  if (text.size() == kSha256Digits && is_hex(text)) return true;
+  if (text.size() == kSha256Digits && is_lower_hex(text)) return true;
   for (const std::string_view kind : {"sha512-", "sha384-", "sha256-", "sha1-"}) {
     if (!text.starts_with(kind)) continue;
     const std::string_view value = text.substr(kind.size());

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "base/task.h"
-#include "packages/builds/build_output.h"
+#include "node/sessions/session_service.h"
 #include "packages/builds/build_deadline.h"
-#include "node/session_service.h"
+#include "packages/builds/build_output.h"
 
 namespace glovebox::packages {
 

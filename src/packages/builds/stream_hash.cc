@@ -2,7 +2,10 @@
 
 #include <openssl/evp.h>
 
+#include <span>
+
 #include "base/assert.h"
+#include "base/hex.h"
 
 namespace glovebox::packages {
 
@@ -15,16 +18,10 @@ void StreamHash::add(std::string_view bytes) {
 }
 
 std::string StreamHash::hex() {
-  static constexpr char kHex[] = "0123456789abcdef";
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned size = 0;
   GBX_ASSERT(EVP_DigestFinal_ex(context_.get(), digest, &size) == 1 && size == 32);
-  std::string text;
-  for (unsigned i = 0; i < size; ++i) {
-    text += kHex[digest[i] >> 4];
-    text += kHex[digest[i] & 15];
-  }
-  return text;
+  return hex_encode(std::span(digest, size));
 }
 
 }  // namespace glovebox::packages

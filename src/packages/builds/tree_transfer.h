@@ -10,8 +10,8 @@
 #include <string>
 
 #include "base/task.h"
+#include "node/sessions/session_service.h"
 #include "packages/builds/stream_hash.h"
-#include "node/session_service.h"
 
 namespace glovebox::packages {
 

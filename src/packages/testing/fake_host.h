@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "node/run_service.h"
-#include "node/session_service.h"
-#include "node/template_service.h"
+#include "node/runs/run_service.h"
+#include "node/sessions/session_service.h"
+#include "node/templates/template_service.h"
 
 namespace glovebox::packages {
 

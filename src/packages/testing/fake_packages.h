@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "node/async/notifier.h"
+#include "node/layers/layer_service.h"
 #include "packages/builds/build_pipeline.h"
-#include "node/bell.h"
-#include "node/layer_service.h"
 
 namespace glovebox::packages {
 
@@ -67,16 +67,16 @@ class FakeLayers final : public node::LayerService {
 // Comes to what the test says, when the test says so.
 class ScriptedPipeline final : public BuildPipeline {
  public:
-  ScriptedPipeline(asio::io_context& io, FakeLayers& layers) : layers_(layers), bell_(io) {}
+  ScriptedPipeline(asio::io_context& io, FakeLayers& layers) : layers_(layers), notifier_(io) {}
 
   Task<Fetched> fetch(BuildRequest request, OnBuildProgress say,
                       std::shared_ptr<node::CancelFlag> cancel) override {
     fetches.push_back(request);
     say({BuildPhase::kResolving, ""});
     for (const std::string& line : lines) say({BuildPhase::kResolving, line});
-    cancel->on_cancel([this] { bell_.ring(); });
+    cancel->on_cancel([this] { notifier_.notify_all(); });
     while (held && !cancel->cancelled()) {
-      co_await bell_.wait(std::chrono::steady_clock::time_point::max());
+      co_await notifier_.wait(std::chrono::steady_clock::time_point::max());
     }
     cancel->on_cancel({});
     if (cancel->cancelled()) {
@@ -119,7 +119,7 @@ class ScriptedPipeline final : public BuildPipeline {
 
   void let_go() {
     held = false;
-    bell_.ring();
+    notifier_.notify_all();
   }
 
   std::vector<Artefact> artefacts = {{"alpha", "1.0", "alpha-1.0-py3-none-any.whl", "11"}};
@@ -136,7 +136,7 @@ class ScriptedPipeline final : public BuildPipeline {
 
  private:
   FakeLayers& layers_;
-  node::Bell bell_;
+  node::Notifier notifier_;
 };
 
 // Runs one to its end.

@@ -3,7 +3,7 @@
 #include <boost/json.hpp>
 #include <cstdio>
 
-#include "wire/guest_result.h"
+#include "wire/guest/guest_result.h"
 
 namespace glovebox::sessions {
 namespace {

@@ -7,7 +7,7 @@
 #include "sessions/contexts/context_output.h"
 #include "sessions/contexts/context_table.h"
 #include "sessions/processes/process_json.h"
-#include "wire/cell.h"
+#include "wire/guest/cell.h"
 
 namespace glovebox::sessions {
 

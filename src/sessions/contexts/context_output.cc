@@ -40,7 +40,7 @@ std::vector<ContextOutput::Line> ContextOutput::add(std::string_view bytes) {
 
 void ContextOutput::end_line(std::vector<Line>& lines) {
   if (!is_long_ && words_ < kMaxWords && may_be_word(head_)) {
-    wire::ContextWord word = wire::context_word(head_);
+    wire::ContextEvent word = wire::parse_context_event(head_);
     ++words_;
     if (!std::holds_alternative<std::monostate>(word)) {
       head_.clear();

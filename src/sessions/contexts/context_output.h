@@ -1,4 +1,4 @@
-// What a context's runtime writes on its results: its own words (wire/cell.h) and, between them,
+// What a context's runtime writes on its results: its own words (wire/guest/cell.h) and, between them,
 // results, whose number and size are bounded as a run's are. The words come through whatever else
 // was written before them, so that a cell with too many results still ends.
 #pragma once
@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
-#include "node/result_lines.h"
-#include "wire/cell.h"
+#include "node/runs/result_lines.h"
+#include "wire/guest/cell.h"
 
 namespace glovebox::sessions {
 
@@ -18,7 +18,7 @@ class ContextOutput {
  public:
   struct Line {
     std::string result;        // not empty: a result, unparsed
-    wire::ContextWord word{};  // else this
+    wire::ContextEvent word{};  // else this
   };
   std::vector<Line> add(std::string_view bytes);
   bool truncated() const { return results_.truncated(); }

@@ -9,14 +9,14 @@
 #include <random>
 
 #include "base/log.h"
+#include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "sessions/contexts/context_output.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
-#include "wire/cell.h"
-#include "wire/guest_result.h"
-#include "wire/job.h"
-#include "wire/utf8.h"
+#include "wire/guest/cell.h"
+#include "wire/guest/guest_result.h"
+#include "wire/guest/job.h"
 
 namespace glovebox::sessions {
 namespace {
@@ -258,7 +258,7 @@ Task<> ContextTable::wait_until_ready(Context& context, std::unique_ptr<Attachme
       }
     } else if (const auto* exited = std::get_if<Attachment::Exited>(&event)) {
       std::string why = "the interpreter " + how_interpreter_ended(exited->end) + " before it was ready";
-      if (!said.empty()) why += ": " + wire::printable(said);
+      if (!said.empty()) why += ": " + printable(said);
       co_return fail(Errc::kInvalidArgument, std::move(why));
     } else if (const auto* gone = std::get_if<Attachment::Gone>(&event)) {
       co_return fail(Errc::kUnavailable, gone->why);

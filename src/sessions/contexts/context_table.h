@@ -19,12 +19,12 @@
 
 #include "base/id.h"
 #include "base/task.h"
+#include "model/outcome.h"
+#include "node/async/async_fifo_lock.h"
+#include "node/runs/run_job.h"
+#include "node/sessions/session_service.h"
 #include "sessions/processes/oom_ledger.h"
 #include "sessions/sessions.h"
-#include "node/async_fifo_lock.h"
-#include "model/outcome.h"
-#include "node/runner.h"
-#include "node/session_service.h"
 
 namespace glovebox::sessions {
 

@@ -6,9 +6,9 @@
 #include <charconv>
 #include <cstdio>
 
+#include "base/base64.h"
+#include "base/utf8.h"
 #include "base/wall_clock.h"
-#include "wire/base64_decode.h"
-#include "wire/utf8.h"
 
 namespace glovebox::sessions {
 namespace {
@@ -81,7 +81,7 @@ std::string time_text(std::int64_t ns) {
 }
 
 json::value name_or_null(const std::string& name) {
-  return name.empty() ? json::value(nullptr) : json::value(wire::to_utf8(name));
+  return name.empty() ? json::value(nullptr) : json::value(to_utf8(name));
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ Result<std::string> FileQuery::path() {
   if (text != nullptr && encoded != nullptr) return bad_parameter("path", "goes not with path_base64");
   if (text == nullptr && encoded == nullptr) return bad_parameter("path", "is missing");
   if (text != nullptr) return good_path(*text, "path");
-  auto bytes = wire::base64_decode(*encoded);
+  auto bytes = base64_decode(*encoded);
   if (!bytes) return bad_parameter("path_base64", bytes.error().message());
   return good_path(std::move(*bytes), "path_base64");
 }
@@ -147,7 +147,7 @@ Result<> FileQuery::finish() const {
   for (const auto& [name, value] : query_) {
     // Which project's sandbox it is was read elsewhere.
     if (name != "project" && std::find(known_.begin(), known_.end(), name) == known_.end()) {
-      return bad_parameter(wire::printable(std::string_view(name).substr(0, 60)), "is not known");
+      return bad_parameter(printable(std::string_view(name).substr(0, 60)), "is not known");
     }
   }
   return {};
@@ -161,7 +161,7 @@ Result<std::string> read_path(wire::ObjectReader& fields, std::string_view name,
   if (text && encoded) return fields.bad(name, "goes not with " + std::string(name_base64));
   if (!text && !encoded) return fields.bad(name, "is missing");
   if (text) return good_path(std::move(*text), name);
-  auto bytes = wire::base64_decode(*encoded);
+  auto bytes = base64_decode(*encoded);
   if (!bytes) return fields.bad(name_base64, bytes.error().message());
   return good_path(std::move(*bytes), name_base64);
 }
@@ -180,8 +180,8 @@ Result<std::optional<std::uint32_t>> read_mode(wire::ObjectReader& fields, std::
 }
 
 void add_path(json::object& object, const std::string& name, const std::string& bytes) {
-  object[name] = wire::to_utf8(bytes);
-  if (!wire::is_utf8(bytes)) object[name + "_base64"] = wire::base64(bytes);
+  object[name] = to_utf8(bytes);
+  if (!is_utf8(bytes)) object[name + "_base64"] = base64_encode(bytes);
 }
 
 std::string path_below(std::string_view directory, std::string_view below) {
@@ -207,7 +207,7 @@ std::string mode_text(std::uint32_t mode) {
 json::object entry_json(const wire::FileEntry& entry, const std::string& path) {
   json::object object;
   add_path(object, "path", path);
-  object["name"] = wire::to_utf8(last_name(path));
+  object["name"] = to_utf8(last_name(path));
   object["type"] = type_name(entry.type);
   object["size"] = entry.size;
   object["mode"] = mode_text(entry.mode);

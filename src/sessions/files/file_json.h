@@ -12,9 +12,9 @@
 #include "base/error.h"
 #include "base/result.h"
 #include "http/message.h"
-#include "wire/file_records.h"
-#include "wire/object_reader.h"
-#include "wire/session_frames.h"
+#include "wire/guest/file_records.h"
+#include "wire/guest/session_frames.h"
+#include "wire/json/object_reader.h"
 
 namespace glovebox::sessions {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/task.h"
-#include "node/session_service.h"
-#include "wire/file_records.h"
+#include "node/sessions/session_service.h"
+#include "wire/guest/file_records.h"
 
 namespace glovebox::sessions {
 

@@ -8,8 +8,8 @@
 
 #include "base/task.h"
 #include "model/outcome.h"
-#include "node/runner.h"
-#include "node/session_service.h"
+#include "node/runs/run_job.h"
+#include "node/sessions/session_service.h"
 
 namespace glovebox::sessions {
 

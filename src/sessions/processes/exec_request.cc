@@ -5,8 +5,8 @@
 #include "base/wall_clock.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
-#include "wire/guest_frames.h"
-#include "wire/strict_json.h"
+#include "wire/guest/guest_frames.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::sessions {
 namespace {

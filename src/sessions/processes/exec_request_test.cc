@@ -9,7 +9,7 @@
 #include "sessions/contexts/context_output.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
-#include "wire/stream_text.h"
+#include "wire/runs/stream_text.h"
 
 namespace glovebox::sessions {
 namespace {

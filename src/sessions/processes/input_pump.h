@@ -15,7 +15,7 @@
 
 #include "base/id.h"
 #include "base/task.h"
-#include "node/session_service.h"
+#include "node/sessions/session_service.h"
 
 namespace glovebox::sessions {
 

@@ -6,11 +6,11 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/base64.h"
+#include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "sessions/processes/process_label.h"
-#include "wire/base64_decode.h"
-#include "wire/guest_frames.h"
-#include "wire/utf8.h"
+#include "wire/guest/guest_frames.h"
 
 namespace glovebox::sessions {
 namespace {
@@ -157,7 +157,7 @@ Result<std::optional<std::string>> read_bytes(wire::ObjectReader& fields, std::s
     return fields.bad(encoded_name, "goes not together with " + std::string(stem));
   }
   if (!encoded) return text;
-  auto bytes = wire::base64_decode(*encoded);
+  auto bytes = base64_decode(*encoded);
   if (!bytes) return fields.bad(encoded_name, bytes.error().message());
   return std::optional(std::move(*bytes));
 }
@@ -180,16 +180,16 @@ std::vector<std::string> environment_for(std::string_view user, std::vector<std:
 }
 
 void add_output(json::object& object, const std::string& name, const std::string& bytes) {
-  const bool text = wire::is_utf8(bytes);
-  object[name] = text ? bytes : wire::to_utf8(bytes);
-  if (!text) object[name + "_base64"] = wire::base64(bytes);
+  const bool text = is_utf8(bytes);
+  object[name] = text ? bytes : to_utf8(bytes);
+  if (!text) object[name + "_base64"] = base64_encode(bytes);
 }
 
 void add_data(json::object& object, std::string_view bytes) {
-  if (wire::is_utf8(bytes)) {
+  if (is_utf8(bytes)) {
     object["data"] = bytes;
   } else {
-    object["data_base64"] = wire::base64(bytes);
+    object["data_base64"] = base64_encode(bytes);
   }
 }
 

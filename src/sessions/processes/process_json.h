@@ -11,8 +11,8 @@
 
 #include "base/result.h"
 #include "http/message.h"
-#include "node/session_service.h"
-#include "wire/object_reader.h"
+#include "node/sessions/session_service.h"
+#include "wire/json/object_reader.h"
 
 namespace glovebox::sessions {
 

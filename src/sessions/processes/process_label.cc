@@ -2,9 +2,9 @@
 
 #include <boost/json.hpp>
 
-#include "wire/session_frames.h"
-#include "wire/strict_json.h"
-#include "wire/utf8.h"
+#include "base/utf8.h"
+#include "wire/guest/session_frames.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::sessions {
 namespace {
@@ -31,7 +31,7 @@ json::array words(const std::vector<std::string>& texts, std::size_t most) {
   json::array array;
   for (const std::string& text : texts) {
     if (array.size() >= most_words(most)) break;
-    array.emplace_back(cut_at_character(wire::to_utf8(text), most));
+    array.emplace_back(cut_at_character(to_utf8(text), most));
   }
   return array;
 }
@@ -41,8 +41,8 @@ json::object variables(const std::vector<std::string>& envs, std::size_t most) {
   for (const std::string& variable : envs) {
     const std::size_t equals = variable.find('=');
     if (equals > most || object.size() >= most_words(most)) continue;
-    object[wire::to_utf8(variable.substr(0, equals))] =
-        cut_at_character(wire::to_utf8(variable.substr(equals + 1)), most);
+    object[to_utf8(variable.substr(0, equals))] =
+        cut_at_character(to_utf8(variable.substr(equals + 1)), most);
   }
   return object;
 }
@@ -53,13 +53,13 @@ std::int64_t number_in(const json::object& object, std::string_view name) {
 }
 
 std::string written(const ProcessLabel& label, std::size_t most) {
-  json::object object{{"cmd", cut_at_character(wire::to_utf8(label.cmd), most)},
-                      {"user", cut_at_character(wire::to_utf8(label.user), wire::kMaxUserName)},
-                      {"cwd", cut_at_character(wire::to_utf8(label.cwd), most)},
+  json::object object{{"cmd", cut_at_character(to_utf8(label.cmd), most)},
+                      {"user", cut_at_character(to_utf8(label.user), wire::kMaxUserName)},
+                      {"cwd", cut_at_character(to_utf8(label.cwd), most)},
                       {"created_ms", label.created_ms}};
   if (!label.args.empty()) object["args"] = words(label.args, most);
   if (!label.envs.empty()) object["envs"] = variables(label.envs, most);
-  if (!label.tag.empty()) object["tag"] = cut_at_character(wire::to_utf8(label.tag), kMaxTag);
+  if (!label.tag.empty()) object["tag"] = cut_at_character(to_utf8(label.tag), kMaxTag);
   if (label.deadline_ms != 0) object["deadline_ms"] = label.deadline_ms;
   if (!label.context.empty()) {
     object["context"] = label.context;

@@ -10,7 +10,7 @@
 
 #include "base/memory_budget.h"
 #include "base/task.h"
-#include "node/session_service.h"
+#include "node/sessions/session_service.h"
 #include "sessions/processes/exec_request.h"
 #include "sessions/processes/oom_ledger.h"
 #include "sessions/sessions.h"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "node/session_service.h"
+#include "node/sessions/session_service.h"
 
 namespace glovebox::sessions {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "node/session_service.h"
-#include "wire/cell.h"
-#include "wire/job.h"
+#include "node/sessions/session_service.h"
+#include "wire/guest/cell.h"
+#include "wire/guest/job.h"
 
 namespace glovebox::sessions {
 

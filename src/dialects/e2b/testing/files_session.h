@@ -10,11 +10,11 @@
 #include <cerrno>
 #include <map>
 
-#include "dialects/e2b/sandbox_access.h"
-#include "dialects/e2b/handlers.h"
-#include "sessions/testing/fake_idle_session.h"
 #include "api/testing/test_app.h"
-#include "wire/file_records.h"
+#include "dialects/e2b/handlers.h"
+#include "dialects/e2b/sandbox_access.h"
+#include "sessions/testing/fake_idle_session.h"
+#include "wire/guest/file_records.h"
 
 namespace glovebox::e2b {
 namespace json = boost::json;

@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "dialects/e2b/connect.h"
-#include "dialects/e2b/sandbox_access.h"
-#include "dialects/e2b/handlers.h"
-#include "sessions/testing/fake_session.h"
 #include "api/testing/test_app.h"
-#include "node/bell.h"
-#include "wire/base64_decode.h"
+#include "base/base64.h"
+#include "dialects/e2b/connect.h"
+#include "dialects/e2b/handlers.h"
+#include "dialects/e2b/sandbox_access.h"
+#include "node/async/notifier.h"
+#include "sessions/testing/fake_session.h"
 
 namespace glovebox::e2b {
 
@@ -47,7 +47,7 @@ class GatedWriter final : public http::ResponseWriter {
   bool is_begun = false;
   bool finished = false;
   bool is_open = true;
-  node::Bell opened;
+  node::Notifier opened;
 };
 
 // A call under way, or over.
@@ -79,7 +79,7 @@ struct Call {
         if (text == "data") {
           const auto& data = *event.value().as_object().begin();
           text = std::string(data.key()) + ":" +
-                 wire::base64_decode(std::string_view(data.value().as_string())).value();
+                 base64_decode(std::string_view(data.value().as_string())).value();
         }
         all.push_back(std::move(text));
       } else {

@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "guest/agent/files/user_names.h"
-#include "wire/file_records.h"
+#include "wire/guest/file_records.h"
 
 namespace glovebox::agent {
 

@@ -4,7 +4,7 @@
 // waits for a FIFO or a device, and never takes content from /proc.
 #pragma once
 
-#include "wire/session_frames.h"
+#include "wire/guest/session_frames.h"
 
 namespace glovebox::agent {
 

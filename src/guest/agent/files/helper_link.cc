@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/utf8.h"
 #include "base/write_all.h"
 #include "guest/agent/files/place.h"
-#include "wire/utf8.h"
 
 namespace glovebox::agent {
 namespace {
@@ -66,7 +66,7 @@ void HelperLink::say_done(const Result<>& outcome) {
   if (!outcome) {
     const int error = outcome.error().sys_errno();
     done.sys_errno = error > 0 ? error : EIO;
-    done.message = wire::printable(shortened(outcome.error().message()));
+    done.message = printable(shortened(outcome.error().message()));
   }
   (void)say(done);
 }

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "guest/agent/files/file_helper.h"
-#include "wire/file_records.h"
+#include "wire/guest/file_records.h"
 
 namespace glovebox::agent {
 

@@ -10,7 +10,7 @@
 
 #include "base/unique_fd.h"
 #include "guest/agent/files/file_helper.h"
-#include "wire/file_records.h"
+#include "wire/guest/file_records.h"
 
 namespace glovebox::agent {
 

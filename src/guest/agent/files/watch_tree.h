@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "wire/file_records.h"
+#include "wire/guest/file_records.h"
 
 namespace glovebox::agent {
 

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "node/layers/layer_service.h"
+#include "node/networks/network_service.h"
+#include "node/sessions/session_service.h"
 #include "sessions/testing/fake_session.h"
-#include "node/layer_service.h"
-#include "node/network_service.h"
-#include "node/session_service.h"
 
 namespace glovebox::packages {
 

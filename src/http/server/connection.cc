@@ -1,0 +1,414 @@
+#include "http/server/connection.h"
+
+#include <strings.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+
+#include "base/id.h"
+#include "base/log.h"
+#include "http/origin_rules.h"
+#include "http/server/request_body.h"
+#include "http/server/upgraded_stream.h"
+#include "http/status.h"
+
+namespace glovebox::http {
+
+namespace {
+
+// A refused request with a body this small is read to its end and the connection kept.
+constexpr std::size_t kSmallBody = 64 << 10;
+// What is thrown away at most of a body that was refused.
+constexpr std::size_t kLingerBytes = std::size_t{64} << 20;
+
+// Nothing of ours throws; what a library throws becomes an error of this one request. Out of memory
+// goes on to the top of the program.
+Task<Response> call_handler(const Handler& handler, Request& request, ResponseWriter& writer) {
+  try {
+    co_return co_await handler(request, writer);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    co_return fail(Errc::kInternal, error.what());
+  }
+}
+
+bool is_continue(std::string_view expects) {
+  return ::strcasecmp(std::string(expects).c_str(), "100-continue") == 0;
+}
+
+Response too_large(std::size_t limit) {
+  return Response::refuse(413, "body_too_large",
+                          "the body is larger than " + std::to_string(limit) + " bytes");
+}
+
+// Counts a running handler, for max_requests.
+class Running {
+ public:
+  explicit Running(ServerFigures& figures) : figures_(figures) {
+    ++figures_.requests_in_progress;
+    ++figures_.requests_total;
+  }
+  ~Running() { --figures_.requests_in_progress; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  ServerFigures& figures_;
+};
+
+}  // namespace
+
+Connection::Connection(std::shared_ptr<Server::State> server, UniqueFd fd,
+                       const SocketAddress& remote, std::shared_ptr<const TlsContext> tls)
+    : server_(std::move(server)),
+      transport_(server_->context, std::move(fd), std::move(tls)),
+      remote_(remote) {
+  place_ = server_->busy.insert(server_->busy.end(), this);
+  ++server_->figures.connections_total;
+}
+
+Connection::~Connection() { leave(); }
+
+void Connection::leave() {
+  if (has_left_) return;
+  has_left_ = true;
+  (is_idle_ ? server_->idle : server_->busy).erase(place_);
+  server_->connection_left();
+}
+
+asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
+  bool goes_on = true;
+  if (self->transport_.is_tls()) goes_on = co_await self->shake_hands();
+  while (goes_on) {
+    goes_on = co_await self->wait_for_request();
+    if (!goes_on) break;
+    const Next next = co_await self->serve_one();
+    if (next == Next::kLinger) co_await self->linger();
+    goes_on = next == Next::kKeep;
+  }
+  self->transport_.close();
+  self->leave();
+}
+
+asio::awaitable<bool> Connection::shake_hands() {
+  set_deadline(server_->options.limits.header_time);
+  Io io = transport_.handshake();
+  while (io == Io::kWantRead || io == Io::kWantWrite) {
+    const bool may_go_on = co_await transport_.wait(io);
+    if (!may_go_on || is_expired_) co_return false;
+    io = transport_.handshake();
+  }
+  clear_deadline();
+  co_return io == Io::kDone;
+}
+
+asio::awaitable<bool> Connection::wait_for_request() {
+  if (!pending_.empty() || transport_.has_pending()) co_return true;
+  if (server_->is_stopping) co_return false;
+  pending_ = {};  // gives its memory back
+  become_idle();
+  const bool is_ready = co_await transport_.wait(Io::kWantRead);
+  become_busy();
+  co_return is_ready && !is_expired_;
+}
+
+// The life of a request, in order.
+asio::awaitable<Connection::Next> Connection::serve_one() {
+  RequestReader reader(server_->options.limits.max_header_bytes);
+  Exchanged exchanged;
+  exchanged.request.id = "rq" + random_label(20);
+  exchanged.request.tls = transport_.is_tls();
+  const Read head = co_await read_head(reader);
+  exchanged.started = Clock::now();
+  if (head == Read::kEnded) co_return Next::kClose;
+  if (head != Read::kDone) co_return co_await refuse_unread(exchanged, head);
+
+  std::optional<Response> refusal = refuse_early(exchanged, reader);
+  const bool has_body = reader.has_body();
+  const std::string_view expects = exchanged.request.header("Expect");
+  const bool is_worth_reading =
+      !has_body || (expects.empty() && reader.content_length().value_or(SIZE_MAX) <= kSmallBody);
+  if (refusal && (!exchanged.keep_alive || !is_worth_reading)) {
+    exchanged.keep_alive = false;
+    co_await send_response(exchanged, std::move(*refusal));
+    finish_exchange(exchanged);
+    co_return Next::kLinger;
+  }
+  const Route* route = refusal ? nullptr : exchanged.match.route;
+  const bool is_upgrade = route != nullptr && route->upgrade && !has_body &&
+                          !exchanged.request.header("Upgrade").empty();
+  if (route != nullptr && route->streams_body && !is_upgrade) {
+    co_return co_await serve_streamed(exchanged, reader);
+  }
+  HeldBody held(*server_, remote_.host());
+  if (has_body) {
+    if (!expects.empty() && pending_.empty()) {
+      const bool sent = co_await send_parts("HTTP/1.1 100 Continue\r\n\r\n");
+      if (!sent) co_return Next::kClose;
+    }
+    const std::size_t limit = route != nullptr ? route->max_body : kSmallBody;
+    const Read body = co_await read_body(reader, limit, held);
+    if (body == Read::kEnded) co_return Next::kClose;
+    if (body != Read::kDone) co_return co_await refuse_unread(exchanged, body);
+    exchanged.request.body = reader.take_body();
+  }
+  Next next = Next::kClose;
+  if (refusal) {
+    const bool sent = co_await send_response(exchanged, std::move(*refusal));
+    if (sent && exchanged.keep_alive) next = Next::kKeep;
+  } else if (is_upgrade) {
+    next = co_await upgrade(exchanged);
+  } else {
+    next = co_await handle(exchanged);
+  }
+  finish_exchange(exchanged);
+  // Pipelined bytes that nobody will read would turn our FIN into a reset.
+  if (next == Next::kClose && !pending_.empty() && transport_.is_open()) next = Next::kLinger;
+  co_return next;
+}
+
+// The handler reads the body itself. What it leaves of it nobody can tell from the next request.
+asio::awaitable<Connection::Next> Connection::serve_streamed(Exchanged& exchanged,
+                                                             const RequestReader& reader) {
+  const bool expects = !exchanged.request.header("Expect").empty();
+  StreamedBody body(*this, reader,
+                    expects ? StreamedBody::Expects::kContinue : StreamedBody::Expects::kNothing);
+  exchanged.request.body_stream = exchanged.body = &body;
+  Next next = co_await handle(exchanged);
+  finish_exchange(exchanged);
+  if (!body.is_done() || !pending_.empty()) {
+    if (next == Next::kClose && transport_.is_open()) next = Next::kLinger;
+  }
+  exchanged.request.body_stream = exchanged.body = nullptr;
+  co_return next;
+}
+
+asio::awaitable<Connection::Read> Connection::read_head(RequestReader& reader) {
+  set_deadline(server_->options.limits.header_time);
+  Read outcome = Read::kDone;
+  for (;;) {
+    // Empty lines before a request are allowed for old clients' sake.
+    if (!reader.has_started()) {
+      pending_.erase(0, std::min(pending_.find_first_not_of("\r\n"), pending_.size()));
+    }
+    if (!pending_.empty()) {
+      std::size_t used = 0;
+      const RequestReader::Step step = reader.read_head(pending_, used);
+      pending_.erase(0, used);
+      if (step == RequestReader::Step::kDone) break;
+      if (step == RequestReader::Step::kMalformed) outcome = Read::kMalformed;
+      if (step == RequestReader::Step::kHeaderTooLarge) outcome = Read::kHeaderTooLarge;
+      if (outcome != Read::kDone) break;
+    }
+    std::size_t got = 0;
+    const Io io = co_await receive(got);
+    if (is_expired_) outcome = server_->is_stopping ? Read::kEnded : Read::kTimeout;
+    if (io != Io::kDone && !is_expired_) outcome = Read::kEnded;
+    if (outcome != Read::kDone) break;
+    pending_.append(server_->scratch.data(), got);
+  }
+  clear_deadline();
+  co_return outcome;
+}
+
+asio::awaitable<Connection::Read> Connection::read_body(RequestReader& reader, std::size_t limit,
+                                                        HeldBody& held) {
+  const ServerLimits& limits = server_->options.limits;
+  if (reader.content_length().value_or(0) > limit) co_return Read::kBodyTooLarge;
+  reader.limit_body(limit);
+  const Clock::time_point began = Clock::now();
+  std::string_view bytes = pending_;
+  bool from_scratch = false;
+  for (;;) {
+    std::size_t used = 0;
+    const RequestReader::Step step = reader.read_body(bytes, used);
+    bytes.remove_prefix(used);
+    // What was not taken waits for more, or is the next request.
+    if (from_scratch) {
+      pending_.assign(bytes);
+    } else {
+      pending_.erase(0, used);
+    }
+    held.set(reader.body_size());
+    if (step == RequestReader::Step::kDone) break;
+    if (step == RequestReader::Step::kBodyTooLarge) co_return Read::kBodyTooLarge;
+    if (step != RequestReader::Step::kNeedMore) co_return Read::kMalformed;
+    if (held.is_too_much()) co_return Read::kNoRoom;
+    deadline_ = began + limits.body_time +
+                std::chrono::milliseconds(reader.body_size() * 1000 / limits.min_bytes_per_second);
+    std::size_t got = 0;
+    const Io io = co_await receive(got);
+    clear_deadline();
+    if (is_expired_) co_return Read::kTimeout;
+    if (io != Io::kDone) co_return Read::kEnded;
+    from_scratch = pending_.empty();
+    if (!from_scratch) pending_.append(server_->scratch.data(), got);
+    bytes = from_scratch ? std::string_view(server_->scratch.data(), got) : pending_;
+  }
+  co_return Read::kDone;
+}
+
+// Everything that can be known before the body is read. nullopt: the route may have it.
+std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
+                                                 const RequestReader& reader) {
+  Request& request = exchanged.request;
+  std::string reason;
+  request.remote_host = remote_.host();
+  request.remote = remote_.str();
+  request.source = this;
+  if (listens_everywhere(server_->options.origins)) request.local = transport_.local_address();
+  const bool is_good = reader.fill_head(request, exchanged.raw_path, reason);
+  exchanged.is_http_1_0 = reader.is_http_1_0();
+  exchanged.keep_alive = is_good && reader.keep_alive();
+  if (!is_good) return Response::refuse(400, "malformed_request", reason);
+
+  const std::string_view expects = request.header("Expect");
+  const bool is_preflight_request = is_preflight(request);
+  const Method wanted = is_preflight_request
+                            ? parse_method(request.header("Access-Control-Request-Method"))
+                            : request.method;
+  const Route* first = nullptr;
+  if (server_->options.route_first &&
+      host_allowed(server_->options.origins, request.host, request.local)) {
+    first = server_->options.route_first(request);
+  }
+  if (first != nullptr) {
+    exchanged.match.route = first;
+    exchanged.match.allowed.push_back(wanted);
+  } else {
+    exchanged.match = server_->router.find(wanted, exchanged.raw_path);
+  }
+  const Route* route = exchanged.match.route;
+  if (route != nullptr) {
+    request.route = route->pattern;
+    if (first == nullptr) request.path_params = std::move(exchanged.match.params);
+    exchanged.cors = route->cors;
+  }
+  const OriginVerdict verdict = judge(server_->options.origins, request, exchanged.cors);
+  if (verdict != OriginVerdict::kAllowed) {
+    return refusal(verdict);
+  }
+  exchanged.may_share = true;
+  if (exchanged.match.allowed.empty()) {
+    return Response::refuse(404, "route_not_found", "there is nothing at " + request.path);
+  }
+  if (is_preflight_request && exchanged.cors != Cors::kForwarded) {
+    return answer_preflight(request, exchanged.match.allowed, exchanged.cors);
+  }
+  if (route == nullptr) {
+    Response response = Response::refuse(405, "method_not_allowed",
+                                         "this path does not take that method; see Allow");
+    response.headers.add("Allow", allow_header(exchanged.match.allowed));
+    return response;
+  }
+  if (!expects.empty() && !is_continue(expects)) {
+    return Response::refuse(417, "expectation_failed", "the only expectation is 100-continue");
+  }
+  if (std::optional<Response> refused = refuse_admission(*route, request)) return refused;
+  if (!route->streams_body && reader.content_length().value_or(0) > route->max_body) {
+    return too_large(route->max_body);
+  }
+  if (server_->figures.requests_in_progress >= server_->options.limits.max_requests) {
+    Response response =
+        Response::refuse(503, "too_many_requests_in_progress", "too many requests in progress");
+    response.headers.add("Retry-After", "1");
+    return response;
+  }
+  return std::nullopt;
+}
+
+std::optional<Response> Connection::refuse_admission(const Route& route, Request& request) {
+  if (route.admits_itself) return std::nullopt;
+  const Admission& admit = route.admit ? route.admit : server_->options.admit;
+  if (!admit) return std::nullopt;
+  std::optional<Response> refused = admit(request);
+  if (refused && refused->problem && route.error_form) return route.error_form(*refused, nullptr);
+  return refused;
+}
+
+// The request could not be read to its end, so the connection cannot be kept.
+asio::awaitable<Connection::Next> Connection::refuse_unread(Exchanged& exchanged, Read why) {
+  exchanged.keep_alive = false;
+  is_expired_ = false;  // time for one last answer
+  Response response = Response::refuse(400, "malformed_request", "this is not HTTP/1.1");
+  if (why == Read::kTimeout) {
+    response = Response::refuse(408, "request_timeout", "the request took too long to arrive");
+  } else if (why == Read::kHeaderTooLarge) {
+    response = Response::refuse(431, "header_too_large", "the header is too large");
+  } else if (why == Read::kBodyTooLarge) {
+    response =
+        too_large(exchanged.match.route != nullptr ? exchanged.match.route->max_body : kSmallBody);
+  } else if (why == Read::kNoRoom) {
+    response = Response::refuse(503, "too_many_bodies", "too many bytes of requests are held");
+    response.headers.add("Retry-After", "1");
+  }
+  co_await send_response(exchanged, std::move(response));
+  finish_exchange(exchanged);
+  co_return Next::kLinger;
+}
+
+asio::awaitable<Connection::Next> Connection::handle(Exchanged& exchanged) {
+  Running running(server_->figures);
+  StreamedAnswer writer(*this, exchanged);
+  is_handling_ = true;
+  const Route& route = *exchanged.match.route;
+  Result<Response> result = co_await call_handler(route.handler, exchanged.request, writer);
+  end_watching();
+  if (!result && result.error().code() == Errc::kInternal) {
+    log::warn("request failed",
+              {{"request", exchanged.request.id}, {"error", result.error().message()}});
+  }
+  if (writer.begun()) {
+    // An error behind a begun answer can only be shown by not ending it.
+    if (!result) co_return Next::kClose;
+    const bool sent = co_await writer.finish();
+    co_return sent&& exchanged.keep_alive ? Next::kKeep : Next::kClose;
+  }
+  Response response = result ? std::move(*result) : Response::from_error(result.error());
+  if (response.is_streamed) {
+    response = Response::refuse(500, "internal", "the handler wrote nothing");
+  }
+  if (response.problem && route.error_form) {
+    response = route.error_form(response, result ? nullptr : &result.error());
+  } else if (!result && exchanged.body != nullptr && exchanged.body->has_timed_out()) {
+    response = Response::refuse(408, "request_timeout", result.error().message());
+  }
+  const bool sent = co_await send_response(exchanged, std::move(response));
+  co_return sent&& exchanged.keep_alive ? Next::kKeep : Next::kClose;
+}
+
+asio::awaitable<Connection::Next> Connection::upgrade(Exchanged& exchanged) {
+  Running running(server_->figures);
+  UpgradedStream stream(*this, exchanged);
+  exchanged.status = 101;
+  co_await exchanged.match.route->upgrade(exchanged.request, stream);
+  // Bytes under way would turn our last words into a reset.
+  co_return transport_.is_open() && !is_expired_ ? Next::kLinger : Next::kClose;
+}
+
+asio::awaitable<void> Connection::linger() {
+  transport_.end_writing();
+  is_expired_ = false;
+  set_deadline(server_->options.limits.linger_time);
+  std::size_t total = 0;
+  while (total < kLingerBytes) {
+    std::size_t got = 0;
+    const Io io = co_await receive(got);
+    if (io != Io::kDone || is_expired_) break;
+    total += got;
+  }
+}
+
+asio::awaitable<Io> Connection::receive(std::size_t& got) {
+  for (;;) {
+    if (!transport_.is_open()) co_return Io::kFailed;
+    const Io io = transport_.read(server_->scratch.data(), server_->scratch.size(), got);
+    if (io != Io::kWantRead && io != Io::kWantWrite) co_return io;
+    const bool may_go_on = co_await transport_.wait(io);
+    if (!may_go_on || is_expired_) co_return Io::kFailed;
+  }
+}
+
+}  // namespace glovebox::http

@@ -1,0 +1,195 @@
+// One connection: reads requests in order, runs their handlers, writes the answers. One coroutine;
+// it has no timer of its own, the server's sweep looks at its deadline once in a while.
+// Private to src/http.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/message.h"
+#include "http/server/request_reader.h"
+#include "http/server/response_head.h"
+#include "http/server/server_state.h"
+#include "http/socket_address.h"
+#include "http/transport.h"
+
+namespace glovebox::http {
+
+// Counts the bytes of one body, for max_body_bytes_total.
+class HeldBody {
+ public:
+  HeldBody(Server::State& server, std::string remote_host)
+      : server_(server), remote_host_(std::move(remote_host)) {}
+  ~HeldBody() {
+    if (bytes_ == 0) return;
+    server_.figures.body_bytes -= bytes_;
+    const auto from = server_.body_bytes_from.find(remote_host_);
+    from->second -= bytes_;
+    if (from->second == 0) server_.body_bytes_from.erase(from);
+  }
+  HeldBody(const HeldBody&) = delete;
+  HeldBody& operator=(const HeldBody&) = delete;
+  void set(std::size_t bytes) {
+    if (bytes == bytes_) return;
+    server_.figures.body_bytes += bytes - bytes_;
+    server_.body_bytes_from[remote_host_] += bytes - bytes_;
+    bytes_ = bytes;
+  }
+  bool is_too_much() const {
+    const std::size_t most = server_.options.limits.max_body_bytes_total;
+    if (server_.figures.body_bytes > most) return true;
+    return bytes_ > 0 && server_.body_bytes_from.at(remote_host_) > most / 4;
+  }
+
+ private:
+  Server::State& server_;
+  std::string remote_host_;
+  std::size_t bytes_ = 0;
+};
+
+class StreamedBody;
+
+class Connection final : public DisconnectSource, public std::enable_shared_from_this<Connection> {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Connection(std::shared_ptr<Server::State> server, UniqueFd fd, const SocketAddress& remote,
+             std::shared_ptr<const TlsContext> tls);
+  ~Connection() override;
+
+  // The whole life; the coroutine keeps `self` alive.
+  static asio::awaitable<void> run(std::shared_ptr<Connection> self);
+
+  // By the sweep and by the server.
+  void look_at_deadline(Clock::time_point now);
+  Clock::time_point deadline() const { return deadline_; }
+  bool is_expired() const { return is_expired_; }
+  void expire();        // what it waits for ends as if its time were over
+  void cut();           // closes at once
+  void server_stops();  // ends the reading of an upgraded stream
+
+  // DisconnectSource, for the request whose handler runs.
+  void watch(std::function<void()> callback) override;
+  bool gone() const override { return is_gone_; }
+
+ private:
+  friend class StreamedAnswer;
+  friend class StreamedBody;
+  friend class UpgradedStream;
+
+  enum class Next : std::uint8_t {
+    kKeep,
+    kClose,
+    kLinger,  // the client may still be sending: read on for a while, so that the answer arrives
+  };
+  // What reading came to, when it is not simply done.
+  enum class Read : std::uint8_t {
+    kDone,
+    kEnded,
+    kTimeout,
+    kMalformed,
+    kHeaderTooLarge,
+    kBodyTooLarge,
+    kNoRoom,  // for bodies, all of them together
+  };
+
+  // What is known of one request on its way through.
+  struct Exchanged {
+    Request request;
+    std::string raw_path;
+    Router::Match match;
+    StreamedBody* body = nullptr;  // that the handler reads
+    Cors cors = Cors::kConfigured;
+    Clock::time_point started;
+    bool keep_alive = false;
+    bool may_share = false;  // with the Origin, if there is one
+    bool is_http_1_0 = false;
+    int status = 0;
+    std::uint64_t answer_bytes = 0;
+  };
+
+  asio::awaitable<bool> shake_hands();
+  asio::awaitable<bool> wait_for_request();
+  asio::awaitable<Next> serve_one();
+  asio::awaitable<Next> serve_streamed(Exchanged& exchanged, const RequestReader& reader);
+  asio::awaitable<Read> read_head(RequestReader& reader);
+  asio::awaitable<Read> read_body(RequestReader& reader, std::size_t limit, HeldBody& held);
+  std::optional<Response> refuse_early(Exchanged& exchanged, const RequestReader& reader);
+  std::optional<Response> refuse_admission(const Route& route, Request& request);
+  asio::awaitable<Next> refuse_unread(Exchanged& exchanged, Read why);
+  asio::awaitable<Next> handle(Exchanged& exchanged);
+  asio::awaitable<Next> upgrade(Exchanged& exchanged);
+  asio::awaitable<void> linger();
+
+  // answer.cc
+  asio::awaitable<bool> send_response(Exchanged& exchanged, Response response);
+  asio::awaitable<bool> send_parts(std::string_view first, std::string_view second = {},
+                                   std::string_view third = {});
+  AfterAnswer after_answer(const Exchanged& exchanged) const;
+  void finish_exchange(const Exchanged& exchanged);
+
+  // Into server_->scratch; valid until the next wait.
+  asio::awaitable<Io> receive(std::size_t& got);
+  void set_deadline(std::chrono::milliseconds time, std::size_t bytes = 0);
+  void clear_deadline() { deadline_ = Clock::time_point::max(); }
+
+  void become_idle();
+  void become_busy();
+  void leave();
+  void start_watch();
+  void check_peer();
+  void peer_has_gone();
+  void end_watching();
+
+  std::shared_ptr<Server::State> server_;
+  Transport transport_;
+  SocketAddress remote_;
+  std::string pending_;  // received, not parsed yet: a part of a header, or the next request
+  Clock::time_point deadline_ = Clock::time_point::max();
+  // Of a handler that waits for its body: apart, because it may write its answer meanwhile.
+  Clock::time_point body_deadline_ = Clock::time_point::max();
+  std::list<Connection*>::iterator place_;
+  bool is_idle_ = false;
+  bool has_left_ = false;
+  bool is_expired_ = false;
+  bool is_body_late_ = false;
+  bool is_upgraded_ = false;
+
+  std::vector<std::function<void()>> callbacks_;  // of the running handler
+  bool is_handling_ = false;
+  bool is_gone_ = false;
+  bool is_watching_ = false;          // a wait for the descriptor is under way
+  bool is_watched_by_sweep_ = false;  // pipelined bytes hide the end of the stream from a wait
+};
+
+// The streaming form of an answer, and what the connection must know of it afterwards.
+class StreamedAnswer final : public ResponseWriter {
+ public:
+  StreamedAnswer(Connection& connection, Connection::Exchanged& exchanged)
+      : connection_(connection), exchanged_(exchanged) {}
+  asio::awaitable<bool> begin(int status, Headers headers) override;
+  asio::awaitable<bool> write(std::string bytes) override;
+  asio::awaitable<bool> write_view(std::string_view bytes) override;
+  asio::awaitable<bool> finish() override;
+  bool begun() const override { return is_begun_; }
+  bool finished() const { return is_finished_ && !is_broken_; }
+
+ private:
+  Connection& connection_;
+  Connection::Exchanged& exchanged_;
+  bool is_begun_ = false;
+  bool is_finished_ = false;
+  bool is_broken_ = false;
+  bool has_body_ = true;               // not for HEAD, 204, 304
+  bool is_chunked_ = true;             // not for HTTP/1.0, nor where the length is known
+  std::optional<std::uint64_t> left_;  // of the length that was promised
+};
+
+}  // namespace glovebox::http

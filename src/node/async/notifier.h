@@ -1,0 +1,46 @@
+// Wakes everybody who waits. Nothing is kept: whoever waits has looked first, and looks again.
+#pragma once
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <vector>
+
+#include "base/task.h"
+
+namespace glovebox::node {
+
+class Notifier {
+ public:
+  explicit Notifier(boost::asio::io_context& io) : io_(io) {}
+  Notifier(const Notifier&) = delete;
+  Notifier& operator=(const Notifier&) = delete;
+
+  // Nobody is resumed in here, so that it may be called from anywhere.
+  void notify_all() {
+    for (boost::asio::steady_timer* timer : waiting_) timer->cancel();
+  }
+
+  // Until notify_all() is called or the deadline has passed. This object outlives the wait.
+  boost::asio::awaitable<void> wait(std::chrono::steady_clock::time_point deadline) {
+    Waiting waiting(*this, deadline);
+    (void)co_await waiting.timer.async_wait(kAwaitTuple);
+  }
+
+ private:
+  struct Waiting {
+    Waiting(Notifier& one, std::chrono::steady_clock::time_point deadline)
+        : notifier(one), timer(one.io_, deadline) {
+      notifier.waiting_.push_back(&timer);
+    }
+    ~Waiting() { std::erase(notifier.waiting_, &timer); }
+    Notifier& notifier;
+    boost::asio::steady_timer timer;
+  };
+
+  boost::asio::io_context& io_;
+  std::vector<boost::asio::steady_timer*> waiting_;
+};
+
+}  // namespace glovebox::node

@@ -1,0 +1,70 @@
+#include "node/layers/layers.h"
+
+#include <string>
+#include <utility>
+
+#include "node/async/pending_reply.h"
+
+namespace glovebox::node {
+namespace {
+
+// A large tree is written out, or removed, before the answer comes.
+constexpr std::chrono::minutes kDiskWait{3};
+
+using Answer = std::shared_ptr<PendingReply<void>>;
+
+LauncherLink::Finished into(const Answer& answer) {
+  return [answer](Result<> done) { answer->set(std::move(done)); };
+}
+
+}  // namespace
+
+// What the wire has no room for would be taken for a broken server.
+Result<> Layers::check(const std::string& id, const std::string& note) const {
+  if (!is_layer_id(id)) return fail(Errc::kInvalidArgument, "that is no id of a layer");
+  if (note.size() > kMaxLayerNote) {
+    return fail(Errc::kInvalidArgument, "a layer's note is too long");
+  }
+  if (!launcher_.up()) return fail(Errc::kUnavailable, "the launcher is not there");
+  return {};
+}
+
+Task<> Layers::keep_layer(LayerRecord record) {
+  const std::shared_ptr<void> held = hold_();
+  CO_TRY_OK(check(record.id, record.note));
+  const Answer answer = std::make_shared<PendingReply<void>>(io_);
+  launcher_.keep_layer(std::move(record), into(answer));
+  co_return co_await PendingReply<void>::wait(answer, Clock::now() + kDiskWait);
+}
+
+Task<> Layers::note_layer(std::string id, std::string note) {
+  const std::shared_ptr<void> held = hold_();
+  CO_TRY_OK(check(id, note));
+  const Answer answer = std::make_shared<PendingReply<void>>(io_);
+  launcher_.note_layer(id, std::move(note), into(answer));
+  co_return co_await PendingReply<void>::wait(answer, Clock::now() + patience_);
+}
+
+Task<> Layers::drop_layer(std::string id) {
+  const std::shared_ptr<void> held = hold_();
+  CO_TRY_OK(check(id, {}));
+  const Answer answer = std::make_shared<PendingReply<void>>(io_);
+  launcher_.drop_layer(id, into(answer));
+  co_return co_await PendingReply<void>::wait(answer, Clock::now() + kDiskWait);
+}
+
+Task<std::vector<LayerRecord>> Layers::list_layers() {
+  const std::shared_ptr<void> held = hold_();
+  if (!launcher_.up()) co_return fail(Errc::kUnavailable, "the launcher is not there");
+  const Answer answer = std::make_shared<PendingReply<void>>(io_);
+  const auto found = std::make_shared<std::vector<LayerRecord>>();
+  launcher_.list_layers(
+      [found](LayerRecord record) {
+        if (found->size() < kMostListed) found->push_back(std::move(record));
+      },
+      into(answer));
+  CO_TRY_OK(co_await PendingReply<void>::wait(answer, Clock::now() + patience_));
+  co_return std::move(*found);
+}
+
+}  // namespace glovebox::node

@@ -1,0 +1,38 @@
+// See layer_service.h: each question goes to the launcher that is there, and waits for its answer.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "node/layers/layer_service.h"
+#include "node/links/launcher_link.h"
+
+namespace glovebox::node {
+
+class Layers final : public LayerService {
+ public:
+  // More than anybody has; a launcher that lists without end is not believed.
+  static constexpr std::size_t kMostListed = 100'000;
+
+  Layers(boost::asio::io_context& io, LauncherLink& launcher, std::chrono::milliseconds patience)
+      : io_(io), launcher_(launcher), patience_(patience) {}
+  // What keeps this as long as somebody waits in here.
+  void keep_alive_with(std::function<std::shared_ptr<void>()> hold) { hold_ = std::move(hold); }
+
+  Task<> keep_layer(LayerRecord record) override;
+  Task<> note_layer(std::string id, std::string note) override;
+  Task<> drop_layer(std::string id) override;
+  Task<std::vector<LayerRecord>> list_layers() override;
+
+ private:
+  Result<> check(const std::string& id, const std::string& note) const;
+
+  boost::asio::io_context& io_;
+  LauncherLink& launcher_;
+  const std::chrono::milliseconds patience_;
+  std::function<std::shared_ptr<void>()> hold_ = [] { return nullptr; };
+};
+
+}  // namespace glovebox::node

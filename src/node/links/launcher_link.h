@@ -1,0 +1,116 @@
+// The server's one socket to the launcher: requests under way side by side, matched by their
+// number; answers handed to whoever asked. Never blocks. When the launcher goes, everybody is told,
+// and another one can be attached.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "node/links/packet_link.h"
+#include "node/sandboxes/sandbox.h"
+#include "wire/launcher/launcher_messages.h"
+
+namespace glovebox::node {
+
+class LauncherLink {
+ public:
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    virtual void on_template(const TemplateStatus& status) = 0;
+    virtual void on_launcher_gone() = 0;  // after every sandbox was told
+  };
+  using Created = std::function<void(Result<wire::SandboxCreated>)>;
+  using Listed = std::function<void(wire::SandboxListed, UniqueFd)>;
+  using Measured = std::function<void(Result<wire::SandboxMeasured>)>;
+  using Finished = std::function<void(Result<>)>;
+  using Lent = std::function<void(Result<std::vector<UniqueFd>>)>;
+  using LayerFound = std::function<void(LayerRecord)>;
+  // What waits to be sent when the launcher does not read; beyond this it is as good as gone.
+  static constexpr std::size_t kMaxQueued = 4096;
+
+  LauncherLink(boost::asio::io_context& io, Listener& listener) : io_(io), listener_(listener) {}
+  ~LauncherLink();
+  LauncherLink(const LauncherLink&) = delete;
+  LauncherLink& operator=(const LauncherLink&) = delete;
+
+  void attach(UniqueFd socket);
+  // Closes the socket; whoever waits is told that the launcher is gone.
+  void detach(const std::string& why);
+  bool up() const { return link_ != nullptr; }
+
+  // `request.seq` is chosen here. `done` is called later, never from in here. `ends` are the
+  // agent's and, of a session, a copy of ours.
+  void create(wire::CreateSandbox request, std::vector<UniqueFd> ends, Created done);
+  enum class Network : bool { kAsItIs, kUp };
+  void take(const SandboxId& id, const Limits& limits, Network network);
+  void destroy(const SandboxId& id);
+  void prepare(const std::string& template_name);
+  // Templates of this server's own. As create(): all answers come later.
+  void define(TemplateDefinition definition, Finished done);
+  void forget_template(const std::string& id, Finished done);
+  // Sessions. As create(): all answers come later.
+  void list(Listed each, Finished done);
+  void freeze(const SandboxId& id, bool frozen, Finished done);
+  void measure(const SandboxId& id, Measured done);
+  // The three descriptors that the gateway needs of a sandbox. As create(): the answer comes later.
+  void lend_network(const SandboxId& id, Lent done);
+  // Layers that it keeps (model/layer.h). As create(): all answers come later.
+  void keep_layer(LayerRecord record, Finished done);
+  void note_layer(const std::string& id, std::string note, Finished done);
+  void drop_layer(const std::string& id, Finished done);
+  void list_layers(LayerFound each, Finished done);
+
+  std::uint64_t losses() const { return losses_; }
+
+ private:
+  friend class Sandbox;
+  void add(Sandbox& sandbox);
+  void remove(Sandbox& sandbox);
+
+  // Whoever asked for something; one of these is set, of a list two.
+  struct Asked {
+    Created created = {};
+    Listed listed = {};
+    Measured measured = {};
+    Finished finished = {};
+    Lent lent = {};
+    LayerFound layer_found = {};
+    void refuse(const Error& error) const;
+  };
+  // The number of a request, for which `asked` waits from now on. Zero: there is no launcher, and
+  // `asked` is told so.
+  std::uint32_t ask(Asked asked);
+  Result<Asked> answered(std::uint32_t seq);
+  void send(const wire::LauncherRequest& request, std::vector<UniqueFd> fds = {});
+  Result<> on_message(Received received);
+  Result<> handle(wire::SandboxCreated& created);
+  Result<> handle(wire::SandboxRefused& refused);
+  Result<> handle(wire::SandboxEnded& ended);
+  Result<> handle(wire::TemplateChanged& changed);
+  Result<> handle(wire::SandboxListed& listed);
+  Result<> handle(wire::SandboxMeasured& measured);
+  Result<> handle(wire::Done& done);
+  Result<> handle(wire::NetworkLent& lent);
+  Result<> handle(wire::LayerListed& listed);
+
+  boost::asio::io_context& io_;
+  Listener& listener_;
+  std::shared_ptr<PacketLink> link_;
+  std::uint32_t next_seq_ = 1;
+  std::unordered_map<std::uint32_t, Asked> waiting_;
+  std::unordered_map<std::string, Sandbox*> sandboxes_;
+  std::optional<Error> refusal_;    // of a take: the sandbox's end follows
+  std::vector<UniqueFd> received_;  // came with the reply that is being handled
+  std::uint64_t losses_ = 0;
+};
+
+}  // namespace glovebox::node

@@ -1,0 +1,125 @@
+// The networks of this host's sandboxes: the launcher lends what the gateway needs of each, the
+// gateway opens it and follows its policy. Knows what should be open, so that a gateway that comes
+// back, or that a server before us talked to, is told what is missing. One thread, no locks.
+//
+// Fail closed: a sandbox whose network could not be opened has sockets that nobody answers.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "node/async/notifier.h"
+#include "node/links/gateway_link.h"
+#include "node/links/launcher_link.h"
+#include "node/networks/network_service.h"
+#include "node/node_options.h"
+#include "node/runs/run_service.h"
+
+namespace glovebox::node {
+
+class Networks final : public NetworkService, private GatewayLink::Listener {
+ public:
+  using Failed = std::function<void(const Error&)>;
+  using Closed = std::function<void(wire::NetworkFigures)>;
+
+  // All borrowed. `hold` gives what keeps them, and this, as long as somebody waits in here.
+  Networks(boost::asio::io_context& io, LauncherLink& launcher, const NodeOptions& options);
+  ~Networks() override;
+  void keep_alive_with(std::function<std::shared_ptr<void>()> hold) { hold_ = std::move(hold); }
+
+  void attach_gateway(UniqueFd socket);
+  // The server stops: sandboxes keep what they have.
+  void stop();
+
+  // One that is just being restarted is waited for. kUnavailable: nobody could answer a sandbox
+  // that wants a network.
+  Task<> wait_for_gateway();
+  // Of a sandbox for one run, which need not wait: its connections do. `failed` is called later, at
+  // most once, and never after close(), if it cannot be had.
+  void open(const SandboxId& id, std::string tenant, net::NetPolicy policy, Failed failed);
+  // Of a run or a session that is over. `done` (may be empty) is called later with what it did; not
+  // at all when this goes first.
+  void close(const SandboxId& id, Closed done);
+  // Of a session in which packages are fetched: held to the administrator's index, and opened again
+  // as such. What it does is told to nobody by itself; read_network() has it.
+  Task<> open_for_build(SandboxId id, std::string tenant, net::NetPolicy policy);
+
+  NetworkTotals totals() const;
+
+  bool gateway_up() const override { return gateway_.up(); }
+  Task<> set_network(SandboxId id, std::string tenant, net::NetPolicy policy) override;
+  void restore_network(SandboxId id, std::string tenant, net::NetPolicy policy) override;
+  void restored_all() override;
+  Task<wire::NetworkFigures> read_network(SandboxId id) override;
+  void on_decided(std::function<void(const Decided&)> call) override {
+    on_decided_ = std::move(call);
+  }
+  void on_restarted(std::function<void(const Restarted&)> call) override {
+    on_restarted_ = std::move(call);
+  }
+
+ private:
+  struct Entry {
+    SandboxId id;
+    std::string tenant;
+    net::NetPolicy policy;  // that it is to follow
+    bool is_build = false;
+    std::optional<net::NetPolicy> sent{};          // that this gateway was told last
+    Failed failed{};                               // of a run
+    std::vector<GatewayLink::Finished> waiting{};  // until it is open
+    bool under_way = false;                        // being lent, or opened
+    bool open = false;                             // this gateway has it
+    bool restored = false;                         // from before us: whether it is up is not known
+    bool was_open = false;                         // some gateway had it
+    bool incomplete = false;                       // that was another one
+    bool closed = false;                           // by us
+    wire::NetTotals counted{};                     // what of it is in sums_
+  };
+  using EntryPtr = std::shared_ptr<Entry>;
+
+  void on_decision(wire::NetworkDecided decided) override;
+  void on_gateway_gone() override;
+
+  EntryPtr find(const SandboxId& id) const;
+  EntryPtr add(const SandboxId& id, std::string tenant, net::NetPolicy policy);
+  Task<> set(SandboxId id, std::string tenant, net::NetPolicy policy, bool is_build);
+  void follow(const EntryPtr& entry);
+  void begin_open(const EntryPtr& entry);
+  void settle(const EntryPtr& entry, Result<> how);
+  void compare();
+  void compare_one(const EntryPtr& entry);
+  void close_strangers();
+  void note_restarted(const EntryPtr& entry);
+  void count(Entry& entry, const wire::NetTotals& totals);
+  wire::NetworkFigures figures_of(Entry& entry, wire::NetworkReport report);
+  void look_at_some();
+
+  boost::asio::io_context& io_;
+  LauncherLink& launcher_;
+  const NodeOptions& options_;
+  GatewayLink gateway_;
+  std::function<std::shared_ptr<void>()> hold_ = [] { return nullptr; };
+  std::map<SandboxId, EntryPtr> entries_;
+  std::set<SandboxId> there_;  // what the gateway had when it was attached
+  bool is_listed_ = false;
+  bool is_restored_ = false;  // every session from before us is known
+  bool is_stopped_ = false;
+  Notifier attached_;
+  std::map<std::string, std::vector<SandboxId>> restarted_;  // by tenant, to be told in a moment
+  wire::NetTotals sums_;
+  std::optional<SandboxId> last_look_;
+  boost::asio::steady_timer look_timer_;
+  std::function<void(const Decided&)> on_decided_;
+  std::function<void(const Restarted&)> on_restarted_;
+  // Handlers that are on their way when we go see that we have gone.
+  std::shared_ptr<bool> gone_ = std::make_shared<bool>(false);
+};
+
+}  // namespace glovebox::node

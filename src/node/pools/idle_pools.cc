@@ -1,0 +1,86 @@
+#include "node/pools/idle_pools.h"
+
+#include <algorithm>
+
+namespace glovebox::node {
+namespace {
+
+constexpr std::size_t kRenewedPerTick = 2;
+
+}  // namespace
+
+Pool* IdlePools::find(const PoolKey& key) {
+  const auto at = pools_.find(key);
+  return at == pools_.end() ? nullptr : &at->second;
+}
+
+Pool* IdlePools::find_or_add(const PoolKey& key, const Template& description) {
+  if (Pool* pool = find(key)) return pool;
+  if (pools_.size() >= options_.max_pools) {
+    // Replaces the least recently used one that is empty.
+    auto oldest = pools_.end();
+    for (auto at = pools_.begin(); at != pools_.end(); ++at) {
+      const Pool& pool = at->second;
+      if (pool.idle() > 0 || pool.making > 0 || pool.waiting > 0) continue;
+      if (oldest == pools_.end() || pool.size().last_take() < oldest->second.size().last_take()) {
+        oldest = at;
+      }
+    }
+    if (oldest == pools_.end()) return nullptr;
+    pools_.erase(oldest);
+  }
+  return &pools_.emplace(key, Pool(key, size_for(description))).first->second;
+}
+
+PoolSize IdlePools::size_for(const Template& description) const {
+  const std::uint32_t most = std::min(description.pool_max, options_.max_waiting);
+  return PoolSize(std::min(description.pool_min, most), most, options_.idle_decay, options_.now());
+}
+
+void IdlePools::on_template(const TemplateStatus& status) {
+  const bool is_removed = status.state == RuntimeState::kRemoved;
+  const std::uint32_t most =
+      is_removed ? 0 : std::min(status.description.pool_max, options_.max_waiting);
+  for (auto& [key, pool] : pools_) {
+    if (key.template_name != status.description.name) continue;
+    pool.size().set_bounds(is_removed ? 0 : std::min(status.description.pool_min, most), most);
+    pool.drop_older_than(status.generation);
+    if (is_removed || status.state == RuntimeState::kFailed) pool.clear();
+  }
+}
+
+void IdlePools::tick(Clock::time_point now, WithoutNetwork renew) {
+  for (auto& [key, pool] : pools_) {
+    pool.size().tick(now);
+    pool.drop_ended();
+    pool.drop_made_before(now - options_.renew_after, kRenewedPerTick);
+    if (pool.waiting == 0) pool.drop_surplus();
+    if (renew == WithoutNetwork::kRenew) pool.drop_without_network(kRenewedPerTick);
+  }
+}
+
+bool IdlePools::make_room(const Budget& budget, std::uint32_t sandboxes, std::uint64_t bytes,
+                          const Pool* except) {
+  while (!budget.fits(sandboxes, bytes)) {
+    Pool* largest = nullptr;
+    for (auto& [key, pool] : pools_) {
+      if (&pool == except || pool.idle() == 0) continue;
+      if (largest == nullptr || pool.idle() > largest->idle()) largest = &pool;
+    }
+    if (largest == nullptr) return false;
+    largest->drop_one();
+  }
+  return true;
+}
+
+void IdlePools::drop_one() {
+  for (auto& [key, pool] : pools_) {
+    if (pool.idle() > 0) return pool.drop_one();
+  }
+}
+
+void IdlePools::clear() {
+  for (auto& [key, pool] : pools_) pool.clear();
+}
+
+}  // namespace glovebox::node

@@ -1,0 +1,447 @@
+#include "node/pools/sandbox_allocator.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "node/async/wake_signal.h"
+
+namespace glovebox::node {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kTick{1000};
+constexpr milliseconds kTickWhileWaiting{20};
+
+Pool::For pool_kind(const SandboxRequest& request) {
+  return request.network ? Pool::For::kNetwork : Pool::For::kAny;
+}
+
+Error network_unsupported() {
+  return Error(Errc::kUnsupported,
+               "this host's kernel cannot give a sandbox a network (see `glovebox doctor`)");
+}
+
+// What a sandbox in use may need of this host.
+std::uint64_t bytes_of(const Limits& limits) {
+  const std::uint64_t sum = limits.memory_bytes + limits.disk_bytes;
+  return sum < limits.memory_bytes ? UINT64_MAX : sum;
+}
+
+}  // namespace
+
+struct SandboxAllocator::Waiter {
+  Waiter(boost::asio::io_context& io, SandboxRequest wanted, Clock::time_point now)
+      : request(std::move(wanted)), since(now), signal(io) {}
+  SandboxRequest request;
+  Clock::time_point since;
+  Clock::time_point creating_since{};
+  WakeSignal signal;
+  std::optional<Result<std::unique_ptr<Sandbox>>> answer;
+  bool queued = false;
+  bool counted = false;  // in its pool's `waiting`
+  bool missed = false;
+  bool left = false;  // cancelled: what comes for it is dropped
+};
+
+SandboxAllocator::SandboxAllocator(boost::asio::io_context& io, NodeOptions options)
+    : io_(io),
+      options_(std::move(options)),
+      budget_(options_.max_sandboxes, options_.max_memory_bytes),
+      launcher_(io, *this),
+      templates_(launcher_, options_),
+      pools_(options_),
+      creator_(io, launcher_, templates_, options_),
+      filler_({io, budget_, launcher_, templates_, pools_, creator_, options_}, *this),
+      gone_at_(options_.now()),
+      tick_timer_(io) {
+  // Whatever is configured, the queue has room for other owners.
+  options_.max_queue_per_owner =
+      std::min(options_.max_queue_per_owner, std::max(1u, options_.max_queue / 4));
+  budget_.on_release([this] { schedule_pump(); });
+  schedule_tick();
+}
+
+SandboxAllocator::~SandboxAllocator() {
+  *gone_ = true;
+  budget_.on_release({});
+  stop();
+}
+
+void SandboxAllocator::stop() {
+  stopped_ = true;
+  tick_timer_.cancel();
+  creator_.stop();
+  filler_.stop();
+  std::vector<WaiterPtr> waiting = being_created_;
+  queue_.for_each([&](const WaiterPtr& waiter) { waiting.push_back(waiter); });
+  for (const WaiterPtr& waiter : waiting) {
+    forget(waiter);
+    answer(*waiter, fail(Errc::kUnavailable, "the server is stopping"));
+  }
+  pools_.clear();
+}
+
+void SandboxAllocator::attach_launcher(UniqueFd socket) {
+  templates_.launcher_attached();
+  creator_.launcher_attached();
+  launcher_.attach(std::move(socket));
+  schedule_pump();
+}
+
+// ---- requests ----------------------------------------------------------------------------------
+
+Task<std::unique_ptr<Sandbox>> SandboxAllocator::acquire(SandboxRequest request,
+                                                         std::shared_ptr<CancelFlag> cancel) {
+  if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");
+  if (cancel && cancel->cancelled()) co_return std::unique_ptr<Sandbox>();
+  if (request.network && !request.session) creator_.note_network_demand();
+  const auto waiter = std::make_shared<Waiter>(io_, std::move(request), options_.now());
+  // With an empty queue it is served at once, if possible. Otherwise it takes its turn.
+  if (!queue_.empty() || !serve(waiter)) {
+    if (queue_.size() >= options_.max_queue ||
+        queue_.size_of(waiter->request.owner) >= options_.max_queue_per_owner) {
+      co_return fail(Errc::kResourceExhausted, "too many runs are waiting: " + why_full());
+    }
+    enqueue(waiter);
+    if (queue_.size() > 1) pump();
+    schedule_tick();
+  }
+  if (!waiter->answer && cancel) {
+    cancel->on_cancel([waiter] {
+      waiter->left = true;
+      waiter->signal.set();
+    });
+  }
+  while (!waiter->answer && !waiter->left) co_await waiter->signal.wait();
+  if (cancel) cancel->on_cancel({});
+  if (waiter->left) {
+    forget(waiter);
+    co_return std::unique_ptr<Sandbox>();
+  }
+  co_return std::move(*waiter->answer);
+}
+
+void SandboxAllocator::answer(Waiter& waiter, Result<std::unique_ptr<Sandbox>> result) {
+  waiter.answer = std::move(result);
+  waiter.signal.set();
+}
+
+void SandboxAllocator::enqueue(const WaiterPtr& waiter) {
+  waiter->queued = true;
+  Pool* pool = pools_.find(waiter->request.key);
+  if (pool != nullptr && waiter->request.pooled && !waiter->request.cold &&
+      waiter->request.mounts.empty()) {
+    waiter->counted = true;
+    ++pool->waiting;
+  }
+  queue_.push(waiter->request.owner, waiter);
+}
+
+void SandboxAllocator::uncount(Waiter& waiter) {
+  waiter.queued = false;
+  if (std::exchange(waiter.counted, false)) --pools_.find(waiter.request.key)->waiting;
+}
+
+void SandboxAllocator::forget(const WaiterPtr& waiter) {
+  if (waiter->queued) queue_.remove(waiter->request.owner, waiter);
+  uncount(*waiter);
+  std::erase(being_created_, waiter);
+}
+
+bool SandboxAllocator::has_its_share(const std::string& owner) const {
+  return budget_.holds_more_than_half(owner) && queue_.any_owner([this](const std::string& other) {
+    return !budget_.holds_more_than_half(other);
+  });
+}
+
+bool SandboxAllocator::serve(const WaiterPtr& waiter) {
+  if (!launcher_.up()) return false;
+  const SandboxRequest& request = waiter->request;
+  const std::string& name = request.key.template_name;
+  if (!templates_.is_current(name)) {
+    if (!templates_.is_complete()) return false;
+    answer(*waiter, fail(Errc::kNotFound, "there is no template '" + name + "'"));
+    return true;
+  }
+  const TemplateStatus& status = *templates_.find(name);
+  if (const Result<> possible = check(request, status); !possible) {
+    answer(*waiter, fail(possible.error()));
+    return true;
+  }
+  const Way way = way_for(request, status);
+  if (way.pooled) {
+    Pool* pool = pools_.find_or_add(request.key, status.description);
+    if (pool != nullptr &&
+        (pool->idle(pool_kind(request)) > 0 || options_.now() >= pool->not_before)) {
+      return serve_from(*pool, waiter, status);
+    }
+  }
+  return serve_alone(waiter, way.warm);
+}
+
+Result<> SandboxAllocator::check(const SandboxRequest& request,
+                                 const TemplateStatus& status) const {
+  if (request.runtime && status.description.runtime == RuntimeKind::kNone) {
+    return fail(Errc::kInvalidArgument,
+                "the template '" + request.key.template_name +
+                    "' has no runtime for code: give a command, or another template");
+  }
+  if (promised(request) > budget_.max_bytes()) {
+    return fail(Errc::kPolicy,
+                "memory and disk of this sandbox exceed what this server gives to all sandboxes "
+                "together");
+  }
+  if (request.network && !creator_.can_give_network()) return fail(network_unsupported());
+  return {};
+}
+
+bool SandboxAllocator::serve_from(Pool& pool, const WaiterPtr& waiter,
+                                  const TemplateStatus& status) {
+  const std::uint64_t bytes = bytes_of(waiter->request.limits);
+  const std::uint64_t idle_bytes = options_.waiting_memory_bytes;
+  const std::uint64_t more = bytes > idle_bytes ? bytes - idle_bytes : 0;
+  const Pool::For kind = pool_kind(waiter->request);
+  pool.drop_ended();
+  if (pool.idle(kind) > 0) {
+    if (!pools_.make_room(budget_, 0, more, &pool)) return false;
+    std::unique_ptr<Sandbox> sandbox = pool.take(kind);
+    sandbox->charge().change(bytes);
+    sandbox->charge().give_to(waiter->request.owner);
+    pool.size().on_take(options_.now());
+    if (!waiter->missed) ++pool.hits;
+    answer(*waiter, std::move(sandbox));
+    return true;
+  }
+  if (!std::exchange(waiter->missed, true)) {
+    ++pool.misses;
+    pool.size().on_miss(options_.now());
+    // More runs with a network will come: half of the idle ones are replaced at once, the others
+    // over time.
+    if (kind == Pool::For::kNetwork) pool.drop_without_network((pool.idle() + 1) / 2);
+  }
+  while (pool.making < std::max(1u, pool.waiting) && creator_.may_create() &&
+         pools_.make_room(budget_, 1, std::max(bytes, idle_bytes), &pool)) {
+    filler_.create_for(pool, status);
+  }
+  return false;  // the first in the queue gets the new one
+}
+
+bool SandboxAllocator::serve_alone(const WaiterPtr& waiter, bool warm) {
+  const std::uint64_t bytes = promised(waiter->request);
+  if (!creator_.may_create() || !pools_.make_room(budget_, 1, bytes, nullptr)) return false;
+  Charge charge(budget_, bytes);
+  charge.give_to(waiter->request.owner);
+  create_alone(waiter, warm, std::move(charge));
+  return true;
+}
+
+SandboxAllocator::Way SandboxAllocator::way_for(const SandboxRequest& request,
+                                                const TemplateStatus& status) {
+  const std::string& name = request.key.template_name;
+  if (request.session) {
+    (void)templates_.request_runtime(name);  // for the code contexts to come
+    return {};
+  }
+  const Template& description = status.description;
+  const bool has_runtime = description.runtime != RuntimeKind::kNone;
+  Way way;
+  if (request.runtime && !request.cold) {
+    // Warm sandboxes may still be idle although the runtime was lost or is being renewed.
+    const Pool* pool = pools_.find(request.key);
+    way.warm =
+        (pool != nullptr && pool->idle(pool_kind(request)) > 0) || templates_.request_runtime(name);
+  }
+  way.pooled = request.pooled && request.mounts.empty() && description.pool_max > 0 &&
+               (has_runtime ? way.warm : !request.runtime);
+  return way;
+}
+
+std::uint64_t SandboxAllocator::promised(const SandboxRequest& request) const {
+  const std::uint64_t bytes = bytes_of(request.limits);
+  return request.session ? bytes / std::max(1u, options_.session_overcommit) : bytes;
+}
+
+Charge SandboxAllocator::charge_for_adopted(const Limits& limits) {
+  SandboxRequest request;
+  request.limits = limits;
+  request.session = true;
+  return Charge(budget_, promised(request), Charge::Of::kThere);
+}
+
+// ---- sandboxes created for one request
+// -----------------------------------------------------------
+
+void SandboxAllocator::create_alone(const WaiterPtr& waiter, bool warm, Charge charge) {
+  const SandboxRequest& wanted = waiter->request;
+  wire::CreateSandbox create;
+  create.engine = wanted.key.engine;
+  create.template_name = wanted.key.template_name;
+  create.limits = wanted.limits;
+  create.mounts = wanted.mounts;
+  create.project = wanted.project;
+  create.warm = warm;
+  create.session = wanted.session;
+  create.layer = wanted.layer;
+  create.make_layer = wanted.make_layer;
+  // A session's network is brought up when the gateway gets its sockets, perhaps much later.
+  create.network = wanted.session   ? NetworkStage::kPrepared
+                   : wanted.network ? NetworkStage::kUp
+                                    : NetworkStage::kNone;
+  waiter->creating_since = options_.now();
+  being_created_.push_back(waiter);
+  creator_.create(
+      std::move(create), std::move(charge),
+      [this, gone = gone_, waiter](SandboxCreation& creation,
+                                   Result<std::unique_ptr<Sandbox>> sandbox) {
+        if (!*gone) alone_created(waiter, creation, std::move(sandbox));
+      },
+      [this, waiter] { alone_overdue(waiter); });
+}
+
+void SandboxAllocator::alone_created(const WaiterPtr& waiter, SandboxCreation& creation,
+                                     Result<std::unique_ptr<Sandbox>> sandbox) {
+  schedule_pump();
+  // One that is overdue has been replaced by another for the same waiter.
+  if (!creation.overdue) std::erase(being_created_, waiter);
+  if (waiter->answer || waiter->left || creation.overdue) return;
+  if (sandbox) {
+    if (waiter->request.network && !(*sandbox)->has_network()) {
+      return answer(*waiter, fail(network_unsupported()));
+    }
+    (*sandbox)->give();
+    return answer(*waiter, std::move(*sandbox));
+  }
+  const Errc code = sandbox.error().code();
+  if (!launcher_.up()) return enqueue(waiter);  // the next launcher may be attached in time
+  creator_.note_refusal(creation, sandbox.error());
+  if (code == Errc::kUnavailable && creation.make.warm) {
+    // The slot is still free, and the charge still ours.
+    return create_alone(waiter, false, std::move(creation.charge));
+  }
+  if (code == Errc::kResourceExhausted) {
+    on_launcher_full();
+    return enqueue(waiter);
+  }
+  answer(*waiter, fail(std::move(sandbox.error())));
+}
+
+void SandboxAllocator::alone_overdue(const WaiterPtr& waiter) {
+  if (waiter->answer || waiter->left) return;
+  std::erase(being_created_, waiter);
+  enqueue(waiter);
+}
+
+void SandboxAllocator::on_launcher_full() {
+  if (queue_.empty() && being_created_.empty()) return;
+  pools_.drop_one();
+}
+
+std::string SandboxAllocator::why_full() const {
+  if (!launcher_.up()) return "the launcher is being restarted";
+  if (!budget_.fits(1, 0)) return "the limit of sandboxes at once is reached";
+  if (!creator_.full_reason().empty()) return creator_.full_reason();
+  if (creator_.is_busy()) return "the launcher is busy";
+  return "all memory for sandboxes is in use";
+}
+
+// ---- time, and what the launcher reports
+// ---------------------------------------------------------
+
+void SandboxAllocator::schedule_pump() {
+  if (stopped_ || std::exchange(pump_scheduled_, true)) return;
+  boost::asio::post(io_, [this, gone = gone_] {
+    if (*gone) return;
+    pump_scheduled_ = false;
+    pump();
+  });
+}
+
+void SandboxAllocator::pump() {
+  if (stopped_ || !launcher_.up()) return;
+  queue_.serve([this](const WaiterPtr& waiter) {
+    if (has_its_share(waiter->request.owner) || !serve(waiter)) return false;
+    uncount(*waiter);
+    return true;
+  });
+  if (queue_.empty()) filler_.refill();
+}
+
+void SandboxAllocator::schedule_tick() {
+  if (stopped_) return;
+  const bool is_waiting = !queue_.empty() || !being_created_.empty();
+  const auto at = Clock::now() + (is_waiting ? kTickWhileWaiting : kTick);
+  if (tick_timer_.expiry() > Clock::now() && tick_timer_.expiry() <= at) return;
+  tick_timer_.expires_at(at);
+  tick_timer_.async_wait([this, gone = gone_](const boost::system::error_code& error) {
+    if (error || *gone) return;
+    tick();
+    schedule_tick();
+  });
+}
+
+void SandboxAllocator::tick() {
+  const Clock::time_point now = options_.now();
+  creator_.pass_overdue(now);
+  fail_overdue(now);
+  templates_.forget_unconfirmed();
+  pools_.tick(now, creator_.prepares_networks() ? IdlePools::WithoutNetwork::kRenew
+                                                : IdlePools::WithoutNetwork::kKeep);
+  pump();
+}
+
+void SandboxAllocator::fail_overdue(Clock::time_point now) {
+  std::vector<std::pair<WaiterPtr, Error>> overdue;
+  queue_.for_each([&](const WaiterPtr& waiter) {
+    if (!launcher_.up() && now - std::max(waiter->since, gone_at_) >= options_.launcher_wait) {
+      overdue.emplace_back(waiter, Error(Errc::kUnavailable, "the launcher is not running"));
+    } else if (now - waiter->since >= options_.queue_wait) {
+      overdue.emplace_back(
+          waiter, Error(Errc::kResourceExhausted, "no sandbox became free in time: " + why_full()));
+    }
+  });
+  for (const WaiterPtr& waiter : being_created_) {
+    if (now - waiter->creating_since < options_.create_wait) continue;
+    overdue.emplace_back(waiter, Error(Errc::kUnavailable, "the launcher does not answer"));
+  }
+  for (auto& [waiter, error] : overdue) {
+    forget(waiter);
+    answer(*waiter, fail(std::move(error)));
+  }
+}
+
+void SandboxAllocator::on_template(const TemplateStatus& status) {
+  if (on_template_change_) on_template_change_(status);
+  pools_.on_template(status);
+  templates_.update(status);
+  if (status.state != RuntimeState::kRemoved && status.description.pool_min > 0) {
+    pools_.find_or_add({status.description.name, EngineKind::kJail}, status.description);
+    (void)templates_.request_runtime(status.description.name);
+  }
+  schedule_pump();
+}
+
+void SandboxAllocator::on_launcher_gone() {
+  gone_at_ = options_.now();
+  pools_.clear();
+  templates_.launcher_lost();
+}
+
+NodeFigures SandboxAllocator::figures() const {
+  NodeFigures figures;
+  for (const auto& [key, pool] : pools_.all()) {
+    figures.pools.push_back({key.template_name, key.engine, static_cast<std::uint32_t>(pool.idle()),
+                             pool.making, pool.size().target(), pool.hits, pool.misses});
+  }
+  figures.zygotes = templates_.zygotes();
+  figures.sandboxes_alive = budget_.sandboxes();
+  figures.runs_active = filler_.active_runs();
+  figures.queued = static_cast<std::uint32_t>(queue_.size() + being_created_.size());
+  figures.launcher_up = launcher_.up();
+  figures.launcher_losses = launcher_.losses();
+  figures.memory_committed_bytes = budget_.bytes();
+  return figures;
+}
+
+}  // namespace glovebox::node

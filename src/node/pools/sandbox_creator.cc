@@ -1,0 +1,122 @@
+#include "node/pools/sandbox_creator.h"
+
+#include <fcntl.h>
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "base/fd_message.h"
+
+namespace glovebox::node {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kAfterFull{20};           // until a full launcher is asked again
+constexpr milliseconds kOverdue{1000};           // a waiting runtime is there in milliseconds
+constexpr milliseconds kWithoutNetwork{60'000};  // until a network is tried again
+
+struct SandboxSockets {
+  UniqueFd ours;
+  std::vector<UniqueFd> sent;  // the agent's end and, of a session, a copy of ours
+};
+
+Result<SandboxSockets> make_sandbox_sockets(bool session) {
+  TRY(auto pair, seqpacket_pair());
+  SandboxSockets sockets{std::move(pair.ours), {}};
+  sockets.sent.push_back(std::move(pair.theirs));
+  if (session) {
+    // The launcher keeps it for the server after this one.
+    UniqueFd copy(::fcntl(sockets.ours.get(), F_DUPFD_CLOEXEC, 0));
+    if (!copy) return fail(Error::from_errno("duplicate a sandbox's socket"));
+    sockets.sent.push_back(std::move(copy));
+  }
+  return sockets;
+}
+
+}  // namespace
+
+SandboxCreator::SandboxCreator(boost::asio::io_context& io, LauncherLink& launcher,
+                               TemplateTable& templates, const NodeOptions& options)
+    : io_(io), launcher_(launcher), templates_(templates), options_(options) {}
+
+void SandboxCreator::launcher_attached() {
+  create_not_before_ = {};
+  no_network_until_ = {};
+}
+
+bool SandboxCreator::may_create() const {
+  return !stopped_ && launcher_.up() && !is_busy() && options_.now() >= create_not_before_;
+}
+
+void SandboxCreator::create(wire::CreateSandbox request, Charge charge, Done done,
+                            std::function<void()> on_overdue) {
+  ++creating_;
+  auto sockets = make_sandbox_sockets(request.session);
+  const auto creation = std::make_shared<SandboxCreation>(
+      SandboxCreation{sockets ? std::move(sockets->ours) : UniqueFd(),
+                      std::move(charge),
+                      {.warm = request.warm, .waits = request.waits, .made_at = options_.now()},
+                      request.template_name,
+                      request.network != NetworkStage::kNone,
+                      false,
+                      std::move(on_overdue)});
+  creations_.push_back(creation);
+  auto finished = [this, gone = gone_, creation,
+                   done = std::move(done)](Result<wire::SandboxCreated> created) {
+    if (!*gone) finish(creation, std::move(created), done);
+  };
+  if (!sockets) {
+    boost::asio::post(
+        io_, [finished = std::move(finished), error = sockets.error()] { finished(fail(error)); });
+    return;
+  }
+  launcher_.create(std::move(request), std::move(sockets->sent), std::move(finished));
+}
+
+void SandboxCreator::finish(const CreationPtr& creation, Result<wire::SandboxCreated> created,
+                            const Done& done) {
+  if (!creation->overdue) --creating_;
+  std::erase(creations_, creation);
+  if (!created) return done(*creation, fail(std::move(created.error())));
+  full_reason_.clear();
+  if (creation->network) {
+    // Prepared networks are left out where the kernel cannot make them, or had no room for one.
+    no_network_until_ =
+        created->has_network ? Clock::time_point{} : options_.now() + kWithoutNetwork;
+  }
+  done(*creation, std::make_unique<Sandbox>(io_, launcher_, *created, std::move(creation->socket),
+                                            std::move(creation->charge), creation->make));
+}
+
+void SandboxCreator::note_refusal(const SandboxCreation& creation, const Error& error) {
+  if (error.code() == Errc::kUnavailable && creation.make.warm) {
+    templates_.runtime_was_not_ready(creation.template_name);
+  } else if (error.code() == Errc::kResourceExhausted) {
+    full_reason_ = error.message();
+    create_not_before_ = options_.now() + kAfterFull;
+  } else if (error.code() == Errc::kUnsupported && creation.network) {
+    no_network_until_ = options_.now() + kWithoutNetwork;
+  }
+}
+
+void SandboxCreator::pass_overdue(Clock::time_point now) {
+  const std::vector<CreationPtr> under_way = creations_;
+  for (const CreationPtr& creation : under_way) {
+    if (!creation->make.warm || now - creation->make.made_at < kOverdue) continue;
+    templates_.runtime_was_not_ready(creation->template_name);
+    if (std::exchange(creation->overdue, true)) continue;
+    --creating_;
+    if (creation->on_overdue) creation->on_overdue();
+  }
+}
+
+void SandboxCreator::note_network_demand() {
+  network_demand_until_ = options_.now() + options_.prepare_networks_for;
+}
+
+bool SandboxCreator::prepares_networks() const {
+  return can_give_network() && options_.now() < network_demand_until_;
+}
+
+}  // namespace glovebox::node

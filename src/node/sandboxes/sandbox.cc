@@ -1,0 +1,67 @@
+#include "node/sandboxes/sandbox.h"
+
+#include <fcntl.h>
+
+#include <utility>
+
+#include "base/assert.h"
+#include "node/links/launcher_link.h"
+
+namespace glovebox::node {
+namespace {
+
+UniqueFd non_blocking(UniqueFd fd) {
+  ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+  return fd;
+}
+
+}  // namespace
+
+Sandbox::Sandbox(boost::asio::io_context& io, LauncherLink& launcher,
+                 const wire::SandboxCreated& created, UniqueFd socket, Charge charge, Make make)
+    : launcher_(launcher),
+      id_(created.id),
+      walls_(created.walls),
+      generation_(created.generation),
+      has_network_(created.has_network),
+      charge_(std::move(charge)),
+      // Registered now, behind everybody's request, and not when somebody waits for it.
+      socket_(io, non_blocking(std::move(socket))),
+      make_(make) {
+  launcher_.add(*this);
+}
+
+Sandbox::~Sandbox() {
+  if (!outlives_) begin_destroy();
+  launcher_.remove(*this);
+}
+
+void Sandbox::give() {
+  GBX_ASSERT(!given_);  // never reused
+  given_ = true;
+}
+
+void Sandbox::take(const Limits& limits, Network network) {
+  GBX_ASSERT(given_);
+  if (!make_.waits || ended_ || lost_) return;
+  launcher_.take(
+      id_, limits,
+      network == Network::kUp ? LauncherLink::Network::kUp : LauncherLink::Network::kAsItIs);
+}
+
+void Sandbox::begin_destroy() {
+  if (ended_ || lost_ || std::exchange(destroying_, true)) return;
+  launcher_.destroy(id_);
+}
+
+void Sandbox::end(Ended ended) {
+  ended_ = std::move(ended);
+  if (on_end_) on_end_();
+}
+
+void Sandbox::lose() {
+  lost_ = true;
+  if (on_end_) on_end_();
+}
+
+}  // namespace glovebox::node

@@ -1,0 +1,87 @@
+// A sandbox that exists, as the server sees it: its socket, and what the launcher says of it. It is
+// ended with this object, at the latest, unless it is a session's.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <optional>
+
+#include "base/id.h"
+#include "base/unique_fd.h"
+#include "model/limits.h"
+#include "model/outcome.h"
+#include "node/async/watched_fd.h"
+#include "node/node_options.h"
+#include "node/pools/budget.h"
+#include "wire/launcher/launcher_messages.h"
+
+namespace glovebox::node {
+
+class LauncherLink;
+
+class Sandbox {
+ public:
+  struct Ended {
+    EndReason reason = EndReason::kExited;
+    Usage usage;
+    std::optional<Error> refusal;  // the launcher ended it because it could not be taken
+  };
+  // What it was made as.
+  struct Make {
+    bool warm = false;
+    bool waits = false;
+    Clock::time_point made_at;
+  };
+
+  Sandbox(boost::asio::io_context& io, LauncherLink& launcher, const wire::SandboxCreated& created,
+          UniqueFd socket, Charge charge, Make make);
+  Sandbox(const Sandbox&) = delete;
+  Sandbox& operator=(const Sandbox&) = delete;
+  ~Sandbox();
+
+  const SandboxId& id() const { return id_; }
+  const WallSet& walls() const { return walls_; }
+  std::uint32_t generation() const { return generation_; }
+  const Make& make() const { return make_; }
+  bool has_network() const { return has_network_; }  // prepared, or up
+  WatchedFd& socket() { return socket_; }
+  Charge& charge() { return charge_; }
+
+  // Its one run has it now; there is no second.
+  void give();
+  // Tells the launcher, if it is one that waits; `network`: what it was prepared for.
+  enum class Network : bool { kNone, kUp };
+  void take(const Limits& limits, Network network);
+  void begin_destroy();
+  // From now on it ends only when it is told to: a session outlives the server.
+  void outlive() { outlives_ = true; }
+  UniqueFd release_socket() { return socket_.release(); }
+
+  // What became of it; nothing while it lives.
+  const std::optional<Ended>& ended() const { return ended_; }
+  bool lost() const { return lost_; }  // the launcher went away, and the sandbox with it
+  // Called when one of these two changes. Must not destroy this object.
+  void on_end(std::function<void()> call) { on_end_ = std::move(call); }
+
+ private:
+  friend class LauncherLink;
+  void end(Ended ended);
+  void lose();
+
+  LauncherLink& launcher_;
+  SandboxId id_;
+  WallSet walls_;
+  std::uint32_t generation_;
+  bool has_network_;
+  Charge charge_;
+  WatchedFd socket_;
+  Make make_;
+  bool given_ = false;
+  bool destroying_ = false;
+  bool outlives_ = false;
+  bool lost_ = false;
+  std::optional<Ended> ended_;
+  std::function<void()> on_end_;
+};
+
+}  // namespace glovebox::node

@@ -1,0 +1,129 @@
+#include "node/sessions/pending_requests.h"
+
+#include <algorithm>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "node/sandboxes/guest_pipe.h"
+
+namespace glovebox::node {
+namespace {
+
+constexpr int kPipeBytes = 1 << 20;
+
+// A stream socket of a network, and nothing else: others could make us wait, or are not read as
+// one would think.
+Result<> check_is_connection(int fd) {
+  struct stat info {};
+  int type = 0;
+  int domain = 0;
+  socklen_t size = sizeof type;
+  if (::fstat(fd, &info) != 0 || !S_ISSOCK(info.st_mode) ||
+      ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM ||
+      ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &(size = sizeof domain)) != 0 ||
+      (domain != AF_INET && domain != AF_INET6)) {
+    return fail(Errc::kProtocol, "what came as a connection is none");
+  }
+  ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+  return {};
+}
+
+Error unasked() { return Error(Errc::kProtocol, "it answers what nobody asked for"); }
+
+}  // namespace
+
+boost::asio::awaitable<void> PendingRequest::wait(Clock::time_point deadline) {
+  const std::shared_ptr<PendingRequest> self = shared_from_this();
+  if (deadline != Clock::time_point::max()) {
+    timer.expires_at(deadline);
+    timer.async_wait([self](const boost::system::error_code& error) {
+      if (!error) self->signal.set();
+    });
+  }
+  co_await signal.wait();
+  timer.cancel();
+}
+
+Result<std::shared_ptr<PendingRequest>> PendingRequests::open(PendingRequest::Expects what) {
+  if (open_.size() >= kMaxOpen) {
+    return fail(Errc::kResourceExhausted, "too many requests to this sandbox at once");
+  }
+  const wire::RequestNumber number = next_++;
+  return open_.emplace(number, std::make_shared<PendingRequest>(io_, number, what)).first->second;
+}
+
+std::size_t PendingRequests::count(bool patient) const {
+  return static_cast<std::size_t>(std::count_if(open_.begin(), open_.end(), [&](const auto& one) {
+    return one.second->expects != PendingRequest::Expects::kPort && one.second->patient == patient;
+  }));
+}
+
+void PendingRequests::end_all(const Error& why) {
+  for (auto& [number, request] : std::exchange(open_, {})) {
+    request->over = why;
+    request->signal.set();
+  }
+}
+
+Result<std::shared_ptr<PendingRequest>> PendingRequests::find(wire::RequestNumber number) const {
+  if (number == 0 || number >= next_) return fail(unasked());
+  const auto at = open_.find(number);
+  return at == open_.end() ? nullptr : at->second;
+}
+
+Result<> PendingRequests::on(wire::FileOpened opened, UniqueFd pipe) {
+  TRY(const std::shared_ptr<PendingRequest> request, find(opened.request));
+  if (!request) return {};
+  if (request->expects != PendingRequest::Expects::kPipe || request->opened || request->done) {
+    return fail(unasked());
+  }
+  TRY_OK(check_is_pipe(pipe.get()));
+  // More at once, if we may.
+  (void)::fcntl(pipe.get(), F_SETPIPE_SZ, kPipeBytes);
+  request->pipe = WatchedFd(io_, std::move(pipe));
+  request->pipe.wakes(&request->signal);
+  request->entry = std::move(opened.entry);
+  request->opened = true;
+  request->signal.set();
+  return {};
+}
+
+Result<> PendingRequests::on(wire::FileDone done) {
+  TRY(const std::shared_ptr<PendingRequest> request, find(done.request));
+  if (!request) return {};
+  if (request->expects == PendingRequest::Expects::kPort || request->done) return fail(unasked());
+  request->done = std::move(done);
+  request->signal.set();
+  return {};
+}
+
+Result<> PendingRequests::on(UniqueFd port, wire::RequestNumber number) {
+  TRY(const std::shared_ptr<PendingRequest> request, find(number));
+  if (!request) return {};
+  if (request->expects != PendingRequest::Expects::kPort || request->port ||
+      request->port_refused) {
+    return fail(unasked());
+  }
+  TRY_OK(check_is_connection(port.get()));
+  request->port = std::move(port);
+  request->signal.set();
+  return {};
+}
+
+Result<> PendingRequests::on(const wire::PortRefused& refused) {
+  TRY(const std::shared_ptr<PendingRequest> request, find(refused.request));
+  if (!request) return {};
+  if (request->expects != PendingRequest::Expects::kPort || request->port ||
+      request->port_refused) {
+    return fail(unasked());
+  }
+  request->port_refused = refused.sys_errno;
+  request->signal.set();
+  return {};
+}
+
+}  // namespace glovebox::node

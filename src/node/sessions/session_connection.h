@@ -1,0 +1,57 @@
+// The connection to a session's agent, as the parts of a session share it: whether requests can be
+// made, why not, and what is sent. One thread. Held by shared_ptr: attachments and transfers may
+// outlive the session.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "node/node_options.h"
+#include "node/sessions/session_link.h"
+#include "wire/guest/session_frames.h"
+
+namespace glovebox::node {
+
+class SessionConnection {
+ public:
+  // `listener` outlives the link: its owner calls close().
+  SessionConnection(boost::asio::io_context& io, const NodeOptions& options,
+                    SessionLink::Listener& listener, UniqueFd socket)
+      : io_(io), options_(options), link_(io, listener, std::move(socket)) {}
+
+  boost::asio::io_context& io() { return io_; }
+  const NodeOptions& options() const { return options_; }
+
+  void begin() { link_.begin(); }
+  void close() { link_.close(); }
+  void send(const wire::ServerFrame& frame) {
+    if (!end_reason_) link_.send(frame);
+  }
+  bool has_room() const { return link_.has_room(); }
+  bool all_sent() const { return link_.all_sent(); }
+
+  // The agent has answered our Hello.
+  bool is_ready() const { return ready_; }
+  void set_ready() { ready_ = true; }
+
+  // No more requests, for this reason. False: that was so already.
+  bool end(const std::string& reason);
+  bool is_over() const { return end_reason_.has_value(); }
+  Error over_error() const;
+
+  // kUnavailable: the session is over; kConflict: it is paused; kResourceExhausted: the agent does
+  // not read what it is sent.
+  Result<> check_usable() const;
+
+ private:
+  boost::asio::io_context& io_;
+  const NodeOptions& options_;
+  SessionLink link_;
+  bool ready_ = false;
+  std::optional<std::string> end_reason_;
+};
+
+}  // namespace glovebox::node

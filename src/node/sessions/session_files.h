@@ -1,0 +1,45 @@
+// Files and ports of one session. A small request is one call (run()); what is large goes through a
+// pipe whose end the agent sends (transfer()), straight into and out of the caller's buffer.
+//
+// Held by shared_ptr: transfers and calls under way keep it. Errors have the errno of the agent's
+// helper process; calls to a session that is over fail with kUnavailable. One thread.
+#pragma once
+
+#include <memory>
+
+#include "node/sessions/pending_requests.h"
+#include "node/sessions/session_connection.h"
+#include "node/sessions/session_service.h"
+
+namespace glovebox::node {
+
+class SessionFiles : public std::enable_shared_from_this<SessionFiles> {
+ public:
+  explicit SessionFiles(std::shared_ptr<SessionConnection> connection)
+      : connection_(std::move(connection)), requests_(connection_->io()) {}
+
+  // As Session::file(), transfer() and connect_port().
+  Task<wire::FileDone> run(wire::FileRequest request);
+  Task<std::unique_ptr<FileTransfer>> transfer(wire::FileRequest request);
+  Task<UniqueFd> connect_port(std::uint16_t port);
+
+  // The frames that on_frame() is for.
+  static bool takes(const wire::SessionFrame& frame);
+  Result<> on_frame(wire::SessionFrame frame, UniqueFd fd);
+  void end_all(const Error& why) { requests_.end_all(why); }
+
+  // For transfers.
+  void send(const wire::ServerFrame& frame) { connection_->send(frame); }
+  void close_request(wire::RequestNumber number) { requests_.close(number); }
+
+ private:
+  Task<> wait_for_slot(bool is_watch);
+  // Until the request is opened, done or over; the caller looks which.
+  Task<std::shared_ptr<PendingRequest>> ask(wire::FileRequest request, PendingRequest::Expects what,
+                                            Clock::time_point deadline);
+
+  std::shared_ptr<SessionConnection> connection_;
+  PendingRequests requests_;
+};
+
+}  // namespace glovebox::node

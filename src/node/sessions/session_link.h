@@ -1,0 +1,78 @@
+// The socket of a session's sandbox, without waiting: frames out as far as it takes them, frames in
+// as they come. The other side is treated as hostile: what cannot be parsed ends the link, what
+// comes too fast is read more slowly, and what it does not read is not kept without end.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "wire/guest/session_frames.h"
+
+namespace glovebox::node {
+
+class SessionLink {
+ public:
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    // An error ends the link.
+    virtual Result<> on_frame(wire::SessionFrame frame, UniqueFd fd) = 0;
+    virtual void on_room() = 0;  // there is room again for what is sent
+    // Once, and never from in send(). kProtocol: it broke the protocol; else it closed its end.
+    virtual void on_link_over(Error why) = 0;
+  };
+  // Callers' frames wait outside when so many are on their way; our own follow from theirs, so
+  // that beyond the second bound something is wrong.
+  static constexpr std::size_t kQueueFrames = 256;
+  static constexpr std::size_t kQueueBytes = 1u << 20;
+  static constexpr std::size_t kMostFrames = 8192;
+  static constexpr std::size_t kMostBytes = 8u << 20;
+
+  SessionLink(boost::asio::io_context& io, Listener& listener, UniqueFd socket);
+  ~SessionLink() { close(); }
+  SessionLink(const SessionLink&) = delete;
+  SessionLink& operator=(const SessionLink&) = delete;
+
+  void begin();  // to read
+  void send(const wire::ServerFrame& frame);
+  bool has_room() const { return queue_.size() < kQueueFrames && queued_bytes_ < kQueueBytes; }
+  bool all_sent() const { return queue_.empty(); }
+  void close();  // nobody is told
+
+ private:
+  // Handlers hold it, and see in it whether it is still ours.
+  struct Inner {
+    Inner(boost::asio::io_context& io, UniqueFd fd) : descriptor(io, fd.release()), rest(io) {}
+    boost::asio::posix::stream_descriptor descriptor;
+    boost::asio::steady_timer rest;
+    bool closed = false;
+  };
+
+  void flush();
+  void wait_readable();
+  void wait_writable();
+  void wait_for_next_slot();
+  void read_frames();
+  Result<bool> read_one();  // false: nothing there
+  void over(Error why);
+
+  boost::asio::io_context& io_;
+  Listener& listener_;
+  std::shared_ptr<Inner> inner_;
+  std::deque<std::vector<std::byte>> queue_;
+  std::size_t queued_bytes_ = 0;
+  bool write_armed_ = false;
+  bool begun_ = false;
+  // How many frames came in this short time.
+  std::chrono::steady_clock::time_point slot_{};
+  std::size_t in_slot_ = 0;
+};
+
+}  // namespace glovebox::node

@@ -1,0 +1,206 @@
+// Sessions on this host, as the routes see them: sandboxes that live, hold state and are talked to.
+// Records, times to live and projects are control's; this is only what is really there. Everything
+// lives on the server's one io_context; there are no locks.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/id.h"
+#include "base/task.h"
+#include "base/unique_fd.h"
+#include "model/outcome.h"
+#include "model/sandbox_spec.h"
+#include "net/net_policy.h"
+#include "node/runs/run_job.h"
+#include "wire/guest/session_frames.h"
+
+namespace glovebox::node {
+
+struct SessionSpec {
+  std::string template_name;
+  EngineKind engine = EngineKind::kJail;
+  Limits limits;  // the wall clock is not looked at
+  std::vector<wire::MountRequest> mounts;
+  std::optional<Grade> min_grade;
+  std::string owner;  // for fairness and shares, as RunJob's
+  std::string project;
+  net::NetPolicy net;  // what it may reach at first
+  // Packages are fetched in it: `net` is of the administrator's index (config/package_index.h), and
+  // its names may be at any address.
+  bool is_build = false;
+  // The layer that is mounted at kLayerPlace; empty: none. `make_layer`: a new one.
+  std::string layer{};
+  bool make_layer = false;
+};
+
+struct ProcessSpec {
+  wire::ProcessKind kind = wire::ProcessKind::kProgram;
+  ExecSpec exec;
+  std::string user = "user";
+  std::string label;
+  bool has_stdin = false;
+  bool lossy = false;  // when nobody is attached: lose the oldest output rather than stop
+};
+
+struct ProcessInfo {
+  wire::ProcessNumber number = 0;
+  wire::ProcessKind kind = wire::ProcessKind::kProgram;
+  std::uint32_t pid = 0;
+  std::string label;
+  bool warm = false;
+  bool terminal = false;
+  bool attached = false;
+  std::uint64_t started_ms = 0;
+  wire::StreamState out, err, results;  // as far as is known
+  std::optional<wire::ProcessEnd> ended;
+};
+
+// One reader of one process. What it prints arrives as fast as it is asked for and no faster. There
+// is one at a time: a new one takes over, and the old one is told.
+class Attachment {
+ public:
+  struct Chunk {
+    wire::Stream stream = wire::Stream::kStdout;
+    std::uint64_t offset = 0;
+    std::string bytes;
+    std::uint64_t out_before = 0;  // of kResults: what was printed before
+    std::uint64_t err_before = 0;
+  };
+  struct Lost {  // was printed, and is not kept any more
+    wire::Stream stream = wire::Stream::kStdout;
+    std::uint64_t bytes = 0;
+  };
+  struct Exited {  // after its last chunk
+    wire::ProcessEnd end;
+  };
+  struct Gone {  // no more will come: the session ended, or another reader took over
+    std::string why;
+  };
+  struct Nothing {};  // the deadline came first
+  using Event = std::variant<Chunk, Lost, Exited, Gone, Nothing>;
+
+  virtual ~Attachment() = default;  // the process goes on
+  virtual wire::ProcessNumber process() const = 0;
+  // Acknowledges what the call before gave: it has arrived. One call at a time.
+  virtual boost::asio::awaitable<Event> next(std::chrono::steady_clock::time_point deadline =
+                                                 std::chrono::steady_clock::time_point::max()) = 0;
+  // Ends a next() under way with Gone.
+  virtual void close() = 0;
+};
+
+// Each beyond what was printed: only what is new.
+struct AttachFrom {
+  static constexpr std::uint64_t kNow = UINT64_MAX;
+  std::uint64_t out = 0;
+  std::uint64_t err = 0;
+  std::uint64_t results = 0;
+};
+
+// A file request whose bytes go through a pipe. Goes: the request is abandoned.
+class FileTransfer {
+ public:
+  virtual ~FileTransfer() = default;
+  virtual const std::string& entry() const = 0;  // of kRead: a record (wire/guest/file_records.h)
+  // For kRead, kList, kTarOut, kWatch, kSnapshotOut. Zero: the end, see done().
+  virtual boost::asio::awaitable<std::size_t> read_some(char* into, std::size_t size) = 0;
+  // For kWrite, kTarIn, kSnapshotIn. False: the helper does not read any more, see done().
+  virtual boost::asio::awaitable<bool> write(std::string_view bytes) = 0;
+  virtual void commit() = 0;
+  // How it went, with the errno and the message of the helper as an Error.
+  virtual Task<wire::FileDone> done() = 0;
+  virtual void close() = 0;  // ends whatever is under way
+};
+
+struct SessionUsage {
+  std::uint64_t cpu_us = 0;
+  std::uint64_t memory_bytes = 0;
+  std::optional<std::uint64_t> peak_memory_bytes;
+  std::uint32_t processes = 0;
+  std::uint64_t disk_bytes = 0;
+  std::uint64_t disk_limit_bytes = 0;
+  std::uint32_t oom_kills = 0;
+};
+
+// One living session. Held by shared_ptr: calls to one that has ended fail with kUnavailable.
+class Session {
+ public:
+  virtual ~Session() = default;
+  virtual const SandboxId& id() const = 0;
+  virtual const WallSet& walls() const = 0;
+  virtual const std::string& template_name() const = 0;
+  virtual bool alive() const = 0;
+  virtual bool paused() const { return false; }
+
+  // The attachment is there from the first byte, when it is wanted. Errors: kNotFound (no such
+  // program, directory or user), kPermissionDenied, kResourceExhausted (no process to spare), ...
+  struct Started {
+    ProcessInfo info;
+    std::unique_ptr<Attachment> attachment;
+  };
+  enum class Attach : bool { kNo, kYes };
+  virtual Task<Started> start(ProcessSpec spec, Attach attach) = 0;
+  virtual std::vector<ProcessInfo> processes() const = 0;
+  virtual std::optional<ProcessInfo> find_process(wire::ProcessNumber number) const = 0;
+  virtual Task<std::unique_ptr<Attachment>> attach(wire::ProcessNumber number, AttachFrom from) = 0;
+  // Returns when all was taken by the agent; kBrokenPipe-like kUnavailable when nobody reads it.
+  virtual Task<> write_input(wire::ProcessNumber number, wire::Stream stream,
+                             std::string bytes) = 0;
+  virtual Task<> close_input(wire::ProcessNumber number, wire::Stream stream) = 0;
+  virtual Result<> signal(wire::ProcessNumber number, int signal, bool group) = 0;
+  virtual Result<> resize(wire::ProcessNumber number, TerminalSize size) = 0;
+  virtual Result<> set_lossy(wire::ProcessNumber number, bool lossy) = 0;
+  virtual Result<> forget(wire::ProcessNumber number) = 0;
+  // kTimeout when the deadline comes first.
+  virtual Task<wire::ProcessEnd> wait_exit(wire::ProcessNumber number,
+                                           std::chrono::steady_clock::time_point deadline) = 0;
+
+  // For the operations without a pipe. The request's number is filled in here. An Error has the
+  // helper's errno (sys_errno) and words.
+  virtual Task<wire::FileDone> file(wire::FileRequest request) = 0;
+  virtual Task<std::unique_ptr<FileTransfer>> transfer(wire::FileRequest request) = 0;
+
+  // A connected (or connecting, non-blocking) stream socket in the sandbox's own network.
+  virtual Task<UniqueFd> connect_port(std::uint16_t port) = 0;
+};
+
+struct SessionEnded {
+  SandboxId id;
+  EndReason reason = EndReason::kExited;
+  Usage usage;
+  bool launcher_lost = false;  // it ended with the launcher
+  bool was_asked = false;      // by destroy_session()
+  std::string why;             // more words, when the server itself ended it
+};
+
+class SessionService {
+ public:
+  virtual ~SessionService() = default;
+  // A sandbox of its own, running. Errors as RunService::run's.
+  virtual Task<std::shared_ptr<Session>> create_session(SessionSpec spec,
+                                                        std::shared_ptr<CancelFlag> cancel) = 0;
+  // Null: there is none of this id alive here.
+  virtual std::shared_ptr<Session> find_session(const SandboxId& id) const = 0;
+  virtual std::vector<SandboxId> sessions() const = 0;
+  // Whether what the launcher has left from a server before us has been taken over.
+  virtual bool adopted() const = 0;
+
+  virtual Task<> destroy_session(SandboxId id) = 0;
+  virtual Task<> pause_session(SandboxId id) = 0;
+  virtual Task<> resume_session(SandboxId id) = 0;
+  virtual Task<SessionUsage> measure_session(SandboxId id) = 0;
+
+  // Called once for every session that ends, however; and once when adoption is over.
+  virtual void on_session_ended(std::function<void(const SessionEnded&)> call) = 0;
+  virtual void on_adopted(std::function<void()> call) = 0;
+};
+
+}  // namespace glovebox::node

@@ -1,0 +1,81 @@
+#include "node/testing/fake_agent.h"
+
+#include <fcntl.h>
+
+#include <utility>
+
+#include "base/fd_message.h"
+
+namespace glovebox::node {
+
+using Descriptor = boost::asio::posix::stream_descriptor;
+
+FakeAgent::FakeAgent(boost::asio::io_context& io, UniqueFd socket)
+    : descriptor_(io, socket.release()) {
+  ::fcntl(descriptor_.native_handle(), F_SETFL, O_NONBLOCK);
+}
+
+void FakeAgent::close() {
+  closed_ = true;
+  boost::system::error_code ignored;
+  descriptor_.close(ignored);
+}
+
+void FakeAgent::say(const wire::SessionFrame& frame, int fd) { queue(wire::encode(frame), fd); }
+
+void FakeAgent::say_bytes(const std::vector<std::byte>& bytes) { queue(bytes, -1); }
+
+void FakeAgent::queue(std::vector<std::byte> bytes, int fd) {
+  queue_.push_back({std::move(bytes), UniqueFd(fd < 0 ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, 0))});
+  if (queue_.size() == 1) flush();
+}
+
+void FakeAgent::flush() {
+  while (!queue_.empty() && !closed_) {
+    const int fd = queue_.front().fd.get();
+    const std::span<const int> fds(&fd, fd >= 0 ? 1 : 0);
+    const auto sent = send_message(descriptor_.native_handle(), queue_.front().bytes, fds);
+    if (!sent && sent.error().sys_errno() == EAGAIN) {
+      descriptor_.async_wait(Descriptor::wait_write, [self = shared_from_this()](auto error) {
+        if (!error) self->flush();
+      });
+      return;
+    }
+    queue_.pop_front();
+  }
+}
+
+void FakeAgent::print(wire::ProcessNumber process, wire::Stream stream, std::uint64_t offset,
+                      std::string bytes) {
+  say(wire::Output{process, stream, offset, std::move(bytes), 0, 0,
+                   subscriptions_[{process, stream}]});
+}
+
+void FakeAgent::wait() {
+  descriptor_.async_wait(
+      Descriptor::wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
+        if (error || self->closed_) return;
+        auto received =
+            receive_message(self->descriptor_.native_handle(), wire::kMaxSessionFrame, 0);
+        if (received && received->bytes.empty()) return;
+        if (received) {
+          self->seen.push_back(wire::decode_server_frame(received->bytes).value());
+          self->answer(wire::ServerFrame(self->seen.back()));
+        }
+        if (!self->closed_) self->wait();
+      });
+}
+
+void FakeAgent::answer(const wire::ServerFrame& frame) {
+  if (const auto* hello = std::get_if<wire::Hello>(&frame)) {
+    if (silent) return;
+    for (const auto& [number, is] : processes) say(is);
+    say(wire::Welcome{hello->epoch});
+  } else if (const auto* start = std::get_if<wire::StartProcess>(&frame)) {
+    if (starts) say(wire::ProcessStarted{start->process, 77, false});
+  } else if (const auto* subscribe = std::get_if<wire::Subscribe>(&frame)) {
+    subscriptions_[{subscribe->process, subscribe->stream}] = subscribe->subscription;
+  }
+}
+
+}  // namespace glovebox::node

@@ -1,0 +1,13 @@
+// "did you mean ...?" for a word that is not in a list.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace glovebox::wire {
+
+// The known word that is at most two slips away, or nothing.
+std::string_view closest_match(std::string_view word, std::span<const std::string_view> known);
+
+}  // namespace glovebox::wire

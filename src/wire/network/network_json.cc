@@ -1,0 +1,77 @@
+#include "wire/network/network_json.h"
+
+#include <boost/json.hpp>
+#include <chrono>
+#include <cstdio>
+#include <ctime>
+
+#include "base/utf8.h"
+
+namespace glovebox::wire {
+namespace {
+
+namespace json = boost::json;
+
+json::value text_or_null(const std::string& text) {
+  if (text.empty()) return nullptr;
+  return json::value(to_utf8(text));
+}
+
+// Never a year that has more than four digits, whatever the gateway says.
+json::value time_or_null(std::int64_t ms) {
+  constexpr std::int64_t kLast = 253'402'300'799'999;  // the end of 9999
+  if (ms <= 0 || ms > kLast) return nullptr;
+  const std::time_t seconds = static_cast<std::time_t>(ms / 1000);
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  char text[64];
+  std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900,
+                parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                static_cast<int>(ms % 1000));
+  return json::value(text);
+}
+
+json::array spent_of(std::uint8_t bits) {
+  json::array spent;
+  const auto has = [bits](NetBudget one) { return (bits & static_cast<std::uint8_t>(one)) != 0; };
+  if (has(NetBudget::kBytesOut)) spent.emplace_back("bytes_out");
+  if (has(NetBudget::kConnections)) spent.emplace_back("connections");
+  if (has(NetBudget::kNames)) spent.emplace_back("names");
+  return spent;
+}
+
+}  // namespace
+
+json::object decision_json(const NetDecision& decision) {
+  return {{"what", decision.what == NetDecision::What::kResolve ? "resolve" : "connect"},
+          {"allowed", decision.allowed},
+          {"name", text_or_null(decision.name)},
+          {"address", text_or_null(decision.address)},
+          {"port", decision.port != 0 ? json::value(decision.port) : json::value(nullptr)},
+          {"rule", to_utf8(decision.rule)},
+          {"count", decision.count},
+          {"bytes_out", decision.bytes_out},
+          {"bytes_in", decision.bytes_in},
+          {"first_at", time_or_null(decision.first_ms)},
+          {"last_at", time_or_null(decision.last_ms)}};
+}
+
+json::object network_json(const NetworkFigures& figures) {
+  json::array decisions;
+  for (const NetDecision& decision : figures.decisions) {
+    decisions.push_back(decision_json(decision));
+  }
+  const NetTotals& totals = figures.totals;
+  return {{"bytes_out", totals.bytes_out},
+          {"bytes_in", totals.bytes_in},
+          {"connections", totals.connections},
+          {"denied", totals.denied},
+          {"names", totals.names},
+          {"open", totals.open},
+          {"spent", spent_of(totals.spent)},
+          {"decisions", std::move(decisions)},
+          {"left_out", figures.left_out},
+          {"incomplete", figures.incomplete}};
+}
+
+}  // namespace glovebox::wire

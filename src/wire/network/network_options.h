@@ -1,0 +1,18 @@
+// `--net` and `--net-deny` of a command line as a network policy: "none", "https-only", "all",
+// rules (an allow list) or both, with commas or said several times; or one policy in JSON, as a
+// profile has it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "net/net_policy.h"
+
+namespace glovebox::wire {
+
+// `net` empty: nothing was said, which is none.
+Result<net::NetPolicy> parse_network_options(const std::vector<std::string>& net,
+                                       const std::vector<std::string>& deny);
+
+}  // namespace glovebox::wire

@@ -1,0 +1,14 @@
+// The `profile` of a request. Also read alone, for the test vectors that SDKs share.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <string>
+
+#include "base/result.h"
+#include "model/profile.h"
+
+namespace glovebox::wire {
+
+Result<ProfileRequest> read_profile_request(const boost::json::value& value, const std::string& path);
+
+}  // namespace glovebox::wire
