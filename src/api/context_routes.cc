@@ -44,9 +44,9 @@ Result<sessions::ContextSpec> parse_context(std::string_view body) {
     if (!known) return fields.bad("language", "must be python, bash or javascript");
     spec.language = *known;
   }
-  TRY(const auto cwd, sessions::read_directory(fields, "cwd"));
+  TRY(const auto cwd, wire::read_directory(fields, "cwd"));
   if (cwd) spec.cwd = *cwd;
-  TRY(spec.env, sessions::read_environment(fields, "env"));
+  TRY(spec.env, wire::read_environment(fields, "env"));
   TRY_OK(fields.finish());
   return spec;
 }

@@ -262,7 +262,7 @@ class ExecStream {
     CO_TRY(wire::ObjectReader fields, wire::ObjectReader::open(document, ""));
     CO_TRY(const auto type, fields.text("type", 32));
     if (type == "stdin") {
-      CO_TRY(auto bytes, sessions::read_bytes(fields, "data"));
+      CO_TRY(auto bytes, wire::read_bytes(fields, "data"));
       CO_TRY_OK(fields.finish());
       if (!bytes) co_return fields.bad("data", "is missing (or give data_base64)");
       // Waits while the process does not read: the client is not read, either.

@@ -47,7 +47,7 @@ struct Download {
 
 Result<Download> download_of(const Request& request) {
   Download download;
-  sessions::FileQuery query(request.query);
+  routing::FileQuery query(request.query);
   download.request.op = FileOp::kRead;
   TRY(download.request.path, query.path());
   TRY(download.request.user, query.user());
@@ -81,7 +81,7 @@ Response no_such_part(std::uint64_t total) {
 
 Result<FileRequest> upload_of(const Request& request) {
   FileRequest file;
-  sessions::FileQuery query(request.query);
+  routing::FileQuery query(request.query);
   file.op = FileOp::kWrite;
   TRY(file.path, query.path());
   TRY(file.user, query.user());
@@ -94,7 +94,7 @@ Result<FileRequest> upload_of(const Request& request) {
 
 Result<FileRequest> stat_of(const Request& request) {
   FileRequest file;
-  sessions::FileQuery query(request.query);
+  routing::FileQuery query(request.query);
   file.op = FileOp::kStat;
   TRY(file.path, query.path());
   TRY(file.user, query.user());
@@ -107,13 +107,13 @@ Result<FileRequest> stat_of(const Request& request) {
 Result<FileRequest> change_of(const Request& request, FileOp op) {
   FileRequest file;
   file.op = op;
-  sessions::FileQuery query(request.query);
+  routing::FileQuery query(request.query);
   TRY(const std::string asked_user, query.user());
   TRY_OK(query.finish());
   TRY(const json::value document, wire::parse_strict_json(request.body));
   TRY(wire::ObjectReader fields, wire::ObjectReader::open(document, ""));
   const bool has_user = fields.take("user") != nullptr;
-  TRY(file.user, sessions::read_user(fields, "user"));
+  TRY(file.user, wire::read_user(fields, "user"));
   if (!has_user) file.user = asked_user;
   if (op == FileOp::kMakeDir) {
     TRY(file.path, sessions::read_path(fields, "path", "path_base64"));
@@ -135,7 +135,7 @@ Task<Response> change(routing::App& app, Request& request, FileOp op) {
   CO_TRY(FileRequest file, change_of(request, op));
   const std::string path = op == FileOp::kMakeDir ? file.path : file.target;
   const auto done = co_await session->file(std::move(file));
-  if (!done) co_return sessions::file_problem(done.error());
+  if (!done) co_return routing::file_refusal(done.error());
   co_return entry_answer(done->entry, path);
 }
 
@@ -146,7 +146,7 @@ Task<Response> read_file(routing::App& app, Request& request, ResponseWriter& wr
   CO_TRY(Download download, download_of(request));
   if (download.range && !download.range->first) {
     const auto placed = co_await place_from_the_end(session, download);
-    if (!placed) co_return sessions::file_problem(placed.error());
+    if (!placed) co_return routing::file_refusal(placed.error());
   }
   const std::string path = download.request.path;
   if (download.range) {
@@ -157,7 +157,7 @@ Task<Response> read_file(routing::App& app, Request& request, ResponseWriter& wr
     }
   }
   auto opened = co_await session->transfer(std::move(download.request));
-  if (!opened) co_return sessions::file_problem(opened.error());
+  if (!opened) co_return routing::file_refusal(opened.error());
   const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);
   CO_TRY(const wire::FileEntry entry, sessions::entry_of(transfer->entry()));
   http::Headers headers = headers_of(entry, path);
@@ -185,26 +185,26 @@ Task<Response> write_file(routing::App& app, Request& request, ResponseWriter&) 
   CO_TRY(FileRequest file, upload_of(request));
   const std::string path = file.path;
   auto opened = co_await session->transfer(std::move(file));
-  if (!opened) co_return sessions::file_problem(opened.error());
+  if (!opened) co_return routing::file_refusal(opened.error());
   // Goes without a commit, whatever happens: then the file is as it was.
   const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);
   const auto done = co_await routing::take_upload(*transfer, *request.body_stream);
   if (!done && done.error().sys_errno() == 0) co_return fail(Error(done.error()));
-  if (!done) co_return sessions::file_problem(done.error());
+  if (!done) co_return routing::file_refusal(done.error());
   co_return entry_answer(done->entry, path);
 }
 
 Task<Response> remove_file(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const auto session, routing::session_of(app, request));
   FileRequest file;
-  sessions::FileQuery query(request.query);
+  routing::FileQuery query(request.query);
   file.op = FileOp::kRemove;
   CO_TRY(file.path, query.path());
   CO_TRY(file.user, query.user());
   CO_TRY(file.recursive, query.truth("recursive", false));
   CO_TRY_OK(query.finish());
   const auto done = co_await session->file(std::move(file));
-  if (!done) co_return sessions::file_problem(done.error());
+  if (!done) co_return routing::file_refusal(done.error());
   co_return Response::empty();
 }
 
@@ -213,7 +213,7 @@ Task<Response> stat_file(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(FileRequest file, stat_of(request));
   const std::string path = file.path;
   const auto done = co_await session->file(std::move(file));
-  if (!done) co_return sessions::file_problem(done.error());
+  if (!done) co_return routing::file_refusal(done.error());
   co_return entry_answer(done->entry, path);
 }
 
@@ -222,7 +222,7 @@ Task<Response> file_exists(routing::App& app, Request& request, ResponseWriter&)
   CO_TRY(FileRequest file, stat_of(request));
   const auto done = co_await session->file(std::move(file));
   const int error = done ? 0 : done.error().sys_errno();
-  if (!done && error != ENOENT && error != ENOTDIR) co_return sessions::file_problem(done.error());
+  if (!done && error != ENOENT && error != ENOTDIR) co_return routing::file_refusal(done.error());
   co_return Response::json(done ? "{\"exists\":true}\n" : "{\"exists\":false}\n");
 }
 

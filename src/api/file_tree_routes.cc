@@ -27,7 +27,7 @@ constexpr std::size_t kHeld = 512 * 1024;
 
 Result<FileRequest> list_of(const Request& request) {
   FileRequest file;
-  sessions::FileQuery query(request.query);
+  routing::FileQuery query(request.query);
   file.op = FileOp::kList;
   TRY(file.path, query.path());
   TRY(file.user, query.user());
@@ -40,7 +40,7 @@ Result<FileRequest> list_of(const Request& request) {
 
 Result<FileRequest> tar_of(const Request& request, FileOp op) {
   FileRequest file;
-  sessions::FileQuery query(request.query);
+  routing::FileQuery query(request.query);
   file.op = op;
   TRY(file.path, query.path());
   TRY(file.user, query.user());
@@ -67,7 +67,7 @@ class ListAnswer {
       if (!there) co_return Response::streamed();
     }
     const auto done = co_await transfer_.done();
-    if (!done && !writer_.begun()) co_return sessions::file_problem(done.error());
+    if (!done && !writer_.begun()) co_return routing::file_refusal(done.error());
     if (!done) co_return fail(Error(done.error()));
     if (!reader_.empty()) co_return fail(Errc::kProtocol, "the sandbox's list is not whole");
     const bool cut = done->message == "truncated" || count_ > most_;
@@ -118,7 +118,7 @@ Task<Response> list_files(routing::App& app, Request& request, ResponseWriter& w
   const std::string directory = file.path;
   const std::uint64_t most = file.most;
   auto opened = co_await session->transfer(std::move(file));
-  if (!opened) co_return sessions::file_problem(opened.error());
+  if (!opened) co_return routing::file_refusal(opened.error());
   const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);
   request.on_disconnect([borrowed = transfer.get()] { borrowed->close(); });
   ListAnswer answer(*transfer, directory, most, writer);
@@ -130,7 +130,7 @@ Task<Response> read_tar(routing::App& app, Request& request, ResponseWriter& wri
   CO_TRY(FileRequest file, tar_of(request, FileOp::kTarOut));
   const std::string name(sessions::last_name(file.path));
   auto opened = co_await session->transfer(std::move(file));
-  if (!opened) co_return sessions::file_problem(opened.error());
+  if (!opened) co_return routing::file_refusal(opened.error());
   const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);
   request.on_disconnect([borrowed = transfer.get()] { borrowed->close(); });
   http::Headers headers{{"Content-Type", "application/x-tar"}, {"Cache-Control", "no-store"}};
@@ -156,11 +156,11 @@ Task<Response> write_tar(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const auto session, routing::session_of(app, request));
   CO_TRY(FileRequest file, tar_of(request, FileOp::kTarIn));
   auto opened = co_await session->transfer(std::move(file));
-  if (!opened) co_return sessions::file_problem(opened.error());
+  if (!opened) co_return routing::file_refusal(opened.error());
   const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);
   const auto done = co_await routing::take_upload(*transfer, *request.body_stream);
   if (!done && done.error().sys_errno() == 0) co_return fail(Error(done.error()));
-  if (!done) co_return sessions::file_problem(done.error());
+  if (!done) co_return routing::file_refusal(done.error());
   const json::object body{{"entries", done->entries}, {"bytes", done->bytes}};
   co_return Response::json(json::serialize(body) + "\n");
 }

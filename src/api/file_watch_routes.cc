@@ -24,7 +24,7 @@ constexpr std::chrono::seconds kLook{1};
 
 Result<FileRequest> watch_of(const Request& request) {
   FileRequest file;
-  sessions::FileQuery query(request.query);
+  routing::FileQuery query(request.query);
   file.op = FileOp::kWatch;
   TRY(file.path, query.path());
   TRY(file.user, query.user());
@@ -104,7 +104,7 @@ asio::awaitable<void> talk(routing::App& app, Watch watch, Request& request, htt
 
 Task<Response> watch_files(routing::App& app, Request& request, ResponseWriter& writer) {
   auto opened = co_await open_watch(app, request);
-  if (!opened) co_return sessions::file_problem(opened.error());
+  if (!opened) co_return routing::file_refusal(opened.error());
   const Watch watch = std::move(*opened);
   http::Headers headers{{"Content-Type", "text/event-stream; charset=utf-8"},
                         {"Cache-Control", "no-store"},
@@ -121,7 +121,7 @@ Task<Response> watch_files(routing::App& app, Request& request, ResponseWriter& 
 asio::awaitable<void> watch_files_stream(routing::App& app, Request& request, http::RawStream& raw) {
   auto opened = co_await open_watch(app, request);
   if (!opened) {
-    co_await http::refuse_upgrade(request, raw, sessions::file_problem(opened.error()));
+    co_await http::refuse_upgrade(request, raw, routing::file_refusal(opened.error()));
     co_return;
   }
   const Watch watch = std::move(*opened);

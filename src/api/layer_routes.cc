@@ -69,7 +69,7 @@ Task<Response> stream_build(routing::App& app, Request& request, ResponseWriter&
   if (made) layer = co_await app.dependencies->find(project, made->layer_id);
   if (!made || !layer) {
     const Error& error = !made ? made.error() : layer.error();
-    Response refusal = !made ? packages::refuse_packages(error) : refuse_layer(error);
+    Response refusal = !made ? routing::refuse_packages(error) : refuse_layer(error);
     app.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal");
     if (!sink.begun()) co_return refusal;
     const json::object said{{"code", refusal.problem ? refusal.problem->code : "internal"},
@@ -131,7 +131,7 @@ Task<Response> build_layer(routing::App& app, Request& request, ResponseWriter& 
   }
   auto made = co_await packages::prepare_set(app, std::move(wish), cancel);
   if (!made) {
-    Response refusal = packages::refuse_packages(made.error());
+    Response refusal = routing::refuse_packages(made.error());
     app.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal");
     co_return refusal;
   }

@@ -72,7 +72,7 @@ Task<Response> wait_process(routing::App& app, Request& request, ResponseWriter&
   CO_TRY(const auto session, routing::session_of(app, request));
   CO_TRY(const node::ProcessInfo process, process_of(*session, request));
   CO_TRY(const std::uint64_t timeout,
-         sessions::query_number(request, "timeout_ms", 0, kMaxWaitMs, kDefaultWaitMs));
+         routing::query_number(request, "timeout_ms", 0, kMaxWaitMs, kDefaultWaitMs));
   if (!process.ended) {
     const auto deadline = Clock::now() + std::chrono::milliseconds(timeout);
     const auto ended = co_await session->wait_exit(process.number, deadline);
@@ -87,7 +87,7 @@ Task<Response> write_process(routing::App& app, Request& request, ResponseWriter
   CO_TRY(const node::ProcessInfo process, process_of(*session, request));
   CO_TRY(const json::value document, wire::parse_strict_json(request.body));
   CO_TRY(wire::ObjectReader fields, wire::ObjectReader::open(document, ""));
-  CO_TRY(auto bytes, sessions::read_bytes(fields, "data"));
+  CO_TRY(auto bytes, wire::read_bytes(fields, "data"));
   CO_TRY(const auto close, fields.truth("close"));
   CO_TRY_OK(fields.finish());
   if (process.kind != wire::ProcessKind::kProgram) {

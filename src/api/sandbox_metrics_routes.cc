@@ -53,7 +53,7 @@ Task<Response> sandbox_logs(routing::App& app, Request& request, ResponseWriter&
   if (!who) co_return *refuse(app, request, routing::Access::kKey);
   CO_TRY(const std::string project, routing::project_of(*who, request));
   CO_TRY(const std::uint64_t limit,
-         sessions::query_number(request, "limit", 1, sessions::SessionEntry::kLines, sessions::SessionEntry::kLines));
+         routing::query_number(request, "limit", 1, sessions::SessionEntry::kLines, sessions::SessionEntry::kLines));
   std::string id(request.param("id"));
   CO_TRY(const std::vector<sessions::SessionLine> lines,
          co_await app.keeper->lines(project, std::move(id), limit));

@@ -38,7 +38,7 @@ Task<Response> create_sandbox(routing::App& app, Request& request, ResponseWrite
 
 Task<Response> list_sandboxes(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  CO_TRY(const store::SessionFilter filter, sessions::parse_session_filter(request.query));
+  CO_TRY(const store::SessionFilter filter, routing::parse_session_filter(request.query));
   const store::Ask<store::SessionPage> ask = [&](store::Callback<store::SessionPage> done) {
     app.store.list_sessions(caller.project, filter, std::move(done));
   };

@@ -181,7 +181,7 @@ Task<Response> create_template(routing::App& app, Request& request, ResponseWrit
   }
   Result<store::TemplateRecord> made =
       co_await app.templates->create(std::move(wanted), std::move(define));
-  if (!made && set.failed) co_return packages::refuse_packages(made.error());
+  if (!made && set.failed) co_return routing::refuse_packages(made.error());
   if (!made) {
     const auto now = std::chrono::steady_clock::now();
     co_return refuse_template(made.error(), app.templates->wait_of(caller.project, now));

@@ -1,5 +1,5 @@
-// What every program in a sandbox finds in its environment; a template's and the caller's own words
-// come on top. Nothing of whoever starts it.
+// What every program in a sandbox finds in its environment; a template's and the caller's own
+// variables come on top. Nothing of the process that starts it.
 #pragma once
 
 #include <string>
@@ -18,5 +18,9 @@ inline std::vector<std::string> base_environment() {
           "PYTHONDONTWRITEBYTECODE=1",
           "GLOVEBOX=1"};
 }
+
+// Later variables win over earlier ones of the same name.
+std::vector<std::string> joined_environment(std::vector<std::string> base,
+                                            const std::vector<std::string>& more);
 
 }  // namespace glovebox

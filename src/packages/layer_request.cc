@@ -2,7 +2,7 @@
 
 #include <boost/json.hpp>
 
-#include "sessions/session_request.h"
+#include "model/template_rules.h"
 #include "wire/json/object_reader.h"
 #include "wire/json/strict_json.h"
 #include "wire/packages/dependencies_json.h"
@@ -31,7 +31,7 @@ Result<LayerRequest> parse_layer_request(std::string_view body) {
   request.refresh = refresh.value_or(false);
   if (request.dependencies.empty()) return fields.bad("dependencies", "names no package");
   if (name && language) return fields.bad("language", "goes not together with template");
-  if (name && !sessions::is_template_name(*name)) {
+  if (name && !is_template_name(*name)) {
     return fields.bad("template", "must be a name of small letters, digits and dashes");
   }
   if (language && *language != "python" && *language != "javascript" && *language != "node") {

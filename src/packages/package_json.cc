@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <cerrno>
 
 #include "base/utf8.h"
 #include "base/wall_clock.h"
-#include "routing/refusals.h"
 #include "store/sha256.h"
 #include "wire/json/json_values.h"
 
@@ -25,13 +23,6 @@ json::value digest_or_null(const std::string& text) {
 // "sha256:..." of pip's; npm's say their kind themselves: "sha512-...".
 std::string hash_text(const std::string& hash) {
   return hash.find('-') == std::string::npos ? "sha256:" + hash : hash;
-}
-
-http::Response refuse_with_code(int status, std::string code, const Error& error, int retry_after) {
-  http::Response response =
-      http::Response::refuse(status, std::move(code), to_utf8(error.message()));
-  if (retry_after > 0) response.headers.set("Retry-After", std::to_string(retry_after));
-  return response;
 }
 
 }  // namespace
@@ -85,21 +76,6 @@ json::object layer_json(const LayerView& layer, const std::string& project) {
           {"asked", wire::text_array(layer.asked)},
           {"packages", std::move(packages)},
           {"projects", std::move(projects)}};
-}
-
-http::Response refuse_packages(const Error& error) {
-  switch (error.code()) {
-    case Errc::kInvalidArgument:
-    case Errc::kTimeout:
-      return refuse_with_code(422, "dependencies_failed", error, 0);
-    case Errc::kResourceExhausted:
-      if (error.sys_errno() == ENOSPC || error.sys_errno() == EDQUOT) {
-        return refuse_with_code(507, "disk_full", error, 0);
-      }
-      return refuse_with_code(503, "builds_full", error, 5);
-    default:
-      return routing::refuse_run(error);
-  }
 }
 
 }  // namespace glovebox::packages

@@ -6,7 +6,6 @@
 
 #include "packages/package_service.h"
 #include "packages/builds/build_progress.h"
-#include "http/message.h"
 #include "model/dependencies.h"
 
 namespace glovebox::packages {
@@ -23,9 +22,5 @@ std::string build_progress_json(const BuildProgress& word);
 
 // A layer as a project ("*": an administrator) may see it: who else asked is not told.
 boost::json::object layer_json(const LayerView& layer, const std::string& project);
-
-// A set that could not be prepared: the caller's fault (422, with the installer's own words), the
-// administrator's wish, or the host's.
-http::Response refuse_packages(const Error& error);
 
 }  // namespace glovebox::packages

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sessions/processes/process_json.h"
+#include "model/environment.h"
 
 namespace glovebox::packages {
 namespace {
@@ -13,7 +13,7 @@ Template composed(const Template& base, const TemplateDefinition& definition) {
   made.name = definition.id;
   made.built_in = false;
   made.preload.insert(made.preload.end(), definition.preload.begin(), definition.preload.end());
-  made.env = sessions::joined_environment(std::move(made.env), definition.env);
+  made.env = joined_environment(std::move(made.env), definition.env);
   const Limits& wanted = definition.limits;
   const auto take = [&](LimitKind kind, auto Limits::*of) {
     if (wanted.was_asked_for(kind)) made.limits.*of = wanted.*of;

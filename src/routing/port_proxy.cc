@@ -8,7 +8,6 @@
 
 #include "http/proxy/upstream_answer.h"
 #include "http/websocket/websocket_frames.h"
-#include "routing/authentication.h"
 
 namespace glovebox::routing {
 namespace {
@@ -41,13 +40,13 @@ std::string_view credential_in(std::string_view authorization) {
                                                 : authorization);
 }
 
-// Nothing that opens our own doors goes on. By path the caller has shown a key: whatever it was in.
-void remove_keys(App& app, const http::Request& request, PortRouting door, http::Headers& headers) {
+// Our own credentials do not go on to the guest.
+void remove_keys(const Authenticator& authenticator, const http::Request& request, PortRouting door, http::Headers& headers) {
   const auto is_key = [&](std::string_view text) {
-    return !text.empty() && app.store.authenticate(text).has_value();
+    return authenticator.is_key(text);
   };
-  // Each by itself: a second one may be the key where the first was not. By path a key has opened
-  // the door: whatever it was in does not go on at all.
+  // Each by itself: a second one may be the key where the first was not. By path the caller has shown
+  // a key: the header that it came in does not go on at all.
   const bool had_key_header = headers.find("X-API-Key") != nullptr;
   for (const std::string_view name : {"X-API-Key", "Authorization"}) {
     headers.remove(name);
@@ -140,7 +139,7 @@ SplitTarget split_port_target(std::string_view target) {
   return split;
 }
 
-http::ProxyPlan port_plan(App& app, const http::Request& request, std::uint16_t port,
+http::ProxyPlan port_plan(const Authenticator& authenticator, const http::Request& request, std::uint16_t port,
                           PortRouting door) {
   http::ProxyPlan plan;
   std::string prefix;
@@ -162,7 +161,7 @@ http::ProxyPlan port_plan(App& app, const http::Request& request, std::uint16_t 
   http::Headers headers = request.headers;
   http::remove_hop_by_hop(headers);
   headers.remove("Expect");
-  remove_keys(app, request, door, headers);
+  remove_keys(authenticator, request, door, headers);
   // Names are shared by all ports of a host: these cookies are somebody else's.
   if (door == PortRouting::kPath) headers.remove("Cookie");
   add_forwarded(request, prefix, headers);

@@ -10,7 +10,7 @@
 
 #include "http/message.h"
 #include "http/proxy/proxy.h"
-#include "routing/app.h"
+#include "routing/authenticator.h"
 
 namespace glovebox::routing {
 
@@ -38,7 +38,7 @@ struct SplitTarget {
 };
 SplitTarget split_port_target(std::string_view target);
 
-http::ProxyPlan port_plan(App& app, const http::Request& request, std::uint16_t port,
+http::ProxyPlan port_plan(const Authenticator& authenticator, const http::Request& request, std::uint16_t port,
                           PortRouting door);
 
 // By PortRouting::kPath: what an answer may not say under our address. `prefix` goes before a

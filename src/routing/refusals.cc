@@ -1,6 +1,9 @@
 #include "routing/refusals.h"
 
+#include <cerrno>
 #include <string>
+
+#include "base/utf8.h"
 
 namespace glovebox::routing {
 namespace {
@@ -52,6 +55,22 @@ http::Response refuse_run(const store::Refusal& refusal) {
 http::Response refuse_gone_client() {
   constexpr int kClientClosedRequest = 499;  // nginx's number; the standard has none
   return http::Response::refuse(kClientClosedRequest, "client_gone", "the client went away");
+}
+
+http::Response refuse_packages(const Error& error) {
+  const std::string message = to_utf8(error.message());  // an installer's own output
+  switch (error.code()) {
+    case Errc::kInvalidArgument:
+    case Errc::kTimeout:
+      return refuse_with(422, "dependencies_failed", message, 0);
+    case Errc::kResourceExhausted:
+      if (error.sys_errno() == ENOSPC || error.sys_errno() == EDQUOT) {
+        return refuse_with(507, "disk_full", message, 0);
+      }
+      return refuse_with(503, "builds_full", message, 5);
+    default:
+      return refuse_run(error);
+  }
 }
 
 }  // namespace glovebox::routing

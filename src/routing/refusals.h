@@ -1,5 +1,5 @@
-// A run that did not happen, as an answer: whose fault it is decides the status. 429 is the
-// caller's own limit, 503 is ours; both say when to come back.
+// Refusals as answers. The status says who can change it: 429 is the caller's own limit, 503 is
+// the host's; both say when to try again.
 #pragma once
 
 #include "base/error.h"
@@ -8,12 +8,16 @@
 
 namespace glovebox::routing {
 
-// Of what the node or the planning said.
+// A run or sandbox that the planner or the node refused.
 http::Response refuse_run(const Error& error);
-// Of the key's own limits.
+// A request beyond its key's limits.
 http::Response refuse_run(const store::Refusal& refusal);
 
-// Of a client that left before its answer: nobody reads it, but the log and the figures have it.
+// A client that left before its answer: the log and the figures have it.
 http::Response refuse_gone_client();
+
+// Packages that could not be prepared: the caller's fault (422, with the installer's output), the
+// administrator's policy, or the host's state.
+http::Response refuse_packages(const Error& error);
 
 }  // namespace glovebox::routing

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "packages/package_json.h"
+
 namespace glovebox::routing {
 namespace {
 
@@ -60,7 +62,12 @@ awaitable<bool> StreamingSink::begin() {
   co_return co_await writer_.begin(200, std::move(headers));
 }
 
-awaitable<bool> StreamingSink::keep_alive() {
+awaitable<bool> StreamingSink::on_progress(const packages::BuildProgress& progress) {
+  const std::string data = packages::build_progress_json(progress);
+  co_return co_await send("build", data);
+}
+
+awaitable<bool> StreamingSink::on_idle() {
   const bool there = co_await begin();
   if (!there) co_return false;
   std::string nothing = form_ == AnswerForm::kEvents ? ": still here\n\n" : "\n";

@@ -1,4 +1,4 @@
-// Where a run's output goes: kept for one answer, or told as it comes, as server-sent events or as
+// Where a run's output goes: kept for one answer, or sent as it comes, as server-sent events or as
 // lines of JSON.
 #pragma once
 
@@ -9,12 +9,13 @@
 #include "base/memory_budget.h"
 #include "http/message.h"
 #include "node/runs/run_job.h"
+#include "packages/package_preparation.h"
 #include "wire/runs/run_answer.h"
 
 namespace glovebox::routing {
 
 enum class AnswerForm : std::uint8_t { kJson, kEvents, kLines };
-// By the Accept header; whoever says nothing of streams gets one JSON object.
+// By the Accept header; without one that names a stream, one JSON object.
 AnswerForm answer_form(const http::Request& request);
 
 // Keeps everything; the node has seen to the run's limit, and `held` is all runs' together.
@@ -42,16 +43,18 @@ class KeepingSink final : public node::RunSink {
 
 // Writes each piece to the client, and keeps the first of it for the record. The answer begins
 // with the first event, so that a run that never starts is refused with a status of its own.
-class StreamingSink final : public node::RunSink {
+class StreamingSink final : public node::RunSink, public packages::ProgressSink {
  public:
   StreamingSink(http::ResponseWriter& writer, AnswerForm form) : writer_(writer), form_(form) {}
 
   boost::asio::awaitable<bool> on_output(bool is_stderr, std::string_view bytes) override;
   boost::asio::awaitable<bool> on_result(std::string_view json_line) override;
+  asio::awaitable<bool> on_progress(const packages::BuildProgress& progress) override;
+  // Writes nothing of meaning, so that a client that is gone is noticed and proxies keep the
+  // connection open.
+  asio::awaitable<bool> on_idle() override;
   // `data` is a JSON object.
   boost::asio::awaitable<bool> send(std::string_view event, std::string_view data);
-  // Says nothing, so that a client that is gone is noticed and proxies keep the line open.
-  boost::asio::awaitable<bool> keep_alive();
   // What waits for the rest of a character, then this event, then the end.
   boost::asio::awaitable<bool> finish(std::string event, std::string data);
   bool begun() const { return writer_.begun(); }

@@ -1,32 +1,51 @@
-// A session made for a request, as POST /v1/sandboxes makes it: by whom, within the key's limits,
-// and only as long as the client waits. Every dialect makes its sessions here.
+// A session created for a request, as POST /v1/sandboxes does it: for which key, within the key's
+// limits, its packages prepared first, and only as long as the client waits. Every dialect creates
+// its sessions here.
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "base/task.h"
-#include "routing/app.h"
-#include "sessions/session_keeper.h"
 #include "http/message.h"
-#include "store/key.h"
+#include "packages/package_preparation.h"
+#include "routing/authenticator.h"
+#include "runs/metrics.h"
+#include "sessions/session_creator.h"
+#include "sessions/session_registry.h"
+#include "store/key_usage.h"
+#include "templates/project_templates.h"
+#include "templates/template_watcher.h"
 
 namespace glovebox::routing {
 
-// Whose sandboxes, and by whom.
-struct Caller {
-  store::Principal who;
-  std::string project;
-};
-Result<Caller> caller_of(App& app, const http::Request& request);
-// The same, of one project: "*" is refused.
-Result<Caller> caller_of_one_project(App& app, const http::Request& request);
-
 struct Creation {
-  std::optional<sessions::SessionKeeper::Created> made;  // nothing: see refusal
+  std::optional<sessions::CreatedSession> made;  // nothing: see refusal
   http::Response refusal;
 };
-asio::awaitable<Creation> create_session_for(App& app, http::Request& request, Caller caller,
-                                             sessions::CreateRequest wanted);
+
+class SandboxCreation {
+ public:
+  // All are borrowed and outlive this.
+  struct Dependencies {
+    sessions::SessionCreator& creator;
+    const sessions::SessionRegistry& registry;
+    const templates::ProjectTemplates& templates;
+    templates::TemplateWatcher& watcher;
+    packages::PackagePreparation& packages;
+    store::KeyUsage& usage;
+    runs::Metrics& metrics;
+  };
+  explicit SandboxCreation(Dependencies dependencies) : deps_(dependencies) {}
+
+  asio::awaitable<Creation> create(http::Request& request, Caller caller,
+                                   sessions::CreateRequest wanted);
+
+ private:
+  // A template that stands for a snapshot is that snapshot.
+  void resolve_snapshot_template(const std::string& project, sessions::CreateRequest& wanted) const;
+  http::Response counted(http::Response refusal);
+
+  const Dependencies deps_;
+};
 
 }  // namespace glovebox::routing

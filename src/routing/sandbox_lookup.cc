@@ -1,16 +1,11 @@
 #include "routing/sandbox_lookup.h"
 
-#include "routing/authentication.h"
-#include "sessions/sessions.h"
-
 namespace glovebox::routing {
 
-Result<std::shared_ptr<node::Session>> session_of(App& app, const http::Request& request) {
-  const auto who = principal_of(app, request);
-  // It was good when the request was let in.
-  if (!who) return fail(Errc::kPolicy, "the key is not good any more");
-  TRY(const std::string project, project_of(*who, request));
-  return app.sessions.use(project, request.param("id"));
+Result<std::shared_ptr<node::Session>> SandboxLookup::session_of(
+    const http::Request& request) const {
+  TRY(const Caller caller, authenticator_.caller_of(request));
+  return sessions_.use(caller.project, request.param("id"));
 }
 
 }  // namespace glovebox::routing

@@ -6,10 +6,24 @@
 #include "base/result.h"
 #include "http/message.h"
 #include "node/sessions/session_service.h"
-#include "routing/app.h"
+#include "routing/authenticator.h"
+#include "sessions/sessions.h"
 
 namespace glovebox::routing {
 
-Result<std::shared_ptr<node::Session>> session_of(App& app, const http::Request& request);
+class SandboxLookup {
+ public:
+  // Both are borrowed and outlive this.
+  SandboxLookup(const Authenticator& authenticator, sessions::Sessions& sessions)
+      : authenticator_(authenticator), sessions_(sessions) {}
+
+  // Of the path parameter "id". kPermissionDenied: the key was revoked meanwhile; else as
+  // Sessions::use().
+  Result<std::shared_ptr<node::Session>> session_of(const http::Request& request) const;
+
+ private:
+  const Authenticator& authenticator_;
+  sessions::Sessions& sessions_;
+};
 
 }  // namespace glovebox::routing

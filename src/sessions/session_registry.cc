@@ -235,9 +235,11 @@ void SessionRegistry::note(const SandboxId& id, std::string_view kind, std::stri
 }
 
 PortAccess SessionRegistry::port_access(std::string_view id) {
-  auto session = use("*", id);
-  if (!session) return {};
-  return {std::move(*session), find("*", id)->record.port_token};
+  const EntryPtr entry = find("*", id);
+  if (!entry) return {};
+  PortAccess access{.session = nullptr, .token = entry->record.port_token};
+  if (auto session = use("*", id)) access.session = std::move(*session);
+  return access;
 }
 
 Task<std::vector<SessionLine>> SessionRegistry::lines(std::string project, std::string id,

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <charconv>
 
-#include "sessions/processes/process_json.h"
+#include "model/template_rules.h"
 #include "wire/json/object_reader.h"
+#include "wire/json/request_fields.h"
 #include "wire/json/strict_json.h"
 #include "wire/network/net_policy_json.h"
 #include "wire/runs/profile_request.h"
@@ -23,13 +23,13 @@ Result<> read_what(ObjectReader& fields, CreateRequest& request) {
   TRY(const auto name, fields.text("template", 64));
   if (name) {
     if (!is_template_name(*name)) {
-      return fields.bad("template", "must be a name of small letters, digits and dashes");
+      return fields.bad("template", "must be a name of lowercase letters, digits and dashes");
     }
     request.template_name = *name;
   }
   TRY(const auto snapshot, fields.text("snapshot", 64));
   if (snapshot) {
-    if (name) return fields.bad("snapshot", "goes not together with template");
+    if (name) return fields.bad("snapshot", "cannot be combined with template");
     auto id = store::SnapshotId::parse(*snapshot);
     if (!id) return fields.bad("snapshot", id.error().message());
     request.snapshot = id->str();
@@ -55,7 +55,7 @@ Result<> read_session_profile(ObjectReader& fields, CreateRequest& request) {
 
 Result<> read_rest(ObjectReader& fields, CreateRequest& request) {
   TRY(request.ttl_s, fields.whole("ttl_s", 1, kMostTtl));
-  TRY(request.env, read_environment(fields, "env"));
+  TRY(request.env, wire::read_environment(fields, "env"));
   if (const json::value* metadata = fields.take("metadata")) {
     TRY(request.metadata, read_metadata(fields, *metadata));
   }
@@ -81,13 +81,6 @@ Result<> read_rest(ObjectReader& fields, CreateRequest& request) {
 }
 
 }  // namespace
-
-bool is_template_name(std::string_view name) {
-  if (name.empty() || name.size() > 32 || name[0] < 'a' || name[0] > 'z') return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
-}
 
 Result<std::optional<std::string>> read_agent_id(ObjectReader& fields) {
   TRY(auto agent_id, fields.text("agent_id", kMaxAgentId));
@@ -173,49 +166,6 @@ Result<std::string> parse_snapshot_request(std::string_view body) {
   TRY_OK(fields.finish());
   if (name) TRY_OK(wire::check_no_nul(*name, "name"));
   return name.value_or("");
-}
-
-Result<store::SessionFilter> parse_session_filter(const http::Params& query) {
-  constexpr std::string_view kPair = "metadata.";
-  store::SessionFilter filter;
-  for (const auto& [name, value] : query) {
-    if (name == "limit") {
-      const char* end = value.data() + value.size();
-      const auto [stop, ec] = std::from_chars(value.data(), end, filter.limit);
-      if (ec != std::errc{} || stop != end || filter.limit == 0 ||
-          filter.limit > store::kMaxSessionPage) {
-        return fail(Errc::kInvalidArgument, "limit: must be a whole number from 1 to " +
-                                                std::to_string(store::kMaxSessionPage));
-      }
-    } else if (name == "cursor") {
-      filter.cursor = value;
-    } else if (name == "template") {
-      filter.template_name = value;
-    } else if (name == "agent_id") {
-      filter.agent_id = value;
-    } else if (name == "state") {
-      std::string_view rest = value;
-      while (true) {
-        const std::string_view word = rest.substr(0, rest.find(','));
-        const auto state = parse_session_state(word);
-        if (!state) {
-          return fail(Errc::kInvalidArgument,
-                      "state: must be of pending, starting, running, paused, stopped and error");
-        }
-        filter.states.push_back(*state);
-        if (word.size() == rest.size()) break;
-        rest.remove_prefix(word.size() + 1);
-      }
-    } else if (name.rfind(kPair, 0) == 0) {
-      if (value.find('\0') != std::string::npos || name.find('\0') != std::string::npos) {
-        return fail(Errc::kInvalidArgument, "metadata: has no NUL");
-      }
-      filter.metadata.emplace_back(name.substr(kPair.size()), value);
-    } else if (name != "project") {
-      return fail(Errc::kInvalidArgument, name.substr(0, 60) + ": is not known");
-    }
-  }
-  return filter;
 }
 
 }  // namespace glovebox::sessions

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/result.h"
-#include "http/message.h"
 #include "model/profile.h"
 #include "model/session.h"
 #include "model/wall.h"
@@ -55,8 +54,6 @@ struct ChangeRequest {
 Result<store::Metadata> read_metadata(const wire::ObjectReader& fields,
                                       const boost::json::value& value);
 
-bool is_template_name(std::string_view name);
-
 // The field "agent_id". Names that begin with "mcp:" are those of conversations (dialects/mcp),
 // whose sandboxes have the limits that the administrator set for them.
 Result<std::optional<std::string>> read_agent_id(wire::ObjectReader& fields);
@@ -67,8 +64,5 @@ Result<ChangeRequest> parse_change_request(std::string_view body);
 Result<std::optional<std::uint64_t>> parse_keepalive_request(std::string_view body);
 // {name?}; an empty body says nothing.
 Result<std::string> parse_snapshot_request(std::string_view body);
-
-// state=a,b&template=&agent_id=&metadata.KEY=VALUE&limit=&cursor=
-Result<store::SessionFilter> parse_session_filter(const http::Params& query);
 
 }  // namespace glovebox::sessions

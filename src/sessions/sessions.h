@@ -13,10 +13,10 @@
 
 namespace glovebox::sessions {
 
-// A session as requests reach it that are routed to its ports by host name or header.
+// A session as requests reach it that are routed to it by host name or header.
 struct PortAccess {
-  std::shared_ptr<node::Session> session;
-  std::string token;  // empty: its ports are public
+  std::shared_ptr<node::Session> session;  // null: it does not run
+  std::string token;                       // empty: its ports are public
 };
 
 class Sessions {
@@ -32,7 +32,7 @@ class Sessions {
   // One line for GET …/logs.
   virtual void note(const SandboxId& id, std::string_view kind, std::string message,
                     std::uint64_t process = 0) = 0;
-  // Of a running session; a null session: none of this id runs.
+  // Of any id; the token of a session that does not run is known as long as it lives.
   virtual PortAccess port_access(std::string_view id) = 0;
 };
 

@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "base/wall_clock.h"
-#include "sessions/processes/process_json.h"
 #include "store/store_call.h"
 #include "model/template_rules.h"
 

@@ -5,7 +5,7 @@
 
 #include "model/profile.h"
 #include "model/template_rules.h"
-#include "sessions/processes/process_json.h"
+#include "wire/json/request_fields.h"
 #include "store/session_record.h"
 #include "wire/json/object_reader.h"
 #include "wire/json/strict_json.h"
@@ -82,7 +82,7 @@ Result<store::TemplateRecord> parse_template_request(std::string_view body) {
   }
   TRY(wanted.definition.from, read_name(fields, "from"));
   TRY(wanted.description, read_description(fields));
-  TRY(wanted.definition.env, sessions::read_environment(fields, "env"));
+  TRY(wanted.definition.env, wire::read_environment(fields, "env"));
   TRY(wanted.definition.preload, fields.texts("preload", kMaxPreload, kMaxModuleBytes));
   TRY_OK(read_template_profile(fields, wanted));
   TRY_OK(fields.finish());

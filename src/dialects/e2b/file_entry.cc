@@ -80,7 +80,7 @@ int http_status_of(const Error& error) {
     case 0:
       return refusal(error).status;
     default:
-      return sessions::file_problem(error).status;
+      return routing::file_refusal(error).status;
   }
 }
 

@@ -72,7 +72,7 @@ Result<ExecuteWish> read_execute(std::string_view body) {
   wish.code = std::move(*code);
   TRY(wish.context, fields.text("context_id", 64));
   TRY(wish.language, fields.text("language", 32));
-  TRY(wish.env, sessions::read_environment(fields, "env_vars"));
+  TRY(wish.env, wire::read_environment(fields, "env_vars"));
   if (wish.context && wish.language) {
     return fail(Errc::kInvalidArgument, "only one of context_id and language may be given");
   }

@@ -232,7 +232,7 @@ std::vector<std::string> command_environment(const node::Session& session, std::
       return starts_with_any(variable, {"HOME=", "USER=", "LOGNAME=", "SHELL="});
     });
   }
-  auto all = sessions::joined_environment(sandbox_variables(session), environment);
+  auto all = joined_environment(sandbox_variables(session), environment);
   return sessions::environment_for(user, std::move(all), envs);
 }
 

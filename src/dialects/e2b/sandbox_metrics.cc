@@ -66,8 +66,8 @@ json::object measure_json(const sessions::SessionLine& line) {
 
 Task<Response> sandbox_metrics(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  CO_TRY(const std::uint64_t start, sessions::query_number(request, "start", 0, kEver, 0));
-  CO_TRY(const std::uint64_t end, sessions::query_number(request, "end", 0, kEver, kEver));
+  CO_TRY(const std::uint64_t start, routing::query_number(request, "start", 0, kEver, 0));
+  CO_TRY(const std::uint64_t end, routing::query_number(request, "end", 0, kEver, kEver));
   const std::string id = sandbox_id_of(request);
   CO_TRY_OK(co_await present(app, caller.project, id));
   auto measured = co_await app.keeper->measure(caller.project, id);
@@ -102,8 +102,8 @@ Task<Response> all_metrics(routing::App& app, Request& request, ResponseWriter&)
 
 Task<Response> sandbox_logs(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  CO_TRY(const std::uint64_t start, sessions::query_number(request, "start", 0, kEver, 0));  // milliseconds
-  CO_TRY(const std::uint64_t limit, sessions::query_number(request, "limit", 0, kEver, kEver));
+  CO_TRY(const std::uint64_t start, routing::query_number(request, "start", 0, kEver, 0));  // milliseconds
+  CO_TRY(const std::uint64_t limit, routing::query_number(request, "limit", 0, kEver, kEver));
   const std::string id = sandbox_id_of(request);
   auto lines = co_await app.keeper->lines(caller.project, id, sessions::SessionEntry::kLines);
   if (!lines) co_return fail(change_error(std::move(lines.error()), id));
@@ -127,8 +127,8 @@ Task<Response> sandbox_logs_v2(routing::App& app, Request& request, ResponseWrit
     co_return refusal(400, "direction: must be forward or backward");
   }
   const std::uint64_t from = is_backward ? kEver : 0;
-  CO_TRY(const std::uint64_t cursor, sessions::query_number(request, "cursor", 0, kEver, from));
-  CO_TRY(const std::uint64_t limit, sessions::query_number(request, "limit", 0, kEver, kEver));
+  CO_TRY(const std::uint64_t cursor, routing::query_number(request, "cursor", 0, kEver, from));
+  CO_TRY(const std::uint64_t limit, routing::query_number(request, "limit", 0, kEver, kEver));
   const std::string id = sandbox_id_of(request);
   auto lines = co_await app.keeper->lines(caller.project, id, sessions::SessionEntry::kLines);
   if (!lines) co_return fail(change_error(std::move(lines.error()), id));

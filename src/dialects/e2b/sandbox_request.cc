@@ -161,7 +161,7 @@ Result<CreateWish> parse_create(std::string_view body, std::uint64_t default_tim
   if (template_id && !template_id->empty()) wish.template_id = *template_id;
   sessions::CreateRequest& request = wish.request;
   TRY(request.ttl_s, read_seconds(fields, "timeout", 1, default_timeout));
-  TRY(request.env, sessions::read_environment(fields, "envVars"));
+  TRY(request.env, wire::read_environment(fields, "envVars"));
   if (const json::value* metadata = fields.take("metadata")) {
     TRY(request.metadata, sessions::read_metadata(fields, *metadata));
     if (request.metadata.count(std::string(sessions::kAutoResume)) != 0) {

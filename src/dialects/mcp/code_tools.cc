@@ -61,7 +61,7 @@ Result<CommandWish> read_command(const routing::App& app, const json::value& arg
   if (!command || command->empty()) return fields.bad("command", "is missing");
   TRY_OK(wire::check_no_nul(*command, "command"));
   wish.exec.cmd = std::move(*command);
-  TRY(auto cwd, sessions::read_directory(fields, "cwd"));
+  TRY(auto cwd, wire::read_directory(fields, "cwd"));
   wish.exec.cwd = cwd ? std::move(*cwd) : sessions::home_of(wish.exec.user);
   TRY(auto given, fields.text("stdin", std::size_t{8} << 20));
   if (given) {

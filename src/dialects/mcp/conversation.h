@@ -30,7 +30,7 @@ struct Conversation {
   static constexpr std::size_t kMaxCalls = 16;  // at once
 
   Conversation(asio::io_context& io, std::string id_, std::string project_)
-      : id(std::move(id_)), project(std::move(project_)), turns(io) {}
+      : id(std::move(id_)), project(std::move(project_)), lock(io) {}
 
   std::string agent_id() const { return "mcp:" + id; }
 
@@ -44,7 +44,7 @@ struct Conversation {
   const std::string id;
   const std::string project;
   std::string client;      // what it calls itself, printable; for people
-  node::AsyncFifoLock turns;             // of those who make its sandbox or end it
+  node::AsyncFifoLock lock;             // of those who make its sandbox or end it
   std::string sandbox;     // its id, also after it has ended until somebody notices; empty: none
   std::string lost;        // why the one before is no more, for the next result
   bool has_ended = false;  // by DELETE: nothing is made for it any more

@@ -26,7 +26,7 @@ bool is_kept(const routing::App& app, const Conversation& conversation) {
 
 struct TurnTaken {
   std::shared_ptr<Conversation> conversation;
-  ~TurnTaken() { conversation->turns.leave(); }
+  ~TurnTaken() { conversation->lock.unlock(); }
 };
 
 bool is_usable(const routing::App& app, std::string_view name) {
@@ -94,7 +94,7 @@ std::string template_of(const routing::App& app) {
 Task<std::shared_ptr<node::Session>> enter_sandbox(routing::App& app, http::Request& request, routing::Caller caller,
                                                    std::shared_ptr<Conversation> conversation,
                                                    std::shared_ptr<node::CancelFlag> cancel) {
-  CO_TRY_OK(co_await conversation->turns.take(cancel));
+  CO_TRY_OK(co_await conversation->lock.lock(cancel));
   const TurnTaken turn{conversation};
   if (conversation->has_ended) co_return fail(Errc::kUnavailable, "the conversation has ended");
   if (!conversation->sandbox.empty()) {
@@ -125,7 +125,7 @@ asio::awaitable<void> keep_sandbox(routing::App& app, std::shared_ptr<Conversati
 
 Task<bool> end_sandbox(routing::App& app, std::shared_ptr<Conversation> conversation) {
   auto nobody = std::make_shared<node::CancelFlag>();
-  CO_TRY_OK(co_await conversation->turns.take(nobody));
+  CO_TRY_OK(co_await conversation->lock.lock(nobody));
   const TurnTaken turn{conversation};
   conversation->lost.clear();
   const std::string id = std::exchange(conversation->sandbox, {});

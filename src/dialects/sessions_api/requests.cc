@@ -106,7 +106,7 @@ Result<> read_template(ObjectReader& fields, sessions::CreateRequest& request) {
   for (const std::string_view name : {"template", "template_id"}) {
     TRY(const auto text, fields.text(name, 64));
     if (!text) continue;
-    if (!sessions::is_template_name(*text)) {
+    if (!is_template_name(*text)) {
       return fields.bad(name, "must be a name of small letters, digits and dashes");
     }
     if (!request.template_name.empty() && request.template_name != *text) {
@@ -171,7 +171,7 @@ Result<sessions::CreateRequest> parse_session(std::string_view body) {
     TRY_OK(read_resources(*resources, request.profile));
   }
   TRY(request.ttl_s, fields.whole("timeout", 1, kMostTtl));
-  TRY(request.env, sessions::read_environment(fields, "env_vars"));
+  TRY(request.env, wire::read_environment(fields, "env_vars"));
   TRY_OK(fields.finish());
   request.metadata[std::string(kModeKey)] = mode_name(mode);
   if (agent && mode == Mode::kPersistent) request.agent_id = *agent;

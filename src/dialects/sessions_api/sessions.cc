@@ -119,7 +119,7 @@ Task<Response> session_status(routing::App& app, Request& request, ResponseWrite
 
 Task<Response> list_containers(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  CO_TRY(store::SessionFilter filter, sessions::parse_session_filter(request.query));
+  CO_TRY(store::SessionFilter filter, routing::parse_session_filter(request.query));
   if (filter.states.empty()) {
     filter.states = {SessionState::kStarting, SessionState::kRunning, SessionState::kPaused};
   }

@@ -77,7 +77,7 @@ Task<Response> download_file(routing::App& app, Request& request, ResponseWriter
 
 Task<Response> list_files(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const ClientSession session, client_session(app, request));
-  sessions::FileQuery query(request.query);
+  routing::FileQuery query(request.query);
   CO_TRY(const bool recursive, query.truth("recursive", false));
   const std::string* below = query.text("path");
   CO_TRY_OK(query.finish());
@@ -92,7 +92,7 @@ Task<Response> list_files(routing::App& app, Request& request, ResponseWriter&) 
   CO_TRY(const store::SessionRecord record, find_record(app, session));
   CO_TRY(const auto there, app.sessions.use(session.caller.project, record.id.str()));
   auto listed = co_await list(there, std::move(wanted));
-  if (!listed) co_return sessions::file_problem(listed.error());
+  if (!listed) co_return routing::file_refusal(listed.error());
   json::object body{{"session_id", session.id}};
   for (auto& pair : *listed) body.emplace(pair.key(), std::move(pair.value()));
   co_return Response::json(json::serialize(body) + "\n");

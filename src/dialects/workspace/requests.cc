@@ -93,7 +93,7 @@ Result<sessions::CreateRequest> parse_create(std::string_view body, const Settin
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
   TRY(const auto name, fields.text("template", 64));
   if (name) {
-    if (!sessions::is_template_name(*name)) {
+    if (!is_template_name(*name)) {
       return fields.bad("template", "must be a name of small letters, digits and dashes");
     }
     request.template_name = *name;

@@ -134,7 +134,7 @@ Task<Response> upload_file(routing::App& app, Request& request, ResponseWriter&)
   CO_TRY(const auto there, app.sessions.use(session.caller.project, record.id.str()));
   Upload upload(there, *request.body_stream, *boundary);
   auto files = co_await upload.take();
-  if (!files) co_return sessions::file_problem(files.error());
+  if (!files) co_return routing::file_refusal(files.error());
   json::object body{{"session_id", session.id}, {"files", *files}};
   for (auto& pair : (*files)[0].as_object()) body.emplace(pair.key(), std::move(pair.value()));
   co_return Response::json(json::serialize(body) + "\n");

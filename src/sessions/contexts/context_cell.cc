@@ -32,7 +32,7 @@ class DroppingSink final : public node::RunSink {
 
 struct TurnTaken {
   std::shared_ptr<Context> context;
-  ~TurnTaken() { context->turns.leave(); }
+  ~TurnTaken() { context->lock.unlock(); }
 };
 
 // Sends SIGINT when the caller goes, for as long as it lives.
@@ -212,7 +212,7 @@ Task<CellReport> ContextTable::run(std::shared_ptr<Context> context, CellRequest
                                    node::RunSink& sink, std::shared_ptr<node::CancelFlag> cancel) {
   const auto self = shared_from_this();
   const auto asked = Clock::now();
-  CO_TRY_OK(co_await context->turns.take(cancel));
+  CO_TRY_OK(co_await context->lock.lock(cancel));
   const TurnTaken turn{context};
   const auto begun = Clock::now();
   auto report = co_await run_in_turn(context, std::move(request), sink, cancel);
@@ -230,11 +230,11 @@ Task<> ContextTable::restart(std::shared_ptr<Context> context) {
   const auto self = shared_from_this();
   const wire::ProcessNumber old = context->process;
   // Whoever has its turn sees the end, and starts another.
-  if (context->turns.taken() && !context->starting && old != 0) {
+  if (context->lock.is_locked() && !context->starting && old != 0) {
     (void)session_->signal(old, SIGKILL, true);
   }
   auto nobody = std::make_shared<node::CancelFlag>();
-  CO_TRY_OK(co_await context->turns.take(nobody));
+  CO_TRY_OK(co_await context->lock.lock(nobody));
   const TurnTaken turn{context};
   if (context->removed) co_return fail(Errc::kNotFound, "the context was deleted");
   if (context->process == old || !alive(*context)) {

@@ -167,13 +167,13 @@ Task<std::shared_ptr<Context>> ContextTable::make(std::string id, ContextSpec sp
   contexts_.emplace(id, context);
   // Whoever finds it meanwhile waits for its turn.
   auto nobody = std::make_shared<node::CancelFlag>();
-  CO_TRY_OK(co_await context->turns.take(nobody));
+  CO_TRY_OK(co_await context->lock.lock(nobody));
   auto started = co_await start(*context);
   if (!started) {
     context->removed = true;
     contexts_.erase(id);
   }
-  context->turns.leave();
+  context->lock.unlock();
   if (!started) co_return fail(std::move(started.error()));
   sessions_.note(session_->id(), "context",
                  std::string(language_name(context->spec.language)) + " context " + id +
@@ -284,7 +284,7 @@ Task<> ContextTable::remove(std::shared_ptr<Context> context) {
   context->removed = true;
   contexts_.erase(context->id);
   const wire::ProcessNumber process = context->process;
-  if (context->turns.taken()) {
+  if (context->lock.is_locked()) {
     // Whoever has its turn sees the end and cleans up.
     if (process != 0) (void)session_->signal(process, SIGKILL, true);
   } else {
@@ -297,7 +297,7 @@ Task<> ContextTable::remove(std::shared_ptr<Context> context) {
 Result<> ContextTable::interrupt(const Context& context) {
   // An idle runtime has nothing to stop; of an adopted one it is not known.
   if (context.process == 0 || context.starting) return {};
-  if (!context.turns.taken() && !context.adopted) return {};
+  if (!context.lock.is_locked() && !context.adopted) return {};
   return send_interrupt(context);
 }
 
@@ -306,7 +306,7 @@ Result<> ContextTable::send_interrupt(const Context& context) {
   const Result<> sent = session_->signal(context.process, SIGINT, true);
   // A shell waits for a program that it started in that very moment and that has missed it.
   auto shared = find(context.id);
-  if (sent && shared && shared->spec.language == Language::kBash && shared->turns.taken()) {
+  if (sent && shared && shared->spec.language == Language::kBash && shared->lock.is_locked()) {
     asio::co_spawn(io_, interrupt_again(std::move(shared)), asio::detached);
   }
   return sent;
@@ -320,7 +320,7 @@ asio::awaitable<void> ContextTable::interrupt_again(std::shared_ptr<Context> con
   for (int i = 0; i < kMoreInterrupts; ++i) {
     timer.expires_after(kInterruptAgain);
     co_await timer.async_wait(asio::use_awaitable);
-    const bool same = context->turns.taken() && context->cells == cell;
+    const bool same = context->lock.is_locked() && context->cells == cell;
     if (!same || context->process != process || !session_->alive()) co_return;
     (void)session_->signal(process, SIGINT, true);
   }

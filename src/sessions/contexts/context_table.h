@@ -41,11 +41,11 @@ struct ContextSpec {
 
 struct Context {
   Context(asio::io_context& io, std::string id_, ContextSpec spec_)
-      : id(std::move(id_)), spec(std::move(spec_)), turns(io) {}
+      : id(std::move(id_)), spec(std::move(spec_)), lock(io) {}
 
   const std::string id;
   ContextSpec spec;
-  node::AsyncFifoLock turns;
+  node::AsyncFifoLock lock;
   std::int64_t created_ms = 0;
   std::uint64_t order = 0;          // of those made within one millisecond
   wire::ProcessNumber process = 0;  // zero: its interpreter has died

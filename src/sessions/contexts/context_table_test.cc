@@ -186,7 +186,7 @@ TEST_F(ContextsTest, OneCellAtATimeInTheOrderTheyCameAndNotTooMany) {
     if (i + 2 < all.size()) test.run_until([&] { return sent.size() >= want; });
   }
   EXPECT_EQ(sent.size(), node::AsyncFifoLock::kMaxWaiting);
-  EXPECT_FALSE(context->turns.taken());
+  EXPECT_FALSE(context->lock.is_locked());
 }
 
 TEST_F(ContextsTest, ATimeoutInterruptsAndKeepsTheState) {
@@ -293,7 +293,7 @@ TEST_F(ContextsTest, AClientThatGoesInterruptsItsCellAndTheContextStays) {
   test.run_until([&] { return ran->report.has_value(); });
   EXPECT_THAT(process.signals, Contains(SIGINT));
   EXPECT_TRUE(table->alive(*context));
-  EXPECT_FALSE(context->turns.taken());
+  EXPECT_FALSE(context->lock.is_locked());
 }
 
 TEST_F(ContextsTest, ARestartedServerFindsThemAgainAndDropsWhatWasUnderWay) {

@@ -73,11 +73,11 @@ Result<TerminalSize> read_terminal_size(wire::ObjectReader& fields) {
 Result<ExecRequest> read_exec_request(wire::ObjectReader& fields) {
   ExecRequest request;
   TRY_OK(read_program(fields, request));
-  TRY(request.user, read_user(fields, "user"));
-  TRY(auto cwd, read_directory(fields, "cwd"));
+  TRY(request.user, wire::read_user(fields, "user"));
+  TRY(auto cwd, wire::read_directory(fields, "cwd"));
   request.cwd = cwd ? std::move(*cwd) : home_of(request.user);
-  TRY(request.env, read_environment(fields, "env"));
-  TRY(request.stdin_bytes, read_bytes(fields, "stdin"));
+  TRY(request.env, wire::read_environment(fields, "env"));
+  TRY(request.stdin_bytes, wire::read_bytes(fields, "stdin"));
   TRY(const auto timeout, fields.whole("timeout_ms", 0, kMaxTimeoutMs));
   if (timeout) request.timeout = std::chrono::milliseconds(*timeout);
   TRY(const auto background, fields.truth("background"));

@@ -1,4 +1,4 @@
-#include "routing/authentication.h"
+#include "routing/authenticator.h"
 
 #include <strings.h>
 
@@ -48,21 +48,53 @@ http::Response unauthorized(bool presented) {
 
 }  // namespace
 
-std::optional<store::Principal> principal_of(App& app, const http::Request& request) {
-  const std::string_view key = presented_key(request);
-  if (key.empty()) return std::nullopt;
-  return app.store.authenticate(key);
+std::string_view access_name(Access access) {
+  switch (access) {
+    case Access::kOpen:
+      return "open";
+    case Access::kOperator:
+      return "operator";
+    case Access::kKey:
+      return "key";
+    case Access::kAdmin:
+      return "admin";
+  }
+  return "admin";
 }
 
-std::optional<http::Response> refuse(App& app, const http::Request& request, Access access) {
+std::optional<store::Principal> Authenticator::principal_of(const http::Request& request) const {
+  const std::string_view key = presented_key(request);
+  if (key.empty()) return std::nullopt;
+  return store_.authenticate(key);
+}
+
+bool Authenticator::is_key(std::string_view text) const {
+  return !text.empty() && store_.authenticate(text).has_value();
+}
+
+std::optional<http::Response> Authenticator::refuse(const http::Request& request,
+                                                    Access access) const {
   if (access == Access::kOpen) return std::nullopt;
-  if (access == Access::kOperator && app.settings.is_loopback) return std::nullopt;
-  const auto who = principal_of(app, request);
+  if (access == Access::kOperator && is_loopback_) return std::nullopt;
+  const auto who = principal_of(request);
   if (!who) return unauthorized(!presented_key(request).empty());
   if (access == Access::kAdmin && !who->is_admin()) {
     return http::Response::refuse(403, "admin_only", "this needs an admin key");
   }
   return std::nullopt;
+}
+
+Result<Caller> Authenticator::caller_of(const http::Request& request) const {
+  auto who = principal_of(request);
+  if (!who) return fail(Errc::kPermissionDenied, "this API key is not valid any more");
+  TRY(std::string project, project_of(*who, request));
+  return Caller{std::move(*who), std::move(project)};
+}
+
+Result<Caller> Authenticator::caller_of_one_project(const http::Request& request) const {
+  TRY(Caller caller, caller_of(request));
+  if (caller.project == "*") return fail(Errc::kInvalidArgument, "project: name one");
+  return caller;
 }
 
 Result<std::string> project_of(const store::Principal& who, const http::Request& request) {

@@ -1,0 +1,107 @@
+#include "api/idempotency.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "store/sha256.h"
+#include "store/store_call.h"
+
+namespace glovebox::api {
+namespace {
+
+using http::Response;
+
+constexpr std::size_t kMaxKey = 255;
+
+bool is_good_key(std::string_view key) {
+  return key.size() <= kMaxKey &&
+         std::all_of(key.begin(), key.end(), [](unsigned char c) { return c > 0x20 && c < 0x7f; });
+}
+
+std::optional<Response> answer_for(store::IdempotentEntry entry) {
+  switch (entry.state) {
+    case store::IdempotentState::kFresh:
+      return std::nullopt;
+    case store::IdempotentState::kDone: {
+      if (entry.answer_cut) {
+        return Response::refuse(
+            409, "answer_not_kept",
+            "this ran already as " + entry.run_id + "; its answer was too long to be kept");
+      }
+      Response response = Response::json(std::move(entry.answer), entry.status);
+      response.headers.set("Idempotent-Replayed", "true");
+      return response;
+    }
+    case store::IdempotentState::kRunning: {
+      Response response =
+          Response::refuse(409, "still_running", "the first request with this key is still running");
+      response.headers.set("Retry-After", "1");
+      return response;
+    }
+    case store::IdempotentState::kInterrupted:
+      return Response::refuse(409, "interrupted",
+                              "the first request with this key was cut short while it ran as " +
+                                  entry.run_id + "; use a new key to run it again");
+    case store::IdempotentState::kMismatch:
+      return Response::refuse(422, "idempotency_key_reused",
+                              "this key was used with another request");
+  }
+  return Response::refuse(500, "internal", "an unknown state of an idempotent request");
+}
+
+}  // namespace
+
+Idempotency::Idempotency(store::Store& store, const store::Principal& who, const http::Request& request)
+    : store_(store),
+      request_(request),
+      project_(who.project),
+      key_(request.header("Idempotency-Key")) {}
+
+boost::asio::awaitable<std::optional<Response>> Idempotency::begin(std::string run_id,
+                                                                   bool streamed) {
+  if (!named()) co_return std::nullopt;
+  if (!is_good_key(key_)) {
+    co_return Response::refuse(400, "invalid_argument",
+                               "Idempotency-Key: 1 to 255 printable characters, no spaces");
+  }
+  if (streamed) {
+    co_return Response::refuse(400, "invalid_argument",
+                               "Idempotency-Key: cannot be combined with live events");
+  }
+  const std::string fingerprint = store::sha256_hex(request_.body);
+  const store::Ask<store::IdempotentEntry> ask = [&](store::Callback<store::IdempotentEntry> done) {
+    store_.begin_idempotent(project_, key_, fingerprint, run_id, std::move(done));
+  };
+  auto entry = co_await store::store_call(ask);
+  // Not recorded: then nothing may run.
+  if (!entry) {
+    Response response = Response::refuse(503, "store_unavailable", entry.error().message());
+    response.headers.set("Retry-After", "2");
+    co_return response;
+  }
+  begun_ = entry->state == store::IdempotentState::kFresh;
+  co_return answer_for(std::move(*entry));
+}
+
+boost::asio::awaitable<void> Idempotency::finish(const Response& response) {
+  if (!std::exchange(begun_, false)) co_return;
+  const store::Ask<void> ask = [&](store::Callback<> done) {
+    store_.finish_idempotent(project_, key_, response.status, response.body, std::move(done));
+  };
+  // It is in memory and retried if the disk says no; the answer goes out all the same.
+  (void)co_await store::store_call(ask);
+}
+
+boost::asio::awaitable<void> Idempotency::give_up(bool may_have_run) {
+  if (!std::exchange(begun_, false)) co_return;
+  const store::Ask<void> ask = [&](store::Callback<> done) {
+    if (may_have_run) {
+      store_.interrupt_idempotent(project_, key_, std::move(done));
+    } else {
+      store_.forget_idempotent(project_, key_, std::move(done));
+    }
+  };
+  (void)co_await store::store_call(ask);
+}
+
+}  // namespace glovebox::api

@@ -1,0 +1,71 @@
+#include "api/run_responder.h"
+
+#include <utility>
+
+namespace glovebox::api {
+namespace {
+
+using http::Response;
+
+class WholeResponder final : public RunResponder {
+ public:
+  explicit WholeResponder(MemoryBudget& budget) : budget_(budget), sink_(budget) {}
+
+  node::RunSink& sink() override { return sink_; }
+  bool is_whole() const override { return true; }
+  void take_output(Outcome& outcome) override {
+    outcome.truncated = outcome.truncated || sink_.truncated();
+    outcome.out = std::move(sink_.out);
+    outcome.err = std::move(sink_.err);
+  }
+  Task<Response> finish(std::string, std::string whole_json) override {
+    Response response = Response::json(std::move(whole_json));
+    response.headers.set("Cache-Control", "no-store");
+    // Counted until its client has taken it; it has run, so it is answered in any case.
+    response.holds = budget_.claim(response.body.size());
+    co_return response;
+  }
+  Task<Response> refuse(Response refusal, std::string) override { co_return refusal; }
+
+ private:
+  MemoryBudget& budget_;
+  routing::KeepingSink sink_;
+};
+
+class LiveResponder final : public RunResponder {
+ public:
+  LiveResponder(http::ResponseWriter& writer, routing::AnswerForm form) : sink_(writer, form) {}
+
+  node::RunSink& sink() override { return sink_; }
+  packages::ProgressSink* progress() override { return &sink_; }
+  bool begun() const override { return sink_.begun(); }
+  bool is_whole() const override { return false; }
+  void take_output(Outcome& outcome) override {
+    outcome.out = sink_.out;
+    outcome.err = sink_.err;
+  }
+  Task<Response> finish(std::string exit_json, std::string) override {
+    std::string event = "exit";
+    co_await sink_.finish(std::move(event), std::move(exit_json));
+    co_return Response::streamed();
+  }
+  Task<Response> refuse(Response refusal, std::string error_json) override {
+    if (!sink_.begun()) co_return refusal;
+    std::string event = "error";
+    co_await sink_.finish(std::move(event), std::move(error_json));
+    co_return Response::streamed();
+  }
+
+ private:
+  routing::StreamingSink sink_;
+};
+
+}  // namespace
+
+std::unique_ptr<RunResponder> make_responder(routing::AnswerForm form, MemoryBudget& budget,
+                                             http::ResponseWriter& writer) {
+  if (form == routing::AnswerForm::kJson) return std::make_unique<WholeResponder>(budget);
+  return std::make_unique<LiveResponder>(writer, form);
+}
+
+}  // namespace glovebox::api

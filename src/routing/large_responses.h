@@ -1,0 +1,33 @@
+// Answers of many megabytes: written on a worker thread, so that the server's one thread is free for
+// other clients, and counted until their client has taken them, so that a slow reader cannot fill
+// the server's memory.
+#pragma once
+
+#include <boost/asio/thread_pool.hpp>
+#include <string>
+
+#include "base/memory_budget.h"
+#include "base/task.h"
+#include "http/message.h"
+#include "model/outcome.h"
+
+namespace glovebox::routing {
+
+class LargeResponses {
+ public:
+  // Both are borrowed and outlive this.
+  LargeResponses(asio::thread_pool& worker, MemoryBudget& budget)
+      : worker_(worker), budget_(budget) {}
+
+  // `exit_json` is an object; stdout and stderr of the outcome are put in front.
+  asio::awaitable<std::string> with_output(std::string exit_json, Outcome outcome);
+
+  // The answer of that JSON text. kResourceExhausted: too many large answers wait to be read.
+  Result<http::Response> respond(std::string body);
+
+ private:
+  asio::thread_pool& worker_;
+  MemoryBudget& budget_;
+};
+
+}  // namespace glovebox::routing

@@ -1,0 +1,67 @@
+#include "routing/query.h"
+
+#include <charconv>
+#include <string>
+
+#include "model/session.h"
+
+namespace glovebox::routing {
+
+Result<std::uint64_t> query_number(const http::Request& request, std::string_view name,
+                                   std::uint64_t low, std::uint64_t high, std::uint64_t otherwise) {
+  const std::string* text = request.query.find(name);
+  if (text == nullptr) return otherwise;
+  std::uint64_t number = 0;
+  const auto [end, ec] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (text->empty() || ec != std::errc{} || end != text->data() + text->size() || number < low ||
+      number > high) {
+    return fail(Errc::kInvalidArgument, std::string(name) + ": must be a whole number from " +
+                                            std::to_string(low) + " to " + std::to_string(high));
+  }
+  return number;
+}
+
+Result<store::SessionFilter> parse_session_filter(const http::Params& query) {
+  constexpr std::string_view kPair = "metadata.";
+  store::SessionFilter filter;
+  for (const auto& [name, value] : query) {
+    if (name == "limit") {
+      const char* end = value.data() + value.size();
+      const auto [stop, ec] = std::from_chars(value.data(), end, filter.limit);
+      if (ec != std::errc{} || stop != end || filter.limit == 0 ||
+          filter.limit > store::kMaxSessionPage) {
+        return fail(Errc::kInvalidArgument, "limit: must be a whole number from 1 to " +
+                                                std::to_string(store::kMaxSessionPage));
+      }
+    } else if (name == "cursor") {
+      filter.cursor = value;
+    } else if (name == "template") {
+      filter.template_name = value;
+    } else if (name == "agent_id") {
+      filter.agent_id = value;
+    } else if (name == "state") {
+      std::string_view rest = value;
+      while (true) {
+        const std::string_view word = rest.substr(0, rest.find(','));
+        const auto state = parse_session_state(word);
+        if (!state) {
+          return fail(Errc::kInvalidArgument,
+                      "state: must be one of pending, starting, running, paused, stopped, error");
+        }
+        filter.states.push_back(*state);
+        if (word.size() == rest.size()) break;
+        rest.remove_prefix(word.size() + 1);
+      }
+    } else if (name.rfind(kPair, 0) == 0) {
+      if (value.find('\0') != std::string::npos || name.find('\0') != std::string::npos) {
+        return fail(Errc::kInvalidArgument, "metadata: must not contain NUL");
+      }
+      filter.metadata.emplace_back(name.substr(kPair.size()), value);
+    } else if (name != "project") {
+      return fail(Errc::kInvalidArgument, name.substr(0, 60) + ": unknown parameter");
+    }
+  }
+  return filter;
+}
+
+}  // namespace glovebox::routing

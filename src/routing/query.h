@@ -1,0 +1,20 @@
+// Query parameters that several routes share.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/result.h"
+#include "http/message.h"
+#include "store/session_record.h"
+
+namespace glovebox::routing {
+
+// A whole number of the query, or `otherwise` when it is missing.
+Result<std::uint64_t> query_number(const http::Request& request, std::string_view name,
+                                   std::uint64_t low, std::uint64_t high, std::uint64_t otherwise);
+
+// state=a,b&template=&agent_id=&metadata.KEY=VALUE&limit=&cursor=
+Result<store::SessionFilter> parse_session_filter(const http::Params& query);
+
+}  // namespace glovebox::routing

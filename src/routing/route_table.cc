@@ -1,0 +1,33 @@
+#include "routing/route_table.h"
+
+namespace glovebox::routing {
+
+Task<http::Response> RouteTable::ask_for_upgrade(http::Request&, http::ResponseWriter&) {
+  http::Response response =
+      http::Response::refuse(426, "upgrade_required", "this path is for WebSockets");
+  response.headers.add("Upgrade", "websocket");
+  co_return response;
+}
+
+void RouteTable::add_route(const RouteInfo& info, BodyLimit max_body, bool streams_body,
+                           http::Handler handler, http::UpgradeHandler upgrade,
+                           const RouteStyle& style) {
+  http::Route route;
+  route.method = info.method;
+  route.pattern = info.pattern;
+  route.handler = std::move(handler);
+  route.upgrade = std::move(upgrade);
+  route.max_body = max_body.bytes(max_configured_body_);
+  route.streams_body = streams_body;
+  route.cors = style.cors;
+  route.error_form = style.error_form;
+  route.admit = style.admit;
+  if (!route.admit) {
+    route.admit = [&authenticator = authenticator_, access = info.access](http::Request& request) {
+      return authenticator.refuse(request, access);
+    };
+  }
+  routes_.push_back(std::move(route));
+}
+
+}  // namespace glovebox::routing
