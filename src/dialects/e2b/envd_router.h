@@ -19,7 +19,7 @@ class EnvdRouter {
  public:
   explicit EnvdRouter(routing::App& app);
   // The route of a request for this port; null: it is an ordinary port of the sandbox.
-  const http::Route* find(http::Request& request, const routing::PortTarget& wish) const;
+  const http::Route* find(http::Request& request, const routing::PortTarget& target) const;
   // A signed URL of a file, which names no sandbox; or null.
   const http::Route* find_signed(const http::Request& request) const;
 
