@@ -53,7 +53,7 @@ PackageSettings read_package_settings(const config::Settings& settings) {
   out.building.disk_bytes = settings.deps_build_disk;
   out.building.max_layer_bytes = settings.deps_max_layer;
 
-  packages::PackageServiceOptions& book = out.book;
+  packages::PackageServiceOptions& book = out.service;
   book.enabled = settings.deps_enabled;
   book.architecture = architecture();
   book.boot_id = boot_id();

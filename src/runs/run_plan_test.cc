@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "api/testing/test_app.h"
+#include "api/testing/test_server.h"
 
 namespace glovebox::runs {
 namespace {
@@ -13,14 +13,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Result<RunPlan> plan(api::TestApp& test, std::string_view body) {
+Result<RunPlan> plan(api::TestServer& test, std::string_view body) {
   auto request = wire::parse_run_request(body);
   EXPECT_TRUE(request) << request.error().message();
-  return plan_run(*test.app, std::move(*request));
+  return test.api->planner.plan(std::move(*request), "default");
 }
 
 TEST(RunPlan, PythonGoesToTheRuntime) {
-  api::TestApp test;
+  api::TestServer test;
   const auto made = plan(test, R"({"language":"python","code":"1","args":["a"]})");
   ASSERT_TRUE(made);
   EXPECT_EQ(made->job.template_name, "python");
@@ -33,7 +33,7 @@ TEST(RunPlan, PythonGoesToTheRuntime) {
 }
 
 TEST(RunPlan, ShellCodeIsAProgramOfTheBase) {
-  api::TestApp test;
+  api::TestServer test;
   const auto made = plan(test, R"({"language":"sh","code":"echo $1","args":["x"]})");
   ASSERT_TRUE(made);
   EXPECT_EQ(made->job.template_name, "base");
@@ -42,7 +42,7 @@ TEST(RunPlan, ShellCodeIsAProgramOfTheBase) {
 }
 
 TEST(RunPlan, TheCallersVariablesWin) {
-  api::TestApp test;
+  api::TestServer test;
   test.node.known[1].description.env = {"LANG=de_DE.UTF-8", "X=template"};
   const auto made = plan(test, R"({"language":"python","code":"","env":{"X":"caller"}})");
   EXPECT_THAT(made->job.job->env, Contains("X=caller"));
@@ -52,7 +52,7 @@ TEST(RunPlan, TheCallersVariablesWin) {
 }
 
 TEST(RunPlan, ATemplateThatIsNotThereOrDoesNotFit) {
-  api::TestApp test;
+  api::TestServer test;
   EXPECT_EQ(plan(test, R"({"template":"nothing","code":""})").error().code(), Errc::kNotFound);
   const auto other = plan(test, R"({"template":"node","language":"python","code":""})");
   EXPECT_EQ(other.error().code(), Errc::kInvalidArgument);
@@ -62,13 +62,13 @@ TEST(RunPlan, ATemplateThatIsNotThereOrDoesNotFit) {
 }
 
 TEST(RunPlan, BeforeTheLauncherHasSpokenNobodyIsToldThatThereIsNoTemplate) {
-  api::TestApp test;
+  api::TestServer test;
   test.node.known.clear();
   EXPECT_EQ(plan(test, R"({"language":"python","code":""})").error().code(), Errc::kUnavailable);
 }
 
 TEST(RunPlan, TheTemplatesLimitsAreTheDefault) {
-  api::TestApp test;
+  api::TestServer test;
   test.node.known[1].description.limits.memory_bytes = 99u << 20;
   const auto made = plan(test, R"({"language":"python","code":"","profile":{"pids":7}})");
   EXPECT_EQ(made->job.limits.memory_bytes, 99u << 20);
@@ -82,9 +82,9 @@ TEST(RunPlan, TheTemplatesLimitsAreTheDefault) {
 }
 
 TEST(RunPlan, ARequestMayOnlyRaiseTheFloor) {
-  routing::AppSettings settings;
+  api::ApiSettings settings;
   settings.min_grade = Grade::kJail;
-  api::TestApp test(settings);
+  api::TestServer test(settings);
   EXPECT_EQ(plan(test, R"({"command":"true"})")->job.min_grade, Grade::kJail);
   EXPECT_EQ(plan(test, R"({"command":"true","min_grade":"process"})")->job.min_grade, Grade::kJail);
   EXPECT_EQ(plan(test, R"({"command":"true","min_grade":"vm"})")->job.min_grade, Grade::kVm);

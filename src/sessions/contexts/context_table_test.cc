@@ -10,7 +10,7 @@
 #include "sessions/testing/fake_session.h"
 #include "sessions/processes/process_label.h"
 #include "routing/run_output.h"
-#include "api/testing/test_app.h"
+#include "api/testing/test_server.h"
 
 namespace glovebox::sessions {
 namespace {
@@ -26,7 +26,7 @@ class ContextsTest : public ::testing::Test {
     test.sessions.add(
         {.project = "default", .session = session, .env = {"HOME=/home/user", "S=1"}});
     test.session_service.alive[session->id()] = session;
-    table = test.app->contexts.of(session);
+    table = test.api->contexts.of(session);
     // Prints its code, and ends.
     session->on_cell = [](FakeProcess& process, const wire::Cell& cell) {
       process.print(cell.code);
@@ -62,7 +62,7 @@ class ContextsTest : public ::testing::Test {
                              std::chrono::milliseconds timeout = std::chrono::seconds(10),
                              std::uint64_t limit = 1 << 20) {
     auto ran = std::make_shared<Ran>();
-    ran->sink = std::make_unique<routing::KeepingSink>(test.app->memory_budget);
+    ran->sink = std::make_unique<routing::KeepingSink>(test.api->memory_budget);
     CellRequest request;
     request.code = std::move(code);
     request.timeout = timeout;
@@ -82,7 +82,7 @@ class ContextsTest : public ::testing::Test {
     return ran;
   }
 
-  api::TestApp test;
+  api::TestServer test;
   std::shared_ptr<FakeSession> session;
   std::shared_ptr<ContextTable> table;
 };
@@ -301,7 +301,7 @@ TEST_F(ContextsTest, ARestartedServerFindsThemAgainAndDropsWhatWasUnderWay) {
   FakeProcess& process = session->last();
   process.print("of the cell before");
   // Another server: another table.
-  auto again = std::make_shared<ContextTable>(test.io, test.sessions, test.app->ooms, session);
+  auto again = std::make_shared<ContextTable>(test.io, test.sessions, test.api->oom_kills, session);
   ASSERT_EQ(again->list().size(), 1u);
   const auto found = again->find(context->id);
   ASSERT_TRUE(found);
@@ -340,7 +340,7 @@ TEST_F(ContextsTest, LabelsThatAreNotOursAreNotBelieved) {
     spec.label = label;
     ASSERT_TRUE(wait(session->start(spec, node::Session::Attach::kNo)));
   }
-  EXPECT_TRUE(ContextTable(test.io, test.sessions, test.app->ooms, session).list().empty());
+  EXPECT_TRUE(ContextTable(test.io, test.sessions, test.api->oom_kills, session).list().empty());
 }
 
 TEST_F(ContextsTest, ThereIsOneDefaultOfALanguageAndOnlySoManyInAll) {

@@ -7,6 +7,8 @@
 #include "sessions/processes/process_label.h"
 #include "wire/guest/guest_frames.h"
 #include "wire/json/strict_json.h"
+#include "wire/json/request_fields.h"
+#include "model/environment.h"
 
 namespace glovebox::sessions {
 namespace {
