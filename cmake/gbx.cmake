@@ -51,17 +51,40 @@ endif()
 
 # Libraries of ours are found as glovebox::<name>, and headers by their path from src/.
 function(gbx_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;TESTS;PATHS;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;TESTS;PATHS;PUBLIC;PRIVATE;FAKES;TEST_LIBRARIES" ${ARGN})
   add_library(gbx_${name} STATIC ${arg_SOURCES})
   add_library(glovebox::${name} ALIAS gbx_${name})
   # -iquote and not -I: our sys/mount.h must not be found where <sys/mount.h> is meant.
   target_compile_options(gbx_${name} PUBLIC "SHELL:-iquote ${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(gbx_${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
   # Unit tests run with the sanitizers; the release build is for what starts sandboxes.
+  if(arg_FAKES AND GBX_SANITIZE)
+    add_library(gbx_${name}_testing STATIC ${arg_FAKES})
+    add_library(glovebox::${name}_testing ALIAS gbx_${name}_testing)
+    target_link_libraries(gbx_${name}_testing PUBLIC glovebox::${name} ${arg_TEST_LIBRARIES}
+                          GTest::gmock)
+    list(PREPEND arg_TEST_LIBRARIES glovebox::${name}_testing)
+  endif()
   if(arg_TESTS AND GBX_SANITIZE)
     gbx_test(${name}_test SOURCES ${arg_TESTS} PATHS ${arg_PATHS}
-             LIBRARIES glovebox::${name} ${arg_PRIVATE})
+             LIBRARIES ${arg_TEST_LIBRARIES} glovebox::${name} ${arg_PRIVATE})
   endif()
+endfunction()
+
+# gbx_folder: a library of every source below the folder, so that a new file needs no line here.
+# What lies in a testing/ folder is a second library, <name>_testing, for tests of this folder and of
+# those above it. TEST_LIBRARIES: what the tests need besides.
+function(gbx_folder name)
+  cmake_parse_arguments(arg "" "" "PATHS;PUBLIC;PRIVATE;TEST_LIBRARIES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" *.cc)
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  set(fakes ${sources})
+  list(FILTER fakes INCLUDE REGEX "(^|/)testing/")
+  list(FILTER fakes EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$|(^|/)testing/")
+  gbx_library(${name} SOURCES ${sources} TESTS ${tests} PATHS ${arg_PATHS} PUBLIC ${arg_PUBLIC}
+              PRIVATE ${arg_PRIVATE} FAKES ${fakes} TEST_LIBRARIES ${arg_TEST_LIBRARIES})
 endfunction()
 
 function(gbx_program name)

@@ -5,7 +5,7 @@
 
 #include "api/testing/test_server.h"
 
-namespace glovebox::runs {
+namespace glovebox::api {
 namespace {
 
 using ::testing::Contains;
@@ -13,14 +13,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Result<RunPlan> plan(api::TestServer& test, std::string_view body) {
+Result<runs::RunPlan> plan(TestServer& test, std::string_view body) {
   auto request = wire::parse_run_request(body);
   EXPECT_TRUE(request) << request.error().message();
   return test.api->planner.plan(std::move(*request), "default");
 }
 
 TEST(RunPlan, PythonGoesToTheRuntime) {
-  api::TestServer test;
+  TestServer test;
   const auto made = plan(test, R"({"language":"python","code":"1","args":["a"]})");
   ASSERT_TRUE(made);
   EXPECT_EQ(made->job.template_name, "python");
@@ -33,7 +33,7 @@ TEST(RunPlan, PythonGoesToTheRuntime) {
 }
 
 TEST(RunPlan, ShellCodeIsAProgramOfTheBase) {
-  api::TestServer test;
+  TestServer test;
   const auto made = plan(test, R"({"language":"sh","code":"echo $1","args":["x"]})");
   ASSERT_TRUE(made);
   EXPECT_EQ(made->job.template_name, "base");
@@ -42,7 +42,7 @@ TEST(RunPlan, ShellCodeIsAProgramOfTheBase) {
 }
 
 TEST(RunPlan, TheCallersVariablesWin) {
-  api::TestServer test;
+  TestServer test;
   test.node.known[1].description.env = {"LANG=de_DE.UTF-8", "X=template"};
   const auto made = plan(test, R"({"language":"python","code":"","env":{"X":"caller"}})");
   EXPECT_THAT(made->job.job->env, Contains("X=caller"));
@@ -52,7 +52,7 @@ TEST(RunPlan, TheCallersVariablesWin) {
 }
 
 TEST(RunPlan, ATemplateThatIsNotThereOrDoesNotFit) {
-  api::TestServer test;
+  TestServer test;
   EXPECT_EQ(plan(test, R"({"template":"nothing","code":""})").error().code(), Errc::kNotFound);
   const auto other = plan(test, R"({"template":"node","language":"python","code":""})");
   EXPECT_EQ(other.error().code(), Errc::kInvalidArgument);
@@ -62,13 +62,13 @@ TEST(RunPlan, ATemplateThatIsNotThereOrDoesNotFit) {
 }
 
 TEST(RunPlan, BeforeTheLauncherHasSpokenNobodyIsToldThatThereIsNoTemplate) {
-  api::TestServer test;
+  TestServer test;
   test.node.known.clear();
   EXPECT_EQ(plan(test, R"({"language":"python","code":""})").error().code(), Errc::kUnavailable);
 }
 
 TEST(RunPlan, TheTemplatesLimitsAreTheDefault) {
-  api::TestServer test;
+  TestServer test;
   test.node.known[1].description.limits.memory_bytes = 99u << 20;
   const auto made = plan(test, R"({"language":"python","code":"","profile":{"pids":7}})");
   EXPECT_EQ(made->job.limits.memory_bytes, 99u << 20);
@@ -84,11 +84,11 @@ TEST(RunPlan, TheTemplatesLimitsAreTheDefault) {
 TEST(RunPlan, ARequestMayOnlyRaiseTheFloor) {
   api::ApiSettings settings;
   settings.min_grade = Grade::kJail;
-  api::TestServer test(settings);
+  TestServer test(settings);
   EXPECT_EQ(plan(test, R"({"command":"true"})")->job.min_grade, Grade::kJail);
   EXPECT_EQ(plan(test, R"({"command":"true","min_grade":"process"})")->job.min_grade, Grade::kJail);
   EXPECT_EQ(plan(test, R"({"command":"true","min_grade":"vm"})")->job.min_grade, Grade::kVm);
 }
 
 }  // namespace
-}  // namespace glovebox::runs
+}  // namespace glovebox::api
