@@ -10,7 +10,7 @@ ARCHITECTURE = ROOT / "docs" / "architecture.md"
 CLI = ROOT / "docs" / "cli.md"
 SERVER = ROOT / "docs" / "server.md"
 API = ROOT / "docs" / "api.md"
-LIVES = ("The life of a run", "The life of a warm run", "The life of an exec", "The life of a set of packages")
+LIVES = ("The life of a run", "The life of a warm run", "The life of an exec", "The life of a package set")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
