@@ -223,7 +223,7 @@ bool is_good_key(std::string_view key) {
 
 std::optional<Response> refuse_handshake(const Request& request) {
   const bool asks =
-      request.method == Method::kGet && has_word(request.header("Upgrade"), "websocket");
+      request.method == Method::kGet && header_list_contains(request.header("Upgrade"), "websocket");
   if (!asks || request.header("Sec-WebSocket-Version") != "13") {
     Response response = Response::refuse(426, "upgrade_required",
                                          "this path is for WebSockets (RFC 6455, version 13)");
@@ -231,10 +231,10 @@ std::optional<Response> refuse_handshake(const Request& request) {
     response.headers.add("Sec-WebSocket-Version", "13");
     return response;
   }
-  if (!has_word(request.header("Connection"), "upgrade") ||
+  if (!header_list_contains(request.header("Connection"), "upgrade") ||
       request.headers.count("Sec-WebSocket-Key") != 1 ||
       !is_good_key(request.header("Sec-WebSocket-Key"))) {
-    return Response::refuse(400, "malformed_request", "not the opening handshake of a WebSocket");
+    return Response::refuse(400, "malformed_request", "malformed WebSocket handshake");
   }
   return std::nullopt;
 }
@@ -270,7 +270,7 @@ asio::awaitable<std::unique_ptr<WebSocket>> accept_websocket(Request& request, R
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
       "Connection: Upgrade\r\nSec-WebSocket-Accept: ";
   head += accept_key(request.header("Sec-WebSocket-Key"));
-  if (has_word(request.header("Sec-WebSocket-Protocol"), kOurProtocol)) {
+  if (header_list_contains(request.header("Sec-WebSocket-Protocol"), kOurProtocol)) {
     head += "\r\nSec-WebSocket-Protocol: ";
     head += kOurProtocol;
   }

@@ -37,7 +37,7 @@ struct SessionSpec {
   // Packages are fetched in it: `net` is of the administrator's index (config/package_index.h), and
   // its names may be at any address.
   bool is_build = false;
-  // The layer that is mounted at kLayerPlace; empty: none. `make_layer`: a new one.
+  // The layer that is mounted at kLayerMountPoint; empty: none. `make_layer`: a new one.
   std::string layer{};
   bool make_layer = false;
 };

@@ -80,7 +80,7 @@ Result<std::vector<std::string>> read_words(const json::array& list, const std::
     const json::string* text = list[i].if_string();
     if (text == nullptr) return fail_invalid(at + "must be a string");
     const std::string_view word = trimmed(std::string_view(text->data(), text->size()));
-    if (auto good = check_package_word(word); !good) return fail_invalid(at + good.error().message());
+    if (auto good = check_package_specifier(word); !good) return fail_invalid(at + good.error().message());
     words.emplace_back(word);
   }
   std::sort(words.begin(), words.end());
@@ -137,7 +137,7 @@ Result<std::vector<std::string>> read_preload(ObjectReader& fields) {
     preload.push_back(modules[i]);
   }
   if (bytes > kMaxPreloadBytes) {
-    return fields.bad("preload", "the names are together larger than 6 KB");
+    return fields.bad("preload", "the names exceed 6 KB in total");
   }
   return preload;
 }
@@ -158,7 +158,7 @@ Result<Dependencies> read_dependencies_object(const json::value& value, const st
     return fields.bad("requirements", good.error().message());
   }
   if (!wanted.lock.empty() && (!wanted.packages.empty() || !wanted.requirements.empty())) {
-    return fields.bad("lock", "stands alone: it names all packages");
+    return fields.bad("lock", "cannot be combined with packages or requirements: it names every package");
   }
   if (wanted.empty() && !wanted.preload.empty()) {
     return fields.bad("preload", "goes with packages, requirements or lock");
@@ -203,7 +203,7 @@ Result<> check_requirement(std::string_view line) {
     if (token.starts_with('-')) {
       if (!is_hash(token)) {
         return fail_invalid(
-            "options are the administrator's; only --hash=sha256:... may follow a "
+            "installer options are not allowed; only --hash=sha256:... may follow a "
             "requirement, and --require-hashes, --pre or --prefer-binary stand alone");
       }
       end = std::min(end, at);
@@ -216,12 +216,12 @@ Result<> check_requirement(std::string_view line) {
   if (word.find('@') != std::string_view::npos) {
     return fail_invalid("must name a package of the index, not an address");
   }
-  return check_package_word(word);
+  return check_package_specifier(word);
 }
 
 }  // namespace
 
-Result<> check_package_word(std::string_view word) {
+Result<> check_package_specifier(std::string_view word) {
   if (word.empty()) return fail_invalid("must not be empty");
   if (word.size() > kMaxDependencyBytes) {
     return fail_invalid("must have at most " + std::to_string(kMaxDependencyBytes) + " bytes");
