@@ -55,7 +55,7 @@ TEST(Log, AReaderThatDoesNotReadStopsNobodyAndIsToldWhatItMissed) {
   EXPECT_THAT(kept, EndsWith("x\"\n"));
   const auto lines = std::count(kept.begin(), kept.end(), '\n');
   log::warn("the next");
-  EXPECT_EQ(captured.read_all(), "glovebox warn: nobody read the log: lines were dropped count=\"" +
+  EXPECT_EQ(captured.read_all(), "glovebox warn: the log's reader was too slow: lines were dropped count=\"" +
                                      std::to_string(2000 - lines) +
                                      "\"\nglovebox warn: the next\n");
   log::warn("after that");

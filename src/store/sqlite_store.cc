@@ -47,7 +47,7 @@ class SqliteStore::Impl {
       thread->answer<GcReport>(done, *report);
     });
     if (!taken) {
-      thread->answer<GcReport>(done, fail(Errc::kResourceExhausted, "store: too busy to tidy up"));
+      thread->answer<GcReport>(done, fail(Errc::kResourceExhausted, "store: too busy to remove old records"));
     }
   }
 

@@ -90,7 +90,7 @@ milliseconds SqliteWorker::tick() {
     // What we hold ourselves may be part of the trouble: the log, and runs beyond the ceiling.
     Result<> room = sweeper.checkpoint();
     Result<Sweeper::Swept> swept = sweeper.step(now_ms(), Sweeper::Effort::kLight);
-    if (!room || !swept) log::debug("store: no room to be made");
+    if (!room || !swept) log::debug("store: no space could be freed");
   }
   return until(retry_at_, Steady::now());
 }

@@ -50,7 +50,7 @@ Result<short> ClientSocket::wait(short events, std::chrono::milliseconds time) {
     if (ready < 0 && errno == EINTR) continue;
     if (ready < 0) return fail(Error::from_errno("poll"));
     if (waits[1].revents != 0) return fail(Errc::kUnavailable, "interrupted");
-    if (ready == 0) return fail(Errc::kTimeout, "the server is silent");
+    if (ready == 0) return fail(Errc::kTimeout, "the server did not answer in time");
     return waits[0].revents;
   }
 }

@@ -120,13 +120,13 @@ Task<Answer> read_head(std::shared_ptr<Upstream> upstream, Method method,
   std::string buffer(kRelayBytes, '\0');
   for (;;) {
     CO_TRY(const std::size_t got, co_await upstream->read_some(buffer.data(), buffer.size(), time));
-    if (got == 0) co_return fail(Errc::kProtocol, "the connection ended without an answer");
+    if (got == 0) co_return fail(Errc::kProtocol, "the connection was closed without a response");
     answer.rest.append(buffer, 0, got);
     std::size_t used = 0;
     const UpstreamHeadReader::Step step = reader.read(answer.rest, used);
     answer.rest.erase(0, used);
     if (step == UpstreamHeadReader::Step::kMalformed) {
-      co_return fail(Errc::kProtocol, "this is not an HTTP answer");
+      co_return fail(Errc::kProtocol, "malformed HTTP response");
     }
     if (step != UpstreamHeadReader::Step::kDone) continue;
     answer.head = reader.take();
@@ -188,14 +188,14 @@ asio::awaitable<Forwarded> relay_answer(Method method, ResponseWriter& writer,
   Result<Answer> answer = co_await read_head(upstream, method, plan.answer_time);
   if (!answer) co_return outcome(how_of(answer.error().code()), answer.error());
   if (answer->head.status == 101) {
-    Error error(Errc::kProtocol, "it changes to a protocol that nobody asked for");
+    Error error(Errc::kProtocol, "it switched to a protocol that was not requested");
     co_return outcome(How::kGarbage, std::move(error));
   }
   Headers headers = answer_headers(answer->head, plan);
   const bool begun = co_await writer.begin(answer->head.status, std::move(headers));
   const bool is_whole = begun && co_await relay_body(upstream, std::move(*answer), writer);
   if (is_whole && co_await writer.finish()) co_return answered();
-  Error error(Errc::kUnavailable, "the answer broke off");
+  Error error(Errc::kUnavailable, "the response was cut off");
   co_return outcome(How::kCut, std::move(error));
 }
 
@@ -338,7 +338,7 @@ asio::awaitable<Forwarded> forward_upgrade(Request& request, RawStream& stream, 
   }
   // Only what was asked for: the client would read the rest as something else.
   if (!has_word(request.header("Upgrade"), answer->head.headers.get("Upgrade"))) {
-    Error error(Errc::kProtocol, "it changes to a protocol that nobody asked for");
+    Error error(Errc::kProtocol, "it switched to a protocol that was not requested");
     co_return outcome(How::kGarbage, std::move(error));
   }
   std::string switching = switching_head(answer->head, request, plan);

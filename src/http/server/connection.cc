@@ -299,12 +299,12 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
   }
   if (route == nullptr) {
     Response response = Response::refuse(405, "method_not_allowed",
-                                         "this path does not take that method; see Allow");
+                                         "method not allowed for this path; see the Allow header");
     response.headers.add("Allow", allow_header(exchanged.match.allowed));
     return response;
   }
   if (!expects.empty() && !is_continue(expects)) {
-    return Response::refuse(417, "expectation_failed", "the only expectation is 100-continue");
+    return Response::refuse(417, "expectation_failed", "unsupported Expect header; only 100-continue is supported");
   }
   if (std::optional<Response> refused = refuse_admission(*route, request)) return refused;
   if (!route->streams_body && reader.content_length().value_or(0) > route->max_body) {
@@ -332,7 +332,7 @@ std::optional<Response> Connection::refuse_admission(const Route& route, Request
 asio::awaitable<Connection::Next> Connection::refuse_unread(Exchanged& exchanged, Read why) {
   exchanged.keep_alive = false;
   is_expired_ = false;  // time for one last answer
-  Response response = Response::refuse(400, "malformed_request", "this is not HTTP/1.1");
+  Response response = Response::refuse(400, "malformed_request", "malformed HTTP/1.1 request");
   if (why == Read::kTimeout) {
     response = Response::refuse(408, "request_timeout", "the request took too long to arrive");
   } else if (why == Read::kHeaderTooLarge) {
@@ -341,7 +341,7 @@ asio::awaitable<Connection::Next> Connection::refuse_unread(Exchanged& exchanged
     response =
         too_large(exchanged.match.route != nullptr ? exchanged.match.route->max_body : kSmallBody);
   } else if (why == Read::kNoRoom) {
-    response = Response::refuse(503, "too_many_bodies", "too many bytes of requests are held");
+    response = Response::refuse(503, "too_many_bodies", "too many request bodies are buffered; try again shortly");
     response.headers.add("Retry-After", "1");
   }
   co_await send_response(exchanged, std::move(response));
@@ -368,7 +368,7 @@ asio::awaitable<Connection::Next> Connection::handle(Exchanged& exchanged) {
   }
   Response response = result ? std::move(*result) : Response::from_error(result.error());
   if (response.is_streamed) {
-    response = Response::refuse(500, "internal", "the handler wrote nothing");
+    response = Response::refuse(500, "internal", "the handler sent no response");
   }
   if (response.problem && route.error_form) {
     response = route.error_form(response, result ? nullptr : &result.error());

@@ -234,7 +234,7 @@ std::optional<Response> refuse_handshake(const Request& request) {
   if (!has_word(request.header("Connection"), "upgrade") ||
       request.headers.count("Sec-WebSocket-Key") != 1 ||
       !is_good_key(request.header("Sec-WebSocket-Key"))) {
-    return Response::refuse(400, "malformed_request", "not the opening handshake of a WebSocket");
+    return Response::refuse(400, "malformed_request", "malformed WebSocket handshake");
   }
   return std::nullopt;
 }

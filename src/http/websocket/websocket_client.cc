@@ -118,7 +118,7 @@ Result<> WebSocketClient::Impl::open(const Url& url, const std::string& target,
     return fail(Errc::kUnavailable, "the server answered " + std::to_string(status));
   }
   if (field(std::string_view(head).substr(0, end), "Sec-WebSocket-Accept") != accept_key(key)) {
-    return fail(Errc::kProtocol, "the server does not speak WebSocket");
+    return fail(Errc::kProtocol, "the server did not accept the WebSocket handshake");
   }
   kept = head.substr(end + 4);
   return {};

@@ -49,7 +49,7 @@ void GatewayLink::refuse_later(std::uint32_t seq) {
     if (link->closed()) return;
     if (const Result<Asked> asked = answered(seq)) {
       asked->refuse(
-          Error(Errc::kInvalidArgument, "the policy has more rules than can be followed"));
+          Error(Errc::kInvalidArgument, "the policy has too many or too long rules for the gateway"));
     }
   });
 }
@@ -65,7 +65,7 @@ std::uint32_t GatewayLink::ask(Asked asked) {
     boost::asio::post(io_, [asked = std::move(asked)] { asked.refuse(gone()); });
     return 0;
   }
-  if (waiting_.size() >= kMaxQueued) link_->give_up("it does not answer what we ask");
+  if (waiting_.size() >= kMaxQueued) link_->give_up("too many unanswered requests");
   // Zero is the number of what nobody asked for.
   while (next_seq_ == 0 || waiting_.contains(next_seq_)) ++next_seq_;
   asked.until = Clock::now() + patience_;
@@ -75,7 +75,7 @@ std::uint32_t GatewayLink::ask(Asked asked) {
 
 Result<GatewayLink::Asked> GatewayLink::answered(std::uint32_t seq) {
   const auto at = waiting_.find(seq);
-  if (at == waiting_.end()) return fail(Errc::kProtocol, "it answers what nobody asked for");
+  if (at == waiting_.end()) return fail(Errc::kProtocol, "answer to an unknown request");
   Asked asked = std::move(at->second);
   waiting_.erase(at);
   return asked;
@@ -130,7 +130,7 @@ Result<> GatewayLink::on_message(const Received& received) {
 
 Result<> GatewayLink::handle(wire::GatewayDone& done) {
   TRY(const Asked asked, answered(done.seq));
-  if (!asked.finished) return fail(Errc::kProtocol, "it has done what nobody asked for");
+  if (!asked.finished) return fail(Errc::kProtocol, "answer of the wrong kind: done");
   asked.finished({});
   return {};
 }
@@ -143,14 +143,14 @@ Result<> GatewayLink::handle(wire::NetworkRefused& refused) {
 
 Result<> GatewayLink::handle(wire::NetworkReport& report) {
   TRY(const Asked asked, answered(report.seq));
-  if (!asked.reported) return fail(Errc::kProtocol, "it reports what nobody asked for");
+  if (!asked.reported) return fail(Errc::kProtocol, "answer of the wrong kind: network report");
   asked.reported(std::move(report));
   return {};
 }
 
 Result<> GatewayLink::handle(wire::NetworksListed& listed) {
   TRY(const Asked asked, answered(listed.seq));
-  if (!asked.listed) return fail(Errc::kProtocol, "it lists what nobody asked for");
+  if (!asked.listed) return fail(Errc::kProtocol, "answer of the wrong kind: list of networks");
   asked.listed(std::move(listed.ids));
   return {};
 }

@@ -65,7 +65,7 @@ Task<> Networks::wait_for_gateway() {
   }
   if (gateway_.up()) co_return Result<>();
   co_return fail(Errc::kUnavailable,
-                 "the network gateway is not running, so that no sandbox can have a network now; "
+                 "the network gateway is not running, so no sandbox can have a network now; "
                  "try again in a moment");
 }
 
@@ -114,7 +114,7 @@ void Networks::begin_open(const EntryPtr& entry) {
         if (*gone || entry->closed) return;
         if (!lent) {
           entry->under_way = false;
-          return settle(entry, fail(std::move(lent.error()).context("lend its network")));
+          return settle(entry, fail(std::move(lent.error()).context("get its network from the launcher")));
         }
         wire::OpenNetwork request{.id = entry->id,
                                   .tenant = entry->tenant,
@@ -139,7 +139,7 @@ void Networks::settle(const EntryPtr& entry, Result<> how) {
   if (how) return;
   // The gateway went meanwhile: the one that comes next opens it. Until then connections wait.
   if (how.error().code() == Errc::kUnavailable && !gateway_.up() && launcher_.up()) return;
-  log::warn("a network was not opened",
+  log::warn("could not open the network of a sandbox",
             {{"sandbox", entry->id.str()}, {"error", how.error().message()}});
   if (const Failed failed = std::exchange(entry->failed, {})) {
     return failed(std::move(how.error()).context("open the sandbox's network"));
@@ -245,7 +245,7 @@ void Networks::note_restarted(const EntryPtr& entry) {
     boost::asio::post(io_, [this, gone = gone_] {
       if (*gone) return;
       for (auto& [tenant, ids] : std::exchange(restarted_, {})) {
-        log::warn("networks were cut by a restart of the gateway",
+        log::warn("a restart of the gateway cut networks",
                   {{"project", tenant}, {"sandboxes", std::to_string(ids.size())}});
         const Restarted told{.tenant = tenant, .ids = std::move(ids)};
         if (on_restarted_) on_restarted_(told);
@@ -277,7 +277,7 @@ Task<wire::NetworkFigures> Networks::read_network(SandboxId id) {
   Result<wire::NetworkReport> report =
       co_await PendingReply<wire::NetworkReport>::wait(answer, deadline, kWho);
   if (!report && report.error().code() == Errc::kNotFound) {
-    co_return fail(Errc::kUnavailable, "the network gateway is just opening this network again");
+    co_return fail(Errc::kUnavailable, "the network gateway is reopening this network; try again in a moment");
   }
   if (!report) co_return fail(std::move(report.error()));
   co_return figures_of(*entry, std::move(*report));

@@ -24,9 +24,9 @@ bool is_ready(int fd, short events) {
 
 Result<> check_is_pipe(int fd) {
   struct stat info {};
-  if (::fstat(fd, &info) != 0) return fail(Error::from_errno("look at the program's stream"));
+  if (::fstat(fd, &info) != 0) return fail(Error::from_errno("check the program's stream"));
   if (!S_ISFIFO(info.st_mode)) {
-    return fail(Errc::kProtocol, "what came as the program's stream is not a pipe");
+    return fail(Errc::kProtocol, "expected a pipe from the sandbox's agent");
   }
   // Whoever writes gets SIGPIPE's errno; see write_now for those who cannot rely on this flag.
   if (::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK) != 0) {

@@ -26,13 +26,13 @@ Result<> check_is_connection(int fd) {
       ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM ||
       ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &(size = sizeof domain)) != 0 ||
       (domain != AF_INET && domain != AF_INET6)) {
-    return fail(Errc::kProtocol, "what came as a connection is none");
+    return fail(Errc::kProtocol, "expected a connected TCP socket from the sandbox's agent");
   }
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
   return {};
 }
 
-Error unasked() { return Error(Errc::kProtocol, "it answers what nobody asked for"); }
+Error unasked() { return Error(Errc::kProtocol, "answer to an unknown request"); }
 
 }  // namespace
 

@@ -78,7 +78,7 @@ Task<std::shared_ptr<Session>> SessionHost::create_session(SessionSpec spec,
   if (!spec.net.is_none()) CO_TRY_OK(co_await networks_.wait_for_gateway());
   SandboxRequest request = sandbox_request_for(spec);
   CO_TRY(std::unique_ptr<Sandbox> sandbox, co_await allocator_.acquire(std::move(request), cancel));
-  if (!sandbox) co_return fail(Errc::kUnavailable, "nobody waits for this sandbox any more");
+  if (!sandbox) co_return fail(Errc::kUnavailable, "the request was cancelled");
   if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");
   CO_TRY_OK(check_grade(spec.engine, sandbox->walls(), spec.min_grade));
   const LivePtr session = add(std::move(sandbox), spec.template_name);
@@ -94,9 +94,9 @@ Task<std::shared_ptr<Session>> SessionHost::create_session(SessionSpec spec,
     announce(session, spec.is_build ? Shown::kNo : Shown::kYes);
     co_return session;
   }
-  session->destroy(false, ready ? "nobody waits for it" : ready.error().message());
+  session->destroy(false, ready ? "its creation was cancelled" : ready.error().message());
   if (!ready) co_return fail(std::move(ready.error()).context("make a session"));
-  co_return fail(Errc::kUnavailable, "nobody waits for this sandbox any more");
+  co_return fail(Errc::kUnavailable, "the request was cancelled");
 }
 
 Result<SessionHost::LivePtr> SessionHost::find(const SandboxId& id) const {
@@ -195,7 +195,7 @@ void SessionHost::adopt() {
       },
       [this, held, adoption](Result<> done) {
         if (held.expired() || adoption->number != adoptions_) return;
-        if (!done) log::warn("no sessions were taken over", {{"error", done.error().message()}});
+        if (!done) log::warn("no sessions were adopted", {{"error", done.error().message()}});
         adoption->left = adoption->found.size() + 1;
         for (auto& [session, frozen] : adoption->found) {
           session->set_paused(frozen);
@@ -227,7 +227,7 @@ boost::asio::awaitable<void> SessionHost::take_over(LivePtr session,
   if (ready) {
     announce(session, Shown::kYes);
   } else if (!stopped_) {
-    log::warn("a session could not be taken over",
+    log::warn("could not adopt a session",
               {{"sandbox", session->id().str()}, {"error", ready.error().message()}});
     session->destroy(false, ready.error().message());
   }
@@ -237,7 +237,7 @@ boost::asio::awaitable<void> SessionHost::take_over(LivePtr session,
 void SessionHost::one_taken_over(Adoption& adoption) {
   if (--adoption.left > 0 || adoption.number != adoptions_ || stopped_) return;
   adopted_ = true;
-  log::info("sessions taken over", {{"sessions", std::to_string(adoption.found.size())}});
+  log::info("sessions adopted", {{"sessions", std::to_string(adoption.found.size())}});
   adoption.found.clear();
   if (on_adopted_) on_adopted_();
 }

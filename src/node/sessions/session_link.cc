@@ -51,7 +51,7 @@ void SessionLink::send(const wire::ServerFrame& frame) {
   if (queue_.size() >= kMostFrames || queued_bytes_ >= kMostBytes) {
     // Not from in here: the caller is in the middle of something.
     boost::asio::post(io_, [this, inner = inner_] {
-      if (!inner->closed) over(Error(Errc::kProtocol, "it does not read what it is sent"));
+      if (!inner->closed) over(Error(Errc::kProtocol, "the agent does not read what it is sent"));
     });
     return;
   }
@@ -133,7 +133,7 @@ Result<bool> SessionLink::read_one() {
   const bool has_fd = std::holds_alternative<wire::FileOpened>(frame) ||
                       std::holds_alternative<wire::PortConnected>(frame);
   if (has_fd != static_cast<bool>(fd)) {
-    return fail(Errc::kProtocol, "a descriptor is missing, or one too many");
+    return fail(Errc::kProtocol, "wrong number of descriptors in a message");
   }
   TRY_OK(listener_.on_frame(std::move(frame), std::move(fd)));
   return true;

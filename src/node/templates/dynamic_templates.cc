@@ -41,7 +41,7 @@ void DynamicTemplates::answered(const std::string& id, std::uint64_t question,
   // One that is gone has not said no; the next one is asked.
   if (done || !launcher_.up()) return;
   at->second.refusal = done.error();
-  log::warn("the launcher does not take a template",
+  log::warn("the launcher refused a template",
             {{"template", id}, {"error", done.error().message()}});
 }
 
@@ -56,7 +56,7 @@ void DynamicTemplates::on_template(const TemplateStatus& status) {
 
 Task<> DynamicTemplates::define(TemplateDefinition definition) {
   const std::shared_ptr<void> held = hold_();
-  if (!launcher_.up()) co_return fail(Errc::kUnavailable, "the launcher is not there");
+  if (!launcher_.up()) co_return fail(Errc::kUnavailable, "the launcher is not running");
   const std::uint64_t launcher = launchers_;
   const auto answer = std::make_shared<PendingReply<void>>(io_);
   launcher_.define(definition, [answer](Result<> done) { answer->set(std::move(done)); });
@@ -80,7 +80,7 @@ void DynamicTemplates::forget(const std::string& id) {
   all_.erase(copy);
   if (!launcher_.up()) return;
   launcher_.forget_template(copy, [copy](const Result<>& done) {
-    if (!done) log::debug("a template is not forgotten", {{"error", done.error().message()}});
+    if (!done) log::debug("the launcher did not forget a template", {{"error", done.error().message()}});
   });
 }
 

@@ -154,7 +154,7 @@ std::optional<json::object> end_of(const RunAnswer& answer, const FunctionCallIn
     return error_object(type, "RequestId: " + about.request_id + " Error: " + message,
                         about.request_id);
   };
-  if (answer.cancelled) return error("Sandbox.Cancelled", "Task was ended before its time");
+  if (answer.cancelled) return error("Sandbox.Cancelled", "Task was cancelled");
   if (outcome.timed_out) {
     // Which of the two clocks it was is not told.
     const bool of_cpu = about.has_cpu_limit && outcome.wall < about.timeout * 3 / 4;

@@ -171,7 +171,7 @@ Result<> take_context(FunctionCall& call, const json::value& context, const std:
     } else if (known != std::end(kContextNames) && !value.is_string()) {
       return bad(where, "must be a string");
     } else if (name == "get_remaining_time_in_millis" || name == "getRemainingTimeInMillis") {
-      return bad(where, "is a function of the context; say how long with the timeout");
+      return bad(where, "is a function of the context; set the timeout instead");
     }
     if (!value.is_null()) taken[name] = value;
   }

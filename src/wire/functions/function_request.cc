@@ -35,7 +35,7 @@ Result<> read_language(ObjectReader& fields, FunctionRequest& request) {
       return fields.bad("runtime", "must be like python3.11 or nodejs20.x");
     }
     if (!language.empty() && language != named) {
-      return fields.bad("runtime", "is another than language");
+      return fields.bad("runtime", "contradicts language");
     }
     language = named;
   }
@@ -43,7 +43,7 @@ Result<> read_language(ObjectReader& fields, FunctionRequest& request) {
     return fields.bad("language", "is missing (or give runtime, or template)");
   }
   if (!language.empty() && language != "python" && language != "javascript") {
-    return fields.bad("language", "must be python or javascript: those have handlers");
+    return fields.bad("language", "must be python or javascript, the languages with handlers");
   }
   if (language == "javascript") request.call.language = FunctionLanguage::kNode;
   return {};

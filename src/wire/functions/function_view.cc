@@ -136,7 +136,7 @@ Result<FunctionView> view_function(std::string_view answer) {
   const auto result = object != nullptr ? raw_member(answer, "result") : std::nullopt;
   const auto error = object != nullptr ? raw_member(answer, "error") : std::nullopt;
   if (!result || !error) {
-    return fail(Errc::kProtocol, "the answer is not that of a function");
+    return fail(Errc::kProtocol, "the response is not one of a function");
   }
   const json::object* what = object_in(*object, "error");
   FunctionView view;

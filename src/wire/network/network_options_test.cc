@@ -67,8 +67,8 @@ TEST(NetWords, AMistakeIsOneClearLine) {
     EXPECT_THAT(read({word}), HasSubstr("the policies are none, https-only and all")) << word;
   }
   EXPECT_EQ(read({"printer:631", "host."}), R"({"allow":["host","printer:631"]})");
-  EXPECT_THAT(read({"all,https-only"}), HasSubstr("do not go together"));
-  EXPECT_THAT(read({"none,a.example"}), HasSubstr("do not go together"));
+  EXPECT_THAT(read({"all,https-only"}), HasSubstr("cannot be combined"));
+  EXPECT_THAT(read({"none,a.example"}), HasSubstr("cannot be combined"));
   EXPECT_THAT(read({"all"}, {"127.1"}), StartsWith("--net-deny '127.1': "));
   EXPECT_THAT(read({"10.0.0.1/8"}), HasSubstr("10.0.0.0/8"));
   EXPECT_THAT(read(Words(257, "a.example")), HasSubstr("at most 256 rules"));

@@ -141,7 +141,7 @@ Result<std::vector<std::string>> read_preload(ObjectReader& fields) {
     preload.push_back(modules[i]);
   }
   if (bytes > kMaxPreloadBytes) {
-    return fields.bad("preload", "the names are together larger than 6 KB");
+    return fields.bad("preload", "the names exceed 6 KB in total");
   }
   return preload;
 }
@@ -162,7 +162,7 @@ Result<Dependencies> read_object(const json::value& value, const std::string& pa
     return fields.bad("requirements", good.error().message());
   }
   if (!wanted.lock.empty() && (!wanted.packages.empty() || !wanted.requirements.empty())) {
-    return fields.bad("lock", "stands alone: it names all packages");
+    return fields.bad("lock", "cannot be combined with packages or requirements: it names every package");
   }
   if (wanted.empty() && !wanted.preload.empty()) {
     return fields.bad("preload", "goes with packages, requirements or lock");
@@ -207,7 +207,7 @@ Result<> check_requirement(std::string_view line) {
     if (token.starts_with('-')) {
       if (!is_hash(token)) {
         return bad(
-            "options are the administrator's; only --hash=sha256:... may follow a "
+            "installer options are not allowed; only --hash=sha256:... may follow a "
             "requirement, and --require-hashes, --pre or --prefer-binary stand alone");
       }
       end = std::min(end, at);

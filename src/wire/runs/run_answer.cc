@@ -58,7 +58,7 @@ json::object said(std::string_view code, std::string_view message) {
 // What the walls did comes before what the code says of itself.
 json::value error_of(const RunAnswer& answer, json::object exception) {
   const Outcome& outcome = answer.outcome;
-  if (answer.cancelled) return said("cancelled", "the run was ended before its time");
+  if (answer.cancelled) return said("cancelled", "the run was cancelled");
   if (outcome.timed_out) return said("timed_out", "the time limit was reached");
   if (outcome.oom_killed) return said("oom_killed", "the memory limit was reached");
   if (!exception.empty()) return exception;
