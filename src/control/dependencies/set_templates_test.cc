@@ -100,7 +100,7 @@ TEST_F(SetTemplatesTest, ARefusalOfALaterLauncherIsTriedAgain) {
 }
 
 TEST_F(SetTemplatesTest, WaitsForALauncherThatIsRestarted) {
-  service.refusals.assign(3, Error(Errc::kUnavailable, "the launcher is not there"));
+  service.refusals.assign(3, Error(Errc::kUnavailable, "the launcher is not running"));
   ASSERT_TRUE(ready(of('a')));
   EXPECT_EQ(service.asked.size(), 4u);
 }
