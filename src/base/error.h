@@ -1,5 +1,5 @@
 // What went wrong, for three readers: `code` for callers that branch (and, later, the HTTP
-// status), `message` for people, `sys_errno` for whoever debugs the host.
+// status), `message` for people, `sys_errno` for debugging the host.
 #pragma once
 
 #include <cerrno>

@@ -115,7 +115,7 @@ bool read_part(std::string_view head, MultipartReader::Part& part) {
     if (found || !read_disposition(trimmed(line.substr(colon + 1)), part)) return false;
     found = true;
   }
-  return true;  // one without a name is nobody's
+  return true;  // a part without a name is ignored
 }
 
 }  // namespace
@@ -187,7 +187,7 @@ MultipartReader::Event MultipartReader::find_first() {
   return skipped_ > kMaxPreamble ? bad() : Event::kMore;
 }
 
-// "--" is the end. Else a line break, after blanks that somebody may have put there.
+// "--" is the end. Else a line break, after optional blanks.
 MultipartReader::Event MultipartReader::after_boundary() {
   std::size_t blanks = 0;
   while (blanks < left().size() && (left()[blanks] == ' ' || left()[blanks] == '\t')) ++blanks;

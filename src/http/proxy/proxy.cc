@@ -326,7 +326,7 @@ asio::awaitable<Forwarded> forward_upgrade(Request& request, RawStream& stream, 
   const std::string head = request_head(request, plan, Asks::kForUpgrade);
   const Result<> sent = co_await upstream->write(head, {}, {}, plan.send_time);
   if (!sent) co_return outcome(how_of(sent.error().code()), sent.error());
-  // Nobody watches the client meanwhile, so this is not to take long.
+  // The client is not watched meanwhile, so this must not take long.
   Result<Answer> answer = co_await read_head(upstream, request.method, plan.connect_time);
   if (!answer) co_return outcome(how_of(answer.error().code()), answer.error());
   if (answer->head.status != 101) {

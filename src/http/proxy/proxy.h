@@ -29,7 +29,7 @@ struct Forwarded {
   enum class How : std::uint8_t {
     kAnswered,
     kCut,      // in the middle of the answer: the client must see that it is not whole
-    kRefused,  // nobody listens
+    kRefused,  // nothing listens on the port
     kSilent,   // no answer in time
     kGarbage,  // no answer that we understand, or none at all
     kClient,   // the client has gone, or its body was not whole: `error` says how

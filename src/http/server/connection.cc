@@ -19,7 +19,7 @@ namespace {
 
 // A refused request with a body this small is read to its end and the connection kept.
 constexpr std::size_t kSmallBody = 64 << 10;
-// What is thrown away at most of a body that was refused.
+// How much of a refused body is read and dropped at most.
 constexpr std::size_t kLingerBytes = std::size_t{64} << 20;
 
 // Nothing of ours throws; what a library throws becomes an error of this one request. Out of memory
@@ -164,12 +164,12 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     next = co_await handle(exchanged);
   }
   finish_exchange(exchanged);
-  // Pipelined bytes that nobody will read would turn our FIN into a reset.
+  // Pipelined bytes that are never read would turn our FIN into a reset.
   if (next == Next::kClose && !pending_.empty() && transport_.is_open()) next = Next::kLinger;
   co_return next;
 }
 
-// The handler reads the body itself. What it leaves of it nobody can tell from the next request.
+// The handler reads the body itself. What it leaves cannot be told from the next request.
 asio::awaitable<Connection::Next> Connection::serve_streamed(Exchanged& exchanged,
                                                              const RequestReader& reader) {
   const bool expects = !exchanged.request.header("Expect").empty();
@@ -304,7 +304,8 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
     return response;
   }
   if (!expects.empty() && !is_continue(expects)) {
-    return Response::refuse(417, "expectation_failed", "unsupported Expect header; only 100-continue is supported");
+    return Response::refuse(417, "expectation_failed",
+                            "unsupported Expect header; only 100-continue is supported");
   }
   if (std::optional<Response> refused = refuse_admission(*route, request)) return refused;
   if (!route->streams_body && reader.content_length().value_or(0) > route->max_body) {
@@ -341,7 +342,8 @@ asio::awaitable<Connection::Next> Connection::refuse_unread(Exchanged& exchanged
     response =
         too_large(exchanged.match.route != nullptr ? exchanged.match.route->max_body : kSmallBody);
   } else if (why == Read::kNoRoom) {
-    response = Response::refuse(503, "too_many_bodies", "too many request bodies are buffered; try again shortly");
+    response = Response::refuse(503, "too_many_bodies",
+                                "too many request bodies are buffered; try again shortly");
     response.headers.add("Retry-After", "1");
   }
   co_await send_response(exchanged, std::move(response));
@@ -384,7 +386,7 @@ asio::awaitable<Connection::Next> Connection::upgrade(Exchanged& exchanged) {
   UpgradedStream stream(*this, exchanged);
   exchanged.status = 101;
   co_await exchanged.match.route->upgrade(exchanged.request, stream);
-  // Bytes under way would turn our last words into a reset.
+  // Bytes under way would turn the end of our answer into a reset.
   co_return transport_.is_open() && !is_expired_ ? Next::kLinger : Next::kClose;
 }
 

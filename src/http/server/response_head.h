@@ -23,7 +23,7 @@ enum class AfterAnswer : std::uint8_t {
 struct Framing {
   std::optional<std::uint64_t> content_length;  // neither: the body ends with the connection
   bool chunked = false;
-  bool is_forwarded = false;  // somebody else's answer: nothing is added but its framing and Date
+  bool is_forwarded = false;  // a forwarded answer: nothing is added but its framing and Date
   AfterAnswer after = AfterAnswer::kKeepAlive;
 };
 

@@ -27,7 +27,7 @@ void rethrow(std::exception_ptr error) {
   if (error) std::rethrow_exception(error);
 }
 
-// No room, and nobody idle to send away. Best effort, without waiting.
+// No room, and no idle connection to close. Best effort, without waiting.
 void refuse_connection(int fd, bool is_tls) {
   static constexpr std::string_view kAnswer =
       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
@@ -124,8 +124,8 @@ void Server::State::schedule_sweep() {
 
 void Server::State::sweep() {
   const auto now = std::chrono::steady_clock::now();
-  // Expiring moves nobody between the lists: the coroutine does that when it runs. But a callback
-  // of a handler may do anything, so the next element is found before.
+  // Expiring moves no connection between the lists: its coroutine does that when it runs. But a
+  // callback of a handler may do anything, so the next element is found before.
   for (auto it = busy.begin(); it != busy.end();) (*it++)->look_at_deadline(now);
   for (Connection* connection : idle) {
     if (connection->deadline() > now) break;

@@ -90,7 +90,7 @@ asio::awaitable<std::optional<WebSocket::Message>> ServerSocket::receive() {
   while (!is_over_ && !message) {
     WebSocketReader::Event event = reader_.read(unread_);
     if (auto* whole = std::get_if<Message>(&event)) {
-      // Behind our own Close nobody is interested any more.
+      // After our own Close nothing more is read.
       if (!has_sent_close_) message = std::move(*whole);
     } else if (const auto* ping = std::get_if<WebSocketReader::Ping>(&event)) {
       if (!has_sent_close_) send_control(Opcode::kPong, ping->data);
@@ -176,7 +176,7 @@ void ServerSocket::on_timer() {
   const bool is_dead =
       has_pinged_ && !has_heard_ && is_reading_ && !is_writing_ && controls_.empty();
   if (is_dead || has_sent_close_) {
-    stream_.close();  // whoever waits for it is told
+    stream_.close();  // pending operations fail
     return;
   }
   if (controls_.empty()) {

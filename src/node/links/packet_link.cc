@@ -87,7 +87,7 @@ void PacketLink::read_some() {
   const std::shared_ptr<PacketLink> self = shared_from_this();
   for (int i = 0; i < kMessagesAtOnce; ++i) {
     const Result<bool> more = read_one();
-    if (closed_) return;  // somebody we called has let go of it
+    if (closed_) return;  // a callback has closed it
     if (!more) return on_gone_(more.error().message());
     if (!*more) break;
   }

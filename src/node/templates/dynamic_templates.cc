@@ -34,11 +34,11 @@ void DynamicTemplates::tell(Entry& entry) {
 void DynamicTemplates::answered(const std::string& id, std::uint64_t question,
                                 const Result<>& done) {
   const auto at = all_.find(id);
-  // Asked again since then, or forgotten.
+  // Sent again since then, or forgotten.
   if (at == all_.end() || at->second.asked != question) return;
   at->second.answered = true;
   at->second.refusal.reset();
-  // One that is gone has not said no; the next one is asked.
+  // A launcher that is gone has not refused it; the next one is asked.
   if (done || !launcher_.up()) return;
   at->second.refusal = done.error();
   log::warn("the launcher refused a template",
@@ -64,23 +64,24 @@ Task<> DynamicTemplates::define(TemplateDefinition definition) {
   Result<> done = co_await PendingReply<void>::wait(answer, deadline);
   const std::string id = definition.id;
   if (!done) {
-    // Perhaps it has taken it all the same.
+    // The launcher may have accepted it all the same.
     if (done.error().code() == Errc::kUnavailable) forget(id);
     co_return done;
   }
   Entry entry{.definition = std::move(definition), .asked = ++questions_, .answered = true};
   const auto at = all_.insert_or_assign(id, std::move(entry)).first;
-  if (launcher != launchers_) tell(at->second);  // another one is there by now
+  if (launcher != launchers_) tell(at->second);  // another launcher was attached meanwhile
   launcher_.prepare(id);
   co_return Result<>();
 }
 
 void DynamicTemplates::forget(const std::string& id) {
-  const std::string copy = id;  // it may be in what goes
+  const std::string copy = id;  // `id` may be part of what is erased
   all_.erase(copy);
   if (!launcher_.up()) return;
   launcher_.forget_template(copy, [copy](const Result<>& done) {
-    if (!done) log::debug("the launcher did not forget a template", {{"error", done.error().message()}});
+    if (!done)
+      log::debug("the launcher did not forget a template", {{"error", done.error().message()}});
   });
 }
 

@@ -1,5 +1,5 @@
 // Templates of a server's own: told to the launcher that is there and to every one after it, and
-// seen by nobody who only looks at the administrator's.
+// not among the administrator's.
 #include "model/template_rules.h"
 #include "node/testing/session_fixture.h"
 

@@ -1,4 +1,4 @@
-// What server and agent say to each other over the socket of a session's sandbox: one frame, one
+// The protocol between server and agent over the socket of a session's sandbox: one frame per
 // message, versioned from the first byte, bounded. Each side treats the other as hostile. A session
 // outlives the server that made it, so nothing here depends on who said what before: a new server
 // says Hello with a new epoch and learns what is there.
@@ -6,8 +6,8 @@
 // Processes. The server numbers them. What they print is kept by the agent, per stream, in a buffer
 // of kKeptOutput bytes, and every byte has an offset from the stream's beginning. A subscribed
 // stream is sent as it comes, at most kWindow bytes ahead of what was acknowledged; what was not
-// acknowledged is never dropped while somebody is subscribed, so a slow reader slows the guest.
-// What nobody is subscribed to and is `lossy` loses its oldest bytes instead of stopping the guest.
+// acknowledged is never dropped while there is a subscription, so a slow reader slows the guest.
+// A `lossy` stream without a subscription loses its oldest bytes instead of stopping the guest.
 //
 // Files. One helper process per request, as the asked-for user. Whatever is large goes through a
 // pipe of its own, whose end comes with FileOpened: it has the kernel's flow control, and closing
@@ -255,7 +255,7 @@ struct InputTaken {
   ProcessNumber process = 0;
   Stream stream = Stream::kStdin;
   std::uint64_t offset = 0;
-  bool closed = false;  // nobody reads it any more
+  bool closed = false;  // the process no longer reads it
   bool operator==(const InputTaken&) const = default;
 };
 // After all its output was read from it (not: sent). What its children hold open is not waited for.

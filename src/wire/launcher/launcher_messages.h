@@ -1,4 +1,4 @@
-// What client and launcher say to each other: fixed kinds, bounded sizes, versioned from the first
+// The protocol between client and launcher: fixed kinds, bounded sizes, versioned from the first
 // byte. The launcher treats every message as hostile; descriptors travel beside the bytes.
 #pragma once
 
@@ -67,8 +67,9 @@ struct CreateSandbox {
   bool make_layer = false;
   bool operator==(const CreateSandbox&) const = default;
 };
-// A waiting sandbox becomes somebody's, with this call's limits. Not answered if all is well: the
-// agent goes on with what waits on its socket. Refused with seq 0 and the sandbox ended otherwise.
+// Gives a waiting sandbox to a run, with the run's limits. Not answered on success: the agent
+// continues with the frames that wait on its socket. Refused with seq 0 and the sandbox ended
+// otherwise.
 struct TakeSandbox {
   SandboxId id;
   Limits limits;
