@@ -14,8 +14,8 @@ namespace glovebox {
 
 inline constexpr std::size_t kLayerIdSize = 32;
 inline constexpr std::size_t kMaxLayerNote = 16 * 1024;
-inline constexpr std::size_t kMaxOwnLayers = 4;  // of one template
-inline constexpr const char* kLayerPlace =
+inline constexpr std::size_t kMaxTemplateLayers = 4;  // of one template
+inline constexpr const char* kLayerMountPoint =
     "/layer";  // where it is in a sandbox that makes or reads one
 
 // 32 of [0-9a-f].

@@ -95,7 +95,7 @@ void Node::check_deadlines(const std::shared_ptr<State>& state) {
 void Node::attach_launcher(UniqueFd socket) {
   state_->allocator.attach_launcher(std::move(socket));
   // Before sandboxes of these templates can be requested.
-  state_->dynamic_templates.tell_launcher();
+  state_->dynamic_templates.send_all();
   state_->sessions.adopt();
 }
 

@@ -9,10 +9,10 @@
 namespace glovebox::node {
 namespace {
 
-constexpr const char* kWho = "the network gateway";
+constexpr const char* kGatewayName = "the network gateway";
 // Totals are sums of the gateway's reports; for sessions it is asked periodically.
-constexpr std::chrono::seconds kLook{5};
-constexpr int kLooksAtOnce = 16;
+constexpr std::chrono::seconds kPollInterval{5};
+constexpr int kMaxPolled = 16;
 
 }  // namespace
 
@@ -22,8 +22,8 @@ Networks::Networks(boost::asio::io_context& io, LauncherLink& launcher, const No
       options_(options),
       gateway_(io, *this, options.gateway_patience),
       attached_(io),
-      look_timer_(io) {
-  look_at_some();
+      poll_timer_(io) {
+  poll_some();
 }
 
 Networks::~Networks() {
@@ -33,7 +33,7 @@ Networks::~Networks() {
 
 void Networks::stop() {
   is_stopped_ = true;
-  look_timer_.cancel();
+  poll_timer_.cancel();
   attached_.notify_all();
 }
 
@@ -42,7 +42,7 @@ void Networks::attach_gateway(UniqueFd socket) {
   attached_.notify_all();
   gateway_.list([this, gone = gone_](Result<std::vector<SandboxId>> ids) {
     if (*gone || !ids) return;
-    there_ = std::set<SandboxId>(ids->begin(), ids->end());
+    open_at_gateway_ = std::set<SandboxId>(ids->begin(), ids->end());
     is_listed_ = true;
     compare();
   });
@@ -50,7 +50,7 @@ void Networks::attach_gateway(UniqueFd socket) {
 
 void Networks::on_gateway_gone() {
   is_listed_ = false;
-  there_.clear();
+  open_at_gateway_.clear();
   for (const auto& [id, entry] : entries_) {
     entry->open = false;
     entry->sent.reset();
@@ -177,7 +177,7 @@ Task<> Networks::set(SandboxId id, std::string tenant, net::NetPolicy policy, bo
   entry->waiting.push_back([answer](Result<> how) { answer->set(std::move(how)); });
   follow(entry);
   const Clock::time_point deadline = Clock::now() + options_.gateway_patience;
-  Result<> done = co_await PendingReply<void>::wait(answer, deadline, kWho);
+  Result<> done = co_await PendingReply<void>::wait(answer, deadline, kGatewayName);
   if (done || entry->closed) co_return done;
   // Back to the previous policy, even if the gateway has seen the new one.
   entry->policy = before;
@@ -198,7 +198,7 @@ void Networks::restore_network(SandboxId id, std::string tenant, net::NetPolicy 
 
 void Networks::restored_all() {
   is_restored_ = true;
-  if (is_listed_) close_strangers();
+  if (is_listed_) close_unknown();
 }
 
 // Compares what should be open with what the gateway has.
@@ -207,11 +207,11 @@ void Networks::compare() {
   for (const auto& [id, entry] : entries) {
     if (!entry->open && !entry->under_way) compare_one(entry);
   }
-  if (is_restored_) close_strangers();
+  if (is_restored_) close_unknown();
 }
 
 void Networks::compare_one(const EntryPtr& entry) {
-  if (there_.contains(entry->id)) {
+  if (open_at_gateway_.contains(entry->id)) {
     // It may follow an older policy than the one that the server stored.
     entry->open = true;
     entry->sent.reset();
@@ -228,8 +228,8 @@ void Networks::compare_one(const EntryPtr& entry) {
 }
 
 // Closes networks of sandboxes that this server does not know.
-void Networks::close_strangers() {
-  for (const SandboxId& id : there_) {
+void Networks::close_unknown() {
+  for (const SandboxId& id : open_at_gateway_) {
     if (find(id)) continue;
     wire::ReadNetwork request{.id = id, .close = true};
     gateway_.read(std::move(request), [](const Result<wire::NetworkReport>&) {});
@@ -247,8 +247,8 @@ void Networks::note_restarted(const EntryPtr& entry) {
       for (auto& [tenant, ids] : std::exchange(restarted_, {})) {
         log::warn("a restart of the gateway cut networks",
                   {{"project", tenant}, {"sandboxes", std::to_string(ids.size())}});
-        const Restarted told{.tenant = tenant, .ids = std::move(ids)};
-        if (on_restarted_) on_restarted_(told);
+        const Restarted event{.tenant = tenant, .ids = std::move(ids)};
+        if (on_restarted_) on_restarted_(event);
       }
     });
   }
@@ -258,9 +258,9 @@ void Networks::note_restarted(const EntryPtr& entry) {
 void Networks::on_decision(wire::NetworkDecided decided) {
   const EntryPtr entry = find(decided.id);
   if (!entry || entry->is_build || !on_decided_) return;
-  const Decided told{
+  const Decided event{
       .id = decided.id, .tenant = entry->tenant, .decision = std::move(decided.decision)};
-  on_decided_(told);
+  on_decided_(event);
 }
 
 Task<wire::NetworkFigures> Networks::read_network(SandboxId id) {
@@ -275,7 +275,7 @@ Task<wire::NetworkFigures> Networks::read_network(SandboxId id) {
                 [answer](Result<wire::NetworkReport> report) { answer->set(std::move(report)); });
   const Clock::time_point deadline = Clock::now() + options_.gateway_patience;
   Result<wire::NetworkReport> report =
-      co_await PendingReply<wire::NetworkReport>::wait(answer, deadline, kWho);
+      co_await PendingReply<wire::NetworkReport>::wait(answer, deadline, kGatewayName);
   if (!report && report.error().code() == Errc::kNotFound) {
     co_return fail(Errc::kUnavailable,
                    "the network gateway is reopening this network; try again in a moment");
@@ -325,23 +325,23 @@ void Networks::count(Entry& entry, const wire::NetTotals& totals) {
   entry.counted = totals;
 }
 
-void Networks::look_at_some() {
-  look_timer_.expires_after(kLook);
-  look_timer_.async_wait([this, gone = gone_](const boost::system::error_code& error) {
+void Networks::poll_some() {
+  poll_timer_.expires_after(kPollInterval);
+  poll_timer_.async_wait([this, gone = gone_](const boost::system::error_code& error) {
     if (error || *gone) return;
-    auto at = last_look_ ? entries_.upper_bound(*last_look_) : entries_.begin();
-    last_look_.reset();  // start over, unless there are more
-    for (int looks = 0; at != entries_.end() && gateway_.up(); ++at) {
+    auto at = last_polled_ ? entries_.upper_bound(*last_polled_) : entries_.begin();
+    last_polled_.reset();  // start over, unless there are more
+    for (int polled = 0; at != entries_.end() && gateway_.up(); ++at) {
       const EntryPtr entry = at->second;
       if (entry->failed || !entry->open) continue;  // a run's network is read at its end
-      if (looks++ == kLooksAtOnce) break;
-      last_look_ = entry->id;
+      if (polled++ == kMaxPolled) break;
+      last_polled_ = entry->id;
       wire::ReadNetwork request{.id = entry->id};
       gateway_.read(std::move(request), [this, gone, entry](Result<wire::NetworkReport> report) {
         if (!*gone && !entry->closed && report) count(*entry, report->totals);
       });
     }
-    look_at_some();
+    poll_some();
   });
 }
 

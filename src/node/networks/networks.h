@@ -94,11 +94,11 @@ class Networks final : public NetworkService, private GatewayLink::Listener {
   void settle(const EntryPtr& entry, Result<> how);
   void compare();
   void compare_one(const EntryPtr& entry);
-  void close_strangers();
+  void close_unknown();
   void note_restarted(const EntryPtr& entry);
   void count(Entry& entry, const wire::NetTotals& totals);
   wire::NetworkFigures figures_of(Entry& entry, wire::NetworkReport report);
-  void look_at_some();
+  void poll_some();
 
   boost::asio::io_context& io_;
   LauncherLink& launcher_;
@@ -106,15 +106,15 @@ class Networks final : public NetworkService, private GatewayLink::Listener {
   GatewayLink gateway_;
   std::function<std::shared_ptr<void>()> hold_ = [] { return nullptr; };
   std::map<SandboxId, EntryPtr> entries_;
-  std::set<SandboxId> there_;  // networks that the gateway had when it was attached
+  std::set<SandboxId> open_at_gateway_;  // networks that the gateway had when it was attached
   bool is_listed_ = false;
   bool is_restored_ = false;  // every session of a previous server is known
   bool is_stopped_ = false;
   Notifier attached_;
   std::map<std::string, std::vector<SandboxId>> restarted_;  // by tenant, reported in a moment
   wire::NetTotals sums_;
-  std::optional<SandboxId> last_look_;
-  boost::asio::steady_timer look_timer_;
+  std::optional<SandboxId> last_polled_;
+  boost::asio::steady_timer poll_timer_;
   std::function<void(const Decided&)> on_decided_;
   std::function<void(const Restarted&)> on_restarted_;
   // Handlers that are still under way see that this object is gone.

@@ -82,11 +82,11 @@ void Inbox::exited(const wire::ProcessEnd& end, const wire::StreamState& out,
   in(wire::Stream::kStdout).end = out;
   in(wire::Stream::kStderr).end = err;
   in(wire::Stream::kResults).end = results;
-  lose_what_is_not_kept();
+  mark_unkept_as_lost();
 }
 
 // Of a stream that has ended and of which nothing is kept, nothing will come.
-void Inbox::lose_what_is_not_kept() {
+void Inbox::mark_unkept_as_lost() {
   for (const wire::Stream stream : kOutputStreams) {
     In& one = in(stream);
     if (!one.subscribed || one.expected >= one.end->end || one.end->begin < one.end->end) continue;
@@ -115,8 +115,8 @@ std::optional<Attachment::Event> Inbox::next() {
     given_ = Given{chunk.stream, chunk.offset + chunk.bytes.size(), chunk.bytes.size()};
     return Attachment::Event(std::move(chunk));
   }
-  if (!end_ || told_end_ || !complete()) return std::nullopt;
-  told_end_ = true;
+  if (!end_ || end_delivered_ || !complete()) return std::nullopt;
+  end_delivered_ = true;
   return Attachment::Exited{*end_};
 }
 

@@ -30,7 +30,7 @@ class Inbox {
 
   // The next event, if there is one. What the previous call returned counts as read.
   std::optional<Attachment::Event> next();
-  bool told_end() const { return told_end_; }
+  bool end_delivered() const { return end_delivered_; }
   // Acknowledgements to send. Small amounts are held back while there is more to read.
   std::vector<wire::Acknowledge> acknowledge(bool waits);
 
@@ -52,7 +52,7 @@ class Inbox {
   const In& in(wire::Stream stream) const { return streams_[static_cast<std::size_t>(stream) - 1]; }
   void lose(wire::Stream stream, std::uint64_t up_to);
   void append(wire::Output output);
-  void lose_what_is_not_kept();
+  void mark_unkept_as_lost();
   bool complete() const;
 
   wire::ProcessNumber process_;
@@ -67,7 +67,7 @@ class Inbox {
   };
   std::optional<Given> given_;
   std::optional<wire::ProcessEnd> end_;
-  bool told_end_ = false;
+  bool end_delivered_ = false;
 };
 
 }  // namespace glovebox::node

@@ -37,7 +37,7 @@ struct SessionSpec {
   // Packages are fetched in it: `net` allows the administrator's index (config/package_index.h),
   // whose names may resolve to any address.
   bool is_build = false;
-  // The layer that is mounted at kLayerPlace; empty: none. `make_layer`: a new one.
+  // The layer that is mounted at kLayerMountPoint; empty: none. `make_layer`: a new one.
   std::string layer{};
   bool make_layer = false;
 };

@@ -15,27 +15,27 @@ void DynamicTemplates::keep(std::vector<TemplateDefinition> definitions) {
   }
 }
 
-void DynamicTemplates::tell_launcher() {
+void DynamicTemplates::send_all() {
   ++launchers_;
-  for (auto& [id, entry] : all_) tell(entry);
+  for (auto& [id, entry] : all_) send(entry);
 }
 
-void DynamicTemplates::tell(Entry& entry) {
-  const std::uint64_t question = ++questions_;
-  entry.asked = question;
+void DynamicTemplates::send(Entry& entry) {
+  const std::uint64_t request = ++requests_;
+  entry.asked = request;
   entry.answered = false;
   const std::weak_ptr<void> held = hold_();
   launcher_.define(entry.definition,
-                   [this, held, id = entry.definition.id, question](const Result<>& done) {
-                     if (!held.expired()) answered(id, question, done);
+                   [this, held, id = entry.definition.id, request](const Result<>& done) {
+                     if (!held.expired()) answered(id, request, done);
                    });
 }
 
-void DynamicTemplates::answered(const std::string& id, std::uint64_t question,
+void DynamicTemplates::answered(const std::string& id, std::uint64_t request,
                                 const Result<>& done) {
   const auto at = all_.find(id);
   // Sent again since then, or forgotten.
-  if (at == all_.end() || at->second.asked != question) return;
+  if (at == all_.end() || at->second.asked != request) return;
   at->second.answered = true;
   at->second.refusal.reset();
   // A launcher that is gone has not refused it; the next one is asked.
@@ -49,7 +49,7 @@ void DynamicTemplates::on_template(const TemplateStatus& status) {
   for (auto& [id, entry] : all_) {
     if (entry.refusal && entry.definition.from == status.description.name) {
       entry.refusal.reset();
-      tell(entry);
+      send(entry);
     }
   }
 }
@@ -68,9 +68,9 @@ Task<> DynamicTemplates::define(TemplateDefinition definition) {
     if (done.error().code() == Errc::kUnavailable) forget(id);
     co_return done;
   }
-  Entry entry{.definition = std::move(definition), .asked = ++questions_, .answered = true};
+  Entry entry{.definition = std::move(definition), .asked = ++requests_, .answered = true};
   const auto at = all_.insert_or_assign(id, std::move(entry)).first;
-  if (launcher != launchers_) tell(at->second);  // another launcher was attached meanwhile
+  if (launcher != launchers_) send(at->second);  // another launcher was attached meanwhile
   launcher_.prepare(id);
   co_return Result<>();
 }

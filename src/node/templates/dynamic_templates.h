@@ -27,7 +27,7 @@ class DynamicTemplates final : public TemplateService {
   void keep_alive_with(std::function<std::shared_ptr<void>()> hold) { hold_ = std::move(hold); }
 
   // A launcher was attached.
-  void tell_launcher();
+  void send_all();
   void on_template(const TemplateStatus& status);
 
   void keep(std::vector<TemplateDefinition> definitions) override;
@@ -44,8 +44,8 @@ class DynamicTemplates final : public TemplateService {
     bool answered = false;
     std::optional<Error> refusal{};
   };
-  void tell(Entry& entry);
-  void answered(const std::string& id, std::uint64_t question, const Result<>& done);
+  void send(Entry& entry);
+  void answered(const std::string& id, std::uint64_t request, const Result<>& done);
 
   boost::asio::io_context& io_;
   SandboxAllocator& allocator_;
@@ -53,7 +53,7 @@ class DynamicTemplates final : public TemplateService {
   const std::chrono::milliseconds patience_;
   std::function<std::shared_ptr<void>()> hold_ = [] { return nullptr; };
   std::map<std::string, Entry, std::less<>> all_;  // by id
-  std::uint64_t questions_ = 0;
+  std::uint64_t requests_ = 0;
   std::uint64_t launchers_ = 0;
 };
 

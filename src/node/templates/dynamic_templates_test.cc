@@ -9,8 +9,11 @@ namespace {
 class OwnTemplatesTest : public SessionTest {
  protected:
   static TemplateDefinition definition() {
-    return {
-        .id = make_own_template_id(), .from = "base", .preload = {}, .env = {"A=b"}, .limits = {}};
+    return {.id = make_dynamic_template_id(),
+            .from = "base",
+            .preload = {},
+            .env = {"A=b"},
+            .limits = {}};
   }
   TemplateService& own() { return node->dynamic_templates(); }
 };

@@ -85,7 +85,7 @@ std::string as_mb(const std::optional<double>& bytes) {
   return text;
 }
 
-std::string words_in(const json::object* object, std::string_view name) {
+std::string joined_list(const json::object* object, std::string_view name) {
   const json::value* value = object != nullptr ? object->if_contains(name) : nullptr;
   std::string text;
   if (value == nullptr || !value->is_array()) return text;
@@ -120,8 +120,8 @@ std::string profile_of(const json::object& answer) {
   text += row("memory", as_mb(number_in(metrics, "peak_memory_bytes")), "peak");
   if (isolation != nullptr) {
     text += "  walls      " + printable(text_in(*isolation, "engine")) + ", grade " +
-            printable(text_in(*isolation, "grade")) + ": " + words_in(isolation, "walls") + "\n";
-    const std::string missing = words_in(isolation, "missing");
+            printable(text_in(*isolation, "grade")) + ": " + joined_list(isolation, "walls") + "\n";
+    const std::string missing = joined_list(isolation, "missing");
     if (!missing.empty()) text += "  missing    " + missing + "\n";
   }
   return text;

@@ -18,8 +18,8 @@ inline constexpr std::size_t kMaxMetadataPairs = 128;
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 // Printable ASCII, and a key is not empty.
-bool is_good_metadata(std::string_view key, std::string_view value);
+bool is_valid_metadata(std::string_view key, std::string_view value);
 // Each of them, and all together within the bounds.
-bool is_good_metadata(const Metadata& metadata);
+bool is_valid_metadata(const Metadata& metadata);
 
 }  // namespace glovebox::wire

@@ -60,9 +60,10 @@ struct CreateSandbox {
   // One that waits can only be prepared. Where the host's kernel cannot do it, `up` is refused, and
   // `prepared` is left out: SandboxCreated says so.
   NetworkStage network = NetworkStage::kNone;
-  // Of a server's session, in which a layer is made or looked at: it is mounted at kLayerPlace,
-  // which only the sandbox's root can write. `make_layer`: new and empty, and nothing else may be
-  // of this id; it is thrown away unless KeepLayer follows once this sandbox has ended.
+  // Of a server's session, in which a layer is made or looked at: it is mounted at
+  // kLayerMountPoint, which only the sandbox's root can write. `make_layer`: new and empty, and
+  // nothing else may be of this id; it is thrown away unless KeepLayer follows once this sandbox
+  // has ended.
   std::string layer = {};
   bool make_layer = false;
   bool operator==(const CreateSandbox&) const = default;

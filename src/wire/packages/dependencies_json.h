@@ -20,7 +20,7 @@ Result<Dependencies> read_dependencies(const boost::json::value& value, const st
 boost::json::object dependencies_json(const Dependencies& dependencies);
 
 // One specifier, already trimmed. The error has no path.
-Result<> check_package_word(std::string_view word);
+Result<> check_package_specifier(std::string_view word);
 // A requirements file as pip reads it, line by line: the same splitting, joining and comments.
 Result<> check_requirements(std::string_view text);
 
