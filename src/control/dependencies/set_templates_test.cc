@@ -207,7 +207,7 @@ TEST_F(SetTemplatesTest, ALayerIsReleasedByTheIdle) {
 
 TEST_F(SetTemplatesTest, OneOfAProjectsOwnKeepsItsIdAndIsNeverForgottenHere) {
   TemplateDefinition own = of('a');
-  own.id = make_own_template_id();
+  own.id = make_dynamic_template_id();
   auto first = ready(own);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->id, own.id);
