@@ -32,6 +32,9 @@ struct Framing {
 std::string response_head(int status, const Headers& headers, std::string_view request_id,
                           const Framing& framing);
 
+// A handler's own Content-Length; nothing if it is missing or not a number.
+std::optional<std::uint64_t> content_length_of(const Headers& headers);
+
 // 1xx, 204 and 304 have no body, whatever the handler says.
 bool may_have_body(int status);
 

@@ -128,7 +128,7 @@ void Server::State::sweep() {
   const auto now = std::chrono::steady_clock::now();
   // Expiring moves no connection between the lists: its coroutine does that when it runs. But a
   // callback of a handler may do anything, so the next element is found before.
-  for (auto it = busy.begin(); it != busy.end();) (*it++)->look_at_deadline(now);
+  for (auto it = busy.begin(); it != busy.end();) (*it++)->check_deadline(now);
   for (Connection* connection : idle) {
     if (connection->deadline() > now) break;
     connection->expire();
