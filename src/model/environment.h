@@ -1,4 +1,4 @@
-// What every program in a sandbox finds in its environment; a template's and the caller's own words
+// What every program in a sandbox finds in its environment; variables of the template and of the caller
 // come on top. Nothing of the environment of the process that starts it.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Forwards a request to a socket and its answer back: bodies stream both ways at the pace of the
 // slower side, both messages are framed anew, and after an agreed upgrade bytes are relayed as they
 // are. What to send and what to let through is the caller's business; whom to trust too: the other
-// side of the socket is believed nothing.
+// side of the socket is not trusted.
 #pragma once
 
 #include <chrono>

@@ -171,7 +171,7 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
   co_return next;
 }
 
-// The handler reads the body itself. What it leaves cannot be told from the next request.
+// The handler reads the body itself. What it leaves cannot be distinguished from the next request.
 asio::awaitable<Connection::Next> Connection::serve_streamed(Exchanged& exchanged,
                                                              const RequestReader& reader) {
   const bool expects = !exchanged.request.header("Expect").empty();

@@ -59,7 +59,7 @@ void PacketLink::flush() {
     for (const UniqueFd& fd : next.fds) fds.push_back(fd.get());
     const auto sent = send_message(descriptor_.native_handle(), next.bytes, fds);
     if (!sent && sent.error().sys_errno() == EAGAIN) return wait_writable();
-    // That it is gone is said by the reading side, which also has its last words.
+    // The reading side reports that it is gone, after its last messages.
     if (!sent) return queue_.clear();
     queue_.pop_front();
   }

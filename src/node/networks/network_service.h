@@ -1,5 +1,5 @@
 // The networks of sandboxes, as the routes see them: what a session may reach is set and read, and
-// what the gateway decides is told. Everything lives on the server's one io_context.
+// what the gateway decides is reported. Everything lives on the server's one io_context.
 #pragma once
 
 #include <functional>

@@ -2,24 +2,15 @@
 // its sandboxes; one thread.
 #pragma once
 
-#include <compare>
 #include <deque>
 #include <memory>
-#include <string>
 
-#include "model/wall.h"
+#include "model/pool_key.h"
 #include "node/pools/pool_size.h"
 #include "node/runs/run_service.h"
 #include "node/sandboxes/sandbox.h"
 
 namespace glovebox::node {
-
-// What is fixed before a run takes one. Limits, env, files and times come with the take.
-struct PoolKey {
-  std::string template_name;
-  EngineKind engine = EngineKind::kJail;
-  auto operator<=>(const PoolKey&) const = default;
-};
 
 class Pool {
  public:

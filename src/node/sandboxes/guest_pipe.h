@@ -1,5 +1,5 @@
 // The pipes of a guest's program. They come from an agent that may have been taken over, so nothing
-// is believed of them: not that they are pipes, and not that they stay non-blocking.
+// is assumed about them: not that they are pipes, and not that they stay non-blocking.
 #pragma once
 
 #include <sys/types.h>

@@ -121,15 +121,15 @@ std::optional<Attachment::Event> Inbox::next() {
 }
 
 std::vector<wire::Acknowledge> Inbox::acknowledge(bool waits) {
-  std::vector<wire::Acknowledge> told;
+  std::vector<wire::Acknowledge> acknowledged;
   for (const wire::Stream stream : kOutputStreams) {
     In& one = in(stream);
     if (one.given == 0 || (!waits && one.given < kWorthTelling)) continue;
-    told.push_back({process_, stream, one.given_to});
+    acknowledged.push_back({process_, stream, one.given_to});
     one.held -= one.given;
     one.given = 0;
   }
-  return told;
+  return acknowledged;
 }
 
 }  // namespace glovebox::node

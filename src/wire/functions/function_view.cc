@@ -104,7 +104,7 @@ std::string profile_of(const json::object& answer) {
   const auto queue = number_in(metrics, "queue_ms");
   const auto setup = number_in(metrics, "setup_ms");
   const auto wall = number_in(metrics, "wall_ms");
-  // The interpreter's own part of the time; the guest's words are not believed beyond that.
+  // The interpreter's own part of the time; the guest's own figures are not trusted beyond that.
   std::optional<double> runtime;
   if (wall) runtime = std::max(*wall - import_ms.value_or(0) - handler_ms.value_or(0), 0.0);
   std::optional<double> total;

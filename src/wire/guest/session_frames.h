@@ -73,14 +73,14 @@ struct StartProcess {
   ProcessKind kind = ProcessKind::kProgram;
   ExecSpec exec;
   std::string user = "user";  // a name or a number of the guest's own passwd
-  std::string label;          // the server's, kept and told again with ProcessStatus
+  std::string label;          // the server's, kept and repeated in ProcessStatus
   bool has_stdin = false;     // else /dev/null; a terminal always has
   bool lossy = false;         // unless subscribed
   bool subscribed = true;     // from the first byte
   bool operator==(const StartProcess&) const = default;
 };
 
-// At most kInputWindow bytes beyond what InputTaken told. `offset` is of the first byte; what was
+// At most kInputWindow bytes beyond the last InputTaken. `offset` is of the first byte; what was
 // taken already is skipped, so a new server may send the same again.
 struct Input {
   ProcessNumber process = 0;

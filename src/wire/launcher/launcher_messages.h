@@ -82,7 +82,7 @@ struct DestroySandbox {
   bool operator==(const DestroySandbox&) const = default;
 };
 // This client is a server: from now on its mounts are entries of the administrator's list only, and
-// it is told of every template, now and whenever one changes (TemplateChanged).
+// it gets the status of every template, now and whenever one changes (TemplateChanged).
 struct BecomeServer {
   bool operator==(const BecomeServer&) const = default;
 };

@@ -211,7 +211,7 @@ Result<> read_env(ObjectReader& fields, RunRequest& request) {
 
 }  // namespace
 
-// What the agent takes in one frame; the words of the template are added later and are few.
+// What the agent takes in one frame; the template's own are added later and are few.
 Result<> check_sizes(const ObjectReader& fields, const RunRequest& request) {
   std::size_t bytes = 0;
   for (const auto* list : {&request.command, &request.args, &request.env}) {
