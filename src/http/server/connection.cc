@@ -3,12 +3,11 @@
 #include <strings.h>
 
 #include <algorithm>
-#include <exception>
-#include <new>
 
 #include "base/id.h"
 #include "base/log.h"
 #include "http/origin_rules.h"
+#include "http/server/handler_call.h"
 #include "http/server/request_body.h"
 #include "http/server/streamed_answer.h"
 #include "http/server/upgraded_stream.h"
@@ -23,18 +22,6 @@ constexpr std::size_t kSmallBody = 64 << 10;
 // How much of a refused body is read and dropped at most.
 constexpr std::size_t kLingerBytes = std::size_t{64} << 20;
 
-// Nothing of ours throws; what a library throws becomes an error of this one request. Out of memory
-// goes on to the top of the program.
-Task<Response> call_handler(const Handler& handler, Request& request, ResponseWriter& writer) {
-  try {
-    co_return co_await handler(request, writer);
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {
-    co_return fail(Errc::kInternal, error.what());
-  }
-}
-
 bool is_continue(std::string_view expects) {
   return ::strcasecmp(std::string(expects).c_str(), "100-continue") == 0;
 }
@@ -43,21 +30,6 @@ Response too_large(std::size_t limit) {
   return Response::refuse(413, "body_too_large",
                           "the body is larger than " + std::to_string(limit) + " bytes");
 }
-
-// Counts a running handler, for max_requests.
-class Running {
- public:
-  explicit Running(ServerFigures& figures) : figures_(figures) {
-    ++figures_.requests_in_progress;
-    ++figures_.requests_total;
-  }
-  ~Running() { --figures_.requests_in_progress; }
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
-
- private:
-  ServerFigures& figures_;
-};
 
 }  // namespace
 
@@ -309,7 +281,7 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
     return Response::refuse(417, "expectation_failed",
                             "unsupported Expect header; only 100-continue is supported");
   }
-  if (std::optional<Response> refused = refuse_admission(*route, request)) return refused;
+  if (auto refused = refuse_admission(*route, server_->options.admit, request)) return refused;
   if (!route->streams_body && reader.content_length().value_or(0) > route->max_body) {
     return too_large(route->max_body);
   }
@@ -320,15 +292,6 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
     return response;
   }
   return std::nullopt;
-}
-
-std::optional<Response> Connection::refuse_admission(const Route& route, Request& request) {
-  if (route.admits_itself) return std::nullopt;
-  const Admission& admit = route.admit ? route.admit : server_->options.admit;
-  if (!admit) return std::nullopt;
-  std::optional<Response> refused = admit(request);
-  if (refused && refused->problem && route.error_form) return route.error_form(*refused, nullptr);
-  return refused;
 }
 
 // The request could not be read to its end, so the connection cannot be kept.
@@ -354,7 +317,7 @@ asio::awaitable<Connection::Next> Connection::refuse_unread(Exchanged& exchanged
 }
 
 asio::awaitable<Connection::Next> Connection::handle(Exchanged& exchanged) {
-  Running running(server_->figures);
+  RunningHandler running(server_->figures);
   StreamedAnswer writer(*this, exchanged);
   disconnect_.begin();
   const Route& route = *exchanged.match.route;
@@ -384,7 +347,7 @@ asio::awaitable<Connection::Next> Connection::handle(Exchanged& exchanged) {
 }
 
 asio::awaitable<Connection::Next> Connection::upgrade(Exchanged& exchanged) {
-  Running running(server_->figures);
+  RunningHandler running(server_->figures);
   UpgradedStream stream(*this, exchanged);
   exchanged.status = 101;
   co_await exchanged.match.route->upgrade(exchanged.request, stream);

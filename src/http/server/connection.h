@@ -125,7 +125,6 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   asio::awaitable<Read> read_head(RequestReader& reader);
   asio::awaitable<Read> read_body(RequestReader& reader, std::size_t limit, HeldBody& held);
   std::optional<Response> refuse_early(Exchanged& exchanged, const RequestReader& reader);
-  std::optional<Response> refuse_admission(const Route& route, Request& request);
   asio::awaitable<Next> refuse_unread(Exchanged& exchanged, Read why);
   asio::awaitable<Next> handle(Exchanged& exchanged);
   asio::awaitable<Next> upgrade(Exchanged& exchanged);
