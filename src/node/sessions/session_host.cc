@@ -11,7 +11,7 @@
 namespace glovebox::node {
 namespace {
 
-SandboxRequest sandbox_request_for(const SessionSpec& spec) {
+SandboxRequest session_sandbox_request(const SessionSpec& spec) {
   SandboxRequest request;
   request.key = {spec.template_name, spec.engine};
   request.limits = spec.limits;
@@ -76,7 +76,7 @@ Task<std::shared_ptr<Session>> SessionHost::create_session(SessionSpec spec,
   const std::shared_ptr<void> held = hold_();
   if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");
   if (!spec.net.is_none()) CO_TRY_OK(co_await networks_.wait_for_gateway());
-  SandboxRequest request = sandbox_request_for(spec);
+  SandboxRequest request = session_sandbox_request(spec);
   CO_TRY(std::unique_ptr<Sandbox> sandbox, co_await allocator_.acquire(std::move(request), cancel));
   if (!sandbox) co_return fail(Errc::kUnavailable, "the request was cancelled");
   if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");
