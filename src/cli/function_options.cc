@@ -147,7 +147,7 @@ Result<> read_environment(const Words& words, FunctionOptions& options) {
 }
 
 Result<> choose_place(const Words& words, FunctionOptions& options) {
-  if (words.server && words.local) return bad("--server and --local do not go together");
+  if (words.server && words.local) return bad("--server and --local cannot be combined");
   TRY_OK(engine::make_engine(words.engine));
   options.engine = words.engine;
   options.is_remote = is_for_a_server(words.server, words.local);

@@ -213,7 +213,7 @@ Result<MountSpec> parse_mount(const std::string& text) {
   struct stat info {};
   if (::stat(absolute.c_str(), &info) != 0) return fail(Error::from_errno("--mount " + host));
   if (!S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) {
-    return bad("--mount " + host + ": not a directory or a plain file");
+    return bad("--mount " + host + ": not a directory or a regular file");
   }
   TRY(GuestPath guest_path, GuestPath::parse(guest.empty() ? absolute : guest));
   return MountSpec{text[1] == 'o' ? MountMode::kReadOnly : MountMode::kReadWrite, absolute,
@@ -316,7 +316,7 @@ Result<> set_import_policy(const RunWords& words, RunOptions& options) {
   const bool python =
       options.request.exec.argv[0] == kLanguages[0].program && words.program.empty();
   if (!python) {
-    if (asked) return bad("an import policy goes with Python code");
+    if (asked) return bad("an import policy needs Python code");
     return {};
   }
   engine::ImportPolicy policy = engine::ImportPolicy::standard();
@@ -328,7 +328,7 @@ Result<> set_import_policy(const RunWords& words, RunOptions& options) {
 
 // On a server when --server or GLOVEBOX_URL says so.
 Result<> choose_place(const RunWords& words, RunOptions& options) {
-  if (words.server && words.local) return bad("--server and --local do not go together");
+  if (words.server && words.local) return bad("--server and --local cannot be combined");
   options.is_remote = is_for_a_server(words.server, words.local);
   options.url = words.url;
   options.template_name = words.template_name;
@@ -423,7 +423,7 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
     }
     options.request.min_grade = *grade;
   }
-  if (words.json && words.terminal) return bad("--json and --tty do not go together");
+  if (words.json && words.terminal) return bad("--json and --tty cannot be combined");
   TRY_OK(set_limits(words, options));
   TRY_OK(set_files(words, options));
   TRY_OK(choose_program(words, options, code_from_stdin));

@@ -157,7 +157,7 @@ TEST(RunOptions, WhatAServerCannotDoIsRefusedAndSaysWhatCan) {
   EXPECT_THAT(refusal({"--server", "-c", "1", "-t"}), HasSubstr("--local"));
   EXPECT_THAT(refusal({"--server", "-c", "1", "--mount", "ro:/tmp"}), HasSubstr("`mounts`"));
   EXPECT_THAT(refusal({"--server", "-c", "1", "--engine", "process"}), HasSubstr("--local"));
-  EXPECT_THAT(refusal({"--server", "--local", "-c", "1"}), HasSubstr("do not go together"));
+  EXPECT_THAT(refusal({"--server", "--local", "-c", "1"}), HasSubstr("cannot be combined"));
 }
 
 TEST(RunOptions, HelpIsText) {

@@ -50,7 +50,7 @@ Result<> replace_file(const std::string& path, const std::string& content) {
   struct stat target {};
   if (::lstat(path.c_str(), &target) == 0 && !S_ISREG(target.st_mode)) {
     // A rename would put a plain file in the place of a device or a link.
-    return fail(Errc::kInvalidArgument, "copy out to " + path + ": it is not a plain file");
+    return fail(Errc::kInvalidArgument, "copy out to " + path + ": not a regular file");
   }
   const std::string draft = path + ".glovebox-" + random_label(8);
   const UniqueFd file(

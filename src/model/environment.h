@@ -1,5 +1,5 @@
-// What every program in a sandbox finds in its environment; a template's and the caller's own words
-// come on top. Nothing of whoever starts it.
+// What every program in a sandbox finds in its environment; variables of the template and of the caller
+// come on top. Nothing of the environment of the process that starts it.
 #pragma once
 
 #include <string>

@@ -48,7 +48,7 @@ std::string encode_cursor(const RunCursor& cursor) {
 }
 
 Result<RunCursor> parse_cursor(std::string_view text) {
-  const auto bad = [] { return fail(Errc::kInvalidArgument, "not a cursor of a list of runs"); };
+  const auto bad = [] { return fail(Errc::kInvalidArgument, "invalid cursor for a list of runs"); };
   if (text.size() != kCursorLetters) return bad();
   const Result<std::string> bytes = base64url_decode(text);
   if (!bytes || bytes->size() != kCursorBytes || (*bytes)[0] != kCursorVersion) return bad();

@@ -51,7 +51,7 @@ Result<> read_language_and_template(ObjectReader& fields, RunRequest& request) {
   TRY(const auto name, fields.text("template", 64));
   if (name) {
     if (!is_template_name(*name)) {
-      return fields.bad("template", "must be a name of small letters, digits and dashes");
+      return fields.bad("template", "must be a name of lower-case letters, digits and dashes");
     }
     request.template_name = *name;
   }
@@ -87,7 +87,7 @@ Result<> read_command(ObjectReader& fields, RunRequest& request) {
 
 Result<> check_what(const ObjectReader& fields, const RunRequest& request) {
   if (request.code && !request.command.empty()) {
-    return fields.bad("command", "goes not together with code");
+    return fields.bad("command", "cannot be combined with code");
   }
   if (!request.code && request.command.empty()) {
     return fields.bad("code", "is missing (or give command)");
@@ -104,7 +104,7 @@ Result<> check_what(const ObjectReader& fields, const RunRequest& request) {
 Result<> read_stdin(ObjectReader& fields, RunRequest& request) {
   TRY(auto text, fields.text("stdin", kMaxText));
   TRY(const auto encoded, fields.text("stdin_base64", kMaxText));
-  if (text && encoded) return fields.bad("stdin_base64", "goes not together with stdin");
+  if (text && encoded) return fields.bad("stdin_base64", "cannot be combined with stdin");
   if (text) request.stdin_bytes = std::move(*text);
   if (encoded) {
     auto bytes = base64_decode(*encoded);
@@ -135,7 +135,7 @@ Result<RequestFile> read_file(const json::value& value, const std::string& at) {
   RequestFile out{.path = std::move(*guest), .content = {}, .mode = 0644};
   TRY(auto content, file.text("content", kMaxText));
   TRY(const auto encoded, file.text("content_base64", kMaxText));
-  if (content && encoded) return file.bad("content_base64", "goes not together with content");
+  if (content && encoded) return file.bad("content_base64", "cannot be combined with content");
   if (!content && !encoded) return file.bad("content", "is missing (or give content_base64)");
   if (content) out.content = std::move(*content);
   if (encoded) {
@@ -211,7 +211,7 @@ Result<> read_env(ObjectReader& fields, RunRequest& request) {
 
 }  // namespace
 
-// What the agent takes in one frame; the words of the template are added later and are few.
+// What the agent takes in one frame; the template's own are added later and are few.
 Result<> check_sizes(const ObjectReader& fields, const RunRequest& request) {
   std::size_t bytes = 0;
   for (const auto* list : {&request.command, &request.args, &request.env}) {
