@@ -154,7 +154,7 @@ Result<std::optional<std::string>> read_bytes(wire::ObjectReader& fields, std::s
   TRY(auto text, fields.text(stem, kMaxText));
   TRY(const auto encoded, fields.text(encoded_name, kMaxText));
   if (text && encoded) {
-    return fields.bad(encoded_name, "cannot be combined with " + std::string(stem));
+    return fields.bad(encoded_name, "goes not together with " + std::string(stem));
   }
   if (!encoded) return text;
   auto bytes = wire::base64_decode(*encoded);

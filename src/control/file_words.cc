@@ -94,7 +94,7 @@ const std::string* FileQuery::take(std::string_view name) {
 Result<std::string> FileQuery::path() {
   const std::string* text = take("path");
   const std::string* encoded = take("path_base64");
-  if (text != nullptr && encoded != nullptr) return bad("path", "cannot be combined with path_base64");
+  if (text != nullptr && encoded != nullptr) return bad("path", "goes not with path_base64");
   if (text == nullptr && encoded == nullptr) return bad("path", "is missing");
   if (text != nullptr) return good_path(*text, "path");
   auto bytes = wire::base64_decode(*encoded);
@@ -158,7 +158,7 @@ Result<std::string> read_path(wire::ObjectReader& fields, std::string_view name,
   constexpr std::size_t kMostEncoded = wire::kMaxSessionPath * 4 / 3 + 4;
   TRY(auto text, fields.text(name, wire::kMaxSessionPath));
   TRY(auto encoded, fields.text(name_base64, kMostEncoded));
-  if (text && encoded) return fields.bad(name, "cannot be combined with " + std::string(name_base64));
+  if (text && encoded) return fields.bad(name, "goes not with " + std::string(name_base64));
   if (!text && !encoded) return fields.bad(name, "is missing");
   if (text) return good_path(std::move(*text), name);
   auto bytes = wire::base64_decode(*encoded);

@@ -66,7 +66,7 @@ boost::asio::awaitable<std::optional<Response>> Idempotency::begin(std::string r
   }
   if (streamed) {
     co_return Response::refuse(400, "invalid_argument",
-                               "Idempotency-Key: cannot be combined with live events");
+                               "Idempotency-Key: goes not together with live events");
   }
   const std::string fingerprint = sha256_hex(request_.body);
   const Ask<store::IdempotentEntry> ask = [&](store::Callback<store::IdempotentEntry> done) {

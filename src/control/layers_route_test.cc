@@ -153,7 +153,7 @@ TEST_F(LayerRoutes, BadRequestsNameTheField) {
   EXPECT_THAT(refusal(R"({"dependencies":["a"],"template":"Base"})"), HasSubstr("template: "));
   EXPECT_THAT(refusal(R"({"dependencies":["a"],"template":"base"})"), HasSubstr("neither Python"));
   EXPECT_THAT(refusal(R"({"dependencies":["a"],"template":"python","language":"python"})"),
-              HasSubstr("language: cannot be combined"));
+              HasSubstr("language: goes not together"));
   EXPECT_EQ(send(Method::kPost, "", mine_, R"({"dependencies":["a"],"template":"none"})").status,
             404);
 }

@@ -53,7 +53,7 @@ void remove_keys(App& app, const http::Request& request, PortDoor door, http::He
     headers.remove(name);
     if (door == PortDoor::kPath && (name == "X-API-Key" || !had_key_header)) continue;
     for (const auto& [field, value] : request.headers) {
-      if (!http::header_list_contains(field, name)) continue;
+      if (!http::has_word(field, name)) continue;
       bool shown = false;
       for (std::string_view rest = value; !rest.empty() && !shown;) {
         const std::size_t comma = std::min(rest.find(','), rest.size());
@@ -70,7 +70,7 @@ void remove_keys(App& app, const http::Request& request, PortDoor door, http::He
   // "glovebox.key.KEY, glovebox.v1" is for us; the others are the guest's to choose from.
   std::string protocols;
   for (const auto& [name, value] : request.headers) {
-    if (!http::header_list_contains(name, "Sec-WebSocket-Protocol")) continue;
+    if (!http::has_word(name, "Sec-WebSocket-Protocol")) continue;
     std::string_view rest = value;
     while (!rest.empty()) {
       const std::size_t comma = std::min(rest.find(','), rest.size());
@@ -168,7 +168,7 @@ http::ProxyPlan port_plan(App& app, const http::Request& request, std::uint16_t 
   add_forwarded(request, prefix, headers);
   headers.set("Host", "localhost:" + std::to_string(port));
   plan.headers = std::move(headers);
-  const bool offers_ours = http::header_list_contains(request.header("Sec-WebSocket-Protocol"), kOurProtocol);
+  const bool offers_ours = http::has_word(request.header("Sec-WebSocket-Protocol"), kOurProtocol);
   plan.on_answer = [door, prefix, offers_ours](int status, http::Headers& answer) {
     if (door == PortDoor::kPath) {
       tame_answer(answer, prefix);
@@ -205,7 +205,7 @@ void tame_answer(http::Headers& headers, std::string_view prefix) {
 void keep_cookies_home(http::Headers& headers) {
   http::Headers kept;
   for (const auto& [name, value] : headers) {
-    if (!http::header_list_contains(name, "Set-Cookie")) {
+    if (!http::has_word(name, "Set-Cookie")) {
       kept.add(name, value);
       continue;
     }
@@ -216,7 +216,7 @@ void keep_cookies_home(http::Headers& headers) {
       const std::string_view part = rest.substr(0, end);
       rest.remove_prefix(std::min(end + 1, rest.size()));
       const std::string_view word = trimmed(part.substr(0, part.find('=')));
-      if (!cookie.empty() && http::header_list_contains(word, "domain")) continue;
+      if (!cookie.empty() && http::has_word(word, "domain")) continue;
       if (!cookie.empty()) cookie += ';';
       cookie += part;
     }

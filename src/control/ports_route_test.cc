@@ -242,7 +242,7 @@ TEST_F(Ports, AWebSocketIsCarriedThrough) {
   // Our own client checks the guest's accept key: it came through untouched.
   auto socket = http::WebSocketClient::connect(url_, path("/ws"), headers, {});
   ASSERT_FALSE(socket.has_value());
-  EXPECT_THAT(socket.error().message(), HasSubstr("did not accept the WebSocket handshake"));
+  EXPECT_THAT(socket.error().message(), HasSubstr("does not speak WebSocket"));
   const std::string heard = session_->heard.get();
   EXPECT_THAT(heard, StartsWith("GET /ws HTTP/1.1\r\n"));
   EXPECT_THAT(heard, HasSubstr("Upgrade: websocket\r\n"));

@@ -110,7 +110,7 @@ TEST(Routes, AKeyRequestIsReadStrictly) {
   EXPECT_THAT(complaint(R"({"projet":"x"})"), HasSubstr("did you mean \\\"project\\\""));
   EXPECT_THAT(complaint(R"({"role":"root"})"), HasSubstr("role: must be user or admin"));
   EXPECT_THAT(complaint(R"({"project":"../x"})"), HasSubstr("project"));
-  EXPECT_THAT(complaint("nonsense"), HasSubstr("invalid JSON"));
+  EXPECT_THAT(complaint("nonsense"), HasSubstr("not good JSON"));
 }
 
 TEST(Routes, TemplatesSayHowTheyAre) {

@@ -23,13 +23,13 @@ Result<> read_what(ObjectReader& fields, CreateRequest& request) {
   TRY(const auto name, fields.text("template", 64));
   if (name) {
     if (!is_template_name(*name)) {
-      return fields.bad("template", "must be a name of lower-case letters, digits and dashes");
+      return fields.bad("template", "must be a name of small letters, digits and dashes");
     }
     request.template_name = *name;
   }
   TRY(const auto snapshot, fields.text("snapshot", 64));
   if (snapshot) {
-    if (name) return fields.bad("snapshot", "cannot be combined with template");
+    if (name) return fields.bad("snapshot", "goes not together with template");
     auto id = store::SnapshotId::parse(*snapshot);
     if (!id) return fields.bad("snapshot", id.error().message());
     request.snapshot = id->str();

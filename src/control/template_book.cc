@@ -108,7 +108,7 @@ Result<> TemplateBook::count(const std::string& project, TimePoint now) {
 }
 
 Task<store::TemplateRecord> TemplateBook::create(store::TemplateRecord wanted, Define define) {
-  wanted.definition.id = make_dynamic_template_id();
+  wanted.definition.id = make_own_template_id();
   wanted.created_ms = wall_clock_ms();
   CO_TRY_OK(check_new(wanted));
   CO_TRY_OK(count(wanted.project, std::chrono::steady_clock::now()));

@@ -240,7 +240,7 @@ TEST_F(TemplateRoutes, WhatTheLauncherRefuses) {
   const Answer refused = create(R"({"name":"x","from":"python"})");
   EXPECT_EQ(refused.status, 403);
   EXPECT_THAT(refused.body, HasSubstr("memory"));
-  test_.template_service.refuses = Error(Errc::kUnavailable, "the launcher is not running");
+  test_.template_service.refuses = Error(Errc::kUnavailable, "the launcher is not there");
   EXPECT_EQ(create(R"({"name":"x","from":"python"})").status, 503);
   test_.template_service.refuses.reset();
   EXPECT_EQ(get("/x").status, 404);

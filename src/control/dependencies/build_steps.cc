@@ -161,7 +161,7 @@ Task<> BuildSteps::copy_file(BuildBox out, std::string from, BuildBox in, std::s
 
 Task<Hashed> BuildSteps::hash_layer(BuildBox box) const {
   const BuildWatch::Cut cut(watch, [box] { box->abandon(); });
-  MoveEnd giver = end_of(box, wire::FileOp::kTarOut, kLayerMountPoint, "root");
+  MoveEnd giver = end_of(box, wire::FileOp::kTarOut, kLayerPlace, "root");
   const MoveBounds bounds{.most = kMostRead};
   Result<Hashed> hashed = co_await hash_bytes(place.io, std::move(giver), bounds);
   if (!hashed) co_return fail(watch.reason(std::move(hashed.error())));

@@ -93,7 +93,7 @@ class ExecStream {
     if (disconnect && disconnect != "keep" && disconnect != "kill") {
       co_return fields.bad("on_disconnect", "must be keep or kill");
     }
-    if (request.background) co_return fields.bad("background", "cannot be combined with a stream");
+    if (request.background) co_return fields.bad("background", "goes not with a stream");
     CO_TRY_OK(fields.finish());
     kills_ = disconnect == "kill";
     first_input_ = std::exchange(request.stdin_bytes, std::nullopt).value_or(std::string());
