@@ -25,7 +25,7 @@ inline bool is_layer_id(std::string_view id) {
 
 struct LayerRecord {
   std::string id;
-  std::uint64_t bytes = 0;    // of its files, as counted by whoever had it made
+  std::uint64_t bytes = 0;    // of its files, as counted by its builder
   std::uint64_t entries = 0;  // files, directories and links
   std::string digest;         // SHA-256 of its tree as an archive, 64 hexadecimal digits
   std::int64_t made_ms = 0;   // since 1970

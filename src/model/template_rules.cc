@@ -19,7 +19,7 @@ tl::unexpected<Error> bad(const std::string& what) { return fail(Errc::kInvalidA
 
 // Words of the dynamic linker's. In a sandbox they are the guest's own business; a zygote is
 // outside of every sandbox.
-bool is_linkers(std::string_view name) {
+bool is_linker_variable(std::string_view name) {
   return name.substr(0, 3) == "LD_" || name == "GLIBC_TUNABLES" || name == "GCONV_PATH";
 }
 
@@ -54,8 +54,9 @@ Result<> check_env(const std::vector<std::string>& env) {
     }
     const std::string shown(name.substr(0, 60));
     if (!seen.insert(name).second) return bad("env: has " + shown + " twice");
-    if (is_linkers(name)) return bad("env." + shown + ": may not be set by a template");
-    if (variable.find('\0') != std::string::npos) return bad("env." + shown + ": contains a NUL character");
+    if (is_linker_variable(name)) return bad("env." + shown + ": may not be set by a template");
+    if (variable.find('\0') != std::string::npos)
+      return bad("env." + shown + ": contains a NUL character");
     if (variable.size() > kMaxTemplateVariable) {
       return bad("env." + shown + ": name and value have together at most " +
                  std::to_string(kMaxTemplateVariable) + " bytes");

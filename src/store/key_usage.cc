@@ -7,7 +7,7 @@ namespace glovebox::store {
 namespace {
 
 constexpr std::chrono::seconds kWindow{60};
-// Nobody knows when a run ends; a second is soon enough to ask again and late enough not to storm.
+// When a run ends is unknown; a second is soon enough to ask again, and late enough not to flood.
 constexpr std::chrono::seconds kAskAgain{1};
 
 std::string megabytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MB"; }

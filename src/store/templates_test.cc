@@ -79,9 +79,9 @@ TEST_F(Templates, TheLayerOfItsPackagesMayBecomeAnotherOne) {
   EXPECT_THAT(store_->all_templates().value(), ElementsAre(one, other));
   open();
   EXPECT_THAT(store_->all_templates().value(), ElementsAre(one, other));
-  const Result<> nobody = set(make_dynamic_template_id());
-  ASSERT_FALSE(nobody);
-  EXPECT_EQ(nobody.error().code(), Errc::kNotFound);
+  const Result<> unknown = set(make_dynamic_template_id());
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code(), Errc::kNotFound);
 }
 
 TEST_F(Templates, ANameIsThereOnceInAProject) {

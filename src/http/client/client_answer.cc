@@ -105,7 +105,7 @@ struct AnswerReader::Impl {
     is_head_told_ = false;
   }
 
-  // True: the answer is complete, or whoever takes it has had enough.
+  // True: the answer is complete, or its receiver wants no more.
   Result<bool> feed(std::string_view& pending) {
     while (!pending.empty() && !parser_->is_done()) {
       // See request_reader.cc: Beast asserts on fewer.
@@ -138,7 +138,8 @@ struct AnswerReader::Impl {
     error_code ec;
     if (parser_->got_some()) parser_->put_eof(ec);
     if (ec || !parser_->is_done()) {
-      return fail(Errc::kUnavailable, "the server closed the connection before the end of its response");
+      return fail(Errc::kUnavailable,
+                  "the server closed the connection before the end of its response");
     }
     return {};
   }

@@ -20,7 +20,8 @@ Error StreamedBody::broken(State state) {
     case State::kMalformed:
       return Error(Errc::kInvalidArgument, "the request's body does not match its header");
     default:
-      return Error(Errc::kUnavailable, "the client closed the connection in the middle of its body");
+      return Error(Errc::kUnavailable,
+                   "the client closed the connection in the middle of its body");
   }
 }
 

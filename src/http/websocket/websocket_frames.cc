@@ -103,7 +103,8 @@ std::optional<WebSocketReader::Broken> WebSocketReader::begin_frame() {
     const std::size_t end = at + (left_ == kLength16 ? 2 : 8);
     const std::uint64_t least = left_ == kLength16 ? kMaxControl + 1 : 0x10000;
     for (left_ = 0; at < end; ++at) left_ = left_ << 8 | header_[at];
-    if (left_ < least || (left_ >> 63) != 0) return wrong("a length that is not in its shortest form");
+    if (left_ < least || (left_ >> 63) != 0)
+      return wrong("a length that is not in its shortest form");
   }
   if (is_masked) std::copy_n(header_.begin() + at, 4, mask_.begin());
   mask_at_ = 0;

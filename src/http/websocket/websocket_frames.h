@@ -1,4 +1,4 @@
-// RFC 6455 as bytes: frames in and out, for both ends. No extensions. What comes in is anybody's:
+// RFC 6455 as bytes: frames in and out, for both ends. No extensions. Input is untrusted:
 // lengths are checked before anything is kept, and a message never grows past its bound. Fuzzed in
 // tests/fuzz/websocket_frames.cc.
 #pragma once

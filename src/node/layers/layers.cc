@@ -19,7 +19,7 @@ LauncherLink::Finished into(const Answer& answer) {
 
 }  // namespace
 
-// What the wire has no room for would be taken for a broken server.
+// Checked here: the launcher treats a malformed message as a broken server.
 Result<> Layers::check(const std::string& id, const std::string& note) const {
   if (!is_layer_id(id)) return fail(Errc::kInvalidArgument, "invalid layer id");
   if (note.size() > kMaxLayerNote) {

@@ -48,8 +48,8 @@ void GatewayLink::refuse_later(std::uint32_t seq) {
   boost::asio::post(io_, [this, link = link_, seq] {
     if (link->closed()) return;
     if (const Result<Asked> asked = answered(seq)) {
-      asked->refuse(
-          Error(Errc::kInvalidArgument, "the policy has too many or too long rules for the gateway"));
+      asked->refuse(Error(Errc::kInvalidArgument,
+                          "the policy has too many or too long rules for the gateway"));
     }
   });
 }
@@ -66,7 +66,7 @@ std::uint32_t GatewayLink::ask(Asked asked) {
     return 0;
   }
   if (waiting_.size() >= kMaxQueued) link_->give_up("too many unanswered requests");
-  // Zero is the number of what nobody asked for.
+  // Zero is the number of messages that answer no request.
   while (next_seq_ == 0 || waiting_.contains(next_seq_)) ++next_seq_;
   asked.until = Clock::now() + patience_;
   waiting_.emplace(next_seq_, std::move(asked));
@@ -104,13 +104,13 @@ void GatewayLink::list(Listed done) {
 void GatewayLink::send(const wire::GatewayRequest& request, std::vector<UniqueFd> fds) {
   std::vector<std::byte> bytes = wire::encode(request);
   if (bytes.size() > wire::kMaxGatewayMessage || !wire::decode_gateway_request(bytes)) {
-    // The gateway would break with us for it, and everybody would lose their networks.
+    // The gateway would close the connection for it, and every sandbox would lose its network.
     return refuse_later(std::visit([](const auto& one) { return one.seq; }, request));
   }
   link_->send(std::move(bytes), std::move(fds));
 }
 
-// One that is there and answers nothing is of no use: it is let go of, and asked for again.
+// A gateway that does not answer is dropped, so that the supervisor starts another.
 void GatewayLink::watch_patience() {
   patience_timer_.expires_after(patience_ / 2);
   patience_timer_.async_wait([this, link = link_](const boost::system::error_code& error) {

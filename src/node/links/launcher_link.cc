@@ -35,7 +35,7 @@ void LauncherLink::detach(const std::string& why) {
   link_->close();
   link_.reset();
   refusal_.reset();
-  // Each of these may call back and make or end others.
+  // Each of these callbacks may create or end others.
   const auto waiting = std::exchange(waiting_, {});
   const auto sandboxes = std::exchange(sandboxes_, {});
   for (const auto& [id, sandbox] : sandboxes) sandbox->lose();
@@ -55,7 +55,7 @@ std::uint32_t LauncherLink::ask(Asked asked) {
     boost::asio::post(io_, [asked = std::move(asked)] { asked.refuse(launcher_gone()); });
     return 0;
   }
-  // Zero is the number of what nobody asked for.
+  // Zero is the number of messages that answer no request.
   while (next_seq_ == 0 || waiting_.contains(next_seq_)) ++next_seq_;
   waiting_.emplace(next_seq_, std::move(asked));
   return next_seq_++;
@@ -176,7 +176,7 @@ Result<> LauncherLink::handle(wire::SandboxCreated& created) {
 Result<> LauncherLink::handle(wire::SandboxRefused& refused) {
   Error error(refused.code, std::move(refused.message), refused.sys_errno);
   if (refused.seq == 0) {
-    // Of a sandbox that had ended before our word arrived there is nothing to say.
+    // The sandbox had ended before our message arrived.
     if (refused.code != Errc::kNotFound) refusal_ = std::move(error);
     return {};
   }
@@ -188,7 +188,7 @@ Result<> LauncherLink::handle(wire::SandboxRefused& refused) {
 Result<> LauncherLink::handle(wire::SandboxEnded& ended) {
   std::optional<Error> refusal = std::exchange(refusal_, std::nullopt);
   const auto at = sandboxes_.find(ended.id.str());
-  if (at == sandboxes_.end()) return {};  // we had let go of it already
+  if (at == sandboxes_.end()) return {};  // it was removed already
   Sandbox& sandbox = *at->second;
   sandboxes_.erase(at);
   sandbox.end({ended.reason, ended.usage, std::move(refusal)});

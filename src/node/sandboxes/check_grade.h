@@ -1,4 +1,4 @@
-// Whether the walls that really stand are as strong as somebody asked for.
+// Whether the walls of a sandbox are as strong as its request demands.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,7 @@ inline Result<> check_grade(EngineKind engine, const WallSet& walls,
   if (!least || stood >= *least) return {};
   return fail(Errc::kPolicy, "the walls of this sandbox reach grade '" +
                                  std::string(grade_name(stood)) + "', below the required '" +
-                                 std::string(grade_name(*least)) +
-                                 "' (see `glovebox doctor`)");
+                                 std::string(grade_name(*least)) + "' (see `glovebox doctor`)");
 }
 
 }  // namespace glovebox::node

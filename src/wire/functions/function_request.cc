@@ -92,7 +92,7 @@ Result<> set_time(const ObjectReader& fields, FunctionRequest& request) {
 }  // namespace
 
 Result<FunctionRequest> parse_function_request(std::string_view body) {
-  // An event is deeper and longer than the words of a run.
+  // An event is deeper and longer than the fields of a run.
   TRY(const json::value document, parse_strict_json(body, {.depth = 66, .values = 250'000}));
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
   FunctionRequest request;

@@ -1,5 +1,5 @@
-// Words that a client leaves at a file, as the file system keeps them: attributes "user.e2b." and a
-// key. Both sides check them, as neither believes the other.
+// Metadata that a client attaches to a file, stored as extended attributes "user.e2b.KEY". Server
+// and agent both check it, as neither trusts the other.
 #pragma once
 
 #include <cstddef>
