@@ -23,11 +23,6 @@ std::string outcome_metrics(const Outcome& outcome, const std::optional<NetworkF
          ",\"network\":" + (network ? json::serialize(network_json(*network)) : "null") + "}";
 }
 
-void add_output(json::object& object, const std::string& name, const std::string& bytes) {
-  object[name] = to_utf8(bytes);
-  if (!is_utf8(bytes)) object[name + "_base64"] = base64_encode(bytes);
-}
-
 json::value error_of(const Outcome& outcome) {
   const auto failure = [](std::string_view code, const std::string& message) {
     return json::value{{"code", code}, {"message", message}};

@@ -34,12 +34,6 @@ std::string answer_metrics(const RunAnswer& answer) {
          (answer.network ? json::serialize(network_json(*answer.network)) : "null") + "}";
 }
 
-void add_output(json::object& object, const std::string& name, const std::string& bytes) {
-  const bool text = is_utf8(bytes);
-  object[name] = text ? bytes : to_utf8(bytes);
-  if (!text) object[name + "_base64"] = base64_encode(bytes);
-}
-
 json::object failure(std::string_view code, std::string_view message) {
   return {{"code", code}, {"message", message}};
 }

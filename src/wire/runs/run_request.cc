@@ -9,6 +9,7 @@
 #include "wire/guest/guest_frames.h"
 #include "wire/json/closest_match.h"
 #include "wire/json/object_reader.h"
+#include "wire/json/request_fields.h"
 #include "wire/json/strict_json.h"
 #include "wire/launcher/launcher_messages.h"
 #include "wire/runs/profile_request.h"
@@ -174,13 +175,6 @@ Result<> read_return_files(ObjectReader& fields, RunRequest& request) {
     request.return_files.push_back(path->str());
   }
   return {};
-}
-
-bool is_variable_name(std::string_view name) {
-  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
 }
 
 Result<> read_env(ObjectReader& fields, RunRequest& request) {
