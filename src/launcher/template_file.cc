@@ -115,7 +115,8 @@ Result<> read_top(Template& into, const Key& key) {
     TRY(into.description, text_of(key, key.node));
   } else if (key.name == "language") {
     TRY(into.language, text_of(key, key.node));
-    if (!is_template_name(into.language)) return bad(key, "must be small letters, digits and dashes");
+    if (!is_template_name(into.language))
+      return bad(key, "must be small letters, digits and dashes");
   } else if (key.name == "runtime") {
     TRY(const std::string text, text_of(key, key.node));
     if (text == "none") {

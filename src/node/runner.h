@@ -66,7 +66,7 @@ struct RunReport {
   std::string files_error;  // why a file could not be fetched
   std::string sandbox;      // its id
   bool cancelled = false;
-  std::chrono::microseconds queued{0};  // until there was a sandbox
+  std::chrono::microseconds queued{0};          // until there was a sandbox
   std::optional<wire::NetworkFigures> network;  // nothing: it had none
 };
 

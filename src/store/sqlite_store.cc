@@ -233,17 +233,15 @@ Result<std::vector<SnapshotRecord>> SqliteStore::all_snapshots() {
 }
 
 void SqliteStore::set_snapshot_layer(SnapshotId id, std::string layer, Callback<> done) {
-  impl_->ask<void>(
-      [id = std::move(id), layer = std::move(layer)](SqliteWorker& w) {
-        return w.noticed(w.snapshots.set_layer(id, layer));
-      },
-      std::move(done));
+  impl_->ask<void>([id = std::move(id), layer = std::move(layer)](
+                       SqliteWorker& w) { return w.noticed(w.snapshots.set_layer(id, layer)); },
+                   std::move(done));
 }
 
 void SqliteStore::add_template(TemplateRecord made, Callback<> done) {
-  impl_->ask<void>([made = std::move(made)](
-                       SqliteWorker& w) { return w.noticed(w.templates.insert(made)); },
-                   std::move(done));
+  impl_->ask<void>(
+      [made = std::move(made)](SqliteWorker& w) { return w.noticed(w.templates.insert(made)); },
+      std::move(done));
 }
 
 void SqliteStore::remove_template(std::string id, Callback<> done) {
@@ -253,11 +251,9 @@ void SqliteStore::remove_template(std::string id, Callback<> done) {
 }
 
 void SqliteStore::set_template_layer(std::string id, std::string layer, Callback<> done) {
-  impl_->ask<void>(
-      [id = std::move(id), layer = std::move(layer)](SqliteWorker& w) {
-        return w.noticed(w.templates.set_layer(id, layer));
-      },
-      std::move(done));
+  impl_->ask<void>([id = std::move(id), layer = std::move(layer)](
+                       SqliteWorker& w) { return w.noticed(w.templates.set_layer(id, layer)); },
+                   std::move(done));
 }
 
 Result<std::vector<TemplateRecord>> SqliteStore::all_templates() {
