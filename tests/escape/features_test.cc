@@ -114,7 +114,8 @@ TEST(KernelFeatures, NameRowsOfTheTableEachOnce) {
     std::istringstream words(feature.rows);
     for (std::string word; words >> word;) {
       EXPECT_TRUE(pinned.insert(word).second) << word << " is named twice";
-      if (word.back() != '*') EXPECT_EQ(names.count(word), 1U) << word << " is no row";
+      if (word.back() == '*') continue;
+      EXPECT_EQ(names.count(word), 1U) << word << " is no row";
     }
   }
 }
