@@ -8,8 +8,8 @@ FUZZ_SECONDS ?= 30
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps deps-test deps-lint deps-fuzz deps-vm build wheel test run bench soak test-vm fuzz format lint \
-        install uninstall clean
+.PHONY: help deps deps-test deps-lint deps-fuzz deps-vm deps-fresh build wheel test test-vm test-repeat test-fresh run \
+        bench soak fuzz check check-threads format format-check lint install uninstall clean
 
 # ---- Debian packages ---------------------------------------------------------------------------
 
@@ -25,6 +25,7 @@ packages_test := python3-yaml python3-numpy python3-pandas python3-matplotlib bu
 packages_test += $(if $(shell command -v npm),,npm)
 packages_lint := clang-format clang-tidy
 packages_fuzz := clang-14 libclang-rt-14-dev
+packages_fresh := mmdebstrap
 packages_vm   := qemu-system-x86 mmdebstrap cpio busybox-static e2fsprogs zstd
 
 deps: ## install the Debian packages needed to build and run (as root, or with sudo)
@@ -41,6 +42,9 @@ deps-fuzz: deps
 
 deps-vm: deps-test
 	@scripts/install-packages $(packages_vm)
+
+deps-fresh:
+	@scripts/install-packages $(packages_fresh)
 
 # ---- Building ----------------------------------------------------------------------------------
 
@@ -78,6 +82,13 @@ test-vm: build deps-vm ## run the contract and escape tests in a VM with Debian'
 	@scripts/build-tests release $(JOBS)
 	@scripts/test-vm
 
+test-repeat: deps-test build ## run the integration tests again and again with every core busy, for an hour
+	@scripts/build-tests release $(JOBS)
+	@scripts/test-repeat $(ARGS)
+
+test-fresh: deps-fresh ## run `make run` and `make test` in a bare Debian 12 of its own
+	@scripts/test-fresh $(ARGS)
+
 bench: deps-test build ## measure start times beside bwrap and runc; many runs, and nothing left behind
 	@cmake --build --preset release --parallel $(JOBS) --target bench_cold
 	@build/tests/bench_cold
@@ -92,13 +103,27 @@ fuzz: deps-fuzz build/fuzz/build.ninja ## fuzz every parser, FUZZ_SECONDS (30) e
 
 # ---- Form --------------------------------------------------------------------------------------
 
+# What is too slow for every `make test`; takes about an hour on two cores.
+check: ## check layout and code (clang-tidy), threads (TSan), every parser (fuzzed for 20 s)
+	@status=0; \
+	$(MAKE) --no-print-directory lint || status=1; \
+	$(MAKE) --no-print-directory check-threads || status=1; \
+	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=20 || status=1; \
+	exit $$status
+
+check-threads: build build/tsan/build.ninja ## run what has threads with the thread sanitizer
+	@scripts/check-threads $(JOBS)
+
 sources = $(shell find src tests \( -name "*.cc" -o -name "*.h" \) | sort)
 
 format: deps-lint ## lay out every source file with clang-format
 	@clang-format -i $(sources)
 
-lint: deps-lint build/dev/build.ninja ## check layout (clang-format) and code (clang-tidy)
+format-check: ## check that clang-format has laid out every source file
+	@scripts/install-packages clang-format
 	@clang-format --dry-run -Werror $(sources)
+
+lint: deps-lint format-check build/dev/build.ninja ## check layout (clang-format) and code (clang-tidy)
 	@cmake --build --preset dev --parallel $(JOBS) --target guest_filter
 	@find src -name '*.cc' -print0 | sort -z \
 	  | xargs -0 -n 4 -P $(JOBS) clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option \
@@ -140,4 +165,4 @@ help: ## show this list
 	@echo "Glovebox. First try:  make run      All tests:  make test"
 	@echo
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
-	  | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
+	  | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'
