@@ -53,12 +53,22 @@ def _ordinary(tar: tarfile.TarFile, member: tarfile.TarInfo) -> "tarfile.TarInfo
 
 
 class _Member(tarfile.TarInfo):
-    """Entries whose headers are bounded."""
+    """An entry with a bounded header and a size that is not negative.
+
+    Both are checked here, before ``tarfile`` looks at them: what it does with such an entry, and what it
+    says about it, depends on the version of Python.
+    """
 
     def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
-        if self.type == tarfile.XGLTYPE or (self.type in _DESCRIBE and not 0 <= self.size <= _MAX_HEADER):
-            raise tarfile.ReadError("a header is too large")
+        if self.type == tarfile.XGLTYPE or (self.type in _DESCRIBE and self.size > _MAX_HEADER):
+            raise ProtocolError("the archive from the sandbox has a header that is too large")
         return super()._proc_member(tar)  # type: ignore[misc, no-any-return]
+
+    def _block(self, count: int) -> int:
+        """The bytes that an entry takes up; called for every size, also one from a pax header."""
+        if count < 0:
+            raise ProtocolError("the archive from the sandbox has an entry with a negative size")
+        return super()._block(count)  # type: ignore[misc, no-any-return]
 
 
 def unpack(archive: IO[bytes], folder: str, max_bytes: int) -> List[str]:
@@ -89,8 +99,6 @@ def _unpack(archive: IO[bytes], root: int, folder: str, max_bytes: int) -> List[
             if member.isdir():
                 os.close(_open_folder(root, parts))
             elif member.isreg() and not member.issparse() and parts:
-                if member.size < 0:
-                    raise ProtocolError("the archive of the tree has a file of a negative size")
                 left -= member.size
                 if left < 0:
                     raise GloveboxError(f"the tree is larger than {max_bytes} bytes; say max_bytes=")

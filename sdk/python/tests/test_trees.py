@@ -123,18 +123,28 @@ def test_headers_are_bounded(tmp_path: Path, kind: bytes) -> None:
     archive = io.BytesIO(header_and_record + tarfile.TarInfo("a").tobuf(tarfile.USTAR_FORMAT) + bytes(1024))
     tracemalloc.start()
     try:
-        with pytest.raises(ProtocolError, match="too large"):
+        with pytest.raises(ProtocolError, match="a header that is too large"):
             unpack(archive, str(tmp_path), 1000)
         assert tracemalloc.get_traced_memory()[1] < size // 4
     finally:
         tracemalloc.stop()
 
 
-def test_sizes_are_not_negative(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
+def test_negative_sizes_are_refused(tmp_path: Path, kind: bytes) -> None:
     member = tarfile.TarInfo("a")
-    member.size = -512
-    with pytest.raises(ProtocolError, match="negative"):
+    member.type, member.size = kind, -512
+    with pytest.raises(ProtocolError, match="an entry with a negative size"):
         unpack(io.BytesIO(member.tobuf(tarfile.GNU_FORMAT) + bytes(1024)), str(tmp_path), 1000)
+    assert os.listdir(tmp_path) == []
+
+
+def test_negative_sizes_in_pax_headers_are_refused(tmp_path: Path) -> None:
+    member = tarfile.TarInfo("a")
+    member.pax_headers = {"size": "-512"}
+    with pytest.raises(ProtocolError, match="an entry with a negative size"):
+        unpack(io.BytesIO(member.tobuf(tarfile.PAX_FORMAT) + bytes(1024)), str(tmp_path), 1000)
+    assert os.listdir(tmp_path) == []
 
 
 def test_names_are_no_longer_than_paths(tmp_path: Path) -> None:
