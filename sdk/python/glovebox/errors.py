@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, List, Optional, Union
 from ._printable import printable
 
 if TYPE_CHECKING:
-    from .results import CodeResult, ExecResult, InvokeResult, RunFailure, RunResult
+    from .models.results import CodeResult, ExecResult, InvokeResult, RunFailure, RunResult
 
 __all__ = [
     "ApiError",

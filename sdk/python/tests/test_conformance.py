@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Set
 
 import pytest
-from both import KINDS, Caller
+from both_clients import KINDS, Caller
 from conformance import Mismatch, Player, match, scenarios
 from live import Live
 
@@ -29,7 +29,7 @@ def offers(server: Live) -> Set[str]:
 
 
 def _contract() -> Any:
-    from glovebox._call import Call
+    from glovebox.transport.request import Call
 
     return Call("GET", "/openapi.yaml", lambda said: said)
 

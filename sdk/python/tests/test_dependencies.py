@@ -10,19 +10,20 @@ from typing import Any, Dict, List
 
 import function_samples as samples
 import pytest
-from both import KINDS, Caller
-from scripted import SILENCE, Scripted, answer, answer_of, refusal
+from both_clients import KINDS, Caller
+from scripted_server import SILENCE, Scripted, answer, answer_of, refusal
 
 import glovebox
-from glovebox import BuildWord, Dependencies, DependencyError, function_builds
-from glovebox._call import Call
-from glovebox._lambda_call import invoke_call
-from glovebox._layer_calls import build
-from glovebox._project_calls import create_template
-from glovebox._run_call import run_call
-from glovebox._sandbox_calls import create
+from glovebox import BuildWord, Dependencies, DependencyError
 from glovebox.aio import Client as AsyncClient
-from glovebox.dependencies import dependencies_of
+from glovebox.functions import package_builds as function_builds
+from glovebox.profile.dependencies import dependencies_of
+from glovebox.requests.lambda_functions import invoke_call
+from glovebox.requests.layers import build
+from glovebox.requests.project import create_template
+from glovebox.requests.runs import run_call
+from glovebox.requests.sandboxes import create
+from glovebox.transport.request import Call
 
 SANDBOX = {"id": "sb1", "state": "running", "template": "python"}
 RUN = {"id": "rn1", "exit_code": 0, "stdout": "", "stderr": ""}

@@ -14,7 +14,7 @@ from live import Live
 import glovebox
 
 # Loaded only where there are values of these.
-NEEDS = {"glovebox.value_arrays": "numpy", "glovebox.value_frames": "pandas"}
+NEEDS = {"glovebox.values.arrays": "numpy", "glovebox.values.frames": "pandas"}
 MODULES: List[str] = [
     module.name
     for module in pkgutil.walk_packages(glovebox.__path__, "glovebox.")
@@ -24,11 +24,11 @@ MODULES: List[str] = [
 
 @pytest.mark.parametrize("name", ["glovebox", *MODULES])
 def test_examples(name: str, here: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glovebox.client._default", None)
+    monkeypatch.setattr("glovebox.sync.client._default", None)
     module = importlib.import_module(name)
     globs = {**vars(module), "Sandbox": glovebox.Sandbox, "Client": glovebox.Client}
     failed, _ = doctest.testmod(module, globs=globs, optionflags=doctest.ELLIPSIS)
-    client = glovebox.client._default
+    client = glovebox.sync.client._default
     if client is not None:
         client.close()
     assert failed == 0

@@ -13,9 +13,9 @@ from typing import Any, Dict, List
 
 import pytest
 
-from glovebox.function_call import LEAST_COMPILED, MOST_PLAIN, CallPlan
-from glovebox.function_source import Shipped
-from glovebox.values import ValueRefused, decode
+from glovebox.functions.call_protocol import LEAST_COMPILED, MOST_PLAIN, CallPlan
+from glovebox.functions.source import Shipped
+from glovebox.values.codec import ValueRefused, decode
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SOURCE = "from glovebox import sandboxed\n\n\n@sandboxed\ndef square(number):\n    return number * number\n"

@@ -7,12 +7,12 @@ from typing import Any
 
 import function_samples as samples
 import pytest
-from both import KINDS, Caller
-from scripted import CLOSE, Scripted, answer, refusal
+from both_clients import KINDS, Caller
+from scripted_server import CLOSE, Scripted, answer, refusal
 
 import glovebox
-from glovebox import function_templates
 from glovebox.aio import Client as AsyncClient
+from glovebox.functions import preload_templates as function_templates
 
 VALUE = {"id": "rn1", "result": {"application/vnd.glovebox.value": '{"value":14}'}, "stdout": "", "stderr": ""}
 

@@ -14,11 +14,11 @@ from typing import Any, Iterator, List
 
 import pytest
 
-from glovebox.function_options import Options, choose_template
-from glovebox.function_source import check_function, shipped_source
-from glovebox.functions import sandboxed
+from glovebox.functions.decorator import sandboxed
+from glovebox.functions.options import Options, choose_template
+from glovebox.functions.source import check_function, shipped_source
+from glovebox.functions.source_slice import needed_source
 from glovebox.remote_errors import FunctionRefused
-from glovebox.source_slice import needed_source
 
 
 def plain(x: int) -> int:

@@ -21,11 +21,12 @@ from typing import Any, AsyncIterator, Iterator, List
 import function_samples as samples
 import pytest
 from live import Live
-from tests_generators import gives_a_generator
+from generator_samples import gives_a_generator
 
 import glovebox
-from glovebox import RemoteError, RemoteKilled, RemoteOutOfMemory, RemoteTimeout, ResultRefused, ValueRefused, functions
-from glovebox.function_call import value_of
+from glovebox import RemoteError, RemoteKilled, RemoteOutOfMemory, RemoteTimeout, ResultRefused, ValueRefused
+from glovebox.functions import decorator as functions
+from glovebox.functions.call_protocol import value_of
 
 
 @pytest.fixture(scope="module")

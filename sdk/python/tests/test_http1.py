@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from glovebox._http1 import AnswerReader, request_head
 from glovebox.errors import ProtocolError
+from glovebox.transport.http1 import AnswerReader, request_head
 
 WHOLE = {
     "length": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A:  b \r\n\r\nhello",

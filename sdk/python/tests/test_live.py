@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import List
 
 import pytest
-from both import KINDS, Caller
+from both_clients import KINDS, Caller
 from live import Live
 
 import glovebox

@@ -6,11 +6,11 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from both import KINDS, Caller
-from scripted import Scripted, answer, refusal
+from both_clients import KINDS, Caller
+from scripted_server import Scripted, answer, refusal
 
 import glovebox
-from glovebox.network import canonical_net, canonical_rule, net_of
+from glovebox.profile.network import canonical_net, canonical_rule, net_of
 
 SANDBOX = {"id": "sb1", "state": "running", "template": "python", "net": {"allow": ["pypi.org"]}}
 RUN = {"id": "rn1", "exit_code": 0, "stdout": "", "stderr": ""}

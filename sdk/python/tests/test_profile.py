@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from glovebox.profile import canonical_text, check_net, profile_hash
+from glovebox.profile.canonical import canonical_text, check_net, profile_hash
 
 DOCUMENT = json.loads(
     (pathlib.Path(__file__).resolve().parents[3] / "tests/vectors/profiles.json").read_text(encoding="utf-8")

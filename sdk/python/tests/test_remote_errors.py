@@ -10,10 +10,10 @@ from typing import Any, Dict, List
 
 import pytest
 
-from glovebox import values
-from glovebox.function_call import value_of
+from glovebox.functions.call_protocol import value_of
 from glovebox.remote_errors import RemoteError, RemoteKilled, RemoteOutOfMemory, RemoteTimeout, exception_of
-from glovebox.values import ResultRefused, ValueRefused, encode
+from glovebox.values import codec as values
+from glovebox.values.codec import ResultRefused, ValueRefused, encode
 
 
 def raised(name: str, *arguments: Any, **more: Any) -> BaseException:

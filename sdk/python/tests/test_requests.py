@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
-from both import KINDS, Caller
-from scripted import CLOSE, SILENCE, Said, Scripted, answer, answer_of, refusal
+from both_clients import KINDS, Caller
+from scripted_server import CLOSE, SILENCE, Said, Scripted, answer, answer_of, refusal
 
 import glovebox
 

@@ -8,13 +8,15 @@ from typing import Any, Tuple
 import pytest
 
 import glovebox
-from glovebox import aio, contexts, files, lambdas, layers, process, project
+from glovebox import aio
 from glovebox.aio import contexts as aio_contexts
 from glovebox.aio import files as aio_files
-from glovebox.aio import lambdas as aio_lambdas
+from glovebox.aio import lambda_functions as aio_lambdas
 from glovebox.aio import layers as aio_layers
 from glovebox.aio import process as aio_process
 from glovebox.aio import project as aio_project
+from glovebox.sync import contexts, files, layers, process, project
+from glovebox.sync import lambda_functions as lambdas
 
 PAIRS: "list[Tuple[Any, Any]]" = [
     (glovebox.Client, aio.Client),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Iterator, Tuple
 
 import pytest
-from both import KINDS, Caller
+from both_clients import KINDS, Caller
 
 import glovebox
 

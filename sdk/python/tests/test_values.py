@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from glovebox.values import MOST_DEPTH, ValueRefused, decode, encode
+from glovebox.values.codec import MOST_DEPTH, ValueRefused, decode, encode
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 VALUES = [

@@ -13,7 +13,7 @@ import pytest
 
 numpy = pytest.importorskip("numpy")
 
-from glovebox.values import ResultRefused, ValueRefused, decode, encode, from_tree, to_tree  # noqa: E402
+from glovebox.values.codec import ResultRefused, ValueRefused, decode, encode, from_tree, to_tree  # noqa: E402
 
 ARRAYS = [
     numpy.arange(6).reshape(2, 3),

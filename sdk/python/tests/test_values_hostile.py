@@ -10,8 +10,8 @@ from typing import Any, List
 
 import pytest
 
-from glovebox import values
-from glovebox.values import ResultRefused, decode, encode
+from glovebox.values import codec as values
+from glovebox.values.codec import ResultRefused, decode, encode
 
 
 def tagged(tag: Any, **fields: Any) -> str:

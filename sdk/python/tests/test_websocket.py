@@ -7,9 +7,9 @@ from typing import List, Tuple
 
 import pytest
 
-from glovebox._process_state import ProcessState
-from glovebox._websocket import BINARY, PING, TEXT, Frames, frame
 from glovebox.errors import ConflictError, ProtocolError
+from glovebox.requests.process_stream import ProcessState
+from glovebox.transport.websocket import BINARY, PING, TEXT, Frames, frame
 
 
 def unmasked(first: int, payload: bytes) -> bytes:

@@ -9,12 +9,12 @@ from collections import deque
 from typing import Any, AsyncGenerator, AsyncIterator, Callable, Deque, Dict, List, Optional, Tuple
 from weakref import WeakKeyDictionary
 
-from .._call import Answer, Attempts, Call, Deadline, Lost, check_type, too_long
-from .._endpoint import Endpoint
-from .._http1 import AnswerReader, request_head
-from .._prepare import Framing, prepare
-from .._sync_transport import CONNECT_S, MAX_IDLE_S, MAX_KEPT, is_readable
 from ..errors import ConnectionFailed
+from ..sync._transport import CONNECT_S, MAX_IDLE_S, MAX_KEPT, is_readable
+from ..transport.endpoint import Endpoint
+from ..transport.http1 import AnswerReader, request_head
+from ..transport.request import Answer, Attempts, Call, Deadline, Lost, check_type, too_long
+from ..transport.request_encoding import Framing, prepare
 
 __all__ = ["AsyncTransport", "Connection", "Stream"]
 

@@ -8,22 +8,22 @@ import threading
 from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, TypeVar, Union
 from weakref import WeakSet
 
-from .._call import Body, Call
-from .._endpoint import Endpoint, without_password
-from .._limits import Seconds, seconds_of
-from .._place import Place, find_place
-from .._project_calls import events, project_event
-from .._reading import object_of
-from .._run_call import Callbacks, Feeds, Files, LiveAnswer, OnBuild, OnError, OnResult, OnText, run_call
-from ..dependencies import AnyDependencies
 from ..errors import ConnectionFailed, GloveboxError, TimeoutExpired, UnavailableError
-from ..network import Net
-from ..records import ProjectEvent
-from ..results import RunResult
-from ._call_back import call_back
-from ._follow import Follow
+from ..models.from_json import object_of
+from ..models.records import ProjectEvent
+from ..models.results import RunResult
+from ..profile.dependencies import AnyDependencies
+from ..profile.network import Net
+from ..requests.arguments import Seconds, seconds_of
+from ..requests.project import events, project_event
+from ..requests.runs import Callbacks, Feeds, Files, LiveAnswer, OnBuild, OnError, OnResult, OnText, run_call
+from ..server.discovery import Place, find_place
+from ..transport.endpoint import Endpoint, without_password
+from ..transport.request import Body, Call
+from ._callbacks import call_back
+from ._event_iterator import Follow
 from ._transport import AsyncTransport, Stream
-from .lambdas import Functions
+from .lambda_functions import Functions
 from .layers import Layers
 from .project import Keys, Runs, Snapshots, Templates
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Union
 
-from .. import _sandbox_calls as calls
-from ..records import ContextInfo
+from ..models.records import ContextInfo
+from ..requests import sandboxes as calls
 
 if TYPE_CHECKING:
     from .client import Client

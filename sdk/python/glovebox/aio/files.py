@@ -7,14 +7,14 @@ import os
 import tempfile
 from typing import IO, TYPE_CHECKING, Any, AsyncIterable, Iterable, List, Optional, Union
 
-from .. import _file_calls as calls
-from .._call import Call
-from .._file_calls import MAX_DOWNLOAD, MAX_READ, GuestPath
-from .._limits import Seconds, seconds_of
-from .._local_file import saved
-from .._trees import pack, unpack
-from ..records import FileEvent, FileInfo
-from ._follow import Follow
+from ..local_files.archives import pack, unpack
+from ..local_files.atomic_write import saved
+from ..models.records import FileEvent, FileInfo
+from ..requests import files as calls
+from ..requests.arguments import Seconds, seconds_of
+from ..requests.files import MAX_DOWNLOAD, MAX_READ, GuestPath
+from ..transport.request import Call
+from ._event_iterator import Follow
 
 if TYPE_CHECKING:
     from .client import Client

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, List, Optional, Union
 
-from .. import _layer_calls as calls
-from .._limits import Seconds
-from .._run_call import OnBuild
-from ..dependencies import AnyDependencies
-from ..records import Layer, LayerCheck, PrunedLayers
+from ..models.records import Layer, LayerCheck, PrunedLayers
+from ..profile.dependencies import AnyDependencies
+from ..requests import layers as calls
+from ..requests.arguments import Seconds
+from ..requests.runs import OnBuild
 
 if TYPE_CHECKING:
     from .client import Client

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import AsyncIterator, Optional, Union
 
-from .. import _websocket
-from .._call import Deadline
-from .._limits import Seconds, seconds_of
-from .._process_state import ProcessEvent, ProcessState
 from ..errors import ConnectionFailed, TimeoutExpired
-from ..results import ExecResult
+from ..models.results import ExecResult
+from ..requests.arguments import Seconds, seconds_of
+from ..requests.process_stream import ProcessEvent, ProcessState
+from ..transport import websocket as _websocket
+from ..transport.request import Deadline
 from ._transport import AsyncTransport, Connection
 
 __all__ = ["Process", "ProcessEvent"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, AsyncIterator, List, Mapping, Optional, Sequence, Union
 
-from .. import _project_calls as calls
-from .._limits import Seconds
-from .._run_call import OnBuild
-from .._sandbox_calls import size_of_page
-from ..dependencies import AnyDependencies
-from ..records import Key, RunRecord, Snapshot, Template
+from ..models.records import Key, RunRecord, Snapshot, Template
+from ..profile.dependencies import AnyDependencies
+from ..requests import project as calls
+from ..requests.arguments import Seconds
+from ..requests.runs import OnBuild
+from ..requests.sandboxes import size_of_page
 
 if TYPE_CHECKING:
     from .client import Client

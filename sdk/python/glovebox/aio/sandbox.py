@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from typing import AsyncIterator, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
-from .. import _sandbox_calls as calls
-from .._limits import Seconds
-from .._process_state import ProcessState, exec_body
-from .._run_call import Callbacks, LiveAnswer, OnBuild, OnError, OnResult, OnText
-from ..dependencies import AnyDependencies
 from ..errors import ConflictError, NotFoundError
-from ..network import Net
-from ..network_figures import NetworkFigures
-from ..records import ContextInfo, LogEntry, ProcessInfo, SandboxInfo, SandboxMetrics, Snapshot
-from ..results import CodeResult, ExecResult
-from ._call_back import call_back
+from ..models.network_usage import NetworkFigures
+from ..models.records import ContextInfo, LogEntry, ProcessInfo, SandboxInfo, SandboxMetrics, Snapshot
+from ..models.results import CodeResult, ExecResult
+from ..profile.dependencies import AnyDependencies
+from ..profile.network import Net
+from ..requests import sandboxes as calls
+from ..requests.arguments import Seconds
+from ..requests.process_stream import ProcessState, exec_body
+from ..requests.runs import Callbacks, LiveAnswer, OnBuild, OnError, OnResult, OnText
+from ._callbacks import call_back
 from .client import Client, default_client
 from .contexts import Contexts
 from .files import Files
@@ -206,7 +206,7 @@ class Sandbox:
         """What it may reach from now on; connections that this forbids are cut.
 
         ``"none"``, ``"https-only"``, ``"all"``, a list like ``["pypi.org:443"]`` or a dict: see
-        :mod:`glovebox.network`.
+        :mod:`glovebox.profile.network`.
         """
         return self._keep(await self._client._do(calls.set_network(self.id, net)))
 

@@ -1,0 +1,473 @@
+"""Functions that run in a sandbox: the decorator :func:`sandboxed`.
+
+::
+
+    from glovebox import sandboxed
+
+    @sandboxed(mem_mb=256, timeout=5)
+    def score(rows: list[dict]) -> dict:
+        ...
+
+    score(rows)             # in a sandbox of its own; the value, or what it raised
+    score.map(batches)      # in parallel, in order
+    await score.aio(rows)   # async
+    score.local(rows)       # in this process, for tests
+
+How a call is made and what its answer may be is in function_call.py, what is shipped in
+function_source.py; here is who waits for what.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import threading
+import time
+from dataclasses import replace
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Dict,
+    Generic,
+    Iterable,
+    Iterator,
+    Literal,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+    Union,
+    cast,
+    overload,
+)
+
+from ..errors import ApiError, LimitError, NotFoundError, UnavailableError
+from ..profile.dependencies import AnyDependencies
+from ..profile.network import Net
+from ..remote_errors import FunctionRefused
+from ..requests.arguments import Seconds
+from ..requests.runs import OnBuild
+from ..sync._cancellable import StoppableClient
+from ..sync.client import Client, default_client
+from .call_protocol import CallPlan, is_large, show_output, value_of
+from .options import Options
+from .package_builds import HeardBuilds
+from .parallel_map import as_async, in_order, in_order_async, singles, workers_of
+from .preload_templates import PreloadTemplates
+from .source import Shipped, check_function, check_latest, is_of_a_cell, note_latest, shipped_source
+
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    from ..aio import Client as AsyncClient
+
+    P = ParamSpec("P")
+else:
+    P = TypeVar("P")  # Python 3.9 has no other
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+__all__ = ["SandboxedFunction", "sandboxed"]
+
+_JSON = {"Content-Type": "application/json"}
+# Refusals before anything has run, after which the same call can be made again.
+_NOT_BEGUN = frozenset(
+    (
+        "builds_full",
+        "host_full",
+        "key_limit",
+        "resource_exhausted",
+        "too_many_requests_in_progress",
+        "too_many_bodies",
+        "too_many_connections",
+    )
+)
+_TRY_FOR_S = 60.0
+_MOST_WAIT_S = 5.0
+
+
+class SandboxedFunction(Generic[P, R]):
+    """What :func:`sandboxed` makes of a function. Calling it runs it in a sandbox."""
+
+    __name__: str
+    __qualname__: str
+    __wrapped__: Callable[..., Any]
+
+    def __init__(self, function: Callable[P, R], options: Options) -> None:
+        check_function(function)
+        functools.update_wrapper(self, function)
+        #: The function itself, here and now: for tests.
+        self.local: Callable[P, R] = function
+        self._options = options
+        self._is_async = inspect.iscoroutinefunction(inspect.unwrap(function))
+        self._lock = threading.Lock()
+        self._plans: Dict[Optional[str], CallPlan] = {}
+        self._templates = PreloadTemplates(options, self.__name__)
+        self._builds = HeardBuilds(options)
+        # Now, while the module is the one that was imported: the file may change. Who only ever calls
+        # .local() needs none.
+        self._shipped: Optional[Shipped] = None
+        self._refusal: Optional[FunctionRefused] = None
+        self._is_of_a_cell = is_of_a_cell(function)
+        if not self._is_of_a_cell:
+            try:
+                self._shipped = shipped_source(function)
+            except FunctionRefused as error:
+                self._refusal = error
+
+    # --- calls ----------------------------------------------------------------------------------------
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Runs it in a sandbox of its own. An ``async def`` gives something to await, as it does itself."""
+        if self._is_async:
+            return cast(R, self.aio(*args, **kwargs))
+        return cast(R, self._finish(self._send(args, kwargs)))
+
+    @overload
+    def aio(
+        self: "SandboxedFunction[P, Coroutine[Any, Any, T]]", *args: P.args, **kwargs: P.kwargs
+    ) -> "Coroutine[Any, Any, T]": ...
+
+    @overload
+    def aio(self, *args: P.args, **kwargs: P.kwargs) -> "Coroutine[Any, Any, R]": ...
+
+    async def aio(self, *args: Any, **kwargs: Any) -> Any:
+        """As calling it, without blocking the event loop."""
+        return await self._finish_async(await self._send_async(args, kwargs))
+
+    @overload
+    def map(
+        self: "SandboxedFunction[P, Coroutine[Any, Any, T]]",
+        *iterables: Iterable[Any],
+        parallel: Optional[int] = ...,
+        return_exceptions: Literal[False] = ...,
+    ) -> Iterator[T]: ...
+
+    @overload
+    def map(
+        self, *iterables: Iterable[Any], parallel: Optional[int] = ..., return_exceptions: Literal[False] = ...
+    ) -> Iterator[R]: ...
+
+    @overload
+    def map(
+        self, *iterables: Iterable[Any], parallel: Optional[int] = ..., return_exceptions: bool
+    ) -> Iterator[Any]: ...
+
+    def map(
+        self, *iterables: Iterable[Any], parallel: Optional[int] = None, return_exceptions: bool = False
+    ) -> Iterator[Any]:
+        """As the builtin ``map``: one call for each item, ``parallel`` at once; values in the items' order.
+
+        Items are taken as calls are made, so they may come from a generator without end. Nothing
+        happens until the first value is asked for. The first exception ends it, unless
+        ``return_exceptions``: then it is in the place of its value. Whoever stops asking ends the calls
+        that are under way.
+
+        >>> from glovebox.examples import square
+        >>> list(square.map(range(5)))
+        [0, 1, 4, 9, 16]
+        """
+        return self._map(zip(*iterables), workers_of(parallel), return_exceptions)
+
+    def _map(self, calls: Iterable[Tuple[Any, ...]], workers: int, return_exceptions: bool) -> Iterator[Any]:
+        client = StoppableClient(self._sync_client())
+
+        def send(arguments: Tuple[Any, ...]) -> Any:
+            return self._send(arguments, {}, client)
+
+        yield from in_order(calls, send, self._finish, workers, return_exceptions, client.stop)
+
+    @overload
+    def amap(
+        self: "SandboxedFunction[P, Coroutine[Any, Any, T]]",
+        *iterables: Union[Iterable[Any], AsyncIterable[Any]],
+        parallel: Optional[int] = ...,
+        return_exceptions: Literal[False] = ...,
+    ) -> AsyncIterator[T]: ...
+
+    @overload
+    def amap(
+        self,
+        *iterables: Union[Iterable[Any], AsyncIterable[Any]],
+        parallel: Optional[int] = ...,
+        return_exceptions: Literal[False] = ...,
+    ) -> AsyncIterator[R]: ...
+
+    @overload
+    def amap(
+        self,
+        *iterables: Union[Iterable[Any], AsyncIterable[Any]],
+        parallel: Optional[int] = ...,
+        return_exceptions: bool,
+    ) -> AsyncIterator[Any]: ...
+
+    def amap(
+        self,
+        *iterables: Union[Iterable[Any], AsyncIterable[Any]],
+        parallel: Optional[int] = None,
+        return_exceptions: bool = False,
+    ) -> AsyncIterator[Any]:
+        """As :meth:`map`, for ``async for``; of one iterable that may be async, or several that are not."""
+        workers = workers_of(parallel)
+        if len(iterables) == 1 and isinstance(iterables[0], AsyncIterable):
+            calls: AsyncIterator[Tuple[Any, ...]] = singles(iterables[0])
+        elif any(isinstance(one, AsyncIterable) for one in iterables):
+            raise TypeError("amap() takes one async iterable, or several ordinary ones")
+        else:
+            calls = as_async(zip(*cast("Tuple[Iterable[Any], ...]", iterables)))
+        return in_order_async(calls, self._send_one_async, self._finish_async, workers, return_exceptions)
+
+    def with_options(self, **changes: Any) -> "SandboxedFunction[P, R]":
+        """The same function with some options of :func:`sandboxed` changed.
+
+        >>> from glovebox.examples import square
+        >>> square.with_options(timeout=5)(3)
+        9
+        """
+        _check_names(changes)
+        other = SandboxedFunction(self.local, replace(self._options, **changes))
+        # The same source, whatever has become of the file.
+        other._shipped, other._refusal = self._shipped, self._refusal
+        return other
+
+    @property
+    def profile(self) -> Dict[str, Any]:
+        """The profile that its calls ask for; :func:`glovebox.profile.profile_hash` gives its name."""
+        return self._options.profile()
+
+    def __repr__(self) -> str:
+        return f"<sandboxed {self.__module__}:{self.__qualname__}>"
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # found by name, as functions are
+
+    # --- one call -------------------------------------------------------------------------------------
+
+    def _send(self, args: Tuple[Any, ...], kwargs: Dict[str, Any], client: Optional[Client] = None) -> Any:
+        client = client or self._sync_client()
+        template = self._template(client)
+        body = self._plan(template).body(args, kwargs)
+        deadline: Optional[float] = None
+        is_again = False
+        while True:
+            try:
+                return client._request("POST", "/v1/run", body=body, headers=_JSON, timeout=self._options.patience())
+            except NotFoundError as error:
+                self._templates.forget(client.url, template, error, is_again)
+                is_again = True
+                template = self._templates.name(client)
+                body = self._plan(template).body(args, kwargs)
+            except (LimitError, UnavailableError) as error:
+                deadline = deadline or time.monotonic() + _TRY_FOR_S
+                time.sleep(_delay(error, deadline))
+
+    async def _send_one_async(self, arguments: Tuple[Any, ...]) -> Any:
+        return await self._send_async(arguments, {})
+
+    async def _send_async(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        client = self._async_client()
+        import asyncio  # which whoever awaits has imported
+
+        if isinstance(client, Client):
+            return await asyncio.get_running_loop().run_in_executor(None, self._send, args, kwargs)
+        template = await self._template_async(client)
+        body = self._plan(template).body(args, kwargs)
+        deadline: Optional[float] = None
+        is_again = False
+        while True:
+            try:
+                return await client._request(
+                    "POST", "/v1/run", body=body, headers=_JSON, timeout=self._options.patience()
+                )
+            except NotFoundError as error:
+                self._templates.forget(client.url, template, error, is_again)
+                is_again = True
+                template = await self._templates.name_async(client)
+                body = self._plan(template).body(args, kwargs)
+            except (LimitError, UnavailableError) as error:
+                deadline = deadline or time.monotonic() + _TRY_FOR_S
+                await asyncio.sleep(_delay(error, deadline))
+
+    def _template(self, client: Client) -> Optional[str]:
+        """Of packages with their preload the server makes one by itself."""
+        if self._options.has_packages:
+            self._builds.build(client)
+            return None
+        return self._templates.name(client) if self._options.preload else None
+
+    async def _template_async(self, client: "AsyncClient") -> Optional[str]:
+        if self._options.has_packages:
+            await self._builds.build_async(client)
+            return None
+        return await self._templates.name_async(client) if self._options.preload else None
+
+    def _finish(self, answer: Any) -> Any:
+        if self._options.show_output:
+            show_output(answer)
+        return value_of(answer, self.__qualname__)
+
+    async def _finish_async(self, answer: Any) -> Any:
+        if not is_large(answer):
+            return self._finish(answer)
+        import asyncio
+
+        if self._options.show_output:
+            show_output(answer)
+        return await asyncio.get_running_loop().run_in_executor(None, value_of, answer, self.__qualname__)
+
+    def _plan(self, template: Optional[str]) -> CallPlan:
+        shipped = self._source()
+        plan = self._plans.get(template)
+        if plan is None:
+            check_latest(self.local, shipped)
+            plan = CallPlan(shipped, self._options.request(template), self._options.large_result)
+            self._plans[template] = plan
+        return plan
+
+    def _source(self) -> Shipped:
+        shipped = self._shipped
+        if self._is_of_a_cell:
+            shipped = shipped_source(self.local)
+            if shipped != self._shipped:  # a cell that it uses was changed
+                self._plans.clear()
+                self._shipped = shipped
+        if shipped is None:
+            assert self._refusal is not None
+            raise self._refusal
+        return shipped
+
+    def _sync_client(self) -> Client:
+        client = self._options.client
+        if client is None:
+            return default_client()
+        if not isinstance(client, Client):
+            raise TypeError(
+                f"its client is for async code: `await {self.__name__}.aio(...)`, or give a glovebox.Client"
+            )
+        return client
+
+    def _async_client(self) -> "Union[Client, AsyncClient]":
+        if self._options.client is not None:
+            return cast("Union[Client, AsyncClient]", self._options.client)
+        from ..aio import default_client as default_async_client
+
+        return default_async_client()
+
+
+def _delay(error: ApiError, deadline: float) -> float:
+    """Seconds until the call is made again; raises the refusal if that would be wrong or of no use."""
+    if error.code not in _NOT_BEGUN or error.status == 403:
+        raise error
+    wait = min(error.retry_after or 0.2, _MOST_WAIT_S)
+    if time.monotonic() + wait > deadline:
+        raise error
+    return wait
+
+
+def _check_names(options: Mapping[str, Any]) -> None:
+    for name in options:
+        if name not in Options.__dataclass_fields__:
+            known = ", ".join(Options.__dataclass_fields__)
+            raise TypeError(f"sandboxed() has no option {name!r}; it has {known}")
+
+
+def _decorated(function: Callable[..., Any], options: Options) -> "SandboxedFunction[Any, Any]":
+    made = SandboxedFunction(function, options)
+    note_latest(function, made._shipped)
+    return made
+
+
+@overload
+def sandboxed(function: Callable[P, R]) -> "SandboxedFunction[P, R]": ...
+
+
+@overload
+def sandboxed(
+    *,
+    net: Optional[Net] = ...,
+    fs: Sequence[str] = ...,
+    cpu_ms: Optional[int] = ...,
+    mem_mb: Optional[int] = ...,
+    timeout: Optional[Seconds] = ...,
+    disk_mb: Optional[int] = ...,
+    pids: Optional[int] = ...,
+    cpus: Optional[float] = ...,
+    output_kb: Optional[int] = ...,
+    dependencies: Optional[AnyDependencies] = ...,
+    preload: Sequence[str] = ...,
+    template: Optional[str] = ...,
+    env: Mapping[str, str] = ...,
+    min_grade: Optional[str] = ...,
+    cold: bool = ...,
+    large_result: bool = ...,
+    show_output: bool = ...,
+    on_build: Optional[OnBuild] = ...,
+    client: Any = ...,
+) -> "Callable[[Callable[P, R]], SandboxedFunction[P, R]]": ...
+
+
+def sandboxed(function: Optional[Callable[..., Any]] = None, **options: Any) -> Any:
+    """Makes a function run in a sandbox of its own at each call.
+
+    ``@sandboxed`` or ``@sandboxed(...)`` with any of
+
+    ================  =====================================================================================
+    ``net``           what it may reach: ``"none"``, ``"https-only"``, ``"all"``, a list like
+                      ``["pypi.org:443", "*.example.com"]``, or a dict with ``allow``, ``deny``, ``budgets`` …
+    ``fs``            host directories to mount: ``"r:/data"``, ``"rw:/out"``, ``"r:/host:/inside"``, and
+                      ``"r:NAME:/inside"`` for an entry of the administrator's list
+    ``cpu_ms``        CPU time
+    ``mem_mb``        memory
+    ``timeout``       seconds, from the moment the sandbox is taken
+    ``disk_mb``       what it may write
+    ``pids``          processes and threads
+    ``cpus``          share of CPUs, like 0.5
+    ``output_kb``     what it may print
+    ``dependencies``  packages it needs: ``["pandas>=2"]``, ``Path("requirements.txt")`` or a
+                      :class:`~glovebox.Dependencies`; installed once, before the first call
+    ``preload``       modules that are imported ahead, so that calls need not
+    ``template``      what the sandbox is made of; ``python`` otherwise
+    ``env``           variables; nothing of this process's goes in
+    ``min_grade``     refuse to run behind weaker walls
+    ``cold``          a fresh interpreter, forked from nobody
+    ``large_result``  values of more than 8 MB may come back, for some milliseconds more per call
+    ``show_output``   False: what it prints is not shown here
+    ``on_build``      called with a :class:`~glovebox.BuildWord` while packages are installed, like ``print``
+    ``client``        another server than the default one
+    ================  =====================================================================================
+
+    A call ships the source of the function's module and the arguments, and nothing else. Arguments and
+    values are data: JSON's types, bytes, tuples, sets, dates, decimals, UUIDs, and numpy's and pandas'
+    where they are installed. What the function raises is raised here: as the same builtin exception,
+    ``from`` a :class:`~glovebox.RemoteError` that has the traceback, or as the RemoteError itself.
+
+    >>> from glovebox.examples import square, reciprocal
+    >>> square(7)
+    49
+    >>> square.local(7)
+    49
+    >>> try:
+    ...     reciprocal(0)
+    ... except ZeroDivisionError as error:
+    ...     print(error, "-", error.__cause__.type_name)
+    division by zero - ZeroDivisionError
+
+    Inside of a sandbox it does nothing.
+    """
+    runner = sys.modules.get("_glovebox_runner")
+    if runner is not None:  # in a sandbox that has the SDK installed
+        return runner.load("inside_names").sandboxed(function, **options)
+    _check_names(options)
+    made = Options(**options)
+    if function is None:
+        return lambda one: _decorated(one, made)
+    if options:
+        raise TypeError("write @sandboxed or @sandboxed(option=...), not both")
+    return _decorated(function, made)

@@ -1,0 +1,200 @@
+"""Which source goes along with a call of a function, and which functions can be called so at all.
+
+What is shipped is source, found by ``module:qualname``; nothing of the process's memory. Of an
+imported module it is the whole file. A script (``__main__``) or a cell of a notebook does its work
+at its top level, too, which must not be done again in the sandbox: of these only the definitions
+that the function needs are shipped (:mod:`glovebox.functions.source_slice`).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import linecache
+import os
+import sys
+from dataclasses import dataclass
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, Callable, Dict, Optional, Tuple
+
+from ..remote_errors import FunctionRefused
+from .source_slice import needed_source
+
+__all__ = ["Shipped", "check_function", "check_latest", "is_of_a_cell", "note_latest", "shipped_source"]
+
+#: What a script's module is called inside; not __main__, so that what that guards does not run.
+MAIN_NAME = "__sandboxed__"
+MOST_SOURCE = 8 << 20
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A module as it is sent."""
+
+    module: str
+    is_package: bool
+    function: str
+    file: str  # for tracebacks; no path of this machine
+    text: str
+
+
+def check_function(function: Any) -> None:
+    """Raises :class:`FunctionRefused`, with what to do, for what cannot be called in a sandbox.
+
+    >>> check_function(lambda x: x)
+    Traceback (most recent call last):
+        ...
+    glovebox.remote_errors.FunctionRefused: a lambda has no name: write it as `def`, at the top level of a module
+    """
+    inner = _innermost(function)
+    name = getattr(inner, "__qualname__", type(inner).__name__)
+    if not isinstance(inner, FunctionType):
+        raise FunctionRefused(f"{name} cannot run in a sandbox: {_what_it_is(inner)}")
+    if inner.__name__ == "<lambda>":
+        raise FunctionRefused("a lambda has no name: write it as `def`, at the top level of a module")
+    if inner.__closure__:
+        names = ", ".join(inner.__code__.co_freevars)
+        raise FunctionRefused(
+            f"{name} is a closure over {names}, which would stay here: "
+            "move it to the top level of its module and give them as arguments"
+        )
+    if "<locals>" in name:
+        raise FunctionRefused(
+            f"{name} is nested in another function and is not found from outside: "
+            "move it to the top level of its module"
+        )
+    if "." in name:
+        raise FunctionRefused(
+            f"{name} is a method, and its object would stay here: "
+            "write a function at the top level of the module and give it what it needs as arguments"
+        )
+    if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
+        raise FunctionRefused(
+            f"{name} is a generator, and values come back all at once: return a list, "
+            f"or call it for one piece at a time with {name}.map(pieces)"
+        )
+
+
+def _innermost(function: Any) -> Any:
+    """Below other decorators, which are applied inside as well."""
+    if isinstance(function, (staticmethod, classmethod)):
+        return function
+    try:
+        return inspect.unwrap(function)
+    except ValueError:
+        return function
+
+
+def _what_it_is(function: Any) -> str:
+    if isinstance(function, (staticmethod, classmethod, property)) or inspect.ismethod(function):
+        return "it is a method; write a function at the top level of the module"
+    if isinstance(function, functools.partial):
+        return "it is a functools.partial; decorate its function and give the arguments with each call"
+    if inspect.isclass(function):
+        return "it is a class; write a function that makes and uses one"
+    if inspect.isbuiltin(function):
+        return "it has no Python source; call it in a function of yours"
+    return "it is no function with Python source; write `def` at the top level of a module"
+
+
+def is_of_a_cell(function: Callable[..., Any]) -> bool:
+    """Whether what it uses may be defined anew, or later, in another cell."""
+    code = getattr(_innermost(function), "__code__", None)
+    return (
+        getattr(function, "__module__", None) == "__main__"
+        and code is not None
+        and not os.path.isfile(code.co_filename)
+    )
+
+
+# The code, and the source around it, that a name in a module and file was last decorated with.
+_latest: Dict[Tuple[str, str, str], Tuple[CodeType, Optional[str]]] = {}
+
+
+def note_latest(function: Callable[..., Any], shipped: Optional[Shipped]) -> None:
+    """To be called where it is decorated: inside, that is done in the same order."""
+    _latest[_key(function)] = _innermost(function).__code__, None if shipped is None else shipped.text
+
+
+def check_latest(function: Callable[..., Any], shipped: Shipped) -> None:
+    """Inside, functions are found by their names, and another may have this one's now."""
+    code: CodeType = _innermost(function).__code__
+    latest, text = _latest.get(_key(function), (code, None))
+    # A module that was loaded anew, with another text, is another one.
+    if latest != code and text in (None, shipped.text):
+        raise FunctionRefused(
+            f"{shipped.function} of line {code.co_firstlineno} in {shipped.file} was defined again in line "
+            f"{latest.co_firstlineno}, and that one would run: give one of them another name"
+        )
+
+
+def _key(function: Callable[..., Any]) -> Tuple[str, str, str]:
+    inner: Any = _innermost(function)
+    return getattr(function, "__module__", None) or inner.__module__, inner.__qualname__, inner.__code__.co_filename
+
+
+def shipped_source(function: Callable[..., Any]) -> Shipped:
+    """What to send along for a function that :func:`check_function` let pass."""
+    inner: Any = _innermost(function)
+    name: str = inner.__qualname__
+    module_name = getattr(function, "__module__", None) or inner.__module__
+    module = sys.modules.get(module_name)
+    if module is None:
+        raise FunctionRefused(f"{name}: its module {module_name} is not loaded: import it as a module of its own")
+    shipped = _of_main(module, inner) if module_name == "__main__" else _of_module(module, inner)
+    if len(shipped.text) > MOST_SOURCE:
+        raise FunctionRefused(f"{name}: its module is larger than {MOST_SOURCE >> 20} MB: move it into a smaller one")
+    return shipped
+
+
+def _of_module(module: ModuleType, function: Any) -> Shipped:
+    name = module.__name__
+    text = _module_text(module)
+    if text is None:
+        raise FunctionRefused(
+            f"{function.__qualname__}: there is no source of its module {name} "
+            "(only compiled code?): calls ship source, so install the module with it"
+        )
+    is_package = hasattr(module, "__path__")
+    file = name.replace(".", "/") + ("/__init__.py" if is_package else ".py")
+    return Shipped(name, is_package, function.__qualname__, file, text)
+
+
+def _module_text(module: ModuleType) -> Optional[str]:
+    loader = getattr(module, "__loader__", None)
+    if hasattr(loader, "get_source"):
+        try:
+            found = loader.get_source(module.__name__)  # type: ignore[union-attr]
+            if isinstance(found, str):
+                return found
+        except (ImportError, OSError, SyntaxError):
+            pass
+    try:
+        return inspect.getsource(module)
+    except (OSError, TypeError):
+        return None
+
+
+def _of_main(module: ModuleType, function: Any) -> Shipped:
+    name = function.__qualname__
+    file: str = function.__code__.co_filename
+    lines = linecache.getlines(file, vars(module))
+    # Since Python 3.13 that of `python -c` is kept, under a name which what exec() made has as well.
+    if not lines or file == "<string>":
+        raise FunctionRefused(
+            f"{name} was typed where Python keeps no source (a console, `python -c`, stdin): "
+            "put it into a file and import it from there"
+        )
+    text = needed_source("".join(lines), name, vars(module), file)
+    spec = getattr(module, "__spec__", None)
+    # `python -m package.module` has a name, and relative imports may need it.
+    own_name = spec.name if spec is not None and spec.name != "__main__" else MAIN_NAME
+    if own_name.endswith(".__main__") or own_name == "__main__":
+        own_name = own_name[: -len("__main__")] + MAIN_NAME
+    return Shipped(own_name, False, name, _plain_name(file), text)
+
+
+def _plain_name(file: str) -> str:
+    """A script's own name; a cell's is made of numbers that say nothing."""
+    last = file.replace("\\", "/").rpartition("/")[2]
+    return last if last.endswith(".py") and "ipykernel" not in file else "cell.py"

@@ -1,0 +1,54 @@
+"""Files of this machine that take their place when they are whole.
+
+Until then there is what was there before: a download that fails destroys nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from typing import IO, Iterator, Optional
+
+from ..errors import GloveboxError
+
+__all__ = ["replaced", "saved"]
+
+
+@contextlib.contextmanager
+def replaced(name: str, mode: int, dir_fd: Optional[int] = None) -> Iterator[IO[bytes]]:
+    """A new file beside ``name`` that is renamed to it at the end; one that was there keeps its mode.
+
+    Only plain files are replaced: a link, a pipe or a device is somebody's arrangement.
+    """
+    try:
+        old: Optional[os.stat_result] = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        old = None
+    if old is not None and not stat.S_ISREG(old.st_mode):
+        raise GloveboxError(f"{name!r} is here already, and is no plain file: nothing is written through it")
+    fresh = os.path.join(os.path.dirname(name), f".glovebox-{secrets.token_hex(8)}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    target = os.open(fresh, flags, mode if old is None else 0o600, dir_fd=dir_fd)
+    try:
+        with os.fdopen(target, "wb") as file:
+            if old is not None:
+                os.fchmod(target, old.st_mode & 0o777)
+            yield file
+        os.replace(fresh, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+    except BaseException:
+        os.unlink(fresh, dir_fd=dir_fd)
+        raise
+
+
+@contextlib.contextmanager
+def saved(local: str) -> Iterator[IO[bytes]]:
+    """A file where its user said; links are followed, and devices and pipes written to as they are."""
+    place = os.path.realpath(local)
+    if os.path.exists(place) and not os.path.isfile(place):
+        with open(place, "wb") as file:
+            yield file
+        return
+    with replaced(place, 0o666) as file:
+        yield file

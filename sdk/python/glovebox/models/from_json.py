@@ -1,0 +1,191 @@
+"""Answers of the server as frozen dataclasses, by their type hints.
+
+Tolerant where it does no harm: fields this version does not know are left in ``raw``, fields that are
+missing or of another type get their default. A field without one must be there and be right: an answer
+that does not say how code ended is no answer, and above all not that it did well. Nothing of a guest's
+is evaluated; it is only looked at.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from datetime import datetime, timezone
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    List,
+    Mapping,
+    NamedTuple,
+    Type,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from ..errors import ProtocolError
+
+T = TypeVar("T")
+Convert = Callable[[Any], Any]
+
+__all__ = ["object_of", "read", "read_list", "time_of"]
+
+_NO = object()  # not of the type
+
+
+class _Field(NamedTuple):
+    name: str
+    exact: object  # a value of exactly this type is taken as it is
+    allows_none: bool
+    convert: Convert
+    default: "Callable[[], Any] | None"  # None: it must be said
+
+
+_plans: Dict[type, List[_Field]] = {}
+_has_raw: Dict[type, bool] = {}
+
+
+def read(kind: Type[T], data: Any) -> T:
+    """An object of the answer as a ``kind``."""
+    plan = _plans.get(kind)
+    if plan is None:
+        plan = _make_plan(kind)
+    if type(data) is not dict:
+        object_of(data)
+    values: Dict[str, Any] = {}
+    for name, exact, allows_none, convert, default in plan:
+        value = data.get(name, _NO)
+        if type(value) is exact or (value is None and allows_none):
+            values[name] = value
+            continue
+        if value is not _NO:
+            value = convert(value)
+        if value is _NO:
+            if default is None:
+                raise _not_said(name)
+            value = default()
+        values[name] = value
+    if _has_raw[kind]:
+        values["raw"] = data
+    # As the dataclass's own constructor, which sets field after field of a frozen one the slow way.
+    made = object.__new__(kind)
+    made.__dict__.update(values)
+    return made
+
+
+def read_list(kind: Type[T], data: Any, name: str) -> List[T]:
+    """The objects of a list that is a field of the answer."""
+    items = object_of(data).get(name)
+    if not isinstance(items, list):
+        raise _not_said(name)
+    return [read(kind, item) for item in items]
+
+
+def object_of(data: Any) -> Dict[str, Any]:
+    """An answer that is an object."""
+    if not isinstance(data, dict):
+        raise ProtocolError("the answer is not that of a Glovebox server: it is no object")
+    return data
+
+
+def _not_said(name: str) -> ProtocolError:
+    return ProtocolError(f"the answer is not that of a Glovebox server: it has no {name}, or not a right one")
+
+
+def time_of(text: str) -> datetime:
+    """
+    >>> time_of("2026-11-15T13:57:15.394Z").isoformat()
+    '2026-11-15T13:57:15.394000+00:00'
+    """
+    if text.endswith("Z"):
+        text = text[:-1] + "+00:00"
+    made = datetime.fromisoformat(text)
+    return made if made.tzinfo is not None else made.replace(tzinfo=timezone.utc)
+
+
+def _make_plan(kind: type) -> List[_Field]:
+    hints = get_type_hints(kind, vars(sys.modules[kind.__module__]))
+    plan = []
+    fields = dataclasses.fields(kind)
+    for field in fields:
+        if field.name == "raw":
+            continue
+        hint = hints[field.name]
+        inner = [each for each in get_args(hint) if each is not type(None)] if get_origin(hint) is Union else [hint]
+        exact = inner[0] if inner[0] in (str, int, float, bool) else None
+        plan.append(_Field(field.name, exact, inner != [hint], _converter(hint), _default(field)))
+    _has_raw[kind] = any(field.name == "raw" for field in fields)
+    _plans[kind] = plan
+    return plan
+
+
+def _default(field: "dataclasses.Field[Any]") -> "Callable[[], Any] | None":
+    if field.default is not dataclasses.MISSING:
+        value = field.default
+        return lambda: value
+    return None if field.default_factory is dataclasses.MISSING else field.default_factory
+
+
+def _converter(hint: Any) -> Convert:
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return lambda value: value
+    if origin is Union:  # Optional[X]
+        convert = _converter(next(kind for kind in inner if kind is not type(None)))
+        return lambda value: None if value is None else convert(value)
+    if hint is str:
+        return lambda value: value if isinstance(value, str) else _NO
+    if hint is bool:
+        return lambda value: value if isinstance(value, bool) else _NO
+    if hint is int:
+        return lambda value: value if isinstance(value, int) and not isinstance(value, bool) else _NO
+    if hint is float:
+        return _to_float
+    if hint is datetime:
+        return _to_time
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return lambda value: _NO if value is None else read(hint, value)
+    if isinstance(hint, type) and issubclass(hint, dict):
+        return lambda value: hint(value) if isinstance(value, dict) else _NO
+    if origin is list:
+        return _to_list(_converter(inner[0]), inner[0])
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _to_map(_converter(inner[1]))
+    raise TypeError(f"a field of type {hint} cannot be read")
+
+
+def _to_float(value: Any) -> Any:
+    try:
+        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else _NO
+    except OverflowError:
+        return _NO
+
+
+def _to_time(value: Any) -> Any:
+    try:
+        return time_of(value) if isinstance(value, str) else _NO
+    except ValueError:
+        return _NO
+
+
+def _to_list(convert: Convert, exact: Any) -> Convert:
+    def made(value: Any) -> Any:
+        if not isinstance(value, list):
+            return _NO
+        if exact is str and set(map(type, value)) <= {str}:
+            return value
+        return [item for item in map(convert, value) if item is not _NO]
+
+    return made
+
+
+def _to_map(convert: Convert) -> Convert:
+    def made(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return _NO
+        return {name: item for name, item in ((name, convert(item)) for name, item in value.items()) if item is not _NO}
+
+    return made

@@ -1,0 +1,186 @@
+"""``profile.dependencies`` of a request in the server's canonical form; refuses what the server refuses.
+
+As src/wire/dependencies_json.cc has it: nothing in it can be an option of the installer's, a path or an
+address. tests/vectors/profiles.json are examples that both sides keep to.
+
+>>> canonical_dependencies(["pandas>=2", " numpy"])
+'{"packages":["numpy","pandas>=2"]}'
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Dict, List, Mapping, Sequence
+
+from .canonical_json import quoted
+
+__all__ = ["canonical_dependencies"]
+
+_FIELDS = ("lock", "packages", "preload", "requirements")
+_SPACE = " \t\r\n"
+_MOST_PACKAGES = 100
+_MOST_PACKAGE = 300
+_MOST_TEXT = 256 * 1024
+_MOST_MODULES = 64
+_MOST_MODULE = 200
+_MOST_MODULE_NAMES = 6 * 1024
+_ARCHIVES = (".whl", ".zip", ".tar", ".tgz", ".tbz", ".txz", ".tlz", ".gz", ".bz2", ".xz", ".lzma", ".tar.lz")
+_NAME_END = re.compile(r"[\[<>=!~;, @(]")
+_NAME = re.compile(r"[A-Za-z0-9._@/-]*[A-Za-z0-9]\Z")
+_SCOPED = re.compile(r"@[^/]+/[A-Za-z0-9]")
+_HASH = re.compile(r"--hash=(sha256|sha384|sha512):[0-9a-f]+\Z")
+_MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}(\.[A-Za-z_][A-Za-z0-9_]{0,127})*\Z")
+# Control characters but line ends and tabs, and where Python begins a new line though there is none.
+_NO_TEXT = re.compile("[\0-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
+_COMMENT = re.compile(r"(^|(?<=[ \t]))#.*")
+_ALONE = ("--require-hashes", "--pre", "--prefer-binary")
+
+
+def canonical_dependencies(said: Any, at: str = "dependencies") -> str:
+    """JSON with sorted keys and no spaces; empty when there are none."""
+    if said is None:
+        return ""
+    if isinstance(said, Mapping):
+        wanted = _object(said, at)
+    elif isinstance(said, Sequence) and not isinstance(said, (str, bytes)):
+        wanted = {"packages": _packages(said, at)}
+    else:
+        raise TypeError(f"{at} must be a list of packages, or an object with {', '.join(sorted(_FIELDS))}")
+    fields = [f'"{name}":{_text_of(wanted[name])}' for name in _FIELDS if wanted.get(name)]
+    return "{" + ",".join(fields) + "}" if fields else ""
+
+
+def _text_of(value: Any) -> str:
+    return quoted(value) if isinstance(value, str) else "[" + ",".join(map(quoted, value)) + "]"
+
+
+def _object(said: Mapping[str, Any], at: str) -> Dict[str, Any]:
+    unknown = sorted(set(said) - set(_FIELDS))
+    if unknown:
+        raise ValueError(f"{at}.{unknown[0]} is not known")
+    wanted: Dict[str, Any] = {
+        "packages": _packages(said.get("packages") or [], f"{at}.packages"),
+        "requirements": _text(said.get("requirements"), f"{at}.requirements"),
+        "lock": _text(said.get("lock"), f"{at}.lock"),
+        "preload": _preload(said.get("preload") or [], f"{at}.preload"),
+    }
+    _check_requirements(wanted["requirements"], f"{at}.requirements")
+    if wanted["lock"] and (wanted["packages"] or wanted["requirements"]):
+        raise ValueError(f"{at}.lock stands alone: it names all packages")
+    if wanted["preload"] and not (wanted["packages"] or wanted["requirements"] or wanted["lock"]):
+        raise ValueError(f"{at}.preload goes with packages, requirements or lock")
+    return wanted
+
+
+def _packages(said: Any, at: str) -> List[str]:
+    if isinstance(said, (str, bytes)) or not isinstance(said, Sequence):
+        raise TypeError(f"{at} must be a list of strings")
+    if len(said) > _MOST_PACKAGES:
+        raise ValueError(f"{at} must have at most {_MOST_PACKAGES} entries")
+    words = set()
+    for index, one in enumerate(said):
+        if not isinstance(one, str):
+            raise TypeError(f"{at}[{index}] must be a string")
+        word = one.strip(_SPACE)
+        _check_word(word, f"{at}[{index}]")
+        words.add(word)
+    return sorted(words)
+
+
+def _check_word(word: str, at: str) -> None:
+    if not word:
+        raise ValueError(f"{at} must not be empty")
+    if not all(" " <= char < "\x7f" for char in word):
+        raise ValueError(f"{at} must be of printable ASCII characters")
+    if len(word) > _MOST_PACKAGE:
+        raise ValueError(f"{at} must have at most {_MOST_PACKAGE} bytes")
+    if word[0] == "-":
+        raise ValueError(f"{at} must be a package, not an option of the installer")
+    if ":" in word or " @" in word or "@ " in word:
+        raise ValueError(f"{at} must name a package of the index, not an address")
+    is_scoped = word[0] == "@"
+    end = _NAME_END.search(word, 1 if is_scoped else 0)
+    name = word[: end.start()] if end else word
+    # npm's "@scope/name" has one slash; nothing else has any.
+    has_path = "\\" in word or ("/" in word and not (word.count("/") == 1 and _SCOPED.match(name)))
+    if word[0] in "./~" or has_path or name.lower().endswith(_ARCHIVES):
+        raise ValueError(f"{at} must name a package of the index, not a file")
+    first = word[1] if is_scoped and len(word) > 1 else word[0]
+    is_formed = _is_formed(name, word[len(name) :].strip(_SPACE))
+    if not first.isalnum() or not is_formed or any(char in "#$`{}%?" for char in word):
+        raise ValueError(f'{at} must be a package like "pandas>=2" or "lodash@4"')
+
+
+def _is_formed(name: str, rest: str) -> bool:
+    """A name, then nothing, or what begins a version, extras or a marker, to its end."""
+    if not _NAME.match(name):
+        return False
+    return not rest or (rest[0] in "[<>=!~;(@" and rest[-1] not in ",=<>!~;([@|&")
+
+
+def _text(said: Any, at: str) -> str:
+    if said is None:
+        return ""
+    if not isinstance(said, str):
+        raise TypeError(f"{at} must be a text")
+    if len(said.encode("utf-8", "surrogatepass")) > _MOST_TEXT:
+        raise ValueError(f"{at} must have at most {_MOST_TEXT >> 10} KB")
+    # The mark is what editors of Windows put in front of UTF-8.
+    text = said[said.startswith("\ufeff") :].replace("\r\n", "\n").strip(_SPACE)
+    if _NO_TEXT.search(text):
+        raise ValueError(f"{at} must be the text of a file: no control characters")
+    return text
+
+
+def _preload(said: Any, at: str) -> List[str]:
+    if isinstance(said, (str, bytes)) or not isinstance(said, Sequence):
+        raise TypeError(f"{at} must be a list of strings")
+    if len(said) > _MOST_MODULES:
+        raise ValueError(f"{at} must have at most {_MOST_MODULES} entries")
+    for index, one in enumerate(said):
+        if not isinstance(one, str) or len(one) > _MOST_MODULE or not _MODULE.match(one):
+            raise ValueError(f"{at}[{index}] must be the name of a module, like numpy or os.path")
+    modules = list(dict.fromkeys(said))
+    if sum(map(len, modules)) > _MOST_MODULE_NAMES:
+        raise ValueError(f"{at}: the names are together larger than 6 KB")
+    return modules
+
+
+def _check_requirements(text: str, at: str) -> None:
+    """Line by line, as pip reads it."""
+    joined, first = "", 1
+    for number, line in enumerate([*text.split("\n"), ""], 1):
+        if not joined:
+            first = number
+        is_comment = line.strip(_SPACE).startswith("#")
+        if line.endswith("\\") and not is_comment:
+            joined = joined + line[:-1] or " "
+            continue
+        joined += f" {line}" if is_comment else line
+        _check_requirement(joined, f"{at}: line {first}")
+        joined = ""
+
+
+def _check_requirement(line: str, at: str) -> None:
+    line = _COMMENT.sub("", line).strip(_SPACE)
+    if not line or line in _ALONE:
+        return
+    if not all(" " <= char < "\x7f" for char in line):
+        raise ValueError(f"{at}: must be of printable ASCII characters, comments aside")
+    word, is_hashed = [], False
+    for token in line.split(" "):
+        if token.startswith("-"):
+            if not _HASH.match(token):
+                raise ValueError(
+                    f"{at}: options are the administrator's; only --hash=sha256:... may follow a requirement, "
+                    "and --require-hashes, --pre or --prefer-binary stand alone"
+                )
+            is_hashed = True
+        elif is_hashed and token:
+            raise ValueError(f"{at}: nothing but --hash=... may follow a --hash=...")
+        else:
+            word.append(token)
+    text = " ".join(word).strip(_SPACE)
+    if "@" in text:
+        raise ValueError(f"{at}: must name a package of the index, not an address")
+    _check_word(text, f"{at}:")

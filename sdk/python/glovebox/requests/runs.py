@@ -1,0 +1,287 @@
+"""The request of a run, and its answer: whole, or put together from live events."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+    Type,
+    TypeVar,
+    Union,
+)
+
+from ..errors import ApiError, ProtocolError, api_error
+from ..models.from_json import read
+from ..models.results import CodeResult, Mime, RunFailure, RunResult
+from ..profile.dependencies import AnyDependencies, BuildWord
+from ..profile.network import Net
+from ..transport.event_streams import JsonLines
+from ..transport.request import Call
+from .arguments import Seconds, env_of, profile_of, seconds_of, stdin_of, strings_of, with_build
+
+R = TypeVar("R", RunResult, CodeResult)
+
+__all__ = [
+    "Callbacks",
+    "Feeds",
+    "Files",
+    "LiveAnswer",
+    "OnBuild",
+    "OnError",
+    "OnResult",
+    "OnText",
+    "build_word",
+    "refusal_of",
+    "run_call",
+    "waiting_time",
+]
+
+#: ``{"a.txt": "text", "b.bin": b"bytes", "c.sh": ("#!/bin/sh", "755")}``, or a list of objects as on the wire.
+Files = Union[Mapping[str, Union[str, bytes, Tuple[Union[str, bytes], str]]], Sequence[Mapping[str, Any]]]
+OnText = Callable[[str], Any]
+OnResult = Callable[[Mime], Any]
+OnError = Callable[[RunFailure], Any]
+OnBuild = Callable[[BuildWord], Any]
+
+# What passes between the end of the code's own time and the answer at most, and how long is
+# waited for code whose limit only the server knows.
+SLACK_S = 30.0
+UNKNOWN_LIMIT_S = 660.0
+NDJSON = "application/x-ndjson"
+
+
+def waiting_time(timeout: Optional[Seconds], request_timeout: Optional[Seconds], otherwise: float) -> float:
+    """How long to wait for an answer: as told, else a little longer than the code may run. 0: without end."""
+    if request_timeout is not None:
+        return seconds_of("request_timeout", request_timeout)
+    if timeout is None:
+        return otherwise
+    seconds = seconds_of("timeout", timeout)
+    return seconds + SLACK_S if seconds > 0 else 0.0
+
+
+def run_call(
+    code: Optional[str] = None,
+    *,
+    language: Optional[str] = None,
+    template: Optional[str] = None,
+    command: Union[str, Sequence[str], None] = None,
+    args: Optional[Sequence[str]] = None,
+    stdin: Union[str, bytes, None] = None,
+    files: Optional[Files] = None,
+    return_files: Optional[Sequence[str]] = None,
+    env: Optional[Mapping[str, str]] = None,
+    workdir: Optional[str] = None,
+    cold: bool = False,
+    timeout: Optional[Seconds] = None,
+    memory_mb: Optional[int] = None,
+    cpu_ms: Optional[int] = None,
+    cpus: Optional[float] = None,
+    pids: Optional[int] = None,
+    disk_mb: Optional[int] = None,
+    output_kb: Optional[int] = None,
+    fs: Iterable[str] = (),
+    net: Optional[Net] = None,
+    dependencies: Optional[AnyDependencies] = None,
+    min_grade: Optional[str] = None,
+    idempotency_key: Optional[str] = None,
+    request_timeout: Optional[Seconds] = None,
+    is_live: bool = False,
+) -> "Call[RunResult]":
+    if (code is None) == (command is None):
+        raise ValueError("give code to run, or command=, and not both")
+    if is_live and idempotency_key is not None:
+        raise ValueError("idempotency_key does not go together with on_stdout and its like")
+    body: Dict[str, Any] = {}
+    if code is not None:
+        if not isinstance(code, str):
+            raise TypeError(f"code must be a string, not {type(code).__name__}")
+        body["code"] = code
+        if language is None and template is None:
+            language = "python"
+    else:
+        body["command"] = command if isinstance(command, str) else strings_of("command", command or ())
+    for name, value in (("language", language), ("template", template), ("workdir", workdir), ("min_grade", min_grade)):
+        if value is not None:
+            body[name] = value
+    if args is not None:
+        body["args"] = strings_of("args", args)
+    if env is not None:
+        body["env"] = env_of(env)
+    if files is not None:
+        body["files"] = files_of(files)
+    if return_files is not None:
+        body["return_files"] = strings_of("return_files", return_files)
+    if cold:
+        body["cold"] = True
+    body.update(stdin_of(stdin))
+    profile = profile_of(
+        timeout=timeout,
+        cpu_ms=cpu_ms,
+        memory_mb=memory_mb,
+        cpus=cpus,
+        pids=pids,
+        disk_mb=disk_mb,
+        output_kb=output_kb,
+        fs=fs,
+        net=net,
+        dependencies=dependencies,
+    )
+    if profile:
+        body["profile"] = profile
+    seconds = waiting_time(timeout, request_timeout, UNKNOWN_LIMIT_S)
+    if request_timeout is None:
+        seconds = with_build(seconds, profile)
+    call: Call[RunResult] = Call("POST", "/v1/run", _read_run, json=body, timeout=seconds)
+    if idempotency_key is not None:
+        call.headers["Idempotency-Key"] = idempotency_key
+        call.is_idempotent = True
+    if is_live:
+        call.headers["Accept"] = call.stream_type = NDJSON
+    return call
+
+
+def _read_run(said: Any) -> RunResult:
+    return read(RunResult, said)
+
+
+def files_of(files: Files) -> List[Dict[str, Any]]:
+    """
+    >>> files_of({"a": "text", "b": (b"\\xff", "755")})
+    [{'path': 'a', 'content': 'text'}, {'path': 'b', 'content_base64': '/w==', 'mode': '755'}]
+    """
+    if not isinstance(files, Mapping):
+        return [_wire_file(file) for file in files]
+    made = []
+    for path, content in files.items():
+        mode = None
+        if isinstance(content, tuple):
+            content, mode = content
+        file: Dict[str, Any] = {"path": str(path), **stdin_of(content, "content")}
+        if mode is not None:
+            file["mode"] = mode
+        made.append(file)
+    return made
+
+
+def _wire_file(file: Mapping[str, Any]) -> Dict[str, Any]:
+    made = dict(file)
+    if isinstance(made.get("content"), (bytes, bytearray)):
+        made.update(stdin_of(made.pop("content"), "content"))
+    return made
+
+
+def build_word(event: Mapping[str, Any]) -> BuildWord:
+    phase, text = event.get("phase"), event.get("text")
+    return BuildWord(phase if isinstance(phase, str) else "", text if isinstance(text, str) else "")
+
+
+def refusal_of(event: Mapping[str, Any]) -> ApiError:
+    """Of an answer that had begun when the server had to say no."""
+    code, status = str(event.get("code")), event.get("status")
+    if not isinstance(status, int) or not 400 <= status <= 599:
+        status = 422 if code == "dependencies_failed" else 503
+    return api_error(status, code, str(event.get("message")))
+
+
+class Callbacks:
+    """Who wants to hear what while it happens."""
+
+    def __init__(
+        self,
+        on_stdout: Optional[OnText] = None,
+        on_stderr: Optional[OnText] = None,
+        on_result: Optional[OnResult] = None,
+        on_error: Optional[OnError] = None,
+        on_build: Optional[OnBuild] = None,
+    ) -> None:
+        self.on_stdout, self.on_stderr = on_stdout, on_stderr
+        self.on_result, self.on_error = on_result, on_error
+        self.on_build = on_build
+
+    def __bool__(self) -> bool:
+        return any((self.on_stdout, self.on_stderr, self.on_result, self.on_error, self.on_build))
+
+
+class Feeds(Protocol):
+    """What reads a live answer."""
+
+    def feed(self, data: bytes) -> Iterator[Tuple[Callable[[Any], Any], Any]]: ...
+
+
+class LiveAnswer:
+    """Events of a run or a cell, put together to the answer that it would have been."""
+
+    def __init__(self, callbacks: Callbacks) -> None:
+        self._callbacks = callbacks
+        self._lines = JsonLines()
+        self._text: Dict[str, List[str]] = {"stdout": [], "stderr": []}
+        self._bytes: Dict[str, List[bytes]] = {"stdout": [], "stderr": []}
+        self._is_plain = {"stdout": True, "stderr": True}
+        self._exit: Optional[Dict[str, Any]] = None
+        self._failure: Optional[Dict[str, Any]] = None
+
+    def feed(self, data: bytes) -> Iterator[Tuple[Callable[[Any], Any], Any]]:
+        """What is to be called now, one after the other."""
+        for event in self._lines.feed(data):
+            kind = event.get("event")
+            if kind == "stdout" or kind == "stderr":
+                text = self._printed(kind, event)
+                called = self._callbacks.on_stdout if kind == "stdout" else self._callbacks.on_stderr
+                if called is not None:
+                    yield called, text
+            elif kind == "result":
+                mime = event.get("mime")
+                if self._callbacks.on_result is not None and isinstance(mime, dict):
+                    yield self._callbacks.on_result, Mime(mime)
+            elif kind == "error":
+                self._failure = event
+                if self._callbacks.on_error is not None and event.get("code") in _FAILURES:
+                    yield self._callbacks.on_error, read(RunFailure, event)
+            elif kind == "build":
+                if self._callbacks.on_build is not None:
+                    yield self._callbacks.on_build, build_word(event)
+            elif kind == "exit":
+                self._exit = event
+
+    def _printed(self, stream: str, event: Mapping[str, Any]) -> str:
+        text, encoded = event.get("text"), event.get("base64")
+        if isinstance(text, str):
+            raw = text.encode("utf-8", "surrogatepass")
+        else:
+            try:
+                raw = base64.b64decode(encoded) if isinstance(encoded, str) else b""
+            except (binascii.Error, ValueError):
+                raw = b""
+            text = raw.decode("utf-8", "replace")
+            self._is_plain[stream] = False
+        self._text[stream].append(text)
+        self._bytes[stream].append(raw)
+        return text
+
+    def result(self, kind: Type[R]) -> R:
+        """At the end of the stream."""
+        if self._exit is None:
+            if self._failure is not None:
+                raise refusal_of(self._failure)
+            raise ProtocolError("the live answer ended without its last event")
+        said = dict(self._exit)
+        for stream in ("stdout", "stderr"):
+            said[stream] = "".join(self._text[stream])
+            if not self._is_plain[stream]:
+                said[stream + "_base64"] = base64.b64encode(b"".join(self._bytes[stream])).decode()
+        return read(kind, said)
+
+
+_FAILURES = frozenset(("exception", "timed_out", "oom_killed", "killed", "cancelled", "context_died"))

@@ -1,0 +1,1 @@
+"""The blocking client; :mod:`glovebox` exports its names."""

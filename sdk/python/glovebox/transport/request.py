@@ -1,0 +1,258 @@
+"""One request as a value, what its answer means, and when it may be sent again.
+
+Everything here is without sockets and shared by the sync and the async client: a resource's
+function makes a :class:`Call`, a transport carries it, ``Call.read`` makes the result of the answer.
+"""
+
+from __future__ import annotations
+
+import json as jsonlib
+import random
+import time
+from dataclasses import dataclass, field
+from typing import IO, Any, AsyncIterable, Callable, Dict, Generic, Iterable, Mapping, Optional, Tuple, TypeVar, Union
+from urllib.parse import quote
+
+from ..errors import ApiError, ConnectionFailed, GloveboxError, ProtocolError, TimeoutExpired, api_error
+
+T = TypeVar("T")
+
+__all__ = [
+    "Answer",
+    "Attempts",
+    "Body",
+    "Call",
+    "Deadline",
+    "Lost",
+    "check_type",
+    "dump_json",
+    "load_json",
+    "path_of",
+    "target_of",
+]
+
+#: What a request may carry besides JSON: bytes, or pieces of a known or unknown length.
+Body = Union[bytes, IO[bytes], Iterable[bytes], AsyncIterable[bytes]]
+
+# An answer that is collected is at most this long: far above what a server sends.
+MAX_ANSWER = 256 * 1024 * 1024
+# How long a retry waits at most, whatever the server says.
+MAX_RETRY_AFTER_S = 20.0
+
+_IDEMPOTENT = frozenset(("GET", "HEAD", "PUT", "DELETE"))
+
+
+@dataclass
+class Call(Generic[T]):
+    """A request to a path of the server, and how to read its answer."""
+
+    method: str
+    target: str  # path and query, percent-encoded
+    read: Callable[[Any], T]
+    json: Optional[Mapping[str, Any]] = None
+    body: Optional[Body] = None
+    body_length: Optional[int] = None
+    headers: Dict[str, str] = field(default_factory=dict)
+    #: Seconds for all of it; None is the client's own default, 0 without end.
+    timeout: Optional[float] = None
+    #: Whether sending it twice does what sending it once does; None: as the method says.
+    is_idempotent: Optional[bool] = None
+    max_answer: int = MAX_ANSWER
+    #: Of an answer that streams: what it must be.
+    stream_type: Optional[str] = None
+
+    @property
+    def has_pieces(self) -> bool:
+        """Whether its body can be sent only once: pieces that went out are gone."""
+        return self.body is not None and not isinstance(self.body, bytes)
+
+    @property
+    def may_repeat(self) -> bool:
+        if self.has_pieces:
+            return False
+        if self.is_idempotent is not None:
+            return self.is_idempotent
+        return self.method in _IDEMPOTENT
+
+
+@dataclass
+class Answer:
+    """A whole answer."""
+
+    status: int
+    headers: Dict[str, str]
+    body: bytes
+
+    def value(self) -> Any:
+        """What it says: parsed JSON, None without a body; raises what it refuses."""
+        if self.status >= 300:
+            raise self.error()
+        if not self.body:
+            return None
+        check_type(self.headers, "application/json")
+        return load_json(self.body)
+
+    def error(self) -> ApiError:
+        code, message, request_id = "unknown", "", self.headers.get("x-request-id")
+        try:
+            said = jsonlib.loads(self.body)
+            error = said["error"]
+            code, message = str(error["code"]), str(error["message"])
+            request_id = str(said.get("request_id") or request_id or "") or None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            message = self.body[:300].decode("utf-8", "replace").strip() or "the server gave no reason"
+        return api_error(self.status, code, message, request_id, _seconds(self.headers.get("retry-after")))
+
+
+def check_type(headers: Mapping[str, str], wanted: str) -> None:
+    """A page of a proxy is neither a result nor a file."""
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != wanted:
+        raise ProtocolError(f"the answer is not {wanted}: is this the address of a Glovebox server?")
+
+
+def _seconds(text: Optional[str]) -> Optional[float]:
+    if text is None or not text.isascii() or not text.isdigit() or len(text) > 9:
+        return None
+    return float(text)
+
+
+_encode = jsonlib.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+
+
+def dump_json(value: Any) -> bytes:
+    """Strict JSON: no NaN, which no server takes."""
+    return _encode(value).encode()
+
+
+def load_json(text: "Union[bytes, str]") -> Any:
+    try:
+        return jsonlib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError(f"the answer is not JSON: {error}") from None
+
+
+def path_of(*parts: "Union[str, int]") -> str:
+    """A path below /v1, each part percent-encoded: an id can be no more than a part.
+
+    >>> path_of("sandboxes", "a/../b")
+    '/v1/sandboxes/a%2F..%2Fb'
+    """
+    for part in parts:
+        if part in ("", ".", ".."):
+            raise ValueError("an id cannot be empty")
+    return "/v1/" + "/".join(quote(str(part), safe="") for part in parts)
+
+
+def target_of(path: str, query: Iterable[Tuple[str, Union[str, bytes, int, bool, None]]]) -> str:
+    """A path with the parameters that are not None.
+
+    >>> target_of("/v1/runs", [("limit", 5), ("cursor", None)])
+    '/v1/runs?limit=5'
+    """
+    words = []
+    for name, value in query:
+        if value is None:
+            continue
+        if isinstance(value, bool):
+            value = "true" if value else "false"
+        words.append(f"{quote(name, safe='.')}={quote(value if isinstance(value, bytes) else str(value), safe='')}")
+    return path + ("?" + "&".join(words) if words else "")
+
+
+class Deadline:
+    """When to stop waiting."""
+
+    __slots__ = ("_at", "seconds")
+
+    def __init__(self, seconds: Optional[float]) -> None:
+        self.seconds = seconds
+        self._at = None if seconds is None else time.monotonic() + seconds
+
+    def left(self) -> Optional[float]:
+        """Seconds that are left, more than zero; None is without end. Raises when it is over."""
+        if self._at is None:
+            return None
+        left = self._at - time.monotonic()
+        if left <= 0:
+            raise self.expired()
+        return left
+
+    def allows(self, seconds: float) -> bool:
+        return self._at is None or time.monotonic() + seconds < self._at
+
+    def expired(self) -> TimeoutExpired:
+        if self.seconds is None:  # the system gave up
+            return TimeoutExpired("the connection timed out")
+        return TimeoutExpired(f"no answer within {self.seconds:g} seconds; say a longer timeout, or 0 for none")
+
+
+class Lost(Exception):
+    """The connection failed. ``had_answer``: some byte of an answer had come."""
+
+    def __init__(self, reason: str, *, was_sent: bool, had_answer: bool = False, was_kept: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.was_sent = was_sent
+        self.had_answer = had_answer
+        self.was_kept = was_kept
+
+
+class Attempts:
+    """Whether, and after how many seconds, a failed call is sent again.
+
+    Again are sent: what repeats harmlessly (GET, PUT and DELETE of whole things, anything with an
+    Idempotency-Key) when the connection was refused or broke before a byte of the answer, or when
+    the server said 429 or 503 with Retry-After. And what certainly did not arrive. Nothing else, never
+    a body that comes in pieces, and never past the deadline.
+    """
+
+    def __init__(self, call: "Call[Any]", max_retries: int, deadline: Deadline) -> None:
+        self._may_repeat = call.may_repeat
+        self._has_key = "Idempotency-Key" in call.headers
+        self._removes = call.method == "DELETE"
+        self._may_have_arrived = False  # one that was sent before
+        self._left = 0 if call.has_pieces else max_retries
+        self._deadline = deadline
+        self._backoff = 0.05
+
+    def after_lost(self, lost: Lost, where: str) -> float:
+        """Seconds to wait; raises ConnectionFailed when it must not be sent again."""
+        self._may_have_arrived = self._may_have_arrived or lost.was_sent
+        if not lost.had_answer and (self._may_repeat or not lost.was_sent) and self._left > 0:
+            # A kept connection that the other side had closed costs nothing to replace.
+            delay = 0.0 if lost.was_kept else self._next()
+            if self._deadline.allows(delay):
+                self._left -= 1
+                return delay
+        raise ConnectionFailed(f"{where}: {lost.reason}") from lost.__cause__
+
+    def after_refusal(self, answer: Answer) -> Optional[float]:
+        """Seconds to wait before this refusal is asked again; None: it stands."""
+        if not self._may_repeat:
+            return None
+        if answer.status == 409 and self._has_key and answer.error().code == "still_running":
+            # The first request with this key runs: come back until it has ended.
+            delay = self._next()
+            return delay if self._deadline.allows(delay) else None
+        if answer.status not in (429, 503) or self._left <= 0:
+            return None
+        said = _seconds(answer.headers.get("retry-after"))
+        if said is None or said > MAX_RETRY_AFTER_S or not self._deadline.allows(said):
+            return None
+        self._left -= 1
+        return said + random.uniform(0, 0.1)
+
+    def settled(self, answer: Answer) -> Answer:
+        """A refusal that stands; but what an earlier try has removed is gone as it should be."""
+        if self._removes and self._may_have_arrived and answer.status == 404:
+            return Answer(204, {}, b"")
+        return answer
+
+    def _next(self) -> float:
+        delay = self._backoff * random.uniform(0.8, 1.2)
+        self._backoff = min(self._backoff * 2, 1.0)
+        return delay
+
+
+def too_long(limit: int) -> GloveboxError:
+    return ProtocolError(f"the answer is longer than {limit} bytes; files of any size: sandbox.files.download()")

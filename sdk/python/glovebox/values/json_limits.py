@@ -1,0 +1,85 @@
+"""JSON text of a stranger, looked at before it is parsed: a part of values.py for texts that are not small.
+
+The parser makes numbers of digits in quadratic time, is nested as deep as the text, and needs many
+times the text's size in memory for empty lists.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from itertools import accumulate
+from json import decoder
+from typing import Any, Dict
+
+from . import codec as values
+
+_DIGITS = "0123456789"
+
+
+def hooks_for(text: str) -> Dict[str, Any]:
+    """What json.loads() is to be given with it; raises ResultRefused for what it must not see."""
+    if sys.getrecursionlimit() > values.USUAL_RECURSION or _has_many(text):
+        # json's own bound is the recursion limit, which a program may have raised past its stack.
+        plain = _outside_strings(text)
+        _check_nesting(plain)
+        if _has_many(plain):
+            raise values.ResultRefused(
+                "not a value: too many lists, dicts or items; arrays and frames are a better form for them"
+            )
+    # Such a run of digits is mostly inside of a string; else it must not become a number.
+    return {"parse_int": _bounded_int, "parse_float": _bounded_float} if _has_long_number(text) else {}
+
+
+def _has_long_number(text: str) -> bool:
+    # A run of that many digits has one at a multiple of their number.
+    for place in range(0, len(text), values.MOST_DIGITS):
+        if text[place] in _DIGITS:
+            before, after = text[max(0, place - values.MOST_DIGITS) : place], text[place : place + values.MOST_DIGITS]
+            rest = len(before.rstrip(_DIGITS)) + len(after.lstrip(_DIGITS))
+            if len(before) + len(after) - rest >= values.MOST_DIGITS:
+                return True
+    return False
+
+
+def _bounded_int(text: str) -> int:
+    if len(text) > values.MOST_DIGITS:
+        raise ValueError(f"a number of {len(text)} digits")
+    return int(text)
+
+
+def _bounded_float(text: str) -> float:
+    if len(text) > values.MOST_DIGITS:
+        raise ValueError(f"a number of {len(text)} digits")
+    return float(text)
+
+
+def _has_many(text: str) -> bool:
+    return len(text) > values.MOST_CONTAINERS and (
+        text.count("[") + text.count("{") > values.MOST_CONTAINERS or text.count(",") > values.MOST_ITEMS
+    )
+
+
+def _outside_strings(text: str) -> str:
+    """The text without what is between quotes."""
+    parts, at = [], 0
+    while True:
+        start = text.find('"', at)
+        if start < 0:
+            parts.append(text[at:])
+            return "".join(parts)
+        parts.append(text[at:start])
+        try:
+            at = decoder.scanstring(text, start + 1, True)[1]  # type: ignore[attr-defined]
+        except ValueError as error:
+            raise values.ResultRefused(f"not a value: {error}") from None
+
+
+_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
+
+
+def _check_nesting(plain: str) -> None:
+    brackets = re.sub(r"[^\[\]{}]+", "", plain)
+    # One level of a value (a dict of pairs) is up to four brackets of the text.
+    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > 4 * values.MOST_DEPTH:
+        raise values.ResultRefused("not a value: nested too deep")
