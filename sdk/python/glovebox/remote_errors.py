@@ -19,14 +19,14 @@ __all__ = [
     "RemoteKilled",
     "RemoteOutOfMemory",
     "RemoteTimeout",
-    "exception_of",
+    "build_exception",
     "printable",
 ]
 
-MOST_MESSAGE = 70_000
-MOST_TRACEBACK = 200_000
-MOST_NAME = 300
-MOST_BITS = 2048  # of a whole number; Python refuses to show much longer ones
+MAX_MESSAGE = 70_000
+MAX_TRACEBACK = 200_000
+MAX_NAME = 300
+MAX_BITS = 2048  # of a whole number; Python refuses to show much longer ones
 _PLAIN = (str, int, float, bool, bytes, type(None))
 
 
@@ -91,13 +91,13 @@ def _raisable() -> Dict[str, Type[Exception]]:
 _RAISABLE = _raisable()
 
 
-def exception_of(raised: Any, arguments: Any, run_id: Optional[str]) -> BaseException:
+def build_exception(raised: Any, arguments: Any, run_id: Optional[str]) -> BaseException:
     """What to raise for a message of the guest half; ``arguments`` are decoded, or None."""
     if not isinstance(raised, dict):
         return RemoteError("Exception", "it raised something that it did not describe", "", run_id)
-    name = _text(raised.get("type"), MOST_NAME)
-    message = _text(raised.get("message"), MOST_MESSAGE)
-    remote = RemoteError(name or "Exception", message, _text(raised.get("traceback"), MOST_TRACEBACK), run_id)
+    name = _text(raised.get("type"), MAX_NAME)
+    message = _text(raised.get("message"), MAX_MESSAGE)
+    remote = RemoteError(name or "Exception", message, _text(raised.get("traceback"), MAX_TRACEBACK), run_id)
     kind = _RAISABLE.get(name) if raised.get("builtin") is True else None
     if kind is None:
         return remote
@@ -130,13 +130,13 @@ def _are_plain(arguments: List[Any]) -> bool:
     """Small enough, too, to be shown."""
     if not all(type(one) in _PLAIN for one in arguments):
         return False
-    if any(type(one) is int and one.bit_length() > MOST_BITS for one in arguments):
+    if any(type(one) is int and one.bit_length() > MAX_BITS for one in arguments):
         return False
-    return len(arguments) + sum(len(one) for one in arguments if isinstance(one, (str, bytes))) <= MOST_MESSAGE
+    return len(arguments) + sum(len(one) for one in arguments if isinstance(one, (str, bytes))) <= MAX_MESSAGE
 
 
 def _name(value: Any) -> Optional[str]:
-    return _text(value, MOST_NAME) or None
+    return _text(value, MAX_NAME) or None
 
 
 def _are_safe(kind: Type[Exception], arguments: List[Any]) -> bool:

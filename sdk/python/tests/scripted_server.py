@@ -46,7 +46,7 @@ class Scripted:
 
     def __init__(self, *answers: Said, close_after_answer: bool = False) -> None:
         self.requests: List[Request] = []
-        self._answers = list(answers)
+        self._responds = list(answers)
         self._close_after_answer = close_after_answer
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -79,7 +79,7 @@ class Scripted:
 
     @property
     def left(self) -> int:
-        return len(self._answers)
+        return len(self._responds)
 
     def _accept(self) -> None:
         count = 0
@@ -104,7 +104,7 @@ class Scripted:
                         return
                     with self._lock:
                         self.requests.append(request)
-                        said: Optional[Said] = self._answers.pop(0) if self._answers else refusal(500, "unscripted")
+                        said: Optional[Said] = self._responds.pop(0) if self._responds else refusal(500, "unscripted")
                     if said == CLOSE:
                         return
                     if said == SILENCE:

@@ -29,9 +29,9 @@ def offers(server: Live) -> Set[str]:
 
 
 def _contract() -> Any:
-    from glovebox.transport.request import Call
+    from glovebox.transport.request import Request
 
-    return Call("GET", "/openapi.yaml", lambda said: said)
+    return Request("GET", "/openapi.yaml", lambda said: said)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -16,14 +16,14 @@ from scripted_server import SILENCE, Scripted, answer, answer_of, refusal
 import glovebox
 from glovebox import BuildWord, Dependencies, DependencyError
 from glovebox.aio import Client as AsyncClient
-from glovebox.functions import package_builds as function_builds
-from glovebox.profile.dependencies import dependencies_of
-from glovebox.requests.lambda_functions import invoke_call
+from glovebox.functions import package_builds
+from glovebox.profile.dependencies import dependencies_field
+from glovebox.requests.lambda_functions import invoke_request
 from glovebox.requests.layers import build
 from glovebox.requests.project import create_template
-from glovebox.requests.runs import run_call
+from glovebox.requests.runs import run_request
 from glovebox.requests.sandboxes import create
-from glovebox.transport.request import Call
+from glovebox.transport.request import Request
 
 SANDBOX = {"id": "sb1", "state": "running", "template": "python"}
 RUN = {"id": "rn1", "exit_code": 0, "stdout": "", "stderr": ""}
@@ -85,7 +85,7 @@ def kind(request: pytest.FixtureRequest) -> str:
     ids=repr,
 )
 def test_what_is_said_is_sent(said: Any, sent: Any) -> None:
-    assert dependencies_of(said) == sent
+    assert dependencies_field(said) == sent
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_is_said_is_sent(said: Any, sent: Any) -> None:
 )
 def test_of_a_path_the_text_is_sent(tmp_path: Path, name: str, field: str) -> None:
     (tmp_path / name).write_bytes(b"\xef\xbb\xbfone\r\ntwo\n")
-    assert dependencies_of(tmp_path / name) == {field: "one\ntwo\n"}
+    assert dependencies_field(tmp_path / name) == {field: "one\ntwo\n"}
     assert Dependencies(requirements=tmp_path / name).request() == {"requirements": "one\ntwo\n"}
 
 
@@ -125,15 +125,15 @@ def test_of_a_path_the_text_is_sent(tmp_path: Path, name: str, field: str) -> No
 )
 def test_what_is_wrong_is_said_at_once(said: Any, kind_of_error: Any, words: str) -> None:
     with pytest.raises(kind_of_error, match=words):
-        dependencies_of(said)
+        dependencies_field(said)
 
 
 def test_a_file_that_is_no_text_or_not_there(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_bytes(b"\xff\xfe")
     with pytest.raises(ValueError, match="not a text"):
-        dependencies_of(tmp_path / "requirements.txt")
+        dependencies_field(tmp_path / "requirements.txt")
     with pytest.raises(FileNotFoundError):
-        dependencies_of(tmp_path / "missing.txt")
+        dependencies_field(tmp_path / "missing.txt")
 
 
 def test_they_are_part_of_every_profile(kind: str) -> None:
@@ -157,17 +157,17 @@ def test_a_template_of_a_snapshot(kind: str) -> None:
 # --- how long it waits --------------------------------------------------------------------------------
 
 
-def invoke(**options: Any) -> "Call[Any]":
+def invoke(**options: Any) -> "Request[Any]":
     names = "event context handler language runtime template file_name files return_files env workdir timeout"
     words: Dict[str, Any] = dict.fromkeys([*names.split(), "idempotency_key", "request_timeout"])
-    return invoke_call("", cold=False, **{**words, "fs": (), **options})
+    return invoke_request("", cold=False, **{**words, "fs": (), **options})
 
 
 @pytest.mark.parametrize(
     ("plain", "more"),
     [
-        (lambda **said: run_call("1", **said), 660),
-        (lambda **said: run_call("1", timeout=5, **said), 35),
+        (lambda **said: run_request("1", **said), 660),
+        (lambda **said: run_request("1", timeout=5, **said), 35),
         (lambda **said: create(**said), 60),
         (lambda **said: create_template("t", "python", **said), 60),
         (lambda **said: invoke(**said), 330),
@@ -236,9 +236,7 @@ def test_a_sandbox_and_a_template_tell_of_theirs_first(kind: str) -> None:
         with Caller(kind, server.url) as call:
             heard: List[BuildWord] = []
             call(lambda client: call.Sandbox.create(dependencies=["six"], on_build=heard.append, client=client))
-            call(
-                lambda client: client.templates.create("t", "python-x", dependencies=["six"], on_build=heard.append)
-            )
+            call(lambda client: client.templates.create("t", "python-x", dependencies=["six"], on_build=heard.append))
             assert heard == HEARD * 2
         assert [one.target for one in server.requests] == [
             "/v1/layers",
@@ -320,7 +318,7 @@ def test_nothing_is_built_ahead_where_nobody_listens(kind: str) -> None:
     with Scripted(answer(200, VALUE)) as server, Caller(kind, server.url) as call:
         function = samples.double.with_options(client=call.client, dependencies=["six"])
         assert called(call, function, 7) == 14
-        assert len(server.requests) == 1 and function_builds.__all__ == ["HeardBuilds"]
+        assert len(server.requests) == 1 and package_builds.__all__ == ["BuildNotifier"]
 
 
 # --- layers -------------------------------------------------------------------------------------------

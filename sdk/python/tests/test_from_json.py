@@ -21,29 +21,31 @@ from glovebox import (
     Template,
 )
 from glovebox.models import records, results
-from glovebox.models.from_json import read, read_list
+from glovebox.models.from_json import from_json, list_from_json
 
 RUN = {"id": "rn1", "exit_code": 0}
 MIME = {"text/plain": "[1]", "application/json": [1], "image/png": "iVBORw=="}
 
 
 def test_unknown_fields_are_kept_in_raw() -> None:
-    result = read(RunResult, {"id": "rn1", "exit_code": 3, "from_the_future": [1], "metrics": {"wall_ms": 1, "new": 2}})
+    result = from_json(
+        RunResult, {"id": "rn1", "exit_code": 3, "from_the_future": [1], "metrics": {"wall_ms": 1, "new": 2}}
+    )
     assert (result.id, result.exit_code, result.metrics.wall_ms) == ("rn1", 3, 1.0)
     assert result.raw["from_the_future"] == [1]
 
 
 def test_missing_and_wrong_fields_get_their_defaults() -> None:
     said = {**RUN, "stdout": 5, "result": [], "files": "x", "timed_out": "yes", "metrics": None}
-    result = read(RunResult, said)
+    result = from_json(RunResult, said)
     assert (result.stdout, result.result, result.files, result.timed_out) == ("", None, [], False)
     assert result.metrics.wall_ms == 0.0
     sandbox = {"id": "sb1", "state": "running", "template": "python", "created_at": "no time"}
-    assert read(SandboxInfo, {**sandbox, "features": {"pause": True, "x": 1}}).features == {"pause": True}
+    assert from_json(SandboxInfo, {**sandbox, "features": {"pause": True, "x": 1}}).features == {"pause": True}
 
 
 def test_numbers_that_no_float_holds() -> None:
-    assert read(RunResult, {**RUN, "metrics": {"wall_ms": 10**400}}).metrics.wall_ms == 0.0
+    assert from_json(RunResult, {**RUN, "metrics": {"wall_ms": 10**400}}).metrics.wall_ms == 0.0
 
 
 def test_what_must_be_said_must_be_said() -> None:
@@ -61,47 +63,47 @@ def test_what_must_be_said_must_be_said() -> None:
             nothing: List[Any] = [None, [], "x", 1, *([{}] if needed else [])]
             for data in nothing:
                 with pytest.raises(ProtocolError):
-                    read(kind, data)
+                    from_json(kind, data)
     for missing in RUN:
         with pytest.raises(ProtocolError, match=missing):
-            read(RunResult, {name: value for name, value in RUN.items() if name != missing})
+            from_json(RunResult, {name: value for name, value in RUN.items() if name != missing})
     wrongs: List[Dict[str, Any]] = [{"exit_code": "0"}, {"exit_code": None}, {"exit_code": False}, {"error": 1}]
     for wrong in [*wrongs, {"error": {}}]:
         with pytest.raises(ProtocolError):
-            read(RunResult, {**RUN, **wrong})
+            from_json(RunResult, {**RUN, **wrong})
 
 
 def test_lists_that_are_none() -> None:
     wrongs: List[Any] = [None, [], {}, {"templates": None}, {"templates": [1]}, {"templates": [{}]}]
     for data in wrongs:
         with pytest.raises(ProtocolError):
-            read_list(Template, data, "templates")
+            list_from_json(Template, data, "templates")
 
 
 def test_answers_cannot_be_changed() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        read(RunResult, RUN).stdout = "x"  # type: ignore[misc]
+        from_json(RunResult, RUN).stdout = "x"  # type: ignore[misc]
 
 
 def test_bytes_that_are_not_text() -> None:
-    result = read(ExecResult, {"exit_code": 0, "stdout": "\ufffd", "stdout_base64": "/w==", "stderr": "é"})
+    result = from_json(ExecResult, {"exit_code": 0, "stdout": "\ufffd", "stdout_base64": "/w==", "stderr": "é"})
     assert (result.stdout_bytes, result.stderr_bytes) == (b"\xff", "é".encode())
-    assert read(ExecResult, {"exit_code": 0, "stdout": "a", "stdout_base64": "%%"}).stdout_bytes == b"a"
-    assert read(ExecResult, {"exit_code": 0, "stdout": "\ud800"}).stdout_bytes == b"\xed\xa0\x80"
-    assert read(FileInfo, {"path": "a", "path_base64": "%%"}).path_bytes == b"a"
+    assert from_json(ExecResult, {"exit_code": 0, "stdout": "a", "stdout_base64": "%%"}).stdout_bytes == b"a"
+    assert from_json(ExecResult, {"exit_code": 0, "stdout": "\ud800"}).stdout_bytes == b"\xed\xa0\x80"
+    assert from_json(FileInfo, {"path": "a", "path_base64": "%%"}).path_bytes == b"a"
 
 
 def test_values_in_their_forms() -> None:
-    result = read(RunResult, {**RUN, "result": MIME})
+    result = from_json(RunResult, {**RUN, "result": MIME})
     assert (result.value, result.text, result.figures) == ([1], "[1]", [b"\x89PNG"])
     assert glovebox.Mime({"image/png": "*not base64"}).png in (None, b"")
     assert glovebox.Mime({"image/png": 5}).png is None
 
 
 def test_raise_for_error() -> None:
-    good = read(RunResult, RUN)
+    good = from_json(RunResult, RUN)
     assert good.raise_for_error() is good
-    failed = read(
+    failed = from_json(
         CodeResult, {"exit_code": 1, "error": {"code": "exception", "name": "E", "message": "m", "traceback": ["t"]}}
     )
     with pytest.raises(ExecutionError, match="E: m") as caught:
@@ -113,20 +115,20 @@ def test_raise_for_error() -> None:
         failed,
     )
     with pytest.raises(ExecutionError, match="exit status 3: oh"):
-        read(ExecResult, {"exit_code": 3, "stderr": "oh\n"}).raise_for_error()
+        from_json(ExecResult, {"exit_code": 3, "stderr": "oh\n"}).raise_for_error()
     with pytest.raises(ExecutionError, match="too long"):
-        read(ExecResult, {"exit_code": 124, "timed_out": True}).raise_for_error()
+        from_json(ExecResult, {"exit_code": 124, "timed_out": True}).raise_for_error()
 
 
 def test_a_handler_that_ended_without_an_error_object_did_not_do_well() -> None:
     with pytest.raises(ExecutionError, match="exit status 1"):
-        read(InvokeResult, {"id": "rn1", "exit_code": 1}).raise_for_error()
+        from_json(InvokeResult, {"id": "rn1", "exit_code": 1}).raise_for_error()
 
 
 def test_what_is_printed_cannot_steer_a_terminal() -> None:
     evil = "a\x1b]0;owned\x07\x1b[2J\nb"
-    failed = read(CodeResult, {"exit_code": 1, "error": {"code": "exception", "name": evil, "message": evil}})
-    quiet = read(ExecResult, {"exit_code": 3, "stderr": evil})
+    failed = from_json(CodeResult, {"exit_code": 1, "error": {"code": "exception", "name": evil, "message": evil}})
+    quiet = from_json(ExecResult, {"exit_code": 3, "stderr": evil})
     printed = [str(failed.error), str(glovebox.ApiError(400, evil, evil, evil))]
     for result in (failed, quiet):
         with pytest.raises(ExecutionError) as caught:
@@ -139,5 +141,5 @@ def test_what_is_printed_cannot_steer_a_terminal() -> None:
 
 
 def test_a_template_says_what_it_is_made_of() -> None:
-    assert read(Template, {"name": "a", "from": "python"}).base == "python"
-    assert read(Template, {"name": "a", "from": None}).base is None
+    assert from_json(Template, {"name": "a", "from": "python"}).base == "python"
+    assert from_json(Template, {"name": "a", "from": None}).base is None

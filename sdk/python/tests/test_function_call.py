@@ -13,16 +13,18 @@ from typing import Any, Dict, List
 
 import pytest
 
-from glovebox.functions.call_protocol import LEAST_COMPILED, MOST_PLAIN, CallPlan
-from glovebox.functions.source import Shipped
+from glovebox.functions.call_protocol import MAX_PLAIN, MIN_COMPILED, CallEncoder
+from glovebox.functions.source import ShippedSource
 from glovebox.values.codec import ValueRefused, decode
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SOURCE = "from glovebox import sandboxed\n\n\n@sandboxed\ndef square(number):\n    return number * number\n"
 
 
-def plan(source: str = SOURCE, large: bool = False, **request: Any) -> CallPlan:
-    return CallPlan(Shipped("example", False, "square", "example.py", source), {"template": "python", **request}, large)
+def plan(source: str = SOURCE, large: bool = False, **request: Any) -> CallEncoder:
+    return CallEncoder(
+        ShippedSource("example", False, "square", "example.py", source), {"template": "python", **request}, large
+    )
 
 
 def sent(body: bytes) -> Dict[str, Any]:
@@ -48,7 +50,7 @@ def test_a_request_of_plain_json() -> None:
 
 
 def test_what_is_large_is_compressed() -> None:
-    text = "x" * (MOST_PLAIN + 1)
+    text = "x" * (MAX_PLAIN + 1)
     body = plan().body((text,), {})
     assert len(body) < 1 << 20
     assert arguments(body) == [[text], {}]
@@ -60,12 +62,12 @@ def test_what_is_too_large_is_refused_with_advice() -> None:
 
 
 def test_a_longer_module_goes_along_compiled() -> None:
-    source = SOURCE + "# more\n" * LEAST_COMPILED
+    source = SOURCE + "# more\n" * MIN_COMPILED
     assert sent(plan().body((), {}))["code"] is None
     _, code = sent(plan(source).body((), {}))["code"]
     assert marshal.loads(base64.b64decode(code)).co_filename == "example.py"
     # What does not compile here says so there, where its caller sees it.
-    assert sent(plan("def f(: pass\n" + "# more\n" * LEAST_COMPILED).body((), {}))["code"] is None
+    assert sent(plan("def f(: pass\n" + "# more\n" * MIN_COMPILED).body((), {}))["code"] is None
 
 
 def test_a_large_result_asks_for_its_file() -> None:

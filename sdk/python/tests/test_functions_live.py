@@ -20,13 +20,13 @@ from typing import Any, AsyncIterator, Iterator, List
 
 import function_samples as samples
 import pytest
-from live import Live
 from generator_samples import gives_a_generator
+from live import Live
 
 import glovebox
 from glovebox import RemoteError, RemoteKilled, RemoteOutOfMemory, RemoteTimeout, ResultRefused, ValueRefused
 from glovebox.functions import decorator as functions
-from glovebox.functions.call_protocol import value_of
+from glovebox.functions.call_protocol import decode_result
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_values_go_in_and_come_back(on: Any, value: Any) -> None:
 
 
 def test_arguments_by_place_and_by_name(on: Any) -> None:
-    assert on("echo")(1, 2, a=3, value_of="x") == (1, [2], {"a": 3, "value_of": "x"})
+    assert on("echo")(1, 2, a=3, decode_result="x") == (1, [2], {"a": 3, "decode_result": "x"})
 
 
 def test_arrays_and_frames(on: Any) -> None:
@@ -246,7 +246,7 @@ def test_output_is_shown_here(on: Any, capsys: pytest.CaptureFixture[str]) -> No
 def test_mounts(on: Any, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("seen")
     os.chmod(tmp_path, 0o755)
-    reader = on("read", fs=[f"r:{tmp_path}:/data"])
+    reader = on("from_json", fs=[f"r:{tmp_path}:/data"])
     assert reader("/data/in.txt") == "seen"
     assert on("listing", fs=[f"r:{tmp_path}"])(str(tmp_path)) == ["in.txt"]
     with pytest.raises(OSError):
@@ -361,7 +361,7 @@ def test_large_values_are_read_beside_the_event_loop(server: Live, monkeypatch: 
 
     def seen(answer: Any, name: str) -> Any:
         threads.append(threading.current_thread() is threading.main_thread())
-        return value_of(answer, name)
+        return decode_result(answer, name)
 
     async def use() -> Any:
         client = server.aio_client()
@@ -371,7 +371,7 @@ def test_large_values_are_read_beside_the_event_loop(server: Live, monkeypatch: 
         await client.close()
         return sizes
 
-    monkeypatch.setattr(functions, "value_of", seen)
+    monkeypatch.setattr(functions, "decode_result", seen)
     assert asyncio.run(use()) == [10, 100_000, 100_000]
     assert threads == [True, False, False]
 

@@ -10,7 +10,7 @@ from both_clients import KINDS, Caller
 from scripted_server import Scripted, answer, refusal
 
 import glovebox
-from glovebox.profile.network import canonical_net, canonical_rule, net_of
+from glovebox.profile.network import canonical_net, canonical_rule, net_field
 
 SANDBOX = {"id": "sb1", "state": "running", "template": "python", "net": {"allow": ["pypi.org"]}}
 RUN = {"id": "rn1", "exit_code": 0, "stdout": "", "stderr": ""}
@@ -111,7 +111,7 @@ def test_a_runs_metrics_have_it_where_there_is_one(kind: str) -> None:
 @pytest.mark.parametrize("net", [5, b"all", object(), 1.5, iter([])])
 def test_what_is_no_policy_is_no_request(net: Any) -> None:
     with pytest.raises(TypeError):
-        net_of(net)
+        net_field(net)
 
 
 def test_none_is_said_aloud_when_a_network_is_taken_away(kind: str) -> None:

@@ -7,14 +7,14 @@ import re
 import time
 
 from glovebox import Mime, RunResult
-from glovebox.models.from_json import read
+from glovebox.models.from_json import from_json
 
 RUN = {"id": "rn1", "exit_code": 0}
 EVIL = '<script>alert(1)</script><img src=x onerror="alert(2)">"\'>'
 
 
 def shown(**said: object) -> str:
-    return read(RunResult, {**RUN, **said})._repr_html_()
+    return from_json(RunResult, {**RUN, **said})._repr_html_()
 
 
 def test_text_is_escaped_everywhere() -> None:
@@ -59,15 +59,15 @@ def test_an_image_that_is_none_is_found_out_at_once() -> None:
 def test_a_figure_is_preferred_and_what_fails_is_last() -> None:
     page = shown(stdout="out", result={"image/png": "iVBORw==", "text/plain": "fig"}, exit_code=1)
     assert page.index("out") < page.index("<img") < page.index("exit status 1")
-    result = read(RunResult, {**RUN, "results": [{"image/png": "iVBORw=="}]})
+    result = from_json(RunResult, {**RUN, "results": [{"image/png": "iVBORw=="}]})
     assert result._repr_png_() == b"\x89PNG"
-    assert read(RunResult, RUN)._repr_png_() is None
+    assert from_json(RunResult, RUN)._repr_png_() is None
 
 
 def test_bundles_have_text_and_safe_html() -> None:
     bundle = Mime({"text/plain": "t", "text/html": EVIL, "application/javascript": "alert(1)"})._repr_mimebundle_()
     assert set(bundle) == {"text/plain", "text/html"} and "<script" not in bundle["text/html"]
-    assert set(read(RunResult, {**RUN, "stdout": "x"})._repr_mimebundle_()) == {"text/plain", "text/html"}
+    assert set(from_json(RunResult, {**RUN, "stdout": "x"})._repr_mimebundle_()) == {"text/plain", "text/html"}
 
 
 def test_what_is_huge_is_cut() -> None:

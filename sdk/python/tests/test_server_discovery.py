@@ -14,8 +14,8 @@ import pytest
 from scripted_server import Scripted, answer
 
 import glovebox
-from glovebox.server import discovery as _place
-from glovebox.server.discovery import find_place
+from glovebox.server import discovery
+from glovebox.server.discovery import find_server
 from glovebox.server.programs import find_glovebox
 from glovebox.transport.endpoint import Endpoint
 
@@ -29,7 +29,7 @@ def _no_private(monkeypatch: pytest.MonkeyPatch) -> None:
     def start() -> None:
         raise Started
 
-    monkeypatch.setattr(_place, "private_server", start)
+    monkeypatch.setattr(discovery, "private_server", start)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -58,23 +58,23 @@ def data_dir(tmp_path: Path, url: str, pid: Optional[int] = None, key: str = "gb
 
 
 def test_arguments_come_first() -> None:
-    place = find_place("http://a:1", "k1", {"GLOVEBOX_URL": "http://b:2", "GLOVEBOX_API_KEY": "k2"})
-    assert (place.endpoint.url, place.endpoint.key) == ("http://a:1", "k1")
+    location = find_server("http://a:1", "k1", {"GLOVEBOX_URL": "http://b:2", "GLOVEBOX_API_KEY": "k2"})
+    assert (location.endpoint.url, location.endpoint.key) == ("http://a:1", "k1")
 
 
 def test_then_the_environment_and_nobody_answering_is_no_reason_for_another(tmp_path: Path) -> None:
     with Scripted(answer(200, {})) as server:
         environment = {**data_dir(tmp_path, server.url), "GLOVEBOX_URL": "http://127.0.0.1:9", "GLOVEBOX_API_KEY": "k"}
-        place = find_place(None, None, environment)
-        assert (place.endpoint.url, place.endpoint.key) == ("http://127.0.0.1:9", "k")
+        location = find_server(None, None, environment)
+        assert (location.endpoint.url, location.endpoint.key) == ("http://127.0.0.1:9", "k")
     with glovebox.Client("http://127.0.0.1:9", "k") as client, pytest.raises(glovebox.ConnectionFailed):
         client.run("1")
 
 
 def test_then_the_server_of_this_machine(tmp_path: Path) -> None:
     with Scripted(answer(200, {"status": "ok"})) as server:
-        place = find_place(None, None, data_dir(tmp_path, server.url))
-        assert (place.endpoint.url, place.endpoint.key) == (server.url, "gbx_admin")
+        location = find_server(None, None, data_dir(tmp_path, server.url))
+        assert (location.endpoint.url, location.endpoint.key) == (server.url, "gbx_admin")
         assert server.requests[0].target == "/health" and "x-api-key" not in server.requests[0].headers
 
 
@@ -83,8 +83,8 @@ def test_a_number_that_is_another_process_by_now_is_no_server(tmp_path: Path) ->
     with Scripted(answer(200, {"status": "ok"})) as server:
         stale = data_dir(tmp_path, server.url, pid=os.getpid())
         with pytest.raises(Started):
-            find_place(None, None, stale)
-        assert find_place(server.url, None, stale).endpoint.key is None
+            find_server(None, None, stale)
+        assert find_server(server.url, None, stale).endpoint.key is None
         assert server.requests == []
 
 
@@ -95,22 +95,22 @@ def test_one_that_does_not_answer_is_not_there(tmp_path: Path) -> None:
         {"GLOVEBOX_DATA_DIR": str(tmp_path / "none")},
     ):
         with pytest.raises(Started):
-            find_place(None, None, environment)
+            find_server(None, None, environment)
     (tmp_path / "serve.json").write_text("[not json")
     with pytest.raises(Started):
-        find_place(None, None, {"GLOVEBOX_DATA_DIR": str(tmp_path)})
+        find_server(None, None, {"GLOVEBOX_DATA_DIR": str(tmp_path)})
 
 
 def test_the_admin_key_goes_to_its_own_server_only(tmp_path: Path) -> None:
     mine = data_dir(tmp_path, "http://127.0.0.1:7070")
-    assert find_place("http://localhost:7070", None, mine).endpoint.key == "gbx_admin"
-    assert find_place("http://127.0.0.1:7071", None, mine).endpoint.key is None
-    assert find_place("http://example.org:7070", None, mine).endpoint.key is None
-    assert find_place("http://127.evil.example:7070", None, mine).endpoint.key is None
-    assert find_place("http://127.0.0.2:7070", None, mine).endpoint.key == "gbx_admin"
-    assert find_place("http://[::1]:7070", None, mine).endpoint.key == "gbx_admin"
+    assert find_server("http://localhost:7070", None, mine).endpoint.key == "gbx_admin"
+    assert find_server("http://127.0.0.1:7071", None, mine).endpoint.key is None
+    assert find_server("http://example.org:7070", None, mine).endpoint.key is None
+    assert find_server("http://127.evil.example:7070", None, mine).endpoint.key is None
+    assert find_server("http://127.0.0.2:7070", None, mine).endpoint.key == "gbx_admin"
+    assert find_server("http://[::1]:7070", None, mine).endpoint.key == "gbx_admin"
     gone = data_dir(tmp_path, "http://127.0.0.1:7070", pid=2**22 + 1)
-    assert find_place("http://localhost:7070", None, gone).endpoint.key is None
+    assert find_server("http://localhost:7070", None, gone).endpoint.key is None
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from glovebox.values.codec import MOST_DEPTH, ValueRefused, decode, encode
+from glovebox.values.codec import MAX_DEPTH, ValueRefused, decode, encode
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 VALUES = [
@@ -184,7 +184,7 @@ def test_a_value_that_contains_itself_is_refused() -> None:
 
 def test_nesting_up_to_the_bound() -> None:
     value: Any = 1
-    for _ in range(MOST_DEPTH):
+    for _ in range(MAX_DEPTH):
         value = [value]
     assert decode(encode(value)) == value
     with pytest.raises(ValueRefused):

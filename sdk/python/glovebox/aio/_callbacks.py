@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable
 
-__all__ = ["call_back"]
+__all__ = ["invoke_callback"]
 
 
-async def call_back(called: Callable[[Any], Any], value: Any) -> None:
-    said = called(value)
-    if inspect.isawaitable(said):
-        await said
+async def invoke_callback(called: Callable[[Any], Any], value: Any) -> None:
+    data = called(value)
+    if inspect.isawaitable(data):
+        await data

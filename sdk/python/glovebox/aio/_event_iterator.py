@@ -6,25 +6,25 @@ from collections import deque
 from typing import AsyncIterator, Callable, Deque, Generic, TypeVar
 
 from ..errors import ConnectionFailed
-from ..transport.event_streams import EventReader, SentEvent
+from ..transport.event_streams import ServerSentEvent, ServerSentEventReader
 from ._transport import Stream
 
 T = TypeVar("T")
 
-__all__ = ["Follow"]
+__all__ = ["EventIterator"]
 
 
-class Follow(Generic[T]):
+class EventIterator(Generic[T]):
     """An async iterator over events; ends with ``await close()``, or with ``async with``."""
 
-    def __init__(self, stream: Stream, make: Callable[[SentEvent], T]) -> None:
+    def __init__(self, stream: Stream, make: Callable[[ServerSentEvent], T]) -> None:
         self._stream = stream
-        self._reader = EventReader()
+        self._reader = ServerSentEventReader()
         self._make = make
-        self._pending: Deque[SentEvent] = deque()
+        self._pending: Deque[ServerSentEvent] = deque()
         self._closed = False
 
-    async def _until(self, ready: str) -> "Follow[T]":
+    async def _until(self, ready: str) -> "EventIterator[T]":
         """From this event on nothing is missed: before it, nobody should go on."""
         while not any(event.type == ready for event in self._pending):
             if not await self._more():
@@ -53,7 +53,7 @@ class Follow(Generic[T]):
         self._closed = True
         self._stream.close()
 
-    async def __aenter__(self) -> "Follow[T]":
+    async def __aenter__(self) -> "EventIterator[T]":
         return self
 
     async def __aexit__(self, *_: object) -> None:

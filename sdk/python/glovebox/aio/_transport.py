@@ -12,13 +12,21 @@ from weakref import WeakKeyDictionary
 from ..errors import ConnectionFailed
 from ..sync._transport import CONNECT_S, MAX_IDLE_S, MAX_KEPT, is_readable
 from ..transport.endpoint import Endpoint
-from ..transport.http1 import AnswerReader, request_head
-from ..transport.request import Answer, Attempts, Call, Deadline, Lost, check_type, too_long
-from ..transport.request_encoding import Framing, prepare
+from ..transport.http1 import ResponseReader, request_head
+from ..transport.request import (
+    ConnectionLost,
+    Deadline,
+    Request,
+    Response,
+    RetryPolicy,
+    check_content_type,
+    response_too_long,
+)
+from ..transport.request_encoding import BodyFraming, encode_request
 
 __all__ = ["AsyncTransport", "Connection", "Stream"]
 
-_PIECE = 256 * 1024
+_CHUNK = 256 * 1024
 
 
 class _Alarm:
@@ -43,14 +51,14 @@ class _Alarm:
 class Connection:
     """One connection; of one task while it is in use."""
 
-    __slots__ = ("reader", "writer", "loop", "idle_since", "was_kept")
+    __slots__ = ("reader", "writer", "loop", "idle_since", "was_reused")
 
     def __init__(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, loop: asyncio.AbstractEventLoop
     ) -> None:
         self.reader, self.writer, self.loop = reader, writer, loop
         self.idle_since = 0.0
-        self.was_kept = False
+        self.was_reused = False
 
     @classmethod
     async def open(cls, endpoint: Endpoint, tls: Any, timeout: Optional[float]) -> "Connection":
@@ -60,14 +68,14 @@ class Connection:
             endpoint.port,
             ssl=tls,
             server_hostname=endpoint.host if tls is not None else None,
-            limit=_PIECE,
+            limit=_CHUNK,
         )
         try:
             reader, writer = await asyncio.wait_for(opening, limit)
         except asyncio.TimeoutError as error:
-            raise Lost(f"no connection within {limit:g} seconds", was_sent=False) from error
+            raise ConnectionLost(f"no connection within {limit:g} seconds", was_sent=False) from error
         except OSError as error:
-            raise Lost(error.strerror or str(error), was_sent=False) from error
+            raise ConnectionLost(error.strerror or str(error), was_sent=False) from error
         return cls(reader, writer, asyncio.get_running_loop())
 
     def is_usable(self) -> bool:
@@ -92,7 +100,7 @@ class Stream:
     def __init__(
         self,
         connection: Connection,
-        reader: AnswerReader,
+        reader: ResponseReader,
         deadline: Deadline,
         keep: Optional[Callable[[Connection], None]] = None,
     ) -> None:
@@ -110,7 +118,7 @@ class Stream:
             piece = self._reader.take()
             if piece:
                 return piece
-            if self._reader.is_complete and self._reader.keeps_alive and self._keep and not self._is_closed:
+            if self._reader.is_complete and self._reader.is_keep_alive and self._keep and not self._is_closed:
                 self._is_closed = True
                 self._keep(self._connection)
                 return None
@@ -132,7 +140,7 @@ class Stream:
     async def _more(self) -> None:
         alarm = _Alarm(self._connection, self._deadline)
         try:
-            data = await self._connection.reader.read(_PIECE)
+            data = await self._connection.reader.read(_CHUNK)
         except OSError as error:
             if alarm.is_over:
                 raise self._deadline.expired() from None
@@ -147,7 +155,7 @@ class Stream:
             return
         if alarm.is_over:
             raise self._deadline.expired()
-        self._reader.feed_end()
+        self._reader.feed_eof()
         if not self._reader.is_complete and not self._is_closed:
             raise ConnectionFailed("the connection ended before the answer did")
 
@@ -161,7 +169,7 @@ class Stream:
             size += len(piece)
             if size > limit:
                 self.close()
-                raise too_long(limit)
+                raise response_too_long(limit)
             pieces.append(piece)
 
     def close(self) -> None:
@@ -215,16 +223,16 @@ class AsyncTransport:
 
     # --- whole answers ----------------------------------------------------------------------------
 
-    async def request(self, call: "Call[Any]") -> Answer:
+    async def request(self, call: "Request[Any]") -> Response:
         deadline = self._deadline(call)
-        head, body = prepare(call, self.endpoint)
-        attempts: Optional[Attempts] = None
+        head, body = encode_request(call, self.endpoint)
+        attempts: Optional[RetryPolicy] = None
         while True:
             try:
                 answer = await self._exchange(call, head, body, deadline)
-            except Lost as lost:
+            except ConnectionLost as lost:
                 attempts = attempts or self._attempts(call, deadline)
-                delay = attempts.after_lost(lost, self.endpoint.url)
+                delay = attempts.after_connection_loss(lost, self.endpoint.url)
             else:
                 if answer.status < 400:
                     return answer
@@ -236,36 +244,36 @@ class AsyncTransport:
             if delay:
                 await asyncio.sleep(delay)
 
-    def _attempts(self, call: "Call[Any]", deadline: Deadline) -> Attempts:
-        return Attempts(call, self._max_retries, deadline)
+    def _attempts(self, call: "Request[Any]", deadline: Deadline) -> RetryPolicy:
+        return RetryPolicy(call, self._max_retries, deadline)
 
-    def _deadline(self, call: "Call[Any]") -> Deadline:
+    def _deadline(self, call: "Request[Any]") -> Deadline:
         seconds = self._timeout if call.timeout is None else call.timeout
         return Deadline(seconds if seconds > 0 else None)
 
-    async def _exchange(self, call: "Call[Any]", head: bytes, body: Any, deadline: Deadline) -> Answer:
+    async def _exchange(self, call: "Request[Any]", head: bytes, body: Any, deadline: Deadline) -> Response:
         pool, connection = await self._take(deadline)
-        reader = AnswerReader(call.method)
+        reader = ResponseReader(call.method)
         try:
             await self._talk(connection, reader, head, body, call, deadline, head_only=False)
         except BaseException:  # a cancelled call, too, must not leave half an answer to the next one
             connection.close()
             raise
-        if reader.keeps_alive:
+        if reader.is_keep_alive:
             pool.keep(connection)
         else:
             connection.close()
-        return Answer(reader.status, reader.headers, reader.take())
+        return Response(reader.status, reader.headers, reader.take())
 
     # --- answers that stream ----------------------------------------------------------------------
 
-    async def stream(self, call: "Call[Any]", *, keeps: bool = False) -> Stream:
+    async def stream(self, call: "Request[Any]", *, keeps: bool = False) -> Stream:
         """The head of the answer has come and is no refusal. ``keeps``: the connection is used again."""
         deadline = self._deadline(call)
-        head, body = prepare(call, self.endpoint)
+        head, body = encode_request(call, self.endpoint)
         attempts = self._attempts(call, deadline)
         while True:
-            reader = AnswerReader(call.method)
+            reader = ResponseReader(call.method)
             try:
                 pool, connection = await self._take(deadline)
                 try:
@@ -274,16 +282,16 @@ class AsyncTransport:
                     connection.close()
                     raise
                 break
-            except Lost as lost:
-                delay = attempts.after_lost(lost, self.endpoint.url)
+            except ConnectionLost as lost:
+                delay = attempts.after_connection_loss(lost, self.endpoint.url)
                 if delay:
                     await asyncio.sleep(delay)
         stream = Stream(connection, reader, deadline, pool.keep if keeps else None)
         if reader.status >= 300:
-            raise Answer(reader.status, reader.headers, await stream.collect(call.max_answer)).error()
+            raise Response(reader.status, reader.headers, await stream.collect(call.max_response)).error()
         if call.stream_type is not None:
             try:
-                check_type(reader.headers, call.stream_type)
+                check_content_type(reader.headers, call.stream_type)
             except BaseException:
                 stream.close()
                 raise
@@ -291,23 +299,23 @@ class AsyncTransport:
 
     async def upgrade(
         self, target: str, headers: Dict[str, str], timeout: Optional[float]
-    ) -> Tuple[Connection, AnswerReader]:
+    ) -> Tuple[Connection, ResponseReader]:
         """A connection that speaks something else from here on, and the answer that said so."""
         deadline = Deadline(timeout)
         head = request_head("GET", self.endpoint.base + target, self.endpoint.fixed, headers, None)
-        reader = AnswerReader("GET")
-        call: Call[None] = Call("GET", target, lambda said: None)
+        reader = ResponseReader("GET")
+        call: Request[None] = Request("GET", target, lambda data: None)
         try:
             connection = await Connection.open(self.endpoint, self._tls, deadline.left())
             try:
                 await self._talk(connection, reader, head, None, call, deadline, head_only=True)
                 if reader.status != 101:
                     body = await Stream(connection, reader, deadline).collect(1 << 20)
-                    raise Answer(reader.status, reader.headers, body).error()
+                    raise Response(reader.status, reader.headers, body).error()
             except BaseException:
                 connection.close()
                 raise
-        except Lost as lost:
+        except ConnectionLost as lost:
             raise ConnectionFailed(f"{self.endpoint.url}: {lost.reason}") from lost.__cause__
         return connection, reader
 
@@ -324,7 +332,7 @@ class AsyncTransport:
         while pool.idle:
             connection = pool.idle.pop()
             if connection.is_usable():
-                connection.was_kept = True
+                connection.was_reused = True
                 return pool, connection
             connection.close()
         return pool, await Connection.open(self.endpoint, self._tls, deadline.left())
@@ -332,10 +340,10 @@ class AsyncTransport:
     async def _talk(
         self,
         connection: Connection,
-        reader: AnswerReader,
+        reader: ResponseReader,
         head: bytes,
         body: Any,
-        call: "Call[Any]",
+        call: "Request[Any]",
         deadline: Deadline,
         *,
         head_only: bool,
@@ -347,7 +355,7 @@ class AsyncTransport:
             if body is not None:
                 await _send_pieces(connection, body, call.body_length)
             await self._read(connection, reader, call, head_only)
-        except Lost:
+        except ConnectionLost:
             if alarm.is_over:
                 raise deadline.expired() from None
             raise
@@ -355,28 +363,28 @@ class AsyncTransport:
             alarm.off()
 
     @staticmethod
-    async def _read(connection: Connection, reader: AnswerReader, call: "Call[Any]", head_only: bool) -> None:
+    async def _read(connection: Connection, reader: ResponseReader, call: "Request[Any]", head_only: bool) -> None:
         size = 0
         while not (reader.is_complete or (head_only and reader.has_head)):
             try:
-                data = await connection.reader.read(_PIECE)
+                data = await connection.reader.read(_CHUNK)
             except OSError as error:
-                raise Lost(
-                    str(error), was_sent=True, had_answer=reader.has_begun, was_kept=connection.was_kept
+                raise ConnectionLost(
+                    str(error), was_sent=True, had_response=reader.has_begun, was_reused=connection.was_reused
                 ) from error
             if data:
                 size += len(data)
-                if size > call.max_answer + 65536:
-                    raise too_long(call.max_answer)
+                if size > call.max_response + 65536:
+                    raise response_too_long(call.max_response)
                 reader.feed(data)
                 continue
-            reader.feed_end()
+            reader.feed_eof()
             if not reader.is_complete:
-                raise Lost(
+                raise ConnectionLost(
                     "the connection was closed without an answer",
                     was_sent=True,
-                    had_answer=reader.has_begun,
-                    was_kept=connection.was_kept,
+                    had_response=reader.has_begun,
+                    was_reused=connection.was_reused,
                 )
 
     async def close(self) -> None:
@@ -388,7 +396,7 @@ class AsyncTransport:
 
 async def _send_pieces(connection: Connection, body: Any, length: Optional[int]) -> None:
     """What the caller's own pieces raise comes out as it is: only the connection is guarded."""
-    framing = Framing(length)
+    framing = BodyFraming(length)
     async for piece in _pieces(body):
         connection.writer.write(framing.piece(piece))
         try:
@@ -396,7 +404,7 @@ async def _send_pieces(connection: Connection, body: Any, length: Optional[int])
         except (BrokenPipeError, ConnectionResetError):
             return  # it may have answered before it had read all: the answer says why
         except OSError as error:
-            raise Lost(str(error), was_sent=True, was_kept=connection.was_kept) from error
+            raise ConnectionLost(str(error), was_sent=True, was_reused=connection.was_reused) from error
     connection.writer.write(framing.end())
 
 
@@ -406,7 +414,7 @@ async def _pieces(body: Any) -> AsyncIterator[bytes]:
             yield piece
     elif hasattr(body, "read"):
         while True:
-            piece = body.read(_PIECE)
+            piece = body.read(_CHUNK)
             if not piece:
                 return
             yield piece

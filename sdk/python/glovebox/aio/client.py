@@ -9,19 +9,19 @@ from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, TypeVar, Un
 from weakref import WeakSet
 
 from ..errors import ConnectionFailed, GloveboxError, TimeoutExpired, UnavailableError
-from ..models.from_json import object_of
+from ..models.from_json import require_object
 from ..models.records import ProjectEvent
 from ..models.results import RunResult
 from ..profile.dependencies import AnyDependencies
 from ..profile.network import Net
-from ..requests.arguments import Seconds, seconds_of
+from ..requests.arguments import Seconds, to_seconds
 from ..requests.project import events, project_event
-from ..requests.runs import Callbacks, Feeds, Files, LiveAnswer, OnBuild, OnError, OnResult, OnText, run_call
-from ..server.discovery import Place, find_place
-from ..transport.endpoint import Endpoint, without_password
-from ..transport.request import Body, Call
-from ._callbacks import call_back
-from ._event_iterator import Follow
+from ..requests.runs import Callbacks, Files, LiveReader, LiveResult, OnBuild, OnError, OnResult, OnText, run_request
+from ..server.discovery import ServerLocation, find_server
+from ..transport.endpoint import Endpoint, hide_password
+from ..transport.request import Body, Request
+from ._callbacks import invoke_callback
+from ._event_iterator import EventIterator
 from ._transport import AsyncTransport, Stream
 from .lambda_functions import Functions
 from .layers import Layers
@@ -54,7 +54,7 @@ class Client:
         self._timeout, self._max_retries = timeout, max_retries
         self._lock = threading.Lock()
         _clients.add(self)
-        self._place: Optional[Place] = None
+        self._location: Optional[ServerLocation] = None
         self._transport: Optional[AsyncTransport] = None
         #: What sandboxes can be made of.
         self.templates = Templates(self)
@@ -87,13 +87,15 @@ class Client:
         ``timeout``: seconds for all of it; None the client's own, 0 without end.
         """
         # Of what was removed there is nothing to say.
-        reader = object_of if method != "DELETE" else (lambda said: said)
-        call: Call[Any] = Call(method, path, reader, json=json, body=body, timeout=timeout, is_idempotent=idempotent)
+        reader = require_object if method != "DELETE" else (lambda data: data)
+        call: Request[Any] = Request(
+            method, path, reader, json=json, body=body, timeout=timeout, is_idempotent=idempotent
+        )
         if headers:
             call.headers = headers
         return await self._do(call)
 
-    async def _do(self, call: Call[T]) -> T:
+    async def _do(self, call: Request[T]) -> T:
         transport = self._transport
         if transport is None or self._is_stale():
             transport = await self._connect()
@@ -104,14 +106,14 @@ class Client:
             raise
         return call.read(answer.value())
 
-    async def _stream(self, call: "Call[Any]", *, keeps: bool = False) -> Stream:
+    async def _stream(self, call: "Request[Any]", *, keeps: bool = False) -> Stream:
         try:
             return await (await self._connected()).stream(call, keeps=keeps)
         except ConnectionFailed:
             await self._explain_private()
             raise
 
-    async def _live(self, call: "Call[Any]", live: Feeds) -> None:
+    async def _live(self, call: "Request[Any]", live: LiveReader) -> None:
         """Calls back while it comes. An exception of a callback's ends it."""
         stream = await self._stream(call, keeps=True)
         try:
@@ -120,7 +122,7 @@ class Client:
                 if piece is None:
                     return
                 for called, value in live.feed(piece):
-                    await call_back(called, value)
+                    await invoke_callback(called, value)
         finally:
             stream.close()
 
@@ -130,7 +132,7 @@ class Client:
 
     def _is_stale(self) -> bool:
         """A private server is its starter's: not a forked child's."""
-        place = self._place
+        place = self._location
         if place is None or place.private is None:
             return place is None
         return place.private.pid != os.getpid() or place.private.is_stopped
@@ -142,14 +144,14 @@ class Client:
     def _connect_now(self) -> AsyncTransport:
         with self._lock:
             if self._transport is None or self._is_stale():
-                place = find_place(self._url, self._api_key)
+                place = find_server(self._url, self._api_key)
                 self._transport = AsyncTransport(place.endpoint, self._timeout, self._max_retries)
-                self._place = place
+                self._location = place
             return self._transport
 
     async def _explain_private(self) -> None:
         """When it was our own server that went away: says so, and the next call starts another."""
-        place = self._place
+        place = self._location
         if place is None or place.private is None or place.private.is_alive():
             return
         await self.close()
@@ -192,7 +194,7 @@ class Client:
     ) -> RunResult:
         """Runs code, or a command, in a fresh sandbox; see :func:`glovebox.run`."""
         callbacks = Callbacks(on_stdout, on_stderr, on_result, on_error, on_build)
-        call = run_call(
+        call = run_request(
             code,
             language=language,
             template=template,
@@ -221,7 +223,7 @@ class Client:
         )
         if not callbacks:
             return await self._do(call)
-        live = LiveAnswer(callbacks)
+        live = LiveResult(callbacks)
         await self._live(call, live)
         return live.result(RunResult)
 
@@ -231,11 +233,11 @@ class Client:
         last_event_id: Optional[str] = None,
         project: Optional[str] = None,
         timeout: Optional[Seconds] = None,
-    ) -> "Follow[ProjectEvent]":
+    ) -> "EventIterator[ProjectEvent]":
         """What happens in the project from now on, as an async iterator; close it, or use it with ``async with``."""
-        seconds = 0.0 if timeout is None else seconds_of("timeout", timeout)
+        seconds = 0.0 if timeout is None else to_seconds("timeout", timeout)
         stream = await self._stream(events(last_event_id, project, seconds))
-        return Follow(stream, project_event)
+        return EventIterator(stream, project_event)
 
     async def connect(self) -> "Client":
         """Finds the server, or starts it, now and not at the first request."""
@@ -257,7 +259,7 @@ class Client:
     @property
     def is_private(self) -> bool:
         """Whether the server is this process's own."""
-        return self._place is not None and self._place.private is not None
+        return self._location is not None and self._location.private is not None
 
     async def health(self) -> Dict[str, Any]:
         """What the server says of itself when it is alive: its status and version."""
@@ -273,7 +275,7 @@ class Client:
     async def close(self) -> None:
         """Closes the connections. A later call opens new ones."""
         with self._lock:
-            transport, self._transport, self._place = self._transport, None, None
+            transport, self._transport, self._location = self._transport, None, None
         if transport is not None:
             await transport.close()
 
@@ -284,7 +286,7 @@ class Client:
         await self.close()
 
     def __repr__(self) -> str:
-        told = without_password(self._url) if self._url else "not yet looked for"
+        told = hide_password(self._url) if self._url else "not yet looked for"
         where = self._transport.endpoint.url if self._transport is not None else told
         return f"<Client {where}>"
 

@@ -8,13 +8,13 @@ import tempfile
 from typing import IO, TYPE_CHECKING, Any, AsyncIterable, Iterable, List, Optional, Union
 
 from ..local_files.archives import pack, unpack
-from ..local_files.atomic_write import saved
+from ..local_files.atomic_write import open_for_download
 from ..models.records import FileEvent, FileInfo
 from ..requests import files as calls
-from ..requests.arguments import Seconds, seconds_of
+from ..requests.arguments import Seconds, to_seconds
 from ..requests.files import MAX_DOWNLOAD, MAX_READ, GuestPath
-from ..transport.request import Call
-from ._event_iterator import Follow
+from ..transport.request import Request
+from ._event_iterator import EventIterator
 
 if TYPE_CHECKING:
     from .client import Client
@@ -67,7 +67,7 @@ class Files:
         overwrite: bool = True,
     ) -> FileInfo:
         """Writes text, bytes, an open binary file or pieces of bytes; of any size."""
-        body, length = calls.content_of(content)
+        body, length = calls.body_and_length(content)
         call = calls.write_file(self._id, path, body, length, mode=mode, user=user, owner=owner, overwrite=overwrite)
         return await self._client._do(call)
 
@@ -119,16 +119,16 @@ class Files:
         recursive: bool = False,
         user: Optional[str] = None,
         timeout: Optional[Seconds] = None,
-    ) -> "Follow[FileEvent]":
+    ) -> "EventIterator[FileEvent]":
         """What happens to files from now on, as an async iterator; close it, or use it with ``async with``.
 
         When this returns the watch is set: nothing that happens afterwards is missed. After
         ``timeout`` seconds in all, :class:`~glovebox.TimeoutExpired`.
         """
-        seconds = 0.0 if timeout is None else seconds_of("timeout", timeout)
+        seconds = 0.0 if timeout is None else to_seconds("timeout", timeout)
         stream = await self._client._stream(calls.watch(self._id, path, user, recursive, seconds))
         try:
-            return await Follow(stream, calls.file_event)._until("ready")
+            return await EventIterator(stream, calls.file_event)._until("ready")
         except BaseException:
             stream.close()
             raise
@@ -175,11 +175,11 @@ class Files:
                 await self._save(calls.read_tar(self._id, path, user), archive, max_bytes * 2 + (1 << 20))
                 archive.seek(0)
                 return await asyncio.to_thread(unpack, archive, local, max_bytes)
-        with saved(local) as file:
+        with open_for_download(local) as file:
             await self._save(calls.read_file(self._id, path, user), file, max_bytes)
         return [local]
 
-    async def _save(self, call: "Call[Any]", file: IO[bytes], max_bytes: int) -> None:
+    async def _save(self, call: "Request[Any]", file: IO[bytes], max_bytes: int) -> None:
         stream = await self._client._stream(call, keeps=True)
         try:
             calls.check_size(stream.headers, max_bytes)

@@ -8,7 +8,7 @@ from ..models.results import InvokeResult
 from ..profile.dependencies import AnyDependencies
 from ..profile.network import Net
 from ..requests.arguments import Seconds
-from ..requests.lambda_functions import invoke_call
+from ..requests.lambda_functions import invoke_request
 from ..requests.runs import Files
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Functions:
         if nobody says, at most 3600. What it raises is Lambda's error object in ``result.error``.
         """
         return await self._client._do(
-            invoke_call(
+            invoke_request(
                 code,
                 event=event,
                 context=context,

@@ -7,7 +7,7 @@ from typing import AsyncIterator, Optional, Union
 
 from ..errors import ConnectionFailed, TimeoutExpired
 from ..models.results import ExecResult
-from ..requests.arguments import Seconds, seconds_of
+from ..requests.arguments import Seconds, to_seconds
 from ..requests.process_stream import ProcessEvent, ProcessState
 from ..transport import websocket as _websocket
 from ..transport.request import Deadline
@@ -15,7 +15,7 @@ from ._transport import AsyncTransport, Connection
 
 __all__ = ["Process", "ProcessEvent"]
 
-_PIECE = 256 * 1024
+_CHUNK = 256 * 1024
 _MAX_PENDING = 4096
 
 
@@ -101,7 +101,7 @@ class Process:
         :class:`~glovebox.TimeoutExpired` after ``timeout`` seconds: it goes on, and can be waited for
         again.
         """
-        deadline = Deadline(None if timeout is None else seconds_of("timeout", timeout) or 1e-9)
+        deadline = Deadline(None if timeout is None else to_seconds("timeout", timeout) or 1e-9)
         while await self._next(deadline) is not None:
             pass
         return self._state.result()
@@ -123,7 +123,7 @@ class Process:
             if self._state.is_over or len(self._state.pending) > before:
                 return
             try:
-                data = await self._connection.reader.read(_PIECE)
+                data = await self._connection.reader.read(_CHUNK)
             except OSError as error:
                 raise ConnectionFailed(f"the connection to the process broke: {error}") from error
             if not data:

@@ -14,8 +14,8 @@ from ..profile.network import Net
 from ..requests import sandboxes as calls
 from ..requests.arguments import Seconds
 from ..requests.process_stream import ProcessState, exec_body
-from ..requests.runs import Callbacks, LiveAnswer, OnBuild, OnError, OnResult, OnText
-from ._callbacks import call_back
+from ..requests.runs import Callbacks, LiveResult, OnBuild, OnError, OnResult, OnText
+from ._callbacks import invoke_callback
 from .client import Client, default_client
 from .contexts import Contexts
 from .files import Files
@@ -139,7 +139,7 @@ class Sandbox:
                 agent_id=agent_id,
                 metadata=metadata,
                 project=project,
-                page_size=calls.size_of_page(page_size, left),
+                page_size=calls.next_page_size(page_size, left),
                 cursor=cursor,
             )
             page = await client._do(call)
@@ -284,9 +284,9 @@ class Sandbox:
                 if event is None:
                     return process._state.result()
                 if event.type == "stdout" and on_stdout is not None:
-                    await call_back(on_stdout, event.text)
+                    await invoke_callback(on_stdout, event.text)
                 elif event.type == "stderr" and on_stderr is not None:
-                    await call_back(on_stderr, event.text)
+                    await invoke_callback(on_stderr, event.text)
 
     async def shell(
         self,
@@ -337,7 +337,7 @@ class Sandbox:
         says one. When the connection ends it goes on, or is killed with ``on_disconnect="kill"``.
         """
         body = exec_body(command, cwd=cwd, env=env, user=user, stdin=None, timeout=timeout, output_kb=None)
-        first = ProcessState.start(body, calls.terminal_of(terminal), on_disconnect)
+        first = ProcessState.start(body, calls.terminal_size(terminal), on_disconnect)
         process = await self._follow(first)
         if stdin is not None:
             try:
@@ -414,7 +414,7 @@ class Sandbox:
         )
         if not callbacks:
             return await self._client._do(call)
-        live = LiveAnswer(callbacks)
+        live = LiveResult(callbacks)
         await self._client._live(call, live)
         return live.result(CodeResult)
 

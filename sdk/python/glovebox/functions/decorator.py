@@ -53,14 +53,21 @@ from ..profile.network import Net
 from ..remote_errors import FunctionRefused
 from ..requests.arguments import Seconds
 from ..requests.runs import OnBuild
-from ..sync._cancellable import StoppableClient
+from ..sync._cancellable import CancellableClient
 from ..sync.client import Client, default_client
-from .call_protocol import CallPlan, is_large, show_output, value_of
+from .call_protocol import CallEncoder, decode_result, is_large, show_output
 from .options import Options
-from .package_builds import HeardBuilds
-from .parallel_map import as_async, in_order, in_order_async, singles, workers_of
+from .package_builds import BuildNotifier
+from .parallel_map import as_argument_tuples, as_async, ordered_map, ordered_map_async, worker_count
 from .preload_templates import PreloadTemplates
-from .source import Shipped, check_function, check_latest, is_of_a_cell, note_latest, shipped_source
+from .source import (
+    ShippedSource,
+    check_function,
+    check_not_redefined,
+    is_in_notebook_cell,
+    record_definition,
+    shipped_source,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec
@@ -78,7 +85,7 @@ __all__ = ["SandboxedFunction", "sandboxed"]
 
 _JSON = {"Content-Type": "application/json"}
 # Refusals before anything has run, after which the same call can be made again.
-_NOT_BEGUN = frozenset(
+_NOT_STARTED_CODES = frozenset(
     (
         "builds_full",
         "host_full",
@@ -90,7 +97,7 @@ _NOT_BEGUN = frozenset(
     )
 )
 _TRY_FOR_S = 60.0
-_MOST_WAIT_S = 5.0
+_MAX_WAIT_S = 5.0
 
 
 class SandboxedFunction(Generic[P, R]):
@@ -108,15 +115,15 @@ class SandboxedFunction(Generic[P, R]):
         self._options = options
         self._is_async = inspect.iscoroutinefunction(inspect.unwrap(function))
         self._lock = threading.Lock()
-        self._plans: Dict[Optional[str], CallPlan] = {}
+        self._plans: Dict[Optional[str], CallEncoder] = {}
         self._templates = PreloadTemplates(options, self.__name__)
-        self._builds = HeardBuilds(options)
+        self._builds = BuildNotifier(options)
         # Now, while the module is the one that was imported: the file may change. Who only ever calls
         # .local() needs none.
-        self._shipped: Optional[Shipped] = None
+        self._shipped: Optional[ShippedSource] = None
         self._refusal: Optional[FunctionRefused] = None
-        self._is_of_a_cell = is_of_a_cell(function)
-        if not self._is_of_a_cell:
+        self._is_in_notebook_cell = is_in_notebook_cell(function)
+        if not self._is_in_notebook_cell:
             try:
                 self._shipped = shipped_source(function)
             except FunctionRefused as error:
@@ -174,15 +181,15 @@ class SandboxedFunction(Generic[P, R]):
         >>> list(square.map(range(5)))
         [0, 1, 4, 9, 16]
         """
-        return self._map(zip(*iterables), workers_of(parallel), return_exceptions)
+        return self._map(zip(*iterables), worker_count(parallel), return_exceptions)
 
     def _map(self, calls: Iterable[Tuple[Any, ...]], workers: int, return_exceptions: bool) -> Iterator[Any]:
-        client = StoppableClient(self._sync_client())
+        client = CancellableClient(self._sync_client())
 
         def send(arguments: Tuple[Any, ...]) -> Any:
             return self._send(arguments, {}, client)
 
-        yield from in_order(calls, send, self._finish, workers, return_exceptions, client.stop)
+        yield from ordered_map(calls, send, self._finish, workers, return_exceptions, client.stop)
 
     @overload
     def amap(
@@ -215,14 +222,14 @@ class SandboxedFunction(Generic[P, R]):
         return_exceptions: bool = False,
     ) -> AsyncIterator[Any]:
         """As :meth:`map`, for ``async for``; of one iterable that may be async, or several that are not."""
-        workers = workers_of(parallel)
+        workers = worker_count(parallel)
         if len(iterables) == 1 and isinstance(iterables[0], AsyncIterable):
-            calls: AsyncIterator[Tuple[Any, ...]] = singles(iterables[0])
+            calls: AsyncIterator[Tuple[Any, ...]] = as_argument_tuples(iterables[0])
         elif any(isinstance(one, AsyncIterable) for one in iterables):
             raise TypeError("amap() takes one async iterable, or several ordinary ones")
         else:
             calls = as_async(zip(*cast("Tuple[Iterable[Any], ...]", iterables)))
-        return in_order_async(calls, self._send_one_async, self._finish_async, workers, return_exceptions)
+        return ordered_map_async(calls, self._send_one_async, self._finish_async, workers, return_exceptions)
 
     def with_options(self, **changes: Any) -> "SandboxedFunction[P, R]":
         """The same function with some options of :func:`sandboxed` changed.
@@ -308,32 +315,32 @@ class SandboxedFunction(Generic[P, R]):
             return None
         return await self._templates.name_async(client) if self._options.preload else None
 
-    def _finish(self, answer: Any) -> Any:
+    def _finish(self, response: Any) -> Any:
         if self._options.show_output:
-            show_output(answer)
-        return value_of(answer, self.__qualname__)
+            show_output(response)
+        return decode_result(response, self.__qualname__)
 
-    async def _finish_async(self, answer: Any) -> Any:
-        if not is_large(answer):
-            return self._finish(answer)
+    async def _finish_async(self, response: Any) -> Any:
+        if not is_large(response):
+            return self._finish(response)
         import asyncio
 
         if self._options.show_output:
-            show_output(answer)
-        return await asyncio.get_running_loop().run_in_executor(None, value_of, answer, self.__qualname__)
+            show_output(response)
+        return await asyncio.get_running_loop().run_in_executor(None, decode_result, response, self.__qualname__)
 
-    def _plan(self, template: Optional[str]) -> CallPlan:
+    def _plan(self, template: Optional[str]) -> CallEncoder:
         shipped = self._source()
         plan = self._plans.get(template)
         if plan is None:
-            check_latest(self.local, shipped)
-            plan = CallPlan(shipped, self._options.request(template), self._options.large_result)
+            check_not_redefined(self.local, shipped)
+            plan = CallEncoder(shipped, self._options.request(template), self._options.large_result)
             self._plans[template] = plan
         return plan
 
-    def _source(self) -> Shipped:
+    def _source(self) -> ShippedSource:
         shipped = self._shipped
-        if self._is_of_a_cell:
+        if self._is_in_notebook_cell:
             shipped = shipped_source(self.local)
             if shipped != self._shipped:  # a cell that it uses was changed
                 self._plans.clear()
@@ -363,9 +370,9 @@ class SandboxedFunction(Generic[P, R]):
 
 def _delay(error: ApiError, deadline: float) -> float:
     """Seconds until the call is made again; raises the refusal if that would be wrong or of no use."""
-    if error.code not in _NOT_BEGUN or error.status == 403:
+    if error.code not in _NOT_STARTED_CODES or error.status == 403:
         raise error
-    wait = min(error.retry_after or 0.2, _MOST_WAIT_S)
+    wait = min(error.retry_after or 0.2, _MAX_WAIT_S)
     if time.monotonic() + wait > deadline:
         raise error
     return wait
@@ -380,7 +387,7 @@ def _check_names(options: Mapping[str, Any]) -> None:
 
 def _decorated(function: Callable[..., Any], options: Options) -> "SandboxedFunction[Any, Any]":
     made = SandboxedFunction(function, options)
-    note_latest(function, made._shipped)
+    record_definition(function, made._shipped)
     return made
 
 

@@ -7,16 +7,16 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from ..profile.dependencies import BUILD_S, AnyDependencies, check_dependencies, dependencies_of
+from ..profile.dependencies import BUILD_S, AnyDependencies, check_dependencies, dependencies_field
 from ..profile.network import Net, check_net
-from ..requests.arguments import Seconds, env_of, profile_of, seconds_of
+from ..requests.arguments import Seconds, check_env, profile_fields, to_seconds
 from ..requests.runs import OnBuild
 
 __all__ = ["Options", "TemplateChoice", "choose_template"]
 
 _GRADES = ("process", "jail-partial", "jail", "user-kernel", "vm")
 #: Prefix of templates that are made for ``preload``.
-OWN_TEMPLATES = "fn-"
+PRELOAD_TEMPLATE_PREFIX = "fn-"
 # With what the server may take to find a sandbox, and to answer.
 _PATIENCE_S = 60.0
 # A template's own time limit is not known here.
@@ -59,7 +59,7 @@ class Options:
         # The rest is refused here, too. But a file that is named is read when the function is called: who
         # only ever calls .local() needs none.
         self._limits()
-        env_of(self.env)
+        check_env(self.env)
         check_dependencies(self.dependencies)
 
     @property
@@ -73,13 +73,13 @@ class Options:
     def profile(self) -> Dict[str, Any]:
         """The ``profile`` of the request."""
         profile = self._limits()
-        dependencies = dependencies_of(self.dependencies, self.preload)
+        dependencies = dependencies_field(self.dependencies, self.preload)
         if dependencies is not None:
             profile["dependencies"] = dependencies
         return profile
 
     def _limits(self) -> Dict[str, Any]:
-        return profile_of(
+        return profile_fields(
             timeout=self.timeout,
             cpu_ms=self.cpu_ms,
             memory_mb=self.mem_mb,
@@ -98,7 +98,7 @@ class Options:
         if profile:
             fields["profile"] = profile
         if self.env:
-            fields["env"] = env_of(self.env)
+            fields["env"] = check_env(self.env)
         if self.min_grade is not None:
             fields["min_grade"] = self.min_grade
         if self.cold:
@@ -110,7 +110,7 @@ class Options:
         build = BUILD_S if self.has_packages else 0.0
         if self.timeout is None:
             return _WITHOUT_TIMEOUT_S + build
-        return seconds_of("timeout", self.timeout) + _PATIENCE_S + build
+        return to_seconds("timeout", self.timeout) + _PATIENCE_S + build
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def choose_template(listing: Any, base: str, preload: Sequence[str]) -> Template
     'python-data'
     """
     wanted = sorted(set(preload))
-    name = OWN_TEMPLATES + hashlib.sha256(json.dumps([base, wanted]).encode()).hexdigest()[:24]
+    name = PRELOAD_TEMPLATE_PREFIX + hashlib.sha256(json.dumps([base, wanted]).encode()).hexdigest()[:24]
     fitting: List[Tuple[int, int, str]] = []
     for one in _templates(listing):
         has = one.get("preload") or []

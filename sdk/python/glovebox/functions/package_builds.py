@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from ..aio import Client as AsyncClient
     from ..sync.client import Client
 
-__all__ = ["HeardBuilds"]
+__all__ = ["BuildNotifier"]
 
 
-class HeardBuilds:
+class BuildNotifier:
     """The first call on each server has them made ahead and listens.
 
     Calls that come meanwhile do not wait here: the server makes them wait for the same build.
@@ -29,7 +29,7 @@ class HeardBuilds:
         if self._options.on_build is None or not self._is_first(client.url):
             return
         try:
-            client.layers.build(self._wish(), template=self._options.base, on_build=self._options.on_build)
+            client.layers.build(self._dependencies(), template=self._options.base, on_build=self._options.on_build)
         except BaseException:
             self._begun.discard(client.url)
             raise
@@ -41,7 +41,9 @@ class HeardBuilds:
         if not self._is_first(client.url):
             return
         try:
-            await client.layers.build(self._wish(), template=self._options.base, on_build=self._options.on_build)
+            await client.layers.build(
+                self._dependencies(), template=self._options.base, on_build=self._options.on_build
+            )
         except BaseException:
             self._begun.discard(client.url)
             raise
@@ -52,5 +54,5 @@ class HeardBuilds:
             self._begun.add(where)
         return is_first
 
-    def _wish(self) -> Any:
+    def _dependencies(self) -> Any:
         return self._options.profile()["dependencies"]

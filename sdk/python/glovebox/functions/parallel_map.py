@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from queue import SimpleQueue
 
-__all__ = ["as_async", "in_order", "in_order_async", "singles", "workers_of"]
+__all__ = ["as_async", "ordered_map", "ordered_map_async", "as_argument_tuples", "worker_count"]
 
 Arguments = Tuple[Any, ...]
-MOST_WORKERS = 1024
+MAX_WORKERS = 1024
 
 
-def workers_of(wanted: Optional[int]) -> int:
+def worker_count(wanted: Optional[int]) -> int:
     """How many at once: what was asked for, or what suits this machine."""
     if wanted is None:
         return max(4, min(32, 2 * (os.cpu_count() or 1)))
-    if isinstance(wanted, bool) or not isinstance(wanted, int) or not 1 <= wanted <= MOST_WORKERS:
-        raise ValueError(f"parallel must be a whole number from 1 to {MOST_WORKERS}")
+    if isinstance(wanted, bool) or not isinstance(wanted, int) or not 1 <= wanted <= MAX_WORKERS:
+        raise ValueError(f"parallel must be a whole number from 1 to {MAX_WORKERS}")
     return wanted
 
 
-class _Threads:
+class _DaemonThreadPool:
     """As a ThreadPoolExecutor, but the end of the interpreter does not wait for them."""
 
     def __init__(self, work: Callable[[Arguments], Any], most: int) -> None:
@@ -78,7 +78,7 @@ class _Threads:
             del task, future, arguments
 
 
-def in_order(
+def ordered_map(
     calls: Iterable[Arguments],
     send: Callable[[Arguments], Any],
     finish: Callable[[Any], Any],
@@ -92,7 +92,7 @@ def in_order(
     """
     waiting: Deque[Future[Any]] = deque()
     source = iter(calls)
-    pool = _Threads(send, workers)
+    pool = _DaemonThreadPool(send, workers)
     try:
         more = True
         while more or waiting:
@@ -121,14 +121,14 @@ def in_order(
         stop()
 
 
-async def in_order_async(
+async def ordered_map_async(
     calls: AsyncIterator[Arguments],
     send: Callable[[Arguments], Awaitable[Any]],
     finish: Callable[[Any], Awaitable[Any]],
     workers: int,
     return_exceptions: bool,
 ) -> AsyncIterator[Any]:
-    """As :func:`in_order`, in tasks of the running event loop."""
+    """As :func:`ordered_map`, in tasks of the running event loop."""
     import asyncio
 
     waiting: Deque[asyncio.Task[Any]] = deque()
@@ -169,6 +169,6 @@ async def as_async(items: Iterable[Arguments]) -> AsyncIterator[Arguments]:
         yield item
 
 
-async def singles(items: AsyncIterable[Any]) -> AsyncIterator[Arguments]:
+async def as_argument_tuples(items: AsyncIterable[Any]) -> AsyncIterator[Arguments]:
     async for item in items:
         yield (item,)

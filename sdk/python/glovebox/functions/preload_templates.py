@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional
 
 from ..errors import ApiError, ConflictError, LimitError, NotFoundError
 from ..remote_errors import printable
-from .options import OWN_TEMPLATES, Options, TemplateChoice, choose_template
+from .options import PRELOAD_TEMPLATE_PREFIX, Options, TemplateChoice, choose_template
 
 if TYPE_CHECKING:
     from ..aio import Client as AsyncClient
@@ -75,7 +75,7 @@ class PreloadTemplates:
 
     def forget(self, where: str, name: Optional[str], error: NotFoundError, is_again: bool) -> None:
         """After a call that found no such template: raises, unless it is worth another try."""
-        is_ours = name is not None and name.startswith(OWN_TEMPLATES)
+        is_ours = name is not None and name.startswith(PRELOAD_TEMPLATE_PREFIX)
         if not is_ours or error.code != "template_not_found" or is_again:
             raise error
         with self._lock:

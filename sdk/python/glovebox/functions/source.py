@@ -20,15 +20,22 @@ from typing import Any, Callable, Dict, Optional, Tuple
 from ..remote_errors import FunctionRefused
 from .source_slice import needed_source
 
-__all__ = ["Shipped", "check_function", "check_latest", "is_of_a_cell", "note_latest", "shipped_source"]
+__all__ = [
+    "ShippedSource",
+    "check_function",
+    "check_not_redefined",
+    "is_in_notebook_cell",
+    "record_definition",
+    "shipped_source",
+]
 
 #: What a script's module is called inside; not __main__, so that what that guards does not run.
 MAIN_NAME = "__sandboxed__"
-MOST_SOURCE = 8 << 20
+MAX_SOURCE = 8 << 20
 
 
 @dataclass(frozen=True)
-class Shipped:
+class ShippedSource:
     """A module as it is sent."""
 
     module: str
@@ -46,10 +53,10 @@ def check_function(function: Any) -> None:
         ...
     glovebox.remote_errors.FunctionRefused: a lambda has no name: write it as `def`, at the top level of a module
     """
-    inner = _innermost(function)
+    inner = _unwrapped(function)
     name = getattr(inner, "__qualname__", type(inner).__name__)
     if not isinstance(inner, FunctionType):
-        raise FunctionRefused(f"{name} cannot run in a sandbox: {_what_it_is(inner)}")
+        raise FunctionRefused(f"{name} cannot run in a sandbox: {_kind_and_advice(inner)}")
     if inner.__name__ == "<lambda>":
         raise FunctionRefused("a lambda has no name: write it as `def`, at the top level of a module")
     if inner.__closure__:
@@ -75,7 +82,7 @@ def check_function(function: Any) -> None:
         )
 
 
-def _innermost(function: Any) -> Any:
+def _unwrapped(function: Any) -> Any:
     """Below other decorators, which are applied inside as well."""
     if isinstance(function, (staticmethod, classmethod)):
         return function
@@ -85,7 +92,7 @@ def _innermost(function: Any) -> Any:
         return function
 
 
-def _what_it_is(function: Any) -> str:
+def _kind_and_advice(function: Any) -> str:
     if isinstance(function, (staticmethod, classmethod, property)) or inspect.ismethod(function):
         return "it is a method; write a function at the top level of the module"
     if isinstance(function, functools.partial):
@@ -97,9 +104,9 @@ def _what_it_is(function: Any) -> str:
     return "it is no function with Python source; write `def` at the top level of a module"
 
 
-def is_of_a_cell(function: Callable[..., Any]) -> bool:
+def is_in_notebook_cell(function: Callable[..., Any]) -> bool:
     """Whether what it uses may be defined anew, or later, in another cell."""
-    code = getattr(_innermost(function), "__code__", None)
+    code = getattr(_unwrapped(function), "__code__", None)
     return (
         getattr(function, "__module__", None) == "__main__"
         and code is not None
@@ -111,14 +118,14 @@ def is_of_a_cell(function: Callable[..., Any]) -> bool:
 _latest: Dict[Tuple[str, str, str], Tuple[CodeType, Optional[str]]] = {}
 
 
-def note_latest(function: Callable[..., Any], shipped: Optional[Shipped]) -> None:
+def record_definition(function: Callable[..., Any], shipped: Optional[ShippedSource]) -> None:
     """To be called where it is decorated: inside, that is done in the same order."""
-    _latest[_key(function)] = _innermost(function).__code__, None if shipped is None else shipped.text
+    _latest[_key(function)] = _unwrapped(function).__code__, None if shipped is None else shipped.text
 
 
-def check_latest(function: Callable[..., Any], shipped: Shipped) -> None:
+def check_not_redefined(function: Callable[..., Any], shipped: ShippedSource) -> None:
     """Inside, functions are found by their names, and another may have this one's now."""
-    code: CodeType = _innermost(function).__code__
+    code: CodeType = _unwrapped(function).__code__
     latest, text = _latest.get(_key(function), (code, None))
     # A module that was loaded anew, with another text, is another one.
     if latest != code and text in (None, shipped.text):
@@ -129,25 +136,25 @@ def check_latest(function: Callable[..., Any], shipped: Shipped) -> None:
 
 
 def _key(function: Callable[..., Any]) -> Tuple[str, str, str]:
-    inner: Any = _innermost(function)
+    inner: Any = _unwrapped(function)
     return getattr(function, "__module__", None) or inner.__module__, inner.__qualname__, inner.__code__.co_filename
 
 
-def shipped_source(function: Callable[..., Any]) -> Shipped:
+def shipped_source(function: Callable[..., Any]) -> ShippedSource:
     """What to send along for a function that :func:`check_function` let pass."""
-    inner: Any = _innermost(function)
+    inner: Any = _unwrapped(function)
     name: str = inner.__qualname__
     module_name = getattr(function, "__module__", None) or inner.__module__
     module = sys.modules.get(module_name)
     if module is None:
         raise FunctionRefused(f"{name}: its module {module_name} is not loaded: import it as a module of its own")
     shipped = _of_main(module, inner) if module_name == "__main__" else _of_module(module, inner)
-    if len(shipped.text) > MOST_SOURCE:
-        raise FunctionRefused(f"{name}: its module is larger than {MOST_SOURCE >> 20} MB: move it into a smaller one")
+    if len(shipped.text) > MAX_SOURCE:
+        raise FunctionRefused(f"{name}: its module is larger than {MAX_SOURCE >> 20} MB: move it into a smaller one")
     return shipped
 
 
-def _of_module(module: ModuleType, function: Any) -> Shipped:
+def _of_module(module: ModuleType, function: Any) -> ShippedSource:
     name = module.__name__
     text = _module_text(module)
     if text is None:
@@ -157,7 +164,7 @@ def _of_module(module: ModuleType, function: Any) -> Shipped:
         )
     is_package = hasattr(module, "__path__")
     file = name.replace(".", "/") + ("/__init__.py" if is_package else ".py")
-    return Shipped(name, is_package, function.__qualname__, file, text)
+    return ShippedSource(name, is_package, function.__qualname__, file, text)
 
 
 def _module_text(module: ModuleType) -> Optional[str]:
@@ -175,7 +182,7 @@ def _module_text(module: ModuleType) -> Optional[str]:
         return None
 
 
-def _of_main(module: ModuleType, function: Any) -> Shipped:
+def _of_main(module: ModuleType, function: Any) -> ShippedSource:
     name = function.__qualname__
     file: str = function.__code__.co_filename
     lines = linecache.getlines(file, vars(module))
@@ -191,7 +198,7 @@ def _of_main(module: ModuleType, function: Any) -> Shipped:
     own_name = spec.name if spec is not None and spec.name != "__main__" else MAIN_NAME
     if own_name.endswith(".__main__") or own_name == "__main__":
         own_name = own_name[: -len("__main__")] + MAIN_NAME
-    return Shipped(own_name, False, name, _plain_name(file), text)
+    return ShippedSource(own_name, False, name, _plain_name(file), text)
 
 
 def _plain_name(file: str) -> str:

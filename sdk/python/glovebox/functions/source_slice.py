@@ -85,7 +85,7 @@ class _Slice:
         )
 
     def _other_cell(self, value: Any, own_name: str, name: str) -> str:
-        found = _cell_of(value)
+        found = _defining_source(value)
         if found is None:
             raise FunctionRefused(f"{self._root} uses `{name}`, of which there is no source: put both into a file")
         text, file = found
@@ -96,7 +96,7 @@ class _Slice:
         return part if own_name == name else f"{part}{name} = {own_name}\n"
 
 
-def _cell_of(value: Any) -> Optional[Tuple[str, str]]:
+def _defining_source(value: Any) -> Optional[Tuple[str, str]]:
     """The text that a function or a class was defined in."""
     functions = list(vars(value).values()) if inspect.isclass(value) else [value]
     for one in functions:

@@ -16,7 +16,7 @@ import tempfile
 from typing import IO, List, Tuple
 
 from ..errors import GloveboxError, ProtocolError
-from .atomic_write import replaced
+from .atomic_write import atomic_replace
 
 __all__ = ["pack", "unpack"]
 
@@ -143,7 +143,7 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, root: int, parts: List
     mode = 0o755 if member.mode & 0o100 else 0o644
     folder = _open_folder(root, parts[:-1])
     try:
-        with replaced(parts[-1], mode, folder) as file:
+        with atomic_replace(parts[-1], mode, folder) as file:
             content = tar.extractfile(member)
             if content is not None:
                 shutil.copyfileobj(content, file, 1 << 20)

@@ -13,11 +13,11 @@ from typing import IO, Iterator, Optional
 
 from ..errors import GloveboxError
 
-__all__ = ["replaced", "saved"]
+__all__ = ["atomic_replace", "open_for_download"]
 
 
 @contextlib.contextmanager
-def replaced(name: str, mode: int, dir_fd: Optional[int] = None) -> Iterator[IO[bytes]]:
+def atomic_replace(name: str, mode: int, dir_fd: Optional[int] = None) -> Iterator[IO[bytes]]:
     """A new file beside ``name`` that is renamed to it at the end; one that was there keeps its mode.
 
     Only plain files are replaced: a link, a pipe or a device is somebody's arrangement.
@@ -43,12 +43,12 @@ def replaced(name: str, mode: int, dir_fd: Optional[int] = None) -> Iterator[IO[
 
 
 @contextlib.contextmanager
-def saved(local: str) -> Iterator[IO[bytes]]:
+def open_for_download(local: str) -> Iterator[IO[bytes]]:
     """A file where its user said; links are followed, and devices and pipes written to as they are."""
     place = os.path.realpath(local)
     if os.path.exists(place) and not os.path.isfile(place):
         with open(place, "wb") as file:
             yield file
         return
-    with replaced(place, 0o666) as file:
+    with atomic_replace(place, 0o666) as file:
         yield file

@@ -31,9 +31,9 @@ from ..errors import ProtocolError
 T = TypeVar("T")
 Convert = Callable[[Any], Any]
 
-__all__ = ["object_of", "read", "read_list", "time_of"]
+__all__ = ["require_object", "from_json", "list_from_json", "parse_time"]
 
-_NO = object()  # not of the type
+_MISMATCH = object()  # not of the type
 
 
 class _Field(NamedTuple):
@@ -48,24 +48,24 @@ _plans: Dict[type, List[_Field]] = {}
 _has_raw: Dict[type, bool] = {}
 
 
-def read(kind: Type[T], data: Any) -> T:
+def from_json(kind: Type[T], data: Any) -> T:
     """An object of the answer as a ``kind``."""
     plan = _plans.get(kind)
     if plan is None:
         plan = _make_plan(kind)
     if type(data) is not dict:
-        object_of(data)
+        require_object(data)
     values: Dict[str, Any] = {}
     for name, exact, allows_none, convert, default in plan:
-        value = data.get(name, _NO)
+        value = data.get(name, _MISMATCH)
         if type(value) is exact or (value is None and allows_none):
             values[name] = value
             continue
-        if value is not _NO:
+        if value is not _MISMATCH:
             value = convert(value)
-        if value is _NO:
+        if value is _MISMATCH:
             if default is None:
-                raise _not_said(name)
+                raise _missing_field(name)
             value = default()
         values[name] = value
     if _has_raw[kind]:
@@ -76,28 +76,28 @@ def read(kind: Type[T], data: Any) -> T:
     return made
 
 
-def read_list(kind: Type[T], data: Any, name: str) -> List[T]:
+def list_from_json(kind: Type[T], data: Any, name: str) -> List[T]:
     """The objects of a list that is a field of the answer."""
-    items = object_of(data).get(name)
+    items = require_object(data).get(name)
     if not isinstance(items, list):
-        raise _not_said(name)
-    return [read(kind, item) for item in items]
+        raise _missing_field(name)
+    return [from_json(kind, item) for item in items]
 
 
-def object_of(data: Any) -> Dict[str, Any]:
+def require_object(data: Any) -> Dict[str, Any]:
     """An answer that is an object."""
     if not isinstance(data, dict):
         raise ProtocolError("the answer is not that of a Glovebox server: it is no object")
     return data
 
 
-def _not_said(name: str) -> ProtocolError:
+def _missing_field(name: str) -> ProtocolError:
     return ProtocolError(f"the answer is not that of a Glovebox server: it has no {name}, or not a right one")
 
 
-def time_of(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """
-    >>> time_of("2026-11-15T13:57:15.394Z").isoformat()
+    >>> parse_time("2026-11-15T13:57:15.394Z").isoformat()
     '2026-11-15T13:57:15.394000+00:00'
     """
     if text.endswith("Z"):
@@ -137,19 +137,19 @@ def _converter(hint: Any) -> Convert:
         convert = _converter(next(kind for kind in inner if kind is not type(None)))
         return lambda value: None if value is None else convert(value)
     if hint is str:
-        return lambda value: value if isinstance(value, str) else _NO
+        return lambda value: value if isinstance(value, str) else _MISMATCH
     if hint is bool:
-        return lambda value: value if isinstance(value, bool) else _NO
+        return lambda value: value if isinstance(value, bool) else _MISMATCH
     if hint is int:
-        return lambda value: value if isinstance(value, int) and not isinstance(value, bool) else _NO
+        return lambda value: value if isinstance(value, int) and not isinstance(value, bool) else _MISMATCH
     if hint is float:
         return _to_float
     if hint is datetime:
         return _to_time
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        return lambda value: _NO if value is None else read(hint, value)
+        return lambda value: _MISMATCH if value is None else from_json(hint, value)
     if isinstance(hint, type) and issubclass(hint, dict):
-        return lambda value: hint(value) if isinstance(value, dict) else _NO
+        return lambda value: hint(value) if isinstance(value, dict) else _MISMATCH
     if origin is list:
         return _to_list(_converter(inner[0]), inner[0])
     if isinstance(origin, type) and issubclass(origin, Mapping):
@@ -159,25 +159,25 @@ def _converter(hint: Any) -> Convert:
 
 def _to_float(value: Any) -> Any:
     try:
-        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else _NO
+        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else _MISMATCH
     except OverflowError:
-        return _NO
+        return _MISMATCH
 
 
 def _to_time(value: Any) -> Any:
     try:
-        return time_of(value) if isinstance(value, str) else _NO
+        return parse_time(value) if isinstance(value, str) else _MISMATCH
     except ValueError:
-        return _NO
+        return _MISMATCH
 
 
 def _to_list(convert: Convert, exact: Any) -> Convert:
     def made(value: Any) -> Any:
         if not isinstance(value, list):
-            return _NO
+            return _MISMATCH
         if exact is str and set(map(type, value)) <= {str}:
             return value
-        return [item for item in map(convert, value) if item is not _NO]
+        return [item for item in map(convert, value) if item is not _MISMATCH]
 
     return made
 
@@ -185,7 +185,11 @@ def _to_list(convert: Convert, exact: Any) -> Convert:
 def _to_map(convert: Convert) -> Convert:
     def made(value: Any) -> Any:
         if not isinstance(value, dict):
-            return _NO
-        return {name: item for name, item in ((name, convert(item)) for name, item in value.items()) if item is not _NO}
+            return _MISMATCH
+        return {
+            name: item
+            for name, item in ((name, convert(item)) for name, item in value.items())
+            if item is not _MISMATCH
+        }
 
     return made

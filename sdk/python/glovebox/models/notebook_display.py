@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional
 from .._printable import printable
 
 if TYPE_CHECKING:
-    from .results import _Valued
+    from .results import _ValueMixin
 
-__all__ = ["bundle_of_value", "html_of_result", "html_of_value"]
+__all__ = ["mime_bundle", "result_html", "value_html"]
 
 _MAX_TEXT = 100_000
 _MAX_IMAGE = 16 * 1024 * 1024
@@ -27,16 +27,16 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
-def bundle_of_value(value: Mapping[str, Any]) -> Dict[str, Any]:
+def mime_bundle(value: Mapping[str, Any]) -> Dict[str, Any]:
     """For ``_repr_mimebundle_``: a form that is safe, and text."""
     text = value.get("text/plain")
     return {
         "text/plain": printable(text) if isinstance(text, str) else "<no text form>",
-        "text/html": html_of_value(value),
+        "text/html": value_html(value),
     }
 
 
-def html_of_value(value: Mapping[str, Any]) -> str:
+def value_html(value: Mapping[str, Any]) -> str:
     """The richest form that can be shown safely."""
     for kind in ("image/png", "image/jpeg"):
         image = _image(kind, value.get(kind))
@@ -50,17 +50,17 @@ def html_of_value(value: Mapping[str, Any]) -> str:
     return _text(text) if isinstance(text, str) else ""
 
 
-def html_of_result(result: "_Valued") -> str:
+def result_html(result: "_ValueMixin") -> str:
     """Output, figures and tables, the value of the last expression, and the error, in that order."""
     parts: List[str] = []
     if result.stdout:
         parts.append(_text(result.stdout))
     if result.stderr:
         parts.append(_text(result.stderr, "background:#fdd;color:#400"))
-    parts += [html_of_value(value) for value in result.shown]
+    parts += [value_html(value) for value in result.shown]
     if result.error is not None:
-        said = "\n".join(result.error.traceback) or str(result.error)
-        parts.append(_text(said, "color:#b00020"))
+        traceback = "\n".join(result.error.traceback) or str(result.error)
+        parts.append(_text(traceback, "color:#b00020"))
     elif result.exit_code != 0:
         parts.append(_text(f"exit status {result.exit_code}", "color:#b00020"))
     return "<div>" + "".join(parts) + "</div>"

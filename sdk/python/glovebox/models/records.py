@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Dict, List, Mapping, Optional
 
-from .results import Isolation, RunFailure, decoded
+from .results import Isolation, RunFailure, decode_base64_or_text
 
 __all__ = [
     "AskedDependencies",
@@ -207,7 +207,7 @@ class FileInfo:
     @property
     def path_bytes(self) -> bytes:
         """The very bytes of its path, also where they are not UTF-8."""
-        return decoded(self.path, self.path_base64 or None)
+        return decode_base64_or_text(self.path, self.path_base64 or None)
 
     @property
     def is_file(self) -> bool:
@@ -282,8 +282,8 @@ class Template:
     @property
     def base(self) -> Optional[str]:
         """Of a project's own: what it is made of (``from`` in the answer)."""
-        said = self.raw.get("from")
-        return said if isinstance(said, str) else None
+        base = self.raw.get("from")
+        return base if isinstance(base, str) else None
 
 
 @dataclass(frozen=True)

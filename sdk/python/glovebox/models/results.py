@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional, TypeVar
 
 from .._printable import printable
 from ..errors import ExecutionError
-from . import notebook_display as _display
+from . import notebook_display
 from .network_usage import NetworkFigures
 
 __all__ = [
@@ -32,10 +32,10 @@ __all__ = [
     "RunResult",
 ]
 
-_Own = TypeVar("_Own", bound="_Printed")
+_Own = TypeVar("_Own", bound="_OutputMixin")
 
 
-def decoded(text: str, encoded: Optional[str]) -> bytes:
+def decode_base64_or_text(text: str, encoded: Optional[str]) -> bytes:
     if encoded is not None:
         try:
             return base64.b64decode(encoded, validate=True)
@@ -44,7 +44,7 @@ def decoded(text: str, encoded: Optional[str]) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _below_home(path: str) -> str:
+def _relative_to_home(path: str) -> str:
     home = "/home/user/"
     return path[len(home) :] if path.startswith(home) else path
 
@@ -60,8 +60,8 @@ class Mime(Dict[str, Any]):
     @property
     def text(self) -> str:
         """As text; empty if it has no such form."""
-        said = self.get("text/plain")
-        return said if isinstance(said, str) else ""
+        data = self.get("text/plain")
+        return data if isinstance(data, str) else ""
 
     @property
     def value(self) -> Any:
@@ -71,8 +71,8 @@ class Mime(Dict[str, Any]):
     @property
     def html(self) -> Optional[str]:
         """A stranger's HTML: never put it into a page of your own as it is."""
-        said = self.get("text/html")
-        return said if isinstance(said, str) else None
+        data = self.get("text/html")
+        return data if isinstance(data, str) else None
 
     @property
     def png(self) -> Optional[bytes]:
@@ -84,16 +84,16 @@ class Mime(Dict[str, Any]):
         return self._bytes("image/jpeg")
 
     def _bytes(self, kind: str) -> Optional[bytes]:
-        said = self.get(kind)
-        if not isinstance(said, str):
+        data = self.get(kind)
+        if not isinstance(data, str):
             return None
         try:
-            return base64.b64decode("".join(said.split()), validate=True)
+            return base64.b64decode("".join(data.split()), validate=True)
         except (binascii.Error, ValueError):
             return None
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, Any]:
-        return _display.bundle_of_value(self)
+        return notebook_display.mime_bundle(self)
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class OutputFile:
     @property
     def data(self) -> bytes:
         """Its bytes."""
-        return decoded(self.content or "", self.content_base64)
+        return decode_base64_or_text(self.content or "", self.content_base64)
 
     @property
     def text(self) -> str:
@@ -167,7 +167,7 @@ class OutputFile:
         return self.content if self.content is not None else self.data.decode("utf-8", "replace")
 
 
-class _Printed:
+class _OutputMixin:
     """What everything that printed something has."""
 
     stdout: str
@@ -181,11 +181,11 @@ class _Printed:
     @property
     def stdout_bytes(self) -> bytes:
         """The very bytes, also where they are not UTF-8."""
-        return decoded(self.stdout, self.stdout_base64)
+        return decode_base64_or_text(self.stdout, self.stdout_base64)
 
     @property
     def stderr_bytes(self) -> bytes:
-        return decoded(self.stderr, self.stderr_base64)
+        return decode_base64_or_text(self.stderr, self.stderr_base64)
 
     @property
     def ok(self) -> bool:
@@ -195,11 +195,11 @@ class _Printed:
     def raise_for_error(self: _Own) -> _Own:
         """Itself if it did well; else raises :class:`~glovebox.ExecutionError`."""
         if not self.ok:
-            raise ExecutionError(self, getattr(self, "error", None) or _failure_of(self))  # type: ignore[arg-type]
+            raise ExecutionError(self, getattr(self, "error", None) or _limit_failure(self))  # type: ignore[arg-type]
         return self
 
 
-def _failure_of(result: _Printed) -> Optional[RunFailure]:
+def _limit_failure(result: _OutputMixin) -> Optional[RunFailure]:
     if result.timed_out:
         return RunFailure("timed_out", "it ran too long")
     if result.oom_killed:
@@ -207,7 +207,7 @@ def _failure_of(result: _Printed) -> Optional[RunFailure]:
     return None
 
 
-class _Valued(_Printed):
+class _ValueMixin(_OutputMixin):
     """What code has besides: a value and what it showed."""
 
     result: Optional[Mime]
@@ -235,7 +235,7 @@ class _Valued(_Printed):
         return [png for png in (mime.png for mime in self.shown) if png is not None]
 
     def _repr_html_(self) -> str:
-        return _display.html_of_result(self)
+        return notebook_display.result_html(self)
 
     def _repr_png_(self) -> Optional[bytes]:
         figures = self.figures
@@ -258,7 +258,7 @@ class PreparedSet:
 
 
 @dataclass(frozen=True)
-class RunResult(_Valued):
+class RunResult(_ValueMixin):
     """How a run went. Code that failed is not an exception: look at ``ok``, ``error``, ``exit_code``."""
 
     id: str
@@ -288,13 +288,13 @@ class RunResult(_Valued):
     def file(self, path: str) -> OutputFile:
         """The file of that path that came back; ``KeyError`` if there is none."""
         for file in self.files:
-            if path in (file.path, _below_home(file.path)):
+            if path in (file.path, _relative_to_home(file.path)):
                 return file
         raise KeyError(path)
 
 
 @dataclass(frozen=True)
-class CodeResult(_Valued):
+class CodeResult(_ValueMixin):
     """How code in a context of a sandbox went."""
 
     exit_code: int
@@ -331,7 +331,7 @@ class LambdaError:
 
 
 @dataclass(frozen=True)
-class InvokeResult(_Printed):
+class InvokeResult(_OutputMixin):
     """What a Lambda handler came to: ``result`` is what it returned, ``error`` Lambda's error object."""
 
     id: str
@@ -363,14 +363,14 @@ class InvokeResult(_Printed):
     def raise_for_error(self) -> "InvokeResult":
         """Itself if it did well; else raises :class:`~glovebox.ExecutionError`."""
         if self.error is not None:
-            said = self.error
-            failure = RunFailure("exception", said.errorMessage, said.errorType or None, said.stackTrace)
+            error = self.error
+            failure = RunFailure("exception", error.errorMessage, error.errorType or None, error.stackTrace)
             raise ExecutionError(self, failure)
         return super().raise_for_error()
 
 
 @dataclass(frozen=True)
-class ExecResult(_Printed):
+class ExecResult(_OutputMixin):
     """How a program in a sandbox ended."""
 
     exit_code: int

@@ -16,7 +16,7 @@ import math
 from typing import Any, Dict, List, Mapping
 
 from .canonical_dependencies import canonical_dependencies
-from .canonical_json import quoted
+from .canonical_json import json_string
 from .network import canonical_net, check_net
 
 __all__ = ["BASE_DEFAULTS", "canonical_text", "check_net", "profile_hash"]
@@ -33,18 +33,18 @@ BASE_DEFAULTS: Mapping[str, Any] = {
 }
 DISK_INODES = 65_536
 _DAY_MS = 86_400_000
-_MOST_MB = 1 << 20
+_MAX_MB = 1 << 20
 _BOUNDS = {
     "timeout_ms": (1, _DAY_MS),
     "cpu_ms": (1, _DAY_MS),
-    "memory_mb": (8, _MOST_MB),
+    "memory_mb": (8, _MAX_MB),
     "pids": (1, 65_536),
-    "disk_mb": (1, _MOST_MB),
+    "disk_mb": (1, _MAX_MB),
     "output_kb": (1, 16 * 1024),
 }
 _HOME = "/home/user"
-_MOST_PATH = 1024
-_MOST_NAME = 255
+_MAX_PATH = 1024
+_MAX_NAME = 255
 
 
 def profile_hash(profile: Mapping[str, Any], defaults: Mapping[str, Any] = BASE_DEFAULTS) -> str:
@@ -117,7 +117,7 @@ def _mounts_text(mounts: List[Mapping[str, Any]]) -> str:
         mode = mount.get("mode", "ro")
         if mode not in ("ro", "rw"):
             raise ValueError("profile: a mount's mode must be ro or rw")
-        made[path] = f'{{"mode":"{mode}","name":{quoted(mount["name"])},"path":{quoted(path)}}}'
+        made[path] = f'{{"mode":"{mode}","name":{json_string(mount["name"])},"path":{json_string(path)}}}'
     # In the order of their bytes, as the server has it.
     return "[" + ",".join(made[path] for path in sorted(made, key=lambda one: one.encode("utf-8"))) + "]"
 
@@ -127,9 +127,9 @@ def _guest_path(text: str) -> str:
     if not text or "\0" in text:
         raise ValueError("profile: a mount's path is empty or has a NUL byte")
     names = [name for name in text.split("/") if name not in ("", ".")]
-    if ".." in names or any(len(name.encode("utf-8")) > _MOST_NAME for name in names):
+    if ".." in names or any(len(name.encode("utf-8")) > _MAX_NAME for name in names):
         raise ValueError('profile: a mount\'s path has ".." or a name of more than 255 bytes in it')
     path = ("" if text.startswith("/") else _HOME) + "".join("/" + name for name in names) or "/"
-    if len(path.encode("utf-8")) > _MOST_PATH:
-        raise ValueError(f"profile: a mount's path is longer than {_MOST_PATH} bytes")
+    if len(path.encode("utf-8")) > _MAX_PATH:
+        raise ValueError(f"profile: a mount's path is longer than {_MAX_PATH} bytes")
     return path

@@ -12,18 +12,18 @@ from __future__ import annotations
 import re
 from typing import Any, Dict, List, Mapping, Sequence
 
-from .canonical_json import quoted
+from .canonical_json import json_string
 
 __all__ = ["canonical_dependencies"]
 
 _FIELDS = ("lock", "packages", "preload", "requirements")
 _SPACE = " \t\r\n"
-_MOST_PACKAGES = 100
-_MOST_PACKAGE = 300
-_MOST_TEXT = 256 * 1024
-_MOST_MODULES = 64
-_MOST_MODULE = 200
-_MOST_MODULE_NAMES = 6 * 1024
+_MAX_PACKAGES = 100
+_MAX_PACKAGE = 300
+_MAX_TEXT = 256 * 1024
+_MAX_MODULES = 64
+_MAX_MODULE = 200
+_MAX_MODULE_NAMES = 6 * 1024
 _ARCHIVES = (".whl", ".zip", ".tar", ".tgz", ".tbz", ".txz", ".tlz", ".gz", ".bz2", ".xz", ".lzma", ".tar.lz")
 _NAME_END = re.compile(r"[\[<>=!~;, @(]")
 _NAME = re.compile(r"[A-Za-z0-9._@/-]*[A-Za-z0-9]\Z")
@@ -36,33 +36,33 @@ _COMMENT = re.compile(r"(^|(?<=[ \t]))#.*")
 _ALONE = ("--require-hashes", "--pre", "--prefer-binary")
 
 
-def canonical_dependencies(said: Any, at: str = "dependencies") -> str:
+def canonical_dependencies(data: Any, at: str = "dependencies") -> str:
     """JSON with sorted keys and no spaces; empty when there are none."""
-    if said is None:
+    if data is None:
         return ""
-    if isinstance(said, Mapping):
-        wanted = _object(said, at)
-    elif isinstance(said, Sequence) and not isinstance(said, (str, bytes)):
-        wanted = {"packages": _packages(said, at)}
+    if isinstance(data, Mapping):
+        wanted = _object(data, at)
+    elif isinstance(data, Sequence) and not isinstance(data, (str, bytes)):
+        wanted = {"packages": _packages(data, at)}
     else:
         raise TypeError(f"{at} must be a list of packages, or an object with {', '.join(sorted(_FIELDS))}")
-    fields = [f'"{name}":{_text_of(wanted[name])}' for name in _FIELDS if wanted.get(name)]
+    fields = [f'"{name}":{_json_text(wanted[name])}' for name in _FIELDS if wanted.get(name)]
     return "{" + ",".join(fields) + "}" if fields else ""
 
 
-def _text_of(value: Any) -> str:
-    return quoted(value) if isinstance(value, str) else "[" + ",".join(map(quoted, value)) + "]"
+def _json_text(value: Any) -> str:
+    return json_string(value) if isinstance(value, str) else "[" + ",".join(map(json_string, value)) + "]"
 
 
-def _object(said: Mapping[str, Any], at: str) -> Dict[str, Any]:
-    unknown = sorted(set(said) - set(_FIELDS))
+def _object(data: Mapping[str, Any], at: str) -> Dict[str, Any]:
+    unknown = sorted(set(data) - set(_FIELDS))
     if unknown:
         raise ValueError(f"{at}.{unknown[0]} is not known")
     wanted: Dict[str, Any] = {
-        "packages": _packages(said.get("packages") or [], f"{at}.packages"),
-        "requirements": _text(said.get("requirements"), f"{at}.requirements"),
-        "lock": _text(said.get("lock"), f"{at}.lock"),
-        "preload": _preload(said.get("preload") or [], f"{at}.preload"),
+        "packages": _packages(data.get("packages") or [], f"{at}.packages"),
+        "requirements": _text(data.get("requirements"), f"{at}.requirements"),
+        "lock": _text(data.get("lock"), f"{at}.lock"),
+        "preload": _preload(data.get("preload") or [], f"{at}.preload"),
     }
     _check_requirements(wanted["requirements"], f"{at}.requirements")
     if wanted["lock"] and (wanted["packages"] or wanted["requirements"]):
@@ -72,13 +72,13 @@ def _object(said: Mapping[str, Any], at: str) -> Dict[str, Any]:
     return wanted
 
 
-def _packages(said: Any, at: str) -> List[str]:
-    if isinstance(said, (str, bytes)) or not isinstance(said, Sequence):
+def _packages(data: Any, at: str) -> List[str]:
+    if isinstance(data, (str, bytes)) or not isinstance(data, Sequence):
         raise TypeError(f"{at} must be a list of strings")
-    if len(said) > _MOST_PACKAGES:
-        raise ValueError(f"{at} must have at most {_MOST_PACKAGES} entries")
+    if len(data) > _MAX_PACKAGES:
+        raise ValueError(f"{at} must have at most {_MAX_PACKAGES} entries")
     words = set()
-    for index, one in enumerate(said):
+    for index, one in enumerate(data):
         if not isinstance(one, str):
             raise TypeError(f"{at}[{index}] must be a string")
         word = one.strip(_SPACE)
@@ -92,8 +92,8 @@ def _check_word(word: str, at: str) -> None:
         raise ValueError(f"{at} must not be empty")
     if not all(" " <= char < "\x7f" for char in word):
         raise ValueError(f"{at} must be of printable ASCII characters")
-    if len(word) > _MOST_PACKAGE:
-        raise ValueError(f"{at} must have at most {_MOST_PACKAGE} bytes")
+    if len(word) > _MAX_PACKAGE:
+        raise ValueError(f"{at} must have at most {_MAX_PACKAGE} bytes")
     if word[0] == "-":
         raise ValueError(f"{at} must be a package, not an option of the installer")
     if ":" in word or " @" in word or "@ " in word:
@@ -118,30 +118,30 @@ def _is_formed(name: str, rest: str) -> bool:
     return not rest or (rest[0] in "[<>=!~;(@" and rest[-1] not in ",=<>!~;([@|&")
 
 
-def _text(said: Any, at: str) -> str:
-    if said is None:
+def _text(data: Any, at: str) -> str:
+    if data is None:
         return ""
-    if not isinstance(said, str):
+    if not isinstance(data, str):
         raise TypeError(f"{at} must be a text")
-    if len(said.encode("utf-8", "surrogatepass")) > _MOST_TEXT:
-        raise ValueError(f"{at} must have at most {_MOST_TEXT >> 10} KB")
+    if len(data.encode("utf-8", "surrogatepass")) > _MAX_TEXT:
+        raise ValueError(f"{at} must have at most {_MAX_TEXT >> 10} KB")
     # The mark is what editors of Windows put in front of UTF-8.
-    text = said[said.startswith("\ufeff") :].replace("\r\n", "\n").strip(_SPACE)
+    text = data[data.startswith("\ufeff") :].replace("\r\n", "\n").strip(_SPACE)
     if _NO_TEXT.search(text):
         raise ValueError(f"{at} must be the text of a file: no control characters")
     return text
 
 
-def _preload(said: Any, at: str) -> List[str]:
-    if isinstance(said, (str, bytes)) or not isinstance(said, Sequence):
+def _preload(data: Any, at: str) -> List[str]:
+    if isinstance(data, (str, bytes)) or not isinstance(data, Sequence):
         raise TypeError(f"{at} must be a list of strings")
-    if len(said) > _MOST_MODULES:
-        raise ValueError(f"{at} must have at most {_MOST_MODULES} entries")
-    for index, one in enumerate(said):
-        if not isinstance(one, str) or len(one) > _MOST_MODULE or not _MODULE.match(one):
+    if len(data) > _MAX_MODULES:
+        raise ValueError(f"{at} must have at most {_MAX_MODULES} entries")
+    for index, one in enumerate(data):
+        if not isinstance(one, str) or len(one) > _MAX_MODULE or not _MODULE.match(one):
             raise ValueError(f"{at}[{index}] must be the name of a module, like numpy or os.path")
-    modules = list(dict.fromkeys(said))
-    if sum(map(len, modules)) > _MOST_MODULE_NAMES:
+    modules = list(dict.fromkeys(data))
+    if sum(map(len, modules)) > _MAX_MODULE_NAMES:
         raise ValueError(f"{at}: the names are together larger than 6 KB")
     return modules
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["quoted"]
+__all__ = ["json_string"]
 
 
-def quoted(text: str) -> str:
+def json_string(text: str) -> str:
     """The few characters that JSON does not take as they are; everything else stays.
 
-    >>> quoted('a"b')
+    >>> json_string('a"b')
     '"a\\\\"b"'
     """
     made = []

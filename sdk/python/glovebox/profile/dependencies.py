@@ -5,7 +5,7 @@ A list like ``["pandas>=2", "requests"]``, a file (``Path("requirements.txt")``,
 of the template. They are resolved and installed once, by the server, and kept: the first call waits for
 that, which may take minutes; see ``on_build`` and :meth:`glovebox.layers.Layers.build`.
 
->>> dependencies_of(["pandas>=2"]), dependencies_of(Dependencies(["pandas>=2"], preload=["pandas"]))
+>>> dependencies_field(["pandas>=2"]), dependencies_field(Dependencies(["pandas>=2"], preload=["pandas"]))
 (['pandas>=2'], {'packages': ['pandas>=2'], 'preload': ['pandas']})
 """
 
@@ -18,11 +18,11 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 from .._printable import printable
 from .canonical_dependencies import canonical_dependencies
 
-__all__ = ["BUILD_S", "AnyDependencies", "BuildWord", "Dependencies", "check_dependencies", "dependencies_of"]
+__all__ = ["BUILD_S", "AnyDependencies", "BuildWord", "Dependencies", "check_dependencies", "dependencies_field"]
 
 #: How long a build may take at most, as ``deps.build_timeout`` of a server is by default.
 BUILD_S = 900.0
-_MOST_TEXT = 256 * 1024
+_MAX_TEXT = 256 * 1024
 _FIELDS = ("packages", "requirements", "lock", "preload")
 _FILE_ENDS = (".txt", ".toml", ".json", ".lock", ".in")
 
@@ -70,13 +70,13 @@ class Dependencies:
 
     def request(self) -> Any:
         """As a request's ``profile.dependencies`` has it."""
-        said: Dict[str, Any] = {
+        data: Dict[str, Any] = {
             "packages": _strings("packages", self.packages),
             "requirements": _text("requirements", self.requirements),
             "lock": _text("lock", self.lock),
             "preload": _modules(self.preload),
         }
-        made = {name: value for name, value in said.items() if value}
+        made = {name: value for name, value in data.items() if value}
         return made["packages"] if list(made) == ["packages"] else made
 
 
@@ -102,15 +102,15 @@ class BuildWord:
         return printable(f"{self.phase}: {self.text}" if self.text else self.phase)
 
 
-def dependencies_of(said: Optional[AnyDependencies], preload: Sequence[str] = ()) -> Any:
+def dependencies_field(data: Optional[AnyDependencies], preload: Sequence[str] = ()) -> Any:
     """``profile.dependencies`` of a request; None for nothing. ``preload`` is added to what it says of its own.
 
-    >>> dependencies_of(["requests"], ["requests"])
+    >>> dependencies_field(["requests"], ["requests"])
     {'packages': ['requests'], 'preload': ['requests']}
     """
-    if said is None:
+    if data is None:
         return None
-    made = _object_of(said)
+    made = _to_dependencies(data)
     if made.is_empty:
         return None
     if preload:
@@ -118,47 +118,47 @@ def dependencies_of(said: Optional[AnyDependencies], preload: Sequence[str] = ()
     return made.request()
 
 
-def check_dependencies(said: Optional[AnyDependencies]) -> bool:
+def check_dependencies(data: Optional[AnyDependencies]) -> bool:
     """Whether there are any; refuses what the server would refuse. Reads no file."""
-    made = None if said is None else _object_of(said)
+    made = None if data is None else _to_dependencies(data)
     if made is None or made.is_empty:
         return False
     canonical_dependencies({"packages": made.packages})
     return True
 
 
-def _object_of(said: Any) -> Dependencies:
-    if isinstance(said, Dependencies):
-        return said
-    if isinstance(said, os.PathLike):
-        name = os.path.basename(os.fspath(said))
+def _to_dependencies(data: Any) -> Dependencies:
+    if isinstance(data, Dependencies):
+        return data
+    if isinstance(data, os.PathLike):
+        name = os.path.basename(os.fspath(data))
         is_lock = name.endswith(".json") or (name.startswith("pylock.") and name.endswith(".toml"))
-        return Dependencies(lock=said) if is_lock else Dependencies(requirements=said)
-    if isinstance(said, Mapping):
-        unknown = sorted(set(said) - set(_FIELDS))
+        return Dependencies(lock=data) if is_lock else Dependencies(requirements=data)
+    if isinstance(data, Mapping):
+        unknown = sorted(set(data) - set(_FIELDS))
         if unknown:
             raise ValueError(f"dependencies.{unknown[0]} is not known: it has {', '.join(_FIELDS)}")
-        return Dependencies(**{name: value for name, value in said.items() if value is not None})
-    if isinstance(said, (str, bytes)):
-        raise TypeError(f"dependencies must be a list, like [{said!r}]; a file is a Path")
-    if isinstance(said, (Sequence, set, frozenset)):
-        return Dependencies(sorted(said) if isinstance(said, (set, frozenset)) else said)
-    raise TypeError(f"dependencies must be a list of strings, a path or Dependencies, not {type(said).__name__}")
+        return Dependencies(**{name: value for name, value in data.items() if value is not None})
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"dependencies must be a list, like [{data!r}]; a file is a Path")
+    if isinstance(data, (Sequence, set, frozenset)):
+        return Dependencies(sorted(data) if isinstance(data, (set, frozenset)) else data)
+    raise TypeError(f"dependencies must be a list of strings, a path or Dependencies, not {type(data).__name__}")
 
 
-def _strings(name: str, said: Any) -> List[str]:
-    if isinstance(said, (str, bytes)) or not isinstance(said, Sequence):
+def _strings(name: str, data: Any) -> List[str]:
+    if isinstance(data, (str, bytes)) or not isinstance(data, Sequence):
         raise TypeError(f"dependencies: {name} must be a list of strings")
-    for one in said:
+    for one in data:
         if not isinstance(one, str):
             raise TypeError(f"dependencies: {one!r} in {name} must be a string")
         if not one.strip():
             raise ValueError(f"dependencies: {name} has an empty string in it")
-    return list(said)
+    return list(data)
 
 
-def _modules(said: Any) -> List[str]:
-    modules = _strings("preload", said)
+def _modules(data: Any) -> List[str]:
+    modules = _strings("preload", data)
     for module in modules:
         if not all(part.isidentifier() for part in module.split(".")):
             raise ValueError(f"preload: {module!r} is not the name of a module")
@@ -172,17 +172,17 @@ def _refuse_file_name(name: str, text: str) -> None:
         raise ValueError(f"dependencies: {name} is a text, or a path: write Path({line!r}) for a file")
 
 
-def _text(name: str, said: Optional[Text]) -> str:
-    if said is None or isinstance(said, str):
-        text = said or ""
+def _text(name: str, data: Optional[Text]) -> str:
+    if data is None or isinstance(data, str):
+        text = data or ""
     else:
         try:
-            with open(said, encoding="utf-8-sig", newline=None) as file:
-                text = file.read(_MOST_TEXT + 1)
+            with open(data, encoding="utf-8-sig", newline=None) as file:
+                text = file.read(_MAX_TEXT + 1)
         except UnicodeDecodeError:
-            raise ValueError(f"dependencies: {os.fspath(said)} is not a text in UTF-8") from None
-    if len(text.encode("utf-8", "surrogatepass")) > _MOST_TEXT:
-        raise ValueError(f"dependencies: {name} has more than {_MOST_TEXT >> 10} KB")
-    if said is not None and not text.strip():
+            raise ValueError(f"dependencies: {os.fspath(data)} is not a text in UTF-8") from None
+    if len(text.encode("utf-8", "surrogatepass")) > _MAX_TEXT:
+        raise ValueError(f"dependencies: {name} has more than {_MAX_TEXT >> 10} KB")
+    if data is not None and not text.strip():
         raise ValueError(f"dependencies: {name} is empty")
     return text

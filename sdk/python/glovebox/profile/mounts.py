@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 from typing import Dict, Iterable, List
 
-__all__ = ["mounts_of"]
+__all__ = ["parse_mounts"]
 
 _MODES = {"r": "ro", "ro": "ro", "rw": "rw", "w": "rw"}
 _HOW = 'it is like "r:/data", "rw:/data", "r:/host:/inside" or "r:NAME:/inside"'
 
 
-def mounts_of(fs: Iterable[str]) -> List[Dict[str, str]]:
+def parse_mounts(fs: Iterable[str]) -> List[Dict[str, str]]:
     """The mounts of a profile.
 
     A host path is made absolute and real here (symbolic links are followed by this process, with its
     own rights) and only a private server takes it; a NAME is an entry of the administrator's list.
 
-    >>> mounts_of(["r:datasets:/data"])
+    >>> parse_mounts(["r:datasets:/data"])
     [{'name': 'datasets', 'path': '/data', 'mode': 'ro'}]
-    >>> mounts_of(["rw:/tmp:/scratch/"])
+    >>> parse_mounts(["rw:/tmp:/scratch/"])
     [{'name': '/tmp', 'path': '/scratch', 'mode': 'rw'}]
     """
     if isinstance(fs, str):

@@ -17,7 +17,7 @@ import re
 import socket
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-__all__ = ["Net", "canonical_net", "canonical_rule", "check_net", "net_of"]
+__all__ = ["Net", "canonical_net", "canonical_rule", "check_net", "net_field"]
 
 #: A network policy as arguments take it.
 Net = Union[str, Sequence[str], Mapping[str, Any]]
@@ -25,19 +25,19 @@ Net = Union[str, Sequence[str], Mapping[str, Any]]
 _BASES = ("none", "https-only", "all")
 _BUDGETS = ("bytes_out", "connections", "names")
 _FIELDS = ("allow", "base", "budgets", "deny", "precedence")
-_MOST_RULES = 256
-_MOST_RULE = 320
-_MOST_BUDGET = 1 << 53
+_MAX_RULES = 256
+_MAX_RULE = 320
+_MAX_BUDGET = 1 << 53
 _PORT = re.compile(r"[1-9][0-9]{0,4}\Z")
 _PREFIX = re.compile(r"(0|[1-9][0-9]{0,2})\Z")
 _LABEL = re.compile(r"[a-z0-9_-]{1,63}\Z")
 _NUMBER = re.compile(r"([0-9]+|0x[0-9a-f]*)\Z")
 
 
-def net_of(net: Optional[Net]) -> Optional[Any]:
+def net_field(net: Optional[Net]) -> Optional[Any]:
     """``net`` of a request: a list is what may be reached.
 
-    >>> net_of(["pypi.org"]), net_of("all")
+    >>> net_field(["pypi.org"]), net_field("all")
     ({'allow': ['pypi.org']}, 'all')
     """
     if net is None or isinstance(net, str):
@@ -61,17 +61,17 @@ def check_net(net: Optional[Net]) -> None:
 
 def canonical_net(net: Optional[Net]) -> str:
     """JSON with sorted keys and no spaces, with only what differs from a default."""
-    said = net_of(net)
-    if said is None:
+    policy = net_field(net)
+    if policy is None:
         return '"none"'
-    if isinstance(said, str):
-        if said not in _BASES:
+    if isinstance(policy, str):
+        if policy not in _BASES:
             raise ValueError(
-                f'net={said!r} is not known: "none", "https-only", "all", or a list of what may be reached, '
+                f'net={policy!r} is not known: "none", "https-only", "all", or a list of what may be reached, '
                 'like ["pypi.org:443"]'
             )
-        return f'"{said}"'
-    return _object_text({name: value for name, value in said.items() if value is not None})
+        return f'"{policy}"'
+    return _object_text({name: value for name, value in policy.items() if value is not None})
 
 
 def canonical_rule(text: str) -> str:
@@ -84,7 +84,7 @@ def canonical_rule(text: str) -> str:
         raise TypeError(f"a rule is a string, not {type(text).__name__}")
     if not text:
         raise ValueError("a rule is empty")
-    if len(text.encode("utf-8", "surrogatepass")) > _MOST_RULE:
+    if len(text.encode("utf-8", "surrogatepass")) > _MAX_RULE:
         raise ValueError("a rule is too long")
     if "://" in text:
         raise ValueError(f"{text!r} is a URL: a rule is a name or an address, like example.com:443")
@@ -94,20 +94,20 @@ def canonical_rule(text: str) -> str:
     return f"[{made}]{end}" if is_v6 and end else made + end
 
 
-def _object_text(said: Mapping[str, Any]) -> str:
-    unknown = sorted(set(said) - set(_FIELDS))
+def _object_text(policy: Mapping[str, Any]) -> str:
+    unknown = sorted(set(policy) - set(_FIELDS))
     if unknown:
         raise ValueError(f"net.{unknown[0]} is not known")
-    allow, deny = _rules(said, "allow"), _rules(said, "deny")
-    budgets = _budgets(said.get("budgets"))
-    precedence = said.get("precedence", "deny")
+    allow, deny = _rules(policy, "allow"), _rules(policy, "deny")
+    budgets = _budgets(policy.get("budgets"))
+    precedence = policy.get("precedence", "deny")
     if precedence not in ("allow", "deny"):
         raise ValueError("net.precedence must be deny or allow: the list that wins")
-    base = said.get("base")
+    base = policy.get("base")
     if base is None:
-        if "allow" not in said and "deny" not in said:
+        if "allow" not in policy and "deny" not in policy:
             raise ValueError("net must have allow, deny or base")
-        base = "none" if "allow" in said else "all"
+        base = "none" if "allow" in policy else "all"
     elif base not in _BASES:
         raise ValueError("net.base must be none, https-only or all")
     if base == "none" and not allow:
@@ -128,12 +128,12 @@ def _object_text(said: Mapping[str, Any]) -> str:
     return "{" + ",".join(fields) + "}"
 
 
-def _rules(said: Mapping[str, Any], name: str) -> List[str]:
-    listed = said.get(name, [])
+def _rules(policy: Mapping[str, Any], name: str) -> List[str]:
+    listed = policy.get(name, [])
     if isinstance(listed, (str, bytes)) or not isinstance(listed, (Sequence, set, frozenset)):
         raise TypeError(f"net.{name} must be a list of strings")
-    if len(listed) > _MOST_RULES:
-        raise ValueError(f"net.{name} must have at most {_MOST_RULES} entries")
+    if len(listed) > _MAX_RULES:
+        raise ValueError(f"net.{name} must have at most {_MAX_RULES} entries")
     made = []
     for index, rule in enumerate(listed):
         try:
@@ -147,20 +147,20 @@ def _list_text(rules: Sequence[str]) -> str:
     return "[" + ",".join(f'"{rule}"' for rule in sorted(set(rules))) + "]"
 
 
-def _budgets(said: Any) -> Dict[str, int]:
-    if said is None:
+def _budgets(policy: Any) -> Dict[str, int]:
+    if policy is None:
         return {}
-    if not isinstance(said, Mapping):
+    if not isinstance(policy, Mapping):
         raise TypeError("net.budgets must be a dict")
     made: Dict[str, int] = {}
-    for name, number in said.items():
+    for name, number in policy.items():
         if name not in _BUDGETS:
             raise ValueError(f"net.budgets.{name} is not known")
         if number is None:
             continue
         is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
-        if not is_number or not 0 <= number <= _MOST_BUDGET or int(number) != number:
-            raise ValueError(f"net.budgets.{name} must be a whole number from 0 to {_MOST_BUDGET}")
+        if not is_number or not 0 <= number <= _MAX_BUDGET or int(number) != number:
+            raise ValueError(f"net.budgets.{name} must be a whole number from 0 to {_MAX_BUDGET}")
         made[name] = int(number)
     return made
 

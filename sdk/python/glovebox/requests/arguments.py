@@ -7,27 +7,27 @@ import math
 from datetime import timedelta
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
-from ..profile.dependencies import BUILD_S, AnyDependencies, dependencies_of
-from ..profile.mounts import mounts_of
-from ..profile.network import Net, net_of
+from ..profile.dependencies import BUILD_S, AnyDependencies, dependencies_field
+from ..profile.mounts import parse_mounts
+from ..profile.network import Net, net_field
 
 __all__ = [
     "Seconds",
-    "env_of",
-    "milliseconds",
-    "profile_of",
-    "seconds_of",
-    "stdin_of",
-    "strings_of",
-    "whole_seconds",
-    "with_build",
+    "check_env",
+    "to_milliseconds",
+    "profile_fields",
+    "to_seconds",
+    "encode_text_or_bytes",
+    "string_list",
+    "to_whole_seconds",
+    "add_build_time",
 ]
 
 #: A length of time: seconds, or a timedelta.
 Seconds = Union[int, float, timedelta]
 
 
-def seconds_of(name: str, value: Seconds) -> float:
+def to_seconds(name: str, value: Seconds) -> float:
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         raise TypeError(f"{name} must be a number of seconds or a timedelta, not {type(value).__name__}")
@@ -36,20 +36,20 @@ def seconds_of(name: str, value: Seconds) -> float:
     return float(seconds)
 
 
-def milliseconds(name: str, value: Seconds) -> int:
+def to_milliseconds(name: str, value: Seconds) -> int:
     """
-    >>> milliseconds("timeout", 1.5), milliseconds("timeout", 0.0001)
+    >>> to_milliseconds("timeout", 1.5), to_milliseconds("timeout", 0.0001)
     (1500, 1)
     """
-    seconds = seconds_of(name, value)
+    seconds = to_seconds(name, value)
     return max(1, round(seconds * 1000)) if seconds > 0 else 0
 
 
-def whole_seconds(name: str, value: Seconds) -> int:
-    return math.ceil(seconds_of(name, value))
+def to_whole_seconds(name: str, value: Seconds) -> int:
+    return math.ceil(to_seconds(name, value))
 
 
-def profile_of(
+def profile_fields(
     *,
     timeout: Optional[Seconds] = None,
     cpu_ms: Optional[int] = None,
@@ -65,7 +65,7 @@ def profile_of(
     """The ``profile`` of a run or a sandbox: what was said, and nothing else."""
     profile: Dict[str, Any] = {}
     if timeout is not None:
-        profile["timeout_ms"] = milliseconds("timeout", timeout)
+        profile["timeout_ms"] = to_milliseconds("timeout", timeout)
     for name, value in (
         ("cpu_ms", cpu_ms),
         ("memory_mb", memory_mb),
@@ -73,27 +73,27 @@ def profile_of(
         ("pids", pids),
         ("disk_mb", disk_mb),
         ("output_kb", output_kb),
-        ("net", net_of(net)),
-        ("dependencies", dependencies_of(dependencies)),
+        ("net", net_field(net)),
+        ("dependencies", dependencies_field(dependencies)),
     ):
         if value is not None:
             profile[name] = value
-    mounts = mounts_of(fs) if fs else None
+    mounts = parse_mounts(fs) if fs else None
     if mounts:
         profile["mounts"] = mounts
     return profile
 
 
-def with_build(seconds: float, profile: Mapping[str, Any]) -> float:
+def add_build_time(seconds: float, profile: Mapping[str, Any]) -> float:
     """How long to wait for an answer, when packages may have to be installed first. 0: without end.
 
-    >>> with_build(60, {"dependencies": ["six"]}), with_build(60, {})
+    >>> add_build_time(60, {"dependencies": ["six"]}), add_build_time(60, {})
     (960.0, 60)
     """
     return seconds + BUILD_S if seconds > 0 and "dependencies" in profile else seconds
 
 
-def stdin_of(stdin: Union[str, bytes, None], name: str = "stdin") -> Dict[str, str]:
+def encode_text_or_bytes(stdin: Union[str, bytes, None], name: str = "stdin") -> Dict[str, str]:
     """Text as it is, bytes in base64; nothing for None."""
     if stdin is None:
         return {}
@@ -104,7 +104,7 @@ def stdin_of(stdin: Union[str, bytes, None], name: str = "stdin") -> Dict[str, s
     raise TypeError(f"{name} must be str or bytes, not {type(stdin).__name__}")
 
 
-def env_of(env: Mapping[str, str]) -> Dict[str, str]:
+def check_env(env: Mapping[str, str]) -> Dict[str, str]:
     made = dict(env)
     for name, value in made.items():
         if not isinstance(name, str) or not isinstance(value, str):
@@ -112,7 +112,7 @@ def env_of(env: Mapping[str, str]) -> Dict[str, str]:
     return made
 
 
-def strings_of(name: str, values: Sequence[Any]) -> List[str]:
+def string_list(name: str, values: Sequence[Any]) -> List[str]:
     if isinstance(values, (str, bytes)):
         raise TypeError(f"{name} must be a list of strings, not one string")
     return [str(value) for value in values]

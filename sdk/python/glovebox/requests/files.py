@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import IO, Any, AsyncIterable, Dict, Iterable, List, Optional, Tuple, Union
 
 from ..errors import GloveboxError
-from ..models.from_json import read, read_list
+from ..models.from_json import from_json, list_from_json
 from ..models.records import FileEvent, FileInfo
-from ..transport.event_streams import SentEvent
-from ..transport.request import Body, Call, path_of, target_of
+from ..transport.event_streams import ServerSentEvent
+from ..transport.request import Body, Request, api_path, with_query
 
-__all__ = ["GuestPath", "MAX_READ", "content_of"]
+__all__ = ["GuestPath", "MAX_READ", "body_and_length"]
 
 #: A path inside a sandbox: text, or bytes where it is not UTF-8.
 GuestPath = Union[str, bytes, "os.PathLike[str]"]
@@ -25,11 +25,11 @@ MAX_DOWNLOAD = 1024 * 1024 * 1024
 TRANSFER_S = 3600.0
 
 
-def _query(path: GuestPath, user: Optional[str]) -> List[Tuple[str, Any]]:
+def _path_query(path: GuestPath, user: Optional[str]) -> List[Tuple[str, Any]]:
     return [("path", os.fspath(path)), ("user", user)]
 
 
-def _named(name: str, path: GuestPath) -> Dict[str, str]:
+def _path_field(name: str, path: GuestPath) -> Dict[str, str]:
     """A path as a field of JSON."""
     path = os.fspath(path)
     if isinstance(path, bytes):
@@ -50,8 +50,8 @@ class _Unpacked:
     entries: int
 
 
-def _info(said: Any) -> FileInfo:
-    return read(FileInfo, said)
+def _info(data: Any) -> FileInfo:
+    return from_json(FileInfo, data)
 
 
 def _none(_: Any) -> None:
@@ -60,21 +60,21 @@ def _none(_: Any) -> None:
 
 def read_file(
     id: str, path: GuestPath, user: Optional[str], offset: int = 0, length: Optional[int] = None
-) -> "Call[bytes]":
-    call: Call[bytes] = Call(
+) -> "Request[bytes]":
+    request: Request[bytes] = Request(
         "GET",
-        target_of(path_of("sandboxes", id, "files"), _query(path, user)),
-        lambda said: b"",
+        with_query(api_path("sandboxes", id, "files"), _path_query(path, user)),
+        lambda data: b"",
         timeout=TRANSFER_S,
         stream_type="application/octet-stream",
     )
     if offset < 0:
-        call.headers["Range"] = f"bytes={offset}"
+        request.headers["Range"] = f"bytes={offset}"
     elif length is not None:
-        call.headers["Range"] = f"bytes={offset}-{offset + length - 1}"
+        request.headers["Range"] = f"bytes={offset}-{offset + length - 1}"
     elif offset:
-        call.headers["Range"] = f"bytes={offset}-"
-    return call
+        request.headers["Range"] = f"bytes={offset}-"
+    return request
 
 
 def is_empty_range(offset: int, length: Optional[int]) -> bool:
@@ -85,8 +85,8 @@ def is_empty_range(offset: int, length: Optional[int]) -> bool:
 
 def check_size(headers: "Dict[str, str]", max_bytes: Optional[int]) -> None:
     """Before anything of it is read."""
-    said = headers.get("content-length", "")
-    if max_bytes is not None and said.isdigit() and (len(said) > 18 or int(said) > max_bytes):
+    length = headers.get("content-length", "")
+    if max_bytes is not None and length.isdigit() and (len(length) > 18 or int(length) > max_bytes):
         raise too_large(max_bytes)
 
 
@@ -104,16 +104,16 @@ def write_file(
     user: Optional[str] = None,
     owner: Optional[str] = None,
     overwrite: bool = True,
-) -> "Call[FileInfo]":
+) -> "Request[FileInfo]":
     query = [
-        *_query(path, user),
-        ("mode", mode_of(mode)),
+        *_path_query(path, user),
+        ("mode", format_mode(mode)),
         ("owner", owner),
         ("overwrite", None if overwrite else False),
     ]
-    return Call(
+    return Request(
         "PUT",
-        target_of(path_of("sandboxes", id, "files"), query),
+        with_query(api_path("sandboxes", id, "files"), query),
         _info,
         body=content,
         body_length=length,
@@ -123,15 +123,15 @@ def write_file(
     )
 
 
-def mode_of(mode: Union[str, int, None]) -> Optional[str]:
+def format_mode(mode: Union[str, int, None]) -> Optional[str]:
     """
-    >>> mode_of(0o755), mode_of("644"), mode_of(None)
+    >>> format_mode(0o755), format_mode("644"), format_mode(None)
     ('0755', '644', None)
     """
     return f"0{mode:o}" if isinstance(mode, int) else mode
 
 
-def content_of(
+def body_and_length(
     content: Union[str, bytes, bytearray, memoryview, IO[bytes], Iterable[bytes], AsyncIterable[bytes]],
 ) -> Tuple[Body, Optional[int]]:
     """A body, and its length where it is known."""
@@ -140,11 +140,11 @@ def content_of(
     if isinstance(content, (bytes, bytearray, memoryview)):
         return bytes(content), None
     if hasattr(content, "read"):
-        return content, _length_of(content)
+        return content, _remaining_length(content)
     return content, None
 
 
-def _length_of(file: Any) -> Optional[int]:
+def _remaining_length(file: Any) -> Optional[int]:
     """What is left of a plain file; None where nobody knows."""
     try:
         return max(0, os.fstat(file.fileno()).st_size - int(file.tell()))
@@ -154,61 +154,61 @@ def _length_of(file: Any) -> Optional[int]:
 
 def list_files(
     id: str, path: GuestPath, user: Optional[str], depth: Optional[int], limit: Optional[int]
-) -> "Call[List[FileInfo]]":
-    query = [*_query(path, user), ("depth", depth), ("limit", limit)]
-    return Call(
+) -> "Request[List[FileInfo]]":
+    query = [*_path_query(path, user), ("depth", depth), ("limit", limit)]
+    return Request(
         "GET",
-        target_of(path_of("sandboxes", id, "files", "list"), query),
-        lambda said: sorted(read_list(FileInfo, said, "entries"), key=lambda info: info.path_bytes),
+        with_query(api_path("sandboxes", id, "files", "list"), query),
+        lambda data: sorted(list_from_json(FileInfo, data, "entries"), key=lambda info: info.path_bytes),
     )
 
 
-def stat(id: str, path: GuestPath, user: Optional[str], follow: bool) -> "Call[FileInfo]":
-    query = [*_query(path, user), ("follow", None if follow else False)]
-    return Call("GET", target_of(path_of("sandboxes", id, "files", "stat"), query), _info)
+def stat(id: str, path: GuestPath, user: Optional[str], follow: bool) -> "Request[FileInfo]":
+    query = [*_path_query(path, user), ("follow", None if follow else False)]
+    return Request("GET", with_query(api_path("sandboxes", id, "files", "stat"), query), _info)
 
 
-def exists(id: str, path: GuestPath, user: Optional[str]) -> "Call[bool]":
-    target = target_of(path_of("sandboxes", id, "files", "exists"), _query(path, user))
-    return Call("GET", target, lambda said: read(_Exists, said).exists)
+def exists(id: str, path: GuestPath, user: Optional[str]) -> "Request[bool]":
+    target = with_query(api_path("sandboxes", id, "files", "exists"), _path_query(path, user))
+    return Request("GET", target, lambda data: from_json(_Exists, data).exists)
 
 
 def mkdir(
     id: str, path: GuestPath, user: Optional[str], mode: Union[str, int, None], owner: Optional[str]
-) -> "Call[FileInfo]":
-    body: Dict[str, Any] = _named("path", path)
-    for name, value in (("user", user), ("mode", mode_of(mode)), ("owner", owner)):
+) -> "Request[FileInfo]":
+    body: Dict[str, Any] = _path_field("path", path)
+    for name, value in (("user", user), ("mode", format_mode(mode)), ("owner", owner)):
         if value is not None:
             body[name] = value
-    return Call("POST", path_of("sandboxes", id, "files", "mkdir"), _info, json=body, is_idempotent=True)
+    return Request("POST", api_path("sandboxes", id, "files", "mkdir"), _info, json=body, is_idempotent=True)
 
 
 def move_or_copy(
     id: str, verb: str, source: GuestPath, destination: GuestPath, user: Optional[str], overwrite: bool
-) -> "Call[FileInfo]":
-    body: Dict[str, Any] = {**_named("from", source), **_named("to", destination)}
+) -> "Request[FileInfo]":
+    body: Dict[str, Any] = {**_path_field("from", source), **_path_field("to", destination)}
     if user is not None:
         body["user"] = user
     if not overwrite:
         body["overwrite"] = False
-    return Call("POST", path_of("sandboxes", id, "files", verb), _info, json=body, timeout=TRANSFER_S)
+    return Request("POST", api_path("sandboxes", id, "files", verb), _info, json=body, timeout=TRANSFER_S)
 
 
-def remove(id: str, path: GuestPath, user: Optional[str], recursive: bool) -> "Call[None]":
-    query = [*_query(path, user), ("recursive", True if recursive else None)]
-    return Call("DELETE", target_of(path_of("sandboxes", id, "files"), query), _none)
+def remove(id: str, path: GuestPath, user: Optional[str], recursive: bool) -> "Request[None]":
+    query = [*_path_query(path, user), ("recursive", True if recursive else None)]
+    return Request("DELETE", with_query(api_path("sandboxes", id, "files"), query), _none)
 
 
-def read_tar(id: str, path: GuestPath, user: Optional[str]) -> "Call[None]":
-    target = target_of(path_of("sandboxes", id, "files", "tar"), _query(path, user))
-    return Call("GET", target, _none, timeout=TRANSFER_S, stream_type="application/x-tar")
+def read_tar(id: str, path: GuestPath, user: Optional[str]) -> "Request[None]":
+    target = with_query(api_path("sandboxes", id, "files", "tar"), _path_query(path, user))
+    return Request("GET", target, _none, timeout=TRANSFER_S, stream_type="application/x-tar")
 
 
-def write_tar(id: str, path: GuestPath, user: Optional[str], archive: IO[bytes], length: int) -> "Call[int]":
-    return Call(
+def write_tar(id: str, path: GuestPath, user: Optional[str], archive: IO[bytes], length: int) -> "Request[int]":
+    return Request(
         "PUT",
-        target_of(path_of("sandboxes", id, "files", "tar"), _query(path, user)),
-        lambda said: read(_Unpacked, said).entries,
+        with_query(api_path("sandboxes", id, "files", "tar"), _path_query(path, user)),
+        lambda data: from_json(_Unpacked, data).entries,
         body=archive,
         body_length=length,
         headers={"Content-Type": "application/x-tar"},
@@ -216,11 +216,11 @@ def write_tar(id: str, path: GuestPath, user: Optional[str], archive: IO[bytes],
     )
 
 
-def watch(id: str, path: GuestPath, user: Optional[str], recursive: bool, timeout: float) -> "Call[None]":
-    query = [*_query(path, user), ("recursive", True if recursive else None)]
-    return Call(
+def watch(id: str, path: GuestPath, user: Optional[str], recursive: bool, timeout: float) -> "Request[None]":
+    query = [*_path_query(path, user), ("recursive", True if recursive else None)]
+    return Request(
         "GET",
-        target_of(path_of("sandboxes", id, "files", "watch"), query),
+        with_query(api_path("sandboxes", id, "files", "watch"), query),
         _none,
         headers={"Accept": "text/event-stream"},
         timeout=timeout,
@@ -228,6 +228,6 @@ def watch(id: str, path: GuestPath, user: Optional[str], recursive: bool, timeou
     )
 
 
-def file_event(event: SentEvent) -> FileEvent:
+def file_event(event: ServerSentEvent) -> FileEvent:
     data = dict(event.data) if isinstance(event.data, dict) else {}
-    return read(FileEvent, {**data, "type": event.type})
+    return from_json(FileEvent, {**data, "type": event.type})

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterable, Mapping, Optional, Sequence
 
-from ..models.from_json import read
+from ..models.from_json import from_json
 from ..models.results import InvokeResult
-from ..transport.request import Call
-from .arguments import Seconds, env_of, milliseconds, profile_of, strings_of, with_build
-from .runs import Files, files_of, waiting_time
+from ..transport.request import Request
+from .arguments import Seconds, add_build_time, check_env, profile_fields, string_list, to_milliseconds
+from .runs import Files, encode_files, response_timeout
 
-__all__ = ["invoke_call"]
+__all__ = ["invoke_request"]
 
 _DEFAULT_S = 300.0
 
 
-def invoke_call(
+def invoke_request(
     code: str,
     *,
     event: Any,
@@ -35,7 +35,7 @@ def invoke_call(
     request_timeout: Optional[Seconds],
     fs: Iterable[str],
     **limits: Any,
-) -> "Call[InvokeResult]":
+) -> "Request[InvokeResult]":
     if language is None and runtime is None and template is None:
         language = "python"
     body: Dict[str, Any] = {"code": code, "event": event}
@@ -52,29 +52,29 @@ def invoke_call(
     if context is not None:
         body["context"] = dict(context)
     if timeout is not None:
-        body["timeout_ms"] = milliseconds("timeout", timeout)
+        body["timeout_ms"] = to_milliseconds("timeout", timeout)
     if env is not None:
-        body["env"] = env_of(env)
+        body["env"] = check_env(env)
     if files is not None:
-        body["files"] = files_of(files)
+        body["files"] = encode_files(files)
     if return_files is not None:
-        body["return_files"] = strings_of("return_files", return_files)
+        body["return_files"] = string_list("return_files", return_files)
     if cold:
         body["cold"] = True
-    profile = profile_of(fs=fs, **limits)
+    profile = profile_fields(fs=fs, **limits)
     if profile:
         body["profile"] = profile
-    seconds = waiting_time(timeout, request_timeout, _DEFAULT_S + 30)
+    seconds = response_timeout(timeout, request_timeout, _DEFAULT_S + 30)
     if request_timeout is None:
-        seconds = with_build(seconds, profile)
-    call: Call[InvokeResult] = Call(
+        seconds = add_build_time(seconds, profile)
+    request: Request[InvokeResult] = Request(
         "POST",
         "/v1/functions/invoke",
-        lambda said: read(InvokeResult, said),
+        lambda data: from_json(InvokeResult, data),
         json=body,
         timeout=seconds,
     )
     if idempotency_key is not None:
-        call.headers["Idempotency-Key"] = idempotency_key
-        call.is_idempotent = True
-    return call
+        request.headers["Idempotency-Key"] = idempotency_key
+        request.is_idempotent = True
+    return request

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
 
 from ..errors import ProtocolError
-from ..models.from_json import read, read_list
+from ..models.from_json import from_json, list_from_json
 from ..models.records import Layer, LayerCheck, PrunedLayers
-from ..profile.dependencies import BUILD_S, AnyDependencies, dependencies_of
+from ..profile.dependencies import BUILD_S, AnyDependencies, dependencies_field
 from ..transport.event_streams import JsonLines
-from ..transport.request import Call, path_of, target_of
-from .arguments import Seconds, seconds_of, whole_seconds
-from .runs import NDJSON, OnBuild, build_word, refusal_of
+from ..transport.request import Request, api_path, with_query
+from .arguments import Seconds, to_seconds, to_whole_seconds
+from .runs import NDJSON, OnBuild, build_event, error_from_event
 
 __all__ = ["LiveBuild"]
 
@@ -21,21 +21,21 @@ _MORE_S = 60.0
 _CHECK_S = 300.0
 
 
-def _layer(said: Any) -> Layer:
-    return read(Layer, said)
+def _layer(data: Any) -> Layer:
+    return from_json(Layer, data)
 
 
 def id_of(layer: Union[str, Layer]) -> str:
     return layer.id if isinstance(layer, Layer) else layer
 
 
-def layers(project: Optional[str]) -> "Call[List[Layer]]":
-    target = target_of("/v1/layers", [("project", project)])
-    return Call("GET", target, lambda said: read_list(Layer, said, "layers"))
+def layers(project: Optional[str]) -> "Request[List[Layer]]":
+    target = with_query("/v1/layers", [("project", project)])
+    return Request("GET", target, lambda data: list_from_json(Layer, data, "layers"))
 
 
-def layer(id: str) -> "Call[Layer]":
-    return Call("GET", path_of("layers", id), _layer)
+def layer(id: str) -> "Request[Layer]":
+    return Request("GET", api_path("layers", id), _layer)
 
 
 def build(
@@ -44,30 +44,30 @@ def build(
     template: Optional[str],
     request_timeout: Optional[Seconds],
     is_live: bool,
-) -> "Call[Layer]":
-    said = dependencies_of(dependencies)
-    if said is None:
+) -> "Request[Layer]":
+    packages = dependencies_field(dependencies)
+    if packages is None:
         raise ValueError("dependencies: name at least one package")
-    body: Dict[str, Any] = {"template": template or "python", "dependencies": said}
-    seconds = BUILD_S + _MORE_S if request_timeout is None else seconds_of("request_timeout", request_timeout)
+    body: Dict[str, Any] = {"template": template or "python", "dependencies": packages}
+    seconds = BUILD_S + _MORE_S if request_timeout is None else to_seconds("request_timeout", request_timeout)
     # Asked for twice it is made once.
-    call: Call[Layer] = Call("POST", "/v1/layers", _layer, json=body, timeout=seconds, is_idempotent=True)
+    request: Request[Layer] = Request("POST", "/v1/layers", _layer, json=body, timeout=seconds, is_idempotent=True)
     if is_live:
-        call.headers["Accept"] = call.stream_type = NDJSON
-    return call
+        request.headers["Accept"] = request.stream_type = NDJSON
+    return request
 
 
-def remove(id: str) -> "Call[None]":
-    return Call("DELETE", path_of("layers", id), lambda _: None)
+def remove(id: str) -> "Request[None]":
+    return Request("DELETE", api_path("layers", id), lambda _: None)
 
 
-def prune(unused_for: Seconds, dry_run: bool) -> "Call[PrunedLayers]":
-    body = {"unused_for_s": whole_seconds("unused_for", unused_for), "dry_run": dry_run}
-    return Call("POST", "/v1/layers/prune", lambda said: read(PrunedLayers, said), json=body, timeout=_CHECK_S)
+def prune(unused_for: Seconds, dry_run: bool) -> "Request[PrunedLayers]":
+    body = {"unused_for_s": to_whole_seconds("unused_for", unused_for), "dry_run": dry_run}
+    return Request("POST", "/v1/layers/prune", lambda data: from_json(PrunedLayers, data), json=body, timeout=_CHECK_S)
 
 
-def check(id: str) -> "Call[LayerCheck]":
-    return Call("POST", path_of("layers", id, "check"), lambda said: read(LayerCheck, said), timeout=_CHECK_S)
+def check(id: str) -> "Request[LayerCheck]":
+    return Request("POST", api_path("layers", id, "check"), lambda data: from_json(LayerCheck, data), timeout=_CHECK_S)
 
 
 class LiveBuild:
@@ -82,7 +82,7 @@ class LiveBuild:
         """What is to be called now, one after the other."""
         for event in self._lines.feed(data):
             if event.get("event") == "build":
-                yield self._on_build, build_word(event)
+                yield self._on_build, build_event(event)
             elif event.get("event") in ("layer", "error"):
                 self._last = event
 
@@ -91,5 +91,5 @@ class LiveBuild:
         if self._last is None:
             raise ProtocolError("the live answer ended without its last event")
         if self._last.get("event") == "error":
-            raise refusal_of(self._last)
-        return read(Layer, self._last)
+            raise error_from_event(self._last)
+        return from_json(Layer, self._last)

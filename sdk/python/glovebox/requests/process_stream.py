@@ -13,7 +13,7 @@ from ..errors import ApiError, ProtocolError, api_error
 from ..models.results import ExecMetrics, ExecResult
 from ..transport import websocket as _websocket
 from ..transport.request import dump_json, load_json
-from .arguments import Seconds, env_of, milliseconds, stdin_of
+from .arguments import Seconds, check_env, encode_text_or_bytes, to_milliseconds
 
 __all__ = ["ProcessEvent", "ProcessState", "exec_body"]
 
@@ -76,14 +76,14 @@ def exec_body(
     if cwd is not None:
         body["cwd"] = cwd
     if env is not None:
-        body["env"] = env_of(env)
+        body["env"] = check_env(env)
     if user is not None:
         body["user"] = str(user)
     if timeout is not None:
-        body["timeout_ms"] = milliseconds("timeout", timeout)
+        body["timeout_ms"] = to_milliseconds("timeout", timeout)
     if output_kb is not None:
         body["output_kb"] = output_kb
-    body.update(stdin_of(stdin))
+    body.update(encode_text_or_bytes(stdin))
     return body
 
 
@@ -118,36 +118,36 @@ class ProcessState:
             elif kind == _websocket.CLOSE:
                 self.is_over = True
 
-    def _message(self, said: Any) -> None:
-        kind = said.get("type") if isinstance(said, dict) else None
+    def _message(self, data: Any) -> None:
+        kind = data.get("type") if isinstance(data, dict) else None
         if kind == "started":
-            self.number, self.pid = _int(said.get("process")), _int(said.get("pid"))
+            self.number, self.pid = _int(data.get("process")), _int(data.get("pid"))
             self.is_started = True
         elif kind in ("stdout", "stderr"):
-            event = ProcessEvent(kind, data=_data_of(said), offset=_int(said.get("offset")), raw=said)
+            event = ProcessEvent(kind, data=_data_of(data), offset=_int(data.get("offset")), raw=data)
             self._keep(event)
             self.pending.append(event)
         elif kind == "lost":
             self._truncated = True
             self.pending.append(
-                ProcessEvent("lost", stream=str(said.get("stream")), lost_bytes=_int(said.get("bytes")), raw=said)
+                ProcessEvent("lost", stream=str(data.get("stream")), lost_bytes=_int(data.get("bytes")), raw=data)
             )
         elif kind == "exit":
-            if type(said.get("exit_code")) is not int:
+            if type(data.get("exit_code")) is not int:
                 raise ProtocolError("the process does not say how it ended")
             self.exit = ProcessEvent(
                 "exit",
-                exit_code=_int(said.get("exit_code")),
-                signal=said.get("signal") if isinstance(said.get("signal"), int) else None,
-                timed_out=said.get("timed_out") is True,
-                oom_killed=said.get("oom_killed") is True,
-                raw=said,
+                exit_code=_int(data.get("exit_code")),
+                signal=data.get("signal") if isinstance(data.get("signal"), int) else None,
+                timed_out=data.get("timed_out") is True,
+                oom_killed=data.get("oom_killed") is True,
+                raw=data,
             )
             self.pending.append(self.exit)
             self.is_over = True
         elif kind == "error":
-            code = str(said.get("code"))
-            self.error = api_error(_STATUS_OF.get(code, 503), code, str(said.get("message")))
+            code = str(data.get("code"))
+            self.error = api_error(_STATUS_OF.get(code, 503), code, str(data.get("message")))
         elif kind is None:
             raise ProtocolError("a message of the process is malformed")
 
@@ -232,8 +232,8 @@ def _int(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
-def _data_of(said: Mapping[str, Any]) -> bytes:
-    text, encoded = said.get("data"), said.get("data_base64")
+def _data_of(data: Mapping[str, Any]) -> bytes:
+    text, encoded = data.get("data"), data.get("data_base64")
     if isinstance(text, str):
         return text.encode("utf-8", "surrogatepass")
     try:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from ..models.from_json import read, read_list
+from ..models.from_json import from_json, list_from_json
 from ..models.records import Key, ProjectEvent, RunRecord, Snapshot, Template
-from ..profile.dependencies import AnyDependencies, dependencies_of
-from ..transport.event_streams import SentEvent
-from ..transport.request import Call, path_of, target_of
-from .arguments import Seconds, env_of, milliseconds, seconds_of, strings_of, with_build
+from ..profile.dependencies import AnyDependencies, dependencies_field
+from ..transport.event_streams import ServerSentEvent
+from ..transport.request import Request, api_path, with_query
+from .arguments import Seconds, add_build_time, check_env, string_list, to_milliseconds, to_seconds
 from .sandboxes import Page
 
 __all__ = ["project_event"]
@@ -22,16 +22,16 @@ def _none(_: Any) -> None:
     return None
 
 
-def _template(said: Any) -> Template:
-    return read(Template, said)
+def _template(data: Any) -> Template:
+    return from_json(Template, data)
 
 
-def templates() -> "Call[List[Template]]":
-    return Call("GET", "/v1/templates", lambda said: read_list(Template, said, "templates"))
+def templates() -> "Request[List[Template]]":
+    return Request("GET", "/v1/templates", lambda data: list_from_json(Template, data, "templates"))
 
 
-def template(name: str) -> "Call[Template]":
-    return Call("GET", path_of("templates", name), _template)
+def template(name: str) -> "Request[Template]":
+    return Request("GET", api_path("templates", name), _template)
 
 
 def create_template(
@@ -50,48 +50,48 @@ def create_template(
     pids: Optional[int] = None,
     cpus: Optional[float] = None,
     request_timeout: Optional[Seconds] = None,
-) -> "Call[Template]":
+) -> "Request[Template]":
     if (base is None) == (snapshot is None):
         raise ValueError("a template is made of another one (base) or of a snapshot")
     body: Dict[str, Any] = {"name": name, **({"from": base} if snapshot is None else {"snapshot": snapshot})}
     if preload is not None:
-        body["preload"] = strings_of("preload", preload)
+        body["preload"] = string_list("preload", preload)
     if env is not None:
-        body["env"] = env_of(env)
+        body["env"] = check_env(env)
     if description is not None:
         body["description"] = description
     limits: Dict[str, Any] = {
-        "timeout_ms": None if timeout is None else milliseconds("timeout", timeout),
+        "timeout_ms": None if timeout is None else to_milliseconds("timeout", timeout),
         "cpu_ms": cpu_ms,
         "memory_mb": memory_mb,
         "disk_mb": disk_mb,
         "pids": pids,
         "cpus": cpus,
-        "dependencies": dependencies_of(dependencies),
+        "dependencies": dependencies_field(dependencies),
     }
-    said = {field: value for field, value in limits.items() if value is not None}
-    if said:
-        body["profile"] = said
-    seconds = None if request_timeout is None else seconds_of("request_timeout", request_timeout)
-    if seconds is None and "dependencies" in said:
-        seconds = with_build(_CREATE_S, said)
-    return Call("POST", "/v1/templates", _template, json=body, timeout=seconds)
+    profile = {field: value for field, value in limits.items() if value is not None}
+    if profile:
+        body["profile"] = profile
+    seconds = None if request_timeout is None else to_seconds("request_timeout", request_timeout)
+    if seconds is None and "dependencies" in profile:
+        seconds = add_build_time(_CREATE_S, profile)
+    return Request("POST", "/v1/templates", _template, json=body, timeout=seconds)
 
 
-def remove_template(name: str) -> "Call[None]":
-    return Call("DELETE", path_of("templates", name), _none)
+def remove_template(name: str) -> "Request[None]":
+    return Request("DELETE", api_path("templates", name), _none)
 
 
-def snapshots() -> "Call[List[Snapshot]]":
-    return Call("GET", "/v1/snapshots", lambda said: read_list(Snapshot, said, "snapshots"))
+def snapshots() -> "Request[List[Snapshot]]":
+    return Request("GET", "/v1/snapshots", lambda data: list_from_json(Snapshot, data, "snapshots"))
 
 
-def snapshot(id: str) -> "Call[Snapshot]":
-    return Call("GET", path_of("snapshots", id), lambda said: read(Snapshot, said))
+def snapshot(id: str) -> "Request[Snapshot]":
+    return Request("GET", api_path("snapshots", id), lambda data: from_json(Snapshot, data))
 
 
-def remove_snapshot(id: str) -> "Call[None]":
-    return Call("DELETE", path_of("snapshots", id), _none)
+def remove_snapshot(id: str) -> "Request[None]":
+    return Request("DELETE", api_path("snapshots", id), _none)
 
 
 def runs_page(
@@ -102,7 +102,7 @@ def runs_page(
     project: Optional[str] = None,
     page_size: Optional[int] = None,
     cursor: Optional[str] = None,
-) -> "Call[Page]":
+) -> "Request[Page]":
     query = [
         ("limit", page_size),
         ("cursor", cursor),
@@ -111,15 +111,15 @@ def runs_page(
         ("since_ms", since_ms),
         ("project", project),
     ]
-    return Call("GET", target_of("/v1/runs", query), Page.of(RunRecord, "runs"))
+    return Request("GET", with_query("/v1/runs", query), Page.of(RunRecord, "runs"))
 
 
-def run(id: str) -> "Call[RunRecord]":
-    return Call("GET", path_of("runs", id), lambda said: read(RunRecord, said))
+def run(id: str) -> "Request[RunRecord]":
+    return Request("GET", api_path("runs", id), lambda data: from_json(RunRecord, data))
 
 
-def keys() -> "Call[List[Key]]":
-    return Call("GET", "/v1/keys", lambda said: read_list(Key, said, "keys"))
+def keys() -> "Request[List[Key]]":
+    return Request("GET", "/v1/keys", lambda data: list_from_json(Key, data, "keys"))
 
 
 def create_key(
@@ -130,38 +130,38 @@ def create_key(
     max_in_flight: Optional[int] = None,
     runs_per_minute: Optional[int] = None,
     max_memory_mb: Optional[int] = None,
-) -> "Call[Key]":
+) -> "Request[Key]":
     body: Dict[str, Any] = {
         field: value for field, value in (("project", project), ("name", name), ("role", role)) if value is not None
     }
-    limits = {
+    all_limits = {
         "max_in_flight": max_in_flight,
         "runs_per_minute": runs_per_minute,
         "max_memory_mb": max_memory_mb,
     }
-    said = {field: value for field, value in limits.items() if value is not None}
-    if said:
-        body["limits"] = said
-    return Call("POST", "/v1/keys", lambda answer: read(Key, answer), json=body)
+    limits = {field: value for field, value in all_limits.items() if value is not None}
+    if limits:
+        body["limits"] = limits
+    return Request("POST", "/v1/keys", lambda data: from_json(Key, data), json=body)
 
 
-def revoke_key(id: str) -> "Call[None]":
-    return Call("DELETE", path_of("keys", id), _none)
+def revoke_key(id: str) -> "Request[None]":
+    return Request("DELETE", api_path("keys", id), _none)
 
 
-def events(last_event_id: Optional[str], project: Optional[str], timeout: float) -> "Call[None]":
-    call: Call[None] = Call(
+def events(last_event_id: Optional[str], project: Optional[str], timeout: float) -> "Request[None]":
+    request: Request[None] = Request(
         "GET",
-        target_of("/v1/events", [("project", project)]),
+        with_query("/v1/events", [("project", project)]),
         _none,
         headers={"Accept": "text/event-stream"},
         timeout=timeout,
         stream_type="text/event-stream",
     )
     if last_event_id is not None:
-        call.headers["Last-Event-ID"] = str(last_event_id)
-    return call
+        request.headers["Last-Event-ID"] = str(last_event_id)
+    return request
 
 
-def project_event(event: SentEvent) -> ProjectEvent:
+def project_event(event: ServerSentEvent) -> ProjectEvent:
     return ProjectEvent(event.type, event.id, event.data if isinstance(event.data, dict) else {})

@@ -22,29 +22,29 @@ from typing import (
 )
 
 from ..errors import ApiError, ProtocolError, api_error
-from ..models.from_json import read
+from ..models.from_json import from_json
 from ..models.results import CodeResult, Mime, RunFailure, RunResult
 from ..profile.dependencies import AnyDependencies, BuildWord
 from ..profile.network import Net
 from ..transport.event_streams import JsonLines
-from ..transport.request import Call
-from .arguments import Seconds, env_of, profile_of, seconds_of, stdin_of, strings_of, with_build
+from ..transport.request import Request
+from .arguments import Seconds, add_build_time, check_env, encode_text_or_bytes, profile_fields, string_list, to_seconds
 
 R = TypeVar("R", RunResult, CodeResult)
 
 __all__ = [
     "Callbacks",
-    "Feeds",
+    "LiveReader",
     "Files",
-    "LiveAnswer",
+    "LiveResult",
     "OnBuild",
     "OnError",
     "OnResult",
     "OnText",
-    "build_word",
-    "refusal_of",
-    "run_call",
-    "waiting_time",
+    "build_event",
+    "error_from_event",
+    "run_request",
+    "response_timeout",
 ]
 
 #: ``{"a.txt": "text", "b.bin": b"bytes", "c.sh": ("#!/bin/sh", "755")}``, or a list of objects as on the wire.
@@ -61,17 +61,17 @@ UNKNOWN_LIMIT_S = 660.0
 NDJSON = "application/x-ndjson"
 
 
-def waiting_time(timeout: Optional[Seconds], request_timeout: Optional[Seconds], otherwise: float) -> float:
+def response_timeout(timeout: Optional[Seconds], request_timeout: Optional[Seconds], otherwise: float) -> float:
     """How long to wait for an answer: as told, else a little longer than the code may run. 0: without end."""
     if request_timeout is not None:
-        return seconds_of("request_timeout", request_timeout)
+        return to_seconds("request_timeout", request_timeout)
     if timeout is None:
         return otherwise
-    seconds = seconds_of("timeout", timeout)
+    seconds = to_seconds("timeout", timeout)
     return seconds + SLACK_S if seconds > 0 else 0.0
 
 
-def run_call(
+def run_request(
     code: Optional[str] = None,
     *,
     language: Optional[str] = None,
@@ -98,7 +98,7 @@ def run_call(
     idempotency_key: Optional[str] = None,
     request_timeout: Optional[Seconds] = None,
     is_live: bool = False,
-) -> "Call[RunResult]":
+) -> "Request[RunResult]":
     if (code is None) == (command is None):
         raise ValueError("give code to run, or command=, and not both")
     if is_live and idempotency_key is not None:
@@ -111,22 +111,22 @@ def run_call(
         if language is None and template is None:
             language = "python"
     else:
-        body["command"] = command if isinstance(command, str) else strings_of("command", command or ())
+        body["command"] = command if isinstance(command, str) else string_list("command", command or ())
     for name, value in (("language", language), ("template", template), ("workdir", workdir), ("min_grade", min_grade)):
         if value is not None:
             body[name] = value
     if args is not None:
-        body["args"] = strings_of("args", args)
+        body["args"] = string_list("args", args)
     if env is not None:
-        body["env"] = env_of(env)
+        body["env"] = check_env(env)
     if files is not None:
-        body["files"] = files_of(files)
+        body["files"] = encode_files(files)
     if return_files is not None:
-        body["return_files"] = strings_of("return_files", return_files)
+        body["return_files"] = string_list("return_files", return_files)
     if cold:
         body["cold"] = True
-    body.update(stdin_of(stdin))
-    profile = profile_of(
+    body.update(encode_text_or_bytes(stdin))
+    profile = profile_fields(
         timeout=timeout,
         cpu_ms=cpu_ms,
         memory_mb=memory_mb,
@@ -140,25 +140,25 @@ def run_call(
     )
     if profile:
         body["profile"] = profile
-    seconds = waiting_time(timeout, request_timeout, UNKNOWN_LIMIT_S)
+    seconds = response_timeout(timeout, request_timeout, UNKNOWN_LIMIT_S)
     if request_timeout is None:
-        seconds = with_build(seconds, profile)
-    call: Call[RunResult] = Call("POST", "/v1/run", _read_run, json=body, timeout=seconds)
+        seconds = add_build_time(seconds, profile)
+    request: Request[RunResult] = Request("POST", "/v1/run", _read_run, json=body, timeout=seconds)
     if idempotency_key is not None:
-        call.headers["Idempotency-Key"] = idempotency_key
-        call.is_idempotent = True
+        request.headers["Idempotency-Key"] = idempotency_key
+        request.is_idempotent = True
     if is_live:
-        call.headers["Accept"] = call.stream_type = NDJSON
-    return call
+        request.headers["Accept"] = request.stream_type = NDJSON
+    return request
 
 
-def _read_run(said: Any) -> RunResult:
-    return read(RunResult, said)
+def _read_run(data: Any) -> RunResult:
+    return from_json(RunResult, data)
 
 
-def files_of(files: Files) -> List[Dict[str, Any]]:
+def encode_files(files: Files) -> List[Dict[str, Any]]:
     """
-    >>> files_of({"a": "text", "b": (b"\\xff", "755")})
+    >>> encode_files({"a": "text", "b": (b"\\xff", "755")})
     [{'path': 'a', 'content': 'text'}, {'path': 'b', 'content_base64': '/w==', 'mode': '755'}]
     """
     if not isinstance(files, Mapping):
@@ -168,7 +168,7 @@ def files_of(files: Files) -> List[Dict[str, Any]]:
         mode = None
         if isinstance(content, tuple):
             content, mode = content
-        file: Dict[str, Any] = {"path": str(path), **stdin_of(content, "content")}
+        file: Dict[str, Any] = {"path": str(path), **encode_text_or_bytes(content, "content")}
         if mode is not None:
             file["mode"] = mode
         made.append(file)
@@ -178,16 +178,16 @@ def files_of(files: Files) -> List[Dict[str, Any]]:
 def _wire_file(file: Mapping[str, Any]) -> Dict[str, Any]:
     made = dict(file)
     if isinstance(made.get("content"), (bytes, bytearray)):
-        made.update(stdin_of(made.pop("content"), "content"))
+        made.update(encode_text_or_bytes(made.pop("content"), "content"))
     return made
 
 
-def build_word(event: Mapping[str, Any]) -> BuildWord:
+def build_event(event: Mapping[str, Any]) -> BuildWord:
     phase, text = event.get("phase"), event.get("text")
     return BuildWord(phase if isinstance(phase, str) else "", text if isinstance(text, str) else "")
 
 
-def refusal_of(event: Mapping[str, Any]) -> ApiError:
+def error_from_event(event: Mapping[str, Any]) -> ApiError:
     """Of an answer that had begun when the server had to say no."""
     code, status = str(event.get("code")), event.get("status")
     if not isinstance(status, int) or not 400 <= status <= 599:
@@ -214,13 +214,13 @@ class Callbacks:
         return any((self.on_stdout, self.on_stderr, self.on_result, self.on_error, self.on_build))
 
 
-class Feeds(Protocol):
+class LiveReader(Protocol):
     """What reads a live answer."""
 
     def feed(self, data: bytes) -> Iterator[Tuple[Callable[[Any], Any], Any]]: ...
 
 
-class LiveAnswer:
+class LiveResult:
     """Events of a run or a cell, put together to the answer that it would have been."""
 
     def __init__(self, callbacks: Callbacks) -> None:
@@ -248,10 +248,10 @@ class LiveAnswer:
             elif kind == "error":
                 self._failure = event
                 if self._callbacks.on_error is not None and event.get("code") in _FAILURES:
-                    yield self._callbacks.on_error, read(RunFailure, event)
+                    yield self._callbacks.on_error, from_json(RunFailure, event)
             elif kind == "build":
                 if self._callbacks.on_build is not None:
-                    yield self._callbacks.on_build, build_word(event)
+                    yield self._callbacks.on_build, build_event(event)
             elif kind == "exit":
                 self._exit = event
 
@@ -274,14 +274,14 @@ class LiveAnswer:
         """At the end of the stream."""
         if self._exit is None:
             if self._failure is not None:
-                raise refusal_of(self._failure)
+                raise error_from_event(self._failure)
             raise ProtocolError("the live answer ended without its last event")
-        said = dict(self._exit)
+        data = dict(self._exit)
         for stream in ("stdout", "stderr"):
-            said[stream] = "".join(self._text[stream])
+            data[stream] = "".join(self._text[stream])
             if not self._is_plain[stream]:
-                said[stream + "_base64"] = base64.b64encode(b"".join(self._bytes[stream])).decode()
-        return read(kind, said)
+                data[stream + "_base64"] = base64.b64encode(b"".join(self._bytes[stream])).decode()
+        return from_json(kind, data)
 
 
 _FAILURES = frozenset(("exception", "timed_out", "oom_killed", "killed", "cancelled", "context_died"))

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 from urllib.parse import quote
 
-from ..models.from_json import read, read_list
+from ..models.from_json import from_json, list_from_json
 from ..models.network_usage import NetworkFigures
 from ..models.records import ContextInfo, LogEntry, ProcessInfo, SandboxInfo, SandboxMetrics, Snapshot
 from ..models.results import CodeResult, ExecResult
 from ..profile.dependencies import AnyDependencies
-from ..profile.network import Net, net_of
+from ..profile.network import Net, net_field
 from ..transport.endpoint import Endpoint
-from ..transport.request import Call, Deadline, path_of, target_of
-from .arguments import Seconds, env_of, milliseconds, profile_of, seconds_of, whole_seconds, with_build
+from ..transport.request import Deadline, Request, api_path, with_query
+from .arguments import Seconds, add_build_time, check_env, profile_fields, to_milliseconds, to_seconds, to_whole_seconds
 from .process_stream import exec_body
-from .runs import NDJSON, waiting_time
+from .runs import NDJSON, response_timeout
 
 __all__ = ["Page"]
 
@@ -33,8 +33,8 @@ def _none(_: Any) -> None:
     return None
 
 
-def _info(said: Any) -> SandboxInfo:
-    return read(SandboxInfo, said)
+def _info(data: Any) -> SandboxInfo:
+    return from_json(SandboxInfo, data)
 
 
 class Page:
@@ -46,9 +46,9 @@ class Page:
 
     @staticmethod
     def of(kind: Any, name: str) -> Any:
-        def made(said: Any) -> "Page":
-            items = read_list(kind, said, name)
-            cursor = said.get("next_cursor")
+        def made(data: Any) -> "Page":
+            items = list_from_json(kind, data, name)
+            cursor = data.get("next_cursor")
             return Page(items, cursor if isinstance(cursor, str) and cursor else None)
 
         return made
@@ -78,7 +78,7 @@ def create(
     net: Optional[Net] = None,
     dependencies: Optional[AnyDependencies] = None,
     request_timeout: Optional[Seconds] = None,
-) -> "Call[SandboxInfo]":
+) -> "Request[SandboxInfo]":
     if template is not None and snapshot is not None:
         raise ValueError("a sandbox is made of a template or of a snapshot, not of both")
     body: Dict[str, Any] = {}
@@ -87,9 +87,9 @@ def create(
     else:
         body["template"] = template or "python"
     if ttl is not None:
-        body["ttl_s"] = whole_seconds("ttl", ttl)
+        body["ttl_s"] = to_whole_seconds("ttl", ttl)
     if env is not None:
-        body["env"] = env_of(env)
+        body["env"] = check_env(env)
     kept = dict(metadata or {})
     if name is not None:
         kept["name"] = name
@@ -100,7 +100,7 @@ def create(
             body[field] = value
     if private_ports:
         body["private_ports"] = True
-    profile = profile_of(
+    profile = profile_fields(
         memory_mb=memory_mb,
         cpus=cpus,
         cpu_ms=cpu_ms,
@@ -114,16 +114,16 @@ def create(
         body["profile"] = profile
     seconds = _seconds(request_timeout)
     if seconds is None and "dependencies" in profile:
-        seconds = with_build(_CREATE_S, profile)
-    return Call("POST", "/v1/sandboxes", _info, json=body, timeout=seconds)
+        seconds = add_build_time(_CREATE_S, profile)
+    return Request("POST", "/v1/sandboxes", _info, json=body, timeout=seconds)
 
 
 def _seconds(request_timeout: Optional[Seconds]) -> Optional[float]:
-    return None if request_timeout is None else seconds_of("request_timeout", request_timeout)
+    return None if request_timeout is None else to_seconds("request_timeout", request_timeout)
 
 
-def get(id: str) -> "Call[SandboxInfo]":
-    return Call("GET", path_of("sandboxes", id), _info)
+def get(id: str) -> "Request[SandboxInfo]":
+    return Request("GET", api_path("sandboxes", id), _info)
 
 
 def page(
@@ -135,68 +135,70 @@ def page(
     project: Optional[str] = None,
     page_size: Optional[int] = None,
     cursor: Optional[str] = None,
-) -> "Call[Page]":
+) -> "Request[Page]":
     states = state if state is None or isinstance(state, str) else ",".join(state)
     query: List[Any] = [("state", states), ("template", template), ("agent_id", agent_id)]
     query += [(f"metadata.{key}", value) for key, value in (metadata or {}).items()]
     query += [("limit", page_size), ("cursor", cursor), ("project", project)]
-    return Call("GET", target_of("/v1/sandboxes", query), Page.of(SandboxInfo, "sandboxes"))
+    return Request("GET", with_query("/v1/sandboxes", query), Page.of(SandboxInfo, "sandboxes"))
 
 
-def kill(id: str) -> "Call[None]":
-    return Call("DELETE", path_of("sandboxes", id), _none)
+def kill(id: str) -> "Request[None]":
+    return Request("DELETE", api_path("sandboxes", id), _none)
 
 
-def update(id: str, ttl: Optional[Seconds] = None, metadata: Optional[Mapping[str, str]] = None) -> "Call[SandboxInfo]":
+def update(
+    id: str, ttl: Optional[Seconds] = None, metadata: Optional[Mapping[str, str]] = None
+) -> "Request[SandboxInfo]":
     body: Dict[str, Any] = {}
     if ttl is not None:
-        body["ttl_s"] = whole_seconds("ttl", ttl)
+        body["ttl_s"] = to_whole_seconds("ttl", ttl)
     if metadata is not None:
         body["metadata"] = dict(metadata)
-    return Call("PATCH", path_of("sandboxes", id), _info, json=body)
+    return Request("PATCH", api_path("sandboxes", id), _info, json=body)
 
 
-def set_network(id: str, net: Net) -> "Call[SandboxInfo]":
+def set_network(id: str, net: Net) -> "Request[SandboxInfo]":
     if net is None:
         raise TypeError('net: say "none" for no network')
-    return Call("PATCH", path_of("sandboxes", id), _info, json={"net": net_of(net)})
+    return Request("PATCH", api_path("sandboxes", id), _info, json={"net": net_field(net)})
 
 
-def network(id: str) -> "Call[NetworkFigures]":
-    return Call("GET", path_of("sandboxes", id, "network"), lambda said: read(NetworkFigures, said))
+def network(id: str) -> "Request[NetworkFigures]":
+    return Request("GET", api_path("sandboxes", id, "network"), lambda data: from_json(NetworkFigures, data))
 
 
-def pause(id: str) -> "Call[SandboxInfo]":
-    return Call("POST", path_of("sandboxes", id, "pause"), _info)
+def pause(id: str) -> "Request[SandboxInfo]":
+    return Request("POST", api_path("sandboxes", id, "pause"), _info)
 
 
-def resume(id: str) -> "Call[SandboxInfo]":
-    return Call("POST", path_of("sandboxes", id, "resume"), _info)
+def resume(id: str) -> "Request[SandboxInfo]":
+    return Request("POST", api_path("sandboxes", id, "resume"), _info)
 
 
-def keepalive(id: str, ttl: Optional[Seconds]) -> "Call[SandboxInfo]":
-    body = {} if ttl is None else {"ttl_s": whole_seconds("ttl", ttl)}
-    return Call("POST", path_of("sandboxes", id, "keepalive"), _info, json=body)
+def keepalive(id: str, ttl: Optional[Seconds]) -> "Request[SandboxInfo]":
+    body = {} if ttl is None else {"ttl_s": to_whole_seconds("ttl", ttl)}
+    return Request("POST", api_path("sandboxes", id, "keepalive"), _info, json=body)
 
 
-def snapshot(id: str, name: Optional[str]) -> "Call[Snapshot]":
+def snapshot(id: str, name: Optional[str]) -> "Request[Snapshot]":
     body = {} if name is None else {"name": name}
-    return Call(
+    return Request(
         "POST",
-        path_of("sandboxes", id, "snapshots"),
-        lambda said: read(Snapshot, said),
+        api_path("sandboxes", id, "snapshots"),
+        lambda data: from_json(Snapshot, data),
         json=body,
         timeout=_SNAPSHOT_S,
     )
 
 
-def metrics(id: str) -> "Call[SandboxMetrics]":
-    return Call("GET", path_of("sandboxes", id, "metrics"), lambda said: read(SandboxMetrics, said))
+def metrics(id: str) -> "Request[SandboxMetrics]":
+    return Request("GET", api_path("sandboxes", id, "metrics"), lambda data: from_json(SandboxMetrics, data))
 
 
-def logs(id: str, limit: Optional[int]) -> "Call[List[LogEntry]]":
-    target = target_of(path_of("sandboxes", id, "logs"), [("limit", limit)])
-    return Call("GET", target, lambda said: read_list(LogEntry, said, "entries"))
+def logs(id: str, limit: Optional[int]) -> "Request[List[LogEntry]]":
+    target = with_query(api_path("sandboxes", id, "logs"), [("limit", limit)])
+    return Request("GET", target, lambda data: list_from_json(LogEntry, data, "entries"))
 
 
 # --- programs -------------------------------------------------------------------------------------
@@ -213,14 +215,14 @@ def exec(
     timeout: Optional[Seconds] = None,
     output_kb: Optional[int] = None,
     request_timeout: Optional[Seconds] = None,
-) -> "Call[ExecResult]":
+) -> "Request[ExecResult]":
     body = exec_body(command, cwd=cwd, env=env, user=user, stdin=stdin, timeout=timeout, output_kb=output_kb)
-    return Call(
+    return Request(
         "POST",
-        path_of("sandboxes", id, "exec"),
-        lambda said: read(ExecResult, said),
+        api_path("sandboxes", id, "exec"),
+        lambda data: from_json(ExecResult, data),
         json=body,
-        timeout=waiting_time(timeout, request_timeout, DEFAULT_EXEC_S + 30),
+        timeout=response_timeout(timeout, request_timeout, DEFAULT_EXEC_S + 30),
     )
 
 
@@ -232,26 +234,28 @@ def background(
     env: Optional[Mapping[str, str]] = None,
     user: Optional[str] = None,
     stdin: Union[str, bytes, None] = None,
-) -> "Call[ProcessInfo]":
+) -> "Request[ProcessInfo]":
     body = exec_body(command, cwd=cwd, env=env, user=user, stdin=stdin, timeout=None, output_kb=None)
     body["background"] = True
-    return Call("POST", path_of("sandboxes", id, "exec"), lambda said: read(ProcessInfo, said), json=body)
+    return Request("POST", api_path("sandboxes", id, "exec"), lambda data: from_json(ProcessInfo, data), json=body)
 
 
 def exec_stream(id: str) -> str:
-    return path_of("sandboxes", id, "exec", "stream")
+    return api_path("sandboxes", id, "exec", "stream")
 
 
-def processes(id: str) -> "Call[List[ProcessInfo]]":
-    return Call("GET", path_of("sandboxes", id, "processes"), lambda said: read_list(ProcessInfo, said, "processes"))
+def processes(id: str) -> "Request[List[ProcessInfo]]":
+    return Request(
+        "GET", api_path("sandboxes", id, "processes"), lambda data: list_from_json(ProcessInfo, data, "processes")
+    )
 
 
-def process(id: str, number: int) -> "Call[ProcessInfo]":
-    return Call("GET", path_of("sandboxes", id, "processes", number), lambda said: read(ProcessInfo, said))
+def process(id: str, number: int) -> "Request[ProcessInfo]":
+    return Request("GET", api_path("sandboxes", id, "processes", number), lambda data: from_json(ProcessInfo, data))
 
 
-def end_process(id: str, number: int) -> "Call[None]":
-    return Call("DELETE", path_of("sandboxes", id, "processes", number), _none)
+def end_process(id: str, number: int) -> "Request[None]":
+    return Request("DELETE", api_path("sandboxes", id, "processes", number), _none)
 
 
 # --- code -----------------------------------------------------------------------------------------
@@ -268,7 +272,7 @@ def code(
     output_kb: Optional[int] = None,
     request_timeout: Optional[Seconds] = None,
     is_live: bool = False,
-) -> "Call[CodeResult]":
+) -> "Request[CodeResult]":
     if not isinstance(code, str):
         raise TypeError(f"code must be a string, not {type(code).__name__}")
     body: Dict[str, Any] = {"code": code}
@@ -278,50 +282,54 @@ def code(
         if value is not None:
             body[name] = value
     if timeout is not None:
-        body["timeout_ms"] = milliseconds("timeout", timeout)
-    call: Call[CodeResult] = Call(
+        body["timeout_ms"] = to_milliseconds("timeout", timeout)
+    request: Request[CodeResult] = Request(
         "POST",
-        path_of("sandboxes", id, "code"),
-        lambda said: read(CodeResult, said),
+        api_path("sandboxes", id, "code"),
+        lambda data: from_json(CodeResult, data),
         json=body,
-        timeout=waiting_time(timeout, request_timeout, UNKNOWN_CODE_S),
+        timeout=response_timeout(timeout, request_timeout, UNKNOWN_CODE_S),
     )
     if is_live:
-        call.headers["Accept"] = call.stream_type = NDJSON
-    return call
+        request.headers["Accept"] = request.stream_type = NDJSON
+    return request
 
 
 def create_context(
     id: str, language: Optional[str], cwd: Optional[str], env: Optional[Mapping[str, str]]
-) -> "Call[ContextInfo]":
+) -> "Request[ContextInfo]":
     body: Dict[str, Any] = {}
     if language is not None:
         body["language"] = language
     if cwd is not None:
         body["cwd"] = cwd
     if env is not None:
-        body["env"] = env_of(env)
-    return Call("POST", path_of("sandboxes", id, "contexts"), lambda said: read(ContextInfo, said), json=body)
+        body["env"] = check_env(env)
+    return Request("POST", api_path("sandboxes", id, "contexts"), lambda data: from_json(ContextInfo, data), json=body)
 
 
-def contexts(id: str) -> "Call[List[ContextInfo]]":
-    return Call("GET", path_of("sandboxes", id, "contexts"), lambda said: read_list(ContextInfo, said, "contexts"))
+def contexts(id: str) -> "Request[List[ContextInfo]]":
+    return Request(
+        "GET", api_path("sandboxes", id, "contexts"), lambda data: list_from_json(ContextInfo, data, "contexts")
+    )
 
 
 def context_id(context: Union[str, ContextInfo]) -> str:
     return context.id if isinstance(context, ContextInfo) else context
 
 
-def context(id: str, which: Union[str, ContextInfo]) -> "Call[ContextInfo]":
-    return Call("GET", path_of("sandboxes", id, "contexts", context_id(which)), lambda said: read(ContextInfo, said))
+def context(id: str, which: Union[str, ContextInfo]) -> "Request[ContextInfo]":
+    return Request(
+        "GET", api_path("sandboxes", id, "contexts", context_id(which)), lambda data: from_json(ContextInfo, data)
+    )
 
 
-def remove_context(id: str, which: Union[str, ContextInfo]) -> "Call[None]":
-    return Call("DELETE", path_of("sandboxes", id, "contexts", context_id(which)), _none)
+def remove_context(id: str, which: Union[str, ContextInfo]) -> "Request[None]":
+    return Request("DELETE", api_path("sandboxes", id, "contexts", context_id(which)), _none)
 
 
-def interrupt_context(id: str, which: Union[str, ContextInfo]) -> "Call[None]":
-    return Call("POST", path_of("sandboxes", id, "contexts", context_id(which), "interrupt"), _none)
+def interrupt_context(id: str, which: Union[str, ContextInfo]) -> "Request[None]":
+    return Request("POST", api_path("sandboxes", id, "contexts", context_id(which), "interrupt"), _none)
 
 
 # --- what else ------------------------------------------------------------------------------------
@@ -339,19 +347,19 @@ def port_url(endpoint: Endpoint, id: str, port: int) -> str:
         raise ValueError("a port is a whole number from 1 to 65535")
     host = "localhost" if endpoint.is_loopback else endpoint.host
     if host.replace(".", "").isdigit() or ":" in host or endpoint.base:
-        return endpoint.url + path_of("sandboxes", id, "ports", port) + "/"
+        return endpoint.url + api_path("sandboxes", id, "ports", port) + "/"
     scheme, usual = ("https", 443) if endpoint.is_secure else ("http", 80)
     where = "" if endpoint.port == usual else f":{endpoint.port}"
     return f"{scheme}://{port}-{quote(id, safe='')}.{host}{where}/"
 
 
-def terminal_of(terminal: Union[bool, Mapping[str, int]]) -> Optional[Mapping[str, int]]:
+def terminal_size(terminal: Union[bool, Mapping[str, int]]) -> Optional[Mapping[str, int]]:
     if isinstance(terminal, bool):
         return {"rows": 24, "columns": 80} if terminal else None
     return terminal
 
 
-def size_of_page(page_size: Optional[int], left: Optional[int]) -> Optional[int]:
+def next_page_size(page_size: Optional[int], left: Optional[int]) -> Optional[int]:
     """No more than is wanted, and no more than a page can have."""
     if left is None:
         return page_size
@@ -359,5 +367,5 @@ def size_of_page(page_size: Optional[int], left: Optional[int]) -> Optional[int]
 
 
 def stream_deadline(timeout: Seconds, request_timeout: Optional[Seconds]) -> Deadline:
-    seconds = waiting_time(timeout, request_timeout, 0.0)
+    seconds = response_timeout(timeout, request_timeout, 0.0)
     return Deadline(seconds if seconds > 0 else None)

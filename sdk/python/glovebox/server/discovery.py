@@ -15,14 +15,14 @@ from typing import Mapping, Optional
 from ..errors import GloveboxError
 from ..sync._transport import SyncTransport
 from ..transport.endpoint import Endpoint
-from ..transport.request import Answer, Call
+from ..transport.request import Request, Response
 from .private_server import PrivateServer, private_server
 
-__all__ = ["Place", "find_place"]
+__all__ = ["ServerLocation", "find_server"]
 
 
 @dataclass(frozen=True)
-class Place:
+class ServerLocation:
     """A server, its key, and how it was found."""
 
     endpoint: Endpoint
@@ -30,32 +30,34 @@ class Place:
     private: Optional[PrivateServer] = None
 
 
-def find_place(url: Optional[str], api_key: Optional[str], environment: Optional[Mapping[str, str]] = None) -> Place:
+def find_server(
+    url: Optional[str], api_key: Optional[str], environment: Optional[Mapping[str, str]] = None
+) -> ServerLocation:
     env = os.environ if environment is None else environment
     key = api_key or env.get("GLOVEBOX_API_KEY") or None
     told, origin = (url, "url") if url else (env.get("GLOVEBOX_URL"), "GLOVEBOX_URL")
-    here = _serving_here(env)
+    here = _find_local_server(env)
     if told:
         endpoint = Endpoint.of(told, key)
-        if key is None and here is not None and here.is_same_as(endpoint):
+        if key is None and here is not None and here.is_at(endpoint):
             endpoint = Endpoint.of(told, here.admin_key)
-        return Place(endpoint, origin)
+        return ServerLocation(endpoint, origin)
     # Whether it answers is asked without the key.
-    if here is not None and (key or here.admin_key) and _answers(Endpoint.of(here.url, None)):
-        return Place(Endpoint.of(here.url, key or here.admin_key), here.file)
+    if here is not None and (key or here.admin_key) and _responds(Endpoint.of(here.url, None)):
+        return ServerLocation(Endpoint.of(here.url, key or here.admin_key), here.file)
     server = private_server()
-    return Place(Endpoint.of(server.url, server.api_key), "private", server)
+    return ServerLocation(Endpoint.of(server.url, server.api_key), "private", server)
 
 
 @dataclass(frozen=True)
-class _Serving:
+class _LocalServer:
     """What the data directory's server said of itself; its process is there, and is a server."""
 
     file: str
     url: str
     admin_key: Optional[str]
 
-    def is_same_as(self, endpoint: Endpoint) -> bool:
+    def is_at(self, endpoint: Endpoint) -> bool:
         """The key goes to nobody else: a port that the server has left may be anybody's by now."""
         mine = Endpoint.of(self.url, None)
         same_host = mine.host == endpoint.host or (mine.is_loopback and endpoint.is_loopback)
@@ -72,40 +74,40 @@ def _data_dir(env: Mapping[str, str]) -> Optional[str]:
     return os.path.join(base, "glovebox") if base else None
 
 
-def _serving_here(env: Mapping[str, str]) -> Optional[_Serving]:
+def _find_local_server(env: Mapping[str, str]) -> Optional[_LocalServer]:
     folder = _data_dir(env)
     if folder is None:
         return None
     file = os.path.join(folder, "serve.json")
     try:
-        said = json.loads(_small_file(file))
-        url, pid = str(said["url"]), int(said["pid"])
+        data = json.loads(_read_small_file(file))
+        url, pid = str(data["url"]), int(data["pid"])
         if pid <= 1 or not _is_server(pid):
             return None
         Endpoint.of(url, None)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     try:
-        key: Optional[str] = _small_file(os.path.join(folder, "admin.key")).strip() or None
+        key: Optional[str] = _read_small_file(os.path.join(folder, "admin.key")).strip() or None
     except OSError:
         key = None  # not ours to read
-    return _Serving(file, url, key)
+    return _LocalServer(file, url, key)
 
 
-def _small_file(path: str) -> str:
+def _read_small_file(path: str) -> str:
     with open(path, "rb") as file:
         return file.read(4096).decode("utf-8", "replace")
 
 
 def _is_server(pid: int) -> bool:
     """A number may be another process's by now, and the port of the one that is gone anybody's."""
-    return _small_file(f"/proc/{pid}/comm") == "glovebox-server\n"
+    return _read_small_file(f"/proc/{pid}/comm") == "glovebox-server\n"
 
 
-def _answers(endpoint: Endpoint) -> bool:
+def _responds(endpoint: Endpoint) -> bool:
     transport = SyncTransport(endpoint, timeout=5.0, max_retries=0)
     try:
-        answer: Answer = transport.request(Call("GET", "/health", read=lambda said: said))
+        answer: Response = transport.request(Request("GET", "/health", read=lambda data: data))
     except (GloveboxError, OSError):
         return False
     finally:

@@ -62,8 +62,8 @@ class PrivateServer:
         line = _first_line(self._process.stdout.fileno(), START_S)
         reason = f"it was not ready within {START_S:g} seconds" if line is None else ""
         try:
-            said = json.loads(line or b"")
-            return str(said["url"]), str(said["api_key"])
+            data = json.loads(line or b"")
+            return str(data["url"]), str(data["api_key"])
         except (ValueError, KeyError, TypeError):
             self.stop(patience=2.0, keep_log=True)
             words = "; ".join(word for word in (reason, self.log_tail()) if word) or "it said nothing"

@@ -10,10 +10,10 @@ from ..errors import ConnectionFailed
 from ._transport import Connection, SyncTransport
 from .client import Client
 
-__all__ = ["StoppableClient"]
+__all__ = ["CancellableClient"]
 
 
-class _StoppableTransport(SyncTransport):
+class _CancellableTransport(SyncTransport):
     """Knows which connections are in use."""
 
     def __init__(self, other: SyncTransport) -> None:
@@ -49,7 +49,7 @@ class _StoppableTransport(SyncTransport):
         self.close()
 
 
-class StoppableClient(Client):
+class CancellableClient(Client):
     """As the client that it is made of, with connections of its own."""
 
     def __init__(self, other: Client) -> None:
@@ -59,12 +59,12 @@ class StoppableClient(Client):
     def _connect(self) -> SyncTransport:
         with self._lock:
             if self._transport is None or self._is_stale():
-                self._transport = _StoppableTransport(self._other._connected())
-                self._place = self._other._place
+                self._transport = _CancellableTransport(self._other._connected())
+                self._location = self._other._location
             return self._transport
 
     def stop(self) -> None:
         """Ends what is in flight: a server ends a run whose caller has gone."""
         transport = self._transport
-        if isinstance(transport, _StoppableTransport):
+        if isinstance(transport, _CancellableTransport):
             transport.stop()

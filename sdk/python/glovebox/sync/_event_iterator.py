@@ -6,24 +6,24 @@ from collections import deque
 from typing import Callable, Deque, Generic, Iterator, Optional, TypeVar
 
 from ..errors import ConnectionFailed, GloveboxError
-from ..transport.event_streams import EventReader, SentEvent
+from ..transport.event_streams import ServerSentEvent, ServerSentEventReader
 from ._transport import Stream
 
 T = TypeVar("T")
 
-__all__ = ["Follow"]
+__all__ = ["EventIterator"]
 
 
-class Follow(Generic[T]):
+class EventIterator(Generic[T]):
     """An iterator over events; ends with :meth:`close`, also from another thread, or with ``with``."""
 
-    def __init__(self, stream: Stream, make: Callable[[SentEvent], T], ready: Optional[str] = None) -> None:
+    def __init__(self, stream: Stream, make: Callable[[ServerSentEvent], T], ready: Optional[str] = None) -> None:
         self._stream = stream
         self._pieces = iter(stream)
-        self._reader = EventReader()
+        self._reader = ServerSentEventReader()
         self._make = make
         self._ready = ready
-        self._pending: Deque[SentEvent] = deque()
+        self._pending: Deque[ServerSentEvent] = deque()
         self._closed = False
         if ready is not None:
             # From this event on nothing is missed: before it, nobody should go on.
@@ -61,7 +61,7 @@ class Follow(Generic[T]):
         self._stream.interrupt()
         self._stream.close()
 
-    def __enter__(self) -> "Follow[T]":
+    def __enter__(self) -> "EventIterator[T]":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -15,9 +15,17 @@ from typing import Any, Callable, Deque, Dict, Iterator, List, Optional, Tuple
 
 from ..errors import ConnectionFailed
 from ..transport.endpoint import Endpoint
-from ..transport.http1 import AnswerReader, request_head
-from ..transport.request import Answer, Attempts, Call, Deadline, Lost, check_type, too_long
-from ..transport.request_encoding import Framing, prepare
+from ..transport.http1 import ResponseReader, request_head
+from ..transport.request import (
+    ConnectionLost,
+    Deadline,
+    Request,
+    Response,
+    RetryPolicy,
+    check_content_type,
+    response_too_long,
+)
+from ..transport.request_encoding import BodyFraming, encode_request
 
 __all__ = ["Connection", "Stream", "SyncTransport", "is_readable"]
 
@@ -25,9 +33,9 @@ CONNECT_S = 10.0
 # A server closes idle connections after 75 s; what was idle for longer than this is not used again.
 MAX_IDLE_S = 45.0
 MAX_KEPT = 64
-_PIECE = 256 * 1024
+_CHUNK = 256 * 1024
 # Until 3.10 they are two.
-_LATE = (socket.timeout, TimeoutError)
+_TIMEOUTS = (socket.timeout, TimeoutError)
 
 
 def is_readable(descriptor: int) -> bool:
@@ -36,14 +44,14 @@ def is_readable(descriptor: int) -> bool:
     return bool(poll.poll(0))
 
 
-class _Closed(Lost):
+class _ClosedByPeer(ConnectionLost):
     """The other side closed while this one sent."""
 
 
 class Connection:
     """One connection; of one thread while it is in use."""
 
-    __slots__ = ("sock", "idle_since", "was_kept", "_timeout")
+    __slots__ = ("sock", "idle_since", "was_reused", "_timeout")
 
     def __init__(self, endpoint: Endpoint, tls: Any, timeout: Optional[float]) -> None:
         limit = CONNECT_S if timeout is None else min(timeout, CONNECT_S)
@@ -51,13 +59,13 @@ class Connection:
             sock = socket.create_connection((endpoint.host, endpoint.port), limit)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.sock: socket.socket = tls.wrap_socket(sock, server_hostname=endpoint.host) if tls else sock
-        except _LATE as error:
-            raise Lost(f"no connection within {limit:g} seconds", was_sent=False) from error
+        except _TIMEOUTS as error:
+            raise ConnectionLost(f"no connection within {limit:g} seconds", was_sent=False) from error
         except OSError as error:
-            raise Lost(error.strerror or str(error), was_sent=False) from error
+            raise ConnectionLost(error.strerror or str(error), was_sent=False) from error
         self._timeout: Optional[float] = limit
         self.idle_since = 0.0
-        self.was_kept = False
+        self.was_reused = False
 
     def is_usable(self) -> bool:
         """Nothing may wait on an idle connection: what does is its end."""
@@ -92,7 +100,7 @@ class Stream:
     def __init__(
         self,
         connection: Connection,
-        reader: AnswerReader,
+        reader: ResponseReader,
         deadline: Deadline,
         keep: Optional[Callable[[Connection], None]] = None,
     ) -> None:
@@ -120,15 +128,15 @@ class Stream:
     def _more(self) -> None:
         try:
             self._connection.wait_at_most(self._deadline.left())
-            data = self._connection.receive(_PIECE)
-        except _LATE:
+            data = self._connection.receive(_CHUNK)
+        except _TIMEOUTS:
             raise self._deadline.expired() from None
         except (OSError, ValueError) as error:
             raise ConnectionFailed(f"the connection broke: {error}") from error
         if data:
             self._reader.feed(data)
             return
-        self._reader.feed_end()
+        self._reader.feed_eof()
         if not self._reader.is_complete:
             raise ConnectionFailed("the connection ended before the answer did")
 
@@ -138,13 +146,13 @@ class Stream:
         for piece in self:
             size += len(piece)
             if size > limit:
-                raise too_long(limit)
+                raise response_too_long(limit)
             pieces.append(piece)
         return b"".join(pieces)
 
     def _give_back(self) -> None:
         keep, self._keep = self._keep, None
-        if keep is not None and self._reader.keeps_alive:
+        if keep is not None and self._reader.is_keep_alive:
             self._is_given_back = True
             keep(self._connection)
 
@@ -174,16 +182,16 @@ class SyncTransport:
 
     # --- whole answers ----------------------------------------------------------------------------
 
-    def request(self, call: "Call[Any]") -> Answer:
+    def request(self, call: "Request[Any]") -> Response:
         deadline = self._deadline(call)
-        head, body = prepare(call, self.endpoint)
-        attempts: Optional[Attempts] = None
+        head, body = encode_request(call, self.endpoint)
+        attempts: Optional[RetryPolicy] = None
         while True:
             try:
                 answer = self._exchange(call, head, body, deadline)
-            except Lost as lost:
+            except ConnectionLost as lost:
                 attempts = attempts or self._attempts(call, deadline)
-                delay = attempts.after_lost(lost, self.endpoint.url)
+                delay = attempts.after_connection_loss(lost, self.endpoint.url)
             else:
                 if answer.status < 400:
                     return answer
@@ -195,60 +203,60 @@ class SyncTransport:
             if delay:
                 time.sleep(delay)
 
-    def _attempts(self, call: "Call[Any]", deadline: Deadline) -> Attempts:
-        return Attempts(call, self._max_retries, deadline)
+    def _attempts(self, call: "Request[Any]", deadline: Deadline) -> RetryPolicy:
+        return RetryPolicy(call, self._max_retries, deadline)
 
-    def _deadline(self, call: "Call[Any]") -> Deadline:
+    def _deadline(self, call: "Request[Any]") -> Deadline:
         seconds = self._timeout if call.timeout is None else call.timeout
         return Deadline(seconds if seconds > 0 else None)
 
-    def _exchange(self, call: "Call[Any]", head: bytes, body: Any, deadline: Deadline) -> Answer:
+    def _exchange(self, call: "Request[Any]", head: bytes, body: Any, deadline: Deadline) -> Response:
         connection = self._take(deadline)
-        reader = AnswerReader(call.method)
+        reader = ResponseReader(call.method)
         try:
             self._send(connection, head, body, call, deadline)
-            self._read(connection, reader, deadline, head_only=False, limit=call.max_answer)
+            self._read(connection, reader, deadline, head_only=False, limit=call.max_response)
         except BaseException:
             connection.close()
             raise
-        if reader.keeps_alive:
+        if reader.is_keep_alive:
             self._keep(connection)
         else:
             connection.close()
-        return Answer(reader.status, reader.headers, reader.take())
+        return Response(reader.status, reader.headers, reader.take())
 
     # --- answers that stream ----------------------------------------------------------------------
 
-    def stream(self, call: "Call[Any]", *, keeps: bool = False) -> Stream:
+    def stream(self, call: "Request[Any]", *, keeps: bool = False) -> Stream:
         """The head of the answer has come and is no refusal.
 
         ``keeps``: the connection is used again after the last byte. Not for streams that another thread
         may interrupt: the connection could be somebody else's by then.
         """
         deadline = self._deadline(call)
-        head, body = prepare(call, self.endpoint)
+        head, body = encode_request(call, self.endpoint)
         attempts = self._attempts(call, deadline)
         while True:
-            reader = AnswerReader(call.method)
+            reader = ResponseReader(call.method)
             try:
                 connection = self._take(deadline)
                 try:
                     self._send(connection, head, body, call, deadline)
-                    self._read(connection, reader, deadline, head_only=True, limit=call.max_answer)
+                    self._read(connection, reader, deadline, head_only=True, limit=call.max_response)
                 except BaseException:
                     connection.close()
                     raise
                 break
-            except Lost as lost:
-                delay = attempts.after_lost(lost, self.endpoint.url)
+            except ConnectionLost as lost:
+                delay = attempts.after_connection_loss(lost, self.endpoint.url)
                 if delay:
                     time.sleep(delay)
         stream = Stream(connection, reader, deadline, self._keep if keeps else None)
         if reader.status >= 300:
-            raise Answer(reader.status, reader.headers, stream.collect(call.max_answer)).error()
+            raise Response(reader.status, reader.headers, stream.collect(call.max_response)).error()
         if call.stream_type is not None:
             try:
-                check_type(reader.headers, call.stream_type)
+                check_content_type(reader.headers, call.stream_type)
             except BaseException:
                 stream.close()
                 raise
@@ -256,25 +264,25 @@ class SyncTransport:
 
     def upgrade(
         self, target: str, headers: Dict[str, str], timeout: Optional[float]
-    ) -> Tuple[Connection, AnswerReader]:
+    ) -> Tuple[Connection, ResponseReader]:
         """A connection that speaks something else from here on, and the answer that said so."""
         deadline = Deadline(timeout)
         head = request_head("GET", self.endpoint.base + target, self.endpoint.fixed, headers, None)
-        reader = AnswerReader("GET")
+        reader = ResponseReader("GET")
         try:
             # Always a new one: it never comes back to the others.
             connection = Connection(self.endpoint, self._tls, deadline.left())
             try:
-                call: Call[None] = Call("GET", target, lambda said: None)
+                call: Request[None] = Request("GET", target, lambda data: None)
                 self._send(connection, head, None, call, deadline)
                 self._read(connection, reader, deadline, head_only=True, limit=1 << 20)
                 if reader.status != 101:
                     body = Stream(connection, reader, deadline).collect(1 << 20)
-                    raise Answer(reader.status, reader.headers, body).error()
+                    raise Response(reader.status, reader.headers, body).error()
             except BaseException:
                 connection.close()
                 raise
-        except Lost as lost:
+        except ConnectionLost as lost:
             raise ConnectionFailed(f"{self.endpoint.url}: {lost.reason}") from lost.__cause__
         return connection, reader
 
@@ -289,7 +297,7 @@ class SyncTransport:
             except IndexError:
                 return Connection(self.endpoint, self._tls, deadline.left())
             if connection.is_usable():
-                connection.was_kept = True
+                connection.was_reused = True
                 return connection
             connection.close()
 
@@ -310,19 +318,19 @@ class SyncTransport:
             else:
                 connection.close()
 
-    def _send(self, connection: Connection, head: bytes, body: Any, call: "Call[Any]", deadline: Deadline) -> None:
+    def _send(self, connection: Connection, head: bytes, body: Any, call: "Request[Any]", deadline: Deadline) -> None:
         """What the caller's own pieces raise comes out as it is: only the connection is guarded."""
         if body is None:
             self._push(connection, head, deadline)
             return
-        pieces = iter(lambda: body.read(_PIECE), b"") if hasattr(body, "read") else body
-        framing = Framing(call.body_length)
+        pieces = iter(lambda: body.read(_CHUNK), b"") if hasattr(body, "read") else body
+        framing = BodyFraming(call.body_length)
         try:
             self._push(connection, head, deadline)
             for piece in pieces:
                 self._push(connection, framing.piece(piece), deadline)
             self._push(connection, framing.end(), deadline)
-        except _Closed:
+        except _ClosedByPeer:
             return  # it may have answered before it had read all: the answer says why
 
     @staticmethod
@@ -330,44 +338,48 @@ class SyncTransport:
         try:
             connection.wait_at_most(deadline.left())
             connection.send(data)
-        except _LATE:
+        except _TIMEOUTS:
             raise deadline.expired() from None
         except (BrokenPipeError, ConnectionResetError) as error:
             # Its end was not taken, so no server has all of it, and none begins without.
-            raise _Closed("the connection was closed", was_sent=False, was_kept=connection.was_kept) from error
+            raise _ClosedByPeer(
+                "the connection was closed", was_sent=False, was_reused=connection.was_reused
+            ) from error
         except OSError as error:
-            raise Lost(str(error), was_sent=False, was_kept=connection.was_kept) from error
+            raise ConnectionLost(str(error), was_sent=False, was_reused=connection.was_reused) from error
 
     @staticmethod
-    def _read(connection: Connection, reader: AnswerReader, deadline: Deadline, *, head_only: bool, limit: int) -> None:
+    def _read(
+        connection: Connection, reader: ResponseReader, deadline: Deadline, *, head_only: bool, limit: int
+    ) -> None:
         size = 0
         while not (reader.is_complete or (head_only and reader.has_head)):
             try:
                 if size:  # before, what was said for sending holds
                     connection.wait_at_most(deadline.left())
                 data = connection.receive()
-            except _LATE:
+            except _TIMEOUTS:
                 raise deadline.expired() from None
             except OSError as error:
-                raise Lost(
+                raise ConnectionLost(
                     "the connection was closed",
                     was_sent=True,
-                    had_answer=reader.has_begun,
-                    was_kept=connection.was_kept,
+                    had_response=reader.has_begun,
+                    was_reused=connection.was_reused,
                 ) from error
             if data:
                 size += len(data)
                 if size > limit + 65536:
-                    raise too_long(limit)
+                    raise response_too_long(limit)
                 reader.feed(data)
                 continue
-            reader.feed_end()
+            reader.feed_eof()
             if not reader.is_complete:
-                raise Lost(
+                raise ConnectionLost(
                     "the connection was closed without an answer",
                     was_sent=True,
-                    had_answer=reader.has_begun,
-                    was_kept=connection.was_kept,
+                    had_response=reader.has_begun,
+                    was_reused=connection.was_reused,
                 )
 
     def close(self) -> None:

@@ -8,18 +8,18 @@ from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, TypeVar, Un
 from weakref import WeakSet
 
 from ..errors import ConnectionFailed, TimeoutExpired, UnavailableError
-from ..models.from_json import object_of
+from ..models.from_json import require_object
 from ..models.records import ProjectEvent
 from ..models.results import RunResult
 from ..profile.dependencies import AnyDependencies
 from ..profile.network import Net
-from ..requests.arguments import Seconds, seconds_of
+from ..requests.arguments import Seconds, to_seconds
 from ..requests.project import events, project_event
-from ..requests.runs import Callbacks, Feeds, Files, LiveAnswer, OnBuild, OnError, OnResult, OnText, run_call
-from ..server.discovery import Place, find_place
-from ..transport.endpoint import without_password
-from ..transport.request import Body, Call
-from ._event_iterator import Follow
+from ..requests.runs import Callbacks, Files, LiveReader, LiveResult, OnBuild, OnError, OnResult, OnText, run_request
+from ..server.discovery import ServerLocation, find_server
+from ..transport.endpoint import hide_password
+from ..transport.request import Body, Request
+from ._event_iterator import EventIterator
 from ._transport import Stream, SyncTransport
 from .lambda_functions import Functions
 from .layers import Layers
@@ -56,7 +56,7 @@ class Client:
         self._timeout, self._max_retries = timeout, max_retries
         self._lock = threading.Lock()
         _clients.add(self)
-        self._place: Optional[Place] = None
+        self._location: Optional[ServerLocation] = None
         self._transport: Optional[SyncTransport] = None
         #: What sandboxes can be made of.
         self.templates = Templates(self)
@@ -89,13 +89,15 @@ class Client:
         ``timeout``: seconds for all of it; None the client's own, 0 without end.
         """
         # Of what was removed there is nothing to say.
-        reader = object_of if method != "DELETE" else (lambda said: said)
-        call: Call[Any] = Call(method, path, reader, json=json, body=body, timeout=timeout, is_idempotent=idempotent)
+        reader = require_object if method != "DELETE" else (lambda data: data)
+        call: Request[Any] = Request(
+            method, path, reader, json=json, body=body, timeout=timeout, is_idempotent=idempotent
+        )
         if headers:
             call.headers = headers
         return self._do(call)
 
-    def _do(self, call: Call[T]) -> T:
+    def _do(self, call: Request[T]) -> T:
         transport = self._transport
         if transport is None or self._is_stale():
             transport = self._connect()
@@ -106,14 +108,14 @@ class Client:
             raise
         return call.read(answer.value())
 
-    def _stream(self, call: "Call[Any]", *, keeps: bool = False) -> Stream:
+    def _stream(self, call: "Request[Any]", *, keeps: bool = False) -> Stream:
         try:
             return self._connected().stream(call, keeps=keeps)
         except ConnectionFailed:
             self._explain_private()
             raise
 
-    def _live(self, call: "Call[Any]", live: Feeds) -> None:
+    def _live(self, call: "Request[Any]", live: LiveReader) -> None:
         """Calls back while it comes. An exception of a callback's ends it."""
         stream = self._stream(call, keeps=True)
         try:
@@ -129,7 +131,7 @@ class Client:
 
     def _is_stale(self) -> bool:
         """A private server is its starter's: not a forked child's."""
-        place = self._place
+        place = self._location
         if place is None or place.private is None:
             return place is None
         return place.private.pid != os.getpid() or place.private.is_stopped
@@ -137,14 +139,14 @@ class Client:
     def _connect(self) -> SyncTransport:
         with self._lock:
             if self._transport is None or self._is_stale():
-                place = find_place(self._url, self._api_key)
+                place = find_server(self._url, self._api_key)
                 self._transport = SyncTransport(place.endpoint, self._timeout, self._max_retries)
-                self._place = place
+                self._location = place
             return self._transport
 
     def _explain_private(self) -> None:
         """When it was our own server that went away: says so, and the next call starts another."""
-        place = self._place
+        place = self._location
         if place is None or place.private is None or place.private.is_alive():
             return
         self.close()
@@ -187,7 +189,7 @@ class Client:
     ) -> RunResult:
         """Runs code, or a command, in a fresh sandbox; see :func:`glovebox.run`."""
         callbacks = Callbacks(on_stdout, on_stderr, on_result, on_error, on_build)
-        call = run_call(
+        call = run_request(
             code,
             language=language,
             template=template,
@@ -216,7 +218,7 @@ class Client:
         )
         if not callbacks:
             return self._do(call)
-        live = LiveAnswer(callbacks)
+        live = LiveResult(callbacks)
         self._live(call, live)
         return live.result(RunResult)
 
@@ -226,7 +228,7 @@ class Client:
         last_event_id: Optional[str] = None,
         project: Optional[str] = None,
         timeout: Optional[Seconds] = None,
-    ) -> "Follow[ProjectEvent]":
+    ) -> "EventIterator[ProjectEvent]":
         """What happens in the project from now on, as an iterator; close it, or use it with ``with``.
 
         >>> with Client() as client, client.events() as events:
@@ -234,9 +236,9 @@ class Client:
         ...     next(event.data["status"] for event in events if event.type == "run.finished")
         'ok'
         """
-        seconds = 0.0 if timeout is None else seconds_of("timeout", timeout)
+        seconds = 0.0 if timeout is None else to_seconds("timeout", timeout)
         stream = self._stream(events(last_event_id, project, seconds))
-        return Follow(stream, project_event)
+        return EventIterator(stream, project_event)
 
     # --- what it is -------------------------------------------------------------------------------
 
@@ -249,7 +251,7 @@ class Client:
     def is_private(self) -> bool:
         """Whether the server is this process's own."""
         self._connected()
-        return self._place is not None and self._place.private is not None
+        return self._location is not None and self._location.private is not None
 
     def health(self) -> Dict[str, Any]:
         """What the server says of itself when it is alive: its status and version."""
@@ -265,7 +267,7 @@ class Client:
     def close(self) -> None:
         """Closes the connections. A later call opens new ones."""
         with self._lock:
-            transport, self._transport, self._place = self._transport, None, None
+            transport, self._transport, self._location = self._transport, None, None
         if transport is not None:
             transport.close()
 
@@ -276,7 +278,7 @@ class Client:
         self.close()
 
     def __repr__(self) -> str:
-        told = without_password(self._url) if self._url else "not yet looked for"
+        told = hide_password(self._url) if self._url else "not yet looked for"
         where = self._transport.endpoint.url if self._transport is not None else told
         return f"<Client {where}>"
 

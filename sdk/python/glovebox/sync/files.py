@@ -7,13 +7,13 @@ import tempfile
 from typing import IO, TYPE_CHECKING, Any, Iterable, List, Optional, Union
 
 from ..local_files.archives import pack, unpack
-from ..local_files.atomic_write import saved
+from ..local_files.atomic_write import open_for_download
 from ..models.records import FileEvent, FileInfo
 from ..requests import files as calls
-from ..requests.arguments import Seconds, seconds_of
+from ..requests.arguments import Seconds, to_seconds
 from ..requests.files import MAX_DOWNLOAD, MAX_READ, GuestPath
-from ..transport.request import Call
-from ._event_iterator import Follow
+from ..transport.request import Request
+from ._event_iterator import EventIterator
 
 if TYPE_CHECKING:
     from .client import Client
@@ -71,7 +71,7 @@ class Files:
         overwrite: bool = True,
     ) -> FileInfo:
         """Writes text, bytes, an open binary file or pieces of bytes; of any size."""
-        body, length = calls.content_of(content)
+        body, length = calls.body_and_length(content)
         call = calls.write_file(self._id, path, body, length, mode=mode, user=user, owner=owner, overwrite=overwrite)
         return self._client._do(call)
 
@@ -123,7 +123,7 @@ class Files:
         recursive: bool = False,
         user: Optional[str] = None,
         timeout: Optional[Seconds] = None,
-    ) -> "Follow[FileEvent]":
+    ) -> "EventIterator[FileEvent]":
         """What happens to files from now on, as an iterator; close it, or use it with ``with``.
 
         When this returns the watch is set: nothing that happens afterwards is missed. After
@@ -134,10 +134,10 @@ class Files:
         ...     next(event.path for event in events if event.type in ("created", "written", "renamed"))[-5:]
         'a.txt'
         """
-        seconds = 0.0 if timeout is None else seconds_of("timeout", timeout)
+        seconds = 0.0 if timeout is None else to_seconds("timeout", timeout)
         stream = self._client._stream(calls.watch(self._id, path, user, recursive, seconds))
         try:
-            return Follow(stream, calls.file_event, ready="ready")
+            return EventIterator(stream, calls.file_event, ready="ready")
         except BaseException:
             stream.close()
             raise
@@ -184,11 +184,11 @@ class Files:
                 self._save(calls.read_tar(self._id, path, user), archive, max_bytes * 2 + (1 << 20))
                 archive.seek(0)
                 return unpack(archive, local, max_bytes)
-        with saved(local) as file:
+        with open_for_download(local) as file:
             self._save(calls.read_file(self._id, path, user), file, max_bytes)
         return [local]
 
-    def _save(self, call: "Call[Any]", file: IO[bytes], max_bytes: int) -> None:
+    def _save(self, call: "Request[Any]", file: IO[bytes], max_bytes: int) -> None:
         stream = self._client._stream(call, keeps=True)
         try:
             calls.check_size(stream.headers, max_bytes)

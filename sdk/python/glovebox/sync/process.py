@@ -10,7 +10,7 @@ from typing import Iterator, Optional, Union
 
 from ..errors import ConnectionFailed, TimeoutExpired
 from ..models.results import ExecResult
-from ..requests.arguments import Seconds, seconds_of
+from ..requests.arguments import Seconds, to_seconds
 from ..requests.process_stream import ProcessEvent, ProcessState
 from ..transport import websocket as _websocket
 from ..transport.request import Deadline
@@ -123,7 +123,7 @@ class Process:
         :class:`~glovebox.TimeoutExpired` after ``timeout`` seconds: it goes on, and can be waited for
         again.
         """
-        deadline = Deadline(None if timeout is None else seconds_of("timeout", timeout) or 1e-9)
+        deadline = Deadline(None if timeout is None else to_seconds("timeout", timeout) or 1e-9)
         while self._next(deadline) is not None:
             pass
         return self._state.result()

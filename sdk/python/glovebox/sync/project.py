@@ -9,7 +9,7 @@ from ..profile.dependencies import AnyDependencies
 from ..requests import project as calls
 from ..requests.arguments import Seconds
 from ..requests.runs import OnBuild
-from ..requests.sandboxes import size_of_page
+from ..requests.sandboxes import next_page_size
 
 if TYPE_CHECKING:
     from .client import Client
@@ -134,7 +134,7 @@ class Runs:
                     template=template,
                     since_ms=since_ms,
                     project=project,
-                    page_size=size_of_page(page_size, left),
+                    page_size=next_page_size(page_size, left),
                     cursor=cursor,
                 )
             )

@@ -14,7 +14,7 @@ from ..profile.network import Net
 from ..requests import sandboxes as calls
 from ..requests.arguments import Seconds
 from ..requests.process_stream import ProcessState, exec_body
-from ..requests.runs import Callbacks, LiveAnswer, OnBuild, OnError, OnResult, OnText
+from ..requests.runs import Callbacks, LiveResult, OnBuild, OnError, OnResult, OnText
 from .client import Client, default_client
 from .contexts import Contexts
 from .files import Files
@@ -143,7 +143,7 @@ class Sandbox:
                 agent_id=agent_id,
                 metadata=metadata,
                 project=project,
-                page_size=calls.size_of_page(page_size, left),
+                page_size=calls.next_page_size(page_size, left),
                 cursor=cursor,
             )
             page = client._do(call)
@@ -344,7 +344,7 @@ class Sandbox:
         says one. When the connection ends it goes on, or is killed with ``on_disconnect="kill"``.
         """
         body = exec_body(command, cwd=cwd, env=env, user=user, stdin=None, timeout=timeout, output_kb=None)
-        first = ProcessState.start(body, calls.terminal_of(terminal), on_disconnect)
+        first = ProcessState.start(body, calls.terminal_size(terminal), on_disconnect)
         process = self._follow(first)
         if stdin is not None:
             try:
@@ -426,7 +426,7 @@ class Sandbox:
         )
         if not callbacks:
             return self._client._do(call)
-        live = LiveAnswer(callbacks)
+        live = LiveResult(callbacks)
         self._client._live(call, live)
         return live.result(CodeResult)
 

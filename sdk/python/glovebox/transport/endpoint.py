@@ -10,15 +10,15 @@ from urllib.parse import urlsplit
 
 from .http1 import check_header
 
-__all__ = ["Endpoint", "USER_AGENT", "without_password"]
+__all__ = ["Endpoint", "USER_AGENT", "hide_password"]
 
 USER_AGENT = "glovebox-python/0.1.0"
 
 
-def without_password(url: str) -> str:
+def hide_password(url: str) -> str:
     """For messages.
 
-    >>> without_password("http://user:secret@host/")
+    >>> hide_password("http://user:secret@host/")
     'http://…@host/'
     """
     before, at, after = url.rpartition("@")
@@ -44,7 +44,7 @@ class Endpoint:
         >>> Endpoint.of("http://127.0.0.1:7070/", None).url
         'http://127.0.0.1:7070'
         """
-        shown = without_password(url)
+        shown = hide_password(url)
         try:
             parts = urlsplit(url)
             port = parts.port

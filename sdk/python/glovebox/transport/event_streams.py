@@ -8,13 +8,13 @@ from typing import Any, Dict, Iterator, List, Optional
 from ..errors import ProtocolError
 from .request import load_json
 
-__all__ = ["EventReader", "JsonLines", "SentEvent"]
+__all__ = ["ServerSentEventReader", "JsonLines", "ServerSentEvent"]
 
 # One event has at most a result of 8 MB, in base64, with room.
 MAX_LINE = 64 * 1024 * 1024
 
 
-class _Lines:
+class _LineSplitter:
     def __init__(self) -> None:
         self._pieces: List[bytes] = []
         self._size = 0
@@ -52,7 +52,7 @@ class JsonLines:
     """
 
     def __init__(self) -> None:
-        self._lines = _Lines()
+        self._lines = _LineSplitter()
 
     def feed(self, data: bytes) -> Iterator[Dict[str, Any]]:
         for line in self._lines.feed(data):
@@ -65,7 +65,7 @@ class JsonLines:
 
 
 @dataclass(frozen=True)
-class SentEvent:
+class ServerSentEvent:
     """One server-sent event."""
 
     type: str
@@ -73,25 +73,25 @@ class SentEvent:
     data: Any
 
 
-class EventReader:
+class ServerSentEventReader:
     """
-    >>> reader = EventReader()
+    >>> reader = ServerSentEventReader()
     >>> list(reader.feed(b'id: 7\\nevent: created\\ndata: {"path":"a"}\\n\\n: a comment\\n'))
-    [SentEvent(type='created', id='7', data={'path': 'a'})]
+    [ServerSentEvent(type='created', id='7', data={'path': 'a'})]
     """
 
     def __init__(self) -> None:
-        self._lines = _Lines()
+        self._lines = _LineSplitter()
         self._type, self._id = "message", None  # type: str, Optional[str]
         self._data: List[str] = []
         self._size = 0
 
-    def feed(self, data: bytes) -> Iterator[SentEvent]:
+    def feed(self, data: bytes) -> Iterator[ServerSentEvent]:
         for line in self._lines.feed(data):
             text = line.rstrip(b"\r").decode("utf-8", "replace")
             if not text:
                 if self._data:
-                    yield SentEvent(self._type, self._id, load_json("\n".join(self._data)))
+                    yield ServerSentEvent(self._type, self._id, load_json("\n".join(self._data)))
                 self._type, self._data, self._size = "message", [], 0
                 continue
             name, _, value = text.partition(":")

@@ -13,7 +13,7 @@ from typing import Dict, List, Mapping, Optional
 
 from ..errors import ProtocolError
 
-__all__ = ["AnswerReader", "check_header", "request_head"]
+__all__ = ["ResponseReader", "check_header", "request_head"]
 
 MAX_HEAD = 64 * 1024
 _MAX_CHUNK_LINE = 4096
@@ -42,12 +42,12 @@ def request_head(method: str, target: str, fixed: bytes, headers: Mapping[str, s
     return f"{method} {target} HTTP/1.1\r\n".encode() + fixed + f"{lines}\r\n".encode()
 
 
-class AnswerReader:
+class ResponseReader:
     """One answer, fed with bytes as they come.
 
-    >>> reader = AnswerReader()
+    >>> reader = ResponseReader()
     >>> reader.feed(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nhi")
-    >>> reader.status, reader.take(), reader.is_complete, reader.keeps_alive
+    >>> reader.status, reader.take(), reader.is_complete, reader.is_keep_alive
     (200, b'hi', True, True)
     """
 
@@ -62,7 +62,7 @@ class AnswerReader:
         self.status = 0  # 0: the head has not come yet
         self.headers: Dict[str, str] = {}
         self.is_complete = False
-        self.keeps_alive = False
+        self.is_keep_alive = False
         #: Whether any byte of an answer has come.
         self.has_begun = False
 
@@ -113,11 +113,11 @@ class AnswerReader:
             self._buffer.clear()
             self._take_plain(rest)
 
-    def feed_end(self) -> None:
+    def feed_eof(self) -> None:
         """The other side has closed: the end of the body, if that is how it ends."""
         if self.status and not self.is_complete and not self._is_chunked and self._left is None:
             self.is_complete = True
-            self.keeps_alive = False
+            self.is_keep_alive = False
 
     def _read_head(self, head: str) -> None:
         first, *lines = head.split("\r\n")
@@ -142,7 +142,7 @@ class AnswerReader:
 
     def _begin_body(self, version: str) -> None:
         connection = self.headers.get("connection", "").lower()
-        self.keeps_alive = "close" not in connection if version == "HTTP/1.1" else "keep-alive" in connection
+        self.is_keep_alive = "close" not in connection if version == "HTTP/1.1" else "keep-alive" in connection
         if self.status in (101, 204, 304) or self._method == "HEAD":
             self.is_complete = True
             return
@@ -158,7 +158,7 @@ class AnswerReader:
             self._left = int(length)
             self.is_complete = self._left == 0
         else:
-            self._left, self.keeps_alive = None, False
+            self._left, self.is_keep_alive = None, False
 
     def _take_plain(self, data: bytes) -> None:
         if self._left is None:

@@ -1,7 +1,7 @@
 """One request as a value, what its answer means, and when it may be sent again.
 
 Everything here is without sockets and shared by the sync and the async client: a resource's
-function makes a :class:`Call`, a transport carries it, ``Call.read`` makes the result of the answer.
+function makes a :class:`Request`, a transport carries it, ``Request.read`` makes the result of the answer.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from ..errors import ApiError, ConnectionFailed, GloveboxError, ProtocolError, T
 T = TypeVar("T")
 
 __all__ = [
-    "Answer",
-    "Attempts",
+    "Response",
+    "RetryPolicy",
     "Body",
-    "Call",
+    "Request",
     "Deadline",
-    "Lost",
-    "check_type",
+    "ConnectionLost",
+    "check_content_type",
     "dump_json",
     "load_json",
-    "path_of",
-    "target_of",
+    "api_path",
+    "with_query",
 ]
 
 #: What a request may carry besides JSON: bytes, or pieces of a known or unknown length.
 Body = Union[bytes, IO[bytes], Iterable[bytes], AsyncIterable[bytes]]
 
 # An answer that is collected is at most this long: far above what a server sends.
-MAX_ANSWER = 256 * 1024 * 1024
+MAX_RESPONSE = 256 * 1024 * 1024
 # How long a retry waits at most, whatever the server says.
 MAX_RETRY_AFTER_S = 20.0
 
@@ -43,7 +43,7 @@ _IDEMPOTENT = frozenset(("GET", "HEAD", "PUT", "DELETE"))
 
 
 @dataclass
-class Call(Generic[T]):
+class Request(Generic[T]):
     """A request to a path of the server, and how to read its answer."""
 
     method: str
@@ -57,18 +57,18 @@ class Call(Generic[T]):
     timeout: Optional[float] = None
     #: Whether sending it twice does what sending it once does; None: as the method says.
     is_idempotent: Optional[bool] = None
-    max_answer: int = MAX_ANSWER
+    max_response: int = MAX_RESPONSE
     #: Of an answer that streams: what it must be.
     stream_type: Optional[str] = None
 
     @property
-    def has_pieces(self) -> bool:
+    def is_streamed(self) -> bool:
         """Whether its body can be sent only once: pieces that went out are gone."""
         return self.body is not None and not isinstance(self.body, bytes)
 
     @property
-    def may_repeat(self) -> bool:
-        if self.has_pieces:
+    def is_retryable(self) -> bool:
+        if self.is_streamed:
             return False
         if self.is_idempotent is not None:
             return self.is_idempotent
@@ -76,7 +76,7 @@ class Call(Generic[T]):
 
 
 @dataclass
-class Answer:
+class Response:
     """A whole answer."""
 
     status: int
@@ -89,22 +89,22 @@ class Answer:
             raise self.error()
         if not self.body:
             return None
-        check_type(self.headers, "application/json")
+        check_content_type(self.headers, "application/json")
         return load_json(self.body)
 
     def error(self) -> ApiError:
         code, message, request_id = "unknown", "", self.headers.get("x-request-id")
         try:
-            said = jsonlib.loads(self.body)
-            error = said["error"]
+            data = jsonlib.loads(self.body)
+            error = data["error"]
             code, message = str(error["code"]), str(error["message"])
-            request_id = str(said.get("request_id") or request_id or "") or None
+            request_id = str(data.get("request_id") or request_id or "") or None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             message = self.body[:300].decode("utf-8", "replace").strip() or "the server gave no reason"
         return api_error(self.status, code, message, request_id, _seconds(self.headers.get("retry-after")))
 
 
-def check_type(headers: Mapping[str, str], wanted: str) -> None:
+def check_content_type(headers: Mapping[str, str], wanted: str) -> None:
     """A page of a proxy is neither a result nor a file."""
     if headers.get("content-type", "").partition(";")[0].strip().lower() != wanted:
         raise ProtocolError(f"the answer is not {wanted}: is this the address of a Glovebox server?")
@@ -131,10 +131,10 @@ def load_json(text: "Union[bytes, str]") -> Any:
         raise ProtocolError(f"the answer is not JSON: {error}") from None
 
 
-def path_of(*parts: "Union[str, int]") -> str:
+def api_path(*parts: "Union[str, int]") -> str:
     """A path below /v1, each part percent-encoded: an id can be no more than a part.
 
-    >>> path_of("sandboxes", "a/../b")
+    >>> api_path("sandboxes", "a/../b")
     '/v1/sandboxes/a%2F..%2Fb'
     """
     for part in parts:
@@ -143,10 +143,10 @@ def path_of(*parts: "Union[str, int]") -> str:
     return "/v1/" + "/".join(quote(str(part), safe="") for part in parts)
 
 
-def target_of(path: str, query: Iterable[Tuple[str, Union[str, bytes, int, bool, None]]]) -> str:
+def with_query(path: str, query: Iterable[Tuple[str, Union[str, bytes, int, bool, None]]]) -> str:
     """A path with the parameters that are not None.
 
-    >>> target_of("/v1/runs", [("limit", 5), ("cursor", None)])
+    >>> with_query("/v1/runs", [("limit", 5), ("cursor", None)])
     '/v1/runs?limit=5'
     """
     words = []
@@ -186,18 +186,18 @@ class Deadline:
         return TimeoutExpired(f"no answer within {self.seconds:g} seconds; say a longer timeout, or 0 for none")
 
 
-class Lost(Exception):
-    """The connection failed. ``had_answer``: some byte of an answer had come."""
+class ConnectionLost(Exception):
+    """The connection failed. ``had_response``: some byte of an answer had come."""
 
-    def __init__(self, reason: str, *, was_sent: bool, had_answer: bool = False, was_kept: bool = False) -> None:
+    def __init__(self, reason: str, *, was_sent: bool, had_response: bool = False, was_reused: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.was_sent = was_sent
-        self.had_answer = had_answer
-        self.was_kept = was_kept
+        self.had_response = had_response
+        self.was_reused = was_reused
 
 
-class Attempts:
+class RetryPolicy:
     """Whether, and after how many seconds, a failed call is sent again.
 
     Again are sent: what repeats harmlessly (GET, PUT and DELETE of whole things, anything with an
@@ -206,47 +206,47 @@ class Attempts:
     a body that comes in pieces, and never past the deadline.
     """
 
-    def __init__(self, call: "Call[Any]", max_retries: int, deadline: Deadline) -> None:
-        self._may_repeat = call.may_repeat
-        self._has_key = "Idempotency-Key" in call.headers
-        self._removes = call.method == "DELETE"
+    def __init__(self, request: "Request[Any]", max_retries: int, deadline: Deadline) -> None:
+        self._may_repeat = request.is_retryable
+        self._has_key = "Idempotency-Key" in request.headers
+        self._removes = request.method == "DELETE"
         self._may_have_arrived = False  # one that was sent before
-        self._left = 0 if call.has_pieces else max_retries
+        self._left = 0 if request.is_streamed else max_retries
         self._deadline = deadline
         self._backoff = 0.05
 
-    def after_lost(self, lost: Lost, where: str) -> float:
+    def after_connection_loss(self, lost: ConnectionLost, where: str) -> float:
         """Seconds to wait; raises ConnectionFailed when it must not be sent again."""
         self._may_have_arrived = self._may_have_arrived or lost.was_sent
-        if not lost.had_answer and (self._may_repeat or not lost.was_sent) and self._left > 0:
+        if not lost.had_response and (self._may_repeat or not lost.was_sent) and self._left > 0:
             # A kept connection that the other side had closed costs nothing to replace.
-            delay = 0.0 if lost.was_kept else self._next()
+            delay = 0.0 if lost.was_reused else self._next()
             if self._deadline.allows(delay):
                 self._left -= 1
                 return delay
         raise ConnectionFailed(f"{where}: {lost.reason}") from lost.__cause__
 
-    def after_refusal(self, answer: Answer) -> Optional[float]:
+    def after_refusal(self, response: Response) -> Optional[float]:
         """Seconds to wait before this refusal is asked again; None: it stands."""
         if not self._may_repeat:
             return None
-        if answer.status == 409 and self._has_key and answer.error().code == "still_running":
+        if response.status == 409 and self._has_key and response.error().code == "still_running":
             # The first request with this key runs: come back until it has ended.
             delay = self._next()
             return delay if self._deadline.allows(delay) else None
-        if answer.status not in (429, 503) or self._left <= 0:
+        if response.status not in (429, 503) or self._left <= 0:
             return None
-        said = _seconds(answer.headers.get("retry-after"))
-        if said is None or said > MAX_RETRY_AFTER_S or not self._deadline.allows(said):
+        retry_after = _seconds(response.headers.get("retry-after"))
+        if retry_after is None or retry_after > MAX_RETRY_AFTER_S or not self._deadline.allows(retry_after):
             return None
         self._left -= 1
-        return said + random.uniform(0, 0.1)
+        return retry_after + random.uniform(0, 0.1)
 
-    def settled(self, answer: Answer) -> Answer:
+    def settled(self, response: Response) -> Response:
         """A refusal that stands; but what an earlier try has removed is gone as it should be."""
-        if self._removes and self._may_have_arrived and answer.status == 404:
-            return Answer(204, {}, b"")
-        return answer
+        if self._removes and self._may_have_arrived and response.status == 404:
+            return Response(204, {}, b"")
+        return response
 
     def _next(self) -> float:
         delay = self._backoff * random.uniform(0.8, 1.2)
@@ -254,5 +254,5 @@ class Attempts:
         return delay
 
 
-def too_long(limit: int) -> GloveboxError:
+def response_too_long(limit: int) -> GloveboxError:
     return ProtocolError(f"the answer is longer than {limit} bytes; files of any size: sandbox.files.download()")

@@ -6,32 +6,34 @@ from typing import Any, Optional, Tuple
 
 from .endpoint import Endpoint
 from .http1 import request_head
-from .request import Call, dump_json
+from .request import Request, dump_json
 
-__all__ = ["Framing", "prepare"]
+__all__ = ["BodyFraming", "encode_request"]
 
 
-def prepare(call: "Call[Any]", endpoint: Endpoint) -> Tuple[bytes, Any]:
+def encode_request(request: "Request[Any]", endpoint: Endpoint) -> Tuple[bytes, Any]:
     """What is sent at once, and what follows in pieces: None if nothing does."""
-    target = endpoint.base + call.target
-    if call.json is not None:
-        payload = dump_json(call.json)
-        return request_head(call.method, target, endpoint.fixed_json, call.headers, len(payload)) + payload, None
-    if call.body is None:
-        length = 0 if call.method in ("POST", "PUT", "PATCH") else None
-        return request_head(call.method, target, endpoint.fixed, call.headers, length), None
-    if isinstance(call.body, bytes):
-        return request_head(call.method, target, endpoint.fixed, call.headers, len(call.body)) + call.body, None
-    headers = dict(call.headers)
-    if call.body_length is None:
+    target = endpoint.base + request.target
+    if request.json is not None:
+        payload = dump_json(request.json)
+        return request_head(request.method, target, endpoint.fixed_json, request.headers, len(payload)) + payload, None
+    if request.body is None:
+        length = 0 if request.method in ("POST", "PUT", "PATCH") else None
+        return request_head(request.method, target, endpoint.fixed, request.headers, length), None
+    if isinstance(request.body, bytes):
+        return request_head(
+            request.method, target, endpoint.fixed, request.headers, len(request.body)
+        ) + request.body, None
+    headers = dict(request.headers)
+    if request.body_length is None:
         headers["Transfer-Encoding"] = "chunked"
-    return request_head(call.method, target, endpoint.fixed, headers, call.body_length), call.body
+    return request_head(request.method, target, endpoint.fixed, headers, request.body_length), request.body
 
 
-class Framing:
+class BodyFraming:
     """How the pieces of a body look on the wire: as they are up to a length that was said, or as chunks.
 
-    >>> framing = Framing(None)
+    >>> framing = BodyFraming(None)
     >>> framing.piece(b"hello"), framing.end()
     (b'5\\r\\nhello\\r\\n', b'0\\r\\n\\r\\n')
     """

@@ -16,8 +16,8 @@ try:
 except ImportError:  # inside a sandbox
     values = load("values")  # type: ignore[name-defined]  # noqa: F821
 
-MOST_DIMENSIONS = 32
-MOST_LENGTH = 1 << 40  # of one dimension, also of an array without elements
+MAX_DIMENSIONS = 32
+MAX_LENGTH = 1 << 40  # of one dimension, also of an array without elements
 # Little-endian, whatever the machines are. No objects (O), no records and raw memory (V), no long
 # doubles, whose size differs.
 _TYPES = re.compile(
@@ -57,9 +57,9 @@ def _decode_scalar(fields: Dict[str, Any], depth: int) -> Any:
 
 
 def _shape(lengths: List[Any]) -> Tuple[int, ...]:
-    if len(lengths) > MOST_DIMENSIONS:
+    if len(lengths) > MAX_DIMENSIONS:
         values.bad(f"ndarray: {len(lengths)} dimensions")
-    return tuple(values.whole(one, 0, MOST_LENGTH, "ndarray: a length") for one in lengths)
+    return tuple(values.whole(one, 0, MAX_LENGTH, "ndarray: a length") for one in lengths)
 
 
 def _array(fields: Dict[str, Any], shape: Tuple[int, ...]) -> Any:

@@ -33,18 +33,18 @@ except ImportError:  # inside a sandbox: this file alone
         pass
 
 
-MOST_DEPTH = 100
-MOST_TEXT = 64 << 20  # characters that decode() reads
-MOST_DIGITS = 4000  # of a number in the text
+MAX_DEPTH = 100
+MAX_TEXT = 64 << 20  # characters that decode() reads
+MAX_DIGITS = 4000  # of a number in the text
 USUAL_RECURSION = 3000
 # Each takes many times its two characters in memory.
-MOST_CONTAINERS = 2_000_000
-MOST_ITEMS = 10_000_000
-MOST_SAME_HASHES = 16  # keys of one dict, or members of one set
+MAX_CONTAINERS = 2_000_000
+MAX_ITEMS = 10_000_000
+MAX_SAME_HASHES = 16  # keys of one dict, or members of one set
 # Of this thread's CPU that decoding may take, and more for each character.
-LEAST_SECONDS = 10.0
+MIN_SECONDS = 10.0
 SECONDS_PER_CHARACTER = 0.5e-6
-MOST_WORK = 4_000_000  # see work()
+MAX_WORK = 4_000_000  # see work()
 _WORK_BETWEEN_LOOKS = 16
 MANY_MEMBERS = 50_000  # of a set or dict; fewer are quick however they collide
 
@@ -83,8 +83,8 @@ def to_tree(value: Any, depth: int = 0) -> Tree:
         return value
     if kind is int:
         return value if -_SMALL <= value < _SMALL else {"$": "int", "v": format(value, "x")}
-    if depth >= MOST_DEPTH:
-        raise ValueRefused(f"values nested deeper than {MOST_DEPTH} cannot be sent (does one contain itself?)")
+    if depth >= MAX_DEPTH:
+        raise ValueRefused(f"values nested deeper than {MAX_DEPTH} cannot be sent (does one contain itself?)")
     if kind is list:
         return _list_tree(value, depth)
     if kind is dict:
@@ -192,7 +192,7 @@ def _instead(value: Any, kind: type) -> str:
 # --- decode -----------------------------------------------------------------------------------------
 
 
-def decode(text: str, most: int = MOST_TEXT) -> Any:
+def decode(text: str, most: int = MAX_TEXT) -> Any:
     """The value that encode() made this text of.
 
     >>> decode('{"$":"set","v":[1,2]}')
@@ -207,15 +207,15 @@ def decode(text: str, most: int = MOST_TEXT) -> Any:
 
 def seconds_for(text: str) -> float:
     """What from_tree() may take for what came in this text."""
-    return LEAST_SECONDS + len(text) * SECONDS_PER_CHARACTER
+    return MIN_SECONDS + len(text) * SECONDS_PER_CHARACTER
 
 
-def parse(text: str, most: int = MOST_TEXT) -> Tree:
+def parse(text: str, most: int = MAX_TEXT) -> Tree:
     """JSON text to what it says, bounded; values in it are still trees."""
     if len(text) > most:
         raise ResultRefused(f"not a value: {len(text)} characters, and at most {most} are read")
     hooks: Dict[str, Any] = {}
-    if len(text) > MOST_DIGITS or sys.getrecursionlimit() > USUAL_RECURSION:
+    if len(text) > MAX_DIGITS or sys.getrecursionlimit() > USUAL_RECURSION:
         hooks = _part("json_limits").hooks_for(text)
     try:
         return json.loads(text, **hooks)
@@ -227,7 +227,7 @@ def parse(text: str, most: int = MOST_TEXT) -> Tree:
         raise ResultRefused(f"not a value: {error}") from None
 
 
-def from_tree(tree: Tree, seconds: Optional[float] = LEAST_SECONDS) -> Any:
+def from_tree(tree: Tree, seconds: Optional[float] = MIN_SECONDS) -> Any:
     """As decode(), of a part of what parse() gave. `seconds` of the CPU, None for a tree of our own."""
     _budget.ends = None if seconds is None else thread_time() + seconds
     _budget.done = _budget.looked = 0
@@ -270,7 +270,7 @@ def look() -> None:
     ends = _budget.ends
     if ends is None:
         return
-    if _budget.done > MOST_WORK:
+    if _budget.done > MAX_WORK:
         bad("too many things in it; arrays, and frames of several columns, are a better form for them")
     if thread_time() > ends:
         bad("it takes too long to read here; fewer and larger things, like arrays, are quicker")
@@ -279,14 +279,14 @@ def look() -> None:
 def value(tree: Tree, depth: int) -> Any:
     kind = type(tree)
     if kind is list:
-        if depth >= MOST_DEPTH:
-            bad(f"nested deeper than {MOST_DEPTH}")
+        if depth >= MAX_DEPTH:
+            bad(f"nested deeper than {MAX_DEPTH}")
         if _CONTAINERS.isdisjoint(map(type, tree)):
             return tree
         return [value(item, depth + 1) for item in tree]
     if kind is dict:
-        if depth >= MOST_DEPTH:
-            bad(f"nested deeper than {MOST_DEPTH}")
+        if depth >= MAX_DEPTH:
+            bad(f"nested deeper than {MAX_DEPTH}")
         tag = tree.get("$")
         if tag is None and "$" not in tree:
             if _CONTAINERS.isdisjoint(map(type, tree.values())):
@@ -363,7 +363,7 @@ def hashable(members: List[Any], what: str) -> List[Any]:
     for part in _parts_of(hashes):
         for one in part:
             counts[one] = counts.get(one, 0) + 1
-    if counts and max(counts.values()) > MOST_SAME_HASHES:
+    if counts and max(counts.values()) > MAX_SAME_HASHES:
         bad(f"{what}: too many members with one hash")
     return members
 

@@ -11,8 +11,8 @@ try:
 except ImportError:  # inside a sandbox
     values = load("values")  # type: ignore[name-defined]  # noqa: F821
 
-MOST_DECIMAL = 10_000
-MOST_ZONE = 64
+MAX_DECIMAL = 10_000
+MAX_ZONE = 64
 _zones: Optional[FrozenSet[str]] = None
 
 
@@ -47,13 +47,13 @@ def zone_name(zone: Any) -> Optional[str]:
     if zone is None or type(zone) is datetime.timezone:
         return None
     name = getattr(zone, "key", None) or getattr(zone, "zone", None)
-    return name if isinstance(name, str) and 0 < len(name) <= MOST_ZONE else None
+    return name if isinstance(name, str) and 0 < len(name) <= MAX_ZONE else None
 
 
 def zone_of(name: Any) -> Any:
     """The zone with this name, if this machine knows one. The name opens no file and imports nothing."""
     global _zones
-    if type(name) is not str or len(name) > MOST_ZONE:
+    if type(name) is not str or len(name) > MAX_ZONE:
         values.bad("a time zone that is no name")
     if name == "UTC":
         return datetime.timezone.utc
@@ -115,7 +115,7 @@ def _decode_decimal(fields: Dict[str, Any], depth: int) -> Any:
 
     values.only(fields, "v")
     try:
-        return decimal.Decimal(values.text_of(fields, "v", MOST_DECIMAL))
+        return decimal.Decimal(values.text_of(fields, "v", MAX_DECIMAL))
     except decimal.InvalidOperation:
         values.bad("decimal: not a number")
 

@@ -23,11 +23,11 @@ except ImportError:  # inside a sandbox
     value_arrays = load("value_arrays")  # type: ignore[name-defined]  # noqa: F821
     value_dates = load("value_dates")  # type: ignore[name-defined]  # noqa: F821
 
-MOST_COLUMNS = 100_000
-MOST_ROWS = 1 << 31  # of a range, which needs no bytes, and is only what rows or an index are called
-MOST_EMPTY_ROWS = 10_000_000  # of a frame without columns
-MOST_LEVELS = 100
-MOST_UNUSED = 256  # categories that are a range and more than their column is long
+MAX_COLUMNS = 100_000
+MAX_ROWS = 1 << 31  # of a range, which needs no bytes, and is only what rows or an index are called
+MAX_EMPTY_ROWS = 10_000_000  # of a frame without columns
+MAX_LEVELS = 100
+MAX_UNUSED = 256  # categories that are a range and more than their column is long
 # Of one index or column, in values.work(); what pandas takes for one is about that many small kinds.
 _WORK = 16
 _SECONDS_PER_MEMBER = 3e-6  # about 20 times what honest ones take
@@ -179,7 +179,7 @@ def _vector(tree: Any, depth: int) -> Any:
 
 
 def _column(tree: Any, depth: int) -> Any:
-    if depth > values.MOST_DEPTH:
+    if depth > values.MAX_DEPTH:
         values.bad("nested too deep")
     values.work(_WORK)
     kind = tree.get("k") if type(tree) is dict else None
@@ -228,7 +228,7 @@ def _masked(fields: Dict[str, Any], depth: int) -> Any:
 
 def _category(fields: Dict[str, Any], depth: int) -> Any:
     codes = _vector(fields["codes"], depth)
-    categories = _index(fields["categories"], depth + 1, most=max(len(codes), MOST_UNUSED))
+    categories = _index(fields["categories"], depth + 1, most=max(len(codes), MAX_UNUSED))
     if codes.dtype.kind != "i" or type(fields["ordered"]) is not bool:
         values.bad("category: its codes are no whole numbers")
     if len(codes) and (codes.min() < -1 or codes.max() >= len(categories)):
@@ -236,9 +236,9 @@ def _category(fields: Dict[str, Any], depth: int) -> Any:
     return pandas.Categorical.from_codes(codes, categories=categories, ordered=fields["ordered"])
 
 
-def _index(tree: Any, depth: int, most: int = MOST_ROWS) -> Any:
+def _index(tree: Any, depth: int, most: int = MAX_ROWS) -> Any:
     """`most`: members of a range, of which pandas makes an array as soon as it does something with it."""
-    if depth > values.MOST_DEPTH:
+    if depth > values.MAX_DEPTH:
         values.bad("nested too deep")
     values.work(_WORK)
     kind = tree.get("k") if type(tree) is dict else None
@@ -253,8 +253,8 @@ def _index(tree: Any, depth: int, most: int = MOST_ROWS) -> Any:
         return pandas.RangeIndex(start, stop, step, name=_name(fields["name"], depth))
     if kind == "multi":
         fields = _parts(tree, "v", "names")
-        if len(_list(fields, "v")) > MOST_LEVELS:
-            values.bad(f"multi: more than {MOST_LEVELS} levels")
+        if len(_list(fields, "v")) > MAX_LEVELS:
+            values.bad(f"multi: more than {MAX_LEVELS} levels")
         levels = [_column(one, depth + 1) for one in fields["v"]]
         names = [_name(one, depth) for one in _list(fields, "names")]
         if not levels or len(levels) != len(names) or len({len(one) for one in levels}) != 1:
@@ -310,11 +310,11 @@ def _name(tree: Any, depth: int) -> Any:
 def _decode_frame(fields: Dict[str, Any], depth: int) -> Any:
     values.only(fields, "columns", "index", "v")
     trees = values.field(fields, "v", list)
-    if len(trees) > MOST_COLUMNS:
+    if len(trees) > MAX_COLUMNS:
         values.bad(f"frame: {len(trees)} columns")
     # Without columns there is nothing that has that many rows.
     names = _index(fields["columns"], depth, most=len(trees))
-    index = _index(fields["index"], depth, most=MOST_ROWS if trees else MOST_EMPTY_ROWS)
+    index = _index(fields["index"], depth, most=MAX_ROWS if trees else MAX_EMPTY_ROWS)
     columns = [_column(one, depth) for one in trees]
     if len(names) != len(columns) or any(len(one) != len(index) for one in columns):
         values.bad("frame: columns of another length than its index, or without a name")

@@ -12,7 +12,7 @@ from typing import List
 
 from . import codec as values
 
-_MOST_LOOKS = 40  # for each member; honest ones need 2, or 10 if all end in many zeros
+_MAX_LOOKS = 40  # for each member; honest ones need 2, or 10 if all end in many zeros
 _LINEAR = 9  # slots after the first that a set looks at
 _BITS = (1 << 64) - 1
 
@@ -41,7 +41,7 @@ def _looks(hashes: List[int], size: int, linear: int) -> int:
                     break
             rest >>= 5
             place = (place * 5 + rest + 1) & mask
-            if looks > _MOST_LOOKS * (count + 1000):
+            if looks > _MAX_LOOKS * (count + 1000):
                 return -1
         table[place] = 1
         if not count & 1023:

@@ -33,30 +33,30 @@ def hooks_for(text: str) -> Dict[str, Any]:
 
 def _has_long_number(text: str) -> bool:
     # A run of that many digits has one at a multiple of their number.
-    for place in range(0, len(text), values.MOST_DIGITS):
+    for place in range(0, len(text), values.MAX_DIGITS):
         if text[place] in _DIGITS:
-            before, after = text[max(0, place - values.MOST_DIGITS) : place], text[place : place + values.MOST_DIGITS]
+            before, after = text[max(0, place - values.MAX_DIGITS) : place], text[place : place + values.MAX_DIGITS]
             rest = len(before.rstrip(_DIGITS)) + len(after.lstrip(_DIGITS))
-            if len(before) + len(after) - rest >= values.MOST_DIGITS:
+            if len(before) + len(after) - rest >= values.MAX_DIGITS:
                 return True
     return False
 
 
 def _bounded_int(text: str) -> int:
-    if len(text) > values.MOST_DIGITS:
+    if len(text) > values.MAX_DIGITS:
         raise ValueError(f"a number of {len(text)} digits")
     return int(text)
 
 
 def _bounded_float(text: str) -> float:
-    if len(text) > values.MOST_DIGITS:
+    if len(text) > values.MAX_DIGITS:
         raise ValueError(f"a number of {len(text)} digits")
     return float(text)
 
 
 def _has_many(text: str) -> bool:
-    return len(text) > values.MOST_CONTAINERS and (
-        text.count("[") + text.count("{") > values.MOST_CONTAINERS or text.count(",") > values.MOST_ITEMS
+    return len(text) > values.MAX_CONTAINERS and (
+        text.count("[") + text.count("{") > values.MAX_CONTAINERS or text.count(",") > values.MAX_ITEMS
     )
 
 
@@ -81,5 +81,5 @@ _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 def _check_nesting(plain: str) -> None:
     brackets = re.sub(r"[^\[\]{}]+", "", plain)
     # One level of a value (a dict of pairs) is up to four brackets of the text.
-    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > 4 * values.MOST_DEPTH:
+    if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > 4 * values.MAX_DEPTH:
         raise values.ResultRefused("not a value: nested too deep")
