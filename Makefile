@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 30
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps deps-lint deps-fuzz deps-vm build wheel test run bench soak test-vm fuzz format lint \
+.PHONY: help deps deps-lint deps-fuzz deps-vm build wheel test run bench soak test-vm fuzz format generate lint \
         install uninstall clean
 
 # ---- Debian packages ---------------------------------------------------------------------------
@@ -91,6 +91,9 @@ sources = $(shell find src tests \( -name "*.cc" -o -name "*.h" \) | sort)
 
 format: deps-lint ## lay out every source file with clang-format
 	@clang-format -i $(sources)
+
+generate: ## write the generated sources again (the blocking client of the Python SDK)
+	@python3 sdk/python/tools/generate_sync.py
 
 lint: deps-lint build/dev/build.ninja ## check layout (clang-format) and code (clang-tidy)
 	@clang-format --dry-run -Werror $(sources)

@@ -13,7 +13,7 @@
     asyncio.run(main())
 """
 
-from ..sync.process import ProcessEvent
+from ..requests.process_stream import ProcessEvent
 from .client import Client, default_client
 from .process import Process
 from .run_code import run

@@ -1,11 +1,11 @@
-"""Events of a server that are iterated while they come."""
+"""Events that the server sends while they happen, as an iterator."""
 
 from __future__ import annotations
 
 from collections import deque
 from typing import AsyncIterator, Callable, Deque, Generic, TypeVar
 
-from ..errors import ConnectionFailed
+from ..errors import ConnectionFailed, GloveboxError
 from ..transport.event_streams import ServerSentEvent, ServerSentEventReader
 from ._transport import Stream
 
@@ -15,7 +15,7 @@ __all__ = ["EventIterator"]
 
 
 class EventIterator(Generic[T]):
-    """An async iterator over events; ends with ``await close()``, or with ``async with``."""
+    """An async iterator over events. It ends with ``await close()``, or with ``async with``."""
 
     def __init__(self, stream: Stream, make: Callable[[ServerSentEvent], T]) -> None:
         self._stream = stream
@@ -24,15 +24,15 @@ class EventIterator(Generic[T]):
         self._pending: Deque[ServerSentEvent] = deque()
         self._closed = False
 
-    async def _until(self, ready: str) -> "EventIterator[T]":
-        """From this event on nothing is missed: before it, nobody should go on."""
+    async def _wait_for(self, ready: str) -> "EventIterator[T]":
+        """Reads up to this event: from then on the server misses nothing that happens."""
         while not any(event.type == ready for event in self._pending):
-            if not await self._more():
-                raise ConnectionFailed("the events ended before they began")
+            if not await self._receive():
+                raise ConnectionFailed("the server closed the event stream before it was ready")
         self._pending = deque(event for event in self._pending if event.type != ready)
         return self
 
-    async def _more(self) -> bool:
+    async def _receive(self) -> bool:
         piece = await self._stream.next()
         if piece is None:
             return False
@@ -44,13 +44,21 @@ class EventIterator(Generic[T]):
 
     async def __anext__(self) -> T:
         while not self._pending:
-            if self._closed or not await self._more():
+            if self._closed:
                 raise StopAsyncIteration
+            try:
+                if not await self._receive():
+                    raise StopAsyncIteration
+            except (GloveboxError, OSError):
+                if self._closed:
+                    raise StopAsyncIteration from None
+                raise
         return self._make(self._pending.popleft())
 
     async def close(self) -> None:
-        """No more events."""
+        """Ends the iteration, also where another thread or task waits for the next event."""
         self._closed = True
+        self._stream.interrupt()
         self._stream.close()
 
     async def __aenter__(self) -> "EventIterator[T]":

@@ -1,4 +1,4 @@
-"""AWS Lambda handlers: ``client.functions``. (Functions of this program: :func:`glovebox.sandboxed`.)"""
+"""AWS Lambda handlers: ``client.functions``. For functions of your own program see :func:`glovebox.sandboxed`."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Functions:
         idempotency_key: Optional[str] = None,
         request_timeout: Optional[Seconds] = None,
     ) -> InvokeResult:
-        """Calls a handler of this source with an event, which is any JSON.
+        """Calls a handler of this source code with an event, which is any JSON value.
 
-        ``handler`` is a function of the module, or ``module.function``; ``language`` is Python unless
-        it, ``runtime`` (like ``"nodejs20.x"``) or ``template`` says otherwise. ``timeout`` is 300 seconds
-        if nobody says, at most 3600. What it raises is Lambda's error object in ``result.error``.
+        ``handler`` is a function of the module, or ``module.function``. The language is Python unless
+        ``language``, ``runtime`` (like ``"nodejs20.x"``) or ``template`` says otherwise. ``timeout`` is 300
+        seconds by default and 3600 at most. If the handler raises, ``result.error`` is Lambda's error object.
         """
         return await self._client._do(
             invoke_request(

@@ -189,7 +189,7 @@ class SandboxedFunction(Generic[P, R]):
         def send(arguments: Tuple[Any, ...]) -> Any:
             return self._send(arguments, {}, client)
 
-        yield from ordered_map(calls, send, self._finish, workers, return_exceptions, client.stop)
+        yield from ordered_map(calls, send, self._finish, workers, return_exceptions, client.cancel)
 
     @overload
     def amap(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Mapping, Optional
 
 from ..errors import GloveboxError
-from ..sync._transport import SyncTransport
+from ..sync._transport import Transport
 from ..transport.endpoint import Endpoint
 from ..transport.request import Request, Response
 from .private_server import PrivateServer, private_server
@@ -105,11 +105,11 @@ def _is_server(pid: int) -> bool:
 
 
 def _responds(endpoint: Endpoint) -> bool:
-    transport = SyncTransport(endpoint, timeout=5.0, max_retries=0)
+    transport = Transport(endpoint, timeout=5.0, max_retries=0)
     try:
-        answer: Response = transport.request(Request("GET", "/health", read=lambda data: data))
+        response: Response = transport.send(Request("GET", "/health", read=lambda data: data))
     except (GloveboxError, OSError):
         return False
     finally:
         transport.close()
-    return answer.status == 200
+    return response.status == 200

@@ -1,70 +1,74 @@
-"""A client for many calls at once, all of which can be ended from another thread."""
+"""A client for many requests at once, all of which can be cancelled from another thread."""
 
 from __future__ import annotations
 
-import socket
 import threading
-from typing import Any, Set
+from typing import Set
 
 from ..errors import ConnectionFailed
-from ._transport import Connection, SyncTransport
+from ..transport.request import Deadline
+from ._connection import Connection, ConnectionPool
+from ._transport import Transport
 from .client import Client
 
 __all__ = ["CancellableClient"]
 
 
-class _CancellableTransport(SyncTransport):
-    """Knows which connections are in use."""
+class _CancellablePool(ConnectionPool):
+    """A pool that knows which connections are in use."""
 
-    def __init__(self, other: SyncTransport) -> None:
-        super().__init__(other.endpoint, other._timeout, other._max_retries)
-        self._guard = threading.Lock()
-        self._in_use: Set[Connection] = set()
-        self._is_stopped = False
+    _lock: threading.Lock
+    _in_use: Set[Connection]
+    _is_cancelled: bool
 
-    def _take(self, *args: Any) -> Connection:
-        connection = super()._take(*args)
-        with self._guard:
-            if self._is_stopped:
+    def __init__(self, transport: Transport) -> None:
+        super().__init__(transport.endpoint, transport.endpoint.tls())
+        self._lock = threading.Lock()
+        self._in_use = set()
+        self._is_cancelled = False
+
+    def take(self, deadline: Deadline) -> Connection:
+        connection = super().take(deadline)
+        with self._lock:
+            if self._is_cancelled:
                 connection.close()
-                raise ConnectionFailed("the calls were stopped")
-            # Those that broke were closed and not given back.
+                raise ConnectionFailed("the calls were cancelled")
+            # A connection that failed was closed and never came back.
             self._in_use = {one for one in self._in_use if one.sock.fileno() >= 0}
             self._in_use.add(connection)
         return connection
 
-    def _keep(self, connection: Connection) -> None:
-        with self._guard:
+    def keep(self, connection: Connection) -> None:
+        with self._lock:
             self._in_use.discard(connection)
-        super()._keep(connection)
+        super().keep(connection)
 
-    def stop(self) -> None:
-        with self._guard:
-            self._is_stopped = True
-            for one in self._in_use:
-                try:
-                    one.sock.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass  # it has ended by itself
+    def cancel(self) -> None:
+        with self._lock:
+            self._is_cancelled = True
+            for connection in self._in_use:
+                connection.interrupt()
         self.close()
 
 
 class CancellableClient(Client):
-    """As the client that it is made of, with connections of its own."""
+    """A copy of another client, with connections of its own."""
 
     def __init__(self, other: Client) -> None:
         super().__init__(timeout=other._timeout, max_retries=other._max_retries)
         self._other = other
+        self._pool: "_CancellablePool | None" = None
 
-    def _connect(self) -> SyncTransport:
+    def _connect_now(self) -> Transport:
         with self._lock:
             if self._transport is None or self._is_stale():
-                self._transport = _CancellableTransport(self._other._connected())
+                other = self._other._connected()
+                self._pool = _CancellablePool(other)
+                self._transport = Transport(other.endpoint, other.timeout, other.max_retries, self._pool)
                 self._location = self._other._location
             return self._transport
 
-    def stop(self) -> None:
-        """Ends what is in flight: a server ends a run whose caller has gone."""
-        transport = self._transport
-        if isinstance(transport, _CancellableTransport):
-            transport.stop()
+    def cancel(self) -> None:
+        """Cancels the requests in flight: the server ends a run when its client disconnects."""
+        if self._pool is not None:
+            self._pool.cancel()

@@ -1,9 +1,10 @@
-"""Events of a server that are iterated while they come."""
+# Generated from glovebox/aio/_event_iterator.py by sdk/python/tools/generate_sync.py (`make generate`). Do not edit.
+"""Events that the server sends while they happen, as an iterator."""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Callable, Deque, Generic, Iterator, Optional, TypeVar
+from typing import Callable, Deque, Generic, Iterator, TypeVar
 
 from ..errors import ConnectionFailed, GloveboxError
 from ..transport.event_streams import ServerSentEvent, ServerSentEventReader
@@ -15,25 +16,25 @@ __all__ = ["EventIterator"]
 
 
 class EventIterator(Generic[T]):
-    """An iterator over events; ends with :meth:`close`, also from another thread, or with ``with``."""
+    """An iterator over events. It ends with ``close()``, or with ``with``."""
 
-    def __init__(self, stream: Stream, make: Callable[[ServerSentEvent], T], ready: Optional[str] = None) -> None:
+    def __init__(self, stream: Stream, make: Callable[[ServerSentEvent], T]) -> None:
         self._stream = stream
-        self._pieces = iter(stream)
         self._reader = ServerSentEventReader()
         self._make = make
-        self._ready = ready
         self._pending: Deque[ServerSentEvent] = deque()
         self._closed = False
-        if ready is not None:
-            # From this event on nothing is missed: before it, nobody should go on.
-            while not any(event.type == ready for event in self._pending):
-                if not self._more():
-                    raise ConnectionFailed("the events ended before they began")
-            self._pending = deque(event for event in self._pending if event.type != ready)
 
-    def _more(self) -> bool:
-        piece = next(self._pieces, None)
+    def _wait_for(self, ready: str) -> "EventIterator[T]":
+        """Reads up to this event: from then on the server misses nothing that happens."""
+        while not any(event.type == ready for event in self._pending):
+            if not self._receive():
+                raise ConnectionFailed("the server closed the event stream before it was ready")
+        self._pending = deque(event for event in self._pending if event.type != ready)
+        return self
+
+    def _receive(self) -> bool:
+        piece = self._stream.next()
         if piece is None:
             return False
         self._pending.extend(self._reader.feed(piece))
@@ -47,7 +48,7 @@ class EventIterator(Generic[T]):
             if self._closed:
                 raise StopIteration
             try:
-                if not self._more():
+                if not self._receive():
                     raise StopIteration
             except (GloveboxError, OSError):
                 if self._closed:
@@ -56,7 +57,7 @@ class EventIterator(Generic[T]):
         return self._make(self._pending.popleft())
 
     def close(self) -> None:
-        """No more events; whoever waits for one gets the end."""
+        """Ends the iteration, also where another thread or task waits for the next event."""
         self._closed = True
         self._stream.interrupt()
         self._stream.close()

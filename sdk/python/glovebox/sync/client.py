@@ -1,4 +1,5 @@
-"""The connection to a server: everything but sandboxes hangs off a :class:`Client`."""
+# Generated from glovebox/aio/client.py by sdk/python/tools/generate_sync.py (`make generate`). Do not edit.
+"""The client of one server, with the resources of its project."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import threading
 from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, TypeVar, Union
 from weakref import WeakSet
 
-from ..errors import ConnectionFailed, TimeoutExpired, UnavailableError
+from ..errors import ConnectionFailed, GloveboxError, TimeoutExpired, UnavailableError
 from ..models.from_json import require_object
 from ..models.records import ProjectEvent
 from ..models.results import RunResult
@@ -17,10 +18,11 @@ from ..requests.arguments import Seconds, to_seconds
 from ..requests.project import events, project_event
 from ..requests.runs import Callbacks, Files, LiveReader, LiveResult, OnBuild, OnError, OnResult, OnText, run_request
 from ..server.discovery import ServerLocation, find_server
-from ..transport.endpoint import hide_password
+from ..transport.endpoint import Endpoint, hide_password
 from ..transport.request import Body, Request
 from ._event_iterator import EventIterator
-from ._transport import Stream, SyncTransport
+from ._runtime import connect_if_blocking, invoke_callback, run_blocking
+from ._transport import Stream, Transport
 from .lambda_functions import Functions
 from .layers import Layers
 from .project import Keys, Runs, Snapshots, Templates
@@ -34,10 +36,10 @@ _clients: "WeakSet[Client]" = WeakSet()
 
 
 class Client:
-    """A server and a key; cheap to keep, safe to share between threads.
+    """A server and an API key. Cheap to keep; threads and event loops may share one.
 
-    ``url`` and ``api_key`` may be left out: see :func:`glovebox.run` for which server it is then. It is
-    looked for at the first request.
+    ``url`` and ``api_key`` may be left out; :func:`glovebox.run` says which server is used then. The client
+    looks for it at the first request.
 
     >>> with Client() as client:
     ...     client.run("print(1 + 1)").stdout
@@ -57,18 +59,18 @@ class Client:
         self._lock = threading.Lock()
         _clients.add(self)
         self._location: Optional[ServerLocation] = None
-        self._transport: Optional[SyncTransport] = None
-        #: What sandboxes can be made of.
+        self._transport: Optional[Transport] = None
+        #: Templates: what sandboxes are created from.
         self.templates = Templates(self)
-        #: Sets of packages that were made.
+        #: Layers: installed packages.
         self.layers = Layers(self)
-        #: Files of sandboxes that were kept.
+        #: Snapshots of the files of sandboxes.
         self.snapshots = Snapshots(self)
         #: Records of runs.
         self.runs = Runs(self)
         #: AWS Lambda handlers.
         self.functions = Functions(self)
-        #: For admin keys: the keys of all projects.
+        #: API keys of all projects, for admin keys.
         self.keys = Keys(self)
 
     # --- for the other modules of this package ----------------------------------------------------
@@ -84,73 +86,81 @@ class Client:
         idempotent: Optional[bool] = None,
         body: Optional[Body] = None,
     ) -> Any:
-        """Sends JSON to a path and gives the parsed answer; raises what the server refuses.
+        """Sends JSON to a path and returns the parsed response; raises what the server refuses.
 
-        ``timeout``: seconds for all of it; None the client's own, 0 without end.
+        ``timeout``: seconds for everything; None for the client's default, 0 for no limit.
         """
-        # Of what was removed there is nothing to say.
+        # The response to DELETE is empty.
         reader = require_object if method != "DELETE" else (lambda data: data)
-        call: Request[Any] = Request(
+        request: Request[Any] = Request(
             method, path, reader, json=json, body=body, timeout=timeout, is_idempotent=idempotent
         )
         if headers:
-            call.headers = headers
-        return self._do(call)
+            request.headers = headers
+        return self._do(request)
 
-    def _do(self, call: Request[T]) -> T:
+    def _do(self, request: Request[T]) -> T:
         transport = self._transport
         if transport is None or self._is_stale():
             transport = self._connect()
         try:
-            answer = transport.request(call)
+            response = transport.send(request)
         except ConnectionFailed:
             self._explain_private()
             raise
-        return call.read(answer.value())
+        return request.read(response.value())
 
-    def _stream(self, call: "Request[Any]", *, keeps: bool = False) -> Stream:
+    def _stream(self, request: "Request[Any]", *, reuse: bool = False) -> Stream:
+        transport = self._connected()
         try:
-            return self._connected().stream(call, keeps=keeps)
+            return transport.stream(request, reuse=reuse)
         except ConnectionFailed:
             self._explain_private()
             raise
 
-    def _live(self, call: "Request[Any]", live: LiveReader) -> None:
-        """Calls back while it comes. An exception of a callback's ends it."""
-        stream = self._stream(call, keeps=True)
+    def _live(self, request: "Request[Any]", live: LiveReader) -> None:
+        """Invokes the callbacks while the response arrives. An exception of a callback ends the request."""
+        stream = self._stream(request, reuse=True)
         try:
-            for piece in stream:
-                for called, value in live.feed(piece):
-                    called(value)
+            while True:
+                piece = stream.next()
+                if piece is None:
+                    return
+                for callback, value in live.feed(piece):
+                    invoke_callback(callback, value)
         finally:
             stream.close()
 
-    def _connected(self) -> SyncTransport:
+    def _connected(self) -> Transport:
         transport = self._transport
         return transport if transport is not None and not self._is_stale() else self._connect()
 
     def _is_stale(self) -> bool:
-        """A private server is its starter's: not a forked child's."""
-        place = self._location
-        if place is None or place.private is None:
-            return place is None
-        return place.private.pid != os.getpid() or place.private.is_stopped
+        """A private server belongs to the process that started it, not to a forked child."""
+        location = self._location
+        if location is None or location.private is None:
+            return location is None
+        return location.private.pid != os.getpid() or location.private.is_stopped
 
-    def _connect(self) -> SyncTransport:
+    def _connect(self) -> Transport:
+        # Reads files, probes a server, may start a private one: too long to hold up an event loop.
+        return run_blocking(self._connect_now)
+
+    def _connect_now(self) -> Transport:
         with self._lock:
             if self._transport is None or self._is_stale():
-                place = find_server(self._url, self._api_key)
-                self._transport = SyncTransport(place.endpoint, self._timeout, self._max_retries)
-                self._location = place
+                location = find_server(self._url, self._api_key)
+                self._transport = Transport(location.endpoint, self._timeout, self._max_retries)
+                self._location = location
             return self._transport
 
     def _explain_private(self) -> None:
-        """When it was our own server that went away: says so, and the next call starts another."""
-        place = self._location
-        if place is None or place.private is None or place.private.is_alive():
+        """If the private server has ended, says so; the next request starts another."""
+        location = self._location
+        if location is None or location.private is None or location.private.is_alive():
             return
         self.close()
-        raise ConnectionFailed("the private server has ended: " + (place.private.log_tail() or "it said nothing"))
+        raise ConnectionFailed("the private server has ended: " + (location.private.log_tail() or "its log is empty"))
 
     # --- runs -------------------------------------------------------------------------------------
 
@@ -189,7 +199,7 @@ class Client:
     ) -> RunResult:
         """Runs code, or a command, in a fresh sandbox; see :func:`glovebox.run`."""
         callbacks = Callbacks(on_stdout, on_stderr, on_result, on_error, on_build)
-        call = run_request(
+        request = run_request(
             code,
             language=language,
             template=template,
@@ -217,9 +227,9 @@ class Client:
             is_live=bool(callbacks),
         )
         if not callbacks:
-            return self._do(call)
+            return self._do(request)
         live = LiveResult(callbacks)
-        self._live(call, live)
+        self._live(request, live)
         return live.result(RunResult)
 
     def events(
@@ -229,43 +239,61 @@ class Client:
         project: Optional[str] = None,
         timeout: Optional[Seconds] = None,
     ) -> "EventIterator[ProjectEvent]":
-        """What happens in the project from now on, as an iterator; close it, or use it with ``with``.
+        """Events of the project: an iterator. Close it, or use it with ``with``.
 
         >>> with Client() as client, client.events() as events:
         ...     run = client.run("1")
-        ...     next(event.data["status"] for event in events if event.type == "run.finished")
+        ...     for event in events:
+        ...         if event.type == "run.finished":
+        ...             break
+        ...     event.data["status"]
         'ok'
         """
         seconds = 0.0 if timeout is None else to_seconds("timeout", timeout)
         stream = self._stream(events(last_event_id, project, seconds))
         return EventIterator(stream, project_event)
 
-    # --- what it is -------------------------------------------------------------------------------
+    def connect(self) -> "Client":
+        """Finds or starts the server now, instead of at the first request."""
+        self._connected()
+        return self
+
+    # --- properties -------------------------------------------------------------------------------
 
     @property
     def url(self) -> str:
-        """The server's address; finds or starts it if that was not done yet."""
-        return self._connected().endpoint.url
+        """The server's address.
+
+        :class:`glovebox.Client` finds or starts the server first. :class:`glovebox.AsyncClient` cannot do that in
+        a property: its address is known after the first request, or after :meth:`connect`.
+        """
+        return self._endpoint().url
+
+    def _endpoint(self) -> Endpoint:
+        connect_if_blocking(self)
+        if self._transport is None:
+            raise GloveboxError("the client has not looked for its server yet: call `await client.connect()` first")
+        return self._transport.endpoint
 
     @property
     def is_private(self) -> bool:
-        """Whether the server is this process's own."""
-        self._connected()
+        """Whether the server is a private server of this process."""
+        connect_if_blocking(self)
         return self._location is not None and self._location.private is not None
 
     def health(self) -> Dict[str, Any]:
-        """What the server says of itself when it is alive: its status and version."""
+        """The status and the version of the server."""
         return dict(self._request("GET", "/health"))
 
     def is_ready(self) -> bool:
-        """Whether it can run something now."""
+        """Whether the server can run code now."""
         try:
             return bool(self._request("GET", "/health/ready", timeout=10).get("status") == "ready")
         except (UnavailableError, ConnectionFailed, TimeoutExpired):
             return False
 
     def close(self) -> None:
-        """Closes the connections. A later call opens new ones."""
+        """Closes the connections. A later request opens new ones."""
         with self._lock:
             transport, self._transport, self._location = self._transport, None, None
         if transport is not None:
@@ -278,9 +306,8 @@ class Client:
         self.close()
 
     def __repr__(self) -> str:
-        told = hide_password(self._url) if self._url else "not yet looked for"
-        where = self._transport.endpoint.url if self._transport is not None else told
-        return f"<Client {where}>"
+        url = hide_password(self._url) if self._url else "not connected"
+        return f"<Client {self._transport.endpoint.url if self._transport is not None else url}>"
 
 
 _default: Optional[Client] = None
@@ -288,7 +315,7 @@ _default_lock = threading.Lock()
 
 
 def _after_fork_in_child() -> None:
-    """A lock that another thread of the parent's held would be held for ever."""
+    """A lock that another thread of the parent held would stay locked for ever."""
     global _default_lock
     _default_lock = threading.Lock()
     for client in list(_clients):
@@ -299,7 +326,7 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def default_client() -> Client:
-    """The client that is used where none is given; one per process."""
+    """The client that is used when none is given; one per process."""
     global _default
     client = _default
     if client is None:

@@ -1,4 +1,5 @@
-"""``glovebox.run``: code in, result out, with whatever server there is."""
+# Generated from glovebox/aio/run_code.py by sdk/python/tools/generate_sync.py (`make generate`). Do not edit.
+"""``glovebox.run()``: runs code in a fresh sandbox and returns the result."""
 
 from __future__ import annotations
 
@@ -54,31 +55,33 @@ def run(
     >>> result.stdout, result.value
     ('hello\\n', 42)
 
-    Code that fails, runs too long or eats its memory is not an exception: ``result.ok``,
-    ``result.error``, ``result.exit_code`` say so, and ``result.raise_for_error()`` raises.
+    Code that fails, exceeds its time limit or runs out of memory does not raise: ``result.ok``,
+    ``result.error`` and ``result.exit_code`` say what happened, and ``result.raise_for_error()`` raises.
 
     >>> glovebox.run("1 / 0").error.name
     'ZeroDivisionError'
 
-    :param code: the program. In ``language`` (``"python"``, ``"javascript"``, ``"shell"``), or that of
-        ``template``; Python if neither is said.
-    :param command: instead of code, a program and its arguments, or a line for ``/bin/sh``.
-    :param stdin: text or bytes. Nothing else of this process goes along: no environment, no files.
-    :param files: what lies in its home, ``{"in.csv": "a,b\\n", "x.bin": b"\\0", "r.sh": ("…", "755")}``.
-    :param return_files: paths or patterns of files to bring back, in ``result.files``.
-    :param timeout: seconds of wall clock; ``cpu_ms``, ``memory_mb``, ``cpus``, ``pids``, ``disk_mb``,
-        ``output_kb``: other limits. What is not said is the template's.
+    :param code: the program, in ``language`` (``"python"``, ``"javascript"``, ``"shell"``) or the language of
+        ``template``; Python if neither is given.
+    :param command: instead of code, a program with its arguments, or a line for ``/bin/sh``.
+    :param stdin: text or bytes. Nothing else of this process reaches the sandbox: no environment, no files.
+    :param files: files in its home directory, ``{"in.csv": "a,b\\n", "x.bin": b"\\0", "r.sh": ("…", "755")}``.
+    :param return_files: paths or patterns of files to return in ``result.files``.
+    :param timeout: limit in seconds of wall clock. ``cpu_ms``, ``memory_mb``, ``cpus``, ``pids``, ``disk_mb`` and
+        ``output_kb`` are other limits. The template has the defaults.
     :param fs: directories of the host: ``["r:/data", "rw:/out:/inside"]`` with a private server,
-        ``["r:NAME:/inside"]`` of the administrator's list with another.
-    :param dependencies: packages it needs: ``["pandas>=2"]``, ``Path("requirements.txt")`` or a
-        :class:`~glovebox.Dependencies`. They are installed once, before the first run that asks for them; what
-        cannot be is a :class:`~glovebox.DependencyError`. ``on_build`` hears of it: ``on_build=print``.
-    :param cold: a fresh interpreter, forked from nobody.
-    :param min_grade: refuse to run behind weaker walls, like ``"jail"``.
-    :param on_stdout: called with text as it is printed; also ``on_stderr``, ``on_result``, ``on_error``.
-    :param idempotency_key: the same request with the same key runs once; then it is retried.
-    :param request_timeout: how long this side waits for the answer, in seconds; by default a little
-        longer than the code may run.
+        ``["r:NAME:/inside"]`` from the administrator's list with any other.
+    :param dependencies: packages the code needs: ``["pandas>=2"]``, ``Path("requirements.txt")`` or a
+        :class:`~glovebox.Dependencies`. The server installs them once, before the first run that needs them. It
+        raises :class:`~glovebox.DependencyError` for packages that cannot be installed. ``on_build`` is called with
+        the steps: ``on_build=print``.
+    :param cold: use a fresh interpreter instead of a fork of a warm one.
+    :param min_grade: refuse to run behind weaker walls than this grade, like ``"jail"``.
+    :param on_stdout: called with text as it is printed; likewise ``on_stderr``, ``on_result``, ``on_error``. A
+        callback of :mod:`glovebox.aio` may be a coroutine function.
+    :param idempotency_key: a request with the same key runs only once, so the client may retry it.
+    :param request_timeout: how long the client waits for the response, in seconds; by default a little longer
+        than the code may run.
 
     >>> glovebox.run(command="sort", stdin="b\\na\\n", timeout=5, memory_mb=64).stdout
     'a\\nb\\n'
@@ -86,8 +89,8 @@ def run(
     >>> made.file("out.txt").text
     'hi'
 
-    Which server: that of ``client``, else ``GLOVEBOX_URL`` with ``GLOVEBOX_API_KEY``, else a `glovebox serve`
-    that runs on this machine, else a private one, which is started now and ends with this process.
+    Which server: that of ``client``, or ``GLOVEBOX_URL`` with ``GLOVEBOX_API_KEY``, or a `glovebox serve` that runs
+    on this machine, or a private server that is started now and ends with this process.
     """
     return (client or default_client()).run(
         code,
