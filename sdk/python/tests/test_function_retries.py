@@ -132,7 +132,7 @@ def test_a_template_that_failed_is_warned_of(kind: str) -> None:
 
 
 def test_a_template_that_fails_later_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preload_templates, "_LOOK_AFTER_S", 0.0)
+    monkeypatch.setattr(preload_templates, "_ASK_AGAIN_S", 0.0)
     later = [answer(200, {"state": state, "error": "no such module"}) for state in ("starting", "failed")]
     value = answer(200, VALUE)
     answers = [answer(200, LISTING), answer(201, {"state": "starting"}), value, later[0], value, later[1], value, value]

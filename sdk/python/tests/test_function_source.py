@@ -222,13 +222,13 @@ def test_a_name_that_was_defined_again_is_refused(tmp_path: Path, monkeypatch: p
     for function in (twice.g, twice.g.with_options(timeout=1)):
         with pytest.raises(FunctionRefused, match=r"line 2 .* again in line 5.*another name"):
             function()
-    assert twice.f.with_options(timeout=1)._plan(None) is not None and twice.g.local() == 1
+    assert twice.f.with_options(timeout=1)._encoder(None) is not None and twice.g.local() == 1
     # A module that is loaded anew is another one, and its functions of before keep their source.
     before = twice.f
     (tmp_path / "gbx_twice.py").write_text("\n\n" + text)
     importlib.invalidate_caches()
     importlib.reload(twice)
-    assert before._plan(None) is not None and twice.f._plan(None) is not None
+    assert before._encoder(None) is not None and twice.f._plan(None) is not None
 
 
 def test_a_console_keeps_no_source() -> None:

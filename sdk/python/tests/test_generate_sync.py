@@ -46,6 +46,7 @@ def test_a_file_that_was_edited_by_hand_is_noticed(
 ) -> None:
     for name in ("aio", "sync"):
         (tmp_path / "glovebox" / name).mkdir(parents=True)
+    monkeypatch.setattr(generator, "PAIRS", {})
     (tmp_path / "glovebox/aio/x.py").write_text("async def f() -> None:\n    await g()\n")
     monkeypatch.setattr(generator, "PACKAGE", tmp_path / "glovebox")
     assert generator.main(["--check"]) == 1

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Generates the blocking client, glovebox/sync, from the asyncio client, glovebox/aio.
+"""Generates the blocking half of the SDK from the asyncio half: glovebox/sync from glovebox/aio, and PAIRS.
 
     python3 sdk/python/tools/generate_sync.py            # writes the files
     python3 sdk/python/tools/generate_sync.py --check    # exits with 1 if a file differs
@@ -23,7 +23,9 @@ from typing import Dict, Iterator, List, NamedTuple, Tuple
 PACKAGE = Path(__file__).resolve().parents[1] / "glovebox"
 #: Modules that both folders have, each written for its own kind of I/O.
 HAND_WRITTEN = {"__init__", "_connection", "_process_connection", "_runtime"}
-HEADER = "# Generated from glovebox/aio/{name} by sdk/python/tools/generate_sync.py (`make generate`). Do not edit.\n"
+#: Generated modules outside of the two folders, by the module they are made of.
+PAIRS = {"functions/async_sender.py": "functions/sync_sender.py"}
+HEADER = "# Generated from glovebox/{name} by sdk/python/tools/generate_sync.py (`make generate`). Do not edit.\n"
 
 NAMES = {
     "__aenter__": "__enter__",
@@ -34,13 +36,14 @@ NAMES = {
     "AsyncIterable": "Iterable",
     "AsyncIterator": "Iterator",
     "StopAsyncIteration": "StopIteration",
+    "aio": "sync",  # in imports
 }
 #: Words of docstrings, after the code in them was rewritten.
 PHRASES = (("an async iterator", "an iterator"), ("An async iterator", "An iterator"), ("glovebox.aio", "glovebox"))
 #: Parts of docstrings that say the same about both clients.
 KEPT = (":mod:`glovebox.aio`",)
 
-_NAME = re.compile("|".join(rf"\b{name}\b" for name in NAMES))
+_NAME = re.compile("|".join(rf"\b{name}\b" for name in NAMES if name != "aio"))
 
 
 class Edit(NamedTuple):
@@ -57,7 +60,7 @@ def generate(source: str, name: str) -> str:
         return a.b(1).c
     <BLANKLINE>
     """
-    return HEADER.format(name=name) + _sort_typing_imports(rewrite_code(source))
+    return HEADER.format(name=name) + _sort_imports(rewrite_code(source))
 
 
 def rewrite_code(source: str) -> str:
@@ -149,8 +152,8 @@ def _is_callable(token: tokenize.TokenInfo) -> bool:
     return token.string in (")", "]") or (token.type == tokenize.NAME and not keyword.iskeyword(token.string))
 
 
-def _sort_typing_imports(source: str) -> str:
-    """``AsyncIterator`` and ``Iterator`` are sorted differently, and may both have been there."""
+def _sort_imports(source: str) -> str:
+    """Other names have another order; ``AsyncIterator`` and ``Iterator`` may both have been there."""
 
     def sort_key(name: str) -> Tuple[bool, str]:
         return not name.isupper(), name
@@ -159,7 +162,11 @@ def _sort_typing_imports(source: str) -> str:
         names = sorted(set(match.group(1).split(", ")), key=sort_key)
         return "from typing import " + ", ".join(names) + "\n"
 
-    return re.sub(r"^from typing import ([^(\n]+)\n", replace, source, flags=re.M)
+    def sort_lines(match: "re.Match[str]") -> str:
+        return "".join(sorted(match.group().splitlines(keepends=True), key=lambda line: line.split()[1]))
+
+    source = re.sub(r"^from typing import ([^(\n]+)\n", replace, source, flags=re.M)
+    return re.sub(r"^(?:from \.\.[\w.]* import [^(\n]+\n)+", sort_lines, source, flags=re.M)
 
 
 def generated_files() -> Dict[Path, str]:
@@ -167,7 +174,9 @@ def generated_files() -> Dict[Path, str]:
     made = {}
     for path in sorted((PACKAGE / "aio").glob("*.py")):
         if path.stem not in HAND_WRITTEN:
-            made[PACKAGE / "sync" / path.name] = generate(path.read_text(encoding="utf-8"), path.name)
+            made[PACKAGE / "sync" / path.name] = generate(path.read_text(encoding="utf-8"), f"aio/{path.name}")
+    for source, target in PAIRS.items():
+        made[PACKAGE / target] = generate((PACKAGE / source).read_text(encoding="utf-8"), source)
     return made
 
 
@@ -179,7 +188,7 @@ def main(arguments: List[str]) -> int:
     stale = [path for path, text in files.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
     if arguments and stale:
         names = ", ".join(str(path.relative_to(PACKAGE.parent)) for path in stale)
-        print(f"{names}: not what tools/generate_sync.py makes of glovebox/aio; run `make generate`", file=sys.stderr)
+        print(f"{names}: not what tools/generate_sync.py makes; run `make generate`", file=sys.stderr)
         return 1
     for path in stale:
         path.write_text(files[path], encoding="utf-8")

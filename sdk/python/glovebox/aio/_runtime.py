@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["FileContent", "connect_if_blocking", "invoke_callback", "run_blocking", "sleep"]
+__all__ = ["FileContent", "ThreadLock", "connect_if_blocking", "invoke_callback", "run_blocking", "sleep"]
 
 #: What ``files.write()`` takes.
 FileContent = Union[str, bytes, bytearray, memoryview, IO[bytes], Iterable[bytes], AsyncIterable[bytes]]
@@ -32,6 +32,16 @@ async def invoke_callback(callback: Callable[[Any], Any], value: Any) -> None:
 async def run_blocking(function: Callable[..., T], *arguments: Any) -> T:
     """Runs a function that blocks, in a thread of its own."""
     return await asyncio.to_thread(function, *arguments)
+
+
+class ThreadLock:
+    """Keeps threads of the blocking client apart. Tasks need no lock: what it guards may be done twice."""
+
+    async def __aenter__(self) -> None:
+        pass
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
 
 
 def connect_if_blocking(client: "Client") -> None:

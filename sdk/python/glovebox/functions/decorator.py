@@ -23,7 +23,6 @@ import functools
 import inspect
 import sys
 import threading
-import time
 from dataclasses import replace
 from typing import (
     TYPE_CHECKING,
@@ -47,7 +46,6 @@ from typing import (
     overload,
 )
 
-from ..errors import ApiError, LimitError, NotFoundError, UnavailableError
 from ..profile.dependencies import AnyDependencies
 from ..profile.network import Net
 from ..remote_errors import FunctionRefused
@@ -68,6 +66,7 @@ from .source import (
     record_definition,
     shipped_source,
 )
+from .sync_sender import FunctionSender
 
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec
@@ -82,22 +81,6 @@ R = TypeVar("R")
 T = TypeVar("T")
 
 __all__ = ["SandboxedFunction", "sandboxed"]
-
-_JSON = {"Content-Type": "application/json"}
-# Refusals before anything has run, after which the same call can be made again.
-_NOT_STARTED_CODES = frozenset(
-    (
-        "builds_full",
-        "host_full",
-        "key_limit",
-        "resource_exhausted",
-        "too_many_requests_in_progress",
-        "too_many_bodies",
-        "too_many_connections",
-    )
-)
-_TRY_FOR_S = 60.0
-_MAX_WAIT_S = 5.0
 
 
 class SandboxedFunction(Generic[P, R]):
@@ -115,9 +98,10 @@ class SandboxedFunction(Generic[P, R]):
         self._options = options
         self._is_async = inspect.iscoroutinefunction(inspect.unwrap(function))
         self._lock = threading.Lock()
-        self._plans: Dict[Optional[str], CallEncoder] = {}
+        self._encoders: Dict[Optional[str], CallEncoder] = {}
         self._templates = PreloadTemplates(options, self.__name__)
         self._builds = BuildNotifier(options)
+        self._sender = FunctionSender(options, self._templates, self._builds, self._encoder)
         # Now, while the module is the one that was imported: the file may change. Who only ever calls
         # .local() needs none.
         self._shipped: Optional[ShippedSource] = None
@@ -258,62 +242,21 @@ class SandboxedFunction(Generic[P, R]):
     # --- one call -------------------------------------------------------------------------------------
 
     def _send(self, args: Tuple[Any, ...], kwargs: Dict[str, Any], client: Optional[Client] = None) -> Any:
-        client = client or self._sync_client()
-        template = self._template(client)
-        body = self._plan(template).body(args, kwargs)
-        deadline: Optional[float] = None
-        is_again = False
-        while True:
-            try:
-                return client._request("POST", "/v1/run", body=body, headers=_JSON, timeout=self._options.patience())
-            except NotFoundError as error:
-                self._templates.forget(client.url, template, error, is_again)
-                is_again = True
-                template = self._templates.name(client)
-                body = self._plan(template).body(args, kwargs)
-            except (LimitError, UnavailableError) as error:
-                deadline = deadline or time.monotonic() + _TRY_FOR_S
-                time.sleep(_delay(error, deadline))
+        return self._sender.send(client or self._sync_client(), args, kwargs)
 
     async def _send_one_async(self, arguments: Tuple[Any, ...]) -> Any:
         return await self._send_async(arguments, {})
 
     async def _send_async(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
-        client = self._async_client()
-        import asyncio  # which whoever awaits has imported
+        import asyncio  # which a program that awaits has imported
 
+        client = self._async_client()
         if isinstance(client, Client):
             return await asyncio.get_running_loop().run_in_executor(None, self._send, args, kwargs)
-        template = await self._template_async(client)
-        body = self._plan(template).body(args, kwargs)
-        deadline: Optional[float] = None
-        is_again = False
-        while True:
-            try:
-                return await client._request(
-                    "POST", "/v1/run", body=body, headers=_JSON, timeout=self._options.patience()
-                )
-            except NotFoundError as error:
-                self._templates.forget(client.url, template, error, is_again)
-                is_again = True
-                template = await self._templates.name_async(client)
-                body = self._plan(template).body(args, kwargs)
-            except (LimitError, UnavailableError) as error:
-                deadline = deadline or time.monotonic() + _TRY_FOR_S
-                await asyncio.sleep(_delay(error, deadline))
+        from .async_sender import FunctionSender as AsyncFunctionSender
 
-    def _template(self, client: Client) -> Optional[str]:
-        """Of packages with their preload the server makes one by itself."""
-        if self._options.has_packages:
-            self._builds.build(client)
-            return None
-        return self._templates.name(client) if self._options.preload else None
-
-    async def _template_async(self, client: "AsyncClient") -> Optional[str]:
-        if self._options.has_packages:
-            await self._builds.build_async(client)
-            return None
-        return await self._templates.name_async(client) if self._options.preload else None
+        sender = AsyncFunctionSender(self._options, self._templates, self._builds, self._encoder)
+        return await sender.send(client, args, kwargs)
 
     def _finish(self, response: Any) -> Any:
         if self._options.show_output:
@@ -329,21 +272,21 @@ class SandboxedFunction(Generic[P, R]):
             show_output(response)
         return await asyncio.get_running_loop().run_in_executor(None, decode_result, response, self.__qualname__)
 
-    def _plan(self, template: Optional[str]) -> CallEncoder:
+    def _encoder(self, template: Optional[str]) -> CallEncoder:
         shipped = self._source()
-        plan = self._plans.get(template)
-        if plan is None:
+        encoder = self._encoders.get(template)
+        if encoder is None:
             check_not_redefined(self.local, shipped)
-            plan = CallEncoder(shipped, self._options.request(template), self._options.large_result)
-            self._plans[template] = plan
-        return plan
+            encoder = CallEncoder(shipped, self._options.request(template), self._options.large_result)
+            self._encoders[template] = encoder
+        return encoder
 
     def _source(self) -> ShippedSource:
         shipped = self._shipped
         if self._is_in_notebook_cell:
             shipped = shipped_source(self.local)
             if shipped != self._shipped:  # a cell that it uses was changed
-                self._plans.clear()
+                self._encoders.clear()
                 self._shipped = shipped
         if shipped is None:
             assert self._refusal is not None
@@ -366,16 +309,6 @@ class SandboxedFunction(Generic[P, R]):
         from ..aio import default_client as default_async_client
 
         return default_async_client()
-
-
-def _delay(error: ApiError, deadline: float) -> float:
-    """Seconds until the call is made again; raises the refusal if that would be wrong or of no use."""
-    if error.code not in _NOT_STARTED_CODES or error.status == 403:
-        raise error
-    wait = min(error.retry_after or 0.2, _MAX_WAIT_S)
-    if time.monotonic() + wait > deadline:
-        raise error
-    return wait
 
 
 def _check_names(options: Mapping[str, Any]) -> None:

@@ -18,7 +18,7 @@ _GRADES = ("process", "jail-partial", "jail", "user-kernel", "vm")
 #: Prefix of templates that are made for ``preload``.
 PRELOAD_TEMPLATE_PREFIX = "fn-"
 # With what the server may take to find a sandbox, and to answer.
-_PATIENCE_S = 60.0
+_SLACK_S = 60.0
 # A template's own time limit is not known here.
 _WITHOUT_TIMEOUT_S = 900.0
 
@@ -63,7 +63,7 @@ class Options:
         check_dependencies(self.dependencies)
 
     @property
-    def base(self) -> str:
+    def base_template(self) -> str:
         return self.template or "python"
 
     @property
@@ -93,7 +93,7 @@ class Options:
 
     def request(self, template: Optional[str]) -> Dict[str, Any]:
         """A run's fields but its code and stdin; ``template``: chosen for ``preload``."""
-        fields: Dict[str, Any] = {"template": template or self.base}
+        fields: Dict[str, Any] = {"template": template or self.base_template}
         profile = self.profile()
         if profile:
             fields["profile"] = profile
@@ -105,12 +105,12 @@ class Options:
             fields["cold"] = True
         return fields
 
-    def patience(self) -> float:
-        """Seconds after which nobody waits for an answer any more."""
+    def response_timeout(self) -> float:
+        """Seconds after which the client stops waiting for the response."""
         build = BUILD_S if self.has_packages else 0.0
         if self.timeout is None:
             return _WITHOUT_TIMEOUT_S + build
-        return to_seconds("timeout", self.timeout) + _PATIENCE_S + build
+        return to_seconds("timeout", self.timeout) + _SLACK_S + build
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ in ``glovebox/sync`` is generated from ``glovebox/aio``.
 
 from __future__ import annotations
 
+from threading import Lock as ThreadLock
 from time import sleep
 from typing import IO, TYPE_CHECKING, Any, Callable, Iterable, TypeVar, Union
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["FileContent", "connect_if_blocking", "invoke_callback", "run_blocking", "sleep"]
+__all__ = ["FileContent", "ThreadLock", "connect_if_blocking", "invoke_callback", "run_blocking", "sleep"]
 
 #: What ``files.write()`` takes.
 FileContent = Union[str, bytes, bytearray, memoryview, IO[bytes], Iterable[bytes]]
