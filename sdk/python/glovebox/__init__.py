@@ -1,10 +1,11 @@
-"""Runs code you do not trust in a fresh sealed sandbox.
+"""Runs untrusted code in a fresh, isolated sandbox.
 
 >>> import glovebox
 >>> glovebox.run("print('hello')").stdout
 'hello\\n'
 
-If no server is configured and none runs here, a private one is started and ends with this process.
+If no server is configured and none runs on this machine, the package starts a private server, which ends with
+this process.
 :mod:`glovebox.aio` has the same names for asyncio.
 """
 
@@ -146,7 +147,7 @@ __all__ = [
     "stop_private_server",
 ]
 
-# asyncio takes longer to import than all the rest: it comes when it is asked for.
+# Imported on first use: asyncio alone takes longer to import than everything else.
 _LATER = {
     "AsyncClient": ("aio", "Client"),
     "AsyncSandbox": ("aio", "Sandbox"),

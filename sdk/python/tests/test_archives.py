@@ -102,7 +102,7 @@ def test_a_file_that_has_another_name_elsewhere_is_replaced_and_keeps_its_mode(t
 
 def test_a_pipe_that_is_here_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a")
-    with pytest.raises(GloveboxError, match="no plain file"):
+    with pytest.raises(GloveboxError, match="not a regular file"):
         unpack(archive_of(file("a")), str(tmp_path), 1000)
 
 

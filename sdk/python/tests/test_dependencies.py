@@ -110,13 +110,13 @@ def test_of_a_path_the_text_is_sent(tmp_path: Path, name: str, field: str) -> No
         (5, TypeError, "not int"),
         ([5], TypeError, "must be a string"),
         (["six", " "], ValueError, "empty string"),
-        ({"package": ["six"]}, ValueError, "dependencies.package is not known"),
+        ({"package": ["six"]}, ValueError, "dependencies.package is an unknown field"),
         ({"packages": "six"}, TypeError, "packages must be a list"),
-        ({"lock": "x", "packages": ["six"]}, ValueError, "a lock stands alone"),
-        ({"lock": "x", "requirements": "y"}, ValueError, "a lock stands alone"),
+        ({"lock": "x", "packages": ["six"]}, ValueError, "lock cannot be combined"),
+        ({"lock": "x", "requirements": "y"}, ValueError, "lock cannot be combined"),
         ({"preload": ["six"]}, ValueError, "no packages are named"),
-        ({"packages": ["six"], "preload": ["os; x"]}, ValueError, "not the name of a module"),
-        ({"requirements": "requirements.txt"}, ValueError, r"write Path\('requirements.txt'\)"),
+        ({"packages": ["six"], "preload": ["os; x"]}, ValueError, "not a module name"),
+        ({"requirements": "requirements.txt"}, ValueError, r"pass Path\('requirements.txt'\)"),
         ({"requirements": "  \n"}, ValueError, "requirements is empty"),
         ({"requirements": "x" * 300_000}, ValueError, "256 KB"),
     ],
@@ -129,7 +129,7 @@ def test_what_is_wrong_is_said_at_once(said: Any, kind_of_error: Any, words: str
 
 def test_a_file_that_is_no_text_or_not_there(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match="not a text"):
+    with pytest.raises(ValueError, match="not UTF-8 text"):
         dependencies_field(tmp_path / "requirements.txt")
     with pytest.raises(FileNotFoundError):
         dependencies_field(tmp_path / "missing.txt")

@@ -114,14 +114,14 @@ def test_raise_for_error() -> None:
         ["t"],
         failed,
     )
-    with pytest.raises(ExecutionError, match="exit status 3: oh"):
+    with pytest.raises(ExecutionError, match="exit code 3: oh"):
         from_json(ExecResult, {"exit_code": 3, "stderr": "oh\n"}).raise_for_error()
-    with pytest.raises(ExecutionError, match="too long"):
+    with pytest.raises(ExecutionError, match="time limit exceeded"):
         from_json(ExecResult, {"exit_code": 124, "timed_out": True}).raise_for_error()
 
 
 def test_a_handler_that_ended_without_an_error_object_did_not_do_well() -> None:
-    with pytest.raises(ExecutionError, match="exit status 1"):
+    with pytest.raises(ExecutionError, match="exit code 1"):
         from_json(InvokeResult, {"id": "rn1", "exit_code": 1}).raise_for_error()
 
 

@@ -58,7 +58,7 @@ def test_an_image_that_is_none_is_found_out_at_once() -> None:
 
 def test_a_figure_is_preferred_and_what_fails_is_last() -> None:
     page = shown(stdout="out", result={"image/png": "iVBORw==", "text/plain": "fig"}, exit_code=1)
-    assert page.index("out") < page.index("<img") < page.index("exit status 1")
+    assert page.index("out") < page.index("<img") < page.index("exit code 1")
     result = from_json(RunResult, {**RUN, "results": [{"image/png": "iVBORw=="}]})
     assert result._repr_png_() == b"\x89PNG"
     assert from_json(RunResult, RUN)._repr_png_() is None

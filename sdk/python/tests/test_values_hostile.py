@@ -133,7 +133,7 @@ def test_more_lists_and_items_than_memory_is_for() -> None:
 
 
 def test_more_text_than_is_read() -> None:
-    with pytest.raises(ResultRefused, match="at most 10"):
+    with pytest.raises(ResultRefused, match="the limit is 10"):
         decode('"12345678901"', most=10)
 
 
@@ -208,5 +208,5 @@ def test_no_memory_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
         raise MemoryError
 
     monkeypatch.setattr(values, "value", none)
-    with pytest.raises(ResultRefused, match="no memory"):
+    with pytest.raises(ResultRefused, match="not enough memory"):
         decode("[1]")

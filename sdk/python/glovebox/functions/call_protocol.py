@@ -1,8 +1,8 @@
-"""A call of a function as the body of a ``POST /v1/run``, and its answer as a value; no sockets.
+"""Encodes the call of a function as the body of a ``POST /v1/run``, and decodes the response; no sockets.
 
-The run's code is one constant line that calls the guest half (src/guest/python/function_call.py). What
-it is to do comes on its stdin: the shipped source, which is the same for all calls and is encoded
-once, and the arguments. The answer is a stranger's word: values.py reads it.
+The code of the run is one constant line that calls the guest half (src/guest/python/function_call.py). Its
+stdin carries the source, which is the same for all calls and is encoded once, and the arguments. The response
+comes from untrusted code: :mod:`glovebox.values.codec` decodes it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import zlib
 from json.encoder import encode_basestring_ascii
 from typing import Any, Dict, Mapping, Optional, Tuple
 
-from ..remote_errors import RemoteError, RemoteKilled, RemoteOutOfMemory, RemoteTimeout, build_exception, printable
+from .._printable import printable
+from ..remote_errors import RemoteError, RemoteKilled, RemoteOutOfMemory, RemoteTimeout, build_exception
 from ..values import codec as values
 from .source import ShippedSource
 
@@ -28,16 +29,16 @@ MIME = "application/vnd.glovebox.value"
 RESULT_FILE = ".glovebox-value"
 MAX_RESULT_FILE = 15 << 20
 MAX_BODY = 31 << 20
-# More than this is compressed before it is sent.
+# Larger requests are compressed.
 MAX_PLAIN = 4 << 20
-# Of a shorter source, compiling it inside takes less than sending the compiled one.
+# Compiling a shorter source in the sandbox takes less time than sending its bytecode.
 MIN_COMPILED = 300
-# Characters that are read in less time than going to another thread is worth.
+# Decoding a longer result is moved out of the event loop into a thread.
 MAX_QUICK = 16_384
 
 
 class CallEncoder:
-    """All of a function's requests but the arguments."""
+    """Encodes the calls of one function: everything but the arguments is encoded once."""
 
     def __init__(self, shipped: ShippedSource, request: Mapping[str, Any], large_result: bool) -> None:
         self.name = shipped.function
@@ -55,12 +56,12 @@ class CallEncoder:
         if large_result:
             fields["return_files"] = [RESULT_FILE]
         self._fields = json.dumps(fields, separators=(",", ":"), allow_nan=False)[:-1]
-        # Lone surrogates and all: the text is ASCII.
+        # The text is ASCII, also for lone surrogates.
         self._payload = json.dumps(payload, separators=(",", ":"))[:-1] + ',"call":'
         self._head = (self._fields + ',"stdin":"' + _escaped(self._payload)).encode("ascii")
 
     def body(self, arguments: Tuple[Any, ...], keywords: Dict[str, Any]) -> bytes:
-        """The request; raises :class:`~glovebox.values.ValueRefused` for what cannot be sent."""
+        """The body of the request; raises :class:`~glovebox.ValueRefused` for arguments that cannot be sent."""
         try:
             text = values.encode([list(arguments), keywords])
         except values.ValueRefused as error:
@@ -71,8 +72,8 @@ class CallEncoder:
         body = f'{self._fields},"stdin_base64":"{base64.b64encode(packed).decode()}"}}'.encode("ascii")
         if len(body) > MAX_BODY:
             raise values.ValueRefused(
-                f"the arguments of {self.name} are too large: {len(body) / 1e6:.0f} MB compressed, and at most "
-                f"{MAX_BODY / 1e6:.0f} MB are sent; mount a directory that has them with fs=[...]"
+                f"the arguments of {self.name} are too large: {len(body) / 1e6:.0f} MB compressed, and the limit is "
+                f"{MAX_BODY / 1e6:.0f} MB; put them into a directory and mount it with fs=[...]"
             )
         return body
 
@@ -82,18 +83,18 @@ def _escaped(text: str) -> str:
 
 
 def _compiled(shipped: ShippedSource) -> Optional[Tuple[str, str]]:
-    """For a Python inside whose bytecode is the same; else it compiles the source itself."""
+    """Bytecode, for an interpreter of the same version in the sandbox; any other compiles the source itself."""
     if len(shipped.text) < MIN_COMPILED or sys.implementation.name != "cpython":
         return None
     try:
         code = compile(shipped.text, shipped.file, "exec", dont_inherit=True)
     except (SyntaxError, ValueError):
-        return None  # it says so there, to whoever calls
+        return None  # compiling it in the sandbox reports the error to the caller
     return importlib.util.MAGIC_NUMBER.hex(), base64.b64encode(marshal.dumps(code)).decode()
 
 
 def show_output(response: Mapping[str, Any]) -> None:
-    """What the function printed, where this process prints."""
+    """Writes the output of the function to the output of this process."""
     for name, stream in (("stdout", sys.stdout), ("stderr", sys.stderr)):
         text = response.get(name)
         if isinstance(text, str) and text and stream is not None:
@@ -105,7 +106,7 @@ def show_output(response: Mapping[str, Any]) -> None:
 
 
 def decode_result(response: Mapping[str, Any], name: str) -> Any:
-    """The value that a run's answer carries; raises what the function raised."""
+    """The value in the response of a run; raises what the function raised."""
     run_id = response.get("id") if isinstance(response.get("id"), str) else None
     if response.get("timed_out") is True or response.get("oom_killed") is True:
         raise _ended_without_result(response, name, run_id)
@@ -118,11 +119,11 @@ def decode_result(response: Mapping[str, Any], name: str) -> Any:
             return values.from_tree(message["value"], values.seconds_for(text))
         if "raised" in message:
             raise _raised(message["raised"], run_id)
-    raise values.ResultRefused(f"what came back from {name} is no answer of a function")
+    raise values.ResultRefused(f"the response to the call of {name} is malformed")
 
 
 def is_large(response: Mapping[str, Any]) -> bool:
-    """Whether reading the value may take so long that an event loop should not wait for it."""
+    """Whether decoding the value may take too long for an event loop."""
     forms = response.get("result")
     if not isinstance(forms, dict):
         return False
@@ -146,7 +147,7 @@ def _from_base64(text: str) -> bytes:
     try:
         return binascii.a2b_base64(text)
     except ValueError:
-        raise values.ResultRefused("not a value: not base64") from None
+        raise values.ResultRefused("malformed value: invalid base64") from None
 
 
 def _file_of(response: Mapping[str, Any]) -> bytes:
@@ -156,8 +157,8 @@ def _file_of(response: Mapping[str, Any]) -> bytes:
             content = file.get("content_base64")
             if isinstance(content, str):
                 return _from_base64(content)
-    reason = printable(str(response.get("files_error") or "no reason"))
-    raise values.ResultRefused(f"the file with the value did not come back: {reason}")
+    reason = printable(str(response.get("files_error") or "the server gave no reason"))
+    raise values.ResultRefused(f"the file with the value was not returned: {reason}")
 
 
 def _unpacked(data: bytes) -> str:
@@ -165,13 +166,13 @@ def _unpacked(data: bytes) -> str:
     try:
         text = reader.decompress(data, values.MAX_TEXT)
     except zlib.error as error:
-        raise values.ResultRefused(f"not a value: {error}") from None
+        raise values.ResultRefused(f"malformed value: {error}") from None
     if reader.unconsumed_tail or not reader.eof or reader.unused_data:
-        raise values.ResultRefused(f"not a value: cut short, or of more than {values.MAX_TEXT >> 20} MB")
+        raise values.ResultRefused(f"malformed value: truncated, or larger than {values.MAX_TEXT >> 20} MB")
     try:
         return text.decode("ascii")
     except UnicodeDecodeError:
-        raise values.ResultRefused("not a value: not ASCII") from None
+        raise values.ResultRefused("malformed value: not ASCII") from None
 
 
 def _raised(raised: Any, run_id: Optional[str]) -> BaseException:
@@ -186,21 +187,21 @@ def _raised(raised: Any, run_id: Optional[str]) -> BaseException:
 
 
 def _ended_without_result(response: Mapping[str, Any], name: str, run_id: Optional[str]) -> RemoteError:
-    """The run ended, and the function did not say anything."""
+    """The error for a run that ended without a response of the function."""
     found = response.get("error")
     error: Dict[str, Any] = found if isinstance(found, dict) else {}
     message = str(error.get("message") or "")
     if response.get("timed_out") is True:
-        return RemoteTimeout("TimeoutError", f"{name} took too long: {message or 'its time ran out'}", "", run_id)
+        return RemoteTimeout("TimeoutError", f"{name} exceeded its time limit: {message or 'timed out'}", "", run_id)
     if response.get("oom_killed") is True:
-        return RemoteOutOfMemory("MemoryError", f"{name} needed too much memory: {message or 'killed'}", "", run_id)
+        return RemoteOutOfMemory("MemoryError", f"{name} ran out of memory: {message or 'killed'}", "", run_id)
     if isinstance(error.get("name"), str):
-        # The guest half itself failed: a server of another version, or a program that took it apart.
+        # The guest half itself failed: the server has another version, or the program broke it.
         lines = [one for one in error.get("traceback") or [] if isinstance(one, str)]
         made = build_exception({"type": error["name"], "message": message, "traceback": "\n".join(lines)}, None, run_id)
         assert isinstance(made, RemoteError)
         return made
     if response.get("truncated") is True:
-        message = message or "what it wrote as its result was too large and was cut"
-    status = response.get("signal") or f"exit status {response.get('exit_code')}"
-    return RemoteKilled("Killed", f"{name} ended without an answer ({message or status})", "", run_id)
+        message = message or "its result was too large and was truncated"
+    status = response.get("signal") or f"exit code {response.get('exit_code')}"
+    return RemoteKilled("Killed", f"{name} ended without a result ({message or status})", "", run_id)

@@ -13,8 +13,7 @@
     await score.aio(rows)   # async
     score.local(rows)       # in this process, for tests
 
-How a call is made and what its answer may be is in function_call.py, what is shipped in
-function_source.py; here is who waits for what.
+call_protocol.py has the encoding of calls and results, source.py the source that is shipped with them.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
 else:
-    P = TypeVar("P")  # Python 3.9 has no other
+    P = TypeVar("P")  # Python 3.9 has no ParamSpec
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -84,7 +83,7 @@ __all__ = ["SandboxedFunction", "sandboxed"]
 
 
 class SandboxedFunction(Generic[P, R]):
-    """What :func:`sandboxed` makes of a function. Calling it runs it in a sandbox."""
+    """A function decorated with :func:`sandboxed`. Calling it runs it in a sandbox."""
 
     __name__: str
     __qualname__: str
@@ -93,7 +92,7 @@ class SandboxedFunction(Generic[P, R]):
     def __init__(self, function: Callable[P, R], options: Options) -> None:
         check_function(function)
         functools.update_wrapper(self, function)
-        #: The function itself, here and now: for tests.
+        #: The function itself, in this process: for tests.
         self.local: Callable[P, R] = function
         self._options = options
         self._is_async = inspect.iscoroutinefunction(inspect.unwrap(function))
@@ -102,8 +101,8 @@ class SandboxedFunction(Generic[P, R]):
         self._templates = PreloadTemplates(options, self.__name__)
         self._builds = BuildNotifier(options)
         self._sender = FunctionSender(options, self._templates, self._builds, self._encoder)
-        # Now, while the module is the one that was imported: the file may change. Who only ever calls
-        # .local() needs none.
+        # Read now, while the file is the one that was imported. A missing source is reported by a call, because
+        # .local() does not need it.
         self._shipped: Optional[ShippedSource] = None
         self._refusal: Optional[FunctionRefused] = None
         self._is_in_notebook_cell = is_in_notebook_cell(function)
@@ -116,7 +115,7 @@ class SandboxedFunction(Generic[P, R]):
     # --- calls ----------------------------------------------------------------------------------------
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Runs it in a sandbox of its own. An ``async def`` gives something to await, as it does itself."""
+        """Runs the function in a sandbox of its own. An ``async def`` function returns an awaitable, as usual."""
         if self._is_async:
             return cast(R, self.aio(*args, **kwargs))
         return cast(R, self._finish(self._send(args, kwargs)))
@@ -130,7 +129,7 @@ class SandboxedFunction(Generic[P, R]):
     def aio(self, *args: P.args, **kwargs: P.kwargs) -> "Coroutine[Any, Any, R]": ...
 
     async def aio(self, *args: Any, **kwargs: Any) -> Any:
-        """As calling it, without blocking the event loop."""
+        """Calls the function without blocking the event loop."""
         return await self._finish_async(await self._send_async(args, kwargs))
 
     @overload
@@ -154,12 +153,11 @@ class SandboxedFunction(Generic[P, R]):
     def map(
         self, *iterables: Iterable[Any], parallel: Optional[int] = None, return_exceptions: bool = False
     ) -> Iterator[Any]:
-        """As the builtin ``map``: one call for each item, ``parallel`` at once; values in the items' order.
+        """Like the builtin ``map``: one call for each item, ``parallel`` at a time; values in the order of the items.
 
-        Items are taken as calls are made, so they may come from a generator without end. Nothing
-        happens until the first value is asked for. The first exception ends it, unless
-        ``return_exceptions``: then it is in the place of its value. Whoever stops asking ends the calls
-        that are under way.
+        Items are read as calls are made, so they may come from an endless generator. Nothing happens until
+        the first value is requested. The first exception ends the iteration, unless ``return_exceptions`` is
+        true: then it takes the place of the value. Closing the iterator cancels the calls in flight.
 
         >>> from glovebox.examples import square
         >>> list(square.map(range(5)))
@@ -205,7 +203,7 @@ class SandboxedFunction(Generic[P, R]):
         parallel: Optional[int] = None,
         return_exceptions: bool = False,
     ) -> AsyncIterator[Any]:
-        """As :meth:`map`, for ``async for``; of one iterable that may be async, or several that are not."""
+        """Like :meth:`map`, for ``async for``. Takes one async iterable, or one or more ordinary ones."""
         workers = worker_count(parallel)
         if len(iterables) == 1 and isinstance(iterables[0], AsyncIterable):
             calls: AsyncIterator[Tuple[Any, ...]] = as_argument_tuples(iterables[0])
@@ -224,20 +222,20 @@ class SandboxedFunction(Generic[P, R]):
         """
         _check_names(changes)
         other = SandboxedFunction(self.local, replace(self._options, **changes))
-        # The same source, whatever has become of the file.
+        # The same source, also if the file has changed since.
         other._shipped, other._refusal = self._shipped, self._refusal
         return other
 
     @property
     def profile(self) -> Dict[str, Any]:
-        """The profile that its calls ask for; :func:`glovebox.profile.profile_hash` gives its name."""
+        """The profile of its calls; :func:`glovebox.profile.profile_hash` gives its hash."""
         return self._options.profile()
 
     def __repr__(self) -> str:
         return f"<sandboxed {self.__module__}:{self.__qualname__}>"
 
     def __reduce__(self) -> str:
-        return self.__qualname__  # found by name, as functions are
+        return self.__qualname__  # pickled by name, as functions are
 
     # --- one call -------------------------------------------------------------------------------------
 
@@ -285,7 +283,7 @@ class SandboxedFunction(Generic[P, R]):
         shipped = self._shipped
         if self._is_in_notebook_cell:
             shipped = shipped_source(self.local)
-            if shipped != self._shipped:  # a cell that it uses was changed
+            if shipped != self._shipped:  # a cell that it uses has changed
                 self._encoders.clear()
                 self._shipped = shipped
         if shipped is None:
@@ -299,7 +297,7 @@ class SandboxedFunction(Generic[P, R]):
             return default_client()
         if not isinstance(client, Client):
             raise TypeError(
-                f"its client is for async code: `await {self.__name__}.aio(...)`, or give a glovebox.Client"
+                f"{self.__name__} has an asyncio client: call `await {self.__name__}.aio()`, or set a glovebox.Client"
             )
         return client
 
@@ -315,7 +313,7 @@ def _check_names(options: Mapping[str, Any]) -> None:
     for name in options:
         if name not in Options.__dataclass_fields__:
             known = ", ".join(Options.__dataclass_fields__)
-            raise TypeError(f"sandboxed() has no option {name!r}; it has {known}")
+            raise TypeError(f"sandboxed() has no option {name!r}; its options are {known}")
 
 
 def _decorated(function: Callable[..., Any], options: Options) -> "SandboxedFunction[Any, Any]":
@@ -354,39 +352,39 @@ def sandboxed(
 
 
 def sandboxed(function: Optional[Callable[..., Any]] = None, **options: Any) -> Any:
-    """Makes a function run in a sandbox of its own at each call.
+    """Makes every call of a function run in a sandbox of its own.
 
-    ``@sandboxed`` or ``@sandboxed(...)`` with any of
+    Write ``@sandboxed``, or ``@sandboxed(...)`` with any of
 
     ================  =====================================================================================
-    ``net``           what it may reach: ``"none"``, ``"https-only"``, ``"all"``, a list like
+    ``net``           network policy: ``"none"``, ``"https-only"``, ``"all"``, a list like
                       ``["pypi.org:443", "*.example.com"]``, or a dict with ``allow``, ``deny``, ``budgets`` …
     ``fs``            host directories to mount: ``"r:/data"``, ``"rw:/out"``, ``"r:/host:/inside"``, and
                       ``"r:NAME:/inside"`` for an entry of the administrator's list
     ``cpu_ms``        CPU time
     ``mem_mb``        memory
-    ``timeout``       seconds, from the moment the sandbox is taken
-    ``disk_mb``       what it may write
+    ``timeout``       limit in seconds, from the start of the call in its sandbox
+    ``disk_mb``       disk space
     ``pids``          processes and threads
     ``cpus``          share of CPUs, like 0.5
-    ``output_kb``     what it may print
+    ``output_kb``     output
     ``dependencies``  packages it needs: ``["pandas>=2"]``, ``Path("requirements.txt")`` or a
                       :class:`~glovebox.Dependencies`; installed once, before the first call
-    ``preload``       modules that are imported ahead, so that calls need not
-    ``template``      what the sandbox is made of; ``python`` otherwise
-    ``env``           variables; nothing of this process's goes in
-    ``min_grade``     refuse to run behind weaker walls
-    ``cold``          a fresh interpreter, forked from nobody
-    ``large_result``  values of more than 8 MB may come back, for some milliseconds more per call
-    ``show_output``   False: what it prints is not shown here
+    ``preload``       modules that are imported before the call
+    ``template``      the template of the sandbox; default ``python``
+    ``env``           environment variables; none are inherited from this process
+    ``min_grade``     refuse to run behind weaker walls than this grade
+    ``cold``          use a fresh interpreter instead of a fork of a warm one
+    ``large_result``  allow results of more than 8 MB, at the cost of some milliseconds per call
+    ``show_output``   False: do not print the output of the function in this process
     ``on_build``      called with a :class:`~glovebox.BuildWord` while packages are installed, like ``print``
-    ``client``        another server than the default one
+    ``client``        the client to use instead of the default one
     ================  =====================================================================================
 
-    A call ships the source of the function's module and the arguments, and nothing else. Arguments and
-    values are data: JSON's types, bytes, tuples, sets, dates, decimals, UUIDs, and numpy's and pandas'
-    where they are installed. What the function raises is raised here: as the same builtin exception,
-    ``from`` a :class:`~glovebox.RemoteError` that has the traceback, or as the RemoteError itself.
+    A call sends the source of the function's module and the arguments, and nothing else. Arguments and results
+    are data: JSON's types, bytes, tuples, sets, dates, decimals, UUIDs, and the types of numpy and pandas if
+    they are installed. If the function raises a builtin exception, the call raises the same one, ``from`` a
+    :class:`~glovebox.RemoteError` with the traceback; otherwise it raises the RemoteError itself.
 
     >>> from glovebox.examples import square, reciprocal
     >>> square(7)
@@ -399,7 +397,7 @@ def sandboxed(function: Optional[Callable[..., Any]] = None, **options: Any) -> 
     ...     print(error, "-", error.__cause__.type_name)
     division by zero - ZeroDivisionError
 
-    Inside of a sandbox it does nothing.
+    Inside a sandbox the decorator does nothing.
     """
     runner = sys.modules.get("_glovebox_runner")
     if runner is not None:  # in a sandbox that has the SDK installed

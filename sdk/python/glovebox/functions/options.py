@@ -1,4 +1,4 @@
-"""What ``@sandboxed(...)`` takes, checked where it is written, and what becomes of it in a request."""
+"""The options of ``@sandboxed(...)``: checked at decoration, and turned into fields of a request."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ..requests.runs import OnBuild
 __all__ = ["Options", "TemplateChoice", "choose_template"]
 
 _GRADES = ("process", "jail-partial", "jail", "user-kernel", "vm")
-#: Prefix of templates that are made for ``preload``.
+#: Prefix of the templates that the SDK creates for ``preload``.
 PRELOAD_TEMPLATE_PREFIX = "fn-"
-# With what the server may take to find a sandbox, and to answer.
+# For what the server needs to find a sandbox and to respond.
 _SLACK_S = 60.0
-# A template's own time limit is not known here.
+# The client does not know the time limit of a template.
 _WITHOUT_TIMEOUT_S = 900.0
 
 
 @dataclass(frozen=True)
 class Options:
-    """As :func:`glovebox.sandboxed` documents them."""
+    """See :func:`glovebox.sandboxed`."""
 
     net: Optional[Net] = None
     fs: Sequence[str] = ()
@@ -53,11 +53,11 @@ class Options:
             raise TypeError(f"preload must be a list of modules, like [{self.preload!r}]")
         for module in self.preload:
             if not isinstance(module, str) or not all(part.isidentifier() for part in module.split(".")):
-                raise ValueError(f"preload: {module!r} is not the name of a module")
+                raise ValueError(f"preload: {module!r} is not a module name")
         if self.min_grade is not None and self.min_grade not in _GRADES:
             raise ValueError(f"min_grade must be one of {', '.join(_GRADES)}, not {self.min_grade!r}")
-        # The rest is refused here, too. But a file that is named is read when the function is called: who
-        # only ever calls .local() needs none.
+        # Everything else is checked here, too, except for files: they are read by the first call, because
+        # .local() does not need them.
         self._limits()
         check_env(self.env)
         check_dependencies(self.dependencies)
@@ -92,7 +92,7 @@ class Options:
         )
 
     def request(self, template: Optional[str]) -> Dict[str, Any]:
-        """A run's fields but its code and stdin; ``template``: chosen for ``preload``."""
+        """The fields of the run but code and stdin. ``template`` was chosen for ``preload``, or is None."""
         fields: Dict[str, Any] = {"template": template or self.base_template}
         profile = self.profile()
         if profile:
@@ -115,7 +115,7 @@ class Options:
 
 @dataclass(frozen=True)
 class TemplateChoice:
-    """``name`` is there, as ``found``; or ``definition`` is to be made first."""
+    """``name`` exists, as ``found``, or must be created first, from ``definition``."""
 
     name: str
     definition: Optional[Dict[str, Any]] = None
@@ -123,7 +123,7 @@ class TemplateChoice:
 
 
 def choose_template(listing: Any, base: str, preload: Sequence[str]) -> TemplateChoice:
-    """A template in which all of ``preload`` is imported: the base, one of the built-in ones, or one of our own.
+    """The template that preloads all of ``preload``: the base, a built-in one, or one that the SDK creates.
 
     >>> data = {"name": "python-data", "language": "python", "preload": ["numpy"], "built_in": True, "state": "ready"}
     >>> choose_template({"templates": [data]}, "python", ["numpy"]).name
@@ -134,7 +134,7 @@ def choose_template(listing: Any, base: str, preload: Sequence[str]) -> Template
     fitting: List[Tuple[int, int, str]] = []
     for one in _templates(listing):
         has = one.get("preload") or []
-        # Other templates may have files and variables that nobody asked for.
+        # Other templates may have files and variables that the caller does not expect.
         may = one.get("name") in (base, name) or (one.get("built_in") is True and base == "python")
         if may and one.get("language") == "python" and one.get("state") != "failed" and set(wanted) <= set(has):
             fitting.append((0 if one.get("name") == base else 1, len(has), str(one.get("name"))))

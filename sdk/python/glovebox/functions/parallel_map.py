@@ -1,4 +1,4 @@
-"""Many calls at once, a bounded number of them, with their values in the order of the calls."""
+"""Runs many calls in parallel, a bounded number at a time, and yields their values in order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MAX_WORKERS = 1024
 
 
 def worker_count(wanted: Optional[int]) -> int:
-    """How many at once: what was asked for, or what suits this machine."""
+    """The number of parallel calls: as given, or by the number of CPUs."""
     if wanted is None:
         return max(4, min(32, 2 * (os.cpu_count() or 1)))
     if isinstance(wanted, bool) or not isinstance(wanted, int) or not 1 <= wanted <= MAX_WORKERS:
@@ -40,7 +40,7 @@ def worker_count(wanted: Optional[int]) -> int:
 
 
 class _DaemonThreadPool:
-    """As a ThreadPoolExecutor, but the end of the interpreter does not wait for them."""
+    """Like a ThreadPoolExecutor, but the interpreter does not wait for its threads at exit."""
 
     def __init__(self, work: Callable[[Arguments], Any], most: int) -> None:
         from queue import SimpleQueue
@@ -86,9 +86,9 @@ def ordered_map(
     return_exceptions: bool,
     stop: Callable[[], None],
 ) -> Iterator[Any]:
-    """``send`` runs in threads, ``finish`` in the caller's, in order. Calls are taken as they are needed.
+    """``send`` runs in worker threads, ``finish`` in the caller's thread, in order. Calls are read as needed.
 
-    ``stop`` ends the calls in flight of whoever wants no more values.
+    ``stop`` cancels the calls in flight when the caller closes the iterator.
     """
     waiting: Deque[Future[Any]] = deque()
     source = iter(calls)
@@ -96,7 +96,7 @@ def ordered_map(
     try:
         more = True
         while more or waiting:
-            # Twice as many as run: values that are ready early wait here for a slow one before them.
+            # Twice as many as run at a time: a slow call must not keep the workers idle.
             while more and len(waiting) < 2 * workers:
                 try:
                     arguments = next(source)
@@ -128,7 +128,7 @@ async def ordered_map_async(
     workers: int,
     return_exceptions: bool,
 ) -> AsyncIterator[Any]:
-    """As :func:`ordered_map`, in tasks of the running event loop."""
+    """Like :func:`ordered_map`, in tasks of the running event loop."""
     import asyncio
 
     waiting: Deque[asyncio.Task[Any]] = deque()

@@ -1,6 +1,6 @@
-"""Which source goes along with a call of a function, and which functions can be called so at all.
+"""Which functions can run in a sandbox, and the source that a call of one sends.
 
-What is shipped is source, found by ``module:qualname``; nothing of the process's memory. Of an
+A call ships source, found by ``module:qualname``, and nothing from this process's memory. Of an
 imported module it is the whole file. A script (``__main__``) or a cell of a notebook does its work
 at its top level, too, which must not be done again in the sandbox: of these only the definitions
 that the function needs are shipped (:mod:`glovebox.functions.source_slice`).
@@ -29,24 +29,24 @@ __all__ = [
     "shipped_source",
 ]
 
-#: What a script's module is called inside; not __main__, so that what that guards does not run.
+#: The name of a script's module in the sandbox; not __main__, so that code guarded by it does not run.
 MAIN_NAME = "__sandboxed__"
 MAX_SOURCE = 8 << 20
 
 
 @dataclass(frozen=True)
 class ShippedSource:
-    """A module as it is sent."""
+    """The module that a call ships."""
 
     module: str
     is_package: bool
     function: str
-    file: str  # for tracebacks; no path of this machine
+    file: str  # for tracebacks; not a path on this machine
     text: str
 
 
 def check_function(function: Any) -> None:
-    """Raises :class:`FunctionRefused`, with what to do, for what cannot be called in a sandbox.
+    """Raises :class:`FunctionRefused`, with advice, for a function that cannot run in a sandbox.
 
     >>> check_function(lambda x: x)
     Traceback (most recent call last):
@@ -62,28 +62,28 @@ def check_function(function: Any) -> None:
     if inner.__closure__:
         names = ", ".join(inner.__code__.co_freevars)
         raise FunctionRefused(
-            f"{name} is a closure over {names}, which would stay here: "
-            "move it to the top level of its module and give them as arguments"
+            f"{name} is a closure over {names}, which are not sent: "
+            "move it to the top level of its module and pass them as arguments"
         )
     if "<locals>" in name:
         raise FunctionRefused(
-            f"{name} is nested in another function and is not found from outside: "
+            f"{name} is nested in another function and cannot be found by name: "
             "move it to the top level of its module"
         )
     if "." in name:
         raise FunctionRefused(
-            f"{name} is a method, and its object would stay here: "
-            "write a function at the top level of the module and give it what it needs as arguments"
+            f"{name} is a method, and its object is not sent: "
+            "write a function at the top level of the module and pass what it needs as arguments"
         )
     if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
         raise FunctionRefused(
-            f"{name} is a generator, and values come back all at once: return a list, "
+            f"{name} is a generator, and a call returns one value: return a list, "
             f"or call it for one piece at a time with {name}.map(pieces)"
         )
 
 
 def _unwrapped(function: Any) -> Any:
-    """Below other decorators, which are applied inside as well."""
+    """The function below other decorators, which are applied in the sandbox, too."""
     if isinstance(function, (staticmethod, classmethod)):
         return function
     try:
@@ -96,16 +96,16 @@ def _kind_and_advice(function: Any) -> str:
     if isinstance(function, (staticmethod, classmethod, property)) or inspect.ismethod(function):
         return "it is a method; write a function at the top level of the module"
     if isinstance(function, functools.partial):
-        return "it is a functools.partial; decorate its function and give the arguments with each call"
+        return "it is a functools.partial; decorate its function and pass the arguments with each call"
     if inspect.isclass(function):
-        return "it is a class; write a function that makes and uses one"
+        return "it is a class; write a function that creates and uses an instance"
     if inspect.isbuiltin(function):
-        return "it has no Python source; call it in a function of yours"
-    return "it is no function with Python source; write `def` at the top level of a module"
+        return "it has no Python source; call it from a function of your own"
+    return "it is not a function with Python source; write `def` at the top level of a module"
 
 
 def is_in_notebook_cell(function: Callable[..., Any]) -> bool:
-    """Whether what it uses may be defined anew, or later, in another cell."""
+    """Whether it is defined in a notebook cell: what it uses may be redefined in another one."""
     code = getattr(_unwrapped(function), "__code__", None)
     return (
         getattr(function, "__module__", None) == "__main__"
@@ -114,24 +114,24 @@ def is_in_notebook_cell(function: Callable[..., Any]) -> bool:
     )
 
 
-# The code, and the source around it, that a name in a module and file was last decorated with.
+# The code and the source that a name of a module and file was last decorated with.
 _latest: Dict[Tuple[str, str, str], Tuple[CodeType, Optional[str]]] = {}
 
 
 def record_definition(function: Callable[..., Any], shipped: Optional[ShippedSource]) -> None:
-    """To be called where it is decorated: inside, that is done in the same order."""
+    """Called at decoration, which happens in the same order in the sandbox."""
     _latest[_key(function)] = _unwrapped(function).__code__, None if shipped is None else shipped.text
 
 
 def check_not_redefined(function: Callable[..., Any], shipped: ShippedSource) -> None:
-    """Inside, functions are found by their names, and another may have this one's now."""
+    """The sandbox finds functions by name, and another function may have this name by now."""
     code: CodeType = _unwrapped(function).__code__
     latest, text = _latest.get(_key(function), (code, None))
-    # A module that was loaded anew, with another text, is another one.
+    # A module that was reloaded with another source is another module.
     if latest != code and text in (None, shipped.text):
         raise FunctionRefused(
-            f"{shipped.function} of line {code.co_firstlineno} in {shipped.file} was defined again in line "
-            f"{latest.co_firstlineno}, and that one would run: give one of them another name"
+            f"{shipped.function} in line {code.co_firstlineno} of {shipped.file} is defined again in line "
+            f"{latest.co_firstlineno}, and the second one would run: give one of them another name"
         )
 
 
@@ -141,7 +141,7 @@ def _key(function: Callable[..., Any]) -> Tuple[str, str, str]:
 
 
 def shipped_source(function: Callable[..., Any]) -> ShippedSource:
-    """What to send along for a function that :func:`check_function` let pass."""
+    """The source to ship with a function that :func:`check_function` has accepted."""
     inner: Any = _unwrapped(function)
     name: str = inner.__qualname__
     module_name = getattr(function, "__module__", None) or inner.__module__
@@ -150,7 +150,9 @@ def shipped_source(function: Callable[..., Any]) -> ShippedSource:
         raise FunctionRefused(f"{name}: its module {module_name} is not loaded: import it as a module of its own")
     shipped = _of_main(module, inner) if module_name == "__main__" else _of_module(module, inner)
     if len(shipped.text) > MAX_SOURCE:
-        raise FunctionRefused(f"{name}: its module is larger than {MAX_SOURCE >> 20} MB: move it into a smaller one")
+        raise FunctionRefused(
+            f"{name}: its module is larger than {MAX_SOURCE >> 20} MB: move the function into a smaller one"
+        )
     return shipped
 
 
@@ -159,8 +161,8 @@ def _of_module(module: ModuleType, function: Any) -> ShippedSource:
     text = _module_text(module)
     if text is None:
         raise FunctionRefused(
-            f"{function.__qualname__}: there is no source of its module {name} "
-            "(only compiled code?): calls ship source, so install the module with it"
+            f"{function.__qualname__}: the source of its module {name} was not found "
+            "(is it installed as bytecode only?): install the module with its source"
         )
     is_package = hasattr(module, "__path__")
     file = name.replace(".", "/") + ("/__init__.py" if is_package else ".py")
@@ -186,7 +188,7 @@ def _of_main(module: ModuleType, function: Any) -> ShippedSource:
     name = function.__qualname__
     file: str = function.__code__.co_filename
     lines = linecache.getlines(file, vars(module))
-    # Since Python 3.13 that of `python -c` is kept, under a name which what exec() made has as well.
+    # Since 3.13 Python keeps the source of `python -c`, under a name that code compiled by exec() has as well.
     if not lines or file == "<string>":
         raise FunctionRefused(
             f"{name} was typed where Python keeps no source (a console, `python -c`, stdin): "
@@ -202,6 +204,6 @@ def _of_main(module: ModuleType, function: Any) -> ShippedSource:
 
 
 def _plain_name(file: str) -> str:
-    """A script's own name; a cell's is made of numbers that say nothing."""
+    """The file name of a script; that of a cell is meaningless."""
     last = file.replace("\\", "/").rpartition("/")[2]
     return last if last.endswith(".py") and "ipykernel" not in file else "cell.py"

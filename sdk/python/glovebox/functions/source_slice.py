@@ -26,7 +26,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def needed_source(text: str, name: str, names: Mapping[str, Any], file: str) -> str:
-    """Of ``text``, what defines ``name``; ``names`` are the live globals of its module.
+    """The part of ``text`` that defines ``name``; ``names`` are the live globals of its module.
 
     >>> script = '''import math, sys
     ... def area(r): return math.pi * r * r
@@ -42,7 +42,7 @@ def needed_source(text: str, name: str, names: Mapping[str, Any], file: str) -> 
 class _Slice:
     def __init__(self, names: Mapping[str, Any], done: Set[Tuple[str, str]]) -> None:
         self._names = names
-        self._done = done  # (file, name) that are in some part already
+        self._done = done  # (file, name) of the definitions found so far
         self._root = ""
 
     def of(self, text: str, name: str, file: str) -> str:
@@ -55,20 +55,20 @@ class _Slice:
         chosen, missing = _choose(tree.body, name)
         if not any(_defines(one, name) for one in chosen):
             raise FunctionRefused(
-                f"{name} is not defined at the top level of {file}: define it there by `def {name}(...)`"
+                f"{name} is not defined at the top level of {file}: define it there with `def {name}(...)`"
             )
         before = "".join([self._elsewhere(one) for one in sorted(missing)])
         if not before:
             return _only_lines(text, chosen, tree.body)
-        # Nothing may stand before these.
+        # `from __future__` must come first.
         futures = [one for one in chosen if _is_future(one)]
         rest = [one for one in chosen if not _is_future(one)]
         return "".join(ast.unparse(one) + "\n" for one in futures) + before + _only_lines(text, rest, tree.body)
 
     def _elsewhere(self, name: str) -> str:
-        """The statement, or the source, that makes a name which this text does not."""
+        """The statement, or the source, that defines a name which this text does not define."""
         if name not in self._names:
-            return ""  # perhaps never used; else a NameError inside says it
+            return ""  # if it is used after all, the sandbox raises a NameError
         value = self._names[name]
         if isinstance(value, ModuleType):
             return "" if value.__name__ == "__main__" else f"import {value.__name__} as {name}\n"
@@ -80,14 +80,14 @@ class _Slice:
             if getattr(sys.modules.get(module), own_name, None) is value:
                 return f"from {module} import {own_name} as {name}\n"
         raise FunctionRefused(
-            f"{self._root} uses `{name}`, a {type(value).__name__} of another cell, and only code is shipped: "
-            f"give it as an argument, or assign it in the cell of {self._root}"
+            f"{self._root} uses `{name}`, a {type(value).__name__} of another cell, and calls ship only code: "
+            f"pass it as an argument, or assign it in the cell of {self._root}"
         )
 
     def _other_cell(self, value: Any, own_name: str, name: str) -> str:
         found = _defining_source(value)
         if found is None:
-            raise FunctionRefused(f"{self._root} uses `{name}`, of which there is no source: put both into a file")
+            raise FunctionRefused(f"{self._root} uses `{name}`, whose source was not found: put both into a file")
         text, file = found
         if (file, own_name) in self._done:
             return ""
@@ -97,7 +97,7 @@ class _Slice:
 
 
 def _defining_source(value: Any) -> Optional[Tuple[str, str]]:
-    """The text that a function or a class was defined in."""
+    """The source in which a function or a class is defined."""
     functions = list(vars(value).values()) if inspect.isclass(value) else [value]
     for one in functions:
         one = inspect.unwrap(getattr(one, "__func__", one)) if callable(one) or hasattr(one, "__func__") else one
@@ -112,7 +112,7 @@ def _defining_source(value: Any) -> Optional[Tuple[str, str]]:
 
 
 def _choose(statements: List[ast.stmt], name: str) -> Tuple[List[ast.stmt], Set[str]]:
-    """The statements that ``name`` needs, and names that none of them makes."""
+    """The statements that ``name`` needs, and the names that none of them defines."""
     usable = [one for one in statements if not _is_main_guard(one)]
     binders = [(_bound_in(one), one) for one in usable]
     chosen: Set[int] = set()
@@ -155,7 +155,7 @@ def _is_main_guard(statement: ast.stmt) -> bool:
 
 
 def _bound_in(statement: ast.stmt) -> Set[str]:
-    """Names of the module that it makes or changes; `table[key] = 1` changes `table`."""
+    """The module's names that a statement defines or changes; `table[key] = 1` changes `table`."""
     bound: Set[str] = set()
     for node in _walk_here(statement):
         if isinstance(node, _DEFINITIONS):
@@ -176,7 +176,7 @@ def _bound_in(statement: ast.stmt) -> Set[str]:
 
 
 def _walk_here(node: ast.AST) -> Iterator[ast.AST]:
-    """As ast.walk, but not into bodies that have names of their own."""
+    """Like ast.walk, but not into bodies with a scope of their own."""
     yield node
     if isinstance(node, (*_DEFINITIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
         return
@@ -185,14 +185,14 @@ def _walk_here(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _used_by(statement: ast.stmt) -> Set[str]:
-    """Names of the module that it uses, now or when it is called."""
+    """The module's names that a statement uses, now or when it is called."""
     if not isinstance(statement, _DEFINITIONS):
         used = {one.id for one in ast.walk(statement) if isinstance(one, ast.Name)}
         for inner in ast.walk(statement):
             if isinstance(inner, _DEFINITIONS):  # `try: ... except ImportError: def ...`
                 used |= _used_by(inner)
         return used
-    # Python's own idea of what is global in it: names of locals may be the module's, too.
+    # The symbol table knows what is global: a local name may also be a name of the module.
     table = symtable.symtable(ast.unparse(statement), "statement", "exec")
     used = {one.get_name() for one in table.get_symbols() if one.is_referenced()}
     waiting = list(table.get_children())
@@ -204,7 +204,7 @@ def _used_by(statement: ast.stmt) -> Set[str]:
 
 
 def _only_lines(text: str, statements: List[ast.stmt], every: List[ast.stmt]) -> str:
-    """The text with every other line empty, and of lines with several statements only these."""
+    """The text with all other statements blanked out, so that line numbers stay."""
     lines = text.split("\n")
     owners: Dict[int, int] = {}
     for statement in every:
@@ -217,7 +217,7 @@ def _only_lines(text: str, statements: List[ast.stmt], every: List[ast.stmt]) ->
             for line in places:
                 kept[line - 1] = lines[line - 1]
             continue
-        # Its lines, without what stands before or after it (`a = 1; b = 2`).
+        # Only this statement of a line with several (`a = 1; b = 2`).
         own = (ast.get_source_segment(text, statement) or "").split("\n")
         for line, part in zip(places, own):
             kept[line - 1] += ("; " if kept[line - 1] else "") + part

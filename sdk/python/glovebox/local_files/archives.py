@@ -1,9 +1,8 @@
-"""Directories as tar archives, on this side.
+"""Packs directories into tar archives, and unpacks archives from a sandbox.
 
-An archive that comes from a sandbox is a stranger's: only plain files and directories are taken out
-of it, below the place they belong to; links, devices, absolute names and ``..`` are not. Nor does it
-lead through links that are on this machine: every directory is opened from the one above it. Modes
-lose everything but read, write and execute of their owner's kind.
+An archive from a sandbox is untrusted: only regular files and directories are unpacked, below their
+destination; links, devices, absolute names and ``..`` are not. Links on this machine are not followed either:
+every directory is opened relative to its parent. A file becomes 0644 or 0755.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from .atomic_write import atomic_replace
 __all__ = ["pack", "unpack"]
 
 _MAX_ENTRIES = 1_000_000
-# A header that only describes the next entry is read at once. Names are shorter than PATH_MAX.
+# tarfile reads a header that describes the next entry in one piece. Names are shorter than PATH_MAX.
 _MAX_HEADER = 64 * 1024
 _MAX_NAME = 4096
 _DESCRIBE = (tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK)
@@ -29,7 +28,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def pack(folder: str) -> Tuple[IO[bytes], int]:
-    """A temporary file with the archive of what is in a directory, and its size. Links stay links."""
+    """A temporary file with the archive of a directory's contents, and its size. Links stay links."""
     archive = tempfile.TemporaryFile(prefix="glovebox-")
     try:
         with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
@@ -44,7 +43,7 @@ def pack(folder: str) -> Tuple[IO[bytes], int]:
 
 
 def _ordinary(tar: tarfile.TarFile, member: tarfile.TarInfo) -> "tarfile.TarInfo | None":
-    tar.inodes.clear()  # type: ignore[attr-defined]  # a second name of a file is a file, too, and no link
+    tar.inodes.clear()  # type: ignore[attr-defined]  # a second hard link is packed as a file, not as a link
     if not (member.isreg() or member.isdir() or member.issym()):
         return None  # sockets, devices, pipes
     member.uid = member.gid = 0
@@ -72,16 +71,16 @@ class _Member(tarfile.TarInfo):
 
 
 def unpack(archive: IO[bytes], folder: str, max_bytes: int) -> List[str]:
-    """The paths of the files that were written, below ``folder``."""
+    """Unpacks an archive into ``folder``; returns the paths of the files it wrote."""
     if not {os.open, os.mkdir, os.stat, os.rename, os.unlink} <= os.supports_dir_fd:
-        raise GloveboxError("this system cannot open files below a directory: download file by file")
+        raise GloveboxError("this system cannot open files relative to a directory: download file by file")
     os.makedirs(folder, exist_ok=True)
     root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         return _unpack(archive, root, folder, max_bytes)
-    # What the library raises for archives that nobody's tar would write.
+    # What tarfile raises for malformed archives.
     except (tarfile.TarError, ValueError, EOFError, LookupError, ArithmeticError, RecursionError) as error:
-        raise ProtocolError(f"the archive of the tree is malformed: {error}") from error
+        raise ProtocolError(f"malformed archive from the sandbox: {error}") from error
     finally:
         os.close(root)
 
@@ -92,16 +91,16 @@ def _unpack(archive: IO[bytes], root: int, folder: str, max_bytes: int) -> List[
     with tarfile.open(fileobj=archive, mode="r|", tarinfo=_Member) as tar:
         for count, member in enumerate(iter(tar.next, None)):
             assert member is not None
-            tar.members.clear()  # type: ignore[attr-defined]  # nobody asks for them again
+            tar.members.clear()  # type: ignore[attr-defined]  # not needed again: keep memory bounded
             if count > _MAX_ENTRIES:
-                raise GloveboxError(f"the tree has more than {_MAX_ENTRIES} entries")
+                raise GloveboxError(f"the directory has more than {_MAX_ENTRIES} entries")
             parts = _parts(member.name)
             if member.isdir():
                 os.close(_open_folder(root, parts))
             elif member.isreg() and not member.issparse() and parts:
                 left -= member.size
                 if left < 0:
-                    raise GloveboxError(f"the tree is larger than {max_bytes} bytes; say max_bytes=")
+                    raise GloveboxError(f"the directory is larger than {max_bytes} bytes: pass a larger max_bytes=")
                 _write(tar, member, root, parts)
                 written.append(os.path.join(folder, *parts))
     return written
@@ -110,14 +109,14 @@ def _unpack(archive: IO[bytes], root: int, folder: str, max_bytes: int) -> List[
 def _parts(name: str) -> List[str]:
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if name.startswith("/") or ".." in parts or any("\0" in part for part in parts):
-        raise ProtocolError("the archive of the tree has a name that leads out of it")
+        raise ProtocolError("the archive from the sandbox has a path that leads out of the directory")
     if len(os.fsencode(name)) >= _MAX_NAME:
-        raise ProtocolError("the archive of the tree has a name that is too long")
+        raise ProtocolError("the archive from the sandbox has a path that is too long")
     return parts
 
 
 def _open_folder(root: int, parts: List[str]) -> int:
-    """A directory below ``root``, made where it is not there; never through a link."""
+    """Opens a directory below ``root``, created if needed; never through a link."""
     here = os.dup(root)
     for at, part in enumerate(parts):
         try:
@@ -131,7 +130,7 @@ def _open_folder(root: int, parts: List[str]) -> int:
                 raise
             name = "/".join(parts[: at + 1])
             raise GloveboxError(
-                f"{name!r} is a directory in the sandbox and a link or a file here: nothing is written through it"
+                f"{name!r} is a directory in the sandbox, but a link or a file on this machine: remove it first"
             ) from error
         finally:
             os.close(here)

@@ -1,7 +1,4 @@
-"""Files of this machine that take their place when they are whole.
-
-Until then there is what was there before: a download that fails destroys nothing.
-"""
+"""Atomic replacement of files on this machine: a download that fails leaves the old file."""
 
 from __future__ import annotations
 
@@ -18,16 +15,16 @@ __all__ = ["atomic_replace", "open_for_download"]
 
 @contextlib.contextmanager
 def atomic_replace(name: str, mode: int, dir_fd: Optional[int] = None) -> Iterator[IO[bytes]]:
-    """A new file beside ``name`` that is renamed to it at the end; one that was there keeps its mode.
+    """A temporary file next to ``name``, renamed to it at the end; a file that is replaced keeps its mode.
 
-    Only plain files are replaced: a link, a pipe or a device is somebody's arrangement.
+    Only regular files are replaced: a link, a pipe or a device was put there on purpose.
     """
     try:
         old: Optional[os.stat_result] = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
     except FileNotFoundError:
         old = None
     if old is not None and not stat.S_ISREG(old.st_mode):
-        raise GloveboxError(f"{name!r} is here already, and is no plain file: nothing is written through it")
+        raise GloveboxError(f"{name!r} exists on this machine and is not a regular file: remove it first")
     fresh = os.path.join(os.path.dirname(name), f".glovebox-{secrets.token_hex(8)}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     target = os.open(fresh, flags, mode if old is None else 0o600, dir_fd=dir_fd)
@@ -44,7 +41,7 @@ def atomic_replace(name: str, mode: int, dir_fd: Optional[int] = None) -> Iterat
 
 @contextlib.contextmanager
 def open_for_download(local: str) -> Iterator[IO[bytes]]:
-    """A file where its user said; links are followed, and devices and pipes written to as they are."""
+    """The file that the user named: links are followed, devices and pipes are written to directly."""
     place = os.path.realpath(local)
     if os.path.exists(place) and not os.path.isfile(place):
         with open(place, "wb") as file:

@@ -1,9 +1,8 @@
-"""Answers of the server as frozen dataclasses, by their type hints.
+"""Converts responses of the server into frozen dataclasses, by their type hints.
 
-Tolerant where it does no harm: fields this version does not know are left in ``raw``, fields that are
-missing or of another type get their default. A field without one must be there and be right: an answer
-that does not say how code ended is no answer, and above all not that it did well. Nothing of a guest's
-is evaluated; it is only looked at.
+Unknown fields stay in ``raw``. A field that is missing or has the wrong type gets its default; a field
+without a default is required: a response that does not say how the code ended must not look like success.
+Nothing is evaluated.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ Convert = Callable[[Any], Any]
 
 __all__ = ["require_object", "from_json", "list_from_json", "parse_time"]
 
-_MISMATCH = object()  # not of the type
+_MISMATCH = object()  # the value does not have the type of the field
 
 
 class _Field(NamedTuple):
     name: str
-    exact: object  # a value of exactly this type is taken as it is
+    exact: object  # a value of exactly this type needs no conversion
     allows_none: bool
     convert: Convert
-    default: "Callable[[], Any] | None"  # None: it must be said
+    default: "Callable[[], Any] | None"  # None: the field is required
 
 
 _plans: Dict[type, List[_Field]] = {}
@@ -49,7 +48,7 @@ _has_raw: Dict[type, bool] = {}
 
 
 def from_json(kind: Type[T], data: Any) -> T:
-    """An object of the answer as a ``kind``."""
+    """Converts a JSON object to a ``kind``."""
     plan = _plans.get(kind)
     if plan is None:
         plan = _make_plan(kind)
@@ -70,14 +69,14 @@ def from_json(kind: Type[T], data: Any) -> T:
         values[name] = value
     if _has_raw[kind]:
         values["raw"] = data
-    # As the dataclass's own constructor, which sets field after field of a frozen one the slow way.
+    # Faster than the constructor of a frozen dataclass, which sets every field with object.__setattr__.
     made = object.__new__(kind)
     made.__dict__.update(values)
     return made
 
 
 def list_from_json(kind: Type[T], data: Any, name: str) -> List[T]:
-    """The objects of a list that is a field of the answer."""
+    """Converts the objects of a list in the field ``name``."""
     items = require_object(data).get(name)
     if not isinstance(items, list):
         raise _missing_field(name)
@@ -85,14 +84,14 @@ def list_from_json(kind: Type[T], data: Any, name: str) -> List[T]:
 
 
 def require_object(data: Any) -> Dict[str, Any]:
-    """An answer that is an object."""
+    """The response, if it is a JSON object."""
     if not isinstance(data, dict):
-        raise ProtocolError("the answer is not that of a Glovebox server: it is no object")
+        raise ProtocolError("malformed response: not a JSON object; is this a Glovebox server?")
     return data
 
 
 def _missing_field(name: str) -> ProtocolError:
-    return ProtocolError(f"the answer is not that of a Glovebox server: it has no {name}, or not a right one")
+    return ProtocolError(f"malformed response: {name} is missing or has the wrong type; is this a Glovebox server?")
 
 
 def parse_time(text: str) -> datetime:

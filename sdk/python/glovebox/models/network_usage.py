@@ -1,6 +1,6 @@
-"""What a sandbox did with its network: ``sandbox.network()``, and ``metrics.network`` of a run.
+"""The network usage of a sandbox: ``sandbox.network()``, and ``metrics.network`` of a run.
 
-Names in it are a guest's words, and rules are the policy's.
+Host names come from the guest, rules from the policy.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ __all__ = ["NetworkDecision", "NetworkFigures"]
 
 @dataclass(frozen=True)
 class NetworkDecision:
-    """One kind of decision, and how often it was taken."""
+    """A decision of the network policy, and how often it was made."""
 
     what: str  # "connect" or "resolve"
     allowed: bool
-    rule: str = ""  #: by which: "allow pypi.org:443", "reserved: loopback", "not in the policy" …
+    rule: str = ""  #: the reason: "allow pypi.org:443", "reserved: loopback", "not in the policy" …
     name: Optional[str] = None
     address: Optional[str] = None
     port: Optional[int] = None
@@ -31,7 +31,7 @@ class NetworkDecision:
 
 @dataclass(frozen=True)
 class NetworkFigures:
-    """Totals, and the decisions behind them, oldest first."""
+    """Totals and decisions, the oldest decision first."""
 
     bytes_out: int = 0
     bytes_in: int = 0
@@ -39,9 +39,9 @@ class NetworkFigures:
     denied: int = 0
     names: int = 0
     open: int = 0
-    spent: List[str] = field(default_factory=list)  #: budgets: "bytes_out", "connections", "names"
+    spent: List[str] = field(default_factory=list)  #: exhausted budgets: "bytes_out", "connections", "names"
     decisions: List[NetworkDecision] = field(default_factory=list)
-    left_out: int = 0  #: decisions that are counted, but of kinds that are not kept
-    incomplete: bool = False  #: the gateway was restarted meanwhile: there was more than this
-    net: Any = None  #: the policy, of a sandbox
+    left_out: int = 0  #: decisions that were counted, but are not in the list
+    incomplete: bool = False  #: the gateway was restarted: earlier usage is missing
+    net: Any = None  #: the policy of a sandbox; None for a run
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)

@@ -1,10 +1,9 @@
-"""How results look in notebooks.
+"""Shows results in notebooks.
 
-What a sandbox sends is a stranger's. So: text is escaped; PNG and JPEG are shown as images, by data
-URLs that hold nothing but base64; HTML and SVG (tables of data frames among them) go into an
-``<iframe sandbox>`` with nothing allowed: no scripts, no forms, no links out of it, an origin of its
-own, and a policy that loads nothing from anywhere. The notebook's page and cookies are out of its
-reach. A result is at most so large: what is larger is said and not shown.
+What a sandbox sends is untrusted. Text is escaped. PNG and JPEG are shown as images, by data URLs with nothing
+but base64. HTML and SVG, also the tables of data frames, go into an ``<iframe sandbox>`` without permissions: no
+scripts, no forms, no links out of it, an origin of its own, and a policy that loads nothing. So they cannot
+reach the notebook's page or cookies. Results that are too large are not shown.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def mime_bundle(value: Mapping[str, Any]) -> Dict[str, Any]:
-    """For ``_repr_mimebundle_``: a form that is safe, and text."""
+    """For ``_repr_mimebundle_``: safe HTML, and text."""
     text = value.get("text/plain")
     return {
         "text/plain": printable(text) if isinstance(text, str) else "<no text form>",
@@ -37,7 +36,7 @@ def mime_bundle(value: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def value_html(value: Mapping[str, Any]) -> str:
-    """The richest form that can be shown safely."""
+    """HTML for the richest form that can be shown safely."""
     for kind in ("image/png", "image/jpeg"):
         image = _image(kind, value.get(kind))
         if image is not None:
@@ -62,13 +61,13 @@ def result_html(result: "_ValueMixin") -> str:
         traceback = "\n".join(result.error.traceback) or str(result.error)
         parts.append(_text(traceback, "color:#b00020"))
     elif result.exit_code != 0:
-        parts.append(_text(f"exit status {result.exit_code}", "color:#b00020"))
+        parts.append(_text(f"exit code {result.exit_code}", "color:#b00020"))
     return "<div>" + "".join(parts) + "</div>"
 
 
 def _text(text: str, style: str = "") -> str:
     if len(text) > _MAX_TEXT:
-        text = text[:_MAX_TEXT] + f"\n… and {len(text) - _MAX_TEXT} characters more"
+        text = text[:_MAX_TEXT] + f"\n… and {len(text) - _MAX_TEXT} more characters"
     shown = f' style="{style}"' if style else ""
     return f"<pre{shown}>{html.escape(text)}</pre>"
 
@@ -90,7 +89,7 @@ def _frame(markup: Any) -> Optional[str]:
         "<style>body{font-family:sans-serif;font-size:13px;background:#fff;color:#000}"
         "table{border-collapse:collapse}td,th{padding:2px 8px;border:1px solid #ddd;text-align:right}</style>" + markup
     )
-    # How tall it is only a script could tell: so by its rows, and it scrolls.
+    # Only a script could measure the height: estimate it by the rows, and scroll.
     height = min(600, 60 + 26 * markup.lower().count("<tr"))
     if "<tr" not in markup.lower():
         height = 300

@@ -1,4 +1,4 @@
-"""What a server knows of sandboxes, processes, files, templates, snapshots, runs and keys."""
+"""Records of the server: sandboxes, processes, files, templates, snapshots, runs and keys."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def _raw() -> Any:
 
 @dataclass(frozen=True)
 class AskedDependencies:
-    """Packages that were asked for; texts of files by their SHA-256."""
+    """Requested packages; files by the SHA-256 of their text."""
 
     packages: List[str] = field(default_factory=list)
     preload: List[str] = field(default_factory=list)
     requirements_sha256: Optional[str] = None
     lock_sha256: Optional[str] = None
-    #: Of a sandbox: the layer that has them.
+    #: The layer with these packages, for a sandbox.
     layer: Optional[str] = None
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a sandbox may use."""
+    """Limits of a sandbox."""
 
     memory_mb: int = 0
     disk_mb: int = 0
@@ -62,7 +62,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class SandboxInfo:
-    """A sandbox as the server last described it."""
+    """A sandbox, as in the last response of the server."""
 
     id: str
     state: str
@@ -90,7 +90,7 @@ class SandboxInfo:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a sandbox uses now."""
+    """The current resource usage of a sandbox."""
 
     at: Optional[datetime] = None
     cpu_us: int = 0
@@ -106,7 +106,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class UsagePoint:
-    """What a sandbox used at a time."""
+    """The resource usage of a sandbox at one time."""
 
     at: Optional[datetime] = None
     cpu_us: int = 0
@@ -117,7 +117,7 @@ class UsagePoint:
 
 @dataclass(frozen=True)
 class SandboxMetrics:
-    """What a sandbox uses, now and lately; the oldest first."""
+    """The resource usage of a sandbox, now and recently; the oldest point first."""
 
     now: Usage
     history: List[UsagePoint] = field(default_factory=list)
@@ -125,7 +125,7 @@ class SandboxMetrics:
 
 @dataclass(frozen=True)
 class LogEntry:
-    """One thing that happened in a sandbox."""
+    """An event in a sandbox."""
 
     at: Optional[datetime]
     kind: str
@@ -135,7 +135,7 @@ class LogEntry:
 
 @dataclass(frozen=True)
 class StreamKept:
-    """How much of a stream was printed, and from where on it is kept."""
+    """The range of a process's output that the server keeps."""
 
     begin: int = 0
     end: int = 0
@@ -165,7 +165,7 @@ class ProcessInfo:
 
     @property
     def number(self) -> int:
-        """What ``attach`` and ``signal`` call it."""
+        """The number of the process, for ``sandbox.attach(number)``."""
         return self.process
 
 
@@ -206,7 +206,7 @@ class FileInfo:
 
     @property
     def path_bytes(self) -> bytes:
-        """The very bytes of its path, also where they are not UTF-8."""
+        """The path as bytes, also if it is not UTF-8."""
         return decode_base64_or_text(self.path, self.path_base64 or None)
 
     @property
@@ -220,8 +220,8 @@ class FileInfo:
 
 @dataclass(frozen=True)
 class FileEvent:
-    """Something that happened to a file: ``created``, ``written``, ``removed``, ``renamed``,
-    ``attribute``, or ``overflow`` when some were lost."""
+    """A change of a file: ``created``, ``written``, ``removed``, ``renamed``, ``attribute``, or ``overflow`` if events
+    were lost."""
 
     type: str
     path: str = ""
@@ -232,7 +232,7 @@ class FileEvent:
 
 @dataclass(frozen=True)
 class ProjectEvent:
-    """Something that happened in a project: ``run.started``, ``run.finished``, ``template.changed`` …"""
+    """An event in a project: ``run.started``, ``run.finished``, ``template.changed`` …"""
 
     type: str
     id: Optional[str]
@@ -241,7 +241,7 @@ class ProjectEvent:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a sandbox had on its disk."""
+    """A snapshot of the files of a sandbox."""
 
     id: str
     name: Optional[str] = None
@@ -256,7 +256,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Template:
-    """What sandboxes can be made of, and how it is doing."""
+    """A template for sandboxes, and its state."""
 
     name: str
     description: str = ""
@@ -281,25 +281,25 @@ class Template:
 
     @property
     def base(self) -> Optional[str]:
-        """Of a project's own: what it is made of (``from`` in the answer)."""
+        """The template that a template of a project was created from (``from`` in the response)."""
         base = self.raw.get("from")
         return base if isinstance(base, str) else None
 
 
 @dataclass(frozen=True)
 class LayerPackage:
-    """A package in a layer, as it came from the index."""
+    """A package in a layer, as the index delivered it."""
 
     name: str
     version: str = ""
     file: str = ""
-    #: ``sha256:…``; of npm's packages their integrity, ``sha512-…``.
+    #: ``sha256:…``, or the integrity of an npm package, ``sha512-…``.
     hash: str = ""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A set of packages that was installed and is kept."""
+    """Packages that were installed together and are kept."""
 
     id: str
     manager: str = ""
@@ -315,16 +315,16 @@ class Layer:
     asked: List[str] = field(default_factory=list)
     packages: List[LayerPackage] = field(default_factory=list, repr=False)
     projects: List[str] = field(default_factory=list, repr=False)
-    #: Of ``layers.build()``: it was built for this, or for somebody at the same time.
+    #: Set by ``layers.build()``: it was built for this request, or for another one at the same time.
     built: bool = False
-    #: Of ``layers.build()``: why no interpreter waits with its packages; None when one does.
+    #: Set by ``layers.build()``: why no interpreter is kept warm with its packages; None if one is.
     cold_because: Optional[str] = None
     raw: Mapping[str, Any] = _raw()
 
 
 @dataclass(frozen=True)
 class LayerCheck:
-    """What ``layers.check()`` found."""
+    """The result of ``layers.check()``."""
 
     intact: bool
     expected: str = ""
@@ -333,7 +333,7 @@ class LayerCheck:
 
 @dataclass(frozen=True)
 class PrunedLayers:
-    """What ``layers.prune()`` removed, or would have."""
+    """What ``layers.prune()`` removed, or would remove."""
 
     removed: List[str] = field(default_factory=list)
     bytes: int = 0
@@ -341,7 +341,7 @@ class PrunedLayers:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What is kept of a run."""
+    """The record of a run."""
 
     id: str
     status: str = ""
@@ -370,7 +370,7 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class KeyLimits:
-    """What a key may do at once; 0 is no limit."""
+    """Limits of an API key; 0 is no limit."""
 
     max_in_flight: int = 0
     runs_per_minute: int = 0
@@ -379,7 +379,7 @@ class KeyLimits:
 
 @dataclass(frozen=True)
 class Key:
-    """A key without its secret, which only ``keys.create()`` gives, once, in ``key``."""
+    """An API key. Only ``keys.create()`` returns its secret, in ``key``."""
 
     id: str
     project: str = ""

@@ -1,8 +1,7 @@
-"""What code and commands come back with.
+"""Results of code and commands.
 
-All of it was said by a guest or about one: text, numbers and MIME data, never objects. Results show
-themselves in notebooks, figures and tables included; see :mod:`glovebox.models.notebook_display` for how a
-stranger's HTML is shown.
+All of it is data from or about a guest: text, numbers and MIME data, never objects. Notebooks show results with
+figures and tables; :mod:`glovebox.models.notebook_display` says how untrusted HTML is shown.
 """
 
 from __future__ import annotations
@@ -59,28 +58,29 @@ class Mime(Dict[str, Any]):
 
     @property
     def text(self) -> str:
-        """As text; empty if it has no such form."""
+        """The value as text; empty if it has no text form."""
         data = self.get("text/plain")
         return data if isinstance(data, str) else ""
 
     @property
     def value(self) -> Any:
-        """As plain data (numbers, text, lists, dicts), or None if it is more than that."""
+        """The value as JSON data (numbers, text, lists, dicts), or None if it has no such form."""
         return self.get("application/json")
 
     @property
     def html(self) -> Optional[str]:
-        """A stranger's HTML: never put it into a page of your own as it is."""
+        """The value as HTML. It is untrusted: never put it into your own page unchanged."""
         data = self.get("text/html")
         return data if isinstance(data, str) else None
 
     @property
     def png(self) -> Optional[bytes]:
-        """A figure as the bytes of a PNG file."""
+        """A figure, as a PNG file."""
         return self._bytes("image/png")
 
     @property
     def jpeg(self) -> Optional[bytes]:
+        """A figure, as a JPEG file."""
         return self._bytes("image/jpeg")
 
     def _bytes(self, kind: str) -> Optional[bytes]:
@@ -98,7 +98,7 @@ class Mime(Dict[str, Any]):
 
 @dataclass(frozen=True)
 class RunFailure:
-    """Why code did not do well: ``code`` is ``exception``, ``timed_out``, ``oom_killed``, ``killed`` …"""
+    """Why code failed: ``code`` is ``exception``, ``timed_out``, ``oom_killed``, ``killed`` …"""
 
     code: str
     message: str
@@ -113,7 +113,7 @@ class RunFailure:
 
 @dataclass(frozen=True)
 class RunMetrics:
-    """What a run took; what the kernel does not count is None."""
+    """The resource usage of a run; None where the kernel does not count."""
 
     wall_ms: float = 0.0
     setup_ms: float = 0.0
@@ -123,12 +123,12 @@ class RunMetrics:
     peak_memory_mb: Optional[float] = None
     processes_peak: Optional[int] = None
     output_bytes: int = 0
-    network: Optional[NetworkFigures] = None  #: where its profile has one
+    network: Optional[NetworkFigures] = None  #: if its profile allows network access
 
 
 @dataclass(frozen=True)
 class ExecMetrics:
-    """What a program in a sandbox took."""
+    """The resource usage of a program in a sandbox."""
 
     wall_ms: float = 0.0
     cpu_ms: Optional[float] = None
@@ -139,7 +139,7 @@ class ExecMetrics:
 
 @dataclass(frozen=True)
 class Isolation:
-    """Which walls really stood."""
+    """The isolation that was in force: engine, grade, and the walls that stood or were missing."""
 
     engine: str = ""
     grade: str = ""
@@ -149,7 +149,7 @@ class Isolation:
 
 @dataclass(frozen=True)
 class OutputFile:
-    """A file that came back from a run."""
+    """A file that a run returned."""
 
     path: str
     size: int
@@ -158,17 +158,17 @@ class OutputFile:
 
     @property
     def data(self) -> bytes:
-        """Its bytes."""
+        """The content as bytes."""
         return decode_base64_or_text(self.content or "", self.content_base64)
 
     @property
     def text(self) -> str:
-        """Its bytes as UTF-8; what is not is replaced."""
+        """The content as text; invalid UTF-8 is replaced."""
         return self.content if self.content is not None else self.data.decode("utf-8", "replace")
 
 
 class _OutputMixin:
-    """What everything that printed something has."""
+    """Output and exit code: common to all results."""
 
     stdout: str
     stderr: str
@@ -180,20 +180,21 @@ class _OutputMixin:
 
     @property
     def stdout_bytes(self) -> bytes:
-        """The very bytes, also where they are not UTF-8."""
+        """Standard output as bytes, also if it is not UTF-8."""
         return decode_base64_or_text(self.stdout, self.stdout_base64)
 
     @property
     def stderr_bytes(self) -> bytes:
+        """Standard error as bytes, also if it is not UTF-8."""
         return decode_base64_or_text(self.stderr, self.stderr_base64)
 
     @property
     def ok(self) -> bool:
-        """Whether it ended by itself, with exit status 0 and without an exception."""
+        """Whether it ended with exit code 0 and without an exception."""
         return self.exit_code == 0 and getattr(self, "error", None) is None
 
     def raise_for_error(self: _Own) -> _Own:
-        """Itself if it did well; else raises :class:`~glovebox.ExecutionError`."""
+        """Raises :class:`~glovebox.ExecutionError` if it failed; otherwise returns itself."""
         if not self.ok:
             raise ExecutionError(self, getattr(self, "error", None) or _limit_failure(self))  # type: ignore[arg-type]
         return self
@@ -201,14 +202,14 @@ class _OutputMixin:
 
 def _limit_failure(result: _OutputMixin) -> Optional[RunFailure]:
     if result.timed_out:
-        return RunFailure("timed_out", "it ran too long")
+        return RunFailure("timed_out", "time limit exceeded")
     if result.oom_killed:
-        return RunFailure("oom_killed", "it used more memory than it may")
+        return RunFailure("oom_killed", "memory limit exceeded")
     return None
 
 
 class _ValueMixin(_OutputMixin):
-    """What code has besides: a value and what it showed."""
+    """The value of code, and what it displayed."""
 
     result: Optional[Mime]
     results: List[Mime]
@@ -216,7 +217,7 @@ class _ValueMixin(_OutputMixin):
 
     @property
     def value(self) -> Any:
-        """The value of the last expression as plain data; None if it has none or is more than that."""
+        """The value of the last expression as JSON data; None if there is none, or it has no such form."""
         return self.result.value if self.result is not None else None
 
     @property
@@ -226,12 +227,12 @@ class _ValueMixin(_OutputMixin):
 
     @property
     def shown(self) -> List[Mime]:
-        """Everything that was shown, the value of the last expression at the end."""
+        """Everything that was displayed; the value of the last expression comes last."""
         return [*self.results, *([self.result] if self.result is not None else [])]
 
     @property
     def figures(self) -> List[bytes]:
-        """The figures as PNG files."""
+        """The figures, as PNG files."""
         return [png for png in (mime.png for mime in self.shown) if png is not None]
 
     def _repr_html_(self) -> str:
@@ -247,19 +248,19 @@ class _ValueMixin(_OutputMixin):
 
 @dataclass(frozen=True)
 class PreparedSet:
-    """The packages that a run was made with."""
+    """The packages of a run."""
 
     layer: str = ""
-    #: It was built for this, or for somebody at the same time.
+    #: The layer was built for this run, or for another one at the same time.
     built: bool = False
     waited_ms: int = 0
-    #: Why no interpreter waited with them; None when one did.
+    #: Why no interpreter was warm with these packages; None if one was.
     cold_because: Optional[str] = None
 
 
 @dataclass(frozen=True)
 class RunResult(_ValueMixin):
-    """How a run went. Code that failed is not an exception: look at ``ok``, ``error``, ``exit_code``."""
+    """The result of a run. Code that fails does not raise: see ``ok``, ``error`` and ``exit_code``."""
 
     id: str
     exit_code: int
@@ -286,7 +287,7 @@ class RunResult(_ValueMixin):
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def file(self, path: str) -> OutputFile:
-        """The file of that path that came back; ``KeyError`` if there is none."""
+        """The returned file with this path; raises ``KeyError`` if there is none."""
         for file in self.files:
             if path in (file.path, _relative_to_home(file.path)):
                 return file
@@ -295,7 +296,7 @@ class RunResult(_ValueMixin):
 
 @dataclass(frozen=True)
 class CodeResult(_ValueMixin):
-    """How code in a context of a sandbox went."""
+    """The result of code in a context of a sandbox."""
 
     exit_code: int
     context: str = ""
@@ -321,7 +322,7 @@ class CodeResult(_ValueMixin):
 
 @dataclass(frozen=True)
 class LambdaError:
-    """Lambda's form of a failure; what the handler wrote."""
+    """An error in the format of AWS Lambda; written by the handler."""
 
     errorType: str = ""
     errorMessage: str = ""
@@ -332,7 +333,7 @@ class LambdaError:
 
 @dataclass(frozen=True)
 class InvokeResult(_OutputMixin):
-    """What a Lambda handler came to: ``result`` is what it returned, ``error`` Lambda's error object."""
+    """The result of a Lambda handler: ``result`` is its return value, ``error`` Lambda's error object."""
 
     id: str
     exit_code: int
@@ -346,7 +347,7 @@ class InvokeResult(_OutputMixin):
     truncated: bool = False
     files: List[OutputFile] = field(default_factory=list)
     files_error: Optional[str] = None
-    #: Where its time went: ``import_ms``, ``handler_ms``.
+    #: Durations: ``import_ms``, ``handler_ms``.
     phases: Dict[str, Any] = field(default_factory=dict, repr=False)
     metrics: RunMetrics = field(default_factory=RunMetrics, repr=False)
     isolation: Isolation = field(default_factory=Isolation, repr=False)
@@ -361,7 +362,7 @@ class InvokeResult(_OutputMixin):
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def raise_for_error(self) -> "InvokeResult":
-        """Itself if it did well; else raises :class:`~glovebox.ExecutionError`."""
+        """Raises :class:`~glovebox.ExecutionError` if it failed; otherwise returns itself."""
         if self.error is not None:
             error = self.error
             failure = RunFailure("exception", error.errorMessage, error.errorType or None, error.stackTrace)
@@ -371,7 +372,7 @@ class InvokeResult(_OutputMixin):
 
 @dataclass(frozen=True)
 class ExecResult(_OutputMixin):
-    """How a program in a sandbox ended."""
+    """The result of a program in a sandbox."""
 
     exit_code: int
     process: int = 0

@@ -1,9 +1,8 @@
-"""A profile in the server's canonical form, and its name.
+"""The canonical form of a profile, and its hash.
 
-Two spellings of one profile (an explicit default, another order, 64 or 64.0) have one text and so
-one SHA-256: the ``profile`` of every answer. As src/model/profile.cc has it; tests/vectors/profiles.json
-are examples that both sides keep to. With it a program can say beforehand under which profile its code
-will run, and compare.
+Different spellings of one profile (an explicit default, another order, 64 or 64.0) have the same text and so
+the same SHA-256: the ``profile`` of every response. src/model/profile.cc does the same; both are tested with
+tests/vectors/profiles.json. So a program can know in advance under which profile its code will run, and compare.
 
 >>> profile_hash({"memory_mb": 64}) == profile_hash({"memory_mb": 64.0, "pids": 128})
 True
@@ -21,7 +20,7 @@ from .network import canonical_net, check_net
 
 __all__ = ["BASE_DEFAULTS", "canonical_text", "check_net", "profile_hash"]
 
-#: What template ``base`` has of its own, in a request's units.
+#: The defaults of the template ``base``, in the units of a request.
 BASE_DEFAULTS: Mapping[str, Any] = {
     "timeout_ms": 30_000,
     "cpu_ms": 0,
@@ -48,7 +47,7 @@ _MAX_NAME = 255
 
 
 def profile_hash(profile: Mapping[str, Any], defaults: Mapping[str, Any] = BASE_DEFAULTS) -> str:
-    """The name of a profile: the SHA-256 of its canonical text.
+    """The SHA-256 of a profile's canonical text.
 
     >>> profile_hash({})
     '28d4cf1a186ffb4eb58cecdcc257fa0f5f385ab6c1123f32ad0b9ba5f8d16c82'
@@ -57,19 +56,19 @@ def profile_hash(profile: Mapping[str, Any], defaults: Mapping[str, Any] = BASE_
 
 
 def canonical_text(profile: Mapping[str, Any], defaults: Mapping[str, Any] = BASE_DEFAULTS) -> str:
-    """A request's ``profile`` in full: sorted keys, no spaces, whole numbers, mounts by their paths.
+    """A complete ``profile``: sorted keys, no spaces, whole numbers, mounts sorted by path.
 
-    ``defaults`` are the template's, as ``GET /v1/templates/{name}`` has them (``cpu_thousandths``
-    instead of ``cpus`` is understood there, and null is none).
+    ``defaults`` are those of the template, as in ``GET /v1/templates/{name}`` (with ``cpu_thousandths`` or ``cpus``;
+    null means none).
 
     >>> canonical_text({"cpus": 0.5, "memory_mb": 64})[:40]
     '{"cpu_ms":0,"cpu_thousandths":500,"disk_'
     """
     unknown = sorted(set(profile) - set(_BOUNDS) - {"cpus", "dependencies", "mounts", "net"})
     if unknown:
-        raise ValueError(f"profile: {unknown[0]} is not known")
+        raise ValueError(f"profile: {unknown[0]} is an unknown field")
     numbers = {name: _number(profile, defaults, name) for name in _BOUNDS}
-    # A profile that says nothing of packages has no word of them.
+    # A profile without packages does not mention them.
     packages = canonical_dependencies(profile.get("dependencies"))
     packages = packages and f'"dependencies":{packages},'
     return (
@@ -113,23 +112,23 @@ def _mounts_text(mounts: List[Mapping[str, Any]]) -> str:
     for mount in mounts:
         path = _guest_path(mount["path"])
         if path in made:
-            raise ValueError(f"profile: two mounts at {path}")
+            raise ValueError(f"profile: two mounts have the same path, {path}")
         mode = mount.get("mode", "ro")
         if mode not in ("ro", "rw"):
             raise ValueError("profile: a mount's mode must be ro or rw")
         made[path] = f'{{"mode":"{mode}","name":{json_string(mount["name"])},"path":{json_string(path)}}}'
-    # In the order of their bytes, as the server has it.
+    # Sorted by bytes, as the server does.
     return "[" + ",".join(made[path] for path in sorted(made, key=lambda one: one.encode("utf-8"))) + "]"
 
 
 def _guest_path(text: str) -> str:
-    """Absolute and plain; relative ones are below the home directory."""
+    """Absolute and normalized; a relative path is below the home directory."""
     if not text or "\0" in text:
-        raise ValueError("profile: a mount's path is empty or has a NUL byte")
+        raise ValueError("profile: the path of a mount is empty or contains a NUL byte")
     names = [name for name in text.split("/") if name not in ("", ".")]
     if ".." in names or any(len(name.encode("utf-8")) > _MAX_NAME for name in names):
-        raise ValueError('profile: a mount\'s path has ".." or a name of more than 255 bytes in it')
+        raise ValueError('profile: the path of a mount contains ".." or a name of more than 255 bytes')
     path = ("" if text.startswith("/") else _HOME) + "".join("/" + name for name in names) or "/"
     if len(path.encode("utf-8")) > _MAX_PATH:
-        raise ValueError(f"profile: a mount's path is longer than {_MAX_PATH} bytes")
+        raise ValueError(f"profile: the path of a mount is longer than {_MAX_PATH} bytes")
     return path

@@ -1,7 +1,7 @@
-"""``profile.dependencies`` of a request in the server's canonical form; refuses what the server refuses.
+"""The canonical form of ``profile.dependencies``; refuses what the server refuses.
 
-As src/wire/dependencies_json.cc has it: nothing in it can be an option of the installer's, a path or an
-address. tests/vectors/profiles.json are examples that both sides keep to.
+Like src/wire/dependencies_json.cc: no entry may be an option of the installer, a path or a URL. Both are tested
+with tests/vectors/profiles.json.
 
 >>> canonical_dependencies(["pandas>=2", " numpy"])
 '{"packages":["numpy","pandas>=2"]}'
@@ -30,14 +30,14 @@ _NAME = re.compile(r"[A-Za-z0-9._@/-]*[A-Za-z0-9]\Z")
 _SCOPED = re.compile(r"@[^/]+/[A-Za-z0-9]")
 _HASH = re.compile(r"--hash=(sha256|sha384|sha512):[0-9a-f]+\Z")
 _MODULE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}(\.[A-Za-z_][A-Za-z0-9_]{0,127})*\Z")
-# Control characters but line ends and tabs, and where Python begins a new line though there is none.
+# Control characters except line feeds and tabs, and the characters at which str.splitlines() splits as well.
 _NO_TEXT = re.compile("[\0-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
 _COMMENT = re.compile(r"(^|(?<=[ \t]))#.*")
 _ALONE = ("--require-hashes", "--pre", "--prefer-binary")
 
 
 def canonical_dependencies(data: Any, at: str = "dependencies") -> str:
-    """JSON with sorted keys and no spaces; empty when there are none."""
+    """JSON with sorted keys and no spaces; empty without dependencies."""
     if data is None:
         return ""
     if isinstance(data, Mapping):
@@ -57,7 +57,7 @@ def _json_text(value: Any) -> str:
 def _object(data: Mapping[str, Any], at: str) -> Dict[str, Any]:
     unknown = sorted(set(data) - set(_FIELDS))
     if unknown:
-        raise ValueError(f"{at}.{unknown[0]} is not known")
+        raise ValueError(f"{at}.{unknown[0]} is an unknown field")
     wanted: Dict[str, Any] = {
         "packages": _packages(data.get("packages") or [], f"{at}.packages"),
         "requirements": _text(data.get("requirements"), f"{at}.requirements"),
@@ -66,9 +66,9 @@ def _object(data: Mapping[str, Any], at: str) -> Dict[str, Any]:
     }
     _check_requirements(wanted["requirements"], f"{at}.requirements")
     if wanted["lock"] and (wanted["packages"] or wanted["requirements"]):
-        raise ValueError(f"{at}.lock stands alone: it names all packages")
+        raise ValueError(f"{at}.lock cannot be combined with packages or requirements: a lock file names all packages")
     if wanted["preload"] and not (wanted["packages"] or wanted["requirements"] or wanted["lock"]):
-        raise ValueError(f"{at}.preload goes with packages, requirements or lock")
+        raise ValueError(f"{at}.preload needs packages, requirements or lock")
     return wanted
 
 
@@ -91,17 +91,17 @@ def _check_word(word: str, at: str) -> None:
     if not word:
         raise ValueError(f"{at} must not be empty")
     if not all(" " <= char < "\x7f" for char in word):
-        raise ValueError(f"{at} must be of printable ASCII characters")
+        raise ValueError(f"{at} must consist of printable ASCII characters")
     if len(word) > _MAX_PACKAGE:
         raise ValueError(f"{at} must have at most {_MAX_PACKAGE} bytes")
     if word[0] == "-":
         raise ValueError(f"{at} must be a package, not an option of the installer")
     if ":" in word or " @" in word or "@ " in word:
-        raise ValueError(f"{at} must name a package of the index, not an address")
+        raise ValueError(f"{at} must name a package of the index, not a URL")
     is_scoped = word[0] == "@"
     end = _NAME_END.search(word, 1 if is_scoped else 0)
     name = word[: end.start()] if end else word
-    # npm's "@scope/name" has one slash; nothing else has any.
+    # Only npm's "@scope/name" may contain a slash.
     has_path = "\\" in word or ("/" in word and not (word.count("/") == 1 and _SCOPED.match(name)))
     if word[0] in "./~" or has_path or name.lower().endswith(_ARCHIVES):
         raise ValueError(f"{at} must name a package of the index, not a file")
@@ -112,7 +112,7 @@ def _check_word(word: str, at: str) -> None:
 
 
 def _is_formed(name: str, rest: str) -> bool:
-    """A name, then nothing, or what begins a version, extras or a marker, to its end."""
+    """Whether it is a name, alone or followed by a version, extras or a marker."""
     if not _NAME.match(name):
         return False
     return not rest or (rest[0] in "[<>=!~;(@" and rest[-1] not in ",=<>!~;([@|&")
@@ -122,13 +122,13 @@ def _text(data: Any, at: str) -> str:
     if data is None:
         return ""
     if not isinstance(data, str):
-        raise TypeError(f"{at} must be a text")
+        raise TypeError(f"{at} must be a string")
     if len(data.encode("utf-8", "surrogatepass")) > _MAX_TEXT:
         raise ValueError(f"{at} must have at most {_MAX_TEXT >> 10} KB")
-    # The mark is what editors of Windows put in front of UTF-8.
+    # Editors on Windows put a byte order mark in front of UTF-8.
     text = data[data.startswith("\ufeff") :].replace("\r\n", "\n").strip(_SPACE)
     if _NO_TEXT.search(text):
-        raise ValueError(f"{at} must be the text of a file: no control characters")
+        raise ValueError(f"{at} must be the text of a file, without control characters")
     return text
 
 
@@ -139,10 +139,10 @@ def _preload(data: Any, at: str) -> List[str]:
         raise ValueError(f"{at} must have at most {_MAX_MODULES} entries")
     for index, one in enumerate(data):
         if not isinstance(one, str) or len(one) > _MAX_MODULE or not _MODULE.match(one):
-            raise ValueError(f"{at}[{index}] must be the name of a module, like numpy or os.path")
+            raise ValueError(f"{at}[{index}] must be a module name, like numpy or os.path")
     modules = list(dict.fromkeys(data))
     if sum(map(len, modules)) > _MAX_MODULE_NAMES:
-        raise ValueError(f"{at}: the names are together larger than 6 KB")
+        raise ValueError(f"{at}: the module names are larger than 6 KB in total")
     return modules
 
 
@@ -166,21 +166,21 @@ def _check_requirement(line: str, at: str) -> None:
     if not line or line in _ALONE:
         return
     if not all(" " <= char < "\x7f" for char in line):
-        raise ValueError(f"{at}: must be of printable ASCII characters, comments aside")
+        raise ValueError(f"{at}: must consist of printable ASCII characters, except in comments")
     word, is_hashed = [], False
     for token in line.split(" "):
         if token.startswith("-"):
             if not _HASH.match(token):
                 raise ValueError(
-                    f"{at}: options are the administrator's; only --hash=sha256:... may follow a requirement, "
-                    "and --require-hashes, --pre or --prefer-binary stand alone"
+                    f"{at}: only the administrator sets options of the installer; a requirement may be followed by "
+                    "--hash=sha256:..., and a line may be --require-hashes, --pre or --prefer-binary"
                 )
             is_hashed = True
         elif is_hashed and token:
-            raise ValueError(f"{at}: nothing but --hash=... may follow a --hash=...")
+            raise ValueError(f"{at}: only another --hash=... may follow a --hash=...")
         else:
             word.append(token)
     text = " ".join(word).strip(_SPACE)
     if "@" in text:
-        raise ValueError(f"{at}: must name a package of the index, not an address")
+        raise ValueError(f"{at}: must name a package of the index, not a URL")
     _check_word(text, f"{at}:")

@@ -1,4 +1,4 @@
-"""A string of canonical JSON."""
+"""Strings in canonical JSON."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["json_string"]
 
 
 def json_string(text: str) -> str:
-    """The few characters that JSON does not take as they are; everything else stays.
+    """Quotes a string; escapes only the characters that JSON requires.
 
     >>> json_string('a"b')
     '"a\\\\"b"'

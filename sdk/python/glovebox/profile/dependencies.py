@@ -1,9 +1,9 @@
-"""Packages that a sandbox has, as ``dependencies=`` says it.
+"""Packages for a sandbox: the argument ``dependencies=``.
 
 A list like ``["pandas>=2", "requests"]``, a file (``Path("requirements.txt")``, ``Path("pylock.toml")``,
-``Path("package-lock.json")``), or :class:`Dependencies` with more to say. Python's or npm's, by the language
-of the template. They are resolved and installed once, by the server, and kept: the first call waits for
-that, which may take minutes; see ``on_build`` and :meth:`glovebox.layers.Layers.build`.
+``Path("package-lock.json")``), or a :class:`Dependencies` for more. The language of the template decides between
+PyPI and npm. The server resolves and installs packages once and keeps them. The first request waits for that,
+which may take minutes; see ``on_build`` and ``client.layers.build()``.
 
 >>> dependencies_field(["pandas>=2"]), dependencies_field(Dependencies(["pandas>=2"], preload=["pandas"]))
 (['pandas>=2'], {'packages': ['pandas>=2'], 'preload': ['pandas']})
@@ -20,31 +20,31 @@ from .canonical_dependencies import canonical_dependencies
 
 __all__ = ["BUILD_S", "AnyDependencies", "BuildWord", "Dependencies", "check_dependencies", "dependencies_field"]
 
-#: How long a build may take at most, as ``deps.build_timeout`` of a server is by default.
+#: The time limit of a build: the default of the server's setting ``deps.build_timeout``.
 BUILD_S = 900.0
 _MAX_TEXT = 256 * 1024
 _FIELDS = ("packages", "requirements", "lock", "preload")
 _FILE_ENDS = (".txt", ".toml", ".json", ".lock", ".in")
 
-#: The text of a file, or where it is.
+#: The text of a file, or its path.
 Text = Union[str, "os.PathLike[str]"]
 
 
 @dataclass(frozen=True)
 class Dependencies:
-    """A set of packages.
+    """Packages that a sandbox needs.
 
     ``packages``
-        like ``"pandas>=2"``, or of npm's ``"lodash@4"``.
+        like ``"pandas>=2"``, or ``"lodash@4"`` from npm.
     ``requirements``
-        a ``requirements.txt``, with or without hashes: a path (``Path("requirements.txt")``), or its text.
-        May go together with ``packages``.
+        a ``requirements.txt``, with or without hashes: a path (``Path("requirements.txt")``) or its text.
+        Can be combined with ``packages``.
     ``lock``
         a ``pylock.toml`` or a ``package-lock.json``, instead of the two above: a path, or its text.
     ``preload``
-        modules that are imported ahead, so that calls need not.
+        modules to import before the code runs.
 
-    A file is read where it is used here, each time; nothing but its text goes to the server.
+    The client reads a file each time it is used, and sends only its text to the server.
     """
 
     packages: Sequence[str] = ()
@@ -59,9 +59,9 @@ class Dependencies:
             if isinstance(text, str):
                 _refuse_file_name(name, text)
         if self.lock is not None and (self.packages or self.requirements is not None):
-            raise ValueError("dependencies: a lock stands alone, without packages and requirements")
+            raise ValueError("dependencies: lock cannot be combined with packages or requirements")
         if self.preload and self.is_empty:
-            raise ValueError("dependencies: preload names modules of packages, and no packages are named")
+            raise ValueError("dependencies: preload needs packages, requirements or lock; no packages are named")
 
     @property
     def is_empty(self) -> bool:
@@ -69,7 +69,7 @@ class Dependencies:
         return not self.packages and self.requirements is None and self.lock is None
 
     def request(self) -> Any:
-        """As a request's ``profile.dependencies`` has it."""
+        """The field ``profile.dependencies`` of a request."""
         data: Dict[str, Any] = {
             "packages": _strings("packages", self.packages),
             "requirements": _text("requirements", self.requirements),
@@ -80,16 +80,16 @@ class Dependencies:
         return made["packages"] if list(made) == ["packages"] else made
 
 
-#: What ``dependencies=`` takes; a mapping is as in a request.
+#: What ``dependencies=`` takes; a mapping has the fields of a request.
 AnyDependencies = Union[Sequence[str], "os.PathLike[str]", Dependencies, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class BuildWord:
-    """What is said while a set of packages is made: ``on_build=print`` shows it.
+    """A step of installing packages: ``on_build=print`` shows them.
 
     ``phase`` is ``queued``, ``resolving``, ``building``, ``installing``, ``sealing``, ``checking``,
-    ``warming`` or ``ready``; ``text`` a line of the installer's, or nothing when the phase begins.
+    ``warming`` or ``ready``. ``text`` is a line of the installer's output, or empty when the phase begins.
 
     >>> print(BuildWord("resolving", "Collecting pandas>=2"))
     resolving: Collecting pandas>=2
@@ -103,7 +103,7 @@ class BuildWord:
 
 
 def dependencies_field(data: Optional[AnyDependencies], preload: Sequence[str] = ()) -> Any:
-    """``profile.dependencies`` of a request; None for nothing. ``preload`` is added to what it says of its own.
+    """The field ``profile.dependencies`` of a request, or None. ``preload`` is added to its own list.
 
     >>> dependencies_field(["requests"], ["requests"])
     {'packages': ['requests'], 'preload': ['requests']}
@@ -119,7 +119,7 @@ def dependencies_field(data: Optional[AnyDependencies], preload: Sequence[str] =
 
 
 def check_dependencies(data: Optional[AnyDependencies]) -> bool:
-    """Whether there are any; refuses what the server would refuse. Reads no file."""
+    """Whether there are any. Refuses what the server would refuse; reads no file."""
     made = None if data is None else _to_dependencies(data)
     if made is None or made.is_empty:
         return False
@@ -137,10 +137,10 @@ def _to_dependencies(data: Any) -> Dependencies:
     if isinstance(data, Mapping):
         unknown = sorted(set(data) - set(_FIELDS))
         if unknown:
-            raise ValueError(f"dependencies.{unknown[0]} is not known: it has {', '.join(_FIELDS)}")
+            raise ValueError(f"dependencies.{unknown[0]} is an unknown field; the fields are {', '.join(_FIELDS)}")
         return Dependencies(**{name: value for name, value in data.items() if value is not None})
     if isinstance(data, (str, bytes)):
-        raise TypeError(f"dependencies must be a list, like [{data!r}]; a file is a Path")
+        raise TypeError(f"dependencies must be a list, like [{data!r}]; pass a file as a Path")
     if isinstance(data, (Sequence, set, frozenset)):
         return Dependencies(sorted(data) if isinstance(data, (set, frozenset)) else data)
     raise TypeError(f"dependencies must be a list of strings, a path or Dependencies, not {type(data).__name__}")
@@ -153,7 +153,7 @@ def _strings(name: str, data: Any) -> List[str]:
         if not isinstance(one, str):
             raise TypeError(f"dependencies: {one!r} in {name} must be a string")
         if not one.strip():
-            raise ValueError(f"dependencies: {name} has an empty string in it")
+            raise ValueError(f"dependencies: {name} contains an empty string")
     return list(data)
 
 
@@ -161,15 +161,15 @@ def _modules(data: Any) -> List[str]:
     modules = _strings("preload", data)
     for module in modules:
         if not all(part.isidentifier() for part in module.split(".")):
-            raise ValueError(f"preload: {module!r} is not the name of a module")
+            raise ValueError(f"preload: {module!r} is not a module name")
     return modules
 
 
 def _refuse_file_name(name: str, text: str) -> None:
-    """A name of a file is no requirement: whoever writes one means the file."""
+    """A file name is not a requirement: it was meant as a path."""
     line = text.strip()
     if "\n" not in line and " " not in line and line.endswith(_FILE_ENDS):
-        raise ValueError(f"dependencies: {name} is a text, or a path: write Path({line!r}) for a file")
+        raise ValueError(f"dependencies: {name} must be the text of a file, or its path: pass Path({line!r})")
 
 
 def _text(name: str, data: Optional[Text]) -> str:
@@ -180,9 +180,9 @@ def _text(name: str, data: Optional[Text]) -> str:
             with open(data, encoding="utf-8-sig", newline=None) as file:
                 text = file.read(_MAX_TEXT + 1)
         except UnicodeDecodeError:
-            raise ValueError(f"dependencies: {os.fspath(data)} is not a text in UTF-8") from None
+            raise ValueError(f"dependencies: {os.fspath(data)} is not UTF-8 text") from None
     if len(text.encode("utf-8", "surrogatepass")) > _MAX_TEXT:
-        raise ValueError(f"dependencies: {name} has more than {_MAX_TEXT >> 10} KB")
+        raise ValueError(f"dependencies: {name} is larger than {_MAX_TEXT >> 10} KB")
     if data is not None and not text.strip():
         raise ValueError(f"dependencies: {name} is empty")
     return text

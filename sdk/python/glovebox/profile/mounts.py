@@ -1,4 +1,4 @@
-"""What a sandbox sees of host directories: ``fs=["r:/data", "rw:/out", "r:/host:/inside"]``."""
+"""Host directories in a sandbox: ``fs=["r:/data", "rw:/out", "r:/host:/inside"]``."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Dict, Iterable, List
 __all__ = ["parse_mounts"]
 
 _MODES = {"r": "ro", "ro": "ro", "rw": "rw", "w": "rw"}
-_HOW = 'it is like "r:/data", "rw:/data", "r:/host:/inside" or "r:NAME:/inside"'
+_HOW = 'write "r:/data", "rw:/data", "r:/host:/inside" or "r:NAME:/inside"'
 
 
 def parse_mounts(fs: Iterable[str]) -> List[Dict[str, str]]:
     """The mounts of a profile.
 
-    A host path is made absolute and real here (symbolic links are followed by this process, with its
-    own rights) and only a private server takes it; a NAME is an entry of the administrator's list.
+    A host path must be absolute. This process resolves its symbolic links, with its own permissions, and only
+    a private server accepts it. A NAME is an entry of the administrator's list.
 
     >>> parse_mounts(["r:datasets:/data"])
     [{'name': 'datasets', 'path': '/data', 'mode': 'ro'}]
@@ -32,7 +32,7 @@ def _mount(word: str) -> Dict[str, str]:
         raise TypeError(f"an entry of fs must be a string; {_HOW}")
     mode, colon, place = word.partition(":")
     if not colon or mode not in _MODES or not place:
-        raise ValueError(f"fs: {word!r} is not understood; {_HOW}")
+        raise ValueError(f"fs: {word!r} is invalid; {_HOW}")
     host, inside = place, ""
     cut = place.rfind(":/")
     if cut > 0:
@@ -44,5 +44,5 @@ def _mount(word: str) -> Dict[str, str]:
             raise ValueError(f"fs: {word!r}: a host path must be absolute; {_HOW}")
         name, path = host, inside
     else:
-        raise ValueError(f"fs: {word!r} does not say where it is inside; {_HOW}")
+        raise ValueError(f"fs: {word!r} has no path in the sandbox; {_HOW}")
     return {"name": name, "path": os.path.normpath(path), "mode": _MODES[mode]}

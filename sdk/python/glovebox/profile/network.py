@@ -1,10 +1,10 @@
-"""What a sandbox may reach, as ``net=`` says it, in the server's canonical form.
+"""Network policies: the argument ``net=``, and its canonical form.
 
 ``"none"`` (nothing: the default), ``"https-only"`` (port 443 of public addresses, by TLS with a name),
 ``"all"`` (every public address), a list of what may be reached, or a dict with ``allow``, ``deny``,
 ``base``, ``budgets`` and ``precedence``. A rule is a name, the names below one or a range of addresses,
-perhaps with ports: ``"pypi.org:443"``, ``"*.example.com"``, ``"192.0.2.0/24:8000-8100"``,
-``"[2001:db8::/32]:443"``, ``"*:443"``. As src/net/net_rule.cc and net_policy.cc have it.
+with or without ports: ``"pypi.org:443"``, ``"*.example.com"``, ``"192.0.2.0/24:8000-8100"``,
+``"[2001:db8::/32]:443"``, ``"*:443"``. src/net/net_rule.cc and net_policy.cc do the same.
 
 >>> canonical_net(["PyPI.org.:443"])
 '{"allow":["pypi.org:443"]}'
@@ -19,7 +19,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 __all__ = ["Net", "canonical_net", "canonical_rule", "check_net", "net_field"]
 
-#: A network policy as arguments take it.
+#: A network policy, as ``net=`` takes it.
 Net = Union[str, Sequence[str], Mapping[str, Any]]
 
 _BASES = ("none", "https-only", "all")
@@ -35,7 +35,7 @@ _NUMBER = re.compile(r"([0-9]+|0x[0-9a-f]*)\Z")
 
 
 def net_field(net: Optional[Net]) -> Optional[Any]:
-    """``net`` of a request: a list is what may be reached.
+    """The field ``net`` of a request; a list is what may be reached.
 
     >>> net_field(["pypi.org"]), net_field("all")
     ({'allow': ['pypi.org']}, 'all')
@@ -50,24 +50,24 @@ def net_field(net: Optional[Net]) -> Optional[Any]:
 
 
 def check_net(net: Optional[Net]) -> None:
-    """Refuses what the server would refuse, with the place of the mistake.
+    """Refuses what the server would refuse, and names the place of the mistake.
 
     >>> check_net({"deny": ["127.1"]})
     Traceback (most recent call last):
-    ValueError: net.deny[0]: '127.1': the last part of a name is no number
+    ValueError: net.deny[0]: '127.1': the last part of a host name must not be a number
     """
     canonical_net(net)
 
 
 def canonical_net(net: Optional[Net]) -> str:
-    """JSON with sorted keys and no spaces, with only what differs from a default."""
+    """JSON with sorted keys and no spaces, without defaults."""
     policy = net_field(net)
     if policy is None:
         return '"none"'
     if isinstance(policy, str):
         if policy not in _BASES:
             raise ValueError(
-                f'net={policy!r} is not known: "none", "https-only", "all", or a list of what may be reached, '
+                f'net={policy!r} is invalid: use "none", "https-only", "all", or a list of what may be reached, '
                 'like ["pypi.org:443"]'
             )
         return f'"{policy}"'
@@ -75,15 +75,15 @@ def canonical_net(net: Optional[Net]) -> str:
 
 
 def canonical_rule(text: str) -> str:
-    """The one spelling of a rule.
+    """The canonical spelling of a rule.
 
     >>> canonical_rule("192.0.2.1:80-80"), canonical_rule("[2001:DB8:0::/32]:443")
     ('192.0.2.1/32:80', '[2001:db8::/32]:443')
     """
     if not isinstance(text, str):
-        raise TypeError(f"a rule is a string, not {type(text).__name__}")
+        raise TypeError(f"a rule must be a string, not {type(text).__name__}")
     if not text:
-        raise ValueError("a rule is empty")
+        raise ValueError("a rule must not be empty")
     if len(text.encode("utf-8", "surrogatepass")) > _MAX_RULE:
         raise ValueError("a rule is too long")
     if "://" in text:
@@ -97,7 +97,7 @@ def canonical_rule(text: str) -> str:
 def _object_text(policy: Mapping[str, Any]) -> str:
     unknown = sorted(set(policy) - set(_FIELDS))
     if unknown:
-        raise ValueError(f"net.{unknown[0]} is not known")
+        raise ValueError(f"net.{unknown[0]} is an unknown field")
     allow, deny = _rules(policy, "allow"), _rules(policy, "deny")
     budgets = _budgets(policy.get("budgets"))
     precedence = policy.get("precedence", "deny")
@@ -155,7 +155,7 @@ def _budgets(policy: Any) -> Dict[str, int]:
     made: Dict[str, int] = {}
     for name, number in policy.items():
         if name not in _BUDGETS:
-            raise ValueError(f"net.budgets.{name} is not known")
+            raise ValueError(f"net.budgets.{name} is an unknown field")
         if number is None:
             continue
         is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
@@ -166,7 +166,7 @@ def _budgets(policy: Any) -> Dict[str, int]:
 
 
 def _split(text: str) -> Tuple[str, Optional[str], bool]:
-    """Target, ports, and whether it is surely a range of addresses."""
+    """The target, the ports, and whether the target must be a range of addresses."""
     if text.startswith("["):
         inner, bracket, rest = text[1:].partition("]")
         if not bracket:
@@ -174,13 +174,13 @@ def _split(text: str) -> Tuple[str, Optional[str], bool]:
         if ":" not in inner:
             raise ValueError(f"{text!r}: only IPv6 addresses are written in [ ]")
         if rest and not rest.startswith(":"):
-            raise ValueError(f"{text!r}: after ']' comes nothing but a ':' and a port")
+            raise ValueError(f"{text!r}: only ':' and a port may follow ']'")
         return inner, rest[1:] if rest else None, True
     if text.count(":") < 2:
         target, colon, ports = text.partition(":")
         return target, ports if colon else None, False
     if "/" in text and ":" in text[text.index("/") :]:
-        raise ValueError(f"{text!r}: an IPv6 range with a port is written like [2001:db8::/32]:443")
+        raise ValueError(f"{text!r}: write an IPv6 range with a port like [2001:db8::/32]:443")
     return text, None, True
 
 
@@ -189,29 +189,29 @@ def _ports(text: str, ports: str) -> str:
     if not dash:
         last = first
     if not _PORT.match(first) or not _PORT.match(last) or int(last) > 65535 or int(first) > int(last):
-        raise ValueError(f"{text!r}: a port is a number from 1 to 65535, or a range like 8000-8100")
+        raise ValueError(f"{text!r}: a port must be a number from 1 to 65535, or a range like 8000-8100")
     if (int(first), int(last)) == (1, 65535):
         return ""
     return f":{first}" if first == last else f":{first}-{last}"
 
 
 def _target(text: str, is_range: bool) -> Tuple[str, bool]:
-    """The target in its one spelling, and whether it is IPv6."""
+    """The target in canonical spelling, and whether it is IPv6."""
     if not is_range:
         if text == "*":
             return "*", False
         if text.startswith("*."):
             return "*." + _host_name(text[2:]), False
         if "*" in text:
-            raise ValueError(f"{text!r}: a '*' stands alone or as the first part of a name: *.example.com")
+            raise ValueError(f"{text!r}: '*' must stand alone, or be the first part of a host name: *.example.com")
         if "/" not in text and _address(text) is None:
             return _host_name(text), False
     return _range(text)
 
 
 def _address(text: str) -> Optional[bytes]:
-    """4 or 16 bytes; an IPv4-mapped address stays as it is here."""
-    # inet_pton() of some systems stops at a NUL or takes a zone.
+    """4 or 16 bytes; an IPv4-mapped address stays 16 bytes."""
+    # inet_pton() of some systems stops at a NUL byte or accepts a zone.
     if not text.isascii() or "\0" in text or "%" in text:
         return None
     for family in (socket.AF_INET, socket.AF_INET6):
@@ -226,31 +226,31 @@ def _range(text: str) -> Tuple[str, bool]:
     head, slash, prefix = text.partition("/")
     address = _address(head)
     if address is None:
-        raise ValueError(f"{text!r} is not an address: write four decimal numbers, or IPv6, perhaps with /prefix")
+        raise ValueError(f"{text!r} is not an address: write four decimal numbers or IPv6, with or without /prefix")
     bits = len(address) * 8
     if slash and (not _PREFIX.match(prefix) or int(prefix) > bits):
-        raise ValueError(f"{text!r}: the prefix is a number from 0 to {bits}")
+        raise ValueError(f"{text!r}: the prefix must be a number from 0 to {bits}")
     length = int(prefix) if slash else bits
     if bits == 128 and address.startswith(b"\0" * 10 + b"\xff\xff"):
         if length < 96:
-            raise ValueError(f"{text!r}: an IPv4-mapped range has a prefix of 96 to 128")
+            raise ValueError(f"{text!r}: the prefix of an IPv4-mapped range must be 96 to 128")
         address, length = address[12:], length - 96
     network = ipaddress.ip_network((address, length), strict=False)
     if network.network_address.packed != address:
-        raise ValueError(f"{text!r}: bits behind the prefix are set: perhaps you mean {network.compressed}")
+        raise ValueError(f"{text!r}: bits after the prefix are set; did you mean {network.compressed}?")
     return network.compressed, len(address) == 16
 
 
 def _host_name(text: str) -> str:
     name = text[:-1] if text.endswith(".") else text
     if not name.isascii():
-        raise ValueError(f"{text!r} is not ASCII: write an international name in its xn-- form")
+        raise ValueError(f"{text!r} is not ASCII: write an international host name in its xn-- form")
     name = name.lower()
     labels = name.split(".")
     if not name or len(name) > 253 or not all(_LABEL.match(label) for label in labels):
         raise ValueError(
-            f"{text!r} is not a name: letters, digits, '-' and '_' in parts of at most 63 bytes, 253 in all"
+            f"{text!r} is not a host name: use letters, digits, '-' and '_' in parts of at most 63 bytes, 253 in total"
         )
     if _NUMBER.match(labels[-1]):
-        raise ValueError(f"{text!r}: the last part of a name is no number")
+        raise ValueError(f"{text!r}: the last part of a host name must not be a number")
     return name

@@ -1,4 +1,4 @@
-"""Arguments of people (seconds, megabytes) as fields of a request."""
+"""Converts arguments (seconds, megabytes) into fields of a request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
     "add_build_time",
 ]
 
-#: A length of time: seconds, or a timedelta.
+#: A duration: seconds, or a timedelta.
 Seconds = Union[int, float, timedelta]
 
 
@@ -32,7 +32,7 @@ def to_seconds(name: str, value: Seconds) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         raise TypeError(f"{name} must be a number of seconds or a timedelta, not {type(value).__name__}")
     if not math.isfinite(seconds) or seconds < 0:
-        raise ValueError(f"{name} must be zero or more seconds")
+        raise ValueError(f"{name} must be a finite number of seconds, not negative")
     return float(seconds)
 
 
@@ -62,7 +62,7 @@ def profile_fields(
     net: Optional[Net] = None,
     dependencies: Optional[AnyDependencies] = None,
 ) -> Dict[str, Any]:
-    """The ``profile`` of a run or a sandbox: what was said, and nothing else."""
+    """The ``profile`` of a run or a sandbox: only the fields that were given."""
     profile: Dict[str, Any] = {}
     if timeout is not None:
         profile["timeout_ms"] = to_milliseconds("timeout", timeout)
@@ -85,7 +85,7 @@ def profile_fields(
 
 
 def add_build_time(seconds: float, profile: Mapping[str, Any]) -> float:
-    """How long to wait for an answer, when packages may have to be installed first. 0: without end.
+    """How long to wait for a response if packages may have to be installed first; 0 is no limit.
 
     >>> add_build_time(60, {"dependencies": ["six"]}), add_build_time(60, {})
     (960.0, 60)
@@ -94,7 +94,7 @@ def add_build_time(seconds: float, profile: Mapping[str, Any]) -> float:
 
 
 def encode_text_or_bytes(stdin: Union[str, bytes, None], name: str = "stdin") -> Dict[str, str]:
-    """Text as it is, bytes in base64; nothing for None."""
+    """A field with text, or with bytes in base64; none for None."""
     if stdin is None:
         return {}
     if isinstance(stdin, str):
@@ -108,7 +108,7 @@ def check_env(env: Mapping[str, str]) -> Dict[str, str]:
     made = dict(env)
     for name, value in made.items():
         if not isinstance(name, str) or not isinstance(value, str):
-            raise TypeError(f"env: {name!r} must be a string with a string; numbers need str()")
+            raise TypeError(f"env: the name and the value of {name!r} must be strings; convert numbers with str()")
     return made
 
 

@@ -15,13 +15,13 @@ from ..transport.request import Body, Request, api_path, with_query
 
 __all__ = ["GuestPath", "MAX_READ", "body_and_length"]
 
-#: A path inside a sandbox: text, or bytes where it is not UTF-8.
+#: A path inside a sandbox: text, or bytes if it is not UTF-8.
 GuestPath = Union[str, bytes, "os.PathLike[str]"]
 
-# A guest can make a file that looks as large as it likes and takes no room. So reading has a bound.
+# A guest can make a sparse file of any size. So reading is bounded.
 MAX_READ = 256 * 1024 * 1024
 MAX_DOWNLOAD = 1024 * 1024 * 1024
-# Moving many bytes takes as long as it takes; this is for when nothing happens.
+# Large transfers take long; this ends one that has stalled.
 TRANSFER_S = 3600.0
 
 
@@ -30,7 +30,7 @@ def _path_query(path: GuestPath, user: Optional[str]) -> List[Tuple[str, Any]]:
 
 
 def _path_field(name: str, path: GuestPath) -> Dict[str, str]:
-    """A path as a field of JSON."""
+    """A path as a JSON field."""
     path = os.fspath(path)
     if isinstance(path, bytes):
         try:
@@ -79,19 +79,19 @@ def read_file(
 
 def is_empty_range(offset: int, length: Optional[int]) -> bool:
     if length is not None and (length < 0 or offset < 0):
-        raise ValueError("length goes with an offset of 0 or more, and is not negative")
+        raise ValueError("length must not be negative, and needs an offset of 0 or more")
     return length == 0
 
 
 def check_size(headers: "Dict[str, str]", max_bytes: Optional[int]) -> None:
-    """Before anything of it is read."""
+    """Refuses a response that is too large before reading it."""
     length = headers.get("content-length", "")
     if max_bytes is not None and length.isdigit() and (len(length) > 18 or int(length) > max_bytes):
         raise too_large(max_bytes)
 
 
 def too_large(max_bytes: int) -> GloveboxError:
-    return GloveboxError(f"the file is larger than {max_bytes} bytes; say max_bytes=")
+    return GloveboxError(f"the file is larger than {max_bytes} bytes: pass a larger max_bytes=")
 
 
 def write_file(
@@ -134,7 +134,7 @@ def format_mode(mode: Union[str, int, None]) -> Optional[str]:
 def body_and_length(
     content: Union[str, bytes, bytearray, memoryview, IO[bytes], Iterable[bytes], AsyncIterable[bytes]],
 ) -> Tuple[Body, Optional[int]]:
-    """A body, and its length where it is known."""
+    """The body of the request, and its length if known."""
     if isinstance(content, str):
         return content.encode(), None
     if isinstance(content, (bytes, bytearray, memoryview)):
@@ -145,7 +145,7 @@ def body_and_length(
 
 
 def _remaining_length(file: Any) -> Optional[int]:
-    """What is left of a plain file; None where nobody knows."""
+    """The number of bytes left in a regular file; None if unknown."""
     try:
         return max(0, os.fstat(file.fileno()).st_size - int(file.tell()))
     except (OSError, AttributeError, ValueError):

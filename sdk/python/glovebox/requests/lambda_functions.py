@@ -1,4 +1,4 @@
-"""The request of a Lambda handler's call."""
+"""The request that invokes a Lambda handler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests about layers: sets of packages that were made, and making them ahead."""
+"""Requests for layers: list, build, check and remove installed packages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .runs import NDJSON, OnBuild, build_event, error_from_event
 
 __all__ = ["LiveBuild"]
 
-# Of a build: others may be made before it, and its interpreter is started after it.
+# A build may wait for others, and starts an interpreter afterwards.
 _MORE_S = 60.0
-# A layer of gigabytes is read from a disk.
+# Reading a layer of gigabytes takes long.
 _CHECK_S = 300.0
 
 
@@ -50,7 +50,7 @@ def build(
         raise ValueError("dependencies: name at least one package")
     body: Dict[str, Any] = {"template": template or "python", "dependencies": packages}
     seconds = BUILD_S + _MORE_S if request_timeout is None else to_seconds("request_timeout", request_timeout)
-    # Asked for twice it is made once.
+    # A second request waits for the same build.
     request: Request[Layer] = Request("POST", "/v1/layers", _layer, json=body, timeout=seconds, is_idempotent=True)
     if is_live:
         request.headers["Accept"] = request.stream_type = NDJSON
@@ -71,7 +71,7 @@ def check(id: str) -> "Request[LayerCheck]":
 
 
 class LiveBuild:
-    """Events of a build, and the layer at its end."""
+    """Reads the events of a build, and the layer at its end."""
 
     def __init__(self, on_build: OnBuild) -> None:
         self._on_build = on_build
@@ -79,7 +79,7 @@ class LiveBuild:
         self._last: Optional[Mapping[str, Any]] = None
 
     def feed(self, data: bytes) -> Iterator[Tuple[Callable[[Any], Any], Any]]:
-        """What is to be called now, one after the other."""
+        """The callbacks to invoke now, in order."""
         for event in self._lines.feed(data):
             if event.get("event") == "build":
                 yield self._on_build, build_event(event)
@@ -87,9 +87,9 @@ class LiveBuild:
                 self._last = event
 
     def layer(self) -> Layer:
-        """At the end of the stream."""
+        """The layer, at the end of the stream."""
         if self._last is None:
-            raise ProtocolError("the live answer ended without its last event")
+            raise ProtocolError("the event stream ended without its last event")
         if self._last.get("event") == "error":
             raise error_from_event(self._last)
         return from_json(Layer, self._last)

@@ -1,4 +1,4 @@
-"""A process that is followed over a WebSocket, as a state machine without sockets."""
+"""The protocol of a process that is followed over a WebSocket: a state machine without sockets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .arguments import Seconds, check_env, encode_text_or_bytes, to_milliseconds
 
 __all__ = ["ProcessEvent", "ProcessState", "exec_body"]
 
-# What wait() keeps of the output: the rest is read and dropped, and `truncated` says so.
+# wait() keeps this much output; it drops the rest and sets `truncated`.
 MAX_COLLECTED = 16 * 1024 * 1024
 _STATUS_OF = {
     "unauthorized": 401,
@@ -33,16 +33,16 @@ _STATUS_OF = {
 
 @dataclass(frozen=True)
 class ProcessEvent:
-    """One thing that a process did: ``type`` is ``stdout``, ``stderr``, ``lost`` or ``exit``."""
+    """An event of a process: ``type`` is ``stdout``, ``stderr``, ``lost`` or ``exit``."""
 
     type: str
-    #: Of output: its bytes, and where they begin in all that was printed.
+    #: Output: its bytes, and their offset in the stream.
     data: bytes = b""
     offset: int = 0
-    #: Of ``lost``: which stream, and how many bytes were not kept.
+    #: ``lost``: the stream, and the number of bytes that the server did not keep.
     stream: Optional[str] = None
     lost_bytes: int = 0
-    #: Of ``exit``.
+    #: ``exit``: how the process ended.
     exit_code: Optional[int] = None
     signal: Optional[int] = None
     timed_out: bool = False
@@ -51,7 +51,7 @@ class ProcessEvent:
 
     @property
     def text(self) -> str:
-        """Output as text; what is not UTF-8 is replaced."""
+        """Output as text; invalid UTF-8 is replaced."""
         return self.data.decode("utf-8", "replace")
 
 
@@ -65,12 +65,12 @@ def exec_body(
     timeout: Optional[Seconds],
     output_kb: Optional[int],
 ) -> Dict[str, Any]:
-    """The fields of ``exec``: a list is a program and its arguments, a string a line for bash."""
+    """The fields of an exec: a list is a program and its arguments, a string is a line for bash."""
     body: Dict[str, Any] = {}
     if isinstance(command, str):
         body["cmd"] = command
     elif isinstance(command, (bytes, bytearray)):
-        raise TypeError("a command is a string for bash, or a list of strings")
+        raise TypeError("command must be a string for bash, or a list of strings")
     else:
         body["argv"] = [str(word) for word in command]
     if cwd is not None:
@@ -88,26 +88,26 @@ def exec_body(
 
 
 class ProcessState:
-    """Bytes of the server in, events out; the transports move the bytes."""
+    """Turns bytes from the server into events; the caller moves the bytes."""
 
     def __init__(self) -> None:
         self._frames = _websocket.Frames()
         self.pending: Deque[ProcessEvent] = deque()
-        #: What must be sent as it is: answers to pings.
+        #: Frames that must be sent unchanged: replies to pings.
         self.to_send: List[bytes] = []
         self.number = 0
         self.pid = 0
         self.is_started = False
         self.exit: Optional[ProcessEvent] = None
         self.error: Optional[ApiError] = None
-        self.is_over = False  # nothing comes any more
+        self.is_over = False  # no more events will come
         self._began = time.monotonic()
         self._collected: Dict[str, List[bytes]] = {"stdout": [], "stderr": []}
         self._collected_size = 0
         self._printed = 0
         self._truncated = False
 
-    # --- in -----------------------------------------------------------------------------------
+    # --- receiving -----------------------------------------------------------------------------------
 
     def feed(self, data: bytes) -> None:
         for kind, payload in self._frames.feed(data):
@@ -134,7 +134,7 @@ class ProcessState:
             )
         elif kind == "exit":
             if type(data.get("exit_code")) is not int:
-                raise ProtocolError("the process does not say how it ended")
+                raise ProtocolError("malformed exit event: exit_code is missing")
             self.exit = ProcessEvent(
                 "exit",
                 exit_code=_int(data.get("exit_code")),
@@ -149,7 +149,7 @@ class ProcessState:
             code = str(data.get("code"))
             self.error = api_error(_STATUS_OF.get(code, 503), code, str(data.get("message")))
         elif kind is None:
-            raise ProtocolError("a message of the process is malformed")
+            raise ProtocolError("malformed message from the process stream")
 
     def _keep(self, event: ProcessEvent) -> None:
         self._printed += len(event.data)
@@ -164,7 +164,7 @@ class ProcessState:
         error, self.error = self.error, None
         return error
 
-    # --- out ----------------------------------------------------------------------------------
+    # --- sending ----------------------------------------------------------------------------------
 
     @staticmethod
     def start(body: Mapping[str, Any], terminal: Optional[Mapping[str, int]], on_disconnect: str) -> bytes:
@@ -189,7 +189,7 @@ class ProcessState:
     @staticmethod
     def signal(signal: Union[str, int]) -> bytes:
         if not isinstance(signal, (str, int)) or isinstance(signal, bool):
-            raise TypeError('a signal is a name like "TERM" or a number')
+            raise TypeError('signal must be a name like "TERM", or a number')
         return _text({"type": "signal", "signal": signal if isinstance(signal, str) else int(signal)})
 
     @staticmethod
@@ -200,7 +200,7 @@ class ProcessState:
     def detach() -> bytes:
         return _text({"type": "detach"})
 
-    # --- the end ------------------------------------------------------------------------------
+    # --- result ------------------------------------------------------------------------------
 
     def result(self) -> ExecResult:
         assert self.exit is not None

@@ -1,4 +1,4 @@
-"""Requests about what a project has besides sandboxes: templates, snapshots, runs, keys, events."""
+"""Requests for templates, snapshots, runs, keys and events of a project."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .sandboxes import Page
 
 __all__ = ["project_event"]
 
-# After its packages were installed.
+# In addition to installing the packages.
 _CREATE_S = 60.0
 
 
@@ -52,7 +52,7 @@ def create_template(
     request_timeout: Optional[Seconds] = None,
 ) -> "Request[Template]":
     if (base is None) == (snapshot is None):
-        raise ValueError("a template is made of another one (base) or of a snapshot")
+        raise ValueError("a template is created from another one (base=) or of a snapshot: pass exactly one of them")
     body: Dict[str, Any] = {"name": name, **({"from": base} if snapshot is None else {"snapshot": snapshot})}
     if preload is not None:
         body["preload"] = string_list("preload", preload)

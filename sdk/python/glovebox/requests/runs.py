@@ -1,4 +1,4 @@
-"""The request of a run, and its answer: whole, or put together from live events."""
+"""The request for a run, and its result: from one response, or from live events."""
 
 from __future__ import annotations
 
@@ -54,15 +54,14 @@ OnResult = Callable[[Mime], Any]
 OnError = Callable[[RunFailure], Any]
 OnBuild = Callable[[BuildWord], Any]
 
-# What passes between the end of the code's own time and the answer at most, and how long is
-# waited for code whose limit only the server knows.
+# How long the client waits beyond the time limit of the code, and how long if only the server knows the limit.
 SLACK_S = 30.0
 UNKNOWN_LIMIT_S = 660.0
 NDJSON = "application/x-ndjson"
 
 
 def response_timeout(timeout: Optional[Seconds], request_timeout: Optional[Seconds], otherwise: float) -> float:
-    """How long to wait for an answer: as told, else a little longer than the code may run. 0: without end."""
+    """How long to wait for a response: as given, or a little longer than the code may run; 0 is no limit."""
     if request_timeout is not None:
         return to_seconds("request_timeout", request_timeout)
     if timeout is None:
@@ -100,9 +99,9 @@ def run_request(
     is_live: bool = False,
 ) -> "Request[RunResult]":
     if (code is None) == (command is None):
-        raise ValueError("give code to run, or command=, and not both")
+        raise ValueError("pass either code or command=")
     if is_live and idempotency_key is not None:
-        raise ValueError("idempotency_key does not go together with on_stdout and its like")
+        raise ValueError("idempotency_key cannot be combined with callbacks like on_stdout")
     body: Dict[str, Any] = {}
     if code is not None:
         if not isinstance(code, str):
@@ -188,7 +187,7 @@ def build_event(event: Mapping[str, Any]) -> BuildWord:
 
 
 def error_from_event(event: Mapping[str, Any]) -> ApiError:
-    """Of an answer that had begun when the server had to say no."""
+    """The error of a response that had begun before the server refused."""
     code, status = str(event.get("code")), event.get("status")
     if not isinstance(status, int) or not 400 <= status <= 599:
         status = 422 if code == "dependencies_failed" else 503
@@ -196,7 +195,7 @@ def error_from_event(event: Mapping[str, Any]) -> ApiError:
 
 
 class Callbacks:
-    """Who wants to hear what while it happens."""
+    """The callbacks of a run."""
 
     def __init__(
         self,
@@ -215,13 +214,13 @@ class Callbacks:
 
 
 class LiveReader(Protocol):
-    """What reads a live answer."""
+    """Reads a live response."""
 
     def feed(self, data: bytes) -> Iterator[Tuple[Callable[[Any], Any], Any]]: ...
 
 
 class LiveResult:
-    """Events of a run or a cell, put together to the answer that it would have been."""
+    """Builds the result of a run or a cell from its events."""
 
     def __init__(self, callbacks: Callbacks) -> None:
         self._callbacks = callbacks
@@ -233,7 +232,7 @@ class LiveResult:
         self._failure: Optional[Dict[str, Any]] = None
 
     def feed(self, data: bytes) -> Iterator[Tuple[Callable[[Any], Any], Any]]:
-        """What is to be called now, one after the other."""
+        """The callbacks to invoke now, in order."""
         for event in self._lines.feed(data):
             kind = event.get("event")
             if kind == "stdout" or kind == "stderr":
@@ -271,11 +270,11 @@ class LiveResult:
         return text
 
     def result(self, kind: Type[R]) -> R:
-        """At the end of the stream."""
+        """The result, at the end of the stream."""
         if self._exit is None:
             if self._failure is not None:
                 raise error_from_event(self._failure)
-            raise ProtocolError("the live answer ended without its last event")
+            raise ProtocolError("the event stream ended without its last event")
         data = dict(self._exit)
         for stream in ("stdout", "stderr"):
             data[stream] = "".join(self._text[stream])

@@ -1,4 +1,4 @@
-"""Requests about sandboxes: their life, programs and contexts."""
+"""Requests for sandboxes: life cycle, programs and contexts."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .runs import NDJSON, response_timeout
 
 __all__ = ["Page"]
 
-# How long the server lets a command or a cell run when nobody says.
+# The server's default time limit for a command or a cell.
 DEFAULT_EXEC_S = 60.0
-# Cells wait in line for those before them.
+# A cell waits for the cells before it.
 UNKNOWN_CODE_S = 660.0
-# After its packages were installed.
+# In addition to installing the packages.
 _CREATE_S = 60.0
 # A snapshot of a gigabyte takes a while.
 _SNAPSHOT_S = 300.0
@@ -38,7 +38,7 @@ def _info(data: Any) -> SandboxInfo:
 
 
 class Page:
-    """One page of a list: what it has, and where the next begins."""
+    """One page of a list, and the cursor of the next page."""
 
     def __init__(self, items: List[Any], cursor: Optional[str]) -> None:
         self.items = items
@@ -54,7 +54,7 @@ class Page:
         return made
 
 
-# --- their life -----------------------------------------------------------------------------------
+# --- life cycle -----------------------------------------------------------------------------------
 
 
 def create(
@@ -80,7 +80,7 @@ def create(
     request_timeout: Optional[Seconds] = None,
 ) -> "Request[SandboxInfo]":
     if template is not None and snapshot is not None:
-        raise ValueError("a sandbox is made of a template or of a snapshot, not of both")
+        raise ValueError("pass either template= or snapshot=, not both")
     body: Dict[str, Any] = {}
     if snapshot is not None:
         body["snapshot"] = snapshot
@@ -160,7 +160,7 @@ def update(
 
 def set_network(id: str, net: Net) -> "Request[SandboxInfo]":
     if net is None:
-        raise TypeError('net: say "none" for no network')
+        raise TypeError('net must not be None: pass "none" for no network')
     return Request("PATCH", api_path("sandboxes", id), _info, json={"net": net_field(net)})
 
 
@@ -332,11 +332,11 @@ def interrupt_context(id: str, which: Union[str, ContextInfo]) -> "Request[None]
     return Request("POST", api_path("sandboxes", id, "contexts", context_id(which), "interrupt"), _none)
 
 
-# --- what else ------------------------------------------------------------------------------------
+# --- ports, terminals, pages ------------------------------------------------------------------------------------
 
 
 def port_url(endpoint: Endpoint, id: str, port: int) -> str:
-    """An address of its own for what listens inside; by path where the server's host has no names below it.
+    """The URL of a port inside the sandbox; a path of the API if the server's host has no subdomains.
 
     >>> port_url(Endpoint.of("http://127.0.0.1:7070", None), "sb1", 8000)
     'http://8000-sb1.localhost:7070/'
@@ -344,7 +344,7 @@ def port_url(endpoint: Endpoint, id: str, port: int) -> str:
     'http://10.0.0.5:7070/v1/sandboxes/sb1/ports/8000/'
     """
     if isinstance(port, bool) or not isinstance(port, int) or not 1 <= port <= 65535:
-        raise ValueError("a port is a whole number from 1 to 65535")
+        raise ValueError("port must be a whole number from 1 to 65535")
     host = "localhost" if endpoint.is_loopback else endpoint.host
     if host.replace(".", "").isdigit() or ":" in host or endpoint.base:
         return endpoint.url + api_path("sandboxes", id, "ports", port) + "/"
@@ -360,7 +360,7 @@ def terminal_size(terminal: Union[bool, Mapping[str, int]]) -> Optional[Mapping[
 
 
 def next_page_size(page_size: Optional[int], left: Optional[int]) -> Optional[int]:
-    """No more than is wanted, and no more than a page can have."""
+    """The size of the next page: not more than needed, and not more than the server allows."""
     if left is None:
         return page_size
     return min(left, page_size or 50, 200)

@@ -1,7 +1,7 @@
-"""Which server a client talks to, when it was not told.
+"""Finds the server of a client.
 
-Arguments, then GLOVEBOX_URL and GLOVEBOX_API_KEY, then a `glovebox serve` that runs on this
-machine, then a private one. A GLOVEBOX_URL that nobody answers is an error, and never quietly a
+In this order: arguments, GLOVEBOX_URL with GLOVEBOX_API_KEY, a `glovebox serve` that runs on this machine, a
+private server. If no server responds at GLOVEBOX_URL, that is an error; the client never falls back to a
 private server.
 """
 
@@ -23,7 +23,7 @@ __all__ = ["ServerLocation", "find_server"]
 
 @dataclass(frozen=True)
 class ServerLocation:
-    """A server, its key, and how it was found."""
+    """The address and the key of a server, and how it was found."""
 
     endpoint: Endpoint
     origin: str
@@ -42,7 +42,7 @@ def find_server(
         if key is None and here is not None and here.is_at(endpoint):
             endpoint = Endpoint.of(told, here.admin_key)
         return ServerLocation(endpoint, origin)
-    # Whether it answers is asked without the key.
+    # Probe it without the key.
     if here is not None and (key or here.admin_key) and _responds(Endpoint.of(here.url, None)):
         return ServerLocation(Endpoint.of(here.url, key or here.admin_key), here.file)
     server = private_server()
@@ -51,14 +51,14 @@ def find_server(
 
 @dataclass(frozen=True)
 class _LocalServer:
-    """What the data directory's server said of itself; its process is there, and is a server."""
+    """The server of the data directory, as it recorded itself; its process exists and is a Glovebox server."""
 
     file: str
     url: str
     admin_key: Optional[str]
 
     def is_at(self, endpoint: Endpoint) -> bool:
-        """The key goes to nobody else: a port that the server has left may be anybody's by now."""
+        """Whether the endpoint is this server. Only then does it get the key: the port may be reused by now."""
         mine = Endpoint.of(self.url, None)
         same_host = mine.host == endpoint.host or (mine.is_loopback and endpoint.is_loopback)
         return mine.port == endpoint.port and same_host
@@ -90,7 +90,7 @@ def _find_local_server(env: Mapping[str, str]) -> Optional[_LocalServer]:
     try:
         key: Optional[str] = _read_small_file(os.path.join(folder, "admin.key")).strip() or None
     except OSError:
-        key = None  # not ours to read
+        key = None  # this user may not read it
     return _LocalServer(file, url, key)
 
 
@@ -100,7 +100,7 @@ def _read_small_file(path: str) -> str:
 
 
 def _is_server(pid: int) -> bool:
-    """A number may be another process's by now, and the port of the one that is gone anybody's."""
+    """Whether the process is a Glovebox server: the pid may belong to another process by now."""
     return _read_small_file(f"/proc/{pid}/comm") == "glovebox-server\n"
 
 

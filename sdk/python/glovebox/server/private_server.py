@@ -1,8 +1,8 @@
-"""A server of this process's own: `glovebox serve --private`.
+"""A private server of this process: `glovebox serve --private`.
 
-One per process, started when it is first needed, shared by all clients, and gone with the process
-however that ends: the server ends when its standard input does, and this process holds the only
-other end of that pipe. Close-on-exec, closed in forked children: a child starts its own.
+There is one per process, started at first use and shared by all clients. It ends with the process, however that
+ends: the server exits when its standard input is closed, and this process holds the only other end of that
+pipe. The pipe is close-on-exec and closed in forked children: a child starts its own server.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class PrivateServer:
     """A running `glovebox serve --private`."""
 
     def __init__(self, program: str) -> None:
-        # It says little there, and no thread must read it: programs with threads fork badly.
+        # A file needs no thread that reads it: programs with threads fork badly.
         self._log: IO[bytes] = tempfile.TemporaryFile(prefix="glovebox-log-")
         try:
-            # A session of its own: Ctrl-C at the terminal is for us, and we end it in our own order.
+            # A session of its own: Ctrl-C at the terminal must not end the server before its clients.
             self._process: "subprocess.Popen[bytes]" = subprocess.Popen(
                 [program, "serve", "--private"],
                 stdin=subprocess.PIPE,
@@ -49,11 +49,11 @@ class PrivateServer:
         except OSError as error:
             self._log.close()
             raise ServerStartError(f"{program}: {error.strerror or error}") from error
-        self.pid = os.getpid()  # whose it is
-        self.is_stopped = False  # on purpose, by us
+        self.pid = os.getpid()  # the process that started it
+        self.is_stopped = False  # by stop()
         try:
             self.url, self.api_key = self._wait_ready(program)
-        except BaseException:  # Ctrl-C, too
+        except BaseException:  # also KeyboardInterrupt
             self.stop(patience=2.0)
             raise
 
@@ -66,14 +66,14 @@ class PrivateServer:
             return str(data["url"]), str(data["api_key"])
         except (ValueError, KeyError, TypeError):
             self.stop(patience=2.0, keep_log=True)
-            words = "; ".join(word for word in (reason, self.log_tail()) if word) or "it said nothing"
-            raise ServerStartError(f"`{program} serve --private` could not be started: {words}") from None
+            words = "; ".join(word for word in (reason, self.log_tail()) if word) or "its log is empty"
+            raise ServerStartError(f"`{program} serve --private` did not start: {words}") from None
 
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
     def log_tail(self) -> str:
-        """The last that it said."""
+        """The end of its log."""
         try:
             size = os.fstat(self._log.fileno()).st_size
             tail = os.pread(self._log.fileno(), _SHOWN_LOG, max(0, size - _SHOWN_LOG))
@@ -82,7 +82,7 @@ class PrivateServer:
             return ""
 
     def stop(self, patience: float = STOP_S, *, keep_log: bool = False) -> None:
-        """Ends it, and waits until everything of it is gone."""
+        """Stops it, and waits for its end."""
         self.is_stopped = True
         process = self._process
         _close(process.stdin)
@@ -104,10 +104,10 @@ class PrivateServer:
             _close(self._log)
 
     def forget(self) -> None:
-        """In a forked child: lets go of the pipes, so that the parent's end is still the end."""
+        """In a forked child: closes the pipes, so that only the parent keeps the server alive."""
         for stream in (self._process.stdin, self._process.stdout, self._log):
             _close(stream)
-        self._process.returncode = 0  # not our child: nobody to wait for, and nothing to warn about
+        self._process.returncode = 0  # not a child of this process: Popen must not wait for it or warn
 
 
 def _close(stream: Optional[IO[bytes]]) -> None:
@@ -119,7 +119,7 @@ def _close(stream: Optional[IO[bytes]]) -> None:
 
 
 def _first_line(descriptor: int, seconds: float) -> Optional[bytes]:
-    """As far as it came before the end; None if neither came in time."""
+    """The first line, or what came before the end of the pipe; None if neither came in time."""
     deadline = time.monotonic() + seconds
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
@@ -146,23 +146,23 @@ class _State:
 
 
 _state = _State(threading.RLock())
-# A start that failed fails again: whoever asks in a loop is told at once for a while.
+# After a failed start, the next attempts fail at once for a while, also in a loop.
 _REMEMBER_FAILURE_S = 2.0
 
 
 def private_server() -> PrivateServer:
-    """The one of this process, started if need be."""
+    """The private server of this process, started if needed."""
     with _state.lock:
         server = _state.server
         if server is not None and server.is_alive():
             return server
         if server is not None:
-            server.stop(patience=0.1, keep_log=True)  # whoever asks what happened can read it
+            server.stop(patience=0.1, keep_log=True)  # clients still read the log
             _state.server = None
         if _state.failed is not None and time.monotonic() - _state.failed_at < _REMEMBER_FAILURE_S:
             raise ServerStartError(*_state.failed.args)
         if _state.is_over:
-            raise ServerStartError("this process is ending: no private server is started any more")
+            raise ServerStartError("no private server is started while this process exits")
         if not _state.at_exit:
             atexit.register(_stop_at_exit)
             _state.at_exit = True
@@ -176,7 +176,7 @@ def private_server() -> PrivateServer:
 
 
 def stop_private_server() -> None:
-    """Ends this process's private server now, if there is one; the next use starts another."""
+    """Stops the private server of this process, if there is one; the next request starts another."""
     with _state.lock:
         server, _state.server = _state.server, None
         if server is not None and server.pid == os.getpid():
@@ -184,14 +184,14 @@ def stop_private_server() -> None:
 
 
 def _stop_at_exit() -> None:
-    # Threads that go on until the very end start no other.
+    # Threads that are still running must not start another one.
     with _state.lock:
         _state.is_over = True
     stop_private_server()
 
 
 def _before_fork() -> None:
-    # So that no child is made while a server is being started, with pipes that nobody knows yet.
+    # No fork while a server is being started: the child would inherit pipes that are not recorded yet.
     _state.lock.acquire()
 
 

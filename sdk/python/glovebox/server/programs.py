@@ -1,4 +1,4 @@
-"""Where the programs of Glovebox are: GLOVEBOX_BIN, PATH, or what this package carries."""
+"""Finds the programs of Glovebox: in GLOVEBOX_BIN, in PATH, or in this package."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ PROGRAM = "glovebox"
 
 
 def find_glovebox(environment: Optional[Mapping[str, str]] = None) -> str:
-    """The path of the ``glovebox`` program. GLOVEBOX_BIN is that path, or a directory that has it."""
+    """The path of the ``glovebox`` program. GLOVEBOX_BIN is this path, or its directory."""
     environment = os.environ if environment is None else environment
     told = environment.get("GLOVEBOX_BIN", "")
     if told:
         path = os.path.join(told, PROGRAM) if os.path.isdir(told) else told
         if not _is_program(path):
-            raise ServerStartError(f"GLOVEBOX_BIN is {told!r}, and {path!r} is not a program")
+            raise ServerStartError(f"GLOVEBOX_BIN is {told!r}, but {path!r} is not an executable file")
         return os.path.abspath(path)
     found = shutil.which(PROGRAM, path=environment.get("PATH"))
     if found is not None:
@@ -30,8 +30,8 @@ def find_glovebox(environment: Optional[Mapping[str, str]] = None) -> str:
         _make_executable(os.path.dirname(carried))
         return carried
     raise ServerStartError(
-        "no Glovebox server is configured, and the program `glovebox` is not here to start one: "
-        "set GLOVEBOX_URL and GLOVEBOX_API_KEY, or GLOVEBOX_BIN, or put `glovebox` in PATH"
+        "no Glovebox server is configured, and the program `glovebox` was not found to start one: "
+        "set GLOVEBOX_URL and GLOVEBOX_API_KEY, set GLOVEBOX_BIN, or add `glovebox` to PATH"
     )
 
 
@@ -40,11 +40,11 @@ def _is_program(path: str) -> bool:
 
 
 def _make_executable(folder: str) -> None:
-    """Some installers forget that files were programs."""
+    """Some installers drop the executable bit."""
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
         if not os.access(path, os.X_OK):
             try:
                 os.chmod(path, 0o755)
             except OSError:
-                pass  # another's installation: starting it says what is wrong
+                pass  # not the owner: starting the program reports what is wrong

@@ -1,4 +1,4 @@
-"""How long connections are waited for and kept, and the errors of connecting; the same for both clients."""
+"""Limits and error messages of connections, for both clients."""
 
 from __future__ import annotations
 

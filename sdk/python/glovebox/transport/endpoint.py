@@ -1,4 +1,4 @@
-"""Where a server is and what every request to it carries."""
+"""The address of a server, and the headers of every request to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ USER_AGENT = "glovebox-python/0.1.0"
 
 
 def hide_password(url: str) -> str:
-    """For messages.
+    """The URL without user and password, for messages.
 
     >>> hide_password("http://user:secret@host/")
     'http://…@host/'
@@ -27,7 +27,7 @@ def hide_password(url: str) -> str:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A parsed URL and key. ``fixed`` are the header lines of every request, ``fixed_json`` of one with JSON."""
+    """A parsed URL and key. ``fixed`` are the headers of every request, ``fixed_json`` those of one with JSON."""
 
     url: str
     host: str
@@ -48,14 +48,14 @@ class Endpoint:
         try:
             parts = urlsplit(url)
             port = parts.port
-        except ValueError:  # its message may have all of the URL
-            raise ValueError(f"not the URL of a server: {shown!r}; it is like http://127.0.0.1:7070") from None
+        except ValueError:  # its message may contain the whole URL
+            raise ValueError(f"not the URL of a server: {shown!r}; expected one like http://127.0.0.1:7070") from None
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"not the URL of a server: {shown!r}; it is like http://127.0.0.1:7070")
+            raise ValueError(f"not the URL of a server: {shown!r}; expected one like http://127.0.0.1:7070")
         if parts.username is not None:
-            raise ValueError(f"the URL of a server has no user and no password: {shown!r}; the key is api_key=")
+            raise ValueError(f"the URL of a server must not contain a user or password: {shown!r}; pass api_key=")
         if parts.query or parts.fragment:
-            raise ValueError(f"the URL of a server has no query and no fragment: {shown!r}")
+            raise ValueError(f"the URL of a server must not contain a query or a fragment: {shown!r}")
         check_header("url", url)
         if key is not None:
             key = key.strip()
@@ -82,7 +82,7 @@ class Endpoint:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it is this machine: by its address, and not by how a name looks."""
+        """Whether it is this machine, by its address; names other than localhost are not resolved."""
         if self.host == "localhost":
             return True
         try:
@@ -91,7 +91,7 @@ class Endpoint:
             return False
 
     def tls(self) -> "Optional[ssl_types.SSLContext]":
-        """The system's authorities, and the name is checked."""
+        """A TLS context with the system's certificate authorities, which checks the host name."""
         if not self.is_secure:
             return None
         return ssl_types.create_default_context()

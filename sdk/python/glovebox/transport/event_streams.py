@@ -1,4 +1,4 @@
-"""JSON lines and server-sent events from pieces of bytes; without sockets, and bounded."""
+"""Incremental, bounded parsers of JSON lines and server-sent events; no sockets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .request import load_json
 
 __all__ = ["ServerSentEventReader", "JsonLines", "ServerSentEvent"]
 
-# One event has at most a result of 8 MB, in base64, with room.
+# The largest event has a result of 8 MB in base64.
 MAX_LINE = 64 * 1024 * 1024
 
 
@@ -20,7 +20,7 @@ class _LineSplitter:
         self._size = 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """The lines that are whole now, without their ends."""
+        """The lines that are complete now, without line feeds."""
         if b"\n" not in data:
             self._keep(data)
             return
@@ -35,7 +35,7 @@ class _LineSplitter:
             self._pieces.append(data)
             self._size += len(data)
             if self._size > MAX_LINE:
-                raise ProtocolError("an event of the answer does not end")
+                raise ProtocolError(f"malformed event stream: an event is longer than {MAX_LINE} bytes")
 
     def _taken(self) -> bytes:
         line = b"".join(self._pieces)
@@ -60,7 +60,7 @@ class JsonLines:
                 continue
             event = load_json(line)
             if not isinstance(event, dict):
-                raise ProtocolError("an event of the answer is not an object")
+                raise ProtocolError("malformed event stream: an event is not a JSON object")
             yield event
 
 
@@ -103,5 +103,5 @@ class ServerSentEventReader:
             elif name == "data":
                 self._size += len(value)
                 if self._size > MAX_LINE:
-                    raise ProtocolError("an event of the answer does not end")
+                    raise ProtocolError(f"malformed event stream: an event is longer than {MAX_LINE} bytes")
                 self._data.append(value)

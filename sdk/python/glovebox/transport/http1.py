@@ -1,10 +1,9 @@
-"""HTTP/1.1 without sockets: bytes of requests out, answers from bytes in.
+"""HTTP/1.1 without sockets: writes the heads of requests, parses responses.
 
-Shared by the sync and the async transport. Ours and not ``http.client`` because the async side
-needs one anyway, and because a call should cost little beside a run of 1.7 ms (``http.client``
-spends several times as much per answer on an e-mail parser for the headers). It reads what a
-Glovebox server, or a proxy before one, answers: a length, chunks, or until the end; no
-compression, no trailers' content, no folded headers.
+Shared by the sync and the async client. Not ``http.client``, because asyncio needs another one anyway, and
+because a request should cost little beside a run of 1.7 ms (``http.client`` parses headers with an e-mail parser
+and takes several times as long). It reads what a Glovebox server, or a proxy in front of one, sends: bodies with
+a length, in chunks or up to the end of the connection; no compression, no trailers, no folded headers.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ _MAX_CHUNK_LINE = 4096
 
 
 def check_header(name: str, value: str) -> None:
-    """A header that could smuggle another one is refused."""
+    """Refuses a value that could inject another header."""
     if not value.isprintable() or not value.isascii():
-        raise ValueError(f"{name}: only printable ASCII characters can be in this header")
+        raise ValueError(f"{name} must consist of printable ASCII characters")
 
 
 def request_head(method: str, target: str, fixed: bytes, headers: Mapping[str, str], length: Optional[int]) -> bytes:
-    """The head of a request; ``fixed`` are the lines that every request of a client has.
+    """The head of a request; ``fixed`` are the headers of every request of a client.
 
     >>> request_head("GET", "/health", b"Host: a\\r\\n", {}, None)
     b'GET /health HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n'
     """
     if not target.isascii() or not target.isprintable() or " " in target:
-        raise ValueError(f"not a path of a server: {target!r}")
+        raise ValueError(f"invalid path in a request: {target!r}")
     lines = ""
     for name, value in headers.items():
         check_header(name, value)
@@ -43,7 +42,7 @@ def request_head(method: str, target: str, fixed: bytes, headers: Mapping[str, s
 
 
 class ResponseReader:
-    """One answer, fed with bytes as they come.
+    """Parses one response, fed with bytes as they arrive.
 
     >>> reader = ResponseReader()
     >>> reader.feed(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nhi")
@@ -55,15 +54,15 @@ class ResponseReader:
         self._method = method
         self._buffer = bytearray()
         self._body: List[bytes] = []
-        self._left: Optional[int] = None  # of the body or of the chunk; None: until the end
+        self._left: Optional[int] = None  # bytes left of the body or the chunk; None: up to the end of the connection
         self._is_chunked = False
         self._in_trailer = False
         self._needs_chunk_end = False
-        self.status = 0  # 0: the head has not come yet
+        self.status = 0  # 0: the head is not complete yet
         self.headers: Dict[str, str] = {}
         self.is_complete = False
         self.is_keep_alive = False
-        #: Whether any byte of an answer has come.
+        #: Whether any byte of the response has arrived.
         self.has_begun = False
 
     @property
@@ -71,12 +70,12 @@ class ResponseReader:
         return self.status != 0
 
     def take(self) -> bytes:
-        """The body as far as it has come since the last call."""
+        """The part of the body that has arrived since the last call."""
         body, self._body = self._body, []
         return body[0] if len(body) == 1 else b"".join(body)
 
     def rest(self) -> bytes:
-        """Bytes after the head that belong to no body: of what the connection was upgraded to."""
+        """The bytes after the head of an upgrade: they belong to the new protocol."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         return rest
@@ -84,7 +83,7 @@ class ResponseReader:
     def feed(self, data: bytes) -> None:
         self.has_begun = True
         if not self._buffer and not self._is_chunked and not self.is_complete:
-            # The usual: the whole head at once, or some of a plain body. Nothing is copied.
+            # The common case: the whole head at once, or a part of a body with a length. Nothing is copied.
             if not self.status:
                 end = data.find(b"\r\n\r\n")
                 if 0 < end <= MAX_HEAD:
@@ -99,7 +98,7 @@ class ResponseReader:
             end = self._buffer.find(b"\r\n\r\n")
             if end < 0:
                 if len(self._buffer) > MAX_HEAD:
-                    raise ProtocolError("the head of the answer does not end")
+                    raise ProtocolError(f"malformed response: the head is longer than {MAX_HEAD} bytes")
                 return
             head = self._buffer[:end].decode("latin-1")
             del self._buffer[: end + 4]
@@ -114,7 +113,7 @@ class ResponseReader:
             self._take_plain(rest)
 
     def feed_eof(self) -> None:
-        """The other side has closed: the end of the body, if that is how it ends."""
+        """The server has closed the connection: the end of a body without a length."""
         if self.status and not self.is_complete and not self._is_chunked and self._left is None:
             self.is_complete = True
             self.is_keep_alive = False
@@ -124,19 +123,19 @@ class ResponseReader:
         version, _, rest = first.partition(" ")
         number = rest[:3]
         if version not in ("HTTP/1.1", "HTTP/1.0") or len(number) != 3 or not (number.isascii() and number.isdigit()):
-            raise ProtocolError("this is not an HTTP server")
+            raise ProtocolError("malformed response: not HTTP/1.1; is this the address of a Glovebox server?")
         headers: Dict[str, str] = {}
         for line in lines:
             name, colon, value = line.partition(":")
             if not colon or not name or name[-1] == " ":
-                raise ProtocolError("a header of the answer is malformed")
+                raise ProtocolError("malformed response: invalid header")
             name, value = name.lower(), value.strip()
             if name in headers and name == "content-length" and headers[name] != value:
-                raise ProtocolError("the answer has two lengths")
+                raise ProtocolError("malformed response: two different Content-Length headers")
             headers[name] = value
         status = int(number)
         if 100 <= status < 200 and status != 101:
-            return  # 100 Continue and the like: the answer comes after it
+            return  # 100 Continue and the like: the response follows
         self.status, self.headers = status, headers
         self._begin_body(version)
 
@@ -150,11 +149,11 @@ class ResponseReader:
         length = self.headers.get("content-length")
         if coding is not None:
             if coding.lower() != "chunked" or length is not None:
-                raise ProtocolError("the answer comes in a form that is not known")
+                raise ProtocolError("malformed response: unsupported Transfer-Encoding")
             self._is_chunked, self._left = True, 0
         elif length is not None:
             if not (length.isascii() and length.isdigit()) or len(length) > 18:
-                raise ProtocolError("the length of the answer is not a number")
+                raise ProtocolError("malformed response: invalid Content-Length")
             self._left = int(length)
             self.is_complete = self._left == 0
         else:
@@ -165,7 +164,7 @@ class ResponseReader:
             self._body.append(data)
             return
         if len(data) > self._left:
-            raise ProtocolError("the answer is longer than it said")
+            raise ProtocolError("malformed response: the body is longer than announced")
         if data:
             self._body.append(data)
         self._left -= len(data)
@@ -185,19 +184,19 @@ class ResponseReader:
             line_end = self._buffer.find(b"\r\n")
             if line_end < 0:
                 if len(self._buffer) > _MAX_CHUNK_LINE:
-                    raise ProtocolError("a chunk of the answer is malformed")
+                    raise ProtocolError("malformed response: invalid chunk")
                 return
             line = bytes(self._buffer[:line_end])
             del self._buffer[: line_end + 2]
             if self._needs_chunk_end:
                 if line:
-                    raise ProtocolError("a chunk of the answer is longer than it said")
+                    raise ProtocolError("malformed response: a chunk is longer than announced")
                 self._needs_chunk_end = False
             elif self._in_trailer:
                 if not line:
                     self.is_complete = True
                     if self._buffer:
-                        raise ProtocolError("the answer is longer than it said")
+                        raise ProtocolError("malformed response: the body is longer than announced")
                     return
             else:
                 self._begin_chunk(line)
@@ -205,6 +204,6 @@ class ResponseReader:
     def _begin_chunk(self, line: bytes) -> None:
         size = line.split(b";", 1)[0].strip()
         if not size or len(size) > 15 or size.strip(b"0123456789abcdefABCDEF"):
-            raise ProtocolError("a chunk of the answer is malformed")
+            raise ProtocolError("malformed response: invalid chunk")
         self._left = int(size, 16)
         self._in_trailer = self._left == 0

@@ -1,7 +1,7 @@
-"""One request as a value, what its answer means, and when it may be sent again.
+"""Requests and responses as values, deadlines, and when a request may be sent again.
 
-Everything here is without sockets and shared by the sync and the async client: a resource's
-function makes a :class:`Request`, a transport carries it, ``Request.read`` makes the result of the answer.
+No sockets; shared by the sync and the async client. A function of :mod:`glovebox.requests` makes a
+:class:`Request`, a transport sends it, and ``Request.read`` converts the response.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ __all__ = [
     "with_query",
 ]
 
-#: What a request may carry besides JSON: bytes, or pieces of a known or unknown length.
+#: The body of a request that is not JSON: bytes, or a stream of known or unknown length.
 Body = Union[bytes, IO[bytes], Iterable[bytes], AsyncIterable[bytes]]
 
-# An answer that is collected is at most this long: far above what a server sends.
+# The limit for a response that is read as a whole: far above what a server sends.
 MAX_RESPONSE = 256 * 1024 * 1024
-# How long a retry waits at most, whatever the server says.
+# The longest wait before a retry, whatever the server suggests.
 MAX_RETRY_AFTER_S = 20.0
 
 _IDEMPOTENT = frozenset(("GET", "HEAD", "PUT", "DELETE"))
@@ -44,7 +44,7 @@ _IDEMPOTENT = frozenset(("GET", "HEAD", "PUT", "DELETE"))
 
 @dataclass
 class Request(Generic[T]):
-    """A request to a path of the server, and how to read its answer."""
+    """A request to a path of the server, and how to read its response."""
 
     method: str
     target: str  # path and query, percent-encoded
@@ -53,17 +53,17 @@ class Request(Generic[T]):
     body: Optional[Body] = None
     body_length: Optional[int] = None
     headers: Dict[str, str] = field(default_factory=dict)
-    #: Seconds for all of it; None is the client's own default, 0 without end.
+    #: Seconds for everything; None for the client's default, 0 for no limit.
     timeout: Optional[float] = None
-    #: Whether sending it twice does what sending it once does; None: as the method says.
+    #: Whether it is idempotent; None: as usual for the method.
     is_idempotent: Optional[bool] = None
     max_response: int = MAX_RESPONSE
-    #: Of an answer that streams: what it must be.
+    #: The content type that a streamed response must have.
     stream_type: Optional[str] = None
 
     @property
     def is_streamed(self) -> bool:
-        """Whether its body can be sent only once: pieces that went out are gone."""
+        """Whether its body is a stream, which can be sent only once."""
         return self.body is not None and not isinstance(self.body, bytes)
 
     @property
@@ -77,14 +77,14 @@ class Request(Generic[T]):
 
 @dataclass
 class Response:
-    """A whole answer."""
+    """A complete response."""
 
     status: int
     headers: Dict[str, str]
     body: bytes
 
     def value(self) -> Any:
-        """What it says: parsed JSON, None without a body; raises what it refuses."""
+        """The parsed JSON, or None without a body; raises if the server refused."""
         if self.status >= 300:
             raise self.error()
         if not self.body:
@@ -105,9 +105,9 @@ class Response:
 
 
 def check_content_type(headers: Mapping[str, str], wanted: str) -> None:
-    """A page of a proxy is neither a result nor a file."""
+    """Refuses another content type, like the error page of a proxy."""
     if headers.get("content-type", "").partition(";")[0].strip().lower() != wanted:
-        raise ProtocolError(f"the answer is not {wanted}: is this the address of a Glovebox server?")
+        raise ProtocolError(f"malformed response: not {wanted}; is this the address of a Glovebox server?")
 
 
 def _seconds(text: Optional[str]) -> Optional[float]:
@@ -120,7 +120,7 @@ _encode = jsonlib.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 def dump_json(value: Any) -> bytes:
-    """Strict JSON: no NaN, which no server takes."""
+    """Strict JSON: NaN is refused."""
     return _encode(value).encode()
 
 
@@ -128,23 +128,23 @@ def load_json(text: "Union[bytes, str]") -> Any:
     try:
         return jsonlib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ProtocolError(f"the answer is not JSON: {error}") from None
+        raise ProtocolError(f"malformed response: invalid JSON: {error}") from None
 
 
 def api_path(*parts: "Union[str, int]") -> str:
-    """A path below /v1, each part percent-encoded: an id can be no more than a part.
+    """A path below /v1. Each part is percent-encoded, so an id cannot contain a slash.
 
     >>> api_path("sandboxes", "a/../b")
     '/v1/sandboxes/a%2F..%2Fb'
     """
     for part in parts:
         if part in ("", ".", ".."):
-            raise ValueError("an id cannot be empty")
+            raise ValueError("an id must not be empty")
     return "/v1/" + "/".join(quote(str(part), safe="") for part in parts)
 
 
 def with_query(path: str, query: Iterable[Tuple[str, Union[str, bytes, int, bool, None]]]) -> str:
-    """A path with the parameters that are not None.
+    """A path with the query parameters that are not None.
 
     >>> with_query("/v1/runs", [("limit", 5), ("cursor", None)])
     '/v1/runs?limit=5'
@@ -160,7 +160,7 @@ def with_query(path: str, query: Iterable[Tuple[str, Union[str, bytes, int, bool
 
 
 class Deadline:
-    """When to stop waiting."""
+    """A point in time at which waiting ends."""
 
     __slots__ = ("_at", "seconds")
 
@@ -169,7 +169,7 @@ class Deadline:
         self._at = None if seconds is None else time.monotonic() + seconds
 
     def left(self) -> Optional[float]:
-        """Seconds that are left, more than zero; None is without end. Raises when it is over."""
+        """The seconds that are left, more than zero; None for no limit. Raises after the deadline."""
         if self._at is None:
             return None
         left = self._at - time.monotonic()
@@ -181,13 +181,13 @@ class Deadline:
         return self._at is None or time.monotonic() + seconds < self._at
 
     def expired(self) -> TimeoutExpired:
-        if self.seconds is None:  # the system gave up
+        if self.seconds is None:  # the operating system gave up
             return TimeoutExpired("the connection timed out")
-        return TimeoutExpired(f"no answer within {self.seconds:g} seconds; say a longer timeout, or 0 for none")
+        return TimeoutExpired(f"no response within {self.seconds:g} seconds: pass a longer timeout, or 0 for no limit")
 
 
 class ConnectionLost(Exception):
-    """The connection failed. ``had_response``: some byte of an answer had come."""
+    """The connection failed. ``had_response``: part of the response had arrived."""
 
     def __init__(self, reason: str, *, was_sent: bool, had_response: bool = False, was_reused: bool = False) -> None:
         super().__init__(reason)
@@ -198,28 +198,28 @@ class ConnectionLost(Exception):
 
 
 class RetryPolicy:
-    """Whether, and after how many seconds, a failed call is sent again.
+    """Whether, and after how many seconds, a failed request is sent again.
 
-    Again are sent: what repeats harmlessly (GET, PUT and DELETE of whole things, anything with an
-    Idempotency-Key) when the connection was refused or broke before a byte of the answer, or when
-    the server said 429 or 503 with Retry-After. And what certainly did not arrive. Nothing else, never
-    a body that comes in pieces, and never past the deadline.
+    Idempotent requests (GET, PUT and DELETE, and everything with an Idempotency-Key) are sent again if the
+    connection failed before the first byte of the response, or if the server responded 429 or 503 with
+    Retry-After. Any request is sent again if it certainly did not arrive. A streamed body is never sent again,
+    and nothing is after the deadline.
     """
 
     def __init__(self, request: "Request[Any]", max_retries: int, deadline: Deadline) -> None:
         self._may_repeat = request.is_retryable
         self._has_key = "Idempotency-Key" in request.headers
         self._removes = request.method == "DELETE"
-        self._may_have_arrived = False  # one that was sent before
+        self._may_have_arrived = False  # an earlier attempt
         self._left = 0 if request.is_streamed else max_retries
         self._deadline = deadline
         self._backoff = 0.05
 
     def after_connection_loss(self, lost: ConnectionLost, where: str) -> float:
-        """Seconds to wait; raises ConnectionFailed when it must not be sent again."""
+        """Seconds to wait; raises ConnectionFailed if the request must not be sent again."""
         self._may_have_arrived = self._may_have_arrived or lost.was_sent
         if not lost.had_response and (self._may_repeat or not lost.was_sent) and self._left > 0:
-            # A kept connection that the other side had closed costs nothing to replace.
+            # The server had closed an idle connection: replace it at once.
             delay = 0.0 if lost.was_reused else self._next()
             if self._deadline.allows(delay):
                 self._left -= 1
@@ -227,11 +227,11 @@ class RetryPolicy:
         raise ConnectionFailed(f"{where}: {lost.reason}") from lost.__cause__
 
     def after_refusal(self, response: Response) -> Optional[float]:
-        """Seconds to wait before this refusal is asked again; None: it stands."""
+        """Seconds to wait before the next attempt; None if the response is final."""
         if not self._may_repeat:
             return None
         if response.status == 409 and self._has_key and response.error().code == "still_running":
-            # The first request with this key runs: come back until it has ended.
+            # The first request with this key is still running: ask again until it has ended.
             delay = self._next()
             return delay if self._deadline.allows(delay) else None
         if response.status not in (429, 503) or self._left <= 0:
@@ -243,7 +243,7 @@ class RetryPolicy:
         return retry_after + random.uniform(0, 0.1)
 
     def settled(self, response: Response) -> Response:
-        """A refusal that stands; but what an earlier try has removed is gone as it should be."""
+        """The final response. If an earlier attempt may have removed the resource, 404 is success."""
         if self._removes and self._may_have_arrived and response.status == 404:
             return Response(204, {}, b"")
         return response
@@ -255,4 +255,4 @@ class RetryPolicy:
 
 
 def response_too_long(limit: int) -> GloveboxError:
-    return ProtocolError(f"the answer is longer than {limit} bytes; files of any size: sandbox.files.download()")
+    return ProtocolError(f"the response is larger than {limit} bytes; for large files use sandbox.files.download()")

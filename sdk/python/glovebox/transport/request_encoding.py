@@ -1,4 +1,4 @@
-"""The bytes of a call, and of the pieces that follow it."""
+"""Encodes requests: the head, and the framing of a streamed body."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["BodyFraming", "encode_request"]
 
 
 def encode_request(request: "Request[Any]", endpoint: Endpoint) -> Tuple[bytes, Any]:
-    """What is sent at once, and what follows in pieces: None if nothing does."""
+    """The bytes to send at once, and the body to stream after them, or None."""
     target = endpoint.base + request.target
     if request.json is not None:
         payload = dump_json(request.json)
@@ -31,7 +31,7 @@ def encode_request(request: "Request[Any]", endpoint: Endpoint) -> Tuple[bytes, 
 
 
 class BodyFraming:
-    """How the pieces of a body look on the wire: as they are up to a length that was said, or as chunks.
+    """Frames the pieces of a streamed body: unchanged if the length is known, otherwise as HTTP chunks.
 
     >>> framing = BodyFraming(None)
     >>> framing.piece(b"hello"), framing.end()
@@ -43,18 +43,18 @@ class BodyFraming:
 
     def piece(self, piece: Any) -> bytes:
         if not isinstance(piece, (bytes, bytearray, memoryview)):
-            raise TypeError(f"a body comes in pieces of bytes, not of {type(piece).__name__}")
+            raise TypeError(f"a streamed body must consist of bytes, not of {type(piece).__name__}")
         data = bytes(piece)
         if self._left is None:
             return b"%x\r\n" % len(data) + data + b"\r\n" if data else b""
         self._left -= len(data)
         if self._left < 0:
-            raise ValueError("the body is longer than was said; did the file grow?")
+            raise ValueError("the body is longer than announced; did the file grow?")
         return data
 
     def end(self) -> bytes:
         if self._left is None:
             return b"0\r\n\r\n"
         if self._left:
-            raise ValueError("the body is shorter than was said; did the file shrink?")
+            raise ValueError("the body is shorter than announced; did the file shrink?")
         return b""

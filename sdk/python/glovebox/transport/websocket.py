@@ -1,4 +1,4 @@
-"""The client's half of a WebSocket (RFC 6455), without sockets: no extensions, no compression."""
+"""The client side of WebSocket (RFC 6455), without sockets, extensions and compression."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_MESSAGE = 64 * 1024 * 1024
 
 
 def handshake() -> Tuple[str, Dict[str, str]]:
-    """A new nonce, and the headers that ask for a WebSocket."""
+    """A new nonce, and the headers of the upgrade request."""
     nonce = base64.b64encode(os.urandom(16)).decode()
     return nonce, {
         "Upgrade": "websocket",
@@ -35,11 +35,11 @@ def check_accept(nonce: str, headers: Mapping[str, str]) -> None:
     """
     wanted = base64.b64encode(hashlib.sha1((nonce + _GUID).encode()).digest()).decode()
     if headers.get("sec-websocket-accept") != wanted:
-        raise ProtocolError("the server did not agree to a WebSocket")
+        raise ProtocolError("WebSocket handshake failed: wrong Sec-WebSocket-Accept")
 
 
 def frame(kind: int, payload: bytes) -> bytes:
-    """One whole message, masked as a client's must be."""
+    """A message in one frame, masked as RFC 6455 requires of clients."""
     size = len(payload)
     if size < 126:
         head = struct.pack("!BB", 0x80 | kind, 0x80 | size)
@@ -60,7 +60,7 @@ def _masked(payload: bytes, mask: bytes) -> bytes:
 
 
 class Frames:
-    """What the server sends, put together to messages.
+    """Parses frames of the server into messages.
 
     >>> list(Frames().feed(bytes([0x81, 2]) + b"hi"))
     [(1, b'hi')]
@@ -73,7 +73,7 @@ class Frames:
         self._size = 0
 
     def feed(self, data: bytes) -> Iterator[Tuple[int, bytes]]:
-        """Messages that are whole now: (kind, payload). Pings and the close among them."""
+        """The messages that are complete now: (opcode, payload), also pings and close."""
         self._buffer += data
         while True:
             taken = self._take_frame()
@@ -82,16 +82,16 @@ class Frames:
             final, kind, payload = taken
             if kind >= 8:
                 if not final or len(payload) > 125:
-                    raise ProtocolError("a control frame is malformed")
+                    raise ProtocolError("malformed WebSocket frame: invalid control frame")
                 yield kind, payload
                 continue
             if (kind == _CONTINUATION) != bool(self._kind):
-                raise ProtocolError("a frame came that continues nothing")
+                raise ProtocolError("malformed WebSocket frame: unexpected continuation")
             self._kind = self._kind or kind
             self._parts.append(payload)
             self._size += len(payload)
             if self._size > MAX_MESSAGE:
-                raise ProtocolError("a message is too long")
+                raise ProtocolError("WebSocket message is too long")
             if final:
                 whole, made = b"".join(self._parts), self._kind
                 self._kind, self._parts, self._size = 0, [], 0
@@ -103,7 +103,7 @@ class Frames:
             return None
         first, second = buffer[0], buffer[1]
         if first & 0x70 or second & 0x80:
-            raise ProtocolError("a frame has bits that were not agreed on")
+            raise ProtocolError("malformed WebSocket frame: reserved bits or mask set")
         size, start = second & 0x7F, 2
         if size == 126:
             if len(buffer) < 4:
@@ -114,7 +114,7 @@ class Frames:
                 return None
             size, start = struct.unpack_from("!Q", buffer, 2)[0], 10
         if size > MAX_MESSAGE:
-            raise ProtocolError("a frame is too long")
+            raise ProtocolError("WebSocket frame is too long")
         if len(buffer) < start + size:
             return None
         payload = bytes(buffer[start : start + size])

@@ -1,7 +1,7 @@
-"""numpy's arrays and scalars as data: a type out of a short list, a shape, and bytes.
+"""Encodes numpy arrays and scalars: a type from a short list, a shape, and bytes.
 
-A part of values.py, loaded when there are some. Arrays of objects are refused both ways: their
-elements would have to be pickled.
+Loaded on demand by codec.py. Arrays of objects are refused in both directions: their elements would have to be
+pickled.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ except ImportError:  # inside a sandbox
     values = load("values")  # type: ignore[name-defined]  # noqa: F821
 
 MAX_DIMENSIONS = 32
-MAX_LENGTH = 1 << 40  # of one dimension, also of an array without elements
-# Little-endian, whatever the machines are. No objects (O), no records and raw memory (V), no long
-# doubles, whose size differs.
+MAX_LENGTH = 1 << 40  # of one dimension, also for an array without elements
+# Little-endian on all machines. No objects (O), no records or raw memory (V), no long doubles, whose size differs.
 _TYPES = re.compile(
     r"\|b1|\|[iu]1|<[iu][248]|<f[248]|<c(?:8|16)|\|S[0-9]{1,7}|<U[0-9]{1,7}"
     r"|<[mM]8(?:\[(?:[1-9][0-9]{0,4})?(?:Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?"
@@ -74,7 +73,7 @@ def _array(fields: Dict[str, Any], shape: Tuple[int, ...]) -> Any:
     if size != len(data):
         values.bad(f"ndarray: {len(data)} bytes, and its shape is of {size}")
     if size == 0:
-        if kind.itemsize == 0 and 0 not in shape:  # strings of no length: nothing bounds how many
+        if kind.itemsize == 0 and 0 not in shape:  # strings of length 0: the bytes do not bound their number
             values.bad("ndarray: elements of no size")
         return numpy.empty(shape, kind)
     array = numpy.frombuffer(bytearray(data), kind).reshape(shape)
@@ -83,7 +82,7 @@ def _array(fields: Dict[str, Any], shape: Tuple[int, ...]) -> Any:
 
 
 def _check_elements(array: Any, kind: Any) -> None:
-    """What numpy believes of bytes that it is given."""
+    """Checks what numpy assumes about the bytes it is given."""
     if kind.kind == "b" and array.view("u1").max() > 1:
         values.bad("ndarray: a bool that is neither")
     if kind.kind == "U" and numpy.frombuffer(array, "<u4").max() > 0x10FFFF:

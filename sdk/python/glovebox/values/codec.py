@@ -1,18 +1,16 @@
-"""Arguments and results of functions as data: Python values to JSON text, and back.
+"""Encodes arguments and results of functions: Python values to JSON text, and back.
 
     encode({"when": date(2026, 1, 2), "raw": b"\\x00"})   ->  text
     decode(text)                                          ->  an equal value
 
-What JSON has is JSON. Everything else is an object with the key "$" that names its kind, out of the
-fixed list at the end of this file. Nothing is pickled, evaluated or imported by a name in the text,
-and the text is a stranger's: every kind checks its fields, sizes are compared with the bytes that
-are really there before anything is made of them.
+JSON types stay JSON. Everything else is an object with the key "$", which names its kind, from the fixed list at
+the end of this file. Nothing is pickled, evaluated or imported by a name in the text. The text is untrusted:
+every kind checks its fields, and compares sizes with the bytes that are there before it allocates anything.
 
-One file for both sides: the SDK has it as glovebox.values.codec, the launcher carries it into sandboxes
-(src/guest/python/values.py is a link to it). So it imports only what an interpreter there has
-loaded anyway. Dates, numpy's and pandas' values are in dates.py, arrays.py and
-frames.py, loaded when there are some; json_limits.py and hash_collisions.py are for what only a
-host has to fear, and are not inside.
+Both sides use this file: the SDK as glovebox.values.codec, the sandbox as src/guest/python/values.py, a symbolic
+link that the launcher carries inside. So it imports only what the interpreter there has loaded anyway. dates.py,
+arrays.py and frames.py are loaded when values need them. json_limits.py and hash_collisions.py protect the host
+and are not in the sandbox.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ import binascii
 import importlib
 import json
 import sys
-from _thread import _local  # threading.local, without the rest of it
+from _thread import _local  # threading.local, without importing threading
 from time import thread_time
 from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, List, NoReturn, Optional, Set
 
@@ -35,20 +33,20 @@ except ImportError:  # inside a sandbox: this file alone
 
 MAX_DEPTH = 100
 MAX_TEXT = 64 << 20  # characters that decode() reads
-MAX_DIGITS = 4000  # of a number in the text
+MAX_DIGITS = 4000  # of a number
 USUAL_RECURSION = 3000
-# Each takes many times its two characters in memory.
+# Each takes much more memory than its two characters.
 MAX_CONTAINERS = 2_000_000
 MAX_ITEMS = 10_000_000
 MAX_SAME_HASHES = 16  # keys of one dict, or members of one set
-# Of this thread's CPU that decoding may take, and more for each character.
+# CPU time of this thread for decoding, plus a part for each character.
 MIN_SECONDS = 10.0
 SECONDS_PER_CHARACTER = 0.5e-6
 MAX_WORK = 4_000_000  # see work()
 _WORK_BETWEEN_LOOKS = 16
-MANY_MEMBERS = 50_000  # of a set or dict; fewer are quick however they collide
+MANY_MEMBERS = 50_000  # of a set or dict; fewer are fast even if they collide
 
-Tree = Any  # what json.loads() gives
+Tree = Any  # what json.loads() returns
 Fields = Dict[str, Any]
 
 _ATOMS: FrozenSet[type] = frozenset((str, bool, float, type(None)))
@@ -57,11 +55,11 @@ _SMALL = 1 << 63
 
 
 class ValueRefused(GloveboxError, TypeError):
-    """A value that cannot be sent, and what to send instead."""
+    """The value cannot be sent; the message says what to send instead."""
 
 
 class ResultRefused(GloveboxError, ValueError):
-    """What came back is no value as encode() writes them. Nothing of it was used."""
+    """The response is not a value as encode() writes it. Nothing of it was used."""
 
 
 # --- encode -----------------------------------------------------------------------------------------
@@ -77,7 +75,7 @@ def encode(value: object) -> str:
 
 
 def to_tree(value: Any, depth: int = 0) -> Tree:
-    """As encode(), before it is text: for a value within a larger message."""
+    """Like encode(), but returns the JSON value, for use in a larger message."""
     kind = type(value)
     if kind in _ATOMS:
         return value
@@ -97,7 +95,7 @@ def to_tree(value: Any, depth: int = 0) -> Tree:
 
 def _list_tree(value: List[Any], depth: int) -> Tree:
     kinds = set(map(type, value))
-    if kinds <= _ATOMS:  # the usual long list, at the speed of C
+    if kinds <= _ATOMS:  # the common long list, checked at the speed of C
         return value
     if kinds == {int} and min(value) >= -_SMALL and max(value) < _SMALL:
         return value
@@ -139,7 +137,7 @@ _ENCODERS: Dict[type, Callable[[Any, int], Tree]] = {
 
 
 def _other_tree(value: Any, kind: type, depth: int) -> Tree:
-    """Types of modules that may not be loaded; found by the module that defines them."""
+    """Types of modules that need not be loaded; found by the name of their module."""
     root = (kind.__module__ or "").partition(".")[0]
     part = _PARTS_BY_MODULE.get(root)
     tree: Tree = None
@@ -153,8 +151,8 @@ def _other_tree(value: Any, kind: type, depth: int) -> Tree:
 
 
 def _part(name: str) -> Any:
-    """One of our own files; the names are constants of this one."""
-    loader = globals().get("load")  # given by runner.load() inside
+    """Loads a sibling module; the names are constants of this file."""
+    loader = globals().get("load")  # set by runner.load() in the sandbox
     if loader is not None:
         return loader("value_" + name)
     return importlib.import_module("." + name, __package__)
@@ -173,11 +171,11 @@ def _instead(value: Any, kind: type) -> str:
     if hasattr(kind, "__members__"):
         return "send its .value"
     if isinstance(value, type) or callable(value):
-        return "functions and classes stay where they are; send data"
+        return "functions and classes cannot be sent; send data"
     if hasattr(kind, "__next__") or isinstance(value, (range, type({}.keys()), type({}.values()), type({}.items()))):
         return "send list(it)"
     if hasattr(kind, "__fspath__"):
-        return "send str(it), and mount what it names with fs=[...]"
+        return "send str(it), and mount the file with fs=[...]"
     if isinstance(value, BaseException):
         return "raise it, or send str(it)"
     if isinstance(value, (str, int, float, dict, list, set)):
@@ -193,42 +191,42 @@ def _instead(value: Any, kind: type) -> str:
 
 
 def decode(text: str, most: int = MAX_TEXT) -> Any:
-    """The value that encode() made this text of.
+    """Decodes the text that encode() made.
 
     >>> decode('{"$":"set","v":[1,2]}')
     {1, 2}
     >>> decode('{"$":"os.system","v":"id"}')
     Traceback (most recent call last):
         ...
-    glovebox.values.codec.ResultRefused: not a value: there is no kind 'os.system'
+    glovebox.values.codec.ResultRefused: malformed value: unknown kind 'os.system'
     """
     return from_tree(parse(text, most), seconds_for(text))
 
 
 def seconds_for(text: str) -> float:
-    """What from_tree() may take for what came in this text."""
+    """The CPU time that from_tree() may take for this text."""
     return MIN_SECONDS + len(text) * SECONDS_PER_CHARACTER
 
 
 def parse(text: str, most: int = MAX_TEXT) -> Tree:
-    """JSON text to what it says, bounded; values in it are still trees."""
+    """Parses JSON text within limits; the values in it are not decoded yet."""
     if len(text) > most:
-        raise ResultRefused(f"not a value: {len(text)} characters, and at most {most} are read")
+        raise ResultRefused(f"malformed value: {len(text)} characters, and the limit is {most}")
     hooks: Dict[str, Any] = {}
     if len(text) > MAX_DIGITS or sys.getrecursionlimit() > USUAL_RECURSION:
         hooks = _part("json_limits").hooks_for(text)
     try:
         return json.loads(text, **hooks)
     except RecursionError:
-        raise ResultRefused("not a value: nested too deep") from None
+        raise ResultRefused("malformed value: nested too deep") from None
     except MemoryError:
-        raise ResultRefused("not a value: there is no memory for it here") from None
+        raise ResultRefused("malformed value: not enough memory to decode it") from None
     except ValueError as error:
-        raise ResultRefused(f"not a value: {error}") from None
+        raise ResultRefused(f"malformed value: {error}") from None
 
 
 def from_tree(tree: Tree, seconds: Optional[float] = MIN_SECONDS) -> Any:
-    """As decode(), of a part of what parse() gave. `seconds` of the CPU, None for a tree of our own."""
+    """Decodes a part of what parse() returned, in `seconds` of CPU time; None for a trusted tree."""
     _budget.ends = None if seconds is None else thread_time() + seconds
     _budget.done = _budget.looked = 0
     try:
@@ -236,14 +234,14 @@ def from_tree(tree: Tree, seconds: Optional[float] = MIN_SECONDS) -> Any:
     except ResultRefused:
         raise
     except MemoryError:
-        raise ResultRefused("not a value: there is no memory for it here") from None
+        raise ResultRefused("malformed value: not enough memory to decode it") from None
     except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError) as error:
-        # A library of the host's refused what passed our checks.
-        raise ResultRefused(f"not a value: {type(error).__name__}: {str(error)[:500]!r}") from None
+        # A library on the host refused what passed our checks.
+        raise ResultRefused(f"malformed value: {type(error).__name__}: {str(error)[:500]!r}") from None
 
 
 class _Budget(_local):
-    """Of the from_tree() that this thread is in."""
+    """The budget of the from_tree() that runs in this thread."""
 
     ends: Optional[float] = None
     done = 0
@@ -254,9 +252,9 @@ _budget = _Budget()
 
 
 def work(amount: int = 1) -> None:
-    """Called with all that takes some: 1 is a member or a small kind, and pandas' things are many of it.
+    """Counts work against the budget: 1 for a member or a small kind, more for the types of pandas.
 
-    A stranger chooses what is made and how numbers collide, so neither is trusted to be quick.
+    Untrusted code chooses what is decoded and which hashes collide, so neither can be assumed to be fast.
     """
     budget = _budget
     budget.done = done = budget.done + amount
@@ -266,14 +264,14 @@ def work(amount: int = 1) -> None:
 
 
 def look() -> None:
-    """At the clock."""
+    """Compares the work and the CPU time with the budget."""
     ends = _budget.ends
     if ends is None:
         return
     if _budget.done > MAX_WORK:
-        bad("too many things in it; arrays, and frames of several columns, are a better form for them")
+        bad("too many items; use arrays, or frames of several columns")
     if thread_time() > ends:
-        bad("it takes too long to read here; fewer and larger things, like arrays, are quicker")
+        bad("decoding takes too long; use fewer and larger items, like arrays")
 
 
 def value(tree: Tree, depth: int) -> Any:
@@ -303,16 +301,16 @@ def value(tree: Tree, depth: int) -> Any:
 def _decoder_of_part(tag: Any) -> Callable[[Fields, int], Any]:
     part = _PARTS_BY_TAG.get(tag) if type(tag) is str else None
     if part is None:
-        bad(f"there is no kind {str(tag)[:100]!r}")
+        bad(f"unknown kind {str(tag)[:100]!r}")
     try:
         decoder: Callable[[Fields, int], Any] = _part(part).DECODERS[tag]
     except ImportError as error:
-        raise ResultRefused(f"a {tag} has come, and {error.name} is not installed here") from None
+        raise ResultRefused(f"the value contains a {tag}, but {error.name} is not installed here") from None
     return decoder
 
 
 def bad(what: str) -> NoReturn:
-    raise ResultRefused("not a value: " + what)
+    raise ResultRefused("malformed value: " + what)
 
 
 def field(fields: Fields, name: str, *kinds: type) -> Any:
@@ -324,7 +322,7 @@ def field(fields: Fields, name: str, *kinds: type) -> Any:
 
 def only(fields: Fields, *names: str) -> None:
     if len(fields) != len(names) + 1 or any(name not in fields for name in names):
-        bad(f"{fields.get('$')}: its fields are {', '.join(names)}")
+        bad(f"{fields.get('$')}: its fields must be {', '.join(names)}")
 
 
 def text_of(fields: Fields, name: str, most: int) -> str:
@@ -340,7 +338,7 @@ def bytes_of(fields: Fields, name: str = "v") -> bytes:
         data = binascii.a2b_base64(text)
     except ValueError:
         bad(f"{fields.get('$')}: {name} is not base64")
-    # a2b_base64 skips what it does not know; the one spelling that encode() uses is this.
+    # a2b_base64 skips unknown characters; accept only the spelling that encode() uses.
     if binascii.b2a_base64(data, newline=False) != text.encode("ascii", "replace"):
         bad(f"{fields.get('$')}: {name} is not base64")
     return data
@@ -353,10 +351,10 @@ def whole(value: Any, least: int, most: int, what: str) -> int:
 
 
 def hashable(members: List[Any], what: str) -> List[Any]:
-    """Numbers with one hash can be made at will, and a set of them takes quadratic time."""
+    """Refuses colliding hashes: numbers with the same hash are easy to make, and a set of them takes quadratic time."""
     hashes = hashes_of(members, what)
     if len(hashes) > MANY_MEMBERS and _budget.ends is not None:
-        if not set(map(type, members)) <= {str, bytes}:  # whose hashes nobody can choose
+        if not set(map(type, members)) <= {str, bytes}:  # their hashes are randomized
             _part("hash_collisions").check(hashes, what)
         return members
     counts: Dict[int, int] = {}
@@ -364,7 +362,7 @@ def hashable(members: List[Any], what: str) -> List[Any]:
         for one in part:
             counts[one] = counts.get(one, 0) + 1
     if counts and max(counts.values()) > MAX_SAME_HASHES:
-        bad(f"{what}: too many members with one hash")
+        bad(f"{what}: too many members with the same hash")
     return members
 
 
@@ -372,11 +370,11 @@ def hashes_of(members: Iterable[Any], what: str) -> List[int]:
     try:
         return list(map(hash, members))
     except TypeError:
-        bad(f"{what}: a member that has no hash")
+        bad(f"{what}: a member is not hashable")
 
 
 def _parts_of(members: List[Any]) -> Iterator[List[Any]]:
-    """A few at a time: also numbers with different hashes can be made to collide."""
+    """A few at a time: numbers with different hashes can collide as well."""
     for start in range(0, len(members), _WORK_BETWEEN_LOOKS):
         yield members[start : start + _WORK_BETWEEN_LOOKS]
         look()
@@ -406,7 +404,7 @@ def _decode_set(fields: Fields, depth: int) -> Any:
 
 
 def _decode_frozenset(fields: Fields, depth: int) -> Any:
-    return frozenset(_decode_set(fields, depth))  # of a set: as it is, without a look at any member
+    return frozenset(_decode_set(fields, depth))  # of a set: copies it without hashing
 
 
 def _decode_dict(fields: Fields, depth: int) -> Dict[Any, Any]:

@@ -1,4 +1,4 @@
-"""Dates, times, decimals and UUIDs as data; a part of values.py, loaded when there are some."""
+"""Encodes dates, times, decimals and UUIDs; loaded on demand by codec.py."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _zones: Optional[FrozenSet[str]] = None
 
 
 def to_tree(value: Any, depth: int) -> Any:
-    """None for what is not of these types exactly."""
+    """None for a value that is not exactly of one of these types."""
     kind = type(value)
     if kind is datetime.datetime:
         return _datetime_tree(value)
@@ -37,13 +37,13 @@ def to_tree(value: Any, depth: int) -> Any:
 
 def _datetime_tree(value: datetime.datetime) -> Any:
     zone = zone_name(value.tzinfo)
-    # With a zone's name, what the clock there showed; else the offset is part of the text.
+    # With a zone name: local time in that zone. Without: the offset is part of the text.
     shown = value.replace(tzinfo=None) if zone else value
     return {"$": "datetime", "v": shown.isoformat(), "fold": value.fold, "zone": zone}
 
 
 def zone_name(zone: Any) -> Optional[str]:
-    """Of a zone with a name in the time zone database (zoneinfo, pytz); None for an offset, or none."""
+    """The name of a zone of the time zone database (zoneinfo, pytz); None for an offset or no zone."""
     if zone is None or type(zone) is datetime.timezone:
         return None
     name = getattr(zone, "key", None) or getattr(zone, "zone", None)
@@ -51,7 +51,7 @@ def zone_name(zone: Any) -> Optional[str]:
 
 
 def zone_of(name: Any) -> Any:
-    """The zone with this name, if this machine knows one. The name opens no file and imports nothing."""
+    """The zone with this name, if this machine has it. The name opens no file and imports nothing."""
     global _zones
     if type(name) is not str or len(name) > MAX_ZONE:
         values.bad("a time zone that is no name")
@@ -84,7 +84,7 @@ def _decode_time(fields: Dict[str, Any], depth: int) -> datetime.time:
 
 
 def _exact_zone(name: Any) -> Any:
-    """As zone_of(), but ZoneInfo("UTC") comes back as that."""
+    """Like zone_of(), but ZoneInfo("UTC") stays ZoneInfo("UTC")."""
     if name != "UTC":
         return zone_of(name)
     import zoneinfo

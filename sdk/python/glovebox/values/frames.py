@@ -1,8 +1,7 @@
-"""pandas' frames, series, indexes and scalars as data, column by column; a part of values.py.
+"""Encodes pandas frames, series, indexes and scalars, column by column; loaded on demand by codec.py.
 
-A column is what its type needs and no more: numpy's bytes, a list of strings, values and a mask,
-codes and categories. Not sent: periods, intervals, sparse columns, what extensions add; how regular
-the dates of an index are (its `freq`); `attrs`.
+A column is encoded by its type: bytes of numpy, a list of strings, values and a mask, codes and categories. Not
+sent: periods, intervals, sparse columns, types of extensions, the `freq` of an index, `attrs`.
 """
 
 from __future__ import annotations
@@ -24,20 +23,20 @@ except ImportError:  # inside a sandbox
     value_dates = load("value_dates")  # type: ignore[name-defined]  # noqa: F821
 
 MAX_COLUMNS = 100_000
-MAX_ROWS = 1 << 31  # of a range, which needs no bytes, and is only what rows or an index are called
+MAX_ROWS = 1 << 31  # of a range, which needs no bytes: only the labels of rows
 MAX_EMPTY_ROWS = 10_000_000  # of a frame without columns
 MAX_LEVELS = 100
-MAX_UNUSED = 256  # categories that are a range and more than their column is long
-# Of one index or column, in values.work(); what pandas takes for one is about that many small kinds.
+MAX_UNUSED = 256  # categories that are a range and outnumber the rows of their column
+# The cost of one index or column, for values.work().
 _WORK = 16
-_SECONDS_PER_MEMBER = 3e-6  # about 20 times what honest ones take
-_FEW = 512  # members of an index that are quick however they collide
+_SECONDS_PER_MEMBER = 3e-6  # about 20 times the usual
+_FEW = 512  # members of an index that are fast even if they collide
 _MASKED: Dict[str, Callable[[Any, Any], Any]] = {
     **{f"{sign}nt{bits}": pandas.arrays.IntegerArray for sign in ("I", "UI") for bits in (8, 16, 32, 64)},
     **{f"Float{bits}": pandas.arrays.FloatingArray for bits in (32, 64) if hasattr(pandas.arrays, "FloatingArray")},
     "boolean": pandas.arrays.BooleanArray,
 }
-# A numpy array in pandas' clothes; it has had two names.
+# pandas' wrapper of a numpy array; it has had two names.
 _WRAPPED = getattr(pandas.arrays, "NumpyExtensionArray", None) or pandas.arrays.PandasArray
 _STRINGS = ("string", "str")
 _OFFSET = "offset:"
@@ -73,7 +72,7 @@ def to_tree(value: Any, depth: int) -> Any:
 
 
 def _nanoseconds(value: Any) -> int:
-    """Also where pandas counts in coarser units."""
+    """Nanoseconds, also if pandas counts in coarser units."""
     return int(value.as_unit("ns").value) if hasattr(value, "as_unit") else int(value.value)
 
 
@@ -136,7 +135,7 @@ def _column_tree(array: Any, depth: int) -> Any:
 
 
 def _zone_text(zone: Any) -> Optional[str]:
-    """A zone's name, or its offset in seconds."""
+    """The name of a zone, or its offset in seconds."""
     if zone is None:
         return None
     name = value_dates.zone_name(zone)
@@ -153,8 +152,8 @@ def _zone(text: Any) -> Any:
     if type(text) is str and text.startswith(_OFFSET) and len(text) < 20:
         seconds = values.whole(int(text[len(_OFFSET) :]), -86_399, 86_399, "a time zone's offset")
         return datetime.timezone(datetime.timedelta(seconds=seconds))
-    value_dates.zone_of(text)  # which knows it, or refuses
-    return text  # pandas makes of a name what it always does: pytz's zone, or zoneinfo's
+    value_dates.zone_of(text)  # refuses an unknown zone
+    return text  # pandas turns the name into a zone of pytz or zoneinfo
 
 
 def _parts(tree: Any, *names: str) -> Dict[str, Any]:
@@ -188,7 +187,7 @@ def _column(tree: Any, depth: int) -> Any:
     if kind == "objects":
         made = [values.value(item, depth + 1) for item in _list(_parts(tree, "v"), "v")]
         array = numpy.empty(len(made), object)
-        for place, item in enumerate(made):  # numpy would look into lists
+        for place, item in enumerate(made):  # numpy would unpack lists
             array[place] = item
         return array
     if kind in _STRINGS:
@@ -237,7 +236,7 @@ def _category(fields: Dict[str, Any], depth: int) -> Any:
 
 
 def _index(tree: Any, depth: int, most: int = MAX_ROWS) -> Any:
-    """`most`: members of a range, of which pandas makes an array as soon as it does something with it."""
+    """`most`: the limit for a range, which pandas turns into an array at first use."""
     if depth > values.MAX_DEPTH:
         values.bad("nested too deep")
     values.work(_WORK)
@@ -272,7 +271,7 @@ def _index(tree: Any, depth: int, most: int = MAX_ROWS) -> Any:
 
 
 def _check_members(columns: List[Any]) -> None:
-    """An index is a hash table as soon as somebody looks something up."""
+    """Refuses colliding members: pandas builds a hash table of an index at the first lookup."""
     for column in columns:
         if hasattr(column, "asi8"):  # dates with a zone
             column = column.asi8
@@ -287,7 +286,7 @@ def _check_members(columns: List[Any]) -> None:
 
 
 def _check_spread(column: Any) -> None:
-    """pandas' tables are its own, and one that takes quadratic time shows it with a part at random."""
+    """Times the hash table of pandas with a random part: one that takes quadratic time shows it."""
     mixed = numpy.random.default_rng().permutation(column)
     size = _FEW
     while True:
@@ -312,7 +311,7 @@ def _decode_frame(fields: Dict[str, Any], depth: int) -> Any:
     trees = values.field(fields, "v", list)
     if len(trees) > MAX_COLUMNS:
         values.bad(f"frame: {len(trees)} columns")
-    # Without columns there is nothing that has that many rows.
+    # Without columns, no bytes bound the number of rows.
     names = _index(fields["columns"], depth, most=len(trees))
     index = _index(fields["index"], depth, most=MAX_ROWS if trees else MAX_EMPTY_ROWS)
     columns = [_column(one, depth) for one in trees]

@@ -1,9 +1,9 @@
-"""Whether a large set or dict of a stranger's numbers would take quadratic time to make.
+"""Refuses a large set or dict of untrusted numbers that would take quadratic time to build.
 
-The hash of a number is the number, or nearly, so it can be chosen such that in a table of a certain
-size each looks at most of those before it. Making such a set, or growing one, is a single step of the
-interpreter that nobody can stop. So it is done here first, for all sizes that the table will have, on
-a table of bits, which can be stopped. A part of values.py, which needs it only outside of sandboxes.
+The hash of a number is nearly the number itself, so an attacker can choose numbers that collide in a hash table
+of a certain size. Building or resizing such a set is a single step of the interpreter, which cannot be
+interrupted. So this module simulates it first, for all sizes that the table will have, on a table of bits.
+Loaded on demand by codec.py, and not in sandboxes.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from typing import List
 
 from . import codec as values
 
-_MAX_LOOKS = 40  # for each member; honest ones need 2, or 10 if all end in many zeros
-_LINEAR = 9  # slots after the first that a set looks at
+_MAX_LOOKS = 40  # per member; ordinary numbers need 2, or 10 if all end in many zeros
+_LINEAR = 9  # slots that a set probes linearly after the first
 _BITS = (1 << 64) - 1
 
 
 def check(hashes: List[int], what: str) -> None:
-    # What CPython makes of them: tables from a sixth to two thirds full.
+    # CPython's tables are from a sixth to two thirds full.
     size = 2 << values.MANY_MEMBERS.bit_length()
     while size <= 6 * len(hashes):
         if _looks(hashes[: size * 2 // 3], size, 0 if what == "dict" else _LINEAR) < 0:
-            values.bad(f"{what}: too many members that collide")
+            values.bad(f"{what}: too many members collide")
         size *= 2
 
 
 def _looks(hashes: List[int], size: int, linear: int) -> int:
-    """How many slots are looked at; -1 for too many."""
+    """The number of probed slots; -1 for too many."""
     table, mask, looks = bytearray(size), size - 1, 0
     for count, one in enumerate(hashes):
         rest = one & _BITS

@@ -1,7 +1,7 @@
-"""JSON text of a stranger, looked at before it is parsed: a part of values.py for texts that are not small.
+"""Checks untrusted JSON text before it is parsed; loaded by codec.py for texts that are not small.
 
-The parser makes numbers of digits in quadratic time, is nested as deep as the text, and needs many
-times the text's size in memory for empty lists.
+The parser of Python converts long numbers in quadratic time, recurses as deep as the text is nested, and needs
+many times the size of the text in memory for empty lists.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ _DIGITS = "0123456789"
 
 
 def hooks_for(text: str) -> Dict[str, Any]:
-    """What json.loads() is to be given with it; raises ResultRefused for what it must not see."""
+    """The hooks for json.loads(); raises ResultRefused for a text that must not be parsed."""
     if sys.getrecursionlimit() > values.USUAL_RECURSION or _has_many(text):
-        # json's own bound is the recursion limit, which a program may have raised past its stack.
+        # json is bounded by the recursion limit only, and a program may have raised that beyond its stack.
         plain = _outside_strings(text)
         _check_nesting(plain)
         if _has_many(plain):
             raise values.ResultRefused(
-                "not a value: too many lists, dicts or items; arrays and frames are a better form for them"
+                "malformed value: too many lists, dicts or items; use arrays or frames"
             )
-    # Such a run of digits is mostly inside of a string; else it must not become a number.
+    # A long run of digits is usually inside a string; otherwise it must not become a number.
     return {"parse_int": _bounded_int, "parse_float": _bounded_float} if _has_long_number(text) else {}
 
 
 def _has_long_number(text: str) -> bool:
-    # A run of that many digits has one at a multiple of their number.
+    # A run of that many digits has a digit at a multiple of their number.
     for place in range(0, len(text), values.MAX_DIGITS):
         if text[place] in _DIGITS:
             before, after = text[max(0, place - values.MAX_DIGITS) : place], text[place : place + values.MAX_DIGITS]
@@ -61,7 +61,7 @@ def _has_many(text: str) -> bool:
 
 
 def _outside_strings(text: str) -> str:
-    """The text without what is between quotes."""
+    """The text without its strings."""
     parts, at = [], 0
     while True:
         start = text.find('"', at)
@@ -72,7 +72,7 @@ def _outside_strings(text: str) -> str:
         try:
             at = decoder.scanstring(text, start + 1, True)[1]  # type: ignore[attr-defined]
         except ValueError as error:
-            raise values.ResultRefused(f"not a value: {error}") from None
+            raise values.ResultRefused(f"malformed value: {error}") from None
 
 
 _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
@@ -80,6 +80,6 @@ _STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 def _check_nesting(plain: str) -> None:
     brackets = re.sub(r"[^\[\]{}]+", "", plain)
-    # One level of a value (a dict of pairs) is up to four brackets of the text.
+    # One level of a value (a dict of pairs) takes up to four brackets.
     if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > 4 * values.MAX_DEPTH:
-        raise values.ResultRefused("not a value: nested too deep")
+        raise values.ResultRefused("malformed value: nested too deep")
