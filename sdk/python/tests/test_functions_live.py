@@ -246,7 +246,7 @@ def test_output_is_shown_here(on: Any, capsys: pytest.CaptureFixture[str]) -> No
 def test_mounts(on: Any, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("seen")
     os.chmod(tmp_path, 0o755)
-    reader = on("from_json", fs=[f"r:{tmp_path}:/data"])
+    reader = on("read", fs=[f"r:{tmp_path}:/data"])
     assert reader("/data/in.txt") == "seen"
     assert on("listing", fs=[f"r:{tmp_path}"])(str(tmp_path)) == ["in.txt"]
     with pytest.raises(OSError):

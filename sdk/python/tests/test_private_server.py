@@ -232,8 +232,8 @@ def test_it_mounts_what_its_starter_names(program: "Callable[[str], Program]", t
     ("script", "words"),
     [
         ("echo 'no user namespaces here' >&2; exit 1", "no user namespaces here"),
-        ("exit 1", "it said nothing"),
-        ("echo rubbish; cat", "could not be started"),
+        ("exit 1", "its log is empty"),
+        ("echo rubbish; cat", "did not start"),
     ],
 )
 def test_a_start_that_fails_says_why(environment: Dict[str, str], tmp_path: Path, script: str, words: str) -> None:

@@ -35,8 +35,9 @@ class Connection:
 
     __slots__ = ("sock", "idle_since", "was_reused", "_timeout")
 
-    def __init__(self, sock: socket.socket, timeout: Optional[float]) -> None:
-        self.sock = sock
+    sock: socket.socket
+
+    def __init__(self, timeout: Optional[float]) -> None:
         self._timeout = timeout
         self.idle_since = 0.0
         self.was_reused = False
@@ -44,10 +45,14 @@ class Connection:
     @classmethod
     def open(cls, endpoint: Endpoint, tls: Any, timeout: Optional[float]) -> "Connection":
         limit = CONNECT_S if timeout is None else min(timeout, CONNECT_S)
+        # Older than its socket: the garbage collector finalizes in this order, and close() comes before the
+        # socket's own warning about a client that was never closed.
+        connection = cls(limit)
         try:
             sock = socket.create_connection((endpoint.host, endpoint.port), limit)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return cls(tls.wrap_socket(sock, server_hostname=endpoint.host) if tls else sock, limit)
+            connection.sock = tls.wrap_socket(sock, server_hostname=endpoint.host) if tls else sock
+            return connection
         except _TIMEOUTS as error:
             raise ConnectionLost(f"no connection within {limit:g} seconds", was_sent=False) from error
         except OSError as error:
@@ -161,7 +166,8 @@ class Connection:
             pass
 
     def __del__(self) -> None:
-        self.close()
+        if hasattr(self, "sock"):
+            self.close()
 
 
 class ConnectionPool:
