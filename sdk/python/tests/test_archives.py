@@ -36,7 +36,7 @@ def link(name: str, target: str, kind: bytes = tarfile.SYMTYPE) -> "tuple[tarfil
     return member, None
 
 
-def test_files_and_directories_come_out(tmp_path: Path) -> None:
+def test_files_and_directories_are_unpacked(tmp_path: Path) -> None:
     written = unpack(archive_of(file("a/b.txt", b"hi"), file("./run.sh", b"#!", 0o6755)), str(tmp_path / "out"), 1000)
     assert [os.path.relpath(path, tmp_path) for path in written] == ["out/a/b.txt", "out/run.sh"]
     assert (tmp_path / "out/a/b.txt").read_bytes() == b"hi"
@@ -50,21 +50,21 @@ def _umask() -> int:
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/evil", "a/.."])
-def test_names_that_lead_out_are_refused(tmp_path: Path, name: str) -> None:
+def test_names_outside_of_the_directory_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(ProtocolError):
         unpack(archive_of(file(name)), str(tmp_path / "out"), 1000)
     assert not (tmp_path / "evil").exists()
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
-def test_links_and_devices_are_left_out(tmp_path: Path, kind: bytes) -> None:
+def test_links_and_devices_are_not_unpacked(tmp_path: Path, kind: bytes) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     unpack(archive_of(link("d", str(outside), kind), file("d/evil")), str(tmp_path / "out"), 1000)
     assert os.listdir(outside) == [] and not (tmp_path / "out/d").is_symlink()
 
 
-def test_a_link_that_was_there_is_not_written_through(tmp_path: Path) -> None:
+def test_existing_symlinks_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("mine")
     (tmp_path / "out").mkdir()
     (tmp_path / "out/a").symlink_to(tmp_path / "secret")
@@ -75,7 +75,7 @@ def test_a_link_that_was_there_is_not_written_through(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["data/config", "data/new/deeper", "data"])
 @pytest.mark.parametrize("is_folder", [False, True])
-def test_a_link_on_the_way_is_not_written_through(tmp_path: Path, name: str, is_folder: bool) -> None:
+def test_symlinked_parent_directories_are_not_followed(tmp_path: Path, name: str, is_folder: bool) -> None:
     """A project with a link to somewhere else goes into a sandbox, and comes back with a directory there."""
     outside, project = tmp_path / "outside", tmp_path / "project"
     outside.mkdir()
@@ -89,7 +89,7 @@ def test_a_link_on_the_way_is_not_written_through(tmp_path: Path, name: str, is_
     assert os.listdir(outside) == ["config"] and (outside / "config").read_text() == "mine"
 
 
-def test_a_file_that_has_another_name_elsewhere_is_replaced_and_keeps_its_mode(tmp_path: Path) -> None:
+def test_hard_linked_files_are_replaced_and_keep_their_mode(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text("mine")
     (tmp_path / "elsewhere").chmod(0o600)
     (tmp_path / "out").mkdir()
@@ -100,13 +100,13 @@ def test_a_file_that_has_another_name_elsewhere_is_replaced_and_keeps_its_mode(t
     assert os.listdir(tmp_path / "out") == ["a"]
 
 
-def test_a_pipe_that_is_here_is_not_waited_for(tmp_path: Path) -> None:
+def test_existing_pipes_are_refused_without_blocking(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a")
     with pytest.raises(GloveboxError, match="not a regular file"):
         unpack(archive_of(file("a")), str(tmp_path), 1000)
 
 
-def test_where_directories_cannot_be_opened_safely_none_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systems_without_dir_fd_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "supports_dir_fd", set())
     with pytest.raises(GloveboxError, match="file by file"):
         unpack(archive_of(file("a")), str(tmp_path), 1000)
@@ -147,7 +147,7 @@ def test_negative_sizes_in_pax_headers_are_refused(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_names_are_no_longer_than_paths(tmp_path: Path) -> None:
+def test_names_longer_than_path_max_are_refused(tmp_path: Path) -> None:
     member = tarfile.TarInfo("a/" * 3000 + "b")
     member.type = tarfile.DIRTYPE
     with pytest.raises(ProtocolError, match="too long"):
@@ -158,7 +158,7 @@ def test_names_are_no_longer_than_paths(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "record", ["GNU.sparse.size=x", "GNU.sparse.map=1,x", "size=x", "mtime=x", "GNU.sparse.numblocks=-1", "path=\0"]
 )
-def test_headers_that_say_nonsense_are_refused_or_passed_over(tmp_path: Path, record: str) -> None:
+def test_malformed_pax_headers_are_refused_or_ignored(tmp_path: Path, record: str) -> None:
     member = tarfile.TarInfo("a")
     name, _, value = record.partition("=")
     member.pax_headers = {name: value}
@@ -168,17 +168,17 @@ def test_headers_that_say_nonsense_are_refused_or_passed_over(tmp_path: Path, re
         pass
 
 
-def test_it_is_no_larger_than_allowed(tmp_path: Path) -> None:
+def test_max_bytes_bounds_the_archive(tmp_path: Path) -> None:
     with pytest.raises(GloveboxError, match="max_bytes"):
         unpack(archive_of(file("a", b"x" * 600), file("b", b"x" * 600)), str(tmp_path / "out"), 1000)
 
 
-def test_rubbish_is_refused(tmp_path: Path) -> None:
+def test_garbage_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ProtocolError):
         unpack(io.BytesIO(b"not a tar archive" * 100), str(tmp_path / "out"), 1000)
 
 
-def test_what_is_packed_is_what_was_there(tmp_path: Path) -> None:
+def test_pack_keeps_files_directories_and_links(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d/f").write_text("content")
     os.link(tmp_path / "d/f", tmp_path / "d/g")

@@ -48,7 +48,7 @@ def test_scenario(scenario: Dict[str, Any], kind: str, server: Live, offers: Set
         Player(make_caller, caller).play(scenario)
 
 
-def test_there_are_enough_of_them_and_their_names_are_their_own() -> None:
+def test_scenarios_are_many_and_have_unique_names() -> None:
     names = [scenario["name"] for scenario in SCENARIOS]
     assert len(names) >= 40 and len(set(names)) == len(names)
 

@@ -44,11 +44,11 @@ def test_missing_and_wrong_fields_get_their_defaults() -> None:
     assert from_json(SandboxInfo, {**sandbox, "features": {"pause": True, "x": 1}}).features == {"pause": True}
 
 
-def test_numbers_that_no_float_holds() -> None:
+def test_numbers_too_large_for_a_float_get_the_default() -> None:
     assert from_json(RunResult, {**RUN, "metrics": {"wall_ms": 10**400}}).metrics.wall_ms == 0.0
 
 
-def test_what_must_be_said_must_be_said() -> None:
+def test_missing_required_fields_are_protocol_errors() -> None:
     """Every type that has such fields: without all of them, without one, and what is no object at all."""
     for module in (results, records):
         for name in module.__all__:
@@ -73,14 +73,14 @@ def test_what_must_be_said_must_be_said() -> None:
             from_json(RunResult, {**RUN, **wrong})
 
 
-def test_lists_that_are_none() -> None:
+def test_missing_lists_are_protocol_errors() -> None:
     wrongs: List[Any] = [None, [], {}, {"templates": None}, {"templates": [1]}, {"templates": [{}]}]
     for data in wrongs:
         with pytest.raises(ProtocolError):
             list_from_json(Template, data, "templates")
 
 
-def test_answers_cannot_be_changed() -> None:
+def test_records_are_immutable() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         from_json(RunResult, RUN).stdout = "x"  # type: ignore[misc]
 
@@ -93,7 +93,7 @@ def test_bytes_that_are_not_text() -> None:
     assert from_json(FileInfo, {"path": "a", "path_base64": "%%"}).path_bytes == b"a"
 
 
-def test_values_in_their_forms() -> None:
+def test_values_by_mime_type() -> None:
     result = from_json(RunResult, {**RUN, "result": MIME})
     assert (result.value, result.text, result.figures) == ([1], "[1]", [b"\x89PNG"])
     assert glovebox.Mime({"image/png": "*not base64"}).png in (None, b"")
@@ -120,12 +120,12 @@ def test_raise_for_error() -> None:
         from_json(ExecResult, {"exit_code": 124, "timed_out": True}).raise_for_error()
 
 
-def test_a_handler_that_ended_without_an_error_object_did_not_do_well() -> None:
+def test_a_handler_that_exits_without_an_error_object_has_failed() -> None:
     with pytest.raises(ExecutionError, match="exit code 1"):
         from_json(InvokeResult, {"id": "rn1", "exit_code": 1}).raise_for_error()
 
 
-def test_what_is_printed_cannot_steer_a_terminal() -> None:
+def test_failures_are_escaped_when_printed() -> None:
     evil = "a\x1b]0;owned\x07\x1b[2J\nb"
     failed = from_json(CodeResult, {"exit_code": 1, "error": {"code": "exception", "name": evil, "message": evil}})
     quiet = from_json(ExecResult, {"exit_code": 3, "stderr": evil})
@@ -140,6 +140,6 @@ def test_what_is_printed_cannot_steer_a_terminal() -> None:
     assert failed.error is not None and failed.error.message == evil  # for programs, as it is
 
 
-def test_a_template_says_what_it_is_made_of() -> None:
+def test_a_template_has_its_base() -> None:
     assert from_json(Template, {"name": "a", "from": "python"}).base == "python"
     assert from_json(Template, {"name": "a", "from": None}).base is None

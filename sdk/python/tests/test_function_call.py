@@ -49,19 +49,19 @@ def test_a_request_of_plain_json() -> None:
     assert arguments(body) == [[7, "é\udc80"], {"b": b"x"}]
 
 
-def test_what_is_large_is_compressed() -> None:
+def test_large_arguments_are_compressed() -> None:
     text = "x" * (MAX_PLAIN + 1)
     body = plan().body((text,), {})
     assert len(body) < 1 << 20
     assert arguments(body) == [[text], {}]
 
 
-def test_what_is_too_large_is_refused_with_advice() -> None:
+def test_too_large_arguments_are_refused_with_advice() -> None:
     with pytest.raises(ValueRefused, match=r"too large.*mount"):
         plan().body((os.urandom(32 << 20),), {})
 
 
-def test_a_longer_module_goes_along_compiled() -> None:
+def test_longer_modules_are_sent_with_bytecode() -> None:
     source = SOURCE + "# more\n" * MIN_COMPILED
     assert sent(plan().body((), {}))["code"] is None
     _, code = sent(plan(source).body((), {}))["code"]
@@ -70,7 +70,7 @@ def test_a_longer_module_goes_along_compiled() -> None:
     assert sent(plan("def f(: pass\n" + "# more\n" * MIN_COMPILED).body((), {}))["code"] is None
 
 
-def test_a_large_result_asks_for_its_file() -> None:
+def test_large_result_requests_the_result_file() -> None:
     fields = json.loads(plan(large=True).body((), {}))
     assert fields["return_files"] == [".glovebox-value"]
     assert sent(plan(large=True).body((), {}))["large"]["path"] == "/home/user/.glovebox-value"

@@ -93,14 +93,14 @@ def closure(y: int) -> Any:
     ],
     ids=lambda value: str(value)[:25],
 )
-def test_what_cannot_run_there_is_refused_with_advice(function: Any, advice: str) -> None:
+def test_functions_that_cannot_run_in_a_sandbox_are_refused_with_advice(function: Any, advice: str) -> None:
     with pytest.raises(FunctionRefused, match=advice) as caught:
         check_function(function)
     assert isinstance(caught.value, TypeError)
     assert "\n" not in str(caught.value)
 
 
-def test_what_can() -> None:
+def test_functions_that_can_run_in_a_sandbox() -> None:
     async def nothing() -> None:
         pass
 
@@ -108,7 +108,7 @@ def test_what_can() -> None:
         check_function(function)
 
 
-def test_the_decorator_refuses_where_it_is_written() -> None:
+def test_unsuitable_functions_are_refused_at_decoration() -> None:
     with pytest.raises(FunctionRefused):
         sandboxed(nested())
     with pytest.raises(FunctionRefused):
@@ -143,7 +143,7 @@ def test_a_package_and_its_module(package: Path) -> None:
     assert (part.f._shipped.module, part.f._shipped.is_package) == ("gbx_pkg.part", False)
 
 
-def test_what_is_shipped_is_what_was_imported(package: Path) -> None:
+def test_the_source_as_imported_is_shipped(package: Path) -> None:
     part = importlib.import_module("gbx_pkg.part")
     (package / "gbx_pkg/part.py").write_text("def f(): return 'new'\n")
     assert "'old'" in part.f._shipped.text
@@ -173,7 +173,7 @@ def run_script(path: Path, text: str) -> str:
     return done.stdout
 
 
-def test_of_a_script_only_definitions_are_shipped(tmp_path: Path) -> None:
+def test_only_the_definitions_of_a_script_are_shipped(tmp_path: Path) -> None:
     out = run_script(
         tmp_path / "job.py",
         "import math, os\n"
@@ -206,7 +206,7 @@ def test_of_a_script_only_definitions_are_shipped(tmp_path: Path) -> None:
     assert text.split("\n")[5] == "def f(x):"  # on its own line
 
 
-def test_of_a_line_only_what_is_needed_is_shipped() -> None:
+def test_only_the_needed_statements_of_a_line_are_shipped() -> None:
     text = 'SECRET = "hunter2"; USED = [3,\n 4]; MORE = 5 # all\ndef f(): return USED, MORE\n'
     made = needed_source(text, "f", {}, "job.py")
     assert made == "USED = [3,\n 4]; MORE = 5\ndef f(): return USED, MORE\n"
@@ -264,7 +264,7 @@ class Notebook:
         return [line for line in made.text.split("\n") if line]
 
 
-def test_of_cells_what_the_function_needs() -> None:
+def test_only_the_needed_definitions_of_cells_are_shipped() -> None:
     notebook = Notebook()
     notebook.cell("import math as m\nfrom json import dumps as d\nimport os.path\nprint")
     notebook.cell("class P:\n    def go(self): return m.pi\ndef unused(): pass")
@@ -287,7 +287,7 @@ def test_cells_that_call_each_other() -> None:
     assert names["even"](5) is False
 
 
-def test_a_cell_that_is_run_again_counts_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_redefined_cell_is_used_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
     notebook = Notebook()
     monkeypatch.setitem(sys.modules, "__main__", notebook.module)
     notebook.cell("from glovebox import sandboxed\n@sandboxed\ndef f(): return helper()")
@@ -357,7 +357,7 @@ def test_lines_that_a_function_needs(text: str, kept: List[int]) -> None:
     ],
     ids=repr,
 )
-def test_options_are_refused_where_they_are_written(options: Any, complaint: str) -> None:
+def test_invalid_options_are_refused_at_decoration(options: Any, complaint: str) -> None:
     with pytest.raises((TypeError, ValueError), match=complaint):
         sandboxed(**options)
 

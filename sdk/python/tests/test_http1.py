@@ -16,7 +16,7 @@ WHOLE = {
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
 @pytest.mark.parametrize("form", WHOLE)
-def test_every_form_is_read_in_pieces_of_any_size(form: str, size: int) -> None:
+def test_every_response_is_parsed_in_pieces_of_any_size(form: str, size: int) -> None:
     reader, data, body = ResponseReader(), WHOLE[form], b""
     for at in range(0, len(data), size):
         assert not reader.is_complete
@@ -48,7 +48,7 @@ def test_no_content_has_no_body() -> None:
     assert reader.is_complete and reader.is_keep_alive
 
 
-def test_after_an_upgrade_the_rest_is_left_alone() -> None:
+def test_bytes_after_an_upgrade_are_kept() -> None:
     reader = ResponseReader()
     reader.feed(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\x81\x02hi")
     assert reader.is_complete and reader.rest() == b"\x81\x02hi"
@@ -72,12 +72,12 @@ def test_after_an_upgrade_the_rest_is_left_alone() -> None:
         b"x" * 70_000,
     ],
 )
-def test_what_is_malformed_is_refused(data: bytes) -> None:
+def test_malformed_input_is_refused(data: bytes) -> None:
     with pytest.raises(ProtocolError):
         ResponseReader().feed(data)
 
 
-def test_a_header_cannot_smuggle_another() -> None:
+def test_headers_cannot_be_injected() -> None:
     for value in ("a\r\nX-Evil: 1", "a\0b", "é"):
         with pytest.raises(ValueError):
             request_head("GET", "/", b"", {"Idempotency-Key": value}, None)

@@ -67,7 +67,7 @@ def environment(bin_dir: Path, tmp_path: Path) -> Dict[str, str]:
     return {
         **clean,
         "GLOVEBOX_BIN": str(bin_dir),
-        "GLOVEBOX_DATA_DIR": str(tmp_path / "nobody-serves-here"),
+        "GLOVEBOX_DATA_DIR": str(tmp_path / "no-server-here"),
         "PYTHONPATH": os.pathsep.join(path),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
@@ -103,7 +103,7 @@ def assert_gone(pid: int) -> None:
         time.sleep(0.01)
 
 
-def test_three_lines_and_nothing_is_left(program: "Callable[[str], Program]") -> None:
+def test_three_lines_leave_no_process_behind(program: "Callable[[str], Program]") -> None:
     running = program("result = glovebox.run('print(6 * 7)')\nsaid(out=result.stdout, pid=server_pid())")
     heard = running.hear()
     assert heard["out"] == "42\n"
@@ -111,14 +111,14 @@ def test_three_lines_and_nothing_is_left(program: "Callable[[str], Program]") ->
     assert not is_alive(heard["pid"])  # the program ends after its server
 
 
-def test_it_ends_with_a_starter_that_is_killed(program: "Callable[[str], Program]") -> None:
+def test_it_ends_when_its_process_is_killed(program: "Callable[[str], Program]") -> None:
     running = program("glovebox.run('1')\nsaid(pid=server_pid())\ngo()")
     pid = running.hear()["pid"]
     running.process.kill()
     assert_gone(pid)
 
 
-def test_it_ends_with_its_starter_though_children_of_that_live_on(program: "Callable[[str], Program]") -> None:
+def test_it_ends_with_its_process_although_children_live_on(program: "Callable[[str], Program]") -> None:
     """Forked ones and started ones: none of them holds the other end of its input."""
     running = program(
         "import subprocess, time\n"
@@ -180,7 +180,7 @@ def test_all_threads_and_clients_share_one(program: "Callable[[str], Program]") 
     assert len(heard) == 9 and len(set(heard)) == 1
 
 
-def test_one_that_died_is_told_of_and_replaced(program: "Callable[[str], Program]") -> None:
+def test_a_dead_server_is_reported_and_replaced(program: "Callable[[str], Program]") -> None:
     running = program(
         "client = glovebox.default_client()\n"
         "client.run('1')\n"
@@ -197,7 +197,7 @@ def test_one_that_died_is_told_of_and_replaced(program: "Callable[[str], Program
     assert running.end() == ""
 
 
-def test_ctrl_c_is_for_the_program(program: "Callable[[str], Program]") -> None:
+def test_ctrl_c_reaches_only_the_program(program: "Callable[[str], Program]") -> None:
     running = program(
         "glovebox.run('1')\n"
         "try:\n    said(pid=os.getpid())\n    go()\nexcept KeyboardInterrupt:\n    said(value=glovebox.run('2').value)"
@@ -207,7 +207,7 @@ def test_ctrl_c_is_for_the_program(program: "Callable[[str], Program]") -> None:
     assert running.end() == ""
 
 
-def test_it_mounts_what_its_starter_names(program: "Callable[[str], Program]", tmp_path: Path) -> None:
+def test_it_mounts_host_paths_of_its_process(program: "Callable[[str], Program]", tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     (tmp_path / "data").mkdir()
     (tmp_path / "data/in.txt").write_text("from the host")

@@ -37,7 +37,7 @@ def raised(name: str, *arguments: Any, **more: Any) -> BaseException:
         ("UserWarning", ["beware"], UserWarning),
     ],
 )
-def test_a_builtin_is_itself_from_a_remote_error(name: str, arguments: Any, kind: type) -> None:
+def test_a_builtin_exception_is_raised_from_a_remote_error(name: str, arguments: Any, kind: type) -> None:
     error = raised(name, *arguments)
     assert type(error) is kind
     if kind is not SyntaxError:
@@ -64,12 +64,12 @@ def test_any_other_name_is_only_a_name(name: str) -> None:
     assert error.type_name == (name or "Exception")
 
 
-def test_a_class_that_calls_itself_like_a_builtin_is_none() -> None:
+def test_a_class_with_the_name_of_a_builtin_is_not_the_builtin() -> None:
     assert type(build_exception({"type": "ValueError", "builtin": False, "message": "m"}, ["m"], None)) is RemoteError
 
 
 @pytest.mark.parametrize("start_end", [(5, 9), (-1, 1), (0, 10**18), (1, 0), (0, "1")])
-def test_places_outside_of_the_text_make_no_unicode_error(start_end: Any) -> None:
+def test_positions_outside_of_the_text_make_no_unicode_error(start_end: Any) -> None:
     assert type(raised("UnicodeEncodeError", "utf-8", "abc", *start_end, "bad")) is RemoteError
     assert type(raised("UnicodeDecodeError", "utf-8", b"abc", *start_end, "bad")) is RemoteError
     assert type(raised("UnicodeTranslateError", "abc", *start_end, "bad")) is RemoteError
@@ -86,7 +86,7 @@ def test_a_syntax_error_names_no_file() -> None:
     assert error.filename is None
 
 
-def test_text_cannot_steer_a_terminal() -> None:
+def test_text_is_escaped_for_terminals() -> None:
     said = {"type": "a.B\x1b[2J", "message": "x\x1b]0;t\x07\r\x9b", "traceback": "l1\n\tl2\x08"}
     error = build_exception(said, None, None)
     assert not set("\x1b\x07\r\x9b\x08") & set(str(error))
@@ -112,7 +112,7 @@ def test_long_texts_are_cut() -> None:
     assert len(str(error)) < 300_000
 
 
-def test_it_can_be_pickled_by_its_owner() -> None:
+def test_remote_errors_can_be_pickled() -> None:
     for kind in (RemoteError, RemoteTimeout, RemoteOutOfMemory, RemoteKilled):
         error = pickle.loads(pickle.dumps(kind("a.B", "m", "t", "rn1")))  # noqa: S301
         assert (type(error), error.type_name, error.message, error.run_id) == (kind, "a.B", "m", "rn1")
@@ -136,7 +136,7 @@ def test_a_value() -> None:
     "text",
     ["", "1", "[]", "{}", '{"value":1,"raised":{}}', '{"other":1}', '{"value":{"$":"x"}}', '"\\ud800', "[" * 100000],
 )
-def test_an_answer_that_is_none(text: str) -> None:
+def test_malformed_responses_are_refused(text: str) -> None:
     with pytest.raises(ResultRefused):
         decode_result(answer(text), "f")
 
@@ -157,7 +157,7 @@ def test_a_bomb_is_not_unpacked() -> None:
         decode_result({"result": {MIME + "-file": "/etc/passwd"}, "files": [{"path": "x"}, 5]}, "f")
 
 
-def test_the_ends_without_an_answer() -> None:
+def test_runs_that_end_without_a_result() -> None:
     with pytest.raises(RemoteTimeout) as timeout:
         decode_result({"timed_out": True, "error": {"code": "timed_out", "message": "time limit of 1 s"}}, "f")
     assert isinstance(timeout.value, TimeoutError) and "1 s" in str(timeout.value)
@@ -187,7 +187,7 @@ def test_arguments_that_cannot_be_shown_are_left_out() -> None:
     assert raised("ValueError", 2**100).args == (2**100,)
 
 
-def test_what_was_said_of_files_and_modules_is_kept() -> None:
+def test_file_and_module_names_are_kept() -> None:
     error: Any = raised("FileNotFoundError", 2, "No such file", "/x\x1b")
     assert (error.errno, error.strerror, error.filename) == (2, "No such file", "/x\\x1b")
     error = raised("OSError", 18, "Cross-device link", "/a", None, "/b")
@@ -201,7 +201,7 @@ GUEST = Path(__file__).resolve().parents[3] / "src" / "guest" / "python" / "func
 
 
 @pytest.mark.skipif(not GUEST.is_file(), reason="only in the repository")
-def test_the_guest_half_tells_of_files() -> None:
+def test_the_guest_half_sends_file_names() -> None:
     names: Dict[str, Any] = {"load": lambda name: values}
     before = sys.modules.get("_glovebox_runner")
     sys.modules["_glovebox_runner"] = ModuleType("_glovebox_runner")

@@ -1,4 +1,4 @@
-"""Which server is used, and that a key goes to nobody else's."""
+"""Which server is used, and that the key goes only to it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_arguments_come_first() -> None:
     assert (location.endpoint.url, location.endpoint.key) == ("http://a:1", "k1")
 
 
-def test_then_the_environment_and_nobody_answering_is_no_reason_for_another(tmp_path: Path) -> None:
+def test_the_environment_comes_second_without_fallback(tmp_path: Path) -> None:
     with Scripted(answer(200, {})) as server:
         environment = {**data_dir(tmp_path, server.url), "GLOVEBOX_URL": "http://127.0.0.1:9", "GLOVEBOX_API_KEY": "k"}
         location = find_server(None, None, environment)
@@ -71,15 +71,15 @@ def test_then_the_environment_and_nobody_answering_is_no_reason_for_another(tmp_
         client.run("1")
 
 
-def test_then_the_server_of_this_machine(tmp_path: Path) -> None:
+def test_the_local_server_comes_third(tmp_path: Path) -> None:
     with Scripted(answer(200, {"status": "ok"})) as server:
         location = find_server(None, None, data_dir(tmp_path, server.url))
         assert (location.endpoint.url, location.endpoint.key) == (server.url, "gbx_admin")
         assert server.requests[0].target == "/health" and "x-api-key" not in server.requests[0].headers
 
 
-def test_a_number_that_is_another_process_by_now_is_no_server(tmp_path: Path) -> None:
-    """Its port may be anybody's: nobody there is asked, and nobody gets the key."""
+def test_a_reused_pid_is_not_a_server(tmp_path: Path) -> None:
+    """Another process may own its port: it is not probed, and does not get the key."""
     with Scripted(answer(200, {"status": "ok"})) as server:
         stale = data_dir(tmp_path, server.url, pid=os.getpid())
         with pytest.raises(Started):
@@ -88,7 +88,7 @@ def test_a_number_that_is_another_process_by_now_is_no_server(tmp_path: Path) ->
         assert server.requests == []
 
 
-def test_one_that_does_not_answer_is_not_there(tmp_path: Path) -> None:
+def test_a_server_that_does_not_respond_is_skipped(tmp_path: Path) -> None:
     for environment in (
         data_dir(tmp_path, "http://127.0.0.1:9"),
         data_dir(tmp_path, "http://127.0.0.1:9", pid=2**22 + 1),
@@ -116,7 +116,7 @@ def test_the_admin_key_goes_to_its_own_server_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "url", ["127.0.0.1:7070", "ftp://a", "http://", "http://a:x", "http://u:p@a", "http://a/?x=1", "http://a\r\nb"]
 )
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_invalid_urls_are_refused(url: str) -> None:
     with pytest.raises(ValueError):
         Endpoint.of(url, None)
 

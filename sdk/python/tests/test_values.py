@@ -86,13 +86,13 @@ def same(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("value", VALUES, ids=[f"{place} {type(one).__name__}" for place, one in enumerate(VALUES)])
-def test_what_goes_out_comes_back(value: Any) -> None:
+def test_values_round_trip(value: Any) -> None:
     text = encode(value)
     assert text.isascii()
     assert same(decode(text), value)
 
 
-def test_a_nan_comes_back_as_one() -> None:
+def test_nan_round_trips() -> None:
     assert math.isnan(decode(encode(math.nan)))
 
 

@@ -84,7 +84,7 @@ class Stream:
             pieces.append(piece)
 
     def interrupt(self) -> None:
-        """Whoever waits for the next piece gets the end of the connection."""
+        """A thread or task that waits for the next piece gets the end of the connection."""
         self._connection.interrupt()
 
     def close(self) -> None:
