@@ -21,7 +21,6 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import threading
 from dataclasses import replace
 from typing import (
     TYPE_CHECKING,
@@ -96,7 +95,6 @@ class SandboxedFunction(Generic[P, R]):
         self.local: Callable[P, R] = function
         self._options = options
         self._is_async = inspect.iscoroutinefunction(inspect.unwrap(function))
-        self._lock = threading.Lock()
         self._encoders: Dict[Optional[str], CallEncoder] = {}
         self._templates = PreloadTemplates(options, self.__name__)
         self._builds = BuildNotifier(options)
