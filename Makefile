@@ -9,7 +9,7 @@ FUZZ_SECONDS ?= 30
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help deps deps-test deps-lint deps-fuzz deps-vm deps-fresh build wheel test test-vm test-repeat test-fresh run \
-        bench soak fuzz check check-threads format format-check lint install uninstall clean
+        bench soak fuzz check check-threads format format-check generate lint install uninstall clean
 
 # ---- Debian packages ---------------------------------------------------------------------------
 
@@ -118,6 +118,9 @@ sources = $(shell find src tests \( -name "*.cc" -o -name "*.h" \) | sort)
 
 format: deps-lint ## lay out every source file with clang-format
 	@clang-format -i $(sources)
+
+generate: ## write the generated sources again (the blocking client of the Python SDK)
+	@python3 sdk/python/tools/generate_sync.py
 
 format-check: ## check that clang-format has laid out every source file
 	@scripts/install-packages clang-format
