@@ -11,7 +11,7 @@
 #include "cli/commands/serve.h"
 #include "cli/commands/template.h"
 #include "cli/print.h"
-#include "cli/server_command.h"
+#include "cli/client_program.h"
 #include "cli/version.h"
 #include "model/outcome.h"
 

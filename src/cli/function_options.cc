@@ -10,7 +10,7 @@
 
 #include "base/unique_fd.h"
 #include "base/units.h"
-#include "cli/server_words.h"
+#include "cli/server_option.h"
 #include "cli/version.h"
 #include "engine/catalog.h"
 #include "wire/guest_frames.h"

@@ -12,7 +12,7 @@
 #include "base/unique_fd.h"
 #include "base/write_all.h"
 #include "cli/print.h"
-#include "cli/server_command.h"
+#include "cli/client_program.h"
 #include "engine/catalog.h"
 #include "engine/one_shot.h"
 #include "engine/process/import_policy.h"

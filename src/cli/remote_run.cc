@@ -11,7 +11,7 @@
 #include "base/unique_fd.h"
 #include "base/write_all.h"
 #include "cli/print.h"
-#include "cli/server_command.h"
+#include "cli/client_program.h"
 #include "model/wall.h"
 #include "wire/dependencies_json.h"
 #include "wire/net_policy_json.h"

@@ -9,8 +9,8 @@
 #include <CLI/CLI.hpp>
 
 #include "base/units.h"
-#include "cli/run_words.h"
-#include "cli/server_words.h"
+#include "cli/run_command_line.h"
+#include "cli/server_option.h"
 #include "engine/catalog.h"
 #include "engine/process/import_policy.h"
 #include "model/environment.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/print.h"
-#include "cli/server_command.h"
+#include "cli/client_program.h"
 
 namespace glovebox::cli {
 namespace {

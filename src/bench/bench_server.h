@@ -1,0 +1,39 @@
+// A server of our own on a directory of its own, for as long as this object lives.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "client/connection/server_location.h"
+
+namespace glovebox::bench {
+
+class OwnServer {
+ public:
+  // With these settings ("key=value") and words of its environment ("NAME=value"). Layers are its
+  // own, too, and go with it. Returns once it is ready to run something.
+  static Result<OwnServer> start(const std::vector<std::string>& settings = {},
+                                 const std::vector<std::string>& env = {});
+  OwnServer(OwnServer&& other) noexcept;
+  OwnServer& operator=(OwnServer&&) = delete;
+  ~OwnServer();
+
+  const client::Place& place() const { return place_; }
+  // Of its egress gateway, at this moment; 0: there is none.
+  pid_t gateway_pid() const { return pid_of("gateway_pid"); }
+  pid_t launcher_pid() const { return pid_of("launcher_pid"); }
+
+ private:
+  OwnServer(pid_t pid, std::string directory);
+  Result<> wait_until_ready();
+  pid_t pid_of(const char* process) const;
+
+  pid_t pid_ = 0;  // of `glovebox serve`
+  std::string directory_;
+  client::Place place_;
+};
+
+}  // namespace glovebox::bench

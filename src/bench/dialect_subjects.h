@@ -1,0 +1,14 @@
+// What other clients' dialects cost beside the /v1 call that each stands on.
+#pragma once
+
+#include <vector>
+
+#include "bench/bench_options.h"
+#include "bench/subjects.h"
+#include "client/connection/server_location.h"
+
+namespace glovebox::bench {
+
+std::vector<Subject> make_dialect_subjects(const client::Place& place, const Effort& effort);
+
+}  // namespace glovebox::bench

@@ -1,0 +1,16 @@
+// What is measured of sandboxes' networks: starting with one, streams, new connections, a thousand
+// relays, and neighbours of one that floods. Only with a server of the benchmark's own, which may
+// reach the benchmark's own servers.
+#pragma once
+
+#include <vector>
+
+#include "bench/network_calls.h"
+#include "bench/bench_options.h"
+#include "bench/subjects.h"
+
+namespace glovebox::bench {
+
+std::vector<Subject> make_net_subjects(const NetServer& server, const Effort& effort);
+
+}  // namespace glovebox::bench

@@ -1,0 +1,63 @@
+// Calls to a server's sessions, timed.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/process.h"
+#include "bench/statistics.h"
+#include "client/connection/server_location.h"
+#include "http/client.h"
+
+namespace glovebox::bench {
+
+class SessionCalls {
+ public:
+  explicit SessionCalls(client::Place place) : place_(std::move(place)) {}
+  ~SessionCalls() { end_all(); }
+  SessionCalls(const SessionCalls&) = delete;
+  SessionCalls& operator=(const SessionCalls&) = delete;
+
+  // Empty: sessions can be made here; else why not.
+  std::string try_one();
+  // Programs in one session, one after another.
+  Round exec_in_turn(unsigned calls, std::chrono::milliseconds pause);
+  // Only the making is timed; each is ended before the next.
+  Round create_in_turn(unsigned calls, std::chrono::milliseconds pause,
+                       std::string_view template_name);
+  Round create_at_once(unsigned calls);
+  // A new context and its first answer, together.
+  Round first_cells(unsigned calls);
+  Round next_cells(unsigned calls);
+  Round write_files(const std::string& host_file, unsigned times);
+  Round read_files(const std::string& host_file, unsigned times);
+  // With so many others alive, which stay for the next call.
+  Round create_among(unsigned alive, unsigned calls);
+  Round get_among(unsigned alive, unsigned calls);
+  void end_all();
+
+ private:
+  struct Answer {
+    int status = 0;
+    std::string body;
+  };
+  http::Client connect() const;
+  Answer send(http::Client& client, http::Method method, std::string target,
+              std::string body = "") const;
+  // Its id; empty and last_problem_ when it cannot be.
+  std::string create(http::Client& client, std::string_view body);
+  void end(http::Client& client, const std::string& id) const;
+  void have_alive(http::Client& client, unsigned count);
+
+  client::Place place_;
+  std::string last_problem_;
+  std::vector<std::string> alive_;
+};
+
+// Fills a file; empty, or why it cannot be.
+std::string write_zeros(const std::string& path, std::uint64_t bytes);
+
+}  // namespace glovebox::bench
