@@ -51,7 +51,7 @@ Command bwrap(const std::vector<std::string>& program, const std::string& etc) {
   return command;
 }
 
-std::string why_not(const Command& command) {
+std::string unavailable_reason(const Command& command) {
   if (::access(command.argv[0].c_str(), X_OK) != 0) return command.argv[0] + " is not installed";
   const Trial trial = try_once(command);
   return trial.worked ? "" : trial.message;
@@ -69,7 +69,7 @@ Docker docker_python(const std::vector<std::string>& program) {
   const auto asked = [&](std::vector<std::string> words) {
     Command command{bounded, {kPath, "HOME=/root"}};
     command.argv.insert(command.argv.end(), words.begin(), words.end());
-    return why_not(command);
+    return unavailable_reason(command);
   };
   if (docker.skipped = asked({"version"}); !docker.skipped.empty()) return docker;
   for (const char* image :
@@ -78,7 +78,7 @@ Docker docker_python(const std::vector<std::string>& program) {
     docker.command.argv = {path, "run", "--rm", "--network", "none", "--pull", "never", image};
     docker.command.argv.insert(docker.command.argv.end(), program.begin(), program.end());
     docker.command.env = {kPath, "HOME=/root"};
-    docker.skipped = why_not(docker.command);
+    docker.skipped = unavailable_reason(docker.command);
     return docker;
   }
   docker.skipped = "there is no Python image (docker pull python:3-slim)";

@@ -15,7 +15,7 @@ namespace glovebox::bench {
 Command bwrap(const std::vector<std::string>& program, const std::string& etc = "/etc");
 
 // Empty when it runs here, else why not.
-std::string why_not(const Command& command);
+std::string unavailable_reason(const Command& command);
 
 // The command for a container of a Python image that is on this machine already, or why there is
 // none. Nothing is ever pulled.

@@ -33,68 +33,57 @@ Effort quick_effort() {
 
 }  // namespace
 
-const char* const kBenchHelp =
-    "usage: glovebox bench [OPTIONS]\n"
-    "\n"
-    "Measures runs on a server beside bwrap, runc and docker, where they are installed, doing the\n"
-    "same work on this machine at the same time. Without --url and GLOVEBOX_URL it starts a "
-    "server\n"
-    "of its own and ends it afterwards.\n"
-    "\n";
-const char* const kBenchMoreHelp =
-    "  --quick                one short round, for a look; figures are rough\n"
-    "  --only WHAT            runs, sessions, dialects (other clients beside /v1),\n"
-    "                         dependencies (three packages are fetched from your index), or\n"
-    "                         network (only with a server that it starts itself)\n"
-    "  --rounds N             how many rounds (default 3); p99 is that of the best\n"
-    "  --check                exit with 1 when a bar is missed or a call failed\n"
-    "  --json                 print an array of objects instead of the table\n"
-    "  --help                 this text\n"
-    "\n"
-    "Exit status: 0 measured, 1 a bar was missed (with --check), 2 bad usage, 125 no server\n"
-    "answers, 130 you stopped it.\n";
+options::CommandLine bench_command_line(BenchOptions& bench) {
+  return {
+      .name = "glovebox bench",
+      .usage = {"[OPTIONS]"},
+      .description =
+          "Measure runs on a server beside bwrap, runc and docker, as far as they are installed, "
+          "with the same work on the same machine at the same time. Without --url and "
+          "GLOVEBOX_URL it starts a server for the measurement.",
+      .groups = {{"Options",
+                  {{"--quick", "", "run one short round; the figures are rough", &bench.quick},
+                   {"--only", "GROUP",
+                    "measure only runs, sessions, dialects (other clients' APIs beside /v1), "
+                    "dependencies (downloads three packages from your index) or network (only with "
+                    "a server of its own)",
+                    &bench.only},
+                   {"--rounds", "N", "number of rounds (default 3); p99 is that of the best round",
+                    &bench.rounds},
+                   {"--check", "", "exit with status 1 if a target is missed or a call failed",
+                    &bench.check},
+                   {"--json", "", "print an array of objects instead of the table", &bench.json}}},
+                 client::server_location_options(bench.server)},
+      .notes =
+          "Exit status: 0 measured, 1 a target was missed (with --check), 2 bad usage, 125 no\n"
+          "server responds, 130 interrupted.\n"};
+}
 
-Result<BenchOptions> parse_bench_options(std::span<const std::string> args) {
-  BenchOptions options;
-  bool quick = false;
-  std::string rounds;
-  std::string only;
-  std::vector<client::Option> known = client::place_options(options.place);
-  known.insert(known.end(), {{"--quick", &quick},
-                             {"--rounds", &rounds},
-                             {"--only", &only},
-                             {"--check", &options.check},
-                             {"--json", &options.json},
-                             {"--help", &options.help},
-                             {"-h", &options.help}});
-  TRY(const std::vector<std::string> rest, client::take_options(args, known, "bench"));
-  if (!rest.empty()) {
-    return fail(Errc::kInvalidArgument,
-                "`glovebox bench` takes no words; see `glovebox bench --help`");
-  }
+Result<> check_bench_options(BenchOptions& bench) {
+  const std::string& only = bench.only;
   const bool is_known = only.empty() || only == "runs" || only == "sessions" ||
                         only == "dialects" || only == "network" || only == "dependencies";
   if (!is_known) {
-    return fail(Errc::kInvalidArgument,
-                "--only must be runs, sessions, dialects, network or dependencies");
+    return fail(
+        Errc::kInvalidArgument,
+        "--only must be runs, sessions, dialects, network or dependencies, not '" + only + "'");
   }
-  if (only == "network" && !(options.place.url.empty() && options.place.data_dir.empty())) {
+  if (only == "network" && !(bench.server.url.empty() && bench.server.data_dir.empty())) {
     return fail(Errc::kInvalidArgument,
-                "--only network measures a server that it starts itself; leave out --url and "
-                "--data-dir");
+                "--only network starts its own server; omit --url and --data-dir");
   }
-  options.runs = only.empty() || only == "runs";
-  options.sessions = only.empty() || only == "sessions";
-  options.dialects = only.empty() || only == "dialects";
-  options.network = only.empty() || only == "network";
-  options.dependencies = only.empty() || only == "dependencies";
-  if (quick) options.effort = quick_effort();
-  if (!rounds.empty()) {
-    TRY(const std::uint64_t count, client::parse_count(rounds, "--rounds", kMostRounds));
+  bench.measures_runs = only.empty() || only == "runs";
+  bench.measures_sessions = only.empty() || only == "sessions";
+  bench.measures_dialects = only.empty() || only == "dialects";
+  bench.measures_network = only.empty() || only == "network";
+  bench.measures_dependencies = only.empty() || only == "dependencies";
+  if (bench.quick) bench.effort = quick_effort();
+  if (!bench.rounds.empty()) {
+    TRY(const std::uint64_t count, options::parse_count(bench.rounds, "--rounds", kMostRounds));
     if (count == 0) return fail(Errc::kInvalidArgument, "--rounds must be at least 1");
-    options.effort.rounds = static_cast<unsigned>(count);
+    bench.effort.rounds = static_cast<unsigned>(count);
   }
-  return options;
+  return {};
 }
 
 }  // namespace glovebox::bench

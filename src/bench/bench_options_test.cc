@@ -8,21 +8,27 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string refusal(const std::vector<std::string>& args) {
-  const auto options = parse_bench_options(args);
-  return options ? "was taken" : options.error().message();
+Result<BenchOptions> parse(const std::vector<std::string>& args) {
+  BenchOptions bench;
+  TRY_OK(options::parse(bench_command_line(bench), args));
+  TRY_OK(check_bench_options(bench));
+  return bench;
 }
 
-TEST(BenchOptions, WithoutAWordThereAreThreeRounds) {
-  const auto options = parse_bench_options({}).value();
-  EXPECT_EQ(options.effort.rounds, 3u);
-  EXPECT_FALSE(options.json || options.check || options.help);
-  EXPECT_EQ(options.place.url, "");
+std::string mistake(const std::vector<std::string>& args) {
+  const auto bench = parse(args);
+  return bench ? "was accepted" : bench.error().message();
+}
+
+TEST(BenchOptions, ThereAreThreeRoundsByDefault) {
+  const auto bench = parse({}).value();
+  EXPECT_EQ(bench.effort.rounds, 3u);
+  EXPECT_FALSE(bench.json || bench.check);
+  EXPECT_EQ(bench.server.url, "");
 }
 
 TEST(BenchOptions, QuickIsLessOfEverything) {
-  const std::vector<std::string> words = {"--quick", "--check", "--json"};
-  const auto quick = parse_bench_options(words).value();
+  const auto quick = parse({"--quick", "--check", "--json"}).value();
   const Effort usual;
   EXPECT_LT(quick.effort.rounds, usual.rounds);
   EXPECT_LT(quick.effort.paced, usual.paced);
@@ -30,32 +36,32 @@ TEST(BenchOptions, QuickIsLessOfEverything) {
   EXPECT_TRUE(quick.check && quick.json);
 }
 
-TEST(BenchOptions, RoundsComeOnTopOfQuick) {
-  const std::vector<std::string> words = {"--rounds", "2", "--quick"};
-  EXPECT_EQ(parse_bench_options(words).value().effort.rounds, 2u);
+TEST(BenchOptions, RoundsOverrideQuick) {
+  EXPECT_EQ(parse({"--rounds", "2", "--quick"}).value().effort.rounds, 2u);
 }
 
-TEST(BenchOptions, OnlyIsOnly) {
-  const auto all = parse_bench_options({}).value();
-  EXPECT_TRUE(all.runs && all.sessions && all.dialects && all.network && all.dependencies);
-  const std::vector<std::string> words = {"--only", "network"};
-  const auto network = parse_bench_options(words).value();
-  EXPECT_TRUE(network.network);
-  EXPECT_FALSE(network.runs || network.sessions || network.dialects || network.dependencies);
-  const std::vector<std::string> others = {"--only", "dependencies"};
-  const auto dependencies = parse_bench_options(others).value();
-  EXPECT_TRUE(dependencies.dependencies);
-  EXPECT_FALSE(dependencies.runs || dependencies.sessions || dependencies.network);
+TEST(BenchOptions, OnlySelectsOneGroup) {
+  const auto all = parse({}).value();
+  EXPECT_TRUE(all.measures_runs && all.measures_sessions && all.measures_dialects &&
+              all.measures_network && all.measures_dependencies);
+  const auto network = parse({"--only", "network"}).value();
+  EXPECT_TRUE(network.measures_network);
+  EXPECT_FALSE(network.measures_runs || network.measures_sessions || network.measures_dialects ||
+               network.measures_dependencies);
+  const auto dependencies = parse({"--only", "dependencies"}).value();
+  EXPECT_TRUE(dependencies.measures_dependencies);
+  EXPECT_FALSE(dependencies.measures_runs || dependencies.measures_sessions ||
+               dependencies.measures_network);
 }
 
-TEST(BenchOptions, MistakesAreSaid) {
-  EXPECT_THAT(refusal({"--rounds", "0"}), HasSubstr("at least 1"));
-  EXPECT_THAT(refusal({"--rounds", "many"}), HasSubstr("--rounds"));
-  EXPECT_THAT(refusal({"--only", "mine"}), HasSubstr("dialects"));
-  EXPECT_THAT(refusal({"--only", "network", "--url", "http://127.0.0.1:1"}),
-              HasSubstr("starts itself"));
-  EXPECT_THAT(refusal({"fast"}), HasSubstr("takes no words"));
-  EXPECT_THAT(refusal({"--fast"}), HasSubstr("unknown option"));
+TEST(BenchOptions, MistakesAreReported) {
+  EXPECT_THAT(mistake({"--rounds", "0"}), HasSubstr("at least 1"));
+  EXPECT_THAT(mistake({"--rounds", "many"}), HasSubstr("--rounds"));
+  EXPECT_THAT(mistake({"--only", "mine"}), HasSubstr("dialects"));
+  EXPECT_THAT(mistake({"--only", "network", "--url", "http://127.0.0.1:1"}),
+              HasSubstr("starts its own server"));
+  EXPECT_THAT(mistake({"fast"}), HasSubstr("unexpected argument 'fast'"));
+  EXPECT_THAT(mistake({"--fast"}), HasSubstr("unknown option"));
 }
 
 }  // namespace

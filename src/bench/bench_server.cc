@@ -26,10 +26,10 @@ namespace {
 
 constexpr std::chrono::seconds kStartsWithin{60};
 constexpr std::chrono::seconds kStopsWithin{20};
-constexpr std::chrono::milliseconds kLookAgain{20};
+constexpr std::chrono::milliseconds kReadyPollInterval{20};
 
 // `glovebox` beside us, or in ../../bin when we are in libexec.
-Result<std::string> front_path() {
+Result<std::string> glovebox_path() {
   char self[PATH_MAX];
   const ssize_t size = ::readlink("/proc/self/exe", self, sizeof self);
   std::string directory(self, size > 0 ? static_cast<std::size_t>(size) : 0);
@@ -52,7 +52,7 @@ bool has_ended_within(pid_t pid, std::chrono::seconds limit) {
   const auto deadline = Clock::now() + limit;
   while (::waitpid(pid, nullptr, WNOHANG) == 0) {
     if (Clock::now() > deadline) return false;
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kReadyPollInterval);
   }
   return true;
 }
@@ -69,22 +69,22 @@ std::string last_line_of(const std::string& path) {
 
 }  // namespace
 
-OwnServer::OwnServer(pid_t pid, std::string directory)
+BenchServer::BenchServer(pid_t pid, std::string directory)
     : pid_(pid), directory_(std::move(directory)) {}
 
-OwnServer::OwnServer(OwnServer&& other) noexcept
+BenchServer::BenchServer(BenchServer&& other) noexcept
     : pid_(std::exchange(other.pid_, 0)),
       directory_(std::exchange(other.directory_, {})),
-      place_(std::move(other.place_)) {}
+      location_(std::move(other.location_)) {}
 
-Result<OwnServer> OwnServer::start(const std::vector<std::string>& settings,
-                                   const std::vector<std::string>& env) {
-  TRY(const std::string front, front_path());
+Result<BenchServer> BenchServer::start(const std::vector<std::string>& settings,
+                                       const std::vector<std::string>& env) {
+  TRY(const std::string front, glovebox_path());
   std::string directory = "/tmp/gbx-bench-XXXXXX";
   if (::mkdtemp(directory.data()) == nullptr) return fail(Error::from_errno("make a directory"));
   // The server becomes nobody and must find its corner of it.
   ::chmod(directory.c_str(), 0755);
-  OwnServer server(0, directory);
+  BenchServer server(0, directory);
   const UniqueFd log(
       ::open((directory + "/serve.log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0600));
   Command command{{front, "serve", "--listen", "127.0.0.1:0", "--data-dir", directory},
@@ -103,9 +103,9 @@ Result<OwnServer> OwnServer::start(const std::vector<std::string>& settings,
   return server;
 }
 
-Result<> OwnServer::wait_until_ready() {
+Result<> BenchServer::wait_until_ready() {
   const auto deadline = Clock::now() + kStartsWithin;
-  client::PlaceWords words;
+  client::ServerLocationOptions words;
   words.data_dir = directory_;
   while (Clock::now() < deadline && !interrupted) {
     if (::waitpid(pid_, nullptr, WNOHANG) == pid_) {
@@ -113,18 +113,19 @@ Result<> OwnServer::wait_until_ready() {
       return fail(Errc::kUnavailable,
                   "the server did not start: " + last_line_of(directory_ + "/serve.log"));
     }
-    const auto place = client::find_place(words, {.url = {}, .key = {}, .data_dir = directory_});
-    if (place && !place->key.empty() && !Caller(*place).get("/health/ready").empty()) {
-      place_ = *place;
+    const auto location =
+        client::find_server_location(words, {.url = {}, .key = {}, .data_dir = directory_});
+    if (location && !location->key.empty() && !Caller(*location).get("/health/ready").empty()) {
+      location_ = *location;
       return {};
     }
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kReadyPollInterval);
   }
   return fail(Errc::kTimeout,
               "the server is not ready: " + last_line_of(directory_ + "/serve.log"));
 }
 
-pid_t OwnServer::pid_of(const char* process) const {
+pid_t BenchServer::pid_of(const char* process) const {
   std::ifstream file(directory_ + "/serve.json");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   boost::system::error_code error;
@@ -134,7 +135,7 @@ pid_t OwnServer::pid_of(const char* process) const {
   return pid != nullptr && pid->is_int64() ? static_cast<pid_t>(pid->get_int64()) : 0;
 }
 
-OwnServer::~OwnServer() {
+BenchServer::~BenchServer() {
   if (pid_ > 0) {
     ::kill(pid_, SIGTERM);
     bool ended = has_ended_within(pid_, kStopsWithin);

@@ -11,29 +11,29 @@
 
 namespace glovebox::bench {
 
-class OwnServer {
+class BenchServer {
  public:
   // With these settings ("key=value") and words of its environment ("NAME=value"). Layers are its
   // own, too, and go with it. Returns once it is ready to run something.
-  static Result<OwnServer> start(const std::vector<std::string>& settings = {},
-                                 const std::vector<std::string>& env = {});
-  OwnServer(OwnServer&& other) noexcept;
-  OwnServer& operator=(OwnServer&&) = delete;
-  ~OwnServer();
+  static Result<BenchServer> start(const std::vector<std::string>& settings = {},
+                                   const std::vector<std::string>& env = {});
+  BenchServer(BenchServer&& other) noexcept;
+  BenchServer& operator=(BenchServer&&) = delete;
+  ~BenchServer();
 
-  const client::Place& place() const { return place_; }
+  const client::ServerLocation& location() const { return location_; }
   // Of its egress gateway, at this moment; 0: there is none.
   pid_t gateway_pid() const { return pid_of("gateway_pid"); }
   pid_t launcher_pid() const { return pid_of("launcher_pid"); }
 
  private:
-  OwnServer(pid_t pid, std::string directory);
+  BenchServer(pid_t pid, std::string directory);
   Result<> wait_until_ready();
   pid_t pid_of(const char* process) const;
 
   pid_t pid_ = 0;  // of `glovebox serve`
   std::string directory_;
-  client::Place place_;
+  client::ServerLocation location_;
 };
 
 }  // namespace glovebox::bench

@@ -12,17 +12,9 @@ namespace {
 
 using http::Method;
 
-constexpr std::chrono::milliseconds kCallTime{60'000};
+constexpr std::chrono::milliseconds kDialectCallTimeout{60'000};
 constexpr unsigned kRounds = 5;
 constexpr std::string_view kWorkspace = "/workspace/se";
-
-std::string text_after(const std::string& body, std::string_view name) {
-  const std::string key = "\"" + std::string(name) + "\":\"";
-  const std::size_t at = body.find(key);
-  if (at == std::string::npos) return "";
-  const std::size_t begin = at + key.size();
-  return body.substr(begin, body.find('"', begin) - begin);
-}
 
 std::string in_envelope(std::string_view message) {
   std::string bytes(1, '\0');
@@ -46,7 +38,8 @@ struct Call {
 // One sandbox of each kind that all rows share, so that both sides of a pair meet the same one.
 class DialectCalls {
  public:
-  explicit DialectCalls(client::Place place) : place_(std::move(place)), client_(connect()) {}
+  explicit DialectCalls(client::ServerLocation location)
+      : location_(std::move(location)), client_(connect()) {}
   ~DialectCalls() {
     if (!id_.empty()) (void)send({Method::kDelete, "/v1/sandboxes/" + id_, ""});
     if (workspace_) (void)send({Method::kDelete, workspace("/session/"), ""});
@@ -59,8 +52,8 @@ class DialectCalls {
     Call create{Method::kPost, "/v2/sandboxes", R"({"templateID":"python","timeout":600})"};
     const http::ClientResponse made = send(std::move(create));
     if (made.status != 201) return std::to_string(made.status) + ": " + made.body;
-    id_ = text_after(made.body, "sandboxID");
-    token_ = text_after(made.body, "envdAccessToken");
+    id_ = string_in_response(made.body, "sandboxID");
+    token_ = string_in_response(made.body, "envdAccessToken");
     const http::ClientResponse session = send({Method::kPost, workspace("/session/"), "{}"});
     workspace_ = session.status == 201 || session.status == 200;
     return workspace_ ? "" : std::to_string(session.status) + ": " + session.body;
@@ -110,14 +103,14 @@ class DialectCalls {
  private:
   http::Client connect() const {
     http::ClientOptions options;
-    options.io_time = kCallTime;
-    return http::Client(http::parse_url(place_.url).value(), std::move(options));
+    options.io_time = kDialectCallTimeout;
+    return http::Client(http::parse_url(location_.url).value(), std::move(options));
   }
 
   http::ClientResponse send(const Call& call) {
     http::ClientRequest request{
         .method = call.method, .target = call.target, .headers = call.headers, .body = call.body};
-    if (!place_.key.empty()) request.headers.add("X-API-Key", place_.key);
+    if (!location_.key.empty()) request.headers.add("X-API-Key", location_.key);
     auto response = client_.send(request);
     if (response) return std::move(*response);
     http::ClientResponse failed;
@@ -126,12 +119,12 @@ class DialectCalls {
   }
 
   void end(const std::string& made) {
-    const std::string id = text_after(made, "sandboxID");
-    (void)send(
-        {Method::kDelete, "/v1/sandboxes/" + (id.empty() ? text_after(made, "id") : id), ""});
+    const std::string id = string_in_response(made, "sandboxID");
+    (void)send({Method::kDelete,
+                "/v1/sandboxes/" + (id.empty() ? string_in_response(made, "id") : id), ""});
   }
 
-  client::Place place_;
+  client::ServerLocation location_;
   http::Client client_;
   std::string id_;
   std::string token_;
@@ -140,9 +133,10 @@ class DialectCalls {
 
 }  // namespace
 
-std::vector<Subject> make_dialect_subjects(const client::Place& place, const Effort& effort) {
+std::vector<Subject> make_dialect_subjects(const client::ServerLocation& location,
+                                           const Effort& effort) {
   std::vector<Subject> all;
-  const auto calls = std::make_shared<DialectCalls>(place);
+  const auto calls = std::make_shared<DialectCalls>(location);
   const std::string why_none = calls->get_ready();
   const Bar bar{
       .kind = Bar::Kind::kAddedAtMost, .value = 0.15, .tail = 0, .text = "p50 + 15% or 0.3 ms"};

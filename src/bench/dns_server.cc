@@ -17,7 +17,7 @@ constexpr std::uint32_t kTtlSeconds = 300;
 
 }  // namespace
 
-Result<std::unique_ptr<NetNames>> NetNames::answer(net::HostName name, net::IpAddress address) {
+Result<std::unique_ptr<DnsServer>> DnsServer::answer(net::HostName name, net::IpAddress address) {
   const sockaddr_storage at = net::IpAddress::v4({127, 0, 0, 1}).to_sockaddr(0);
   UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC));
@@ -26,11 +26,11 @@ Result<std::unique_ptr<NetNames>> NetNames::answer(net::HostName name, net::IpAd
              net::IpAddress::sockaddr_size(at)) != 0) {
     return fail(Error::from_errno("a name server on loopback"));
   }
-  return std::unique_ptr<NetNames>(
-      new NetNames(std::move(name), address, std::move(socket), std::move(wake)));
+  return std::unique_ptr<DnsServer>(
+      new DnsServer(std::move(name), address, std::move(socket), std::move(wake)));
 }
 
-NetNames::NetNames(net::HostName name, net::IpAddress address, UniqueFd socket, UniqueFd wake)
+DnsServer::DnsServer(net::HostName name, net::IpAddress address, UniqueFd socket, UniqueFd wake)
     : name_(std::move(name)),
       address_(address),
       socket_(std::move(socket)),
@@ -38,13 +38,13 @@ NetNames::NetNames(net::HostName name, net::IpAddress address, UniqueFd socket, 
       port_(port_of(socket_.get())),
       thread_([this] { serve(); }) {}
 
-NetNames::~NetNames() {
+DnsServer::~DnsServer() {
   const std::uint64_t one = 1;
   (void)!::write(wake_.get(), &one, sizeof one);
   thread_.join();
 }
 
-void NetNames::serve() {
+void DnsServer::serve() {
   std::array<std::byte, net::kMaxDnsQuery> bytes{};
   for (;;) {
     pollfd waits[2] = {{socket_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};

@@ -13,18 +13,18 @@
 
 namespace glovebox::bench {
 
-class NetNames {
+class DnsServer {
  public:
-  static Result<std::unique_ptr<NetNames>> answer(net::HostName name, net::IpAddress address);
-  ~NetNames();
-  NetNames(const NetNames&) = delete;
-  NetNames& operator=(const NetNames&) = delete;
+  static Result<std::unique_ptr<DnsServer>> answer(net::HostName name, net::IpAddress address);
+  ~DnsServer();
+  DnsServer(const DnsServer&) = delete;
+  DnsServer& operator=(const DnsServer&) = delete;
 
   // At 127.0.0.1, over UDP.
   std::uint16_t port() const { return port_; }
 
  private:
-  NetNames(net::HostName name, net::IpAddress address, UniqueFd socket, UniqueFd wake);
+  DnsServer(net::HostName name, net::IpAddress address, UniqueFd socket, UniqueFd wake);
   void serve();
 
   net::HostName name_;

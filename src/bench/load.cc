@@ -7,32 +7,29 @@
 #include <thread>
 #include <vector>
 
+#include "bench/process.h"
+
 namespace glovebox::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kSettleTime{5'000};
-constexpr milliseconds kLookAgain{20};
+constexpr milliseconds kWarmPollInterval{20};
 
-http::Client make_client(const client::Place& place, milliseconds call_time) {
+http::Client make_client(const client::ServerLocation& location, milliseconds call_time) {
   http::ClientOptions options;
   options.io_time = call_time;
-  // find_place() has parsed it before.
-  return http::Client(http::parse_url(place.url).value(), std::move(options));
-}
-
-double ms_since(Clock::time_point began) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - began).count();
+  // find_server_location() has checked the URL.
+  return http::Client(http::parse_url(location.url).value(), std::move(options));
 }
 
 }  // namespace
 
 std::atomic<bool> interrupted{false};
 
-Caller::Caller(const client::Place& place, milliseconds call_time)
-    : client_(make_client(place, call_time)), key_(place.key) {}
+Caller::Caller(const client::ServerLocation& location, milliseconds call_time)
+    : client_(make_client(location, call_time)), key_(location.key) {}
 
 bool Caller::call(const Job& job, bool* is_warm) {
   http::ClientRequest request{.method = http::Method::kPost,
@@ -64,9 +61,10 @@ std::string Caller::get(const std::string& target) {
   return response && response->status == 200 ? std::move(response->body) : "";
 }
 
-Round call_in_turn(const client::Place& place, const Job& job, unsigned calls, milliseconds pause) {
+Round call_in_turn(const client::ServerLocation& location, const Job& job, unsigned calls,
+                   milliseconds pause) {
   Round round;
-  Caller caller(place);
+  Caller caller(location);
   (void)caller.get("/health");  // connects
   for (unsigned i = 0; i < calls && !interrupted; ++i) {
     if (pause.count() > 0) std::this_thread::sleep_for(pause);
@@ -81,14 +79,14 @@ Round call_in_turn(const client::Place& place, const Job& job, unsigned calls, m
   return round;
 }
 
-Round call_from_many(const client::Place& place, const Job& job, unsigned clients,
+Round call_from_many(const client::ServerLocation& location, const Job& job, unsigned clients,
                      milliseconds time) {
   std::vector<Round> parts(clients);
   std::barrier start(static_cast<std::ptrdiff_t>(clients) + 1);
   std::vector<std::thread> threads;
   for (Round& part : parts) {
     threads.emplace_back([&] {
-      Caller caller(place);
+      Caller caller(location);
       (void)caller.get("/health");
       start.arrive_and_wait();
       const auto deadline = Clock::now() + time;
@@ -115,16 +113,17 @@ Round call_from_many(const client::Place& place, const Job& job, unsigned client
   return all;
 }
 
-Round call_at_once(const client::Place& place, const Job& job, unsigned calls, unsigned bursts) {
+Round call_at_once(const client::ServerLocation& location, const Job& job, unsigned calls,
+                   unsigned bursts) {
   Round round;
   for (unsigned burst = 0; burst < bursts && !interrupted; ++burst) {
-    wait_until_settled(place);
+    wait_until_settled(location);
     std::barrier start(static_cast<std::ptrdiff_t>(calls) + 1);
     std::atomic<unsigned> answered{0};
     std::vector<std::thread> threads;
     for (unsigned i = 0; i < calls; ++i) {
       threads.emplace_back([&] {
-        Caller caller(place);
+        Caller caller(location);
         (void)caller.get("/health");
         start.arrive_and_wait();
         if (caller.call(job)) ++answered;
@@ -141,29 +140,30 @@ Round call_at_once(const client::Place& place, const Job& job, unsigned calls, u
   return round;
 }
 
-Result<> try_call(const client::Place& place, const Job& job) {
-  Caller caller(place);
+Result<> try_call(const client::ServerLocation& location, const Job& job) {
+  Caller caller(location);
   if (caller.call(job)) return {};
   return fail(Errc::kUnavailable, caller.last_problem());
 }
 
-Result<> wait_until_warm(const client::Place& place, const Job& job, milliseconds limit) {
-  Caller caller(place);
+Result<> wait_until_warm(const client::ServerLocation& location, const Job& job,
+                         milliseconds limit) {
+  Caller caller(location);
   const auto deadline = Clock::now() + limit;
   bool is_warm = false;
   while (Clock::now() < deadline && !interrupted) {
     if (caller.call(job, &is_warm) && is_warm) return {};
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kWarmPollInterval);
   }
   return fail(Errc::kTimeout, caller.last_problem().empty() ? "no sandbox ever waited for a call"
                                                             : caller.last_problem());
 }
 
-void wait_until_settled(const client::Place& place) {
-  Caller caller(place);
+void wait_until_settled(const client::ServerLocation& location) {
+  Caller caller(location);
   const auto deadline = Clock::now() + kSettleTime;
   while (Clock::now() < deadline && !interrupted) {
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kWarmPollInterval);
     const std::string metrics = caller.get("/metrics");
     const bool is_quiet =
         metric_sum(metrics, "glovebox_runs_active") == 0 &&
@@ -174,6 +174,14 @@ void wait_until_settled(const client::Place& place) {
   }
   // What the kernel takes down behind the last answers is nobody's of the next.
   std::this_thread::sleep_for(milliseconds(200));
+}
+
+std::string string_in_response(const std::string& body, std::string_view name) {
+  const std::string key = "\"" + std::string(name) + "\":\"";
+  const std::size_t at = body.find(key);
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + key.size();
+  return body.substr(begin, body.find('"', begin) - begin);
 }
 
 double metric_sum(std::string_view metrics, std::string_view name) {

@@ -19,9 +19,9 @@ TEST(BenchLoad, AMetricIsSummedOverItsLabelsAndNoOthers) {
 }
 
 TEST(BenchLoad, AServerThatIsNotThereIsAnErrorPerCall) {
-  client::Place place;
-  place.url = "http://127.0.0.1:1";
-  const Round round = call_in_turn(place, {"{}", ""}, 3, std::chrono::milliseconds(0));
+  client::ServerLocation location;
+  location.url = "http://127.0.0.1:1";
+  const Round round = call_in_turn(location, {"{}", ""}, 3, std::chrono::milliseconds(0));
   EXPECT_EQ(round.errors, 3u);
   EXPECT_EQ(round.runs, 0u);
 }

@@ -13,18 +13,16 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kCallTime{90'000};
+constexpr milliseconds kNetworkCallTimeout{90'000};
 constexpr int kProgramMs = 60'000;
-constexpr milliseconds kPause{10};
-constexpr milliseconds kLookAgain{5};
+constexpr milliseconds kRunPause{10};
+constexpr milliseconds kGonePollInterval{5};
 constexpr milliseconds kGoesWithin{3'000};
 // A flood begins before what is measured and ends behind it.
 constexpr milliseconds kFloodBefore{500};
 constexpr unsigned kFloodMoreMs = 1'500;
 // Pipes and the like that a gateway keeps for the next relay.
 constexpr std::uint64_t kKeptDescriptors = 80;
-
-double ms_since(Clock::time_point began) { return Milliseconds(Clock::now() - began).count(); }
 
 double now_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -47,10 +45,10 @@ Round round_of(std::vector<double> ms) {
 // A session with a network policy; ended with this object.
 class NetSession {
  public:
-  NetSession(const client::Place& place, const std::string& net) : place_(place) {
+  NetSession(const client::ServerLocation& location, const std::string& net) : location_(location) {
     http::ClientOptions options;
-    options.io_time = kCallTime;
-    client_.emplace(http::parse_url(place.url).value(), std::move(options));
+    options.io_time = kNetworkCallTimeout;
+    client_.emplace(http::parse_url(location.url).value(), std::move(options));
     const auto made = send(http::Method::kPost, "/v1/sandboxes",
                            R"({"template":"python","ttl_s":300,"profile":{"net":)" + net + "}}");
     if (!made || made->status != 201) {
@@ -99,17 +97,17 @@ class NetSession {
                                 .target = std::move(target),
                                 .headers = {{"Content-Type", "application/json"}},
                                 .body = std::move(body)};
-    if (!place_.key.empty()) request.headers.add("X-API-Key", place_.key);
+    if (!location_.key.empty()) request.headers.add("X-API-Key", location_.key);
     return client_->send(request);
   }
 
-  client::Place place_;
+  client::ServerLocation location_;
   std::optional<http::Client> client_;
   std::string id_;
   std::string problem_;
 };
 
-NetTarget target_of(const NetPeer& peer) { return {peer.address(), peer.port()}; }
+NetworkTarget target_of(const NetworkPeer& peer) { return {peer.address(), peer.port()}; }
 
 std::string usage_text(const ProcessUsage& usage) {
   char text[80];
@@ -121,32 +119,32 @@ std::string usage_text(const ProcessUsage& usage) {
 
 // Until nobody echoes any more, and the gateway has let go of the descriptors; the last that it
 // had.
-Result<ProcessUsage> usage_when_gone(const NetServer& server, pid_t gateway,
+Result<ProcessUsage> usage_when_gone(const MeasuredServer& server, pid_t gateway,
                                      const ProcessUsage& before) {
   const auto deadline = Clock::now() + kGoesWithin;
   for (;;) {
     TRY(const ProcessUsage usage, usage_of(gateway));
-    const bool is_gone = server.world.far->echoing() == 0 &&
+    const bool is_gone = server.fixture.far->echoing() == 0 &&
                          usage.descriptors <= before.descriptors + kKeptDescriptors;
     if (is_gone || Clock::now() > deadline) return usage;
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kGonePollInterval);
   }
 }
 
 // A neighbour that does nothing but begin connections, in a session and a thread of its own.
 class Neighbour {
  public:
-  Neighbour(const NetServer& server, Beside beside, unsigned for_ms) {
-    if (beside == Beside::kNobody) return;
-    const NetTarget far = target_of(*server.world.far);
+  Neighbour(const MeasuredServer& server, NeighbourLoad load, unsigned for_ms) {
+    if (load == NeighbourLoad::kNone) return;
+    const NetworkTarget far = target_of(*server.fixture.far);
     // Refused, yet an address of this host: a gateway that let it through would disturb nobody.
-    const NetTarget to = beside == Beside::kFlood
-                             ? NetTarget{far.address, 9}
-                             : NetTarget{net::IpAddress::v4({127, 0, 0, 1}), 9};
-    const std::string net = beside == Beside::kFlood
+    const NetworkTarget to = load == NeighbourLoad::kFlood
+                                 ? NetworkTarget{far.address, 9}
+                                 : NetworkTarget{net::IpAddress::v4({127, 0, 0, 1}), 9};
+    const std::string net = load == NeighbourLoad::kFlood
                                 ? R"({"allow":[")" + far.address.text() + R"(/32:1"]})"
                                 : R"("none")";
-    session_.emplace(server.place, net);
+    session_.emplace(server.location, net);
     thread_ =
         std::thread([this, to, for_ms] { groups_ = session_->run(flood_program(to, for_ms), 1); });
     std::this_thread::sleep_for(kFloodBefore);
@@ -193,31 +191,32 @@ Round run_outside(const std::vector<std::string>& argv) {
   return groups ? round_of(std::move(groups->front())) : failed(groups.error().message());
 }
 
-Round run_inside(const client::Place& place, const std::string& net,
+Round run_inside(const client::ServerLocation& location, const std::string& net,
                  const std::vector<std::string>& argv) {
-  NetSession session(place, net);
+  NetSession session(location, net);
   auto groups = session.run(argv, 1);
   return groups ? round_of(std::move(groups->front())) : failed(groups.error().message());
 }
 
-RelayRounds measure_relays(const NetServer& server, unsigned open, unsigned connects,
+RelayRounds measure_relays(const MeasuredServer& server, unsigned open, unsigned connects,
                            unsigned echoes) {
   const pid_t gateway = server.gateway_pid();
   const auto before = usage_of(gateway);
-  std::optional<NetSession> session(std::in_place, server.place, R"("all")");
+  std::optional<NetSession> session(std::in_place, server.location, R"("all")");
   Result<Groups> groups = Groups{};
   std::atomic<bool> ended{false};
   std::thread program([&] {
-    groups = session->run(relays_program(target_of(*server.world.far), open, connects, echoes), 2);
+    groups =
+        session->run(relays_program(target_of(*server.fixture.far), open, connects, echoes), 2);
     ended = true;
   });
   Result<ProcessUsage> during = ProcessUsage{};
   unsigned most = 0;
   while (!ended) {
-    const unsigned now = server.world.far->echoing();
+    const unsigned now = server.fixture.far->echoing();
     if (most < open && now >= open) during = usage_of(gateway);
     most = std::max(most, now);
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kGonePollInterval);
   }
   program.join();
   session.reset();
@@ -237,15 +236,16 @@ RelayRounds measure_relays(const NetServer& server, unsigned open, unsigned conn
   return rounds;
 }
 
-Round runs_beside(const NetServer& server, Beside beside, const Job& job, unsigned for_ms) {
-  Neighbour neighbour(server, beside, for_ms + kFloodMoreMs);
+Round runs_beside(const MeasuredServer& server, NeighbourLoad load, const Job& job,
+                  unsigned for_ms) {
+  Neighbour neighbour(server, load, for_ms + kFloodMoreMs);
   Round round;
-  Caller caller(server.place);
+  Caller caller(server.location);
   (void)caller.get("/health");  // connects
   const double from = now_since_1970();
   const auto until = Clock::now() + milliseconds(for_ms);
   while (Clock::now() < until && !interrupted) {
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kRunPause);
     const auto began = Clock::now();
     if (caller.call(job)) {
       round.ms.push_back(ms_since(began));
@@ -258,11 +258,11 @@ Round runs_beside(const NetServer& server, Beside beside, const Job& job, unsign
   return round;
 }
 
-Round echoes_beside(const NetServer& server, Beside beside, unsigned for_ms) {
-  Neighbour neighbour(server, beside, for_ms + kFloodMoreMs);
+Round echoes_beside(const MeasuredServer& server, NeighbourLoad load, unsigned for_ms) {
+  Neighbour neighbour(server, load, for_ms + kFloodMoreMs);
   const double from = now_since_1970();
   Round round =
-      run_inside(server.place, R"("all")", echo_program(target_of(*server.world.far), for_ms));
+      run_inside(server.location, R"("all")", echo_program(target_of(*server.fixture.far), for_ms));
   neighbour.judge(round, from, now_since_1970());
   return round;
 }

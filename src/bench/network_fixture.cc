@@ -11,13 +11,13 @@
 namespace glovebox::bench {
 namespace {
 
-Result<> make_peers(NetWorld& world) {
+Result<> make_peers(NetworkFixture& fixture) {
   const std::vector<net::IpAddress> all = addresses_of_this_host();
   TRY(const net::IpAddress address, pick_address(all));
-  TRY(net::HostName name, net::HostName::parse(NetWorld::kName));
-  TRY(world.names, NetNames::answer(std::move(name), address));
-  TRY(world.near, NetPeer::listen(net::IpAddress::v4({127, 0, 0, 1})));
-  TRY(world.far, NetPeer::listen(address));
+  TRY(net::HostName name, net::HostName::parse(NetworkFixture::kName));
+  TRY(fixture.names, DnsServer::answer(std::move(name), address));
+  TRY(fixture.near, NetworkPeer::listen(net::IpAddress::v4({127, 0, 0, 1})));
+  TRY(fixture.far, NetworkPeer::listen(address));
   return {};
 }
 
@@ -50,22 +50,22 @@ Result<net::IpAddress> pick_address(std::span<const net::IpAddress> all) {
   return fail(std::move(problem));
 }
 
-NetWorld NetWorld::make() {
-  NetWorld world;
-  if (const auto made = make_peers(world); !made) {
-    world.why_not = world.why_not_tls = made.error().message();
-    return world;
+NetworkFixture NetworkFixture::make() {
+  NetworkFixture fixture;
+  if (const auto made = make_peers(fixture); !made) {
+    fixture.unavailable_reason = fixture.tls_unavailable_reason = made.error().message();
+    return fixture;
   }
-  auto tls = NetTls::listen(world.far->address(), net::kHttpsPort, kName);
+  auto tls = TlsServer::listen(fixture.far->address(), net::kHttpsPort, kName);
   if (tls) {
-    world.tls = std::move(*tls);
+    fixture.tls = std::move(*tls);
   } else {
-    world.why_not_tls = tls.error().message();
+    fixture.tls_unavailable_reason = tls.error().message();
   }
-  return world;
+  return fixture;
 }
 
-std::vector<std::string> NetWorld::settings() const {
+std::vector<std::string> NetworkFixture::settings() const {
   if (far == nullptr) return {};
   return {"net.opened=" + far->address().text() + "/32",
           "net.resolvers=127.0.0.1:" + std::to_string(names->port())};

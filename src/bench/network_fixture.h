@@ -22,20 +22,20 @@ std::vector<net::IpAddress> addresses_of_this_host();
 // The first that a server can be told to open to sandboxes, or why there is none.
 Result<net::IpAddress> pick_address(std::span<const net::IpAddress> all);
 
-struct NetWorld {
+struct NetworkFixture {
   static constexpr const char* kName = "bench.glovebox.test";
 
   // What cannot be is not there, and the reason is.
-  static NetWorld make();
+  static NetworkFixture make();
   // For the server that is to be measured: it may reach `far`, and learns the name from us.
   std::vector<std::string> settings() const;
 
-  std::string why_not;            // empty: `near`, `far` and `names` are there
-  std::string why_not_tls;        // empty: `tls` is
-  std::unique_ptr<NetPeer> near;  // on loopback: for comparison, from outside of sandboxes
-  std::unique_ptr<NetPeer> far;   // on an address that sandboxes can reach
-  std::unique_ptr<NetNames> names;
-  std::unique_ptr<NetTls> tls;  // at the same address, port 443
+  std::string unavailable_reason;      // empty: `near`, `far` and `names` are there
+  std::string tls_unavailable_reason;  // empty: `tls` is
+  std::unique_ptr<NetworkPeer> near;   // on loopback: for comparison, from outside of sandboxes
+  std::unique_ptr<NetworkPeer> far;    // on an address that sandboxes can reach
+  std::unique_ptr<DnsServer> names;
+  std::unique_ptr<TlsServer> tls;  // at the same address, port 443
 };
 
 }  // namespace glovebox::bench

@@ -19,7 +19,7 @@ std::string picked(const std::vector<net::IpAddress>& all) {
   return address ? address->text() : address.error().message();
 }
 
-UniqueFd connect_to(const NetPeer& peer) {
+UniqueFd connect_to(const NetworkPeer& peer) {
   const sockaddr_storage at = peer.address().to_sockaddr(peer.port());
   UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&at),
@@ -41,21 +41,21 @@ std::string get(const UniqueFd& socket, std::size_t most) {
   return all;
 }
 
-TEST(NetWorld, AnAddressThatSandboxesCanReachIsNeitherLoopbackNorOfALink) {
+TEST(NetworkFixture, AnAddressThatSandboxesCanReachIsNeitherLoopbackNorOfALink) {
   const net::IpAddress link = net::IpAddress::v4({169, 254, 3, 4});
   EXPECT_EQ(picked({kLoopback, link, net::IpAddress::v4({10, 1, 2, 3})}), "10.1.2.3");
   EXPECT_THAT(picked({kLoopback, link}), HasSubstr("no address but loopback"));
   EXPECT_THAT(picked({}), HasSubstr("no address but loopback"));
 }
 
-TEST(NetWorld, WithoutAnAddressTheServerIsToldNothing) {
-  NetWorld world;
-  world.why_not = "the host has no address but loopback";
-  EXPECT_TRUE(world.settings().empty());
+TEST(NetworkFixture, WithoutAnAddressTheServerIsToldNothing) {
+  NetworkFixture fixture;
+  fixture.unavailable_reason = "the host has no address but loopback";
+  EXPECT_TRUE(fixture.settings().empty());
 }
 
-TEST(NetPeer, EchoesAndCountsWhoIsThere) {
-  const auto peer = NetPeer::listen(kLoopback).value();
+TEST(NetworkPeer, EchoesAndCountsWhoIsThere) {
+  const auto peer = NetworkPeer::listen(kLoopback).value();
   UniqueFd one = connect_to(*peer);
   put(one, "ex");
   EXPECT_EQ(get(one, 1), "x");
@@ -69,23 +69,23 @@ TEST(NetPeer, EchoesAndCountsWhoIsThere) {
   EXPECT_EQ(get(other, 1), "c");
 }
 
-TEST(NetPeer, SwallowsAndSaysHowMuch) {
-  const auto peer = NetPeer::listen(kLoopback).value();
+TEST(NetworkPeer, SwallowsAndSaysHowMuch) {
+  const auto peer = NetworkPeer::listen(kLoopback).value();
   const UniqueFd socket = connect_to(*peer);
   put(socket, "s" + std::string(3 << 10, 'x'));
   ::shutdown(socket.get(), SHUT_WR);
   EXPECT_EQ(get(socket, 9), std::string("\x00\x0c\x00\x00\x00\x00\x00\x00", 8));
 }
 
-TEST(NetPeer, PoursOutWhatIsAskedFor) {
-  const auto peer = NetPeer::listen(kLoopback).value();
+TEST(NetworkPeer, PoursOutWhatIsAskedFor) {
+  const auto peer = NetworkPeer::listen(kLoopback).value();
   const UniqueFd socket = connect_to(*peer);
   put(socket, std::string("r\x03\x00\x10\x00\x00\x00\x00\x00", 9));
   EXPECT_EQ(get(socket, 2 << 20), std::string((1 << 20) + 3, '\0'));
 }
 
-TEST(NetPeer, EndsWhileSomebodyIsConnected) {
-  auto peer = NetPeer::listen(kLoopback).value();
+TEST(NetworkPeer, EndsWhileSomebodyIsConnected) {
+  auto peer = NetworkPeer::listen(kLoopback).value();
   const UniqueFd echo = connect_to(*peer);
   put(echo, "ex");
   EXPECT_EQ(get(echo, 1), "x");
@@ -95,17 +95,17 @@ TEST(NetPeer, EndsWhileSomebodyIsConnected) {
   EXPECT_EQ(get(echo, 1), "");
 }
 
-TEST(NetPeer, AWordThatItDoesNotKnowIsTheEnd) {
-  const auto peer = NetPeer::listen(kLoopback).value();
+TEST(NetworkPeer, AWordThatItDoesNotKnowIsTheEnd) {
+  const auto peer = NetworkPeer::listen(kLoopback).value();
   const UniqueFd socket = connect_to(*peer);
   put(socket, "?");
   EXPECT_EQ(get(socket, 1), "");
 }
 
-TEST(NetNames, KnowsOneName) {
+TEST(DnsServer, KnowsOneName) {
   const net::HostName name = net::HostName::parse("bench.example").value();
   const net::IpAddress address = net::IpAddress::v4({10, 1, 2, 3});
-  const auto names = NetNames::answer(name, address).value();
+  const auto names = DnsServer::answer(name, address).value();
   const UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const sockaddr_storage at = kLoopback.to_sockaddr(names->port());
   ASSERT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&at),

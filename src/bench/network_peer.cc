@@ -16,7 +16,7 @@ namespace glovebox::bench {
 namespace {
 
 constexpr int kBacklog = 1024;
-constexpr std::size_t kPiece = 1u << 20;
+constexpr std::size_t kStreamPiece = 1u << 20;
 constexpr std::uint64_t kMostPoured = 1ull << 32;  // whatever a connection asks for
 constexpr std::size_t kMostStreams = 16;
 
@@ -38,7 +38,7 @@ bool send_all(int socket, const char* bytes, std::size_t size) {
 }
 
 void swallow(int socket) {
-  std::vector<char> piece(kPiece);
+  std::vector<char> piece(kStreamPiece);
   std::uint64_t got = 0;
   ssize_t size = 0;
   while ((size = ::recv(socket, piece.data(), piece.size(), 0)) > 0) {
@@ -55,7 +55,7 @@ void pour(int socket) {
   std::uint64_t left = 0;
   for (int i = 0; i < 8; ++i) left |= static_cast<std::uint64_t>(count[i]) << (8 * i);
   left = std::min(left, kMostPoured);
-  const std::vector<char> piece(kPiece);
+  const std::vector<char> piece(kStreamPiece);
   while (left > 0) {
     const std::size_t size = std::min<std::uint64_t>(left, piece.size());
     if (!send_all(socket, piece.data(), size)) return;
@@ -101,7 +101,7 @@ bool is_from_here(int connection) {
   return theirs && theirs == address_at(connection, ::getsockname);
 }
 
-Result<std::unique_ptr<NetPeer>> NetPeer::listen(const net::IpAddress& address) {
+Result<std::unique_ptr<NetworkPeer>> NetworkPeer::listen(const net::IpAddress& address) {
   TRY(UniqueFd listener, listen_on(address));
   UniqueFd events(::epoll_create1(EPOLL_CLOEXEC));
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC));
@@ -109,11 +109,12 @@ Result<std::unique_ptr<NetPeer>> NetPeer::listen(const net::IpAddress& address) 
       !watch(events.get(), wake.get())) {
     return fail(Error::from_errno("epoll"));
   }
-  return std::unique_ptr<NetPeer>(
-      new NetPeer(address, std::move(listener), std::move(events), std::move(wake)));
+  return std::unique_ptr<NetworkPeer>(
+      new NetworkPeer(address, std::move(listener), std::move(events), std::move(wake)));
 }
 
-NetPeer::NetPeer(const net::IpAddress& address, UniqueFd listener, UniqueFd events, UniqueFd wake)
+NetworkPeer::NetworkPeer(const net::IpAddress& address, UniqueFd listener, UniqueFd events,
+                         UniqueFd wake)
     : address_(address),
       port_(port_of(listener.get())),
       listener_(std::move(listener)),
@@ -121,7 +122,7 @@ NetPeer::NetPeer(const net::IpAddress& address, UniqueFd listener, UniqueFd even
       wake_(std::move(wake)),
       thread_([this] { serve(); }) {}
 
-NetPeer::~NetPeer() {
+NetworkPeer::~NetworkPeer() {
   const std::uint64_t one = 1;
   (void)!::write(wake_.get(), &one, sizeof one);
   thread_.join();
@@ -129,7 +130,7 @@ NetPeer::~NetPeer() {
   for (Stream& stream : streams_) stream.thread.join();
 }
 
-void NetPeer::serve() {
+void NetworkPeer::serve() {
   epoll_event ready[64];
   for (;;) {
     const int count = ::epoll_wait(events_.get(), ready, 64, -1);
@@ -145,7 +146,7 @@ void NetPeer::serve() {
   }
 }
 
-void NetPeer::accept_all() {
+void NetworkPeer::accept_all() {
   for (;;) {
     UniqueFd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) return;
@@ -157,7 +158,7 @@ void NetPeer::accept_all() {
   }
 }
 
-void NetPeer::serve_one(int socket) {
+void NetworkPeer::serve_one(int socket) {
   Connection& one = connections_[socket];
   char bytes[4096];
   // The first byte alone: what follows it may be a stream's.
@@ -177,7 +178,7 @@ void NetPeer::serve_one(int socket) {
   }
 }
 
-void NetPeer::begin_stream(int socket, char what) {
+void NetworkPeer::begin_stream(int socket, char what) {
   for (auto one = streams_.begin(); one != streams_.end();) {
     if (one->ended) {
       one->thread.join();
@@ -199,7 +200,7 @@ void NetPeer::begin_stream(int socket, char what) {
   });
 }
 
-void NetPeer::forget(int socket) {
+void NetworkPeer::forget(int socket) {
   if (connections_[socket].is_echo) --echoing_;
   connections_.erase(socket);
 }

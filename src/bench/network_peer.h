@@ -22,7 +22,7 @@ std::uint16_t port_of(int socket);
 // Who connected has the address that it connected to: so it is with connections of this host.
 bool is_from_here(int connection);
 
-class NetPeer {
+class NetworkPeer {
  public:
   // First bytes. kSink: everything up to the end is read, then its count is answered in 8 bytes,
   // least first. kSource: 8 such bytes follow, and so many come back.
@@ -30,10 +30,10 @@ class NetPeer {
   static constexpr char kSink = 's';
   static constexpr char kSource = 'r';
 
-  static Result<std::unique_ptr<NetPeer>> listen(const net::IpAddress& address);
-  ~NetPeer();
-  NetPeer(const NetPeer&) = delete;
-  NetPeer& operator=(const NetPeer&) = delete;
+  static Result<std::unique_ptr<NetworkPeer>> listen(const net::IpAddress& address);
+  ~NetworkPeer();
+  NetworkPeer(const NetworkPeer&) = delete;
+  NetworkPeer& operator=(const NetworkPeer&) = delete;
 
   const net::IpAddress& address() const { return address_; }
   std::uint16_t port() const { return port_; }
@@ -47,7 +47,7 @@ class NetPeer {
     std::atomic<bool> ended{false};
     std::thread thread;
   };
-  NetPeer(const net::IpAddress& address, UniqueFd listener, UniqueFd events, UniqueFd wake);
+  NetworkPeer(const net::IpAddress& address, UniqueFd listener, UniqueFd events, UniqueFd wake);
   void serve();
   void accept_all();
   void serve_one(int socket);

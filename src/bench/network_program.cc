@@ -5,7 +5,7 @@
 namespace glovebox::bench {
 namespace {
 
-constexpr const char* kPython = "/usr/bin/python3";
+constexpr const char* kPythonPath = "/usr/bin/python3";
 
 constexpr const char* kProgram = R"python(
 import socket, struct, sys, time
@@ -131,25 +131,26 @@ else:
 sys.stdout.write(";".join(" ".join("%.6f" % one for one in group) for group in groups))
 )python";
 
-std::vector<std::string> program(const char* what, const NetTarget& to,
+std::vector<std::string> program(const char* what, const NetworkTarget& to,
                                  std::vector<std::string> more) {
   std::vector<std::string> argv = {
-      kPython, "-c", kProgram, what, to.address.text(), std::to_string(to.port)};
+      kPythonPath, "-c", kProgram, what, to.address.text(), std::to_string(to.port)};
   argv.insert(argv.end(), more.begin(), more.end());
   return argv;
 }
 
 }  // namespace
 
-std::vector<std::string> send_program(const NetTarget& to, unsigned megabytes, unsigned count) {
+std::vector<std::string> send_program(const NetworkTarget& to, unsigned megabytes, unsigned count) {
   return program("send", to, {std::to_string(megabytes), std::to_string(count)});
 }
 
-std::vector<std::string> receive_program(const NetTarget& to, unsigned megabytes, unsigned count) {
+std::vector<std::string> receive_program(const NetworkTarget& to, unsigned megabytes,
+                                         unsigned count) {
   return program("receive", to, {std::to_string(megabytes), std::to_string(count)});
 }
 
-std::vector<std::string> https_program(const NetTarget& to, const std::string& name,
+std::vector<std::string> https_program(const NetworkTarget& to, const std::string& name,
                                        const std::string& certificate, unsigned count,
                                        FirstOf first) {
   return program("https", to,
@@ -157,17 +158,17 @@ std::vector<std::string> https_program(const NetTarget& to, const std::string& n
                   first == FirstOf::kResolve ? "resolve" : "connect"});
 }
 
-std::vector<std::string> relays_program(const NetTarget& to, unsigned idle, unsigned connects,
+std::vector<std::string> relays_program(const NetworkTarget& to, unsigned idle, unsigned connects,
                                         unsigned echoes) {
   return program("relays", to,
                  {std::to_string(idle), std::to_string(connects), std::to_string(echoes)});
 }
 
-std::vector<std::string> echo_program(const NetTarget& to, unsigned for_ms) {
+std::vector<std::string> echo_program(const NetworkTarget& to, unsigned for_ms) {
   return program("echo", to, {std::to_string(for_ms)});
 }
 
-std::vector<std::string> flood_program(const NetTarget& to, unsigned for_ms) {
+std::vector<std::string> flood_program(const NetworkTarget& to, unsigned for_ms) {
   return program("flood", to, {std::to_string(for_ms)});
 }
 

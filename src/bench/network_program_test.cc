@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "bench/network_peer.h"
-#include "bench/tls_server.h"
 #include "bench/process.h"
+#include "bench/tls_server.h"
 
 namespace glovebox::bench {
 namespace {
@@ -41,22 +41,22 @@ TEST(NetProgram, WhatAreNoFiguresIsSaid) {
 
 // The same program as in sandboxes, against the same servers, with nothing in between.
 TEST(NetProgram, StreamsGoBothWays) {
-  const auto peer = NetPeer::listen(kLoopback).value();
-  const NetTarget to{kLoopback, peer->port()};
+  const auto peer = NetworkPeer::listen(kLoopback).value();
+  const NetworkTarget to{kLoopback, peer->port()};
   EXPECT_THAT(figures_of_program(send_program(to, 3, 2), 1)[0], AllOf(SizeIs(2), Each(Gt(0))));
   EXPECT_THAT(figures_of_program(receive_program(to, 3, 2), 1)[0], AllOf(SizeIs(2), Each(Gt(0))));
 }
 
 TEST(NetProgram, ManyConnectionsAreOpenAtATime) {
-  const auto peer = NetPeer::listen(kLoopback).value();
+  const auto peer = NetworkPeer::listen(kLoopback).value();
   const Groups groups = figures_of_program(relays_program({kLoopback, peer->port()}, 20, 5, 40), 2);
   EXPECT_THAT(groups, ElementsAre(SizeIs(5), SizeIs(40)));
   EXPECT_THAT(figures_of_program(echo_program({kLoopback, peer->port()}, 50), 1)[0], Each(Gt(0)));
 }
 
 TEST(NetProgram, TheCertificateIsForThatNameAndNoOther) {
-  const auto tls = NetTls::listen(kLoopback, 0, "bench.example").value();
-  const NetTarget to{kLoopback, tls->port()};
+  const auto tls = TlsServer::listen(kLoopback, 0, "bench.example").value();
+  const NetworkTarget to{kLoopback, tls->port()};
   const auto argv = [&](const char* name) {
     return https_program(to, name, tls->certificate(), 3, FirstOf::kConnect);
   };
@@ -65,7 +65,7 @@ TEST(NetProgram, TheCertificateIsForThatNameAndNoOther) {
 }
 
 TEST(NetProgram, AFloodSaysWhenItWasAndHowMuch) {
-  const auto peer = NetPeer::listen(kLoopback).value();
+  const auto peer = NetworkPeer::listen(kLoopback).value();
   const Groups groups = figures_of_program(flood_program({kLoopback, peer->port()}, 50), 1);
   ASSERT_THAT(groups[0], SizeIs(3));
   EXPECT_GE(groups[0][1] - groups[0][0], 0.05);

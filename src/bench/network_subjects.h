@@ -5,12 +5,12 @@
 
 #include <vector>
 
-#include "bench/network_calls.h"
 #include "bench/bench_options.h"
+#include "bench/network_calls.h"
 #include "bench/subjects.h"
 
 namespace glovebox::bench {
 
-std::vector<Subject> make_net_subjects(const NetServer& server, const Effort& effort);
+std::vector<Subject> make_network_subjects(const MeasuredServer& server, const Effort& effort);
 
 }  // namespace glovebox::bench

@@ -11,7 +11,7 @@
 namespace glovebox::bench {
 namespace {
 
-constexpr timeval kPatience{5, 0};
+constexpr timeval kIndexTimeout{5, 0};
 constexpr std::size_t kMostHead = 16 * 1024;
 
 // The path of a GET, or nothing.
@@ -29,17 +29,17 @@ std::string path_of(int connection) {
 
 }  // namespace
 
-Result<std::unique_ptr<DepsIndex>> DepsIndex::serve(const net::IpAddress& address,
-                                                    unsigned packages) {
+Result<std::unique_ptr<PackageIndexServer>> PackageIndexServer::serve(const net::IpAddress& address,
+                                                                      unsigned packages) {
   TRY(UniqueFd listener, listen_on(address));
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC));
   if (!wake) return fail(Error::from_errno("eventfd"));
-  return std::unique_ptr<DepsIndex>(
-      new DepsIndex(address, std::move(listener), std::move(wake), packages));
+  return std::unique_ptr<PackageIndexServer>(
+      new PackageIndexServer(address, std::move(listener), std::move(wake), packages));
 }
 
-DepsIndex::DepsIndex(const net::IpAddress& address, UniqueFd listener, UniqueFd wake,
-                     unsigned packages)
+PackageIndexServer::PackageIndexServer(const net::IpAddress& address, UniqueFd listener,
+                                       UniqueFd wake, unsigned packages)
     : address_(address),
       port_(port_of(listener.get())),
       listener_(std::move(listener)),
@@ -55,30 +55,32 @@ DepsIndex::DepsIndex(const net::IpAddress& address, UniqueFd listener, UniqueFd 
   thread_ = std::thread([this] { serve(); });
 }
 
-DepsIndex::~DepsIndex() {
+PackageIndexServer::~PackageIndexServer() {
   const std::uint64_t one = 1;
   (void)!::write(wake_.get(), &one, sizeof one);
   thread_.join();
 }
 
-std::string DepsIndex::host() const { return address_.text() + ":" + std::to_string(port_); }
+std::string PackageIndexServer::host() const {
+  return address_.text() + ":" + std::to_string(port_);
+}
 
-std::string DepsIndex::url() const { return "http://" + host() + "/simple/"; }
+std::string PackageIndexServer::url() const { return "http://" + host() + "/simple/"; }
 
-void DepsIndex::serve() {
+void PackageIndexServer::serve() {
   for (;;) {
     pollfd waits[2] = {{listener_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
     ::poll(waits, 2, -1);
     if (waits[1].revents != 0) return;
     const UniqueFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!connection || !is_from_here(connection.get())) continue;
-    ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-    ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+    ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kIndexTimeout, sizeof kIndexTimeout);
+    ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kIndexTimeout, sizeof kIndexTimeout);
     answer(connection.get());
   }
 }
 
-void DepsIndex::answer(int connection) const {
+void PackageIndexServer::answer(int connection) const {
   const std::string path = path_of(connection);
   const auto page = pages_.find(path);
   const bool is_known = page != pages_.end();

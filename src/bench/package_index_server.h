@@ -17,20 +17,22 @@
 
 namespace glovebox::bench {
 
-class DepsIndex {
+class PackageIndexServer {
  public:
   // With so many packages: "gbx-bench-0", ... whose modules are gbx_bench_0, ... with the number of
   // each as `number`.
-  static Result<std::unique_ptr<DepsIndex>> serve(const net::IpAddress& address, unsigned packages);
-  ~DepsIndex();
-  DepsIndex(const DepsIndex&) = delete;
-  DepsIndex& operator=(const DepsIndex&) = delete;
+  static Result<std::unique_ptr<PackageIndexServer>> serve(const net::IpAddress& address,
+                                                           unsigned packages);
+  ~PackageIndexServer();
+  PackageIndexServer(const PackageIndexServer&) = delete;
+  PackageIndexServer& operator=(const PackageIndexServer&) = delete;
 
   std::string url() const;   // of the index, as pip is told
   std::string host() const;  // "address:port": to be trusted, since it has no certificate
 
  private:
-  DepsIndex(const net::IpAddress& address, UniqueFd listener, UniqueFd wake, unsigned packages);
+  PackageIndexServer(const net::IpAddress& address, UniqueFd listener, UniqueFd wake,
+                     unsigned packages);
   void serve();
   void answer(int connection) const;
 

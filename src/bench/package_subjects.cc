@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <thread>
 
-#include "bench/process_memory.h"
 #include "bench/load.h"
 #include "bench/network_fixture.h"
 #include "bench/process.h"
+#include "bench/process_memory.h"
 
 namespace glovebox::bench {
 namespace {
@@ -16,16 +16,17 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kBuildsWithin{600'000};
-constexpr milliseconds kWarmsWithin{60'000};
-constexpr milliseconds kPause{20};
+constexpr milliseconds kPackageWarmTimeout{60'000};
+constexpr milliseconds kCallPause{20};
 constexpr unsigned kLeastRounds = 5;  // two times that are close to each other
 // What fifty sets may take of the host, each: its zygote, and what waits and was made for it, by
 // the proportional sizes of all processes. What the host has less is told, too; others change that.
 constexpr double kMostOfASetMb = 20;
 
-const Job kData{R"j({"template":"python-data","code":")j"
-                R"j(import numpy, pandas, matplotlib.pyplot\nprint(numpy.arange(3).sum())"})j",
-                R"(3\n)"};
+const Job kDataTemplateRun{
+    R"j({"template":"python-data","code":")j"
+    R"j(import numpy, pandas, matplotlib.pyplot\nprint(numpy.arange(3).sum())"})j",
+    R"(3\n)"};
 const Job kThree{R"j({"language":"python","profile":{"dependencies":{"packages":["requests",)j"
                  R"j("pydantic","numpy"],"preload":["requests","pydantic","numpy"]}},"code":")j"
                  R"j(import numpy, pydantic, requests\nprint(numpy.arange(3).sum())"})j",
@@ -44,38 +45,24 @@ Job job_of_set(unsigned i) {
           number + R"j(\n)j"};
 }
 
-Row row(std::string name, std::string baseline = "", Bar bar = {}) {
-  Row made;
-  made.name = std::move(name);
-  made.baseline = std::move(baseline);
-  made.bar = std::move(bar);
-  return made;
-}
-
-Bar ratio_at_most(double value, std::string text) {
-  return {.kind = Bar::Kind::kRatioAtMost, .value = value, .tail = 0, .text = std::move(text)};
-}
-
-double ms_since(Clock::time_point began) { return Milliseconds(Clock::now() - began).count(); }
-
 // A first call builds the set; the next ones find its interpreter waiting.
-Result<> build(const client::Place& place, const Job& job) {
-  Caller caller(place, kBuildsWithin);
+Result<> build(const client::ServerLocation& location, const Job& job) {
+  Caller caller(location, kBuildsWithin);
   if (!caller.call(job)) return fail(Errc::kUnavailable, caller.last_problem());
-  return wait_until_warm(place, job, kWarmsWithin);
+  return wait_until_warm(location, job, kPackageWarmTimeout);
 }
 
 // Sets with one small package each, all with interpreters of their own.
 class ManySets {
  public:
-  ManySets(const client::Place& place, std::function<pid_t()> launcher_pid)
-      : place_(place), launcher_pid_(std::move(launcher_pid)) {}
+  ManySets(const client::ServerLocation& location, std::function<pid_t()> launcher_pid)
+      : location_(location), launcher_pid_(std::move(launcher_pid)) {}
 
   // Why not, or nothing.
   std::string build(unsigned count) {
-    const HeldMemory before = held_below(launcher_pid_());
+    const MemoryUse before = memory_of_process_tree(launcher_pid_());
     const auto began = Clock::now();
-    Caller builder(place_, kBuildsWithin);
+    Caller builder(location_, kBuildsWithin);
     std::vector<double> first;
     unsigned cold = 0;
     for (unsigned i = 0; i < count && !interrupted; ++i) {
@@ -89,8 +76,8 @@ class ManySets {
       jobs_.push_back(job);
     }
     const double took_s = ms_since(began) / 1000;
-    wait_until_settled(place_);
-    const HeldMemory after = held_below(launcher_pid_());
+    wait_until_settled(location_);
+    const MemoryUse after = memory_of_process_tree(launcher_pid_());
     each_mb_ = mb_of(after.all_kib, before.all_kib) / std::max(count, 1u);
     char text[400];
     std::snprintf(
@@ -111,11 +98,11 @@ class ManySets {
   // Every set in turn. One that is not warm was not alive.
   Round call_all() const {
     Round round;
-    Caller caller(place_);
+    Caller caller(location_);
     (void)caller.get("/health");  // connects
     for (const Job& job : jobs_) {
       if (interrupted) break;
-      std::this_thread::sleep_for(kPause);
+      std::this_thread::sleep_for(kCallPause);
       bool is_warm = false;
       const auto began = Clock::now();
       if (caller.call(job, &is_warm) && is_warm) {
@@ -132,7 +119,7 @@ class ManySets {
 
   Round call_one() const {
     const auto calls = static_cast<unsigned>(jobs_.size());
-    return jobs_.empty() ? Round{} : call_in_turn(place_, jobs_.front(), calls, kPause);
+    return jobs_.empty() ? Round{} : call_in_turn(location_, jobs_.front(), calls, kCallPause);
   }
 
  private:
@@ -140,7 +127,7 @@ class ManySets {
     return (static_cast<double>(more_kib) - static_cast<double>(less_kib)) / 1024;
   }
 
-  client::Place place_;
+  client::ServerLocation location_;
   std::function<pid_t()> launcher_pid_;
   std::vector<Job> jobs_;
   double each_mb_ = 0;
@@ -157,62 +144,64 @@ std::string joined(const char* name, const std::string& ours) {
 
 }  // namespace
 
-DepsWorld DepsWorld::make(const Effort& effort) {
-  DepsWorld world;
+PackageFixture PackageFixture::make(const Effort& effort) {
+  PackageFixture fixture;
   const std::vector<net::IpAddress> all = addresses_of_this_host();
   const auto address = pick_address(all);
   if (!address) {
-    world.why_not = address.error().message();
-    return world;
+    fixture.unavailable_reason = address.error().message();
+    return fixture;
   }
-  auto index = DepsIndex::serve(*address, effort.sets);
+  auto index = PackageIndexServer::serve(*address, effort.sets);
   if (index) {
-    world.index = std::move(*index);
+    fixture.index = std::move(*index);
   } else {
-    world.why_not = index.error().message();
+    fixture.unavailable_reason = index.error().message();
   }
-  return world;
+  return fixture;
 }
 
-std::vector<std::string> DepsWorld::environment() const {
+std::vector<std::string> PackageFixture::environment() const {
   if (index == nullptr) return {};
   return {joined("PIP_EXTRA_INDEX_URL", index->url()), joined("PIP_TRUSTED_HOST", index->host())};
 }
 
-std::vector<Subject> make_deps_subjects(const client::Place& place, const DepsWorld* world,
-                                        const std::function<pid_t()>& launcher_pid,
-                                        const Effort& effort) {
+std::vector<Subject> make_package_subjects(const client::ServerLocation& location,
+                                           const PackageFixture* fixture,
+                                           const std::function<pid_t()>& launcher_pid,
+                                           const Effort& effort) {
   std::vector<Subject> all;
   std::string why_none;
-  const auto add = [&](Row made, const std::string& why_not, std::function<Round()> measure) {
-    made.skipped = why_not;
+  const auto add = [&](Row made, const std::string& unavailable_reason,
+                       std::function<Round()> measure) {
+    made.skipped = unavailable_reason;
     all.push_back({std::move(made), std::move(measure)});
   };
   const auto paced = [&](Row made, const Job& job, unsigned calls) {
     made.least_rounds = effort.rounds > 1 ? kLeastRounds : 0;
     add(std::move(made), why_none,
-        [&place, &job, calls] { return call_in_turn(place, job, calls, kPause); });
+        [&location, &job, calls] { return call_in_turn(location, job, calls, kCallPause); });
   };
-  if (const auto warm = wait_until_warm(place, kData, kWarmsWithin); !warm) {
+  if (const auto warm = wait_until_warm(location, kDataTemplateRun, kPackageWarmTimeout); !warm) {
     why_none = warm.error().message();
   }
   for (const Job* job : {&kThree, &kThreeImported}) {
     if (!why_none.empty() || interrupted) continue;
-    if (const auto built = build(place, *job); !built) why_none = built.error().message();
+    if (const auto built = build(location, *job); !built) why_none = built.error().message();
   }
-  paced(row("deps-data-template"), kData, effort.data);
-  paced(row("deps-paced", "deps-data-template", ratio_at_most(1.2, "p50 <= 1.2")), kThree,
+  paced(make_row("deps-data-template"), kDataTemplateRun, effort.data);
+  paced(make_row("deps-paced", "deps-data-template", ratio_at_most(1.2, "p50 <= 1.2")), kThree,
         effort.data);
-  paced(row("deps-imports-paced", "deps-data-template"), kThreeImported, effort.cold);
+  paced(make_row("deps-imports-paced", "deps-data-template"), kThreeImported, effort.cold);
 
-  const auto sets = std::make_shared<ManySets>(place, launcher_pid);
+  const auto sets = std::make_shared<ManySets>(location, launcher_pid);
   std::string why_no_sets =
-      world == nullptr ? "only with a server that it starts itself" : world->why_not;
+      fixture == nullptr ? "only with a server that it starts itself" : fixture->unavailable_reason;
   if (why_no_sets.empty()) why_no_sets = sets->build(effort.sets);
   const std::string name = "deps-" + std::to_string(effort.sets) + "-sets";
-  add(row("deps-one-set"), why_no_sets, [sets] { return sets->call_one(); });
-  add(row(name, "deps-one-set", ratio_at_most(2, "all warm, p50 <= 2, <= 20 MB each")), why_no_sets,
-      [sets] { return sets->call_all(); });
+  add(make_row("deps-one-set"), why_no_sets, [sets] { return sets->call_one(); });
+  add(make_row(name, "deps-one-set", ratio_at_most(2, "all warm, p50 <= 2, <= 20 MB each")),
+      why_no_sets, [sets] { return sets->call_all(); });
   return all;
 }
 

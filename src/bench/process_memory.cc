@@ -23,8 +23,8 @@ std::uint64_t kib_behind(const std::string& text, const std::string& word) {
 }
 
 // In how many pid namespaces a process has a number.
-std::size_t depth_of(const std::string& place) {
-  const std::string status = text_of(place + "/status");
+std::size_t depth_of(const std::string& location) {
+  const std::string status = text_of(location + "/status");
   const std::size_t at = status.find("\nNSpid:");
   if (at == std::string::npos) return 0;
   const std::size_t end = status.find('\n', at + 1);
@@ -49,8 +49,8 @@ std::multimap<pid_t, pid_t> children_of_all() {
 
 }  // namespace
 
-HeldMemory held_below(pid_t root) {
-  HeldMemory held;
+MemoryUse memory_of_process_tree(pid_t root) {
+  MemoryUse held;
   held.available_kib = kib_behind(text_of("/proc/meminfo"), "MemAvailable:");
   const std::multimap<pid_t, pid_t> children = children_of_all();
   const std::size_t depth = depth_of("/proc/" + std::to_string(root));
@@ -58,12 +58,12 @@ HeldMemory held_below(pid_t root) {
   while (!left.empty()) {
     const pid_t pid = left.back();
     left.pop_back();
-    const std::string place = "/proc/" + std::to_string(pid);
-    const std::uint64_t kib = kib_behind(text_of(place + "/smaps_rollup"), "\nPss:");
+    const std::string location = "/proc/" + std::to_string(pid);
+    const std::uint64_t kib = kib_behind(text_of(location + "/smaps_rollup"), "\nPss:");
     held.all_kib += kib;
     // A sandbox's interpreter is one namespace further down.
     const bool is_zygote =
-        depth_of(place) == depth + 1 && text_of(place + "/comm").starts_with("python");
+        depth_of(location) == depth + 1 && text_of(location + "/comm").starts_with("python");
     if (is_zygote) {
       ++held.zygotes;
       held.zygotes_kib += kib;

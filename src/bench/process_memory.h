@@ -7,7 +7,7 @@
 
 namespace glovebox::bench {
 
-struct HeldMemory {
+struct MemoryUse {
   std::uint64_t zygotes = 0;        // how many interpreters wait to be forked
   std::uint64_t zygotes_kib = 0;    // their proportional set sizes: what they share counts once
   std::uint64_t all_kib = 0;        // of all processes below that one, itself included
@@ -15,6 +15,6 @@ struct HeldMemory {
 };
 
 // Of the processes below `root`. What ends while it is counted is left out.
-HeldMemory held_below(pid_t root);
+MemoryUse memory_of_process_tree(pid_t root);
 
 }  // namespace glovebox::bench

@@ -85,6 +85,18 @@ double ratio_to(const std::vector<Row>& rows, const Row& row, const std::string&
   return below > 0 ? figure_of(row) / below : 0;
 }
 
+Row make_row(std::string name, std::string baseline, Bar bar) {
+  Row row;
+  row.name = std::move(name);
+  row.baseline = std::move(baseline);
+  row.bar = std::move(bar);
+  return row;
+}
+
+Bar ratio_at_most(double value, std::string text, double tail) {
+  return {.kind = Bar::Kind::kRatioAtMost, .value = value, .tail = tail, .text = std::move(text)};
+}
+
 double ratio(const std::vector<Row>& rows, const Row& row) {
   return ratio_to(rows, row, row.baseline);
 }
@@ -176,7 +188,7 @@ std::string json_text(const std::vector<Row>& rows) {
   return text + "\n]\n";
 }
 
-std::string complaints(const std::vector<Row>& rows) {
+std::string failed_checks(const std::vector<Row>& rows) {
   std::string text;
   for (const Row& row : rows) {
     if (judge(rows, row) == Verdict::kMissed) {

@@ -53,7 +53,7 @@ TEST(Report, WhatCannotBeJudgedOrHadErrorsIsMissed) {
   std::vector<Row> rows = {row("bwrap", "", {20}), row("warm", "bwrap", {1}, at_most(0.1))};
   rows[1].rounds[0].errors = 1;
   EXPECT_EQ(judge(rows, rows[1]), Verdict::kMissed);
-  EXPECT_THAT(complaints(rows), HasSubstr("1 calls failed"));
+  EXPECT_THAT(failed_checks(rows), HasSubstr("1 calls failed"));
   rows[1].rounds[0].errors = 0;
   rows[0].skipped = "not installed";
   EXPECT_EQ(judge(rows, rows[1]), Verdict::kMissed);

@@ -15,31 +15,21 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kCallTime{60'000};
-constexpr std::size_t kPiece = 1u << 20;
+constexpr milliseconds kSessionCallTimeout{60'000};
+constexpr std::size_t kFilePiece = 1u << 20;
 constexpr std::string_view kBase = R"({"template":"base","ttl_s":600})";
-constexpr std::string_view kPython = R"({"template":"python","ttl_s":600})";
+constexpr std::string_view kPythonSandbox = R"({"template":"python","ttl_s":600})";
 constexpr std::string_view kRoomy = R"({"template":"base","ttl_s":600,"profile":{"disk_mb":2048}})";
 // What a thousand idle ones are: small.
 constexpr std::string_view kSmall =
     R"({"template":"base","ttl_s":600,"profile":{"memory_mb":64,"disk_mb":64}})";
 
-double ms_since(Clock::time_point began) { return Milliseconds(Clock::now() - began).count(); }
-
-std::string text_after(const std::string& body, std::string_view name) {
-  const std::string key = "\"" + std::string(name) + "\":\"";
-  const std::size_t at = body.find(key);
-  if (at == std::string::npos) return "";
-  const std::size_t begin = at + key.size();
-  return body.substr(begin, body.find('"', begin) - begin);
-}
-
 }  // namespace
 
 http::Client SessionCalls::connect() const {
   http::ClientOptions options;
-  options.io_time = kCallTime;
-  return http::Client(http::parse_url(place_.url).value(), std::move(options));
+  options.io_time = kSessionCallTimeout;
+  return http::Client(http::parse_url(location_.url).value(), std::move(options));
 }
 
 SessionCalls::Answer SessionCalls::send(http::Client& client, http::Method method,
@@ -48,7 +38,7 @@ SessionCalls::Answer SessionCalls::send(http::Client& client, http::Method metho
                               .target = std::move(target),
                               .headers = {{"Content-Type", "application/json"}},
                               .body = std::move(body)};
-  if (!place_.key.empty()) request.headers.add("X-API-Key", place_.key);
+  if (!location_.key.empty()) request.headers.add("X-API-Key", location_.key);
   auto response = client.send(request);
   if (!response) return {0, response.error().message()};
   return {response->status, std::move(response->body)};
@@ -60,7 +50,7 @@ std::string SessionCalls::create(http::Client& client, std::string_view body) {
     last_problem_ = std::to_string(made.status) + ": " + made.body;
     return "";
   }
-  return text_after(made.body, "id");
+  return string_in_response(made.body, "id");
 }
 
 void SessionCalls::end(http::Client& client, const std::string& id) const {
@@ -129,7 +119,7 @@ Round SessionCalls::create_at_once(unsigned calls) {
       const Answer made = send(client, http::Method::kPost, "/v1/sandboxes", std::string(kSmall));
       parts[i].seconds = ms_since(began) / 1000;
       if (made.status == 201) {
-        ids[i] = text_after(made.body, "id");
+        ids[i] = string_in_response(made.body, "id");
         parts[i].ms.push_back(ms_since(began));
       } else {
         ++parts[i].errors;
@@ -152,13 +142,13 @@ Round SessionCalls::create_at_once(unsigned calls) {
 Round SessionCalls::first_cells(unsigned calls) {
   Round round;
   http::Client client = connect();
-  const std::string id = create(client, kPython);
+  const std::string id = create(client, kPythonSandbox);
   const std::string at = "/v1/sandboxes/" + id;
   for (unsigned i = 0; i < calls && !interrupted; ++i) {
     const auto began = Clock::now();
     const Answer made =
         send(client, http::Method::kPost, at + "/contexts", R"({"language":"python"})");
-    const std::string context = text_after(made.body, "id");
+    const std::string context = string_in_response(made.body, "id");
     const Answer ran = send(client, http::Method::kPost, at + "/code",
                             R"j({"code":"print(1)","context":")j" + context + "\"}");
     const double took = ms_since(began);
@@ -180,7 +170,7 @@ Round SessionCalls::first_cells(unsigned calls) {
 Round SessionCalls::next_cells(unsigned calls) {
   Round round;
   http::Client client = connect();
-  const std::string id = create(client, kPython);
+  const std::string id = create(client, kPythonSandbox);
   for (unsigned i = 0; i <= calls && !interrupted; ++i) {
     const auto began = Clock::now();
     const Answer ran = send(client, http::Method::kPost, "/v1/sandboxes/" + id + "/code",
@@ -209,7 +199,7 @@ Round SessionCalls::write_files(const std::string& host_file, unsigned times) {
                                 .target = "/v1/sandboxes/" + id + "/files?path=/tmp/file",
                                 .headers = {},
                                 .body = {}};
-    if (!place_.key.empty()) request.headers.add("X-API-Key", place_.key);
+    if (!location_.key.empty()) request.headers.add("X-API-Key", location_.key);
     const auto next = [&file](char* into, std::size_t most) -> Result<std::size_t> {
       const ssize_t got = ::read(file.get(), into, most);
       if (got < 0) return fail(Error::from_errno("read"));
@@ -245,7 +235,7 @@ Round SessionCalls::read_files(const std::string& host_file, unsigned times) {
                                 .target = "/v1/sandboxes/" + id + "/files?path=/tmp/file",
                                 .headers = {},
                                 .body = {}};
-    if (!place_.key.empty()) request.headers.add("X-API-Key", place_.key);
+    if (!location_.key.empty()) request.headers.add("X-API-Key", location_.key);
     std::uint64_t got = 0;
     const auto began = Clock::now();
     const auto answer = client.stream(request, [&got](std::string_view piece) {
@@ -309,7 +299,7 @@ void SessionCalls::end_all() {
 std::string write_zeros(const std::string& path, std::uint64_t bytes) {
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file) return Error::from_errno("make " + path).message();
-  const std::string piece(kPiece, '\0');
+  const std::string piece(kFilePiece, '\0');
   for (std::uint64_t done = 0; done < bytes; done += piece.size()) {
     if (auto written = write_all(file.get(), piece); !written) return written.error().message();
   }

@@ -16,7 +16,7 @@ namespace glovebox::bench {
 
 class SessionCalls {
  public:
-  explicit SessionCalls(client::Place place) : place_(std::move(place)) {}
+  explicit SessionCalls(client::ServerLocation location) : location_(std::move(location)) {}
   ~SessionCalls() { end_all(); }
   SessionCalls(const SessionCalls&) = delete;
   SessionCalls& operator=(const SessionCalls&) = delete;
@@ -52,7 +52,7 @@ class SessionCalls {
   void end(http::Client& client, const std::string& id) const;
   void have_alive(http::Client& client, unsigned count);
 
-  client::Place place_;
+  client::ServerLocation location_;
   std::string last_problem_;
   std::vector<std::string> alive_;
 };

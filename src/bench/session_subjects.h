@@ -10,6 +10,7 @@
 
 namespace glovebox::bench {
 
-std::vector<Subject> make_session_subjects(const client::Place& place, const Effort& effort);
+std::vector<Subject> make_session_subjects(const client::ServerLocation& location,
+                                           const Effort& effort);
 
 }  // namespace glovebox::bench

@@ -10,7 +10,7 @@ using std::chrono::milliseconds;
 
 constexpr unsigned kClients = 16;
 constexpr unsigned kBurst = 100;
-constexpr milliseconds kWarmsWithin{30'000};
+constexpr milliseconds kTemplateWarmTimeout{30'000};
 
 const Job kHello{R"j({"language":"python","code":"print(1+1)"})j", R"(2\n)"};
 const Job kCold{R"j({"language":"python","code":"print(1+1)","cold":true})j", R"(2\n)"};
@@ -23,28 +23,16 @@ const Job kFunction{
     R"j(,\"code\":null,\"large\":null,\"call\":[[7],{}]}"})j",
     "", R"({\"value\":49})"};
 const Job kShell{R"j({"language":"shell","code":"echo hello"})j", R"(hello\n)"};
-const Job kData{R"j({"template":"python-data","code":")j"
-                R"j(import numpy, pandas, matplotlib.pyplot\nprint(numpy.arange(3).sum())"})j",
-                R"(3\n)"};
+const Job kDataRun{R"j({"template":"python-data","code":")j"
+                   R"j(import numpy, pandas, matplotlib.pyplot\nprint(numpy.arange(3).sum())"})j",
+                   R"(3\n)"};
 constexpr const char* kImports =
     "import numpy, pandas, matplotlib.pyplot\nprint(numpy.arange(3).sum())";
 
-Row row(std::string name, std::string baseline = "", Bar bar = {}) {
-  Row made;
-  made.name = std::move(name);
-  made.baseline = std::move(baseline);
-  made.bar = std::move(bar);
-  return made;
-}
-
-Bar ratio_at_most(double value, double tail, std::string text) {
-  return {.kind = Bar::Kind::kRatioAtMost, .value = value, .tail = tail, .text = std::move(text)};
-}
-
 Subject process(std::string name, std::string baseline, Command command, unsigned calls,
                 std::string skipped = "") {
-  Subject one{row(std::move(name), std::move(baseline)), nullptr};
-  one.row.skipped = skipped.empty() ? why_not(command) : std::move(skipped);
+  Subject one{make_row(std::move(name), std::move(baseline)), nullptr};
+  one.row.skipped = skipped.empty() ? unavailable_reason(command) : std::move(skipped);
   one.measure = [command = std::move(command), calls] {
     return run_in_turn([&] { return run_timed(command); }, calls);
   };
@@ -52,7 +40,7 @@ Subject process(std::string name, std::string baseline, Command command, unsigne
 }
 
 Subject floor(std::string name, Result<Timed> (*run)(), unsigned calls) {
-  Subject one{row(std::move(name)), [run, calls] { return run_in_turn(run, calls); }};
+  Subject one{make_row(std::move(name)), [run, calls] { return run_in_turn(run, calls); }};
   if (const auto tried = run(); !tried) one.row.skipped = tried.error().message();
   return one;
 }
@@ -60,11 +48,11 @@ Subject floor(std::string name, Result<Timed> (*run)(), unsigned calls) {
 // Runs on the server. Where an interpreter can wait for them, they are measured once it does.
 enum class Begin { kWarm, kFresh };
 
-Subject served(Row row, const client::Place& place, const Job& job, Begin begin,
+Subject served(Row row, const client::ServerLocation& location, const Job& job, Begin begin,
                std::function<Round()> measure) {
   Subject one{std::move(row), std::move(measure)};
-  const auto works =
-      begin == Begin::kWarm ? wait_until_warm(place, job, kWarmsWithin) : try_call(place, job);
+  const auto works = begin == Begin::kWarm ? wait_until_warm(location, job, kTemplateWarmTimeout)
+                                           : try_call(location, job);
   if (!works) one.row.skipped = works.error().message();
   return one;
 }
@@ -73,11 +61,11 @@ Subject served(Row row, const client::Place& place, const Job& job, Begin begin,
 
 const std::vector<std::string> kPythonHello = {"/usr/bin/python3", "-c", "print(1+1)"};
 
-std::vector<Subject> make_subjects(const client::Place& place, const Effort& effort,
+std::vector<Subject> make_subjects(const client::ServerLocation& location, const Effort& effort,
                                    const OciBundle* bundle) {
-  const auto in_turn = [&place](const Job& job, unsigned calls, int pause_ms) {
-    return [&place, job, calls, pause_ms] {
-      return call_in_turn(place, job, calls, milliseconds(pause_ms));
+  const auto in_turn = [&location](const Job& job, unsigned calls, int pause_ms) {
+    return [&location, job, calls, pause_ms] {
+      return call_in_turn(location, job, calls, milliseconds(pause_ms));
     };
   };
   const milliseconds load_time(effort.load_ms);
@@ -86,53 +74,56 @@ std::vector<Subject> make_subjects(const client::Place& place, const Effort& eff
   all.push_back(floor("floor-namespaces", empty_namespaces_timed, effort.floor));
 
   all.push_back(process("bwrap-python", "", bwrap(kPythonHello), effort.processes));
-  all.push_back(served(
-      row("python-paced", "bwrap-python", ratio_at_most(1.0 / 10, 5, "p50 <= 1/10, p99 <= 5 p50")),
-      place, kHello, Begin::kWarm, in_turn(kHello, effort.paced, 10)));
-  all.push_back(served(row("function-paced", "python-paced", ratio_at_most(1.5, 0, "p50 <= 1.5")),
-                       place, kFunction, Begin::kWarm, in_turn(kFunction, effort.paced, 10)));
+  all.push_back(served(make_row("python-paced", "bwrap-python",
+                                ratio_at_most(1.0 / 10, "p50 <= 1/10, p99 <= 5 p50", 5)),
+                       location, kHello, Begin::kWarm, in_turn(kHello, effort.paced, 10)));
   all.push_back(
-      served(row("python-back-to-back", "bwrap-python", ratio_at_most(1.0 / 6, 0, "p50 <= 1/6")),
-             place, kHello, Begin::kWarm, in_turn(kHello, effort.back_to_back, 0)));
-  all.push_back(served(row("python-cold", "bwrap-python"), place, kCold, Begin::kFresh,
+      served(make_row("function-paced", "python-paced", ratio_at_most(1.5, "p50 <= 1.5", 0)),
+             location, kFunction, Begin::kWarm, in_turn(kFunction, effort.paced, 10)));
+  all.push_back(served(
+      make_row("python-back-to-back", "bwrap-python", ratio_at_most(1.0 / 6, "p50 <= 1/6", 0)),
+      location, kHello, Begin::kWarm, in_turn(kHello, effort.back_to_back, 0)));
+  all.push_back(served(make_row("python-cold", "bwrap-python"), location, kCold, Begin::kFresh,
                        in_turn(kCold, effort.cold, 10)));
 
   const Command shell = bwrap({"/bin/sh", "-c", "echo hello"});
   all.push_back(process("bwrap-shell", "", shell, effort.processes));
-  all.push_back(served(row("shell-paced", "bwrap-shell"), place, kShell, Begin::kFresh,
+  all.push_back(served(make_row("shell-paced", "bwrap-shell"), location, kShell, Begin::kFresh,
                        in_turn(kShell, effort.shell, 10)));
 
   const Command imports = bwrap({"/usr/bin/python3", "-c", kImports});
   all.push_back(process("bwrap-data", "", imports, effort.slow_processes));
-  all.push_back(served(row("data-paced", "bwrap-data", ratio_at_most(1.0 / 150, 0, "p50 <= 1/150")),
-                       place, kData, Begin::kWarm, in_turn(kData, effort.data, 20)));
+  all.push_back(
+      served(make_row("data-paced", "bwrap-data", ratio_at_most(1.0 / 150, "p50 <= 1/150", 0)),
+             location, kDataRun, Begin::kWarm, in_turn(kDataRun, effort.data, 20)));
 
   const Command hello = bwrap(kPythonHello);
-  Subject loops{row("bwrap-two-loops"),
+  Subject loops{make_row("bwrap-two-loops"),
                 [hello, load_time] { return run_side_by_side(hello, 2, load_time); }};
   loops.row.measure = Measure::kRate;
-  loops.row.skipped = why_not(hello);
+  loops.row.skipped = unavailable_reason(hello);
   all.push_back(std::move(loops));
-  Row clients =
-      row("python-16-clients", "bwrap-two-loops",
-          {.kind = Bar::Kind::kRatioAtLeast, .value = 4, .tail = 0, .text = "per second >= 4"});
+  Row clients = make_row(
+      "python-16-clients", "bwrap-two-loops",
+      {.kind = Bar::Kind::kRatioAtLeast, .value = 4, .tail = 0, .text = "per second >= 4"});
   clients.measure = Measure::kRate;
-  all.push_back(served(std::move(clients), place, kHello, Begin::kWarm, [&place, load_time] {
-    return call_from_many(place, kHello, kClients, load_time);
+  all.push_back(served(std::move(clients), location, kHello, Begin::kWarm, [&location, load_time] {
+    return call_from_many(location, kHello, kClients, load_time);
   }));
   const unsigned bursts = effort.bursts;
   all.push_back(served(
-      row("python-burst-100", "",
+      make_row(
+          "python-burst-100", "",
           {.kind = Bar::Kind::kP99AtMost, .value = 250, .tail = 0, .text = "the last <= 250 ms"}),
-      place, kHello, Begin::kWarm,
-      [&place, bursts] { return call_at_once(place, kHello, kBurst, bursts); }));
+      location, kHello, Begin::kWarm,
+      [&location, bursts] { return call_at_once(location, kHello, kBurst, bursts); }));
 
   all.push_back(process("runc-python", "bwrap-python",
                         bundle != nullptr ? runc_run(bundle->path()) : Command{{"runc"}, {}},
                         effort.containers, bundle != nullptr ? "" : "no bundle could be made"));
   Docker docker = docker_python({"python3", "-c", "print(1+1)"});
   const std::string skipped = docker.skipped;
-  Subject container{row("docker-python", "bwrap-python"), nullptr};
+  Subject container{make_row("docker-python", "bwrap-python"), nullptr};
   container.row.skipped = skipped;
   container.measure = [command = std::move(docker.command), calls = effort.containers] {
     return run_in_turn([&] { return run_timed(command); }, calls);

@@ -4,8 +4,8 @@
 #include <functional>
 #include <vector>
 
-#include "bench/oci_bundle.h"
 #include "bench/bench_options.h"
+#include "bench/oci_bundle.h"
 #include "bench/report.h"
 #include "client/connection/server_location.h"
 
@@ -18,7 +18,7 @@ struct Subject {
 
 // Tries each once and says why it is not here. `bundle` is runc's, or null. In the order of a
 // round: every subject's baseline is beside it, so that what disturbs the machine disturbs both.
-std::vector<Subject> make_subjects(const client::Place& place, const Effort& effort,
+std::vector<Subject> make_subjects(const client::ServerLocation& location, const Effort& effort,
                                    const OciBundle* bundle);
 
 extern const std::vector<std::string> kPythonHello;

@@ -17,7 +17,7 @@ namespace glovebox::bench {
 namespace {
 
 constexpr long kValidSeconds = 24 * 3600;
-constexpr timeval kPatience{5, 0};  // with a client that stops in the middle
+constexpr timeval kHandshakeTimeout{5, 0};  // with a client that stops in the middle
 
 template <auto kFree>
 struct Free {
@@ -66,14 +66,14 @@ std::string pem_of(X509* certificate) {
 
 }  // namespace
 
-void NetTls::FreeContext::operator()(ssl_ctx_st* context) const { ::SSL_CTX_free(context); }
+void TlsServer::FreeContext::operator()(ssl_ctx_st* context) const { ::SSL_CTX_free(context); }
 
-struct NetTls::Identity {
+struct TlsServer::Identity {
   Context context;
   std::string certificate;
 };
 
-Result<NetTls::Identity> NetTls::make_identity(const std::string& name) {
+Result<TlsServer::Identity> TlsServer::make_identity(const std::string& name) {
   const Key key(::EVP_EC_gen("P-256"));
   const Certificate certificate = key ? sign_for(name, key.get()) : nullptr;
   Identity identity;
@@ -87,17 +87,17 @@ Result<NetTls::Identity> NetTls::make_identity(const std::string& name) {
   return identity;
 }
 
-Result<std::unique_ptr<NetTls>> NetTls::listen(const net::IpAddress& address, std::uint16_t port,
-                                               const std::string& name) {
+Result<std::unique_ptr<TlsServer>> TlsServer::listen(const net::IpAddress& address,
+                                                     std::uint16_t port, const std::string& name) {
   TRY(UniqueFd listener, listen_on(address, port));
   TRY(Identity identity, make_identity(name));
   UniqueFd wake(::eventfd(0, EFD_CLOEXEC));
   if (!wake) return fail(Error::from_errno("eventfd"));
-  return std::unique_ptr<NetTls>(
-      new NetTls(std::move(identity), std::move(listener), std::move(wake)));
+  return std::unique_ptr<TlsServer>(
+      new TlsServer(std::move(identity), std::move(listener), std::move(wake)));
 }
 
-NetTls::NetTls(Identity identity, UniqueFd listener, UniqueFd wake)
+TlsServer::TlsServer(Identity identity, UniqueFd listener, UniqueFd wake)
     : context_(std::move(identity.context)),
       certificate_(std::move(identity.certificate)),
       listener_(std::move(listener)),
@@ -105,13 +105,13 @@ NetTls::NetTls(Identity identity, UniqueFd listener, UniqueFd wake)
       port_(port_of(listener_.get())),
       thread_([this] { serve(); }) {}
 
-NetTls::~NetTls() {
+TlsServer::~TlsServer() {
   const std::uint64_t one = 1;
   (void)!::write(wake_.get(), &one, sizeof one);
   thread_.join();
 }
 
-void NetTls::serve() {
+void TlsServer::serve() {
   for (;;) {
     pollfd waits[2] = {{listener_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
     ::poll(waits, 2, -1);
@@ -121,9 +121,11 @@ void NetTls::serve() {
   }
 }
 
-void NetTls::answer(const UniqueFd& connection) {
-  ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-  ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+void TlsServer::answer(const UniqueFd& connection) {
+  ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kHandshakeTimeout,
+               sizeof kHandshakeTimeout);
+  ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kHandshakeTimeout,
+               sizeof kHandshakeTimeout);
   const int yes = 1;
   ::setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   const Session session(::SSL_new(context_.get()));

@@ -15,14 +15,14 @@ struct ssl_ctx_st;
 
 namespace glovebox::bench {
 
-class NetTls {
+class TlsServer {
  public:
   // For `name`, at that address and port. Others than this host are not served.
-  static Result<std::unique_ptr<NetTls>> listen(const net::IpAddress& address, std::uint16_t port,
-                                                const std::string& name);
-  ~NetTls();
-  NetTls(const NetTls&) = delete;
-  NetTls& operator=(const NetTls&) = delete;
+  static Result<std::unique_ptr<TlsServer>> listen(const net::IpAddress& address,
+                                                   std::uint16_t port, const std::string& name);
+  ~TlsServer();
+  TlsServer(const TlsServer&) = delete;
+  TlsServer& operator=(const TlsServer&) = delete;
 
   const std::string& certificate() const { return certificate_; }  // PEM
   std::uint16_t port() const { return port_; }
@@ -34,7 +34,7 @@ class NetTls {
   using Context = std::unique_ptr<ssl_ctx_st, FreeContext>;
   struct Identity;
   static Result<Identity> make_identity(const std::string& name);
-  NetTls(Identity identity, UniqueFd listener, UniqueFd wake);
+  TlsServer(Identity identity, UniqueFd listener, UniqueFd wake);
   void serve();
   void answer(const UniqueFd& connection);
 

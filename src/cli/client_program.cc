@@ -8,37 +8,27 @@
 #include "engine/launcher_client.h"
 
 namespace glovebox::cli {
+namespace {
 
-int become_server_command(const std::string& name, std::span<const std::string> args) {
-  std::string program = engine::program_path("glovebox-server");
-  std::vector<std::string> words = {program, name};
-  words.insert(words.end(), args.begin(), args.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
+int exec_program(const std::string& name, std::vector<std::string> args) {
+  std::string program = engine::program_path(name);
+  std::vector<char*> argv = {program.data()};
+  for (std::string& arg : args) argv.push_back(arg.data());
   argv.push_back(nullptr);
   ::execv(program.c_str(), argv.data());
   return failure(Error::from_errno("execute " + program));
 }
 
-int key_command(std::span<const std::string> args) { return become_server_command("key", args); }
-int gc_command(std::span<const std::string> args) { return become_server_command("gc", args); }
-int layers_command(std::span<const std::string> args) {
-  return become_server_command("layers", args);
+}  // namespace
+
+int exec_client_program(const std::string& name, std::span<const std::string> args) {
+  std::vector<std::string> words = {name};
+  words.insert(words.end(), args.begin(), args.end());
+  return exec_program("glovebox-client", std::move(words));
 }
-int bench_command(std::span<const std::string> args) {
-  return become_server_command("bench", args);
+
+int exec_bench_program(std::span<const std::string> args) {
+  return exec_program("glovebox-bench", {args.begin(), args.end()});
 }
-int sandbox_command(std::span<const std::string> args) {
-  return become_server_command("sandbox", args);
-}
-int exec_command(std::span<const std::string> args) { return become_server_command("exec", args); }
-int shell_command(std::span<const std::string> args) {
-  return become_server_command("shell", args);
-}
-int copy_command(std::span<const std::string> args) { return become_server_command("cp", args); }
-int code_command(std::span<const std::string> args) { return become_server_command("code", args); }
-int logs_command(std::span<const std::string> args) { return become_server_command("logs", args); }
-int top_command(std::span<const std::string> args) { return become_server_command("top", args); }
-int mcp_command(std::span<const std::string> args) { return become_server_command("mcp", args); }
 
 }  // namespace glovebox::cli

@@ -1,18 +1,26 @@
-// What the command line says on standard error: one line, safe to show on any terminal.
+// What the command line prints: errors as one line, with control characters escaped.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/error.h"
+#include "options/command_line.h"
 #include "wire/utf8.h"
 
 namespace glovebox::cli {
 
-using wire::printable;  // part of a message may be a guest's or a file's
+using wire::printable;  // part of a message may come from a guest or a file
 
-// Print "glovebox: ..." and return the exit status for it.
-int usage_error(const std::string& message);
-int failure(const Error& error);
+// Print "glovebox: ..." to standard error and return the exit status.
+int usage_error(const std::string& message);  // 2
+int failure(const Error& error);              // 125
+
+// Parses the words of a command. After the help or a mistake was printed: the exit status.
+std::optional<int> parse_arguments(const options::CommandLine& command,
+                                   std::span<const std::string> words,
+                                   options::Arguments& arguments);
 
 }  // namespace glovebox::cli

@@ -1,29 +1,30 @@
-// The options of `glovebox run` as they are typed, and what --help says of each.
+// The options of `glovebox run` as typed, with their help.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/server_option.h"
 #include "engine/catalog.h"
+#include "options/command_line.h"
 #include "wire/dependency_words.h"
-
-namespace CLI {
-class App;
-}
 
 namespace glovebox::cli {
 
-// As typed; parse_run_options gives them meaning.
-struct RunWords {
-  std::string file, code, lang, program, engine{engine::kDefaultEngine}, min_grade, timeout,
-      cpu_time, memory, cpus, pids, disk, output_limit, workdir, url, template_name;
+// As typed; parse_run_options() checks them and gives them types.
+struct RunCommandLine {
+  std::string file, lang, program, engine{engine::kDefaultEngine}, min_grade, timeout, cpu_time,
+      memory, cpus, pids, disk, output_limit, workdir, template_name;
+  std::optional<std::string> code;
   std::vector<std::string> mounts, env, files_in, files_out, deny_imports, allow_imports, net,
       net_deny, args;
   wire::DependencyWords packages;
-  bool json = false, terminal = false, has_code = false, server = false, local = false;
+  ServerOption where;
+  bool json = false, terminal = false;
 };
 
-// `words` outlives the parsing.
-void describe_run(CLI::App& app, RunWords& words);
+// `typed` must outlive the parsing.
+options::CommandLine run_command_line_of(RunCommandLine& typed);
 
 }  // namespace glovebox::cli

@@ -4,28 +4,23 @@
 
 namespace glovebox::cli {
 
-std::vector<std::string> take_server_words(std::span<const std::string> words, bool& server,
-                                           std::string& url) {
-  const auto is_url = [](const std::string& word) {
-    return word.starts_with("http://") || word.starts_with("https://");
-  };
-  std::vector<std::string> rest;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const bool has_value = words[i].starts_with("--server=");
-    if (words[i] != "--server" && !has_value) {
-      rest.push_back(words[i]);
-      continue;
-    }
-    server = true;
-    if (has_value) url = words[i].substr(9);
-    if (!has_value && i + 1 < words.size() && is_url(words[i + 1])) url = words[++i];
-  }
-  return rest;
+options::Option server_option(ServerOption& option) {
+  return {
+      "--server", "[URL]",
+      "run on a server: the one at URL, else the one that is known (GLOVEBOX_URL does the same)",
+      &option.server};
 }
 
-bool is_for_a_server(bool asked, bool local) {
-  const char* known = std::getenv("GLOVEBOX_URL");
-  return !local && (asked || (known != nullptr && known[0] != '\0'));
+options::Option local_option(ServerOption& option) {
+  return {"--local", "", "run on this machine, even if GLOVEBOX_URL is set", &option.local};
+}
+
+Result<bool> runs_on_server(const ServerOption& option) {
+  if (option.server.given && option.local) {
+    return fail(Errc::kInvalidArgument, "--server and --local cannot be combined");
+  }
+  const char* url = std::getenv("GLOVEBOX_URL");
+  return !option.local && (option.server.given || (url != nullptr && url[0] != '\0'));
 }
 
 }  // namespace glovebox::cli

@@ -1,18 +1,20 @@
-// `--server`, `--server URL` and `--server=URL` of a command line.
+// `--server [URL]` and `--local`: whether a run happens here or on a server.
 #pragma once
 
-#include <span>
-#include <string>
-#include <vector>
+#include "base/result.h"
+#include "options/option.h"
 
 namespace glovebox::cli {
 
-// The words without it. Its value is optional, and a FILE may follow: only what looks like an
-// address is one.
-std::vector<std::string> take_server_words(std::span<const std::string> words, bool& server,
-                                           std::string& url);
+struct ServerOption {
+  options::OptionalUrl server;  // --server
+  bool local = false;           // --local
+};
 
-// On a server: it was asked for, or GLOVEBOX_URL says so.
-bool is_for_a_server(bool asked, bool local);
+options::Option server_option(ServerOption& option);
+options::Option local_option(ServerOption& option);
+
+// True: on a server, because of --server or GLOVEBOX_URL. kInvalidArgument: --server and --local.
+Result<bool> runs_on_server(const ServerOption& option);
 
 }  // namespace glovebox::cli

@@ -1,5 +1,4 @@
-// `glovebox code ID`: code in a live context of a sandbox, from the command line, a file, or typed
-// line by line.
+// `glovebox code ID`: run code in a context of a sandbox, from an option, a file or a prompt.
 #include <signal.h>
 #include <unistd.h>
 
@@ -10,13 +9,13 @@
 
 #include "base/units.h"
 #include "base/write_all.h"
-#include "client/output/response_fields.h"
-#include "client/connection/api_client.h"
 #include "client/commands.h"
-#include "client/output/print.h"
-#include "client/output/run_result.h"
-#include "client/output/run_events.h"
+#include "client/connection/api_client.h"
 #include "client/exec/repl_input.h"
+#include "client/output/print.h"
+#include "client/output/response_fields.h"
+#include "client/output/run_events.h"
+#include "client/output/run_result.h"
 #include "model/outcome.h"
 
 namespace glovebox::client {
@@ -24,51 +23,52 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kUsage =
-    "usage: glovebox code [OPTIONS] ID\n"
-    "       glovebox code [OPTIONS] -c CODE ID\n"
-    "\n"
-    "Code in a live context of a sandbox: variables, imports and open files stay from one piece "
-    "to\n"
-    "the next. Typed line by line at a terminal, else read from standard input as one piece.\n"
-    "Ctrl-C stops what runs and keeps the state; Ctrl-D ends.\n"
-    "\n"
-    "  -c,--code CODE         run this and end\n"
-    "  --language NAME        python (the default), bash or javascript\n"
-    "  --context ID           a context that is there already; else the language's own one with "
-    "-c,\n"
-    "                         and a new one, removed at the end, at a terminal\n"
-    "  --timeout TIME         for each piece\n";
-constexpr const char* kMore =
-    "  --json                 print each answer as one object\n"
-    "  --help                 this text\n"
-    "\n"
-    "Exit status: 0, or that of the last piece of code; 2 bad usage, 125 the server said no or "
-    "does\n"
-    "not answer.\n";
-
-struct CodeWords {
-  PlaceWords place;
+struct CodeOptions {
+  ServerLocationOptions server;
   std::string code;
   std::string language = "python";
   std::string context;
   std::string timeout;
   bool json = false;
-  bool help = false;
 };
 
-// Passes Ctrl-C on to the context while something runs there. A thread of its own, because the
-// answer is being waited for; SIGINT is blocked everywhere else.
-class Interrupter {
+options::CommandLine code_command_line(CodeOptions& code) {
+  return {
+      .name = "glovebox code",
+      .usage = {"[OPTIONS] ID", "[OPTIONS] -c CODE ID"},
+      .description =
+          "Run code in a context of a sandbox. Variables, imports and open files persist from "
+          "one call to the next. At a terminal it prompts for code line by line; otherwise it "
+          "reads standard input. Ctrl-C stops the running code and keeps the state; Ctrl-D "
+          "ends.",
+      .groups = {{"Options",
+                  {{"-c,--code", "CODE", "run CODE and exit", &code.code},
+                   {"--language", "NAME", "python (default), bash or javascript", &code.language},
+                   {"--context", "ID",
+                    "use an existing context (default: the language's default context; at a "
+                    "terminal a new one, removed at the end)",
+                    &code.context},
+                   {"--timeout", "TIME", "time limit of each piece of code", &code.timeout},
+                   {"--json", "", "print each response as one object", &code.json}}},
+                 server_location_options(code.server)},
+      .notes =
+          "Exit status: that of the last piece of code; 2 bad usage, 125 the server refused or\n"
+          "does not respond.\n",
+      .most_operands = 1};
+}
+
+// Passes Ctrl-C on to the context while code runs there. Has its own thread, because the main
+// thread waits for the response; SIGINT is blocked in all other threads.
+class ContextInterrupter {
  public:
-  Interrupter(const Place& place, std::string target)
-      : place_(place), target_(std::move(target)), thread_([this] { wait(); }) {}
-  ~Interrupter() {
-    over_ = true;
+  ContextInterrupter(const ServerLocation& location, std::string target)
+      : location_(location), target_(std::move(target)), thread_([this] { wait(); }) {}
+  ~ContextInterrupter() {
+    is_ending_ = true;
     ::pthread_kill(thread_.native_handle(), SIGUSR1);
     thread_.join();
   }
-  std::atomic<bool> running{false};
+  std::atomic<bool> is_code_running{false};
 
  private:
   void wait() {
@@ -77,23 +77,20 @@ class Interrupter {
     ::sigaddset(&set, SIGINT);
     ::sigaddset(&set, SIGUSR1);
     int signal = 0;
-    while (::sigwait(&set, &signal) == 0 && !over_) {
-      if (signal != SIGINT || !running) continue;
-      auto api = Api::open(place_);
-      http::ClientRequest request;
-      request.method = http::Method::kPost;
-      request.target = target_;
-      if (api) (void)api->send(std::move(request));
+    while (::sigwait(&set, &signal) == 0 && !is_ending_) {
+      if (signal != SIGINT || !is_code_running) continue;
+      auto api = ApiClient::open(location_);
+      if (api) (void)api->send(post_request(target_));
     }
   }
 
-  Place place_;
+  ServerLocation location_;
   std::string target_;
-  std::atomic<bool> over_{false};
+  std::atomic<bool> is_ending_{false};
   std::thread thread_;
 };
 
-void block_signals() {
+void block_code_signals() {
   sigset_t set;
   ::sigemptyset(&set);
   ::sigaddset(&set, SIGINT);
@@ -102,99 +99,85 @@ void block_signals() {
   ::signal(SIGPIPE, SIG_IGN);
 }
 
-class Coder {
+// Runs pieces of code in one context of one sandbox.
+class CodeRunner {
  public:
-  Coder(Api api, const CodeWords& words, std::string sandbox)
+  CodeRunner(ApiClient api, const CodeOptions& code, const std::string& sandbox)
       : api_(std::move(api)),
-        words_(words),
+        options_(code),
         base_("/v1/sandboxes/" + url_encoded(sandbox)),
-        context_(words.context) {}
+        context_(code.context) {}
 
-  Result<> make_context() {
-    http::ClientRequest request;
-    request.method = http::Method::kPost;
-    request.target = base_ + "/contexts";
-    request.body = json::serialize(json::object{{"language", words_.language}});
-    TRY(const http::ClientResponse response, api_.send(std::move(request)));
+  Result<> create_context() {
+    TRY(const http::ClientResponse response,
+        api_.send(post_request(base_ + "/contexts",
+                               json::serialize(json::object{{"language", options_.language}}))));
     TRY_OK(check(response));
-    TRY(const json::object answer, parse_answer(response.body));
-    context_ = shown(answer, "id");
-    warm_ = shown(answer, "warm") == "true";
+    TRY(const json::object object, parse_response(response.body));
+    context_ = field_text(object, "id");
+    is_warm_ = field_text(object, "warm") == "true";
     return {};
   }
   void remove_context() {
-    http::ClientRequest request;
-    request.method = http::Method::kDelete;
-    request.target = base_ + "/contexts/" + url_encoded(context_);
-    (void)api_.send(std::move(request));
+    (void)api_.send(delete_request(base_ + "/contexts/" + url_encoded(context_)));
   }
   std::string interrupt_target() const {
     return base_ + "/contexts/" + url_encoded(context_) + "/interrupt";
   }
-  bool warm() const { return warm_; }
+  bool is_warm() const { return is_warm_; }
 
   // The exit status of the code.
   Result<int> run(const std::string& code) {
     json::object body{{"code", code}};
     if (!context_.empty()) body["context"] = context_;
-    if (context_.empty()) body["language"] = words_.language;
+    if (context_.empty()) body["language"] = options_.language;
     if (timeout_ms != 0) body["timeout_ms"] = timeout_ms;
-    http::ClientRequest request;
-    request.method = http::Method::kPost;
-    request.target = base_ + "/code";
-    request.body = json::serialize(body);
-    return words_.json ? run_whole(std::move(request)) : run_live(std::move(request));
+    http::ClientRequest request = post_request(base_ + "/code", json::serialize(body));
+    return options_.json ? run_and_wait(std::move(request)) : run_streaming(std::move(request));
   }
   std::uint64_t timeout_ms = 0;
 
  private:
   Result<> check(const http::ClientResponse& response) const {
-    if (const auto refusal = api_.refusal_of(response)) {
-      return fail(Errc::kUnavailable, refusal->message);
+    if (const auto error = api_.error_in(response)) {
+      return fail(Errc::kUnavailable, error->message);
     }
     return {};
   }
 
-  Result<int> run_whole(http::ClientRequest request) {
+  Result<int> run_and_wait(http::ClientRequest request) {
     TRY(const http::ClientResponse response, api_.send(std::move(request)));
     TRY_OK(check(response));
     TRY_OK(write_all(STDOUT_FILENO, response.body));
-    TRY(const json::object answer, parse_answer(response.body));
-    return exit_code_of(answer);
+    TRY(const json::object result, parse_response(response.body));
+    return exit_status_of(result);
   }
 
-  Result<int> run_live(http::ClientRequest request) {
+  Result<int> run_streaming(http::ClientRequest request) {
     request.headers = {{"Accept", "application/x-ndjson"}};
     RunEvents events([](bool is_stderr, std::string_view bytes) {
       return write_all(is_stderr ? STDERR_FILENO : STDOUT_FILENO, bytes).has_value();
     });
-    std::optional<Error> broken;
-    TRY(const http::ClientResponse response,
-        api_.stream(std::move(request), [&](std::string_view piece) {
-          const auto goes_on = events.add(piece);
-          if (!goes_on) broken = goes_on.error();
-          return goes_on && *goes_on;
-        }));
+    TRY(const http::ClientResponse response, events.read_from(api_, std::move(request)));
     TRY_OK(check(response));
-    if (broken) return fail(std::move(*broken));
-    TRY(const json::object answer, events.take_end());
-    const std::string value = shown(answer, "result", "text/plain");
+    TRY(const json::object result, events.take_result());
+    const std::string value = field_text(result, "result", "text/plain");
     if (value != "-") TRY_OK(write_all(STDOUT_FILENO, value + "\n"));
-    if (shown(answer, "restarted") == "true") {
-      TRY_OK(write_all(STDERR_FILENO, "glovebox: the context died; a new, empty one is there\n"));
+    if (field_text(result, "restarted") == "true") {
+      TRY_OK(write_all(STDERR_FILENO, "glovebox: the context died; its state was lost\n"));
     }
-    return exit_code_of(answer);
+    return exit_status_of(result);
   }
 
-  Api api_;
-  const CodeWords& words_;
+  ApiClient api_;
+  const CodeOptions& options_;
   std::string base_;
   std::string context_;
-  bool warm_ = false;
+  bool is_warm_ = false;
 };
 
-// A line of standard input; none at its end.
-std::optional<std::string> read_line() {
+// The next line of standard input; none at its end.
+std::optional<std::string> read_input_line() {
   std::string line;
   for (int c = std::getchar(); c != EOF; c = std::getchar()) {
     if (c == '\n') return line;
@@ -204,25 +187,25 @@ std::optional<std::string> read_line() {
   return line;
 }
 
-int converse(Coder& coder, const Place& place, const CodeWords& words) {
-  const bool own = words.context.empty();
-  if (own) {
-    if (auto made = coder.make_context(); !made) return failure(made.error());
-    std::fprintf(stderr, "%s, %s; Ctrl-D ends\n", printable(words.language).c_str(),
-                 coder.warm() ? "warm" : "cold");
+int run_prompt(CodeRunner& runner, const ServerLocation& location, const CodeOptions& code) {
+  const bool is_own_context = code.context.empty();
+  if (is_own_context) {
+    if (auto created = runner.create_context(); !created) return failure(created.error());
+    std::fprintf(stderr, "%s, %s; Ctrl-D ends\n", printable(code.language).c_str(),
+                 runner.is_warm() ? "warm" : "cold");
   }
   int status = 0;
   {
-    Interrupter interrupter(place, coder.interrupt_target());
-    ReplLines lines(words.language);
+    ContextInterrupter interrupter(location, runner.interrupt_target());
+    ReplInput input(code.language);
     while (true) {
-      std::fprintf(stderr, "%s", lines.empty() ? ">>> " : "... ");
-      const auto line = read_line();
+      std::fprintf(stderr, "%s", input.empty() ? ">>> " : "... ");
+      const auto line = read_input_line();
       if (!line) break;
-      if (!lines.add(*line)) continue;
-      interrupter.running = true;
-      const auto ran = coder.run(lines.take());
-      interrupter.running = false;
+      if (!input.add(*line)) continue;
+      interrupter.is_code_running = true;
+      const auto ran = runner.run(input.take());
+      interrupter.is_code_running = false;
       if (!ran) {
         status = failure(ran.error());
         break;
@@ -231,11 +214,11 @@ int converse(Coder& coder, const Place& place, const CodeWords& words) {
     }
   }
   std::fprintf(stderr, "\n");
-  if (own) coder.remove_context();
+  if (is_own_context) runner.remove_context();
   return status;
 }
 
-std::string read_all() {
+std::string read_standard_input() {
   std::string text;
   for (int c = std::getchar(); c != EOF; c = std::getchar()) text += static_cast<char>(c);
   return text;
@@ -244,39 +227,26 @@ std::string read_all() {
 }  // namespace
 
 int code_command(const std::vector<std::string>& args) {
-  CodeWords words;
-  std::vector<Option> options = place_options(words.place);
-  options.insert(options.end(), {{"-c", &words.code},
-                                 {"--code", &words.code},
-                                 {"--language", &words.language},
-                                 {"--context", &words.context},
-                                 {"--timeout", &words.timeout},
-                                 {"--json", &words.json},
-                                 {"--help", &words.help},
-                                 {"-h", &words.help}});
-  const auto rest = take_options(args, options, "code");
-  if (!rest) return usage_error(rest.error().message());
-  if (words.help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
-    return 0;
+  CodeOptions code;
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(code_command_line(code), args, arguments)) return *status;
+  if (arguments.operands.empty()) {
+    return usage_error("missing sandbox ID (see `glovebox code --help`)");
   }
-  if (rest->size() != 1) return usage_error("say `glovebox code ID`; see `glovebox code --help`");
-  auto place = find_place(words.place, PlaceSurroundings::here());
-  if (!place) return failure(place.error());
-  auto api = Api::open(*place);
-  if (!api) return usage_error(api.error().message());
-  Coder coder(std::move(*api), words, rest->front());
-  if (!words.timeout.empty()) {
-    const auto time = parse_duration(words.timeout);
+  auto api = ApiClient::connect(code.server);
+  if (!api) return usage_error_or_failure(api.error());
+  const ServerLocation location = api->location();
+  CodeRunner runner(std::move(*api), code, arguments.operands[0]);
+  if (!code.timeout.empty()) {
+    const auto time = parse_duration(code.timeout);
     if (!time) return usage_error("--timeout: " + time.error().message());
-    coder.timeout_ms = static_cast<std::uint64_t>(time->count());
+    runner.timeout_ms = static_cast<std::uint64_t>(time->count());
   }
-  const bool typed = words.code.empty() && ::isatty(STDIN_FILENO) != 0;
-  if (typed) {
-    block_signals();
-    return converse(coder, *place, words);
+  if (code.code.empty() && ::isatty(STDIN_FILENO) != 0) {
+    block_code_signals();
+    return run_prompt(runner, location, code);
   }
-  const auto ran = coder.run(words.code.empty() ? read_all() : words.code);
+  const auto ran = runner.run(code.code.empty() ? read_standard_input() : code.code);
   if (!ran) return failure(ran.error());
   return *ran;
 }

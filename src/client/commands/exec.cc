@@ -1,19 +1,19 @@
-// `glovebox exec ID -- CMD` and `glovebox shell ID`: a program in a sandbox, with our streams or
-// our terminal.
+// `glovebox exec ID -- COMMAND` and `glovebox shell ID`: run a program in a sandbox with this
+// command's streams or terminal.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <boost/json.hpp>
 #include <cstdio>
 #include <cstdlib>
 
 #include "base/units.h"
-#include "client/output/response_fields.h"
-#include "client/connection/api_client.h"
 #include "client/commands.h"
-#include "client/output/print.h"
+#include "client/connection/api_client.h"
 #include "client/exec/exec_stream.h"
+#include "client/output/print.h"
+#include "client/output/response_fields.h"
+#include "client/requests/limit_options.h"
 #include "model/outcome.h"
 
 namespace glovebox::client {
@@ -21,50 +21,8 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kExecUsage =
-    "usage: glovebox exec [OPTIONS] ID -- CMD [ARG...]\n"
-    "       glovebox exec [OPTIONS] ID --shell 'LINE'\n"
-    "       glovebox exec --attach PROCESS ID\n"
-    "\n"
-    "Runs a program in a living sandbox, with this command's input, output and exit status.\n"
-    "Ctrl-C is passed on; typed twice, this command ends and the program stays.\n"
-    "\n"
-    "  --shell LINE           a line for the sandbox's shell instead of a program\n"
-    "  --attach PROCESS       the output of a program that runs there already\n"
-    "  -t,--terminal          a terminal of its own (Ctrl-P Ctrl-Q detaches)\n"
-    "  -d,--detach            start it and leave it; prints its number\n"
-    "  --user NAME            as whom (default: user)\n"
-    "  --cwd PATH             where (default: the user's home)\n"
-    "  --env NAME=VALUE       a variable; again for more\n"
-    "  --timeout TIME         kill it after that long\n"
-    "  --no-stdin             it has no input\n";
-constexpr const char* kShellUsage =
-    "usage: glovebox shell [OPTIONS] ID\n"
-    "\n"
-    "A shell in a living sandbox, on your terminal. Ctrl-P Ctrl-Q detaches: the shell goes on, "
-    "and\n"
-    "`glovebox shell --attach PROCESS ID` comes back to it.\n"
-    "\n"
-    "  --attach PROCESS       a terminal that was detached from\n"
-    "  --user NAME            as whom (default: user)\n"
-    "  --cwd PATH             where (default: the user's home)\n"
-    "  --env NAME=VALUE       a variable; again for more\n";
-constexpr const char* kExecMore =
-    "  --json                 collect, and print one object\n"
-    "  --help                 this text\n"
-    "\n"
-    "Exit status: the program's own (128 + n if a signal ended it, 124 if its time ran out); 2 "
-    "bad\n"
-    "usage, 125 the server said no or does not answer.\n";
-constexpr const char* kShellMore =
-    "  --help                 this text\n"
-    "\n"
-    "Exit status: the shell's own; 0 when detached; 2 bad usage, 125 the server said no or does "
-    "not\n"
-    "answer.\n";
-
-struct ExecWords {
-  PlaceWords place;
+struct ExecOptions {
+  ServerLocationOptions server;
   std::string shell;
   std::string attach;
   std::string user;
@@ -75,27 +33,68 @@ struct ExecWords {
   bool detach = false;
   bool no_stdin = false;
   bool json = false;
-  bool help = false;
 };
 
-Result<json::object> start_message(const ExecWords& words, std::vector<std::string> argv) {
+std::vector<options::Option> program_options(ExecOptions& exec) {
+  return {{"--user", "NAME", "run as this user (default: user)", &exec.user},
+          {"--cwd", "PATH", "working directory (default: the user's home)", &exec.cwd},
+          {"--env", "NAME=VALUE", "set an environment variable (repeatable)", &exec.env}};
+}
+
+options::CommandLine exec_command_line(ExecOptions& exec) {
+  std::vector<options::Option> all = {
+      {"--shell", "LINE", "run LINE with the sandbox's shell", &exec.shell},
+      {"--attach", "PROCESS", "attach to a program that runs already", &exec.attach},
+      {"-t,--terminal", "", "allocate a terminal (Ctrl-P Ctrl-Q detaches)", &exec.terminal},
+      {"-d,--detach", "", "start the program in the background and print its process number",
+       &exec.detach}};
+  for (options::Option& option : program_options(exec)) all.push_back(std::move(option));
+  all.push_back({"--timeout", "TIME", "kill the program after this time", &exec.timeout});
+  all.push_back({"--no-stdin", "", "give the program no input", &exec.no_stdin});
+  all.push_back({"--json", "", "collect the output and print one object", &exec.json});
+  return {
+      .name = "glovebox exec",
+      .usage = {"[OPTIONS] ID -- COMMAND [ARG...]", "[OPTIONS] ID --shell LINE",
+                "--attach PROCESS ID"},
+      .description =
+          "Run a program in a sandbox, with this command's input, output and exit status. Ctrl-C "
+          "is passed on; a second Ctrl-C ends this command and leaves the program running.",
+      .groups = {{"Options", std::move(all)}, server_location_options(exec.server)},
+      .notes =
+          "Exit status: that of the program (128 + n if signal n ended it, 124 if its time ran\n"
+          "out); 2 bad usage, 125 the server refused or does not respond.\n",
+      .most_operands = 1,
+      .has_program_arguments = true};
+}
+
+options::CommandLine shell_command_line(ExecOptions& exec) {
+  std::vector<options::Option> all = {
+      {"--attach", "PROCESS", "attach to a terminal that was detached", &exec.attach}};
+  for (options::Option& option : program_options(exec)) all.push_back(std::move(option));
+  return {
+      .name = "glovebox shell",
+      .usage = {"[OPTIONS] ID"},
+      .description =
+          "Open a shell in a sandbox. Ctrl-P Ctrl-Q detaches: the shell keeps running, and "
+          "`glovebox shell --attach PROCESS ID` attaches to it again.",
+      .groups = {{"Options", std::move(all)}, server_location_options(exec.server)},
+      .notes =
+          "Exit status: that of the shell; 0 when detached; 2 bad usage, 125 the server refused\n"
+          "or does not respond.\n",
+      .most_operands = 1};
+}
+
+Result<json::object> start_message(const ExecOptions& exec, const std::vector<std::string>& argv) {
   json::object start;
   if (!argv.empty()) {
     start["argv"] = json::array(argv.begin(), argv.end());
   } else {
-    start["cmd"] = words.shell;
+    start["cmd"] = exec.shell;
   }
-  if (!words.user.empty()) start["user"] = words.user;
-  if (!words.cwd.empty()) start["cwd"] = words.cwd;
-  json::object env;
-  for (const std::string& one : words.env) {
-    const std::size_t equals = one.find('=');
-    if (equals == 0 || equals == std::string::npos) {
-      return fail(Errc::kInvalidArgument, "--env must be NAME=VALUE, not '" + one + "'");
-    }
-    env[one.substr(0, equals)] = one.substr(equals + 1);
-  }
-  if (words.terminal) {
+  if (!exec.user.empty()) start["user"] = exec.user;
+  if (!exec.cwd.empty()) start["cwd"] = exec.cwd;
+  TRY(json::object env, named_values_json(exec.env, "--env"));
+  if (exec.terminal) {
     winsize window{};
     const bool known = ::ioctl(STDIN_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_row != 0;
     start["terminal"] =
@@ -104,142 +103,106 @@ Result<json::object> start_message(const ExecWords& words, std::vector<std::stri
     if (!env.contains("TERM")) env["TERM"] = term != nullptr ? term : "xterm";
   }
   if (!env.empty()) start["env"] = std::move(env);
-  if (!words.timeout.empty()) {
-    auto time = parse_duration(words.timeout);
+  if (!exec.timeout.empty()) {
+    auto time = parse_duration(exec.timeout);
     if (!time) return fail(std::move(time.error()).context("--timeout"));
     start["timeout_ms"] = time->count();
   }
   return start;
 }
 
-// Everything but the stream of it: --json and --detach.
-int post_exec(const ExecWords& words, const std::string& id, json::object start) {
-  if (words.detach) start["background"] = true;
-  http::ClientRequest request{.method = http::Method::kPost,
-                              .target = "/v1/sandboxes/" + url_encoded(id) + "/exec",
-                              .headers = {},
-                              .body = json::serialize(start)};
-  auto place = find_place(words.place, PlaceSurroundings::here());
-  if (!place) return failure(place.error());
-  auto api = Api::open(std::move(*place));
-  if (!api) return usage_error(api.error().message());
-  const auto response = api->send(std::move(request));
+// Without a stream: --json and --detach.
+int post_exec(const ExecOptions& exec, const std::string& id, json::object start) {
+  if (exec.detach) start["background"] = true;
+  auto api = ApiClient::connect(exec.server);
+  if (!api) return usage_error_or_failure(api.error());
+  const auto response =
+      api->send(post_request("/v1/sandboxes/" + url_encoded(id) + "/exec", json::serialize(start)));
   if (!response) return failure(response.error());
-  if (const auto refusal = api->refusal_of(*response)) {
-    return failure(Error(Errc::kUnavailable, refusal->message));
+  if (const auto error = api->error_in(*response)) {
+    return failure(Error(Errc::kUnavailable, error->message));
   }
-  const auto answer = parse_answer(response->body);
-  if (!answer) return failure(answer.error());
-  if (words.json) {
-    std::fwrite(response->body.data(), 1, response->body.size(), stdout);
-  } else {
-    std::printf("%s\n", printable(shown(*answer, "process")).c_str());
-  }
-  const json::value* code = answer->if_contains("exit_code");
+  const auto result = parse_response(response->body);
+  if (!result) return failure(result.error());
+  print(exec.json ? response->body : printable(field_text(*result, "process")) + "\n");
+  const json::value* code = result->if_contains("exit_code");
   return code != nullptr && code->is_int64() ? static_cast<int>(code->get_int64()) : 0;
 }
 
-Result<std::string> first_message(const ExecWords& words, std::vector<std::string> argv) {
-  if (words.attach.empty()) {
-    TRY(json::object start, start_message(words, std::move(argv)));
+Result<std::string> first_stream_message(const ExecOptions& exec,
+                                         const std::vector<std::string>& argv) {
+  if (exec.attach.empty()) {
+    TRY(json::object start, start_message(exec, argv));
     start["type"] = "start";
-    // As with a local program: it does not outlive whoever reads it, unless that was asked for.
-    start["on_disconnect"] = words.terminal ? "keep" : "kill";
+    // Like a local program it does not outlive this command, unless it has a terminal.
+    start["on_disconnect"] = exec.terminal ? "keep" : "kill";
     return json::serialize(start);
   }
-  TRY(const std::uint64_t process, parse_count(words.attach, "--attach", 1ull << 53));
+  TRY(const std::uint64_t process, options::parse_count(exec.attach, "--attach", 1ull << 53));
   return json::serialize(json::object{{"type", "attach"}, {"process", process}});
 }
 
-int stream_it(const ExecWords& words, const std::string& id, std::vector<std::string> argv) {
-  StreamWish wish;
-  wish.sandbox = id;
-  auto first = first_message(words, std::move(argv));
+int stream_exec(const ExecOptions& exec, const std::string& id,
+                const std::vector<std::string>& argv) {
+  auto first = first_stream_message(exec, argv);
   if (!first) return usage_error(first.error().message());
-  wish.first = std::move(*first);
-  wish.terminal = words.terminal;
-  wish.input = !words.no_stdin;
-  if (words.terminal && ::isatty(STDIN_FILENO) == 0) {
-    return usage_error("there is no terminal here; `glovebox exec` works without one");
+  const ExecStreamRequest request{.sandbox = id,
+                                  .first_message = std::move(*first),
+                                  .terminal = exec.terminal,
+                                  .input = !exec.no_stdin};
+  if (exec.terminal && ::isatty(STDIN_FILENO) == 0) {
+    return usage_error("standard input is not a terminal; `glovebox exec` needs none");
   }
-  const auto place = find_place(words.place, PlaceSurroundings::here());
-  if (!place) {
-    return place.error().code() == Errc::kInvalidArgument ? usage_error(place.error().message())
-                                                          : failure(place.error());
-  }
-  const auto end = run_stream(*place, wish);
-  if (!end) return failure(end.error());
-  if (end->detached) {
-    std::fprintf(stderr, "\r\ndetached; `glovebox shell --attach %llu %s` comes back\r\n",
-                 static_cast<unsigned long long>(end->process), printable(id).c_str());
+  const auto location = find_server_location(exec.server, ServerLocationEnvironment::here());
+  if (!location) return usage_error_or_failure(location.error());
+  const auto result = run_exec_stream(*location, request);
+  if (!result) return failure(result.error());
+  if (result->detached) {
+    std::fprintf(stderr, "\r\ndetached; `glovebox shell --attach %llu %s` attaches again\r\n",
+                 static_cast<unsigned long long>(result->process), printable(id).c_str());
     return 0;
   }
-  return end->exit_code;
-}
-
-std::vector<Option> common_options(ExecWords& words) {
-  std::vector<Option> options = place_options(words.place);
-  options.insert(options.end(), {{"--attach", &words.attach},
-                                 {"--user", &words.user},
-                                 {"--cwd", &words.cwd},
-                                 {"--env", &words.env},
-                                 {"--help", &words.help},
-                                 {"-h", &words.help}});
-  return options;
+  return result->exit_code;
 }
 
 }  // namespace
 
 int exec_command(const std::vector<std::string>& args) {
-  // What is behind "--" is the program's, whatever it looks like.
-  const auto line = std::find(args.begin(), args.end(), "--");
-  const std::vector<std::string> ours(args.begin(), line);
-  std::vector<std::string> argv(line == args.end() ? line : line + 1, args.end());
-  ExecWords words;
-  std::vector<Option> options = common_options(words);
-  options.insert(options.end(), {{"--shell", &words.shell},
-                                 {"-t", &words.terminal},
-                                 {"--terminal", &words.terminal},
-                                 {"-d", &words.detach},
-                                 {"--detach", &words.detach},
-                                 {"--timeout", &words.timeout},
-                                 {"--no-stdin", &words.no_stdin},
-                                 {"--json", &words.json}});
-  const auto rest = take_options(ours, options, "exec");
-  if (!rest) return usage_error(rest.error().message());
-  if (words.help) {
-    std::printf("%s%s%s", kExecUsage, kPlaceHelp, kExecMore);
-    return 0;
+  ExecOptions exec;
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(exec_command_line(exec), args, arguments)) return *status;
+  if (arguments.operands.empty()) {
+    return usage_error("missing sandbox ID (see `glovebox exec --help`)");
   }
-  if (rest->size() != 1) {
-    return usage_error("say `glovebox exec ID -- CMD`; see `glovebox exec --help`");
+  const std::string& id = arguments.operands[0];
+  const std::vector<std::string>& argv = arguments.program_arguments;
+  const int programs =
+      (argv.empty() ? 0 : 1) + (exec.shell.empty() ? 0 : 1) + (exec.attach.empty() ? 0 : 1);
+  if (programs != 1) {
+    return usage_error("use exactly one of -- COMMAND, --shell LINE and --attach PROCESS");
   }
-  const int ways =
-      (argv.empty() ? 0 : 1) + (words.shell.empty() ? 0 : 1) + (words.attach.empty() ? 0 : 1);
-  if (ways != 1) return usage_error("say one of: -- CMD, --shell LINE, --attach PROCESS");
-  if (words.json || words.detach) {
-    if (!words.attach.empty() || (words.json && words.terminal)) {
-      return usage_error("--json and --detach start a program of their own, without a terminal");
+  if (exec.json || exec.detach) {
+    if (!exec.attach.empty() || (exec.json && exec.terminal)) {
+      return usage_error("--json and --detach cannot be combined with --attach or --terminal");
     }
-    auto start = start_message(words, std::move(argv));
+    auto start = start_message(exec, argv);
     if (!start) return usage_error(start.error().message());
-    return post_exec(words, rest->front(), std::move(*start));
+    return post_exec(exec, id, std::move(*start));
   }
-  return stream_it(words, rest->front(), std::move(argv));
+  return stream_exec(exec, id, argv);
 }
 
 int shell_command(const std::vector<std::string>& args) {
-  ExecWords words;
-  const std::vector<Option> options = common_options(words);
-  const auto rest = take_options(args, options, "shell");
-  if (!rest) return usage_error(rest.error().message());
-  if (words.help) {
-    std::printf("%s%s%s", kShellUsage, kPlaceHelp, kShellMore);
-    return 0;
+  ExecOptions exec;
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(shell_command_line(exec), args, arguments)) {
+    return *status;
   }
-  if (rest->size() != 1) return usage_error("say `glovebox shell ID`; see `glovebox shell --help`");
-  words.terminal = true;
-  return stream_it(words, rest->front(), {"/bin/bash", "-l"});
+  if (arguments.operands.empty()) {
+    return usage_error("missing sandbox ID (see `glovebox shell --help`)");
+  }
+  exec.terminal = true;
+  return stream_exec(exec, arguments.operands[0], {"/bin/bash", "-l"});
 }
 
 }  // namespace glovebox::client

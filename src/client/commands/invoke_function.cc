@@ -1,142 +1,118 @@
-// `sandbox-run` on a server: the front has read the options and made them the body of POST
-// /v1/functions/invoke, which waits in a descriptor of ours; here it is sent, and what comes back
-// is shown as a local run would.
+// `sandbox-run --server`: sandbox-run has parsed the options and prepared the body of POST
+// /v1/functions/invoke. This sends it and prints the result as a local run does.
 //
-//   glovebox-server invoke --body-fd N [--url URL] [--json] [--profile]
+//   glovebox-client invoke --body-fd N [--url URL] [--json] [--profile]
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
 
 #include "base/write_all.h"
-#include "client/connection/api_client.h"
-#include "client/requests/request_body.h"
 #include "client/commands.h"
+#include "client/connection/signal_interrupt.h"
 #include "client/output/print.h"
 #include "client/output/run_events.h"
+#include "client/requests/request_body.h"
 #include "wire/function_view.h"
 #include "wire/outcome_json.h"
 
 namespace glovebox::client {
 namespace {
 
-constexpr int kExitInterrupted = 130;
-constexpr const char* kTarget = "/v1/functions/invoke";
-
-struct InvokeWords {
-  PlaceWords place;
+struct InvokeOptions {
+  ServerLocationOptions server;
   bool json = false;
   bool profile = false;
   std::string body;
 };
 
-// One call per process: whom a signal ends, and whether it has.
-Api* running = nullptr;
-volatile sig_atomic_t stopped = 0;
-
-void stop(int) {
-  stopped = 1;
-  if (running != nullptr) running->interrupt();
-}
-
-// Closing the connection is what ends the call.
-void stop_on_signals() {
-  struct sigaction action {};
-  action.sa_handler = stop;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    ::sigaction(signal, &action, nullptr);
-  }
-  ::signal(SIGPIPE, SIG_IGN);
-}
-
-Result<InvokeWords> read_words(const std::vector<std::string>& args) {
-  InvokeWords words;
+Result<InvokeOptions> parse_invoke_options(const std::vector<std::string>& args) {
+  InvokeOptions invoke;
   std::string body_fd;
-  std::vector<Option> options = place_options(words.place);
-  options.insert(options.end(),
-                 {{"--json", &words.json}, {"--profile", &words.profile}, {"--body-fd", &body_fd}});
-  TRY_OK(take_options(args, options, "invoke"));
-  TRY(words.body, read_body_file(body_fd));
-  return words;
+  const options::CommandLine command{
+      .name = "glovebox-client invoke",
+      .usage = {"--body-fd N [OPTIONS]"},
+      .description = "Invoke a function on a server. sandbox-run executes this command.",
+      .groups = {{"Options",
+                  {{"--body-fd", "N", "descriptor with the request body", &body_fd},
+                   {"--json", "", "print the whole response", &invoke.json},
+                   {"--profile", "", "print time and memory use", &invoke.profile}}},
+                 server_location_options(invoke.server)}};
+  TRY_OK(options::parse(command, args));
+  TRY(invoke.body, read_request_body(body_fd));
+  return invoke;
 }
 
-int failed(const InvokeWords& words, int status, const Error& error) {
-  if (stopped != 0) return kExitInterrupted;
-  if (words.json) (void)write_all(STDOUT_FILENO, wire::failure_json(error));
+int invoke_failed(const InvokeOptions& invoke, int status, const Error& error) {
+  if (was_interrupted()) return kExitInterrupted;
+  if (invoke.json) (void)write_all(STDOUT_FILENO, wire::failure_json(error));
   std::fprintf(stderr, "sandbox-run: %s\n", printable(error.message()).c_str());
   return status;
 }
 
-// What the request says is wrong, or the server did not start anything.
-int refused_call(const InvokeWords& words, const Refusal& refusal) {
-  const bool is_callers = refusal.status == 400 || refusal.status == 413;
-  return failed(words, is_callers ? wire::kFunctionFailed : wire::kFunctionNotStarted,
-                Error(is_callers ? Errc::kInvalidArgument : Errc::kUnavailable, refusal.message));
+int invoke_refused(const InvokeOptions& invoke, const ApiError& error) {
+  const bool is_bad_request = error.status == 400 || error.status == 413;
+  return invoke_failed(
+      invoke, is_bad_request ? wire::kFunctionFailed : wire::kFunctionNotStarted,
+      Error(is_bad_request ? Errc::kInvalidArgument : Errc::kUnavailable, error.message));
 }
 
-int show(const InvokeWords& words, const std::string& answer) {
-  const auto view = wire::view_function(answer);
-  if (!view) return failed(words, wire::kFunctionFailed, view.error());
-  const std::string& out = words.json ? answer : view->out;
+int print_function_result(const InvokeOptions& invoke, const std::string& response) {
+  const auto view = wire::view_function(response);
+  if (!view) return invoke_failed(invoke, wire::kFunctionFailed, view.error());
+  const std::string& out = invoke.json ? response : view->out;
   std::fputs(view->remarks.c_str(), stderr);
-  if (words.profile) std::fputs(view->profile.c_str(), stderr);
+  if (invoke.profile) std::fputs(view->profile.c_str(), stderr);
   if (!write_all(STDOUT_FILENO, out)) return wire::kFunctionFailed;
   return view->status;
 }
 
-int call_at_once(Api& api, InvokeWords& words) {
-  auto response = api.send({.method = http::Method::kPost,
-                            .target = kTarget,
-                            .headers = {{"Accept", "application/json"}},
-                            .body = std::move(words.body)});
-  if (!response) return failed(words, wire::kFunctionNotStarted, response.error());
-  if (const auto refusal = api.refusal_of(*response)) return refused_call(words, *refusal);
-  return show(words, response->body);
+http::ClientRequest invoke_request(InvokeOptions& invoke, const char* accept) {
+  http::ClientRequest request = post_request("/v1/functions/invoke", std::move(invoke.body));
+  request.headers = {{"Accept", accept}};
+  return request;
 }
 
-// Logs come as they are written.
-int call_live(Api& api, InvokeWords& words) {
-  bool reader_gone = false;
+int invoke_and_wait(ApiClient& api, InvokeOptions& invoke) {
+  auto response = api.send(invoke_request(invoke, "application/json"));
+  if (!response) return invoke_failed(invoke, wire::kFunctionNotStarted, response.error());
+  if (const auto error = api.error_in(*response)) return invoke_refused(invoke, *error);
+  return print_function_result(invoke, response->body);
+}
+
+// Prints the function's output while it runs.
+int invoke_streaming(ApiClient& api, InvokeOptions& invoke) {
+  bool is_output_closed = false;
   RunEvents events([&](bool, std::string_view bytes) {
-    reader_gone = !write_all(STDERR_FILENO, bytes);
-    return !reader_gone;
+    is_output_closed = !write_all(STDERR_FILENO, bytes);
+    return !is_output_closed;
   });
-  std::optional<Error> broken;
-  auto response = api.stream({.method = http::Method::kPost,
-                              .target = kTarget,
-                              .headers = {{"Accept", "application/x-ndjson"}},
-                              .body = std::move(words.body)},
-                             [&](std::string_view piece) {
-                               const auto goes_on = events.add(piece);
-                               if (!goes_on) broken = goes_on.error();
-                               return goes_on && *goes_on;
-                             });
-  if (reader_gone) return stopped != 0 ? kExitInterrupted : 128 + SIGPIPE;
-  if (!response) return failed(words, wire::kFunctionNotStarted, response.error());
-  if (const auto refusal = api.refusal_of(*response)) return refused_call(words, *refusal);
-  if (broken) return failed(words, wire::kFunctionFailed, *broken);
-  const auto answer = events.take_end_text();
-  if (!answer) return failed(words, wire::kFunctionNotStarted, answer.error());
-  return show(words, *answer);
+  auto response = events.read_from(api, invoke_request(invoke, "application/x-ndjson"));
+  if (is_output_closed) return was_interrupted() ? kExitInterrupted : 128 + SIGPIPE;
+  if (!response) {
+    const bool is_malformed = response.error().code() == Errc::kProtocol;
+    return invoke_failed(invoke, is_malformed ? wire::kFunctionFailed : wire::kFunctionNotStarted,
+                         response.error());
+  }
+  if (const auto error = api.error_in(*response)) return invoke_refused(invoke, *error);
+  const auto result = events.take_result_json();
+  if (!result) return invoke_failed(invoke, wire::kFunctionNotStarted, result.error());
+  return print_function_result(invoke, *result);
 }
 
 }  // namespace
 
 int invoke_command(const std::vector<std::string>& args) {
-  auto words = read_words(args);
-  if (!words) {
-    (void)usage_error(words.error().message());
+  auto invoke = parse_invoke_options(args);
+  if (!invoke) {
+    (void)usage_error(invoke.error().message());
     return wire::kFunctionFailed;
   }
-  auto place = find_place(words->place, PlaceSurroundings::here());
-  if (!place) return failed(*words, wire::kFunctionNotStarted, place.error());
-  auto api = Api::open(std::move(*place));
-  if (!api) return failed(*words, wire::kFunctionNotStarted, api.error());
-  running = &*api;
-  stop_on_signals();
-  const int status = words->json ? call_at_once(*api, *words) : call_live(*api, *words);
-  running = nullptr;
-  return status;
+  auto api = ApiClient::connect(invoke->server);
+  if (!api) return invoke_failed(*invoke, wire::kFunctionNotStarted, api.error());
+  const InterruptibleRequest interruptible(*api);
+  interrupt_on_signals();
+  return invoke->json ? invoke_and_wait(*api, *invoke) : invoke_streaming(*api, *invoke);
 }
 
 }  // namespace glovebox::client

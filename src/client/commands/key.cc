@@ -1,175 +1,160 @@
-// `glovebox key create|show|list|revoke`: who may use the server.
-#include <algorithm>
+// `glovebox key create|show|list|revoke`: the keys of a server.
 #include <boost/json.hpp>
 #include <cstdio>
 
-#include "client/output/response_fields.h"
-#include "client/connection/api_client.h"
 #include "client/commands.h"
-#include "client/requests/key_options.h"
+#include "client/connection/api_client.h"
 #include "client/output/print.h"
+#include "client/output/response_fields.h"
+#include "client/requests/key_options.h"
 
 namespace glovebox::client {
 namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kUsage =
-    "usage: glovebox key create [OPTIONS]\n"
-    "       glovebox key show [--e2b]\n"
-    "       glovebox key list [--project PROJECT]\n"
-    "       glovebox key revoke ID\n"
-    "\n"
-    "Makes, lists and revokes the keys of a server. A key's secret is shown once, by `create`;\n"
-    "`show` prints the admin key that `glovebox serve` left in its data directory.\n"
-    "\n"
-    "  --e2b                  create, show: the key in the form that E2B's clients want (the same\n"
-    "                         key, with another beginning)\n"
-    "  --project PROJECT      create: the project it belongs to (default: default); list: of that\n"
-    "                         project only\n"
-    "  --name NAME            create: what it is for, for people\n"
-    "  --admin                create: it may manage keys and tidy up\n"
-    "  --max-in-flight N      create: requests at once (default 0: no limit of its own)\n"
-    "  --runs-per-minute N    create: runs per minute (default 0: no limit of its own)\n"
-    "  --max-memory SIZE      create: memory and disk of its runs at once, like 4G (default: no\n"
-    "                         limit of its own)\n";
-constexpr const char* kMore =
-    "  --json                 print the server's answer\n"
-    "  --help                 this text\n"
-    "\n"
-    "Exit status: 0 done, 1 the server said no, 2 bad usage, 125 no server answers.\n";
-
-struct KeyWords {
-  PlaceWords place;
-  NewKeyWords fresh;
+struct KeyOptions {
+  ServerLocationOptions server;
+  NewKeyOptions new_key;
   bool e2b = false;
   bool json = false;
-  bool help = false;
 };
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+options::CommandLine key_command_line(KeyOptions& key) {
+  NewKeyOptions& made = key.new_key;
+  return {
+      .name = "glovebox key",
+      .usage = {"create [OPTIONS]", "show [--e2b]", "list [--project PROJECT]", "revoke ID"},
+      .description =
+          "Create, list and revoke the keys of a server. Only `create` shows a key's secret; "
+          "`show` prints the admin key in the data directory of `glovebox serve`.",
+      .groups = {{"Options",
+                  {{"--e2b", "",
+                    "create, show: print the key with the prefix that E2B clients require",
+                    &key.e2b},
+                   {"--project", "PROJECT",
+                    "create: project of the key (default: default); list: show only this project",
+                    &made.project},
+                   {"--name", "NAME", "create: describe what the key is for", &made.name},
+                   {"--admin", "", "create: allow the key to manage keys and run maintenance",
+                    &made.admin},
+                   {"--max-in-flight", "N",
+                    "create: limit of concurrent requests (default 0: none of its own)",
+                    &made.max_in_flight},
+                   {"--runs-per-minute", "N",
+                    "create: limit of runs per minute (default 0: none of its own)",
+                    &made.runs_per_minute},
+                   {"--max-memory", "SIZE",
+                    "create: limit of memory and disk of its concurrent runs, like 4G (default: "
+                    "none of its own)",
+                    &made.max_memory},
+                   {"--json", "", "print the server's response", &key.json}}},
+                 server_location_options(key.server)},
+      .notes =
+          "Exit status: 0 success, 1 the server refused, 2 bad usage, 125 no server responds.\n",
+      .subcommands = {{"create"}, {"show"}, {"list"}, {"revoke", "ID", 1, 1}}};
+}
 
-int create(const KeyWords& words) {
-  const auto body = new_key_json(words.fresh);
+int create_key(const KeyOptions& key) {
+  const auto body = new_key_json(key.new_key);
   if (!body) return usage_error(body.error().message());
-  const Asked asked =
-      ask(words.place,
-          {.method = http::Method::kPost, .target = "/v1/keys", .headers = {}, .body = *body});
-  if (asked.status != 0) return asked.status;
-  if (words.json && !words.e2b) {
-    print(asked.body);
+  const CommandResponse response = send_and_report(key.server, post_request("/v1/keys", *body));
+  if (response.status != 0) return response.status;
+  if (key.json && !key.e2b) {
+    print(response.body);
     return 0;
   }
-  auto key = parse_answer(asked.body);
-  if (!key) return failure(key.error());
-  if (words.e2b) (*key)["key"] = e2b_form(shown(*key, "key"));
-  if (words.json) {
-    print(json::serialize(*key) + "\n");
+  auto created = parse_response(response.body);
+  if (!created) return failure(created.error());
+  if (key.e2b) (*created)["key"] = e2b_form(field_text(*created, "key"));
+  if (key.json) {
+    print(json::serialize(*created) + "\n");
     return 0;
   }
-  // The secret alone on standard output, so that it can be caught: KEY=$(glovebox key create).
-  std::fprintf(stderr, "key %s of project %s (%s); it is not shown again:\n",
-               printable(shown(*key, "id")).c_str(), printable(shown(*key, "project")).c_str(),
-               printable(shown(*key, "role")).c_str());
-  print(printable(shown(*key, "key")) + "\n");
+  // Only the secret goes to standard output, for KEY=$(glovebox key create).
+  std::fprintf(stderr, "key %s of project %s (%s); the secret is not shown again:\n",
+               printable(field_text(*created, "id")).c_str(),
+               printable(field_text(*created, "project")).c_str(),
+               printable(field_text(*created, "role")).c_str());
+  print(printable(field_text(*created, "key")) + "\n");
   return 0;
 }
 
-// Needs no server: whoever may read the file may use the key.
-int show(const KeyWords& words) {
-  const auto key = find_admin_key(words.place, PlaceSurroundings::here());
-  if (!key) return failure(key.error());
-  const std::string text = printable(words.e2b ? e2b_form(*key) : *key);
-  print(words.json ? json::serialize(json::object{{"key", text}}) + "\n" : text + "\n");
+// Needs no server, only the right to read the file.
+int show_admin_key(const KeyOptions& key) {
+  const auto secret = find_admin_key(key.server, ServerLocationEnvironment::here());
+  if (!secret) return failure(secret.error());
+  const std::string text = printable(key.e2b ? e2b_form(*secret) : *secret);
+  print(key.json ? json::serialize(json::object{{"key", text}}) + "\n" : text + "\n");
   return 0;
 }
 
-std::string limit(const json::object& key, std::string_view name) {
-  const std::string text = shown(key, "limits", name);
+std::string key_limit_text(const json::object& key, std::string_view name) {
+  const std::string text = field_text(key, "limits", name);
   return text == "0" ? "-" : text;
 }
 
-int list(const KeyWords& words) {
+int list_keys(const KeyOptions& key) {
   std::string target = "/v1/keys";
-  if (!words.fresh.project.empty()) target += "?project=" + url_encoded(words.fresh.project);
-  const Asked asked =
-      ask(words.place,
-          {.method = http::Method::kGet, .target = std::move(target), .headers = {}, .body = {}});
-  if (asked.status != 0) return asked.status;
-  if (words.json) {
-    print(asked.body);
+  if (!key.new_key.project.empty()) target += "?project=" + url_encoded(key.new_key.project);
+  const CommandResponse response = send_and_report(key.server, get_request(std::move(target)));
+  if (response.status != 0) return response.status;
+  if (key.json) {
+    print(response.body);
     return 0;
   }
-  const auto answer = parse_answer(asked.body);
-  if (!answer) return failure(answer.error());
-  const auto keys = list_in(*answer, "keys");
+  const auto object = parse_response(response.body);
+  if (!object) return failure(object.error());
+  const auto keys = array_field(*object, "keys");
   if (!keys) return failure(keys.error());
   std::vector<std::vector<std::string>> rows = {{"ID", "PROJECT", "NAME", "ROLE", "IN FLIGHT",
                                                  "PER MINUTE", "MEMORY MB", "CREATED", "LAST USED",
                                                  "REVOKED"}};
-  for (const json::value& one : *keys) {
-    if (!one.is_object()) continue;
-    const json::object& key = one.get_object();
-    rows.push_back({shown(key, "id"), shown(key, "project"), shown(key, "name"), shown(key, "role"),
-                    limit(key, "max_in_flight"), limit(key, "runs_per_minute"),
-                    limit(key, "max_memory_mb"), shown(key, "created_at"),
-                    shown(key, "last_used_at"), shown(key, "revoked_at")});
+  for (const json::value& value : *keys) {
+    if (!value.is_object()) continue;
+    const json::object& one = value.get_object();
+    rows.push_back({field_text(one, "id"), field_text(one, "project"), field_text(one, "name"),
+                    field_text(one, "role"), key_limit_text(one, "max_in_flight"),
+                    key_limit_text(one, "runs_per_minute"), key_limit_text(one, "max_memory_mb"),
+                    field_text(one, "created_at"), field_text(one, "last_used_at"),
+                    field_text(one, "revoked_at")});
   }
   print(table(rows));
   return 0;
 }
 
-int revoke(const KeyWords& words, const std::string& id) {
-  const Asked asked = ask(words.place, {.method = http::Method::kDelete,
-                                        .target = "/v1/keys/" + url_encoded(id),
-                                        .headers = {},
-                                        .body = {}});
-  if (asked.status != 0) return asked.status;
-  print(words.json ? json::serialize(json::object{{"id", id}, {"revoked", true}}) + "\n"
-                   : "revoked " + printable(id) + "\n");
+int revoke_key(const KeyOptions& key, const std::string& id) {
+  const CommandResponse response =
+      send_and_report(key.server, delete_request("/v1/keys/" + url_encoded(id)));
+  if (response.status != 0) return response.status;
+  print(key.json ? json::serialize(json::object{{"id", id}, {"revoked", true}}) + "\n"
+                 : "revoked " + printable(id) + "\n");
   return 0;
 }
 
 }  // namespace
 
 int key_command(const std::vector<std::string>& args) {
-  KeyWords words;
-  std::vector<Option> options = place_options(words.place);
-  NewKeyWords& fresh = words.fresh;
-  options.insert(options.end(), {{"--project", &fresh.project},
-                                 {"--name", &fresh.name},
-                                 {"--admin", &fresh.admin},
-                                 {"--e2b", &words.e2b},
-                                 {"--max-in-flight", &fresh.max_in_flight},
-                                 {"--runs-per-minute", &fresh.runs_per_minute},
-                                 {"--max-memory", &fresh.max_memory},
-                                 {"--json", &words.json},
-                                 {"--help", &words.help},
-                                 {"-h", &words.help}});
-  const auto rest = take_options(args, options, "key");
-  if (!rest) return usage_error(rest.error().message());
-  if (words.help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
-    return 0;
+  KeyOptions key;
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(key_command_line(key), args, arguments)) return *status;
+  const std::string& verb = arguments.subcommand;
+  const NewKeyOptions& made = key.new_key;
+  const bool describes_new_key = !made.name.empty() || made.admin || !made.max_in_flight.empty() ||
+                                 !made.runs_per_minute.empty() || !made.max_memory.empty();
+  if (describes_new_key && verb != "create") {
+    return usage_error("--name, --admin and the limits are only for `glovebox key create`");
   }
-  const std::string verb = rest->empty() ? "" : rest->front();
-  const bool is_new = !fresh.name.empty() || fresh.admin || !fresh.max_in_flight.empty() ||
-                      !fresh.runs_per_minute.empty() || !fresh.max_memory.empty();
-  if (is_new && verb != "create" && !verb.empty()) {
-    return usage_error("--name, --admin and the limits go with `glovebox key create`");
+  if (key.e2b && verb != "create" && verb != "show") {
+    return usage_error("--e2b is only for `glovebox key create` and `glovebox key show`");
   }
-  if (words.e2b && verb != "create" && verb != "show") {
-    return usage_error("--e2b goes with `glovebox key create` and `show`");
+  if (!made.project.empty() && verb == "show") {
+    return usage_error("--project is only for `glovebox key create` and `glovebox key list`");
   }
-  if (verb == "create" && rest->size() == 1) return create(words);
-  if (verb == "show" && rest->size() == 1) {
-    if (!fresh.project.empty()) return usage_error("`glovebox key show` has no --project");
-    return show(words);
-  }
-  if (verb == "list" && rest->size() == 1) return list(words);
-  if (verb == "revoke" && rest->size() == 2) return revoke(words, (*rest)[1]);
-  return usage_error(
-      "say `glovebox key create`, `show`, `list` or `revoke ID`; see `glovebox key --help`");
+  if (verb == "create") return create_key(key);
+  if (verb == "show") return show_admin_key(key);
+  if (verb == "list") return list_keys(key);
+  return revoke_key(key, arguments.operands[0]);
 }
 
 }  // namespace glovebox::client

@@ -1,5 +1,4 @@
-// `glovebox layers list|show|build|check|prune|remove`: the sets of packages that a server has
-// installed.
+// `glovebox layers list|show|build|check|prune|remove`: the installed package sets of a server.
 #include <time.h>
 #include <unistd.h>
 
@@ -8,73 +7,91 @@
 #include <memory>
 
 #include "base/write_all.h"
-#include "client/output/response_fields.h"
-#include "client/connection/api_client.h"
-#include "client/output/build_progress.h"
 #include "client/commands.h"
-#include "client/requests/layer_options.h"
-#include "client/output/print.h"
+#include "client/connection/api_client.h"
 #include "client/connection/private_server.h"
+#include "client/output/build_progress.h"
+#include "client/output/layer_text.h"
+#include "client/output/print.h"
+#include "client/output/response_fields.h"
 #include "client/output/run_events.h"
+#include "client/requests/layer_options.h"
 
 namespace glovebox::client {
 namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kUsage =
-    "usage: glovebox layers list [--project NAME]\n"
-    "       glovebox layers show ID\n"
-    "       glovebox layers build --with PACKAGE [--with PACKAGE] [OPTIONS]\n"
-    "       glovebox layers check ID\n"
-    "       glovebox layers prune [--unused-for TIME] [--dry-run]\n"
-    "       glovebox layers remove ID\n"
-    "\n"
-    "Sets of packages that were installed for runs and sandboxes (`glovebox run --with`), each "
-    "kept\n"
-    "as one layer. `build` installs one ahead; `check` compares one with what it was; `prune` and\n"
-    "`remove` take away what is not in use. ID is an id or the first eight or more letters of it.\n"
-    "`check`, `prune` and `remove` need an admin key, and show you the layers of all projects.\n"
-    "Where no server is known, one is started for the command, as `glovebox run --with` does: the\n"
-    "layers are those of such runs.\n"
-    "\n"
-    "  --with PACKAGE         build: like 'pandas>=2' or lodash@4; more than once\n"
-    "  --requirements FILE    build: a requirements.txt, with or without hashes\n"
-    "  --lock FILE            build: a pylock.toml or package-lock.json\n"
-    "  --preload MODULES      build: modules to import ahead, like numpy,os.path; more than once\n"
-    "  --template NAME        build: what runs with them will be of (default python; node with a\n"
-    "                         package-lock.json)\n"
-    "  --unused-for TIME      prune: only those that were not used for so long, like 7d or 12h\n"
-    "  --dry-run              prune: only say which\n"
-    "  --project NAME         list, build: another project than the key's own; for admin keys\n";
-constexpr const char* kMore =
-    "  --json                 print JSON\n"
-    "  --help                 this text\n"
-    "\n"
-    "Exit status: 0 done, 1 the server or the installer said no, or a layer is not what it was, 2 "
-    "bad\n"
-    "usage, 125 no server answers.\n";
-
 constexpr std::size_t kShortId = 12;
 constexpr std::size_t kPackagesInLine = 3;
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+struct LayersOptions {
+  ServerLocationOptions server;
+  LayerOptions layer;
+  bool json = false;
+};
 
-std::uint64_t number_in(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  if (value == nullptr || !value->is_int64() || value->get_int64() < 0) return 0;
-  return static_cast<std::uint64_t>(value->get_int64());
+options::CommandLine layers_command_line(LayersOptions& layers) {
+  LayerOptions& layer = layers.layer;
+  return {
+      .name = "glovebox layers",
+      .usage = {"list [--project NAME]", "show ID",
+                "build --with PACKAGE [--with PACKAGE] [OPTIONS]", "check ID",
+                "prune [--unused-for TIME] [--dry-run]", "remove ID"},
+      .description =
+          "Manage the package sets that were installed for runs and sandboxes (`glovebox run "
+          "--with`). Each is stored as one layer. `build` installs one in advance, `check` "
+          "compares the files of one with its digest, `prune` and `remove` delete layers that "
+          "are not in use. ID is a layer's id or at least its first eight characters. `check`, "
+          "`prune` and `remove` need an admin key and apply to the layers of all projects.\n"
+          "If no server is known, the command starts a private one, as `glovebox run --with` "
+          "does, and works on the layers of such runs.",
+      .groups =
+          {{"Options",
+            {{"--with", "PACKAGE",
+              "build: install a package, like 'pandas>=2' or lodash@4 (repeatable)",
+              &layer.packages.with},
+             {"--requirements", "FILE",
+              "build: install the packages of a requirements.txt, with or without hashes",
+              &layer.packages.requirements},
+             {"--lock", "FILE", "build: install the packages of a pylock.toml or package-lock.json",
+              &layer.packages.lock},
+             {"--preload", "MODULES",
+              "build: import these modules in advance, like numpy,os.path (repeatable)",
+              &layer.packages.preload},
+             {"--template", "NAME",
+              "build: template of the runs that will use them (default python; node with a "
+              "package-lock.json)",
+              &layer.template_name},
+             {"--unused-for", "TIME",
+              "prune: only layers that were not used for this long, like 7d or 12h",
+              &layer.unused_for},
+             {"--dry-run", "", "prune: only print which layers would be removed", &layer.dry_run},
+             {"--project", "NAME",
+              "list, build: use another project than the key's own (admin keys only)",
+              &layer.project},
+             {"--json", "", "print JSON", &layers.json}}},
+           server_location_options(layers.server)},
+      .notes =
+          "Exit status: 0 success, 1 the server refused, the installation failed or a layer has\n"
+          "changed, 2 bad usage, 125 no server responds.\n",
+      .subcommands = {{"list"},
+                      {"show", "ID", 1, 1},
+                      {"build", "--with PACKAGE"},
+                      {"check", "ID", 1, 1},
+                      {"prune"},
+                      {"remove", "ID", 1, 1}}};
 }
 
-std::string target_of(const std::string& path, const LayerWords& words) {
+std::string layers_target(const std::string& path, const LayerOptions& layer) {
   return "/v1/layers" + path +
-         (words.project.empty() ? "" : "?project=" + url_encoded(words.project));
+         (layer.project.empty() ? "" : "?project=" + url_encoded(layer.project));
 }
 
-int list(const std::string& body) {
-  const auto answer = parse_answer(body);
-  if (!answer) return failure(answer.error());
-  const auto layers = list_in(*answer, "layers");
+int print_layers(const std::string& body) {
+  const auto object = parse_response(body);
+  if (!object) return failure(object.error());
+  const auto layers = array_field(*object, "layers");
   if (!layers) return failure(layers.error());
   const std::int64_t now = ::time(nullptr);
   std::vector<std::vector<std::string>> rows = {
@@ -83,12 +100,12 @@ int list(const std::string& body) {
   for (const json::value& value : *layers) {
     if (!value.is_object()) continue;
     const json::object& one = value.get_object();
-    bytes += number_in(one, "bytes");
-    rows.push_back({shown(one, "id").substr(0, kShortId), shown(one, "manager"),
-                    size_text(number_in(one, "bytes")), age_text(shown(one, "made_at"), now),
-                    age_text(shown(one, "used_at"), now),
-                    shown(one, "in_use") == "true" ? "yes" : "no",
-                    packages_text(one, kPackagesInLine)});
+    bytes += number_field(one, "bytes");
+    rows.push_back(
+        {field_text(one, "id").substr(0, kShortId), field_text(one, "manager"),
+         size_text(number_field(one, "bytes")), age_text(field_text(one, "made_at"), now),
+         age_text(field_text(one, "used_at"), now),
+         field_text(one, "in_use") == "true" ? "yes" : "no", packages_text(one, kPackagesInLine)});
   }
   print(table(rows));
   if (rows.size() > 2) {
@@ -97,214 +114,174 @@ int list(const std::string& body) {
   return 0;
 }
 
-int show(const json::object& one) {
+int print_layer(const std::string& body) {
+  const auto object = parse_response(body);
+  if (!object) return failure(object.error());
+  const json::object& one = *object;
   std::vector<std::vector<std::string>> rows;
   for (const char* name : {"id", "manager", "interpreter", "index"}) {
-    rows.push_back({name, shown(one, name)});
+    rows.push_back({name, field_text(one, name)});
   }
-  rows.push_back({"size", size_text(number_in(one, "bytes"))});
+  rows.push_back({"size", size_text(number_field(one, "bytes"))});
   for (const char* name : {"bytes", "entries", "digest", "made_at", "used_at", "checked_at",
                            "in_use", "projects", "asked"}) {
-    rows.push_back({name, shown(one, name)});
+    rows.push_back({name, field_text(one, name)});
   }
   print(table(rows));
-  const auto packages = list_in(one, "packages");
+  const auto packages = array_field(one, "packages");
   if (!packages || packages->empty()) return 0;
   std::vector<std::vector<std::string>> all = {{"PACKAGE", "VERSION", "FILE", "HASH"}};
   for (const json::value& value : *packages) {
     if (!value.is_object()) continue;
     const json::object& package = value.get_object();
-    all.push_back({shown(package, "name"), shown(package, "version"), shown(package, "file"),
-                   shown(package, "hash")});
+    all.push_back({field_text(package, "name"), field_text(package, "version"),
+                   field_text(package, "file"), field_text(package, "hash")});
   }
   print("\n" + table(all));
   return 0;
 }
 
-int show_text(const std::string& body) {
-  const auto answer = parse_answer(body);
-  return answer ? show(*answer) : failure(answer.error());
-}
-
-// Nobody has said where a server is, and none is at the usual place: then the layers are those of
-// runs that had a server of their own, and one like that looks after them.
-Result<std::unique_ptr<PrivateServer>> serve_where_nobody_does(PlaceWords& place) {
-  if (!place.url.empty() || !place.key.empty() || !place.data_dir.empty()) return nullptr;
-  const auto known = find_place(place, PlaceSurroundings::here());
+// Starts a private server if no server was named and none runs on the default data directory: the
+// layers are then those of runs that had private servers. None if there is another server.
+Result<std::unique_ptr<PrivateServer>> start_server_if_none(ServerLocationOptions& server) {
+  if (!server.url.empty() || !server.key.empty() || !server.data_dir.empty()) return nullptr;
+  const auto known = find_server_location(server, ServerLocationEnvironment::here());
   if (known || known.error().code() != Errc::kUnavailable) return nullptr;
-  TRY(std::unique_ptr<PrivateServer> server, PrivateServer::start({}, PrivateServer::Log::kKept));
-  place.url = server->place().url;
-  place.key = server->place().key;
-  return server;
+  TRY(std::unique_ptr<PrivateServer> started,
+      PrivateServer::start({}, PrivateServer::Log::kHidden));
+  server.url = started->location().url;
+  server.key = started->location().key;
+  return started;
 }
 
-// Live, so that nobody wonders what takes so long; what is printed at the end is the layer.
-int build(const PlaceWords& place_words, const LayerWords& words, const std::string& body,
-          bool is_json) {
-  auto place = find_place(place_words, PlaceSurroundings::here());
-  if (!place) {
-    if (place.error().code() == Errc::kInvalidArgument) return usage_error(place.error().message());
-    return failure(place.error());
-  }
-  auto api = Api::open(std::move(*place));
-  if (!api) return usage_error(api.error().message());
+// Shows the progress while the server works, then prints the layer.
+int build_layer(const LayersOptions& layers, const std::string& body) {
+  auto api = ApiClient::connect(layers.server);
+  if (!api) return usage_error_or_failure(api.error());
   BuildProgress progress;
   RunEvents events([](bool, std::string_view) { return true; },
                    [&](std::string_view phase, std::string_view text) {
-                     if (is_json && ::isatty(STDERR_FILENO) != 1) return;
+                     if (layers.json && ::isatty(STDERR_FILENO) != 1) return;
                      (void)write_all(STDERR_FILENO, progress.add(phase, text));
                    });
-  std::optional<Error> broken;
-  auto response = api->stream({.method = http::Method::kPost,
-                               .target = target_of("", words),
-                               .headers = {{"Accept", "application/x-ndjson"}},
-                               .body = body},
-                              [&](std::string_view piece) {
-                                const auto goes_on = events.add(piece);
-                                if (!goes_on) broken = goes_on.error();
-                                return goes_on && *goes_on;
-                              });
+  http::ClientRequest request = post_request(layers_target("", layers.layer), body);
+  request.headers = {{"Accept", "application/x-ndjson"}};
+  auto response = events.read_from(*api, std::move(request));
   if (!response) return failure(response.error());
-  if (const auto refusal = api->refusal_of(*response)) return refused(refusal->message);
-  if (broken) return failure(*broken);
-  auto layer = events.take_end();
+  if (const auto error = api->error_in(*response)) return server_refused(error->message);
+  auto layer = events.take_result();
   if (!layer) {
     if (events.failure_code().empty()) return failure(layer.error());
     const std::string& message = layer.error().message();
-    return refused(events.failure_code() == "dependencies_failed" ? progress.failure_words(message)
-                                                                  : message);
+    return server_refused(events.failure_code() == "dependencies_failed"
+                              ? progress.failure_message(message)
+                              : message);
   }
   layer->erase("event");
-  if (is_json) {
+  if (layers.json) {
     print(json::serialize(*layer) + "\n");
-  } else {
-    print(printable(shown(*layer, "id")) + "\n");
-    const std::string why = shown(*layer, "cold_because");
-    if (why != "-")
-      std::fprintf(stderr, "glovebox: no interpreter waits: %s\n", printable(why).c_str());
+    return 0;
+  }
+  print(printable(field_text(*layer, "id")) + "\n");
+  const std::string reason = field_text(*layer, "cold_because");
+  if (reason != "-") {
+    std::fprintf(stderr, "glovebox: runs with these packages start cold: %s\n",
+                 printable(reason).c_str());
   }
   return 0;
 }
 
-int check(const std::string& body, bool is_json) {
-  const auto answer = parse_answer(body);
-  if (!answer) return failure(answer.error());
-  const bool is_intact = shown(*answer, "intact") == "true";
-  if (is_json) {
-    print(body);
+int check_layer(const LayersOptions& layers, const std::string& id) {
+  const CommandResponse response = send_and_report(
+      layers.server, post_request("/v1/layers/" + url_encoded(id) + "/check"), kNoTimeout);
+  if (response.status != 0) return response.status;
+  const auto object = parse_response(response.body);
+  if (!object) return failure(object.error());
+  const bool is_intact = field_text(*object, "intact") == "true";
+  if (layers.json) {
+    print(response.body);
   } else if (is_intact) {
     print("intact\n");
   } else {
-    print("not what it was: its digest was " + printable(shown(*answer, "expected")) + " and is " +
-          printable(shown(*answer, "found")) + "\n");
+    print("changed: expected digest " + printable(field_text(*object, "expected")) + ", found " +
+          printable(field_text(*object, "found")) + "\n");
   }
   return is_intact ? 0 : 1;
 }
 
-int prune(const PlaceWords& place, const LayerWords& words, const std::string& body, bool is_json) {
-  const Asked asked = ask(
-      place,
-      {.method = http::Method::kPost, .target = "/v1/layers/prune", .headers = {}, .body = body},
-      std::chrono::milliseconds(0));
-  if (asked.status != 0) return asked.status;
-  if (is_json) {
-    print(asked.body);
+int prune_layers(const LayersOptions& layers, const std::string& body) {
+  const CommandResponse response =
+      send_and_report(layers.server, post_request("/v1/layers/prune", body), kNoTimeout);
+  if (response.status != 0) return response.status;
+  if (layers.json) {
+    print(response.body);
     return 0;
   }
-  const auto answer = parse_answer(asked.body);
-  if (!answer) return failure(answer.error());
-  const auto removed = list_in(*answer, "removed");
+  const auto object = parse_response(response.body);
+  if (!object) return failure(object.error());
+  const auto removed = array_field(*object, "removed");
   if (!removed) return failure(removed.error());
   for (const json::value& id : *removed) {
     if (id.is_string()) print(printable(std::string(id.get_string())) + "\n");
   }
-  print((words.dry_run ? "would remove " : "removed ") + std::to_string(removed->size()) +
-        " layers, " + size_text(number_in(*answer, "bytes")) + "\n");
+  print((layers.layer.dry_run ? "would remove " : "removed ") + std::to_string(removed->size()) +
+        " layers, " + size_text(number_field(*object, "bytes")) + "\n");
   return 0;
 }
 
-int remove(const PlaceWords& place, const std::string& id, bool is_json) {
-  const Asked asked = ask(place, {.method = http::Method::kDelete,
-                                  .target = "/v1/layers/" + url_encoded(id),
-                                  .headers = {},
-                                  .body = {}});
-  if (asked.status != 0) return asked.status;
-  print(is_json ? json::serialize(json::object{{"id", id}, {"removed", true}}) + "\n"
-                : printable(id) + "\n");
+int remove_layer(const LayersOptions& layers, const std::string& id) {
+  const CommandResponse response =
+      send_and_report(layers.server, delete_request("/v1/layers/" + url_encoded(id)));
+  if (response.status != 0) return response.status;
+  print(layers.json ? json::serialize(json::object{{"id", id}, {"removed", true}}) + "\n"
+                    : printable(id) + "\n");
   return 0;
 }
 
-int look(const PlaceWords& place, const LayerWords& words, const std::string& id, bool is_json) {
-  http::ClientRequest request;
-  request.target = target_of(id.empty() ? "" : "/" + url_encoded(id), words);
-  const Asked asked = ask(place, std::move(request));
-  if (asked.status != 0) return asked.status;
-  if (is_json) {
-    print(asked.body);
+// One layer, or all of them if `id` is empty.
+int show_layers(const LayersOptions& layers, const std::string& id) {
+  const CommandResponse response = send_and_report(
+      layers.server,
+      get_request(layers_target(id.empty() ? "" : "/" + url_encoded(id), layers.layer)));
+  if (response.status != 0) return response.status;
+  if (layers.json) {
+    print(response.body);
     return 0;
   }
-  return id.empty() ? list(asked.body) : show_text(asked.body);
+  return id.empty() ? print_layers(response.body) : print_layer(response.body);
 }
 
 }  // namespace
 
 int layers_command(const std::vector<std::string>& args) {
-  PlaceWords place;
-  LayerWords words;
-  bool is_json = false;
-  bool help = false;
-  std::vector<Option> options = place_options(place);
-  options.insert(options.end(), {{"--with", &words.packages.with},
-                                 {"--requirements", &words.packages.requirements},
-                                 {"--lock", &words.packages.lock},
-                                 {"--preload", &words.packages.preload},
-                                 {"--template", &words.template_name},
-                                 {"--unused-for", &words.unused_for},
-                                 {"--dry-run", &words.dry_run},
-                                 {"--project", &words.project},
-                                 {"--json", &is_json},
-                                 {"--help", &help},
-                                 {"-h", &help}});
-  const auto rest = take_options(args, options, "layers");
-  if (!rest) return usage_error(rest.error().message());
-  if (help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
-    return 0;
+  LayersOptions layers;
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(layers_command_line(layers), args, arguments)) {
+    return *status;
   }
-  const std::string verb = rest->empty() ? "" : rest->front();
-  const std::string id = rest->size() == 2 ? rest->back() : "";
-  if (verb != "build" && (words.packages.is_given() || !words.template_name.empty())) {
-    return usage_error("--with, --requirements, --lock, --preload and --template go with `build`");
-  }
-  if (verb != "prune" && (words.dry_run || !words.unused_for.empty())) {
-    return usage_error("--unused-for and --dry-run go with `prune`");
-  }
-  const bool is_alone = verb == "list" || verb == "build" || verb == "prune";
-  const bool has_id = verb == "show" || verb == "check" || verb == "remove";
-  if (!(is_alone && rest->size() == 1) && !(has_id && !id.empty())) {
+  const std::string& verb = arguments.subcommand;
+  const std::string id = arguments.operands.empty() ? "" : arguments.operands[0];
+  const LayerOptions& layer = layers.layer;
+  if (verb != "build" && (layer.packages.is_given() || !layer.template_name.empty())) {
     return usage_error(
-        "say `glovebox layers list`, `show ID`, `build --with PACKAGE`, `check ID`, `prune` or "
-        "`remove ID`; see `glovebox layers --help`");
+        "--with, --requirements, --lock, --preload and --template are only for `glovebox layers "
+        "build`");
   }
-  // Everything is read before anything is started.
-  Result<std::string> body = verb == "build"   ? new_layer_json(words)
-                             : verb == "prune" ? prune_json(words)
-                                               : std::string();
-  if (!body) {
-    return body.error().code() == Errc::kInvalidArgument ? usage_error(body.error().message())
-                                                         : failure(body.error());
+  if (verb != "prune" && (layer.dry_run || !layer.unused_for.empty())) {
+    return usage_error("--unused-for and --dry-run are only for `glovebox layers prune`");
   }
-  const auto own_server = serve_where_nobody_does(place);
-  if (!own_server) return failure(own_server.error());
-  if (verb == "build") return build(place, words, *body, is_json);
-  if (verb == "prune") return prune(place, words, *body, is_json);
-  if (verb == "remove") return remove(place, id, is_json);
-  if (verb != "check") return look(place, words, id, is_json);
-  http::ClientRequest request;
-  request.method = http::Method::kPost;
-  request.target = "/v1/layers/" + url_encoded(id) + "/check";
-  const Asked asked = ask(place, std::move(request), std::chrono::milliseconds(0));
-  return asked.status != 0 ? asked.status : check(asked.body, is_json);
+  // Mistakes are reported before a server is started.
+  const Result<std::string> body = verb == "build"   ? new_layer_json(layer)
+                                   : verb == "prune" ? prune_json(layer)
+                                                     : std::string();
+  if (!body) return usage_error_or_failure(body.error());
+  const auto private_server = start_server_if_none(layers.server);
+  if (!private_server) return failure(private_server.error());
+  if (verb == "build") return build_layer(layers, *body);
+  if (verb == "prune") return prune_layers(layers, *body);
+  if (verb == "remove") return remove_layer(layers, id);
+  if (verb == "check") return check_layer(layers, id);
+  return show_layers(layers, id);
 }
 
 }  // namespace glovebox::client

@@ -1,103 +1,93 @@
-// `glovebox logs ID`: what has happened in a sandbox, and with --follow what happens.
+// `glovebox logs ID`: the log of a sandbox, and with --follow its new entries.
 #include <time.h>
 
 #include <boost/json.hpp>
 #include <cstdio>
 
-#include "client/output/response_fields.h"
-#include "client/connection/api_client.h"
 #include "client/commands.h"
+#include "client/connection/api_client.h"
 #include "client/output/print.h"
+#include "client/output/response_fields.h"
 
 namespace glovebox::client {
 namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kUsage =
-    "usage: glovebox logs [OPTIONS] ID\n"
-    "\n"
-    "What has happened in a sandbox: programs started and ended, pauses, contexts that died. "
-    "(What\n"
-    "a program printed: `glovebox exec --attach PROCESS ID`.)\n"
-    "\n"
-    "  -f,--follow            go on with what happens, until it ends or Ctrl-C\n"
-    "  --limit N              the last N entries (default: all that are kept)\n";
-constexpr const char* kMore =
-    "  --json                 print the entries as JSON, one per line\n"
-    "  --help                 this text\n"
-    "\n"
-    "Exit status: 0 done, 1 the server said no, 2 bad usage, 125 no server answers.\n";
-
-// What is new: all behind the last entry that was shown before, if that is still there.
-std::size_t first_new(const json::array& entries, const std::string& last) {
+// The index of the first entry after `last`, the last entry that was printed; 0 if it is not there.
+std::size_t first_new_entry(const json::array& entries, const std::string& last) {
   for (std::size_t i = entries.size(); i > 0; --i) {
     if (json::serialize(entries[i - 1]) == last) return i;
   }
   return 0;
 }
 
-void print(const json::value& value, bool as_json) {
+void print_log_entry(const json::value& value, bool as_json) {
   if (as_json) {
     std::printf("%s\n", json::serialize(value).c_str());
   } else if (value.is_object()) {
     const json::object& entry = value.get_object();
-    const std::string process = shown(entry, "process");
-    std::printf("%s  %-10s %s%s\n", printable(shown(entry, "at")).c_str(),
-                printable(shown(entry, "kind")).c_str(),
+    const std::string process = field_text(entry, "process");
+    std::printf("%s  %-10s %s%s\n", printable(field_text(entry, "at")).c_str(),
+                printable(field_text(entry, "kind")).c_str(),
                 process == "-" ? "" : ("[" + printable(process) + "] ").c_str(),
-                printable(shown(entry, "message")).c_str());
+                printable(field_text(entry, "message")).c_str());
   }
+}
+
+bool is_last_entry_of_sandbox(const json::array& entries) {
+  if (entries.empty() || !entries.back().is_object()) return false;
+  const std::string kind = field_text(entries.back().get_object(), "kind");
+  return kind == "stopped" || kind == "error";
 }
 
 }  // namespace
 
 int logs_command(const std::vector<std::string>& args) {
-  PlaceWords place;
+  ServerLocationOptions server;
   std::string limit;
   bool follow = false;
-  bool is_json = false;
-  bool help = false;
-  std::vector<Option> options = place_options(place);
-  options.insert(options.end(), {{"-f", &follow},
-                                 {"--follow", &follow},
-                                 {"--limit", &limit},
-                                 {"--json", &is_json},
-                                 {"--help", &help},
-                                 {"-h", &help}});
-  const auto rest = take_options(args, options, "logs");
-  if (!rest) return usage_error(rest.error().message());
-  if (help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
-    return 0;
+  bool as_json = false;
+  const options::CommandLine command{
+      .name = "glovebox logs",
+      .usage = {"[OPTIONS] ID"},
+      .description =
+          "Show the log of a sandbox: programs that started and ended, pauses, contexts that died. "
+          "For the output of a program use `glovebox exec --attach PROCESS ID`.",
+      .groups =
+          {{"Options",
+            {{"-f,--follow", "", "print new entries until the sandbox ends or Ctrl-C", &follow},
+             {"--limit", "N", "show only the last N entries (default: all that are kept)", &limit},
+             {"--json", "", "print each entry as a line of JSON", &as_json}}},
+           server_location_options(server)},
+      .notes =
+          "Exit status: 0 success, 1 the server refused, 2 bad usage, 125 no server responds.\n",
+      .most_operands = 1};
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(command, args, arguments)) return *status;
+  if (arguments.operands.empty()) {
+    return usage_error("missing sandbox ID (see `glovebox logs --help`)");
   }
-  if (rest->size() != 1) return usage_error("say `glovebox logs ID`; see `glovebox logs --help`");
-  std::string target = "/v1/sandboxes/" + url_encoded(rest->front()) + "/logs";
+  std::string target = "/v1/sandboxes/" + url_encoded(arguments.operands[0]) + "/logs";
   if (!limit.empty()) {
-    const auto count = parse_count(limit, "--limit", 100'000);
+    const auto count = options::parse_count(limit, "--limit", 100'000);
     if (!count) return usage_error(count.error().message());
     target += "?limit=" + limit;
   }
   std::string last;
   while (true) {
-    const Asked asked =
-        ask(place, {.method = http::Method::kGet, .target = target, .headers = {}, .body = {}});
-    if (asked.status != 0) return asked.status;
-    const auto answer = parse_answer(asked.body);
-    if (!answer) return failure(answer.error());
-    const auto entries = list_in(*answer, "entries");
+    const CommandResponse response = send_and_report(server, get_request(target));
+    if (response.status != 0) return response.status;
+    const auto object = parse_response(response.body);
+    if (!object) return failure(object.error());
+    const auto entries = array_field(*object, "entries");
     if (!entries) return failure(entries.error());
-    for (std::size_t i = first_new(*entries, last); i < entries->size(); ++i) {
-      print((*entries)[i], is_json);
+    for (std::size_t i = first_new_entry(*entries, last); i < entries->size(); ++i) {
+      print_log_entry((*entries)[i], as_json);
       last = json::serialize((*entries)[i]);
     }
     std::fflush(stdout);
-    if (!follow) return 0;
-    const json::value* tail = entries->empty() ? nullptr : &entries->back();
-    if (tail != nullptr && tail->is_object()) {
-      const std::string kind = shown(tail->get_object(), "kind");
-      if (kind == "stopped" || kind == "error") return 0;
-    }
+    if (!follow || is_last_entry_of_sandbox(*entries)) return 0;
     const timespec pause{.tv_sec = 0, .tv_nsec = 500'000'000};
     ::nanosleep(&pause, nullptr);
   }

@@ -1,11 +1,9 @@
-// `glovebox run --server`: the front has read the options and made them the body of POST /v1/run,
-// which waits in a descriptor of ours; here it is sent, and what comes back is shown as a local run
-// would.
+// `glovebox run --server`: `glovebox` has parsed the options and prepared the body of POST /v1/run.
+// This sends it and prints the result as a local run does.
 //
-//   glovebox-server run --body-fd N [--url URL | --private] [--json] [/guest/file:host/file ...]
+//   glovebox-client run --body-fd N [--url URL | --private] [--json] [/guest/file:host/file ...]
 //
-// With --private on a server of its own, which ends with it: packages are installed there, and
-// stay.
+// With --private it starts a server for this run, which installs the packages and ends with it.
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,16 +12,16 @@
 #include <memory>
 
 #include "base/write_all.h"
-#include "client/output/response_fields.h"
-#include "client/connection/api_client.h"
-#include "client/requests/request_body.h"
-#include "client/output/build_progress.h"
 #include "client/commands.h"
-#include "client/output/print.h"
 #include "client/connection/private_server.h"
-#include "client/output/run_result.h"
-#include "client/output/run_events.h"
+#include "client/connection/signal_interrupt.h"
+#include "client/output/build_progress.h"
 #include "client/output/output_files.h"
+#include "client/output/print.h"
+#include "client/output/response_fields.h"
+#include "client/output/run_events.h"
+#include "client/output/run_result.h"
+#include "client/requests/request_body.h"
 #include "model/outcome.h"
 
 namespace glovebox::client {
@@ -31,150 +29,127 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kExitInterrupted = 130;
+constexpr std::size_t kMostFilesOut = 100'000;
 
-struct RunWords {
-  PlaceWords place;
+struct RemoteRunOptions {
+  ServerLocationOptions server;
   bool json = false;
   bool is_private = false;
   std::string body;
-  std::vector<OutFile> files;
+  std::vector<OutputFile> files;
 };
 
-// One run per process: whom a signal ends, and whether it has.
-Api* running = nullptr;
-volatile sig_atomic_t stopped = 0;
-
-void stop(int) {
-  stopped = 1;
-  if (running != nullptr) running->interrupt();
-}
-
-// Closing the connection is what ends the run.
-void stop_on_signals() {
-  struct sigaction action {};
-  action.sa_handler = stop;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    ::sigaction(signal, &action, nullptr);
-  }
-  ::signal(SIGPIPE, SIG_IGN);
-}
-
-Result<RunWords> read_words(const std::vector<std::string>& args) {
-  RunWords words;
+Result<RemoteRunOptions> parse_remote_run_options(const std::vector<std::string>& args) {
+  RemoteRunOptions run;
   std::string body_fd;
-  std::vector<Option> options = place_options(words.place);
-  options.insert(
-      options.end(),
-      {{"--json", &words.json}, {"--private", &words.is_private}, {"--body-fd", &body_fd}});
-  TRY(const std::vector<std::string> rest, take_options(args, options, "run"));
-  for (const std::string& word : rest) {
-    TRY(OutFile file, parse_out_file(word));
-    words.files.push_back(std::move(file));
+  const options::CommandLine command{
+      .name = "glovebox-client run",
+      .usage = {"--body-fd N [OPTIONS] [/guest/file:host/file...]"},
+      .description = "Run code on a server. `glovebox run` executes this command.",
+      .groups = {{"Options",
+                  {{"--body-fd", "N", "descriptor with the request body", &body_fd},
+                   {"--private", "", "start a server for this run", &run.is_private},
+                   {"--json", "", "print the whole response", &run.json}}},
+                 server_location_options(run.server)},
+      .most_operands = kMostFilesOut};
+  TRY(const options::Arguments arguments, options::parse(command, args));
+  for (const std::string& word : arguments.operands) {
+    TRY(OutputFile file, parse_output_file(word));
+    run.files.push_back(std::move(file));
   }
-  TRY(words.body, read_body_file(body_fd));
-  return words;
+  TRY(run.body, read_request_body(body_fd));
+  return run;
 }
 
-int failed(const RunWords& words, const std::string& code, const Error& error) {
-  if (stopped != 0) return kExitInterrupted;
-  if (words.json) (void)write_all(STDOUT_FILENO, failure_text(code, error));
+int run_failed(const RemoteRunOptions& run, const std::string& code, const Error& error) {
+  if (was_interrupted()) return kExitInterrupted;
+  if (run.json) (void)write_all(STDOUT_FILENO, run_failure_json(code, error));
   return failure(error);
 }
 
-int refused_run(const RunWords& words, const Refusal& refusal) {
-  return failed(words, refusal.code, Error(Errc::kUnavailable, refusal.message));
+int run_refused(const RemoteRunOptions& run, const ApiError& error) {
+  return run_failed(run, error.code, Error(Errc::kUnavailable, error.message));
 }
 
-int finish(const RunWords& words, const json::object& answer) {
-  const int status = exit_code_of(answer);
-  const auto copied = copy_out(answer, words.files);
-  if (words.json) {
-    if (!write_all(STDOUT_FILENO, answer_text(answer))) return kExitGloveboxFailed;
+int finish_run(const RemoteRunOptions& run, const json::object& result) {
+  const int status = exit_status_of(result);
+  const auto copied = write_output_files(result, run.files);
+  if (run.json) {
+    if (!write_all(STDOUT_FILENO, run_result_json(result))) return kExitGloveboxFailed;
   } else {
-    std::fputs(remarks(answer).c_str(), stderr);
+    std::fputs(limit_notes(result).c_str(), stderr);
   }
   if (copied) return status;
-  // Said in any case; but a program's own trouble is the better explanation of it.
-  const int said = failure(copied.error());
-  return status == 0 ? said : status;
+  // Always reported; but the program's own exit status, if it failed, is the better explanation.
+  const int failed = failure(copied.error());
+  return status == 0 ? failed : status;
 }
 
-int run_at_once(Api& api, RunWords& words) {
-  auto response = api.send({.method = http::Method::kPost,
-                            .target = "/v1/run",
-                            .headers = {{"Accept", "application/json"}},
-                            .body = std::move(words.body)});
-  if (!response) return failed(words, "", response.error());
-  if (const auto refusal = api.refusal_of(*response)) return refused_run(words, *refusal);
-  const auto answer = parse_answer(response->body);
-  if (!answer) return failed(words, "", answer.error());
-  return finish(words, *answer);
+http::ClientRequest run_request(RemoteRunOptions& run, const char* accept) {
+  http::ClientRequest request = post_request("/v1/run", std::move(run.body));
+  request.headers = {{"Accept", accept}};
+  return request;
 }
 
-int run_live(Api& api, RunWords& words) {
-  bool reader_gone = false;
+int run_and_wait(ApiClient& api, RemoteRunOptions& run) {
+  auto response = api.send(run_request(run, "application/json"));
+  if (!response) return run_failed(run, "", response.error());
+  if (const auto error = api.error_in(*response)) return run_refused(run, *error);
+  const auto result = parse_response(response->body);
+  if (!result) return run_failed(run, "", result.error());
+  return finish_run(run, *result);
+}
+
+int run_streaming(ApiClient& api, RemoteRunOptions& run) {
+  bool is_output_closed = false;
   BuildProgress progress;
   RunEvents events(
       [&](bool is_stderr, std::string_view bytes) {
-        reader_gone = !write_all(is_stderr ? STDERR_FILENO : STDOUT_FILENO, bytes);
-        return !reader_gone;
+        is_output_closed = !write_all(is_stderr ? STDERR_FILENO : STDOUT_FILENO, bytes);
+        return !is_output_closed;
       },
       [&](std::string_view phase, std::string_view text) {
         (void)write_all(STDERR_FILENO, progress.add(phase, text));
       });
-  std::optional<Error> broken;
-  auto response = api.stream({.method = http::Method::kPost,
-                              .target = "/v1/run",
-                              .headers = {{"Accept", "application/x-ndjson"}},
-                              .body = std::move(words.body)},
-                             [&](std::string_view piece) {
-                               const auto goes_on = events.add(piece);
-                               if (!goes_on) broken = goes_on.error();
-                               return goes_on && *goes_on;
-                             });
-  // A local program would have died of the signal for that.
-  if (reader_gone) return stopped != 0 ? kExitInterrupted : 128 + SIGPIPE;
-  if (!response) return failed(words, "", response.error());
-  if (const auto refusal = api.refusal_of(*response)) return refused_run(words, *refusal);
-  if (broken) return failed(words, "", *broken);
-  const auto answer = events.take_end();
-  if (!answer) {
-    const bool is_of_packages = events.failure_code() == "dependencies_failed";
-    return is_of_packages
-               ? failed(words, events.failure_code(),
-                        Error(Errc::kUnavailable, progress.failure_words(answer.error().message())))
-               : failed(words, events.failure_code(), answer.error());
+  auto response = events.read_from(api, run_request(run, "application/x-ndjson"));
+  // A local program would have died of SIGPIPE.
+  if (is_output_closed) return was_interrupted() ? kExitInterrupted : 128 + SIGPIPE;
+  if (!response) return run_failed(run, "", response.error());
+  if (const auto error = api.error_in(*response)) return run_refused(run, *error);
+  const auto result = events.take_result();
+  if (result) return finish_run(run, *result);
+  if (events.failure_code() != "dependencies_failed") {
+    return run_failed(run, events.failure_code(), result.error());
   }
-  return finish(words, *answer);
+  return run_failed(run, events.failure_code(),
+                    Error(Errc::kUnavailable, progress.failure_message(result.error().message())));
 }
 
 }  // namespace
 
 int run_command(const std::vector<std::string>& args) {
-  auto words = read_words(args);
-  if (!words) return usage_error(words.error().message());
-  stop_on_signals();
+  auto run = parse_remote_run_options(args);
+  if (!run) return usage_error(run.error().message());
+  interrupt_on_signals();
   std::unique_ptr<PrivateServer> server;
-  if (words->is_private) {
-    auto started = PrivateServer::start({}, PrivateServer::Log::kKept);
-    if (!started) return failed(*words, "", started.error());
+  if (run->is_private) {
+    auto started = PrivateServer::start({}, PrivateServer::Log::kHidden);
+    if (!started) return run_failed(*run, "", started.error());
     server = std::move(*started);
-    if (stopped != 0) return kExitInterrupted;
+    if (was_interrupted()) return kExitInterrupted;
   }
-  auto place =
-      server ? Result<Place>(server->place()) : find_place(words->place, PlaceSurroundings::here());
-  if (!place) {
-    if (place.error().code() == Errc::kInvalidArgument) return usage_error(place.error().message());
-    return failed(*words, "", place.error());
+  auto api = server ? ApiClient::open(server->location()) : ApiClient::connect(run->server);
+  if (!api) {
+    if (api.error().code() == Errc::kInvalidArgument) return usage_error(api.error().message());
+    return run_failed(*run, "", api.error());
   }
-  auto api = Api::open(std::move(*place));
-  if (!api) return usage_error(api.error().message());
-  running = &*api;
-  const int status = words->json ? run_at_once(*api, *words) : run_live(*api, *words);
-  running = nullptr;
-  if (server && stopped == 0 && server->has_ended()) {
-    std::fprintf(stderr, "glovebox: the private server has ended: %s\n",
+  int status = 0;
+  {
+    const InterruptibleRequest interruptible(*api);
+    status = run->json ? run_and_wait(*api, *run) : run_streaming(*api, *run);
+  }
+  if (server && !was_interrupted() && server->has_ended()) {
+    std::fprintf(stderr, "glovebox: the private server ended unexpectedly: %s\n",
                  server->last_error().c_str());
   }
   return status;

@@ -1,11 +1,11 @@
-// `glovebox sandbox …`: sessions made, listed, looked at, paused, resumed, copied and ended.
+// `glovebox sandbox ...`: create, list, show, pause, resume, snapshot and end persistent sandboxes.
 #include <boost/json.hpp>
 #include <cstdio>
 
-#include "client/output/response_fields.h"
-#include "client/connection/api_client.h"
 #include "client/commands.h"
+#include "client/connection/api_client.h"
 #include "client/output/print.h"
+#include "client/output/response_fields.h"
 #include "client/requests/sandbox_options.h"
 
 namespace glovebox::client {
@@ -13,321 +13,300 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kUsage =
-    "usage: glovebox sandbox create [OPTIONS]\n"
-    "       glovebox sandbox list [--state STATE] [--metadata KEY=VALUE] [--template NAME]\n"
-    "       glovebox sandbox show|pause|resume ID\n"
-    "       glovebox sandbox keepalive ID [--ttl TIME]\n"
-    "       glovebox sandbox kill ID...\n"
-    "       glovebox sandbox snapshot ID [--name NAME]\n"
-    "       glovebox sandbox snapshots\n"
-    "       glovebox sandbox forget SNAPSHOT\n"
-    "\n"
-    "Sandboxes that live: see also `glovebox exec`, `shell`, `cp`, `code`, `logs` and `top`.\n"
-    "\n"
-    "  --template NAME        create: what it is made of (default: base; with packages\n"
-    "                         python); list: of that one only\n"
-    "  --snapshot ID          create: with the files that a snapshot has kept\n"
-    "  --ttl TIME             create, keepalive: how long it lives from now on, like 10m\n"
-    "  --on-timeout WHAT      create: kill (the default) or pause it at the end of its time\n"
-    "  --agent-id ID          create: the living sandbox of this id, if there is one\n"
-    "  --env NAME=VALUE       create: a variable of all its programs; again for more\n"
-    "  --metadata KEY=VALUE   create: a note of yours; list: with that note only; again for more\n"
-    "  --memory SIZE          create: memory, like 512M\n"
-    "  --disk SIZE            create: what it may write to its disk, like 1G\n"
-    "  --cpus N               create: CPUs, like 0.5\n"
-    "  --pids N               create: processes at once\n"
-    "  --mount NAME:PATH[:rw] create: an entry of the administrator's list; again for more\n"
-    "  --min-grade GRADE      create: the weakest wall that will do\n"
-    "  --net POLICY           create: what it may reach, as for `glovebox run`: none, https-only, "
-    "all,\n"
-    "                         or rules like pypi.org:443; again for more\n"
-    "  --net-deny RULE        create: and what of it may not; again for more\n"
-    "  --private-ports        create: its ports need a token, which is shown once\n"
-    "  --with PACKAGE         create: a package to install before, like 'pandas>=2'; again for "
-    "more\n"
-    "  --requirements FILE    create: packages of a requirements.txt\n"
-    "  --lock FILE            create: packages of a pylock.toml or package-lock.json\n"
-    "  --preload MODULES      create: modules of them to import ahead, like numpy,pandas\n"
-    "  --state STATE          list: pending, starting, running, paused, stopped, error; several\n"
-    "                         with commas (default: those that live)\n"
-    "  --all                  list: ended ones too\n"
-    "  --name NAME            snapshot: what it is called\n";
-constexpr const char* kMore =
-    "  --json                 print the server's answer\n"
-    "  --help                 this text\n"
-    "\n"
-    "Exit status: 0 done, 1 the server said no, 2 bad usage, 125 no server answers.\n";
+constexpr std::size_t kManyIds = 100'000;
 
-struct SandboxWords {
-  PlaceWords place;
-  NewSandboxWords fresh;
+struct SandboxOptions {
+  ServerLocationOptions server;
+  NewSandboxOptions made;
   std::string state;
   std::string name;
   bool all = false;
   bool json = false;
-  bool help = false;
 };
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+options::CommandLine sandbox_command_line(SandboxOptions& sandbox) {
+  NewSandboxOptions& made = sandbox.made;
+  return {
+      .name = "glovebox sandbox",
+      .usage = {"create [OPTIONS]", "list [--state STATE] [--metadata KEY=VALUE] [--template NAME]",
+                "show|pause|resume ID", "keepalive ID [--ttl TIME]", "kill ID...",
+                "snapshot ID [--name NAME]", "snapshots", "forget SNAPSHOT"},
+      .description =
+          "Manage persistent sandboxes. See also `glovebox exec`, `shell`, `cp`, `code`, `logs` "
+          "and `top`.",
+      .groups =
+          {{"Options",
+            {{"--template", "NAME",
+              "create: template to use (default: base; with packages: python); list: only of this "
+              "template",
+              &made.template_name},
+             {"--snapshot", "ID", "create: start with the files of a snapshot", &made.snapshot},
+             {"--ttl", "TIME", "create, keepalive: time to live from now, like 10m", &made.ttl},
+             {"--on-timeout", "ACTION",
+              "create: kill (default) or pause the sandbox when its time to live ends",
+              &made.on_timeout},
+             {"--agent-id", "ID",
+              "create: use the running sandbox of this agent id, if there is one", &made.agent_id},
+             {"--env", "NAME=VALUE",
+              "create: set an environment variable for all programs (repeatable)", &made.env},
+             {"--metadata", "KEY=VALUE",
+              "create: attach metadata; list: only with this metadata (repeatable)",
+              &made.metadata},
+             {"--memory", "SIZE", "create: memory limit, like 512M", &made.limits.memory},
+             {"--disk", "SIZE", "create: disk limit, like 1G", &made.limits.disk},
+             {"--cpus", "N", "create: share of CPUs, like 0.5", &made.limits.cpus},
+             {"--pids", "N", "create: limit of processes and threads", &made.limits.pids},
+             {"--mount", "NAME:PATH[:rw]",
+              "create: mount an entry of the administrator's list (repeatable)", &made.mounts},
+             {"--min-grade", "GRADE", "create: refuse weaker isolation than this grade",
+              &made.min_grade},
+             {"--net", "POLICY",
+              "create: network policy, as for `glovebox run`: none, https-only, all, or rules like "
+              "pypi.org:443 (repeatable)",
+              &made.net},
+             {"--net-deny", "RULE", "create: exceptions from --net (repeatable)", &made.net_deny},
+             {"--private-ports", "", "create: require a token for its ports; it is shown once",
+              &made.private_ports},
+             {"--with", "PACKAGE", "create: install a package first, like 'pandas>=2' (repeatable)",
+              &made.packages.with},
+             {"--requirements", "FILE", "create: install the packages of a requirements.txt first",
+              &made.packages.requirements},
+             {"--lock", "FILE",
+              "create: install the packages of a pylock.toml or package-lock.json first",
+              &made.packages.lock},
+             {"--preload", "MODULES",
+              "create: import these of their modules in advance, like numpy,pandas",
+              &made.packages.preload},
+             {"--state", "STATE",
+              "list: pending, starting, running, paused, stopped, error; several separated by "
+              "commas (default: all that have not ended)",
+              &sandbox.state},
+             {"--all", "", "list: include sandboxes that have ended", &sandbox.all},
+             {"--name", "NAME", "snapshot: name of the snapshot", &sandbox.name},
+             {"--json", "", "print the server's response", &sandbox.json}}},
+           server_location_options(sandbox.server)},
+      .notes =
+          "Exit status: 0 success, 1 the server refused, 2 bad usage, 125 no server responds.\n",
+      .subcommands = {{"create"},
+                      {"list"},
+                      {"show", "ID", 1, 1},
+                      {"pause", "ID", 1, 1},
+                      {"resume", "ID", 1, 1},
+                      {"keepalive", "ID", 1, 1},
+                      {"kill", "ID...", 1, kManyIds},
+                      {"snapshot", "ID", 1, 1},
+                      {"snapshots"},
+                      {"forget", "SNAPSHOT", 1, 1}}};
+}
 
-std::string path_of(const std::string& id, const char* rest = "") {
+std::string sandbox_target(const std::string& id, const char* rest = "") {
   return "/v1/sandboxes/" + url_encoded(id) + rest;
 }
 
-Asked post(const SandboxWords& words, std::string target, std::string body = "{}") {
-  return ask(words.place, {.method = http::Method::kPost,
-                           .target = std::move(target),
-                           .headers = {},
-                           .body = std::move(body)});
-}
-Asked get(const SandboxWords& words, std::string target) {
-  return ask(
-      words.place,
-      {.method = http::Method::kGet, .target = std::move(target), .headers = {}, .body = {}});
-}
-
-int create(const SandboxWords& words) {
-  auto body = new_sandbox_json(words.fresh);
+int create_sandbox(const SandboxOptions& sandbox) {
+  auto body = new_sandbox_json(sandbox.made);
   if (!body) return usage_error(body.error().message());
-  // Packages may take their time.
-  const Asked asked =
-      ask(words.place,
-          {.method = http::Method::kPost,
-           .target = "/v1/sandboxes",
-           .headers = {},
-           .body = std::move(*body)},
-          words.fresh.packages.is_given() ? std::chrono::milliseconds(0) : kCommandTime);
-  if (asked.status != 0) return asked.status;
-  if (words.json) {
-    print(asked.body);
+  // The server responds when the packages are installed, which may take minutes.
+  const CommandResponse response =
+      send_and_report(sandbox.server, post_request("/v1/sandboxes", std::move(*body)),
+                      sandbox.made.packages.is_given() ? kNoTimeout : kCommandTimeout);
+  if (response.status != 0) return response.status;
+  if (sandbox.json) {
+    print(response.body);
     return 0;
   }
-  const auto sandbox = parse_answer(asked.body);
-  if (!sandbox) return failure(sandbox.error());
-  // The id alone on standard output, so that it can be caught: ID=$(glovebox sandbox create).
+  const auto created = parse_response(response.body);
+  if (!created) return failure(created.error());
+  // Only the id goes to standard output, for ID=$(glovebox sandbox create).
   std::fprintf(stderr, "template %s, %s, until %s\n",
-               printable(shown(*sandbox, "template")).c_str(),
-               printable(shown(*sandbox, "isolation", "grade")).c_str(),
-               printable(shown(*sandbox, "expires_at")).c_str());
-  if (const std::string token = shown(*sandbox, "port_token"); token != "-") {
+               printable(field_text(*created, "template")).c_str(),
+               printable(field_text(*created, "isolation", "grade")).c_str(),
+               printable(field_text(*created, "expires_at")).c_str());
+  if (const std::string token = field_text(*created, "port_token"); token != "-") {
     std::fprintf(stderr, "port token (not shown again): %s\n", printable(token).c_str());
   }
-  print(printable(shown(*sandbox, "id")) + "\n");
+  print(printable(field_text(*created, "id")) + "\n");
   return 0;
 }
 
-std::string list_target(const SandboxWords& words) {
+Result<std::string> sandbox_list_target(const SandboxOptions& sandbox) {
   std::string target = "/v1/sandboxes?limit=100";
-  if (!words.state.empty()) {
-    target += "&state=" + url_encoded(words.state);
-  } else if (!words.all) {
+  if (!sandbox.state.empty()) {
+    target += "&state=" + url_encoded(sandbox.state);
+  } else if (!sandbox.all) {
     target += "&state=pending,starting,running,paused";
   }
-  if (!words.fresh.template_name.empty()) {
-    target += "&template=" + url_encoded(words.fresh.template_name);
+  if (!sandbox.made.template_name.empty()) {
+    target += "&template=" + url_encoded(sandbox.made.template_name);
   }
-  if (!words.fresh.agent_id.empty()) target += "&agent_id=" + url_encoded(words.fresh.agent_id);
-  for (const std::string& note : words.fresh.metadata) {
-    const std::size_t equals = std::min(note.find('='), note.size() - 1);
-    target += "&metadata." + url_encoded(note.substr(0, equals)) + "=" +
-              url_encoded(note.substr(equals + 1));
+  if (!sandbox.made.agent_id.empty()) target += "&agent_id=" + url_encoded(sandbox.made.agent_id);
+  for (const std::string& word : sandbox.made.metadata) {
+    TRY(const options::NamedValue pair, options::parse_named_value(word, "--metadata"));
+    target += "&metadata." + url_encoded(pair.name) + "=" + url_encoded(pair.value);
   }
   return target;
 }
 
-// All pages, as one list.
-int list(const SandboxWords& words) {
-  for (const std::string& note : words.fresh.metadata) {
-    if (note.find('=') == std::string::npos) return usage_error("--metadata must be KEY=VALUE");
-  }
-  const std::string target = list_target(words);
+// Reads all pages and prints them as one list.
+int list_sandboxes(const SandboxOptions& sandbox) {
+  const auto target = sandbox_list_target(sandbox);
+  if (!target) return usage_error(target.error().message());
   std::vector<std::vector<std::string>> rows = {
       {"ID", "STATE", "TEMPLATE", "CREATED", "EXPIRES", "METADATA"}};
   json::array all;
   std::string cursor;
   do {
-    const Asked asked =
-        get(words, target + (cursor.empty() ? "" : "&cursor=" + url_encoded(cursor)));
-    if (asked.status != 0) return asked.status;
-    const auto answer = parse_answer(asked.body);
-    if (!answer) return failure(answer.error());
-    const auto sandboxes = list_in(*answer, "sandboxes");
+    const CommandResponse response = send_and_report(
+        sandbox.server,
+        get_request(*target + (cursor.empty() ? "" : "&cursor=" + url_encoded(cursor))));
+    if (response.status != 0) return response.status;
+    const auto object = parse_response(response.body);
+    if (!object) return failure(object.error());
+    const auto sandboxes = array_field(*object, "sandboxes");
     if (!sandboxes) return failure(sandboxes.error());
     for (const json::value& value : *sandboxes) {
       all.push_back(value);
       if (!value.is_object()) continue;
       const json::object& one = value.get_object();
-      rows.push_back({shown(one, "id"), shown(one, "state"), shown(one, "template"),
-                      shown(one, "created_at"), shown(one, "expires_at"), shown(one, "metadata")});
+      rows.push_back({field_text(one, "id"), field_text(one, "state"), field_text(one, "template"),
+                      field_text(one, "created_at"), field_text(one, "expires_at"),
+                      field_text(one, "metadata")});
     }
-    const std::string next = shown(*answer, "next_cursor");
+    const std::string next = field_text(*object, "next_cursor");
     cursor = next == "-" || next == cursor ? "" : next;
   } while (!cursor.empty());
-  print(words.json ? json::serialize(json::object{{"sandboxes", std::move(all)}}) + "\n"
-                   : table(rows));
+  print(sandbox.json ? json::serialize(json::object{{"sandboxes", std::move(all)}}) + "\n"
+                     : table(rows));
   return 0;
 }
 
-int show_fields(const std::string& body, std::initializer_list<const char*> names) {
-  const auto answer = parse_answer(body);
-  if (!answer) return failure(answer.error());
+int print_sandbox(const std::string& body) {
+  const auto object = parse_response(body);
+  if (!object) return failure(object.error());
   std::vector<std::vector<std::string>> rows;
-  for (const char* name : names) rows.push_back({name, shown(*answer, name)});
+  for (const char* name : {"id", "state", "reason", "template", "snapshot", "agent_id", "metadata",
+                           "limits", "on_timeout", "ttl_s", "created_at", "expires_at", "ended_at",
+                           "profile", "net", "dependencies"}) {
+    rows.push_back({name, field_text(*object, name)});
+  }
   for (const char* name : {"grade", "walls", "missing"}) {
-    const std::string text = shown(*answer, "isolation", name);
+    const std::string text = field_text(*object, "isolation", name);
     if (text != "-") rows.push_back({name, text});
   }
   print(table(rows));
   return 0;
 }
 
-int show(const SandboxWords& words, const Asked& asked) {
-  if (asked.status != 0) return asked.status;
-  if (words.json) {
-    print(asked.body);
+// Sends a request whose response is a sandbox, and prints that.
+int request_sandbox(const SandboxOptions& sandbox, http::ClientRequest request) {
+  const CommandResponse response = send_and_report(sandbox.server, std::move(request));
+  if (response.status != 0) return response.status;
+  if (sandbox.json) {
+    print(response.body);
     return 0;
   }
-  return show_fields(asked.body, {"id", "state", "reason", "template", "snapshot", "agent_id",
-                                  "metadata", "limits", "on_timeout", "ttl_s", "created_at",
-                                  "expires_at", "ended_at", "profile", "net", "dependencies"});
+  return print_sandbox(response.body);
 }
 
-int kill_all(const SandboxWords& words, std::span<const std::string> ids) {
+int kill_sandboxes(const SandboxOptions& sandbox, const std::vector<std::string>& ids) {
   int status = 0;
   for (const std::string& id : ids) {
-    const Asked asked =
-        ask(words.place,
-            {.method = http::Method::kDelete, .target = path_of(id), .headers = {}, .body = {}});
-    if (asked.status != 0) {
-      status = asked.status;
+    const CommandResponse response =
+        send_and_report(sandbox.server, delete_request(sandbox_target(id)));
+    if (response.status != 0) {
+      status = response.status;
       continue;
     }
-    print(words.json ? json::serialize(json::object{{"id", id}, {"killed", true}}) + "\n"
-                     : "killed " + printable(id) + "\n");
+    print(sandbox.json ? json::serialize(json::object{{"id", id}, {"killed", true}}) + "\n"
+                       : "killed " + printable(id) + "\n");
   }
   return status;
 }
 
-int snapshot(const SandboxWords& words, const std::string& id) {
+int create_snapshot(const SandboxOptions& sandbox, const std::string& id) {
   json::object body;
-  if (!words.name.empty()) body["name"] = words.name;
-  const Asked asked = post(words, path_of(id, "/snapshots"), json::serialize(body));
-  if (asked.status != 0) return asked.status;
-  if (words.json) {
-    print(asked.body);
+  if (!sandbox.name.empty()) body["name"] = sandbox.name;
+  const CommandResponse response = send_and_report(
+      sandbox.server, post_request(sandbox_target(id, "/snapshots"), json::serialize(body)));
+  if (response.status != 0) return response.status;
+  if (sandbox.json) {
+    print(response.body);
     return 0;
   }
-  const auto made = parse_answer(asked.body);
-  if (!made) return failure(made.error());
+  const auto snapshot = parse_response(response.body);
+  if (!snapshot) return failure(snapshot.error());
   std::fprintf(stderr, "%s files, %s bytes; memory is not kept\n",
-               printable(shown(*made, "files")).c_str(), printable(shown(*made, "bytes")).c_str());
-  print(printable(shown(*made, "id")) + "\n");
+               printable(field_text(*snapshot, "files")).c_str(),
+               printable(field_text(*snapshot, "bytes")).c_str());
+  print(printable(field_text(*snapshot, "id")) + "\n");
   return 0;
 }
 
-int snapshots(const SandboxWords& words) {
-  const Asked asked = get(words, "/v1/snapshots");
-  if (asked.status != 0) return asked.status;
-  if (words.json) {
-    print(asked.body);
+int list_snapshots(const SandboxOptions& sandbox) {
+  const CommandResponse response = send_and_report(sandbox.server, get_request("/v1/snapshots"));
+  if (response.status != 0) return response.status;
+  if (sandbox.json) {
+    print(response.body);
     return 0;
   }
-  const auto answer = parse_answer(asked.body);
-  if (!answer) return failure(answer.error());
-  const auto all = list_in(*answer, "snapshots");
-  if (!all) return failure(all.error());
+  const auto object = parse_response(response.body);
+  if (!object) return failure(object.error());
+  const auto snapshots = array_field(*object, "snapshots");
+  if (!snapshots) return failure(snapshots.error());
   std::vector<std::vector<std::string>> rows = {
       {"ID", "NAME", "TEMPLATE", "FILES", "BYTES", "CREATED", "OF SANDBOX"}};
-  for (const json::value& value : *all) {
+  for (const json::value& value : *snapshots) {
     if (!value.is_object()) continue;
     const json::object& one = value.get_object();
-    rows.push_back({shown(one, "id"), shown(one, "name"), shown(one, "template"),
-                    shown(one, "files"), shown(one, "bytes"), shown(one, "created_at"),
-                    shown(one, "sandbox")});
+    rows.push_back({field_text(one, "id"), field_text(one, "name"), field_text(one, "template"),
+                    field_text(one, "files"), field_text(one, "bytes"),
+                    field_text(one, "created_at"), field_text(one, "sandbox")});
   }
   print(table(rows));
   return 0;
 }
 
-int forget(const SandboxWords& words, const std::string& id) {
-  const Asked asked = ask(words.place, {.method = http::Method::kDelete,
-                                        .target = "/v1/snapshots/" + url_encoded(id),
-                                        .headers = {},
-                                        .body = {}});
-  if (asked.status != 0) return asked.status;
-  print(words.json ? json::serialize(json::object{{"id", id}, {"removed", true}}) + "\n"
-                   : "removed " + printable(id) + "\n");
+int delete_snapshot(const SandboxOptions& sandbox, const std::string& id) {
+  const CommandResponse response =
+      send_and_report(sandbox.server, delete_request("/v1/snapshots/" + url_encoded(id)));
+  if (response.status != 0) return response.status;
+  print(sandbox.json ? json::serialize(json::object{{"id", id}, {"removed", true}}) + "\n"
+                     : "removed " + printable(id) + "\n");
   return 0;
 }
 
-int keepalive(const SandboxWords& words, const std::string& id) {
+int keep_sandbox_alive(const SandboxOptions& sandbox, const std::string& id) {
   json::object body;
-  if (!words.fresh.ttl.empty()) {
-    auto seconds = seconds_of(words.fresh.ttl, "--ttl");
+  if (!sandbox.made.ttl.empty()) {
+    auto seconds = parse_seconds(sandbox.made.ttl, "--ttl");
     if (!seconds) return usage_error(seconds.error().message());
     body["ttl_s"] = *seconds;
   }
-  return show(words, post(words, path_of(id, "/keepalive"), json::serialize(body)));
+  return request_sandbox(sandbox,
+                         post_request(sandbox_target(id, "/keepalive"), json::serialize(body)));
 }
 
 }  // namespace
 
 int sandbox_command(const std::vector<std::string>& args) {
-  SandboxWords words;
-  NewSandboxWords& fresh = words.fresh;
-  std::vector<Option> options = place_options(words.place);
-  options.insert(options.end(), {{"--template", &fresh.template_name},
-                                 {"--snapshot", &fresh.snapshot},
-                                 {"--ttl", &fresh.ttl},
-                                 {"--on-timeout", &fresh.on_timeout},
-                                 {"--agent-id", &fresh.agent_id},
-                                 {"--env", &fresh.env},
-                                 {"--metadata", &fresh.metadata},
-                                 {"--memory", &fresh.memory},
-                                 {"--disk", &fresh.disk},
-                                 {"--cpus", &fresh.cpus},
-                                 {"--pids", &fresh.pids},
-                                 {"--mount", &fresh.mounts},
-                                 {"--min-grade", &fresh.min_grade},
-                                 {"--net", &fresh.net},
-                                 {"--net-deny", &fresh.net_deny},
-                                 {"--private-ports", &fresh.private_ports},
-                                 {"--with", &fresh.packages.with},
-                                 {"--requirements", &fresh.packages.requirements},
-                                 {"--lock", &fresh.packages.lock},
-                                 {"--preload", &fresh.packages.preload},
-                                 {"--state", &words.state},
-                                 {"--all", &words.all},
-                                 {"--name", &words.name},
-                                 {"--json", &words.json},
-                                 {"--help", &words.help},
-                                 {"-h", &words.help}});
-  const auto rest = take_options(args, options, "sandbox");
-  if (!rest) return usage_error(rest.error().message());
-  if (words.help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
-    return 0;
+  SandboxOptions sandbox;
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(sandbox_command_line(sandbox), args, arguments)) {
+    return *status;
   }
-  const std::string verb = rest->empty() ? "" : rest->front();
-  const std::size_t count = rest->size();
-  if (verb == "create" && count == 1) return create(words);
-  if (verb == "list" && count == 1) return list(words);
-  if (verb == "snapshots" && count == 1) return snapshots(words);
-  if (verb == "kill" && count >= 2) return kill_all(words, std::span(*rest).subspan(1));
-  if (count == 2) {
-    const std::string& id = (*rest)[1];
-    if (verb == "show") return show(words, get(words, path_of(id)));
-    if (verb == "pause") return show(words, post(words, path_of(id, "/pause")));
-    if (verb == "resume") return show(words, post(words, path_of(id, "/resume")));
-    if (verb == "keepalive") return keepalive(words, id);
-    if (verb == "snapshot") return snapshot(words, id);
-    if (verb == "forget") return forget(words, id);
+  const std::string& verb = arguments.subcommand;
+  if (verb == "create") return create_sandbox(sandbox);
+  if (verb == "list") return list_sandboxes(sandbox);
+  if (verb == "snapshots") return list_snapshots(sandbox);
+  if (verb == "kill") return kill_sandboxes(sandbox, arguments.operands);
+  const std::string& id = arguments.operands[0];
+  if (verb == "show") return request_sandbox(sandbox, get_request(sandbox_target(id)));
+  if (verb == "pause" || verb == "resume") {
+    return request_sandbox(sandbox, post_request(sandbox_target(id) + "/" + verb, "{}"));
   }
-  return usage_error(
-      "say `glovebox sandbox create`, `list`, `show ID`, `kill ID`, `pause ID`, `resume ID`, "
-      "`keepalive ID`, `snapshot ID`, `snapshots` or `forget SNAPSHOT`; see `glovebox sandbox "
-      "--help`");
+  if (verb == "keepalive") return keep_sandbox_alive(sandbox, id);
+  if (verb == "snapshot") return create_snapshot(sandbox, id);
+  return delete_snapshot(sandbox, id);
 }
 
 }  // namespace glovebox::client

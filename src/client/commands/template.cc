@@ -1,12 +1,12 @@
-// `glovebox template list|show|create|delete`: what sandboxes can be made of, as a server sees it.
-// `check` reads a file as the launcher would, needs no server, and is the front's.
+// `glovebox template list|show|create|delete`: the templates of a server. `check` needs no server:
+// `glovebox` does it itself (src/cli/commands/template.cc).
 #include <boost/json.hpp>
 #include <cstdio>
 
-#include "client/output/response_fields.h"
-#include "client/connection/api_client.h"
 #include "client/commands.h"
+#include "client/connection/api_client.h"
 #include "client/output/print.h"
+#include "client/output/response_fields.h"
 #include "client/requests/template_options.h"
 
 namespace glovebox::client {
@@ -14,90 +14,104 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kUsage =
-    "usage: glovebox template list\n"
-    "       glovebox template show NAME\n"
-    "       glovebox template create NAME --from BASE [OPTIONS]\n"
-    "       glovebox template create NAME --snapshot ID\n"
-    "       glovebox template delete NAME\n"
-    "       glovebox template check FILE\n"
-    "\n"
-    "What sandboxes can be made of. `list` and `show` ask a server; `create` and `delete` are for\n"
-    "templates of your key's project, made of one of the administrator's; `check` reads a file as\n"
-    "the launcher would and needs no server.\n"
-    "\n"
-    "  --from BASE            create: the template it is made of (default with packages: python)\n"
-    "  --snapshot ID          create: a name for a snapshot, of which sandboxes can be made\n"
-    "  --description TEXT     create: one line, for people\n"
-    "  --preload MODULES      create: modules to import ahead, like numpy,os.path; more than once\n"
-    "  --env NAME=VALUE       create: an environment variable; more than once\n"
-    "  --timeout TIME         create: how long a run may take, unless it says otherwise\n"
-    "  --memory SIZE          create: the same for memory, like 512M\n"
-    "  --disk SIZE            create: for what is written\n"
-    "  --pids N               create: for processes and threads\n"
-    "  --cpus N               create: for CPUs, like 0.5\n"
-    "  --with PACKAGE         create: a package to install in it, like 'pandas>=2'; more than "
-    "once\n"
-    "  --requirements FILE    create: packages of a requirements.txt\n"
-    "  --lock FILE            create: packages of a pylock.toml or package-lock.json\n";
-constexpr const char* kMore =
-    "  --json                 print JSON\n"
-    "  --help                 this text\n"
-    "\n"
-    "Exit status: 0 done, 1 the server said no or the file is not right, 2 bad usage, 125 no "
-    "server\n"
-    "answers.\n";
+struct TemplateOptions {
+  ServerLocationOptions server;
+  NewTemplateOptions made;
+  bool json = false;
+};
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+options::CommandLine template_command_line(TemplateOptions& shown) {
+  NewTemplateOptions& made = shown.made;
+  return {
+      .name = "glovebox template",
+      .usage = {"list", "show NAME", "create NAME --from BASE [OPTIONS]",
+                "create NAME --snapshot ID", "delete NAME", "check FILE"},
+      .description =
+          "Manage the templates that sandboxes are created from. `create` and `delete` work on "
+          "templates of your key's project, which are based on one of the administrator's. "
+          "`check` validates a template file and needs no server.",
+      .groups =
+          {{"Options",
+            {{"--from", "BASE", "create: template to start from (default with packages: python)",
+              &made.from},
+             {"--snapshot", "ID",
+              "create: name a snapshot, so that sandboxes can be created from it", &made.snapshot},
+             {"--description", "TEXT", "create: one line of description", &made.description},
+             {"--preload", "MODULES",
+              "create: import these modules in advance, like numpy,os.path (repeatable)",
+              &made.preload},
+             {"--env", "NAME=VALUE", "create: set an environment variable (repeatable)", &made.env},
+             {"--timeout", "TIME", "create: default time limit of a run", &made.timeout},
+             {"--memory", "SIZE", "create: default memory limit, like 512M", &made.limits.memory},
+             {"--disk", "SIZE", "create: default disk limit", &made.limits.disk},
+             {"--pids", "N", "create: default limit of processes and threads", &made.limits.pids},
+             {"--cpus", "N", "create: default share of CPUs, like 0.5", &made.limits.cpus},
+             {"--with", "PACKAGE", "create: install a package, like 'pandas>=2' (repeatable)",
+              &made.with},
+             {"--requirements", "FILE", "create: install the packages of a requirements.txt",
+              &made.requirements},
+             {"--lock", "FILE",
+              "create: install the packages of a pylock.toml or package-lock.json", &made.lock},
+             {"--json", "", "print JSON", &shown.json}}},
+           server_location_options(shown.server)},
+      .notes =
+          "Exit status: 0 success, 1 the server refused or the file is invalid, 2 bad usage,\n"
+          "125 no server responds.\n",
+      .subcommands = {{"list"},
+                      {"show", "NAME", 1, 1},
+                      {"create", "NAME --from BASE", 1, 1},
+                      {"delete", "NAME", 1, 1},
+                      {"check", "FILE", 1, 1}}};
+}
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+std::string first_line_of(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// The last line of a traceback says what went wrong.
-std::string last_line(std::string text) {
+// The last line of a traceback, which names the exception.
+std::string last_line_of(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text.substr(text.rfind('\n') + 1);
 }
 
-std::string pool_of(const json::object& one) {
-  return shown(one, "pool", "min") + "-" + shown(one, "pool", "max");
+std::string pool_text(const json::object& one) {
+  return field_text(one, "pool", "min") + "-" + field_text(one, "pool", "max");
 }
 
-int list(const std::string& body) {
-  const auto answer = parse_answer(body);
-  if (!answer) return failure(answer.error());
-  const auto templates = list_in(*answer, "templates");
+int print_templates(const std::string& body) {
+  const auto object = parse_response(body);
+  if (!object) return failure(object.error());
+  const auto templates = array_field(*object, "templates");
   if (!templates) return failure(templates.error());
   std::vector<std::vector<std::string>> rows = {
       {"NAME", "LANGUAGE", "RUNTIME", "POOL", "STATE", "DESCRIPTION"}};
   for (const json::value& value : *templates) {
     if (!value.is_object()) continue;
     const json::object& one = value.get_object();
-    const std::string error = shown(one, "error");
-    rows.push_back({shown(one, "name"), shown(one, "language"), shown(one, "runtime"), pool_of(one),
-                    shown(one, "state"),
-                    error == "-" ? first_line(shown(one, "description")) : last_line(error)});
+    const std::string error = field_text(one, "error");
+    rows.push_back(
+        {field_text(one, "name"), field_text(one, "language"), field_text(one, "runtime"),
+         pool_text(one), field_text(one, "state"),
+         error == "-" ? first_line_of(field_text(one, "description")) : last_line_of(error)});
   }
   print(table(rows));
   return 0;
 }
 
-int show(const std::string& body) {
-  const auto answer = parse_answer(body);
-  if (!answer) return failure(answer.error());
-  const json::object& one = *answer;
+int print_template(const std::string& body) {
+  const auto object = parse_response(body);
+  if (!object) return failure(object.error());
   std::vector<std::vector<std::string>> rows;
   for (const char* name :
        {"name", "description", "built_in", "project", "from", "runtime", "language", "preload",
         "layers", "dependencies", "snapshot", "state", "generation", "zygotes", "forks"}) {
-    rows.push_back({name, shown(one, name)});
+    rows.push_back({name, field_text(*object, name)});
   }
-  rows.push_back({"pool", pool_of(one)});
+  rows.push_back({"pool", pool_text(*object)});
   for (const char* name :
        {"timeout_ms", "cpu_ms", "memory_mb", "disk_mb", "pids", "cpu_thousandths"}) {
-    rows.push_back({std::string("profile.") + name, shown(one, "profile", name)});
+    rows.push_back({std::string("profile.") + name, field_text(*object, "profile", name)});
   }
   print(table(rows));
-  const std::string error = shown(one, "error");
+  const std::string error = field_text(*object, "error");
   if (error == "-") return 0;
   print("\n");
   std::size_t begin = 0;
@@ -109,83 +123,52 @@ int show(const std::string& body) {
   return 0;
 }
 
-int create(const PlaceWords& place, const std::string& name, const NewTemplateWords& words,
-           bool is_json) {
-  const auto body = new_template_json(name, words);
+int create_template(const TemplateOptions& shown, const std::string& name) {
+  const auto body = new_template_json(name, shown.made);
   if (!body) return usage_error(body.error().message());
-  // Packages may take their time.
-  const Asked asked =
-      ask(place,
-          {.method = http::Method::kPost, .target = "/v1/templates", .headers = {}, .body = *body},
-          words.names_packages() ? std::chrono::milliseconds(0) : kCommandTime);
-  if (asked.status != 0) return asked.status;
-  print(is_json ? asked.body : printable(name) + "\n");
+  // The server responds when the packages are installed, which may take minutes.
+  const CommandResponse response =
+      send_and_report(shown.server, post_request("/v1/templates", *body),
+                      shown.made.names_packages() ? kNoTimeout : kCommandTimeout);
+  if (response.status != 0) return response.status;
+  print(shown.json ? response.body : printable(name) + "\n");
   return 0;
 }
 
-int remove(const PlaceWords& place, const std::string& name, bool is_json) {
-  const Asked asked = ask(place, {.method = http::Method::kDelete,
-                                  .target = "/v1/templates/" + url_encoded(name),
-                                  .headers = {},
-                                  .body = {}});
-  if (asked.status != 0) return asked.status;
-  print(is_json ? json::serialize(json::object{{"name", name}, {"deleted", true}}) + "\n"
-                : "deleted " + printable(name) + "\n");
+int delete_template(const TemplateOptions& shown, const std::string& name) {
+  const CommandResponse response =
+      send_and_report(shown.server, delete_request("/v1/templates/" + url_encoded(name)));
+  if (response.status != 0) return response.status;
+  print(shown.json ? json::serialize(json::object{{"name", name}, {"deleted", true}}) + "\n"
+                   : "deleted " + printable(name) + "\n");
   return 0;
 }
 
 }  // namespace
 
 int template_command(const std::vector<std::string>& args) {
-  PlaceWords place;
-  bool is_json = false;
-  bool help = false;
-  std::vector<Option> options = place_options(place);
-  NewTemplateWords fresh;
-  options.insert(options.end(), {{"--from", &fresh.from},
-                                 {"--snapshot", &fresh.snapshot},
-                                 {"--description", &fresh.description},
-                                 {"--preload", &fresh.preload},
-                                 {"--env", &fresh.env},
-                                 {"--timeout", &fresh.timeout},
-                                 {"--memory", &fresh.memory},
-                                 {"--disk", &fresh.disk},
-                                 {"--pids", &fresh.pids},
-                                 {"--cpus", &fresh.cpus},
-                                 {"--with", &fresh.with},
-                                 {"--requirements", &fresh.requirements},
-                                 {"--lock", &fresh.lock},
-                                 {"--json", &is_json},
-                                 {"--help", &help},
-                                 {"-h", &help}});
-  const auto rest = take_options(args, options, "template");
-  if (!rest) return usage_error(rest.error().message());
-  if (help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
+  TemplateOptions shown;
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(template_command_line(shown), args, arguments)) {
+    return *status;
+  }
+  const std::string& verb = arguments.subcommand;
+  if (shown.made.is_given() && verb != "create") {
+    return usage_error("options that describe a template are only for `glovebox template create`");
+  }
+  if (verb == "create") return create_template(shown, arguments.operands[0]);
+  if (verb == "delete") return delete_template(shown, arguments.operands[0]);
+  if (verb == "check") return usage_error("`glovebox template check` is a command of `glovebox`");
+  const bool is_list = verb == "list";
+  const CommandResponse response = send_and_report(
+      shown.server,
+      get_request("/v1/templates" + (is_list ? "" : "/" + url_encoded(arguments.operands[0]))));
+  if (response.status != 0) return response.status;
+  if (shown.json) {
+    print(response.body);
     return 0;
   }
-  const std::string verb = rest->empty() ? "" : rest->front();
-  if (fresh.is_given() && verb != "create" && !verb.empty()) {
-    return usage_error("--from and what follows it go with `glovebox template create`");
-  }
-  if (verb == "create" && rest->size() == 2) return create(place, (*rest)[1], fresh, is_json);
-  if (verb == "delete" && rest->size() == 2) return remove(place, (*rest)[1], is_json);
-  const bool is_list = verb == "list" && rest->size() == 1;
-  const bool is_show = verb == "show" && rest->size() == 2;
-  if (!is_list && !is_show) {
-    return usage_error(
-        "say `glovebox template list`, `show NAME`, `create NAME --from BASE`, `delete NAME` or "
-        "`check FILE`; see `glovebox template --help`");
-  }
-  http::ClientRequest request;
-  request.target = "/v1/templates" + (is_show ? "/" + url_encoded((*rest)[1]) : "");
-  const Asked asked = ask(place, std::move(request));
-  if (asked.status != 0) return asked.status;
-  if (is_json) {
-    print(asked.body);
-    return 0;
-  }
-  return is_list ? list(asked.body) : show(asked.body);
+  return is_list ? print_templates(response.body) : print_template(response.body);
 }
 
 }  // namespace glovebox::client

@@ -1,4 +1,4 @@
-// `glovebox top`: the living sandboxes and what they use, again and again.
+// `glovebox top`: the running sandboxes and their resource usage, updated periodically.
 #include <time.h>
 #include <unistd.h>
 
@@ -8,137 +8,137 @@
 #include <cstdio>
 #include <map>
 
-#include "client/output/response_fields.h"
-#include "client/connection/api_client.h"
 #include "client/commands.h"
+#include "client/connection/api_client.h"
 #include "client/output/print.h"
+#include "client/output/response_fields.h"
 
 namespace glovebox::client {
 namespace {
 
 namespace json = boost::json;
-using Clock = std::chrono::steady_clock;
+using TopClock = std::chrono::steady_clock;
 
-constexpr const char* kUsage =
-    "usage: glovebox top [OPTIONS]\n"
-    "\n"
-    "The living sandboxes of your project and what they use, those with the most CPU first.\n"
-    "\n"
-    "  --once                 once, and end (also when the output is no terminal)\n"
-    "  --interval SECONDS     how long between two looks (default: 2)\n"
-    "  --limit N              look at N sandboxes at most (default: 50)\n";
-constexpr const char* kMore =
-    "  --json                 print one object per look\n"
-    "  --help                 this text\n"
-    "\n"
-    "Exit status: 0 done, 1 the server said no, 2 bad usage, 125 no server answers.\n";
+struct TopOptions {
+  ServerLocationOptions server;
+  std::string interval = "2";
+  std::string limit = "50";
+  bool once = false;
+  bool json = false;
+};
 
-std::uint64_t number_in(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  if (value == nullptr) return 0;
-  if (value->is_uint64()) return value->get_uint64();
-  return value->is_int64() && value->get_int64() > 0
-             ? static_cast<std::uint64_t>(value->get_int64())
-             : 0;
+options::CommandLine top_command_line(TopOptions& top) {
+  return {
+      .name = "glovebox top",
+      .usage = {"[OPTIONS]"},
+      .description =
+          "Show the running sandboxes of your project and their resource usage, sorted by CPU.",
+      .groups = {{"Options",
+                  {{"--once", "", "print once and exit (default if the output is not a terminal)",
+                    &top.once},
+                   {"--interval", "SECONDS", "time between updates (default: 2)", &top.interval},
+                   {"--limit", "N", "show at most N sandboxes (default: 50)", &top.limit},
+                   {"--json", "", "print one object per update", &top.json}}},
+                 server_location_options(top.server)},
+      .notes =
+          "Exit status: 0 success, 1 the server refused, 2 bad usage, 125 no server responds.\n"};
 }
 
-std::string megabytes(std::uint64_t bytes) {
+std::string megabytes_text(std::uint64_t bytes) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f", static_cast<double>(bytes) / (1 << 20));
   return text;
 }
 
-struct Before {
+struct CpuSample {
   std::uint64_t cpu_us = 0;
-  Clock::time_point at;
+  TopClock::time_point at;
 };
 
-struct Row {
-  double cpu = -1;  // percent of one CPU; unknown at the first look
+struct UsageRow {
+  double cpu = -1;  // percent of one CPU; unknown in the first sample
   std::string id, state, template_name;
   std::uint64_t memory = 0, memory_limit = 0, disk = 0, processes = 0;
 };
 
-class Top {
+// Asks the server for the usage of every sandbox and remembers CPU times between samples.
+class UsageSampler {
  public:
-  Top(Api api, std::uint64_t limit) : api_(std::move(api)), limit_(limit) {}
+  UsageSampler(ApiClient api, std::uint64_t limit) : api_(std::move(api)), limit_(limit) {}
 
-  Result<std::vector<Row>> look() {
-    http::ClientRequest request;
-    request.target = "/v1/sandboxes?state=running,paused&limit=" +
-                     std::to_string(std::min<std::uint64_t>(limit_, 100));
-    TRY(const json::object answer, ask_for(std::move(request)));
-    TRY(const json::array sandboxes, list_in(answer, "sandboxes"));
-    std::vector<Row> rows;
-    std::map<std::string, Before> now;
+  Result<std::vector<UsageRow>> sample() {
+    TRY(const json::object object,
+        request_object("/v1/sandboxes?state=running,paused&limit=" +
+                       std::to_string(std::min<std::uint64_t>(limit_, 100))));
+    TRY(const json::array sandboxes, array_field(object, "sandboxes"));
+    std::vector<UsageRow> rows;
+    std::map<std::string, CpuSample> now;
     for (const json::value& value : sandboxes) {
       if (!value.is_object()) continue;
       rows.push_back(row_of(value.get_object(), now));
     }
     before_ = std::move(now);
     std::stable_sort(rows.begin(), rows.end(),
-                     [](const Row& a, const Row& b) { return a.cpu > b.cpu; });
+                     [](const UsageRow& a, const UsageRow& b) { return a.cpu > b.cpu; });
     return rows;
   }
 
  private:
-  Result<json::object> ask_for(http::ClientRequest request) {
-    TRY(const http::ClientResponse response, api_.send(std::move(request)));
-    if (const auto refusal = api_.refusal_of(response)) {
-      return fail(Errc::kPolicy, refusal->message);
+  Result<json::object> request_object(std::string target) {
+    TRY(const http::ClientResponse response, api_.send(get_request(std::move(target))));
+    if (const auto error = api_.error_in(response)) {
+      return fail(Errc::kPolicy, error->message);
     }
-    return parse_answer(response.body);
+    return parse_response(response.body);
   }
 
-  Row row_of(const json::object& sandbox, std::map<std::string, Before>& now) {
-    Row row;
-    row.id = shown(sandbox, "id");
-    row.state = shown(sandbox, "state");
-    row.template_name = shown(sandbox, "template");
-    http::ClientRequest request;
-    request.target = "/v1/sandboxes/" + url_encoded(row.id) + "/metrics";
-    const auto metrics = ask_for(std::move(request));
+  UsageRow row_of(const json::object& sandbox, std::map<std::string, CpuSample>& now) {
+    UsageRow row;
+    row.id = field_text(sandbox, "id");
+    row.state = field_text(sandbox, "state");
+    row.template_name = field_text(sandbox, "template");
+    const auto metrics = request_object("/v1/sandboxes/" + url_encoded(row.id) + "/metrics");
     const json::value* figures = metrics ? metrics->if_contains("now") : nullptr;
-    if (figures == nullptr || !figures->is_object()) return row;  // it has just ended
+    if (figures == nullptr || !figures->is_object()) return row;  // the sandbox has just ended
     const json::object& used = figures->get_object();
-    row.memory = number_in(used, "memory_bytes");
-    row.memory_limit = number_in(used, "memory_limit_bytes");
-    row.disk = number_in(used, "disk_bytes");
-    row.processes = number_in(used, "processes");
-    const Before here{number_in(used, "cpu_us"), Clock::now()};
+    row.memory = number_field(used, "memory_bytes");
+    row.memory_limit = number_field(used, "memory_limit_bytes");
+    row.disk = number_field(used, "disk_bytes");
+    row.processes = number_field(used, "processes");
+    const CpuSample here{number_field(used, "cpu_us"), TopClock::now()};
     if (const auto before = before_.find(row.id); before != before_.end()) {
       const double passed =
           std::chrono::duration<double, std::micro>(here.at - before->second.at).count();
-      const std::uint64_t burnt =
+      const std::uint64_t used_us =
           here.cpu_us > before->second.cpu_us ? here.cpu_us - before->second.cpu_us : 0;
-      row.cpu = passed > 0 ? 100.0 * static_cast<double>(burnt) / passed : 0;
+      row.cpu = passed > 0 ? 100.0 * static_cast<double>(used_us) / passed : 0;
     }
     now[row.id] = here;
     return row;
   }
 
-  Api api_;
+  ApiClient api_;
   std::uint64_t limit_;
-  std::map<std::string, Before> before_;
+  std::map<std::string, CpuSample> before_;
 };
 
-void print_table(const std::vector<Row>& rows) {
+void print_usage_table(const std::vector<UsageRow>& rows) {
   std::vector<std::vector<std::string>> cells = {
       {"ID", "STATE", "TEMPLATE", "CPU %", "MEMORY MB", "OF MB", "DISK MB", "PROCESSES"}};
-  for (const Row& row : rows) {
+  for (const UsageRow& row : rows) {
     char cpu[16] = "-";
     if (row.cpu >= 0) std::snprintf(cpu, sizeof cpu, "%.1f", row.cpu);
-    cells.push_back({row.id, row.state, row.template_name, cpu, megabytes(row.memory),
-                     megabytes(row.memory_limit), megabytes(row.disk),
+    cells.push_back({row.id, row.state, row.template_name, cpu, megabytes_text(row.memory),
+                     megabytes_text(row.memory_limit), megabytes_text(row.disk),
                      std::to_string(row.processes)});
   }
   const std::string text = table(cells);
   std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
-void print_json(const std::vector<Row>& rows) {
+void print_usage_json(const std::vector<UsageRow>& rows) {
   json::array all;
-  for (const Row& row : rows) {
+  for (const UsageRow& row : rows) {
     json::object one{{"id", row.id},
                      {"state", row.state},
                      {"template", row.template_name},
@@ -155,51 +155,32 @@ void print_json(const std::vector<Row>& rows) {
 }  // namespace
 
 int top_command(const std::vector<std::string>& args) {
-  PlaceWords place_words;
-  std::string interval = "2";
-  std::string limit = "50";
-  bool once = false;
-  bool is_json = false;
-  bool help = false;
-  std::vector<Option> options = place_options(place_words);
-  options.insert(options.end(), {{"--once", &once},
-                                 {"--interval", &interval},
-                                 {"--limit", &limit},
-                                 {"--json", &is_json},
-                                 {"--help", &help},
-                                 {"-h", &help}});
-  const auto rest = take_options(args, options, "top");
-  if (!rest) return usage_error(rest.error().message());
-  if (help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
-    return 0;
-  }
-  if (!rest->empty()) return usage_error("`glovebox top` takes no '" + rest->front() + "'");
-  const auto seconds = parse_count(interval, "--interval", 3600);
+  TopOptions top;
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(top_command_line(top), args, arguments)) return *status;
+  const auto seconds = options::parse_count(top.interval, "--interval", 3600);
   if (!seconds) return usage_error(seconds.error().message());
-  const auto most = parse_count(limit, "--limit", 100);
+  const auto most = options::parse_count(top.limit, "--limit", 100);
   if (!most) return usage_error(most.error().message());
-  auto place = find_place(place_words, PlaceSurroundings::here());
-  if (!place) return failure(place.error());
-  auto api = Api::open(std::move(*place));
-  if (!api) return usage_error(api.error().message());
-  const bool live = ::isatty(STDOUT_FILENO) != 0 && !is_json;
-  Top top(std::move(*api), std::max<std::uint64_t>(*most, 1));
-  if (once || !live) {  // what is used is a difference: a first look to compare with
-    (void)top.look();
+  auto api = ApiClient::connect(top.server);
+  if (!api) return usage_error_or_failure(api.error());
+  const bool live = ::isatty(STDOUT_FILENO) != 0 && !top.json;
+  UsageSampler sampler(std::move(*api), std::max<std::uint64_t>(*most, 1));
+  if (top.once || !live) {  // CPU use is a difference, which needs an earlier sample
+    (void)sampler.sample();
     const timespec moment{.tv_sec = 0, .tv_nsec = 300'000'000};
     ::nanosleep(&moment, nullptr);
   }
   while (true) {
-    const auto rows = top.look();
+    const auto rows = sampler.sample();
     if (!rows) {
-      return rows.error().code() == Errc::kPolicy ? refused(rows.error().message())
+      return rows.error().code() == Errc::kPolicy ? server_refused(rows.error().message())
                                                   : failure(rows.error());
     }
-    if (live && !once) std::printf("\033[H\033[2J");
-    is_json ? print_json(*rows) : print_table(*rows);
+    if (live && !top.once) std::printf("\033[H\033[2J");
+    top.json ? print_usage_json(*rows) : print_usage_table(*rows);
     std::fflush(stdout);
-    if (once || (!live && !is_json)) return 0;
+    if (top.once || (!live && !top.json)) return 0;
     const timespec pause{.tv_sec = static_cast<time_t>(std::max<std::uint64_t>(*seconds, 1)),
                          .tv_nsec = 0};
     ::nanosleep(&pause, nullptr);

@@ -1,4 +1,5 @@
-// One connection to a server's API, with its key, and what its refusals mean in words.
+// A connection to one server's API. Adds the key to every request and turns failures into messages
+// that say what to do.
 #pragma once
 
 #include <chrono>
@@ -11,52 +12,63 @@
 
 namespace glovebox::client {
 
-// The error form of every route.
-struct Refusal {
+// The error body that every route of the API uses.
+struct ApiError {
   int status = 0;
   std::string code;
   std::string message;
 };
 
-class Api {
+class ApiClient {
  public:
-  static Result<Api> open(Place place, http::ClientOptions options = {});
+  // Connects at the first request. kInvalidArgument: the URL is malformed.
+  static Result<ApiClient> open(ServerLocation location, http::ClientOptions options = {});
+  // find_server_location() and open().
+  static Result<ApiClient> connect(const ServerLocationOptions& options,
+                                   http::ClientOptions http_options = {});
 
-  // Adds the key. An error means that nobody answers, and says at which address and what to type.
+  // The error means that no server responded; it names the address and where that came from. A
+  // response with an error status is a value: see error_in().
   Result<http::ClientResponse> send(http::ClientRequest request);
   Result<http::ClientResponse> stream(http::ClientRequest request, http::Client::OnChunk on_chunk);
-  // The body comes from `next`, until it gives nothing; see http::Client::upload.
+  // Reads the body from `next` until it returns nothing; see http::Client::upload.
   Result<http::ClientResponse> upload(http::ClientRequest request,
                                       std::optional<std::uint64_t> length,
                                       std::function<Result<std::size_t>(char*, std::size_t)> next);
 
-  // None when the answer is a good one. A refused key is explained.
-  std::optional<Refusal> refusal_of(const http::ClientResponse& response) const;
+  // None for a successful response. A rejected key is explained.
+  std::optional<ApiError> error_in(const http::ClientResponse& response) const;
 
-  // From a signal handler: ends what is under way.
+  // Ends a request that is under way. Safe to call from a signal handler.
   void interrupt() { client_.interrupt(); }
-  const Place& place() const { return place_; }
+  const ServerLocation& location() const { return location_; }
 
  private:
-  Api(Place place, http::Client client) : place_(std::move(place)), client_(std::move(client)) {}
+  ApiClient(ServerLocation location, http::Client client)
+      : location_(std::move(location)), client_(std::move(client)) {}
   void add_key(http::ClientRequest& request) const;
   Error explained(Error error) const;
 
-  Place place_;
+  ServerLocation location_;
   http::Client client_;
 };
 
-// What a command of this folder does: asks, and turns every failure into its exit status.
-struct Asked {
-  int status = 0;    // not 0: it was said, end with it
-  std::string body;  // else the answer
-};
-// `patience` is the longest silence; zero: any.
-inline constexpr std::chrono::milliseconds kCommandTime{60'000};
-Asked ask(const PlaceWords& words, http::ClientRequest request,
-          std::chrono::milliseconds patience = kCommandTime);
+http::ClientRequest get_request(std::string target);
+http::ClientRequest post_request(std::string target, std::string body = {});
+http::ClientRequest delete_request(std::string target);
 
-// A path component or query value as a request has it.
+// The outcome of a request whose failure was reported already.
+struct CommandResponse {
+  int status = 0;    // not 0: the exit status for a failure that was printed
+  std::string body;  // else the response
+};
+inline constexpr std::chrono::milliseconds kCommandTimeout{60'000};
+inline constexpr std::chrono::milliseconds kNoTimeout{0};
+// Sends one request and prints what went wrong. `timeout` is the longest silence of the server.
+CommandResponse send_and_report(const ServerLocationOptions& options, http::ClientRequest request,
+                                std::chrono::milliseconds timeout = kCommandTimeout);
+
+// Percent-encodes a path component or a query value.
 std::string url_encoded(std::string_view text);
 
 }  // namespace glovebox::client

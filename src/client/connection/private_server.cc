@@ -16,6 +16,7 @@
 
 #include "base/write_all.h"
 #include "client/output/print.h"
+#include "client/output/response_fields.h"
 
 extern char** environ;
 
@@ -25,9 +26,9 @@ namespace {
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kStartsWithin{60};
-constexpr std::chrono::seconds kStopsWithin{20};
-constexpr std::size_t kMaxLine = 4096;
+constexpr std::chrono::seconds kStartTimeout{60};
+constexpr std::chrono::seconds kStopTimeout{20};
+constexpr std::size_t kMaxLogLine = 4096;
 
 struct Pipe {
   UniqueFd read;
@@ -39,12 +40,12 @@ Result<Pipe> make_pipe() {
   return Pipe{UniqueFd(fds[0]), UniqueFd(fds[1])};
 }
 
-// What a child must not inherit of our way with signals.
-struct SpawnWords {
+// Standard streams, and default signal handling: the child must not inherit this process's mask.
+struct SpawnAttributes {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
 
-  SpawnWords(int in, int out, int err) {
+  SpawnAttributes(int in, int out, int err) {
     ::posix_spawn_file_actions_init(&actions);
     ::posix_spawn_file_actions_adddup2(&actions, in, 0);
     ::posix_spawn_file_actions_adddup2(&actions, out, 1);
@@ -57,27 +58,22 @@ struct SpawnWords {
     for (const int signal : {SIGPIPE, SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&defaults, signal);
     ::posix_spawnattr_setsigmask(&attributes, &none);
     ::posix_spawnattr_setsigdefault(&attributes, &defaults);
-    // A Ctrl-C is for us; it ends when we do.
+    // Its own process group: Ctrl-C at the terminal is for this process only.
     ::posix_spawnattr_setpgroup(&attributes, 0);
     ::posix_spawnattr_setflags(
         &attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   }
-  ~SpawnWords() {
+  ~SpawnAttributes() {
     ::posix_spawn_file_actions_destroy(&actions);
     ::posix_spawnattr_destroy(&attributes);
   }
-  SpawnWords(const SpawnWords&) = delete;
-  SpawnWords& operator=(const SpawnWords&) = delete;
+  SpawnAttributes(const SpawnAttributes&) = delete;
+  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
 };
-
-std::string text_in(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : "";
-}
 
 }  // namespace
 
-Result<std::string> front_path() {
+Result<std::string> glovebox_path() {
   char self[PATH_MAX];
   const ssize_t size = ::readlink("/proc/self/exe", self, sizeof self);
   std::string directory(self, size > 0 ? static_cast<std::size_t>(size) : 0);
@@ -88,16 +84,16 @@ Result<std::string> front_path() {
     char resolved[PATH_MAX];
     return std::string(::realpath(path.c_str(), resolved) != nullptr ? resolved : path.c_str());
   }
-  return fail(Errc::kNotFound, "the program glovebox is not beside " + directory);
+  return fail(Errc::kNotFound, "cannot find the program glovebox near " + directory);
 }
 
 Result<std::unique_ptr<PrivateServer>> PrivateServer::start(
     const std::vector<std::string>& settings, Log log) {
-  TRY(const std::string front, front_path());
+  TRY(const std::string front, glovebox_path());
   std::unique_ptr<PrivateServer> server(new PrivateServer());
   server->log_ = log;
   TRY_OK(server->spawn(front, settings));
-  TRY_OK(server->read_place());
+  TRY_OK(server->read_location());
   return server;
 }
 
@@ -105,12 +101,12 @@ Result<> PrivateServer::spawn(const std::string& front, const std::vector<std::s
   TRY(Pipe in, make_pipe());
   TRY(Pipe out, make_pipe());
   TRY(Pipe err, make_pipe());
-  std::vector<std::string> words = {front, "serve", "--private"};
-  for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
+  std::vector<std::string> command = {front, "serve", "--private"};
+  for (const std::string& setting : settings) command.insert(command.end(), {"--set", setting});
   std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
+  for (std::string& word : command) argv.push_back(word.data());
   argv.push_back(nullptr);
-  const SpawnWords spawning(in.read.get(), out.write.get(), err.write.get());
+  const SpawnAttributes spawning(in.read.get(), out.write.get(), err.write.get());
   const int failed = ::posix_spawn(&pid_, front.c_str(), &spawning.actions, &spawning.attributes,
                                    argv.data(), environ);
   if (failed != 0) {
@@ -135,7 +131,7 @@ void PrivateServer::forward_errors() {
     if (log_ == Log::kShown) (void)write_all(2, bytes);
     for (const char c : bytes) {
       if (c != '\n') {
-        if (line.size() < kMaxLine) line += c;
+        if (line.size() < kMaxLogLine) line += c;
         continue;
       }
       const std::lock_guard lock(mutex_);
@@ -147,11 +143,11 @@ void PrivateServer::forward_errors() {
 
 std::string PrivateServer::last_error() {
   const std::lock_guard lock(mutex_);
-  return last_error_.empty() ? "it said nothing" : printable(last_error_);
+  return last_error_.empty() ? "no message" : printable(last_error_);
 }
 
-Result<> PrivateServer::read_place() {
-  const auto deadline = Clock::now() + kStartsWithin;
+Result<> PrivateServer::read_location() {
+  const auto deadline = Clock::now() + kStartTimeout;
   std::string line;
   while (line.find('\n') == std::string::npos) {
     const auto left =
@@ -159,28 +155,29 @@ Result<> PrivateServer::read_place() {
     pollfd wait{.fd = output_.get(), .events = POLLIN, .revents = 0};
     const int ready = ::poll(&wait, 1, static_cast<int>(std::max<long>(left.count(), 0)));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready == 0) return fail(Errc::kTimeout, "a private server did not get ready in time");
+    if (ready == 0)
+      return fail(Errc::kTimeout, "the private server was not ready within 60 seconds");
     char buffer[1024];
     const ssize_t got = ::read(output_.get(), buffer, sizeof buffer);
-    if (got <= 0 || line.size() > kMaxLine) {
-      // Its last words come before its end.
+    if (got <= 0 || line.size() > kMaxLogLine) {
+      // Reap it first, so that its log is complete.
       input_.reset();
       if (::waitpid(pid_, nullptr, 0) == pid_) pid_ = 0;
       forwarder_.join();
-      return fail(Errc::kUnavailable, "a private server could not be started: " + last_error());
+      return fail(Errc::kUnavailable, "cannot start a private server: " + last_error());
     }
     line.append(buffer, static_cast<std::size_t>(got));
   }
   boost::system::error_code error;
-  const json::value said = json::parse(line.substr(0, line.find('\n')), error);
-  if (error || !said.is_object()) {
-    return fail(Errc::kProtocol, "a private server said something else than its address");
+  const json::value printed = json::parse(line.substr(0, line.find('\n')), error);
+  if (error || !printed.is_object()) {
+    return fail(Errc::kProtocol, "the private server printed no address");
   }
-  place_.url = text_in(said.get_object(), "url");
-  place_.key = text_in(said.get_object(), "api_key");
-  place_.origin = place_.key_origin = "a private server";
-  if (place_.url.empty() || place_.key.empty()) {
-    return fail(Errc::kProtocol, "a private server did not say its address");
+  location_.url = string_field(printed.get_object(), "url");
+  location_.key = string_field(printed.get_object(), "api_key");
+  location_.origin = location_.key_origin = "a private server";
+  if (location_.url.empty() || location_.key.empty()) {
+    return fail(Errc::kProtocol, "the private server printed no address");
   }
   return {};
 }
@@ -194,7 +191,7 @@ bool PrivateServer::has_ended() {
 
 PrivateServer::~PrivateServer() {
   input_.reset();
-  const auto deadline = Clock::now() + kStopsWithin;
+  const auto deadline = Clock::now() + kStopTimeout;
   while (!has_ended()) {
     if (Clock::now() > deadline) {
       ::kill(pid_, SIGKILL);
@@ -202,7 +199,7 @@ PrivateServer::~PrivateServer() {
       pid_ = 0;
       break;
     }
-    // Until it closes its standard output, or for a moment.
+    // Wakes up when it closes its standard output.
     pollfd wait{.fd = output_.get(), .events = POLLIN, .revents = 0};
     const int ready = ::poll(&wait, 1, 20);
     char buffer[256];

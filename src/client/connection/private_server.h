@@ -1,5 +1,5 @@
-// A server for one process: `glovebox serve --private`, which ends when the pipe to its standard
-// input is closed, also when we are killed.
+// A server for one process: a child `glovebox serve --private`. It ends when the pipe to its
+// standard input closes, which happens even if this process is killed.
 #pragma once
 
 #include <sys/types.h>
@@ -17,43 +17,41 @@
 
 namespace glovebox::client {
 
-// `glovebox` beside us, or in ../../bin when we are in libexec; absolute.
-Result<std::string> front_path();
+// The absolute path of `glovebox`: beside this program, or in ../../bin if it is in libexec.
+Result<std::string> glovebox_path();
 
 class PrivateServer {
  public:
-  // Which of its words go to our standard error: all, or none, because what concerns the one who
-  // started it is in its answers.
-  enum class Log : std::uint8_t { kShown, kKept };
-  // Waits until it is ready. `settings` are "name=value". The error is what it said on its standard
-  // error.
+  // Whether its log goes to standard error. Errors of requests are in the responses in any case.
+  enum class Log : std::uint8_t { kShown, kHidden };
+  // Waits until it is ready. `settings` are "name=value". An error has the last line of its log.
   static Result<std::unique_ptr<PrivateServer>> start(const std::vector<std::string>& settings,
                                                       Log log = Log::kShown);
-  // Ends it, and waits for that.
+  // Ends it and waits for its end.
   ~PrivateServer();
   PrivateServer(const PrivateServer&) = delete;
   PrivateServer& operator=(const PrivateServer&) = delete;
 
-  const Place& place() const { return place_; }
+  const ServerLocation& location() const { return location_; }
   bool has_ended();
-  // The last line of its standard error, for when it has ended by itself.
+  // The last line of its log, to explain an unexpected end.
   std::string last_error();
 
  private:
   PrivateServer() = default;
   Result<> spawn(const std::string& front, const std::vector<std::string>& settings);
-  Result<> read_place();
+  Result<> read_location();
   void forward_errors();
 
-  pid_t pid_ = 0;    // zero: it has been waited for
-  UniqueFd input_;   // its life
-  UniqueFd output_;  // where it says its address
+  pid_t pid_ = 0;    // 0: the process was reaped
+  UniqueFd input_;   // closing it ends the server
+  UniqueFd output_;  // it prints its address here
   UniqueFd errors_;
   Log log_ = Log::kShown;
   std::thread forwarder_;
   std::mutex mutex_;
   std::string last_error_;
-  Place place_;
+  ServerLocation location_;
 };
 
 }  // namespace glovebox::client

@@ -31,18 +31,19 @@ std::optional<std::string> read_small_file(const std::string& path) {
   return std::string(text, static_cast<std::size_t>(size));
 }
 
-struct Serving {
+struct ServeInfo {
   std::string url;
-  bool alive = false;  // its process is there
+  bool is_running = false;  // the process of that id is a server
 };
 
-// Whether this is a server's process, and not one that has got the number of a dead one's.
+// Whether the process is a server, and not an unrelated one that reuses the id.
 bool is_server(std::int64_t pid, const std::string& program) {
   const auto name = read_small_file("/proc/" + std::to_string(pid) + "/comm");
-  return name && *name == program.substr(0, 15) + "\n";  // the kernel keeps so many
+  return name && *name == program.substr(0, 15) + "\n";  // TASK_COMM_LEN without its NUL
 }
 
-std::optional<Serving> serving_in(const std::string& serve_json, const std::string& program) {
+std::optional<ServeInfo> read_serve_info(const std::string& serve_json,
+                                         const std::string& program) {
   const auto text = read_small_file(serve_json);
   if (!text) return std::nullopt;
   boost::system::error_code error;
@@ -50,10 +51,10 @@ std::optional<Serving> serving_in(const std::string& serve_json, const std::stri
   const json::object* object = error ? nullptr : parsed.if_object();
   const json::value* url = object != nullptr ? object->if_contains("url") : nullptr;
   if (url == nullptr || !url->is_string()) return std::nullopt;
-  Serving serving{std::string(url->get_string())};
+  ServeInfo info{std::string(url->get_string())};
   const json::value* pid = object->if_contains("pid");
-  serving.alive = pid != nullptr && pid->is_int64() && is_server(pid->get_int64(), program);
-  return serving;
+  info.is_running = pid != nullptr && pid->is_int64() && is_server(pid->get_int64(), program);
+  return info;
 }
 
 bool is_this_machine(const std::string& host) {
@@ -63,77 +64,83 @@ bool is_this_machine(const std::string& host) {
          (numeric && (ntohl(address.s_addr) >> 24) == IN_LOOPBACKNET);
 }
 
-// The data directory's own server, under whatever name it has here. Its key goes to nobody else: a
-// port that it has left may be anybody's by now.
-bool is_its_server(const http::Url& url, const std::optional<Serving>& serving) {
-  if (!serving || !serving->alive) return false;
-  const auto its = http::parse_url(serving->url);
-  return its && its->port == url.port &&
-         (its->host == url.host || (is_this_machine(its->host) && is_this_machine(url.host)));
+// Whether `url` is the running server of the data directory, under any name of this machine. Only
+// that server gets its key: another process may listen on a port that it has left.
+bool is_server_of_data_dir(const http::Url& url, const std::optional<ServeInfo>& info) {
+  if (!info || !info->is_running) return false;
+  const auto served = http::parse_url(info->url);
+  return served && served->port == url.port &&
+         (served->host == url.host || (is_this_machine(served->host) && is_this_machine(url.host)));
 }
 
 }  // namespace
 
-const char* const kPlaceHelp =
-    "  --url URL              the server, like http://127.0.0.1:7070 (default: GLOVEBOX_URL, else\n"
-    "                         the one that serves on the data directory)\n"
-    "  --key KEY              the key (default: GLOVEBOX_API_KEY, else <data-dir>/admin.key for a\n"
-    "                         server on this machine)\n"
-    "  --data-dir DIR         the data directory of the server (default: as `glovebox serve`)\n";
-
-std::vector<Option> place_options(PlaceWords& words) {
-  return {{"--url", &words.url}, {"--key", &words.key}, {"--data-dir", &words.data_dir}};
+options::OptionGroup server_location_options(ServerLocationOptions& options) {
+  return {"Server",
+          {{"--url", "URL",
+            "address of the server, like http://127.0.0.1:7070 (default: GLOVEBOX_URL, else the "
+            "server of the data directory)",
+            &options.url},
+           {"--key", "KEY",
+            "key to use (default: GLOVEBOX_API_KEY, else <data-dir>/admin.key for a server on this "
+            "machine)",
+            &options.key},
+           {"--data-dir", "DIR", "data directory of the server (default: that of `glovebox serve`)",
+            &options.data_dir}}};
 }
 
-PlaceSurroundings PlaceSurroundings::here() {
+ServerLocationEnvironment ServerLocationEnvironment::here() {
   const config::Surroundings surroundings = config::Surroundings::here();
-  // A settings file that is not right is `serve`'s to complain about.
-  const auto loaded = config::load({}, surroundings);
+  // `glovebox serve` reports mistakes in the settings; here the default is used instead.
+  const auto loaded = config::load(config::SettingFlags{}, surroundings);
   return {.url = variable("GLOVEBOX_URL"),
           .key = variable("GLOVEBOX_API_KEY"),
           .data_dir = loaded ? loaded->settings.data_dir : surroundings.data_dir};
 }
 
-Result<Place> find_place(const PlaceWords& words, const PlaceSurroundings& surroundings) {
-  const std::string& data_dir = words.data_dir.empty() ? surroundings.data_dir : words.data_dir;
+Result<ServerLocation> find_server_location(const ServerLocationOptions& options,
+                                            const ServerLocationEnvironment& environment) {
+  const std::string& data_dir = options.data_dir.empty() ? environment.data_dir : options.data_dir;
   const std::string serve_json = data_dir + "/serve.json";
-  Place place;
-  if (!words.url.empty()) {
-    place.url = words.url;
-    place.origin = "--url";
-  } else if (!surroundings.url.empty() && words.data_dir.empty()) {
-    place.url = surroundings.url;
-    place.origin = "GLOVEBOX_URL";
-  } else if (const auto serving = serving_in(serve_json, surroundings.program)) {
-    place.url = serving->url;
-    place.origin = serve_json;
+  ServerLocation location;
+  if (!options.url.empty()) {
+    location.url = options.url;
+    location.origin = "--url";
+  } else if (!environment.url.empty() && options.data_dir.empty()) {
+    location.url = environment.url;
+    location.origin = "GLOVEBOX_URL";
+  } else if (const auto info = read_serve_info(serve_json, environment.program)) {
+    location.url = info->url;
+    location.origin = serve_json;
   } else {
-    return fail(Errc::kUnavailable, "no server is known: there is no " + serve_json +
-                                        "; start one with `glovebox serve`, or say --url URL");
+    return fail(Errc::kUnavailable, "no server is known: " + serve_json +
+                                        " does not exist; start a server with `glovebox serve` or "
+                                        "use --url URL");
   }
-  TRY(const http::Url url, http::parse_url(place.url));
-  if (!words.key.empty()) {
-    place.key = words.key;
-    place.key_origin = "--key";
-  } else if (!surroundings.key.empty()) {
-    place.key = surroundings.key;
-    place.key_origin = "GLOVEBOX_API_KEY";
-  } else if (is_its_server(url, serving_in(serve_json, surroundings.program))) {
-    place.key_origin = data_dir + "/admin.key";
-    place.key = read_small_file(place.key_origin).value_or("");
-    place.key.erase(place.key.find_last_not_of(" \t\r\n") + 1);
+  TRY(const http::Url url, http::parse_url(location.url));
+  if (!options.key.empty()) {
+    location.key = options.key;
+    location.key_origin = "--key";
+  } else if (!environment.key.empty()) {
+    location.key = environment.key;
+    location.key_origin = "GLOVEBOX_API_KEY";
+  } else if (is_server_of_data_dir(url, read_serve_info(serve_json, environment.program))) {
+    location.key_origin = data_dir + "/admin.key";
+    location.key = read_small_file(location.key_origin).value_or("");
+    location.key.erase(location.key.find_last_not_of(" \t\r\n") + 1);
   }
-  return place;
+  return location;
 }
 
-Result<std::string> find_admin_key(const PlaceWords& words, const PlaceSurroundings& surroundings) {
-  const std::string& data_dir = words.data_dir.empty() ? surroundings.data_dir : words.data_dir;
+Result<std::string> find_admin_key(const ServerLocationOptions& options,
+                                   const ServerLocationEnvironment& environment) {
+  const std::string& data_dir = options.data_dir.empty() ? environment.data_dir : options.data_dir;
   const std::string path = data_dir + "/admin.key";
   std::string key = read_small_file(path).value_or("");
   key.erase(key.find_last_not_of(" \t\r\n") + 1);
   if (key.empty()) {
-    return fail(Errc::kUnavailable, "there is no admin key in " + path +
-                                        ", or it is not yours to read; say --data-dir DIR");
+    return fail(Errc::kUnavailable,
+                "no admin key: " + path + " does not exist or is not readable; use --data-dir DIR");
   }
   return key;
 }

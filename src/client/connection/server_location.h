@@ -1,46 +1,48 @@
-// Where the server is and which key to show it, out of flags, the environment and what `serve`
-// left in its data directory, in falling precedence.
+// Where the server is and which key to use: from options, the environment and the files that
+// `glovebox serve` leaves in its data directory, in falling precedence.
 #pragma once
 
 #include <string>
 
 #include "base/result.h"
-#include "client/words.h"
+#include "options/option.h"
 
 namespace glovebox::client {
 
-// As typed; empty: not said.
-struct PlaceWords {
+// As typed; empty: not given.
+struct ServerLocationOptions {
   std::string url;       // --url
   std::string key;       // --key
   std::string data_dir;  // --data-dir
 };
 
-// The options every command of this folder has, for take_options and for its --help.
-std::vector<Option> place_options(PlaceWords& words);
-extern const char* const kPlaceHelp;
+// The group "Server", which every client command has. `options` must outlive the parsing.
+options::OptionGroup server_location_options(ServerLocationOptions& options);
 
-// What is outside, so that tests can have their own.
-struct PlaceSurroundings {
+// What find_server_location() reads besides the options; tests provide their own.
+struct ServerLocationEnvironment {
   std::string url;                          // GLOVEBOX_URL
   std::string key;                          // GLOVEBOX_API_KEY
-  std::string data_dir;                     // that of a `serve` started without a word
-  std::string program = "glovebox-server";  // what a server's process is called
-  static PlaceSurroundings here();
+  std::string data_dir;                     // the default of `glovebox serve`
+  std::string program = "glovebox-server";  // the name of a server's process
+  static ServerLocationEnvironment here();
 };
 
-struct Place {
+struct ServerLocation {
   std::string url;
-  std::string origin;  // who said so: "--url", "GLOVEBOX_URL", "/var/lib/glovebox/serve.json"
+  std::string origin;  // of the URL: "--url", "GLOVEBOX_URL", "/var/lib/glovebox/serve.json"
   std::string key;     // empty: none was found
   std::string key_origin;
 };
 
-// kUnavailable and what to type when no server is known. The key in <data-dir>/admin.key is shown
-// to this machine's own addresses only: whoever says --url must not hand it to a stranger.
-Result<Place> find_place(const PlaceWords& words, const PlaceSurroundings& surroundings);
+// kUnavailable: no server is known; the message says what to type. kInvalidArgument: the URL is
+// malformed. The key in <data-dir>/admin.key is only used for the server of that data directory, so
+// that `--url` cannot send it to another server.
+Result<ServerLocation> find_server_location(const ServerLocationOptions& options,
+                                            const ServerLocationEnvironment& environment);
 
-// What is in <data-dir>/admin.key, whether a server runs or not.
-Result<std::string> find_admin_key(const PlaceWords& words, const PlaceSurroundings& surroundings);
+// The content of <data-dir>/admin.key, whether a server runs or not.
+Result<std::string> find_admin_key(const ServerLocationOptions& options,
+                                   const ServerLocationEnvironment& environment);
 
 }  // namespace glovebox::client

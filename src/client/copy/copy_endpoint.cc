@@ -4,7 +4,7 @@
 
 namespace glovebox::client {
 
-CopyEnd parse_copy_end(std::string_view word) {
+CopyEndpoint parse_copy_endpoint(std::string_view word) {
   const std::size_t colon = word.find(':');
   if (colon != std::string_view::npos && SandboxId::parse(word.substr(0, colon))) {
     const std::string_view path = word.substr(colon + 1);

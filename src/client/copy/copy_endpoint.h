@@ -1,4 +1,4 @@
-// The two ends of `glovebox cp`: a path of ours, or ID:PATH in a sandbox.
+// Source or destination of `glovebox cp`: a local path, or ID:PATH in a sandbox.
 #pragma once
 
 #include <string>
@@ -8,20 +8,20 @@
 
 namespace glovebox::client {
 
-struct CopyEnd {
-  std::string sandbox;  // empty: here
+struct CopyEndpoint {
+  std::string sandbox;  // empty: a local path
   std::string path;
 };
 
-// "sb…:/path" is a sandbox's; a path of ours that looks like that is written "./sb…:/path".
-CopyEnd parse_copy_end(std::string_view word);
+// "sb...:/path" is in a sandbox. A local path of that form has to be written "./sb...:/path".
+CopyEndpoint parse_copy_endpoint(std::string_view word);
 
 // The last component; "." for "/" and for nothing.
 std::string base_name(std::string_view path);
 std::string join_path(const std::string& directory, const std::string& name);
 
-// A path below a directory as a server tells it: relative, and no component that is empty, "." or
-// "..", for it comes from a guest and becomes a path of ours.
+// Whether a path is relative and has no component that is empty, "." or "..". Paths from a guest
+// must pass this before they become local paths.
 bool is_plain_relative(std::string_view path);
 
 }  // namespace glovebox::client

@@ -7,23 +7,23 @@ namespace {
 
 constexpr const char* kId = "sbabcdefghij0123456789";
 
-TEST(CopyWords, TellsASandboxFromAPath) {
-  EXPECT_EQ(parse_copy_end(std::string(kId) + ":/tmp/x").sandbox, kId);
-  EXPECT_EQ(parse_copy_end(std::string(kId) + ":/tmp/x").path, "/tmp/x");
-  EXPECT_EQ(parse_copy_end(std::string(kId) + ":").path, ".");
-  EXPECT_EQ(parse_copy_end("./" + std::string(kId) + ":/tmp/x").sandbox, "");
-  EXPECT_EQ(parse_copy_end("a:b").sandbox, "");
-  EXPECT_EQ(parse_copy_end("a:b").path, "a:b");
+TEST(CopyEndpoint, TellsASandboxFromAPath) {
+  EXPECT_EQ(parse_copy_endpoint(std::string(kId) + ":/tmp/x").sandbox, kId);
+  EXPECT_EQ(parse_copy_endpoint(std::string(kId) + ":/tmp/x").path, "/tmp/x");
+  EXPECT_EQ(parse_copy_endpoint(std::string(kId) + ":").path, ".");
+  EXPECT_EQ(parse_copy_endpoint("./" + std::string(kId) + ":/tmp/x").sandbox, "");
+  EXPECT_EQ(parse_copy_endpoint("a:b").sandbox, "");
+  EXPECT_EQ(parse_copy_endpoint("a:b").path, "a:b");
 }
 
-TEST(CopyWords, TakesTheLastName) {
+TEST(CopyEndpoint, TakesTheLastName) {
   EXPECT_EQ(base_name("/a/b"), "b");
   EXPECT_EQ(base_name("b/"), "b");
   EXPECT_EQ(base_name("/"), ".");
   EXPECT_EQ(base_name(""), ".");
 }
 
-TEST(CopyWords, BelievesNoPathThatLeadsOut) {
+TEST(CopyEndpoint, RefusesPathsThatLeadOutside) {
   for (const char* good : {"a", "a/b", "..a", "a..", "...", "a b/\n"}) {
     EXPECT_TRUE(is_plain_relative(good)) << good;
   }

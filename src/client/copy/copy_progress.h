@@ -1,4 +1,4 @@
-// How far a long copy is, on a terminal: one line that is written again.
+// Progress of a long copy: one line on the terminal that is overwritten.
 #pragma once
 
 #include <unistd.h>
@@ -13,12 +13,12 @@
 
 namespace glovebox::client {
 
-class Progress {
+class CopyProgress {
  public:
   using Clock = std::chrono::steady_clock;
 
-  explicit Progress(bool quiet) : shown_(!quiet && ::isatty(STDERR_FILENO) != 0) {}
-  ~Progress() { clear(); }
+  explicit CopyProgress(bool quiet) : shown_(!quiet && ::isatty(STDERR_FILENO) != 0) {}
+  ~CopyProgress() { clear(); }
 
   void begin(std::string name, std::optional<std::uint64_t> size) {
     name_ = std::move(name);

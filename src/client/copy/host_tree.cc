@@ -11,11 +11,11 @@
 
 namespace glovebox::client {
 
-Result<HostTree> HostTree::open(const std::string& path, Typed typed) {
+Result<HostTree> HostTree::open(const std::string& path, FinalLink final_link) {
   if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
-    return fail(Error::from_errno("make " + path));
+    return fail(Error::from_errno("create " + path));
   }
-  const int links = typed == Typed::kWhole ? 0 : O_NOFOLLOW;
+  const int links = final_link == FinalLink::kFollow ? 0 : O_NOFOLLOW;
   UniqueFd root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | links));
   if (!root) return fail(Error::from_errno("open " + path));
   return HostTree(std::move(root));
@@ -23,7 +23,7 @@ Result<HostTree> HostTree::open(const std::string& path, Typed typed) {
 
 Result<UniqueFd> HostTree::parent_of(const std::string& relative, std::string& name) const {
   if (!is_plain_relative(relative)) {
-    return fail(Errc::kProtocol, "the sandbox names a file that cannot be: " + relative);
+    return fail(Errc::kProtocol, "invalid file name from the sandbox: " + relative);
   }
   UniqueFd at(::fcntl(root_.get(), F_DUPFD_CLOEXEC, 0));
   std::string_view rest = relative;
@@ -41,14 +41,14 @@ Result<UniqueFd> HostTree::parent_of(const std::string& relative, std::string& n
 Result<> HostTree::make_directory(const std::string& relative, unsigned mode) const {
   std::string name;
   TRY(const UniqueFd parent, parent_of(relative, name));
-  // Never less than we need to fill it.
+  // With write permission for the owner, so that files can be created in it.
   if (::mkdirat(parent.get(), name.c_str(), (mode & 0777) | 0700) == 0) return {};
   struct stat info {};
   if (errno == EEXIST && ::fstatat(parent.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
       S_ISDIR(info.st_mode)) {
     return {};
   }
-  return fail(Error::from_errno("make " + relative));
+  return fail(Error::from_errno("create " + relative));
 }
 
 Result<> HostTree::make_link(const std::string& relative, const std::string& target) const {
@@ -69,7 +69,7 @@ Result<HostTree::File> HostTree::create(const std::string& relative) const {
 }
 
 Result<> HostTree::File::keep(unsigned mode) {
-  // What a guest calls setuid must not become so here.
+  // Drops setuid, setgid and sticky bits that the guest has set.
   if (::fchmod(fd_.get(), mode & 0777) != 0 ||
       ::renameat(directory_.get(), draft_.c_str(), directory_.get(), name_.c_str()) != 0) {
     return fail(Error::from_errno("write " + name_));

@@ -1,5 +1,5 @@
-// A directory of ours that files of a guest are written into. Their names come from the guest: each
-// component is opened by itself and never through a link, so nothing lands outside.
+// A local directory that receives files from a guest. The guest chose their names, so every path
+// component is opened separately and without following links: nothing is written outside.
 #pragma once
 
 #include <string>
@@ -11,15 +11,16 @@ namespace glovebox::client {
 
 class HostTree {
  public:
-  // Made if it is not there. A link at its end is followed if the user typed the whole of it; not
-  // if the last name is a guest's, who may have left a link there at an earlier copy.
-  enum class Typed : bool { kInPart, kWhole };
-  static Result<HostTree> open(const std::string& path, Typed typed);
+  // Whether a link as the last component is followed: yes if the user typed it, no if that name
+  // came from the guest, whose earlier copy may have left a link there.
+  enum class FinalLink : bool { kRefuse, kFollow };
+  // Creates the directory if it does not exist.
+  static Result<HostTree> open(const std::string& path, FinalLink final_link);
 
   Result<> make_directory(const std::string& relative, unsigned mode) const;
   Result<> make_link(const std::string& relative, const std::string& target) const;
 
-  // A file that appears whole or not at all.
+  // A file that is written under a temporary name; keep() renames it.
   class File {
    public:
     int fd() const { return fd_.get(); }
@@ -36,7 +37,7 @@ class HostTree {
           name_(std::move(name)) {}
     UniqueFd directory_;
     UniqueFd fd_;
-    std::string draft_;  // empty: it is kept
+    std::string draft_;  // empty: renamed by keep()
     std::string name_;
   };
   Result<File> create(const std::string& relative) const;

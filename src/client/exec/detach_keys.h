@@ -1,5 +1,5 @@
-// Finds the keys to detach in what is typed: Ctrl-P, then Ctrl-Q. A Ctrl-P followed by anything
-// else is passed on with it.
+// Finds the detach keys in terminal input: Ctrl-P, then Ctrl-Q. A Ctrl-P that something else
+// follows is passed on.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace glovebox::client {
 
 class DetachKeys {
  public:
-  // What is to be sent of `typed`. After the keys nothing more is.
+  // The part of `typed` to send. Empty once the detach keys were found.
   std::string filter(std::string_view typed) {
     std::string sent;
     for (const char c : typed) {

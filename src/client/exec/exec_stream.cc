@@ -13,9 +13,9 @@
 
 #include "base/unique_fd.h"
 #include "base/write_all.h"
-#include "client/output/response_fields.h"
 #include "client/connection/api_client.h"
 #include "client/exec/detach_keys.h"
+#include "client/output/response_fields.h"
 #include "http/websocket_client.h"
 #include "model/outcome.h"
 #include "wire/base64_decode.h"
@@ -28,7 +28,7 @@ namespace json = boost::json;
 
 constexpr std::size_t kPiece = 32 * 1024;
 
-// Our own terminal, raw, and put back whatever happens.
+// Raw mode of the local terminal; the destructor restores it.
 class RawTerminal {
  public:
   explicit RawTerminal(bool wanted) {
@@ -50,30 +50,30 @@ class RawTerminal {
 
 class ExecStream {
  public:
-  ExecStream(std::unique_ptr<http::WebSocketClient> socket, const StreamWish& wish)
-      : socket_(std::move(socket)), wish_(wish), reads_input_(wish.input) {}
+  ExecStream(std::unique_ptr<http::WebSocketClient> socket, const ExecStreamRequest& request)
+      : socket_(std::move(socket)), request_(request), reads_input_(request.input) {}
 
-  Result<StreamEnd> run();
+  Result<ExecStreamResult> run();
 
  private:
   Result<bool> on_messages();
   Result<bool> on_message(const json::object& message);
   Result<> on_input();
   Result<bool> on_signal(int signal);
-  Result<> tell(const json::object& message) {
+  Result<> send(const json::object& message) {
     return socket_->send_text(json::serialize(message));
   }
-  Result<> tell_size();
+  Result<> sresult_terminal_size();
 
   std::unique_ptr<http::WebSocketClient> socket_;
-  const StreamWish& wish_;
+  const ExecStreamRequest& request_;
   bool reads_input_;
   unsigned interrupts_ = 0;
   DetachKeys keys_;
-  StreamEnd end_;
+  ExecStreamResult result_;
 };
 
-UniqueFd signals_as_events() {
+UniqueFd block_signals_for_poll() {
   sigset_t set;
   ::sigemptyset(&set);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH}) ::sigaddset(&set, signal);
@@ -82,11 +82,11 @@ UniqueFd signals_as_events() {
   return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-Result<StreamEnd> ExecStream::run() {
-  const UniqueFd signals = signals_as_events();
+Result<ExecStreamResult> ExecStream::run() {
+  const UniqueFd signals = block_signals_for_poll();
   if (!signals) return fail(Error::from_errno("signalfd"));
-  const RawTerminal raw(wish_.terminal);
-  TRY_OK(socket_->send_text(wish_.first));
+  const RawTerminal raw(request_.terminal);
+  TRY_OK(socket_->send_text(request_.first_message));
   while (true) {
     pollfd events[] = {{socket_->descriptor(), POLLIN, 0},
                        {signals.get(), POLLIN, 0},
@@ -94,73 +94,74 @@ Result<StreamEnd> ExecStream::run() {
     const int ready = ::poll(events, 3, socket_->has_pending() ? 0 : -1);
     if (ready < 0 && errno != EINTR) return fail(Error::from_errno("poll"));
     if (events[0].revents != 0 || socket_->has_pending()) {
-      TRY(const bool over, on_messages());
-      if (over) return end_;
+      TRY(const bool has_ended, on_messages());
+      if (has_ended) return result_;
     }
     signalfd_siginfo signal{};
     while (::read(signals.get(), &signal, sizeof signal) == sizeof signal) {
-      TRY(const bool over, on_signal(static_cast<int>(signal.ssi_signo)));
-      if (over) return end_;
+      TRY(const bool has_ended, on_signal(static_cast<int>(signal.ssi_signo)));
+      if (has_ended) return result_;
     }
     if (events[2].revents != 0) TRY_OK(on_input());
     if (keys_.found()) {
-      TRY_OK(tell({{"type", "detach"}}));
-      end_.detached = true;
-      return end_;
+      TRY_OK(send({{"type", "detach"}}));
+      result_.detached = true;
+      return result_;
     }
   }
 }
 
-// All that has arrived. True: it is over.
+// Handles all messages that have arrived. True: the program has ended.
 Result<bool> ExecStream::on_messages() {
   while (true) {
     TRY(const auto received, socket_->receive(std::chrono::milliseconds(0)));
     if (received.is_closed) {
       return fail(
           Errc::kUnavailable,
-          "the server closed the connection; the program may go on" +
+          "the server closed the connection; the program may still run" +
               (socket_->close_reason().empty() ? std::string() : ": " + socket_->close_reason()));
     }
     if (!received.message) return false;
-    TRY(const json::object object, parse_answer(received.message->data));
-    TRY(const bool over, on_message(object));
-    if (over) return true;
+    TRY(const json::object object, parse_response(received.message->data));
+    TRY(const bool has_ended, on_message(object));
+    if (has_ended) return true;
   }
 }
 
 Result<bool> ExecStream::on_message(const json::object& message) {
-  const std::string type = shown(message, "type");
+  const std::string type = field_text(message, "type");
   if (type == "stdout" || type == "stderr") {
     std::string bytes;
     if (const json::value* text = message.if_contains("data");
         text != nullptr && text->is_string()) {
       bytes = std::string(text->get_string());
     } else {
-      const auto decoded = wire::base64_decode(shown(message, "data_base64"));
-      if (!decoded) return fail(Errc::kProtocol, "the server sent what is no output");
+      const auto decoded = wire::base64_decode(field_text(message, "data_base64"));
+      if (!decoded) return fail(Errc::kProtocol, "malformed output message from the server");
       bytes = *decoded;
     }
     TRY_OK(write_all(type == "stdout" ? STDOUT_FILENO : STDERR_FILENO, bytes));
   } else if (type == "started") {
     const json::value* number = message.if_contains("process");
     if (number != nullptr && number->is_int64()) {
-      end_.process = static_cast<std::uint64_t>(number->get_int64());
+      result_.process = static_cast<std::uint64_t>(number->get_int64());
     }
-    if (wish_.terminal) TRY_OK(tell_size());
-    if (!wish_.input) TRY_OK(tell({{"type", "close_stdin"}}));
+    if (request_.terminal) TRY_OK(sresult_terminal_size());
+    if (!request_.input) TRY_OK(send({{"type", "close_stdin"}}));
   } else if (type == "lost") {
-    const std::string note =
-        "glovebox: " + wire::printable(shown(message, "bytes")) + " bytes of output are lost\n";
+    const std::string note = "glovebox: " + wire::printable(field_text(message, "bytes")) +
+                             " bytes of output were lost\n";
     TRY_OK(write_all(STDERR_FILENO, note));
   } else if (type == "exit") {
     const json::value* code = message.if_contains("exit_code");
-    if (code != nullptr && code->is_int64()) end_.exit_code = static_cast<int>(code->get_int64());
-    if (shown(message, "oom_killed") == "true") {
+    if (code != nullptr && code->is_int64())
+      result_.exit_code = static_cast<int>(code->get_int64());
+    if (field_text(message, "oom_killed") == "true") {
       TRY_OK(write_all(STDERR_FILENO, "glovebox: killed: out of memory\n"));
     }
     return true;
   } else if (type == "error") {
-    return fail(Errc::kUnavailable, shown(message, "message"));
+    return fail(Errc::kUnavailable, field_text(message, "message"));
   }
   return false;
 }
@@ -171,52 +172,53 @@ Result<> ExecStream::on_input() {
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return {};
   if (got <= 0) {
     reads_input_ = false;
-    return tell({{"type", "close_stdin"}});
+    return send({{"type", "close_stdin"}});
   }
   std::string typed(piece, static_cast<std::size_t>(got));
-  if (wish_.terminal) typed = keys_.filter(typed);
+  if (request_.terminal) typed = keys_.filter(typed);
   if (typed.empty()) return {};
-  return tell({{"type", "stdin"}, {"data_base64", wire::base64(typed)}});
+  return send({{"type", "stdin"}, {"data_base64", wire::base64(typed)}});
 }
 
-Result<> ExecStream::tell_size() {
+Result<> ExecStream::sresult_terminal_size() {
   winsize window{};
   if (::ioctl(STDIN_FILENO, TIOCGWINSZ, &window) != 0 || window.ws_row == 0) return {};
-  return tell({{"type", "resize"}, {"rows", window.ws_row}, {"columns", window.ws_col}});
+  return send({{"type", "resize"}, {"rows", window.ws_row}, {"columns", window.ws_col}});
 }
 
 Result<bool> ExecStream::on_signal(int signal) {
   if (signal == SIGWINCH) {
-    if (wish_.terminal) TRY_OK(tell_size());
+    if (request_.terminal) TRY_OK(sresult_terminal_size());
     return false;
   }
-  if (signal == SIGHUP || ++interrupts_ > 1) {  // nobody is there, or does not want to wait
-    end_.exit_code = 128 + signal;
-    if (signal != SIGHUP) TRY_OK(tell({{"type", "detach"}}));
+  if (signal == SIGHUP || ++interrupts_ > 1) {  // the terminal is gone, or the second Ctrl-C
+    result_.exit_code = 128 + signal;
+    if (signal != SIGHUP) TRY_OK(send({{"type", "detach"}}));
     return true;
   }
   const char* name = signal == SIGINT ? "INT" : signal == SIGQUIT ? "QUIT" : "TERM";
-  TRY_OK(tell({{"type", "signal"}, {"signal", name}}));
+  TRY_OK(send({{"type", "signal"}, {"signal", name}}));
   return false;
 }
 
 }  // namespace
 
-Result<StreamEnd> run_stream(const Place& place, const StreamWish& wish) {
-  TRY(const http::Url url, http::parse_url(place.url));
+Result<ExecStreamResult> run_exec_stream(const ServerLocation& location,
+                                         const ExecStreamRequest& request) {
+  TRY(const http::Url url, http::parse_url(location.url));
   http::Headers headers;
-  if (!place.key.empty()) headers.set("X-API-Key", place.key);
-  const std::string target = "/v1/sandboxes/" + url_encoded(wish.sandbox) + "/exec/stream";
-  http::ClientResponse refusal;
+  if (!location.key.empty()) headers.set("X-API-Key", location.key);
+  const std::string target = "/v1/sandboxes/" + url_encoded(request.sandbox) + "/exec/stream";
+  http::ClientResponse response;
   auto socket = http::WebSocketClient::connect(url, target, std::move(headers),
-                                               http::ClientOptions{}, &refusal);
+                                               http::ClientOptions{}, &response);
   if (!socket) {
-    if (refusal.status == 0) return fail(std::move(socket.error()));
-    TRY(const Api api, Api::open(place));
-    const auto said = api.refusal_of(refusal);
-    return fail(Errc::kUnavailable, said ? said->message : socket.error().message());
+    if (response.status == 0) return fail(std::move(socket.error()));
+    TRY(const ApiClient api, ApiClient::open(location));
+    const auto error = api.error_in(response);
+    return fail(Errc::kUnavailable, error ? error->message : socket.error().message());
   }
-  ExecStream stream(std::move(*socket), wish);
+  ExecStream stream(std::move(*socket), request);
   return stream.run();
 }
 

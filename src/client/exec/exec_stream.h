@@ -1,5 +1,5 @@
-// One program in a sandbox, live: this process's streams (or its terminal) on one side, the
-// server's WebSocket on the other.
+// Connects the standard streams or the terminal of this process with a program in a sandbox, over a
+// WebSocket of the server.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,22 @@
 
 namespace glovebox::client {
 
-struct StreamWish {
+struct ExecStreamRequest {
   std::string sandbox;
-  std::string first;      // the first message: start or attach, as JSON
-  bool terminal = false;  // ours is made raw and its size is told
-  bool input = false;     // our standard input goes there
+  std::string first_message;  // start or attach, as JSON
+  bool terminal = false;      // puts the local terminal into raw mode and sends its size
+  bool input = false;         // sends standard input
 };
 
-struct StreamEnd {
+struct ExecStreamResult {
   int exit_code = 0;
-  bool detached = false;  // by the keys; it goes on
+  bool detached = false;  // with the detach keys; the program keeps running
   std::uint64_t process = 0;
 };
 
-// Until the program ends or the keys to detach are typed (Ctrl-P Ctrl-Q, at a terminal). Without a
-// terminal, Ctrl-C is passed on; typed twice, we go and it stays.
-Result<StreamEnd> run_stream(const Place& place, const StreamWish& wish);
+// Returns when the program ends or the detach keys are typed (Ctrl-P Ctrl-Q, only at a terminal).
+// Without a terminal Ctrl-C is passed on; the second one returns and leaves the program running.
+Result<ExecStreamResult> run_exec_stream(const ServerLocation& location,
+                                         const ExecStreamRequest& request);
 
 }  // namespace glovebox::client

@@ -5,7 +5,7 @@
 namespace glovebox::client {
 namespace {
 
-std::string_view trimmed(std::string_view line) {
+std::string_view without_trailing_space(std::string_view line) {
   while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) {
     line.remove_suffix(1);
   }
@@ -14,8 +14,8 @@ std::string_view trimmed(std::string_view line) {
 
 }  // namespace
 
-// Brackets and long strings that are not closed. Comments and short strings are skipped.
-bool ReplLines::is_open() const {
+// Whether a bracket or a long string is still open. Skips comments and short strings.
+bool ReplInput::is_open() const {
   int depth = 0;
   char quote = 0;
   bool is_long = false;
@@ -30,7 +30,7 @@ bool ReplLines::is_open() const {
         i += is_long ? 2 : 0;
         quote = 0;
       } else if (c == '\n' && !is_long && python) {
-        quote = 0;  // the interpreter will say what is wrong
+        quote = 0;  // an error that the interpreter reports
       }
       continue;
     }
@@ -51,8 +51,8 @@ bool ReplLines::is_open() const {
   return depth > 0 || (quote != 0 && (is_long || !python));
 }
 
-bool ReplLines::add(std::string_view line) {
-  const std::string_view end = trimmed(line);
+bool ReplInput::add(std::string_view line) {
+  const std::string_view end = without_trailing_space(line);
   if (text_.empty() && end.empty()) return false;
   text_ += line;
   text_ += '\n';
@@ -64,7 +64,7 @@ bool ReplLines::add(std::string_view line) {
   return !block_;
 }
 
-std::string ReplLines::take() {
+std::string ReplInput::take() {
   block_ = false;
   return std::exchange(text_, {});
 }

@@ -1,5 +1,5 @@
-// When a statement that is typed line by line is complete, as far as a prompt needs to know. The
-// interpreter has the last word; this only decides whether to ask for another line.
+// Decides whether a statement that is typed line by line is complete or the prompt should ask for
+// another line. A guess is enough: the interpreter reports syntax errors.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace glovebox::client {
 
-class ReplLines {
+class ReplInput {
  public:
-  explicit ReplLines(std::string language) : language_(std::move(language)) {}
+  explicit ReplInput(std::string language) : language_(std::move(language)) {}
 
-  // True: what was typed so far is to be run; take() it.
+  // True: the statement is complete; take() it.
   bool add(std::string_view line);
   bool empty() const { return text_.empty(); }
   std::string take();
@@ -21,7 +21,7 @@ class ReplLines {
 
   std::string language_;
   std::string text_;
-  bool block_ = false;  // an indented block was begun: an empty line ends it
+  bool block_ = false;  // inside an indented block, which an empty line ends
 };
 
 }  // namespace glovebox::client

@@ -1,5 +1,4 @@
-// What assistants want to be told of a server of the Model Context Protocol: `glovebox mcp
-// --print-config`.
+// Configuration of AI assistants for this MCP server: `glovebox mcp --print-config`.
 #pragma once
 
 #include <string>
@@ -10,16 +9,17 @@
 
 namespace glovebox::client {
 
-struct ConfigFacts {
+struct AssistantConnection {
   std::string program;            // absolute
-  std::vector<std::string> args;  // behind it: "mcp", ...
-  bool needs_key = false;         // args name a server; the key is in the environment
-  std::string url;                // of /mcp, for those that speak HTTP
+  std::vector<std::string> args;  // its arguments: "mcp", ...
+  bool needs_key = false;         // the arguments name a server, so the environment needs a key
+  std::string url;                // of /mcp, for assistants that use HTTP
 };
 
-// Of one assistant, or of all when `name` is empty. kInvalidArgument lists the names.
-Result<std::string> config_text(const ConfigFacts& facts, std::string_view name);
+// For one assistant, or for all if `name` is empty. kInvalidArgument: unknown name.
+Result<std::string> assistant_config_text(const AssistantConnection& connection,
+                                          std::string_view name);
 // All of them as one JSON object, by name.
-std::string config_json(const ConfigFacts& facts);
+std::string assistant_config_json(const AssistantConnection& connection);
 
 }  // namespace glovebox::client

@@ -1,6 +1,6 @@
-// From standard input and output to /mcp of a server: each message is a request of its own in a
-// thread of its own, so that a cancellation gets through while a call runs. Whatever becomes of the
-// server, a request that was taken is answered, with an error if need be.
+// Relays messages between standard input and output and /mcp of a server. Every message is sent as
+// an HTTP request in its own thread, so that a cancellation can overtake the call that it cancels.
+// Every accepted request gets a response, if necessary an error, even if the server ends.
 #pragma once
 
 #include <boost/json.hpp>
@@ -17,32 +17,32 @@
 #include <vector>
 
 #include "base/result.h"
-#include "client/mcp/rpc_messages.h"
 #include "client/connection/server_location.h"
+#include "client/mcp/rpc_messages.h"
 #include "http/client.h"
 
 namespace glovebox::client {
 
-class Relay {
+class McpRelay {
  public:
   static constexpr std::size_t kMaxAtOnce = 64;
 
-  // Where to send things now; it may be another server than before. Called under a lock.
-  using FindPlace = std::function<Result<Place>()>;
-  // One message, without its line break. False: nobody reads any more. Called under a lock.
-  using Say = std::function<bool(const std::string& message)>;
+  // Returns the current server, which may change between calls. Called under a lock.
+  using FindServer = std::function<Result<ServerLocation>()>;
+  // Writes one message and a line break. False: the output is closed. Called under a lock.
+  using WriteMessage = std::function<bool(const std::string& message)>;
 
-  Relay(FindPlace find_place, Say say);
-  // Ends what is under way, without another word.
-  ~Relay();
-  Relay(const Relay&) = delete;
-  Relay& operator=(const Relay&) = delete;
+  McpRelay(FindServer find_server, WriteMessage write_message);
+  // Interrupts the requests that are under way and writes nothing more.
+  ~McpRelay();
+  McpRelay(const McpRelay&) = delete;
+  McpRelay& operator=(const McpRelay&) = delete;
 
-  // One line of the client's; nothing: it was too long.
-  void take(std::optional<std::string> line);
+  // One line of input; none: it was too long.
+  void accept_line(std::optional<std::string> line);
   bool is_idle();
-  // Tells the server that the conversation is over; what is still under way there ends with it.
-  void end_conversation();
+  // Ends the session on the server, together with the calls that still run in it.
+  void end_session();
 
  private:
   struct Job {
@@ -51,56 +51,56 @@ class Relay {
     std::thread thread{};
     bool is_done = false;
   };
-  // What the server said to one message.
-  struct Answer {
+  // The server's response to one message.
+  struct Reply {
     int status = 0;
-    std::string session;    // Mcp-Session-Id, of initialize
-    std::string body;       // of a refusal
-    bool answered = false;  // the response itself was in it, and has been passed on
+    std::string session;        // Mcp-Session-Id, of initialize
+    std::string body;           // of an error status
+    bool has_response = false;  // it contained the JSON-RPC response, which was written
   };
   struct Session {
     std::string id;
     std::string version;
-    std::uint64_t number = 0;  // how many there were before
+    std::uint64_t number = 0;  // counts the sessions of this relay
   };
 
   bool begin(std::string line, RpcMessage message);
   void run(Job& job);
-  Result<Answer> send(const std::string& text, const RpcMessage& message, const Session& session,
-                      const std::function<void(std::string)>& on_message);
+  Result<Reply> send(const std::string& text, const RpcMessage& message, const Session& session,
+                     const std::function<void(std::string)>& on_message);
   void begin_session(Job& job);
   void forward(Job& job);
-  Result<Session> begin_anew(const Session& lost);
-  void refuse_as_told(const Job& job, const Answer& answer);
-  std::string refusal_words(const Answer& answer);
-  void say(const std::string& message);
-  void refuse(const Job& job, int code, const std::string& why);
-  std::unique_ptr<http::Client> take_client(const Place& place);
-  void put_back(std::unique_ptr<http::Client> client, const std::string& url);
-  void sweep();
+  Result<Session> restart_session(const Session& lost);
+  void forward_error(const Job& job, const Reply& reply);
+  std::string error_text(const Reply& reply);
+  void write(const std::string& message);
+  void write_error(const Job& job, int code, const std::string& message);
+  std::unique_ptr<http::Client> take_client(const ServerLocation& location);
+  void return_client(std::unique_ptr<http::Client> client, const std::string& url);
+  void join_finished();
 
-  FindPlace find_place_;
-  Say say_;
+  FindServer find_server_;
+  WriteMessage write_message_;
 
-  std::mutex mutex_;  // of everything below
+  std::mutex mutex_;  // guards the members up to busy_
   std::condition_variable changed_;
   std::list<Job> jobs_;
-  std::set<std::string> under_way_;  // ids of requests, as JSON
+  std::set<std::string> pending_;  // ids of requests without a response, as JSON
   std::set<std::string> cancelled_;
   Session session_;
-  std::size_t calls_ = 0;   // of tools, that a server has taken: there is something to be lost
-  std::string initialize_;  // the client's own, to be said again
-  bool is_beginning_ = false;
-  bool is_ending_ = false;  // by us
-  bool is_over_ = false;
+  std::size_t calls_ = 0;   // tool calls that a server has accepted: their state can be lost
+  std::string initialize_;  // the client's message, sent again to restart a session
+  bool is_initializing_ = false;
+  bool is_ending_ = false;  // end_session() was called
+  bool is_destroyed_ = false;
   std::string idle_url_;
   std::vector<std::unique_ptr<http::Client>> idle_;
   std::set<http::Client*> busy_;
 
-  std::mutex place_mutex_;
-  std::mutex again_mutex_;  // of begin_anew()
-  std::mutex say_mutex_;
-  bool is_deaf_ = false;  // nobody reads what we say
+  std::mutex location_mutex_;
+  std::mutex restart_mutex_;  // serializes restart_session()
+  std::mutex write_mutex_;    // guards is_output_closed_
+  bool is_output_closed_ = false;
 };
 
 }  // namespace glovebox::client

@@ -11,7 +11,7 @@ bool is_id(const json::value& value) {
   return value.is_string() || value.is_int64() || value.is_uint64();
 }
 
-std::optional<json::value> parse(std::string_view text) {
+std::optional<json::value> parse_object(std::string_view text) {
   boost::system::error_code error;
   json::value parsed = json::parse(text, error);
   if (error || !parsed.is_object()) return std::nullopt;
@@ -21,7 +21,7 @@ std::optional<json::value> parse(std::string_view text) {
 }  // namespace
 
 std::optional<RpcMessage> read_rpc(std::string_view text) {
-  const auto parsed = parse(text);
+  const auto parsed = parse_object(text);
   if (!parsed) return std::nullopt;
   const json::object& object = parsed->get_object();
   RpcMessage message;
@@ -49,24 +49,24 @@ bool is_json(std::string_view text) {
   return !error;
 }
 
-RpcRefusal read_refusal(std::string_view body) {
-  RpcRefusal refusal;
-  const auto parsed = parse(body);
-  const json::value* said = parsed ? parsed->get_object().if_contains("error") : nullptr;
-  if (said == nullptr || !said->is_object()) return refusal;
-  const json::value* message = said->get_object().if_contains("message");
-  if (message != nullptr && message->is_string()) refusal.message = message->get_string();
-  const json::value* code = said->get_object().if_contains("code");
+RpcErrorReply read_error_reply(std::string_view body) {
+  RpcErrorReply reply;
+  const auto parsed = parse_object(body);
+  const json::value* error = parsed ? parsed->get_object().if_contains("error") : nullptr;
+  if (error == nullptr || !error->is_object()) return reply;
+  const json::value* message = error->get_object().if_contains("message");
+  if (message != nullptr && message->is_string()) reply.message = message->get_string();
+  const json::value* code = error->get_object().if_contains("code");
   const std::int64_t* number = code != nullptr ? code->if_int64() : nullptr;
-  // Those that JSON-RPC keeps for itself and for servers.
+  // The range that JSON-RPC reserves for itself and for servers.
   if (number != nullptr && *number >= -32768 && *number <= -32000) {
-    refusal.code = static_cast<int>(*number);
+    reply.code = static_cast<int>(*number);
   }
-  return refusal;
+  return reply;
 }
 
-std::string resuming(std::string_view initialize) {
-  auto parsed = parse(initialize);
+std::string initialize_after_loss(std::string_view initialize) {
+  auto parsed = parse_object(initialize);
   if (!parsed) return std::string(initialize);
   json::value& params = parsed->get_object()["params"];
   if (!params.is_object()) params = json::object();
@@ -83,7 +83,7 @@ std::string rpc_error(const json::value& id, int code, std::string_view message)
 }
 
 std::optional<std::string> on_one_line(std::string_view text) {
-  const auto parsed = parse(text);
+  const auto parsed = parse_object(text);
   if (!parsed) return std::nullopt;
   while (text.ends_with('\n') || text.ends_with('\r')) text.remove_suffix(1);
   if (text.find_first_of("\r\n") == std::string_view::npos) return std::string(text);

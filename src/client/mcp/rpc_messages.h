@@ -1,5 +1,5 @@
-// Messages of the Model Context Protocol as a relay sees them: whose they are, and no more. Lines
-// and events are cut out of what arrives in pieces.
+// Messages of the Model Context Protocol as far as a relay reads them: id, method and kind. Lines
+// and server-sent events are assembled from pieces.
 #pragma once
 
 #include <boost/json.hpp>
@@ -11,31 +11,31 @@
 namespace glovebox::client {
 
 struct RpcMessage {
-  boost::json::value id = nullptr;  // null: a notification, or nothing that can be answered
+  boost::json::value id = nullptr;  // null: a notification, or an invalid id
   std::string method{};             // empty: a response
   bool is_response = false;
-  std::string cancels{};  // of notifications/cancelled: whose call, as JSON
+  std::string cancels{};  // of notifications/cancelled: the id of the call, as JSON
 };
-// Nothing: it is no message at all.
+// None: not a JSON object.
 std::optional<RpcMessage> read_rpc(std::string_view text);
 bool is_json(std::string_view text);
 
-// What a server said against a message: {"error":{"message"}}, in JSON-RPC's form or in ours.
-struct RpcRefusal {
-  int code = 0;  // of JSON-RPC; 0: it was none of that
+// The error body of an HTTP response, in the form of JSON-RPC or of our API.
+struct RpcErrorReply {
+  int code = 0;  // of JSON-RPC; 0: none
   std::string message{};
 };
-RpcRefusal read_refusal(std::string_view body);
+RpcErrorReply read_error_reply(std::string_view body);
 
-// The same initialize, which also says that the conversation before was lost after tools were used.
-std::string resuming(std::string_view initialize);
+// The same initialize message, marked as following a session whose state was lost.
+std::string initialize_after_loss(std::string_view initialize);
 
 // {"jsonrpc":"2.0","id":...,"error":{...}}, one line.
 std::string rpc_error(const boost::json::value& id, int code, std::string_view message);
-// The same JSON without a line break; nothing: it is no JSON object.
+// The same JSON without line breaks; none: not a JSON object.
 std::optional<std::string> on_one_line(std::string_view text);
 
-// Lines of standard input. One that is too long is given as an empty optional.
+// Splits standard input into lines. A line that is too long becomes an empty optional.
 class InputLines {
  public:
   explicit InputLines(std::size_t max_line) : max_line_(max_line) {}
@@ -47,11 +47,11 @@ class InputLines {
   bool is_too_long_ = false;
 };
 
-// The `data` of server-sent events, whole ones.
+// Extracts the `data` of complete server-sent events.
 class EventReader {
  public:
   explicit EventReader(std::size_t max_event) : max_event_(max_event) {}
-  // False: this is too long.
+  // False: the event is too long.
   bool add(std::string_view bytes, std::vector<std::string>& events);
 
  private:

@@ -9,31 +9,31 @@ namespace {
 
 struct Phase {
   std::string_view name;
-  std::string_view words;
+  std::string_view text;
 };
 constexpr std::string_view kWarming = "warming";
-constexpr std::string_view kReady = "ready";  // what follows shows it
+constexpr std::string_view kReady = "ready";
 constexpr Phase kPhases[] = {
-    {"queued", "waits for other builds"},
-    {"resolving", "asks the index and downloads"},
-    {"building", "builds from source"},
-    {"installing", "installs"},
-    {"sealing", "keeps them"},
-    {"checking", "compares them with what they were"},
-    {kWarming, "starts an interpreter"},
+    {"queued", "waiting for other builds"},
+    {"resolving", "resolving and downloading"},
+    {"building", "building from source"},
+    {"installing", "installing"},
+    {"sealing", "storing"},
+    {"checking", "verifying"},
+    {kWarming, "starting an interpreter"},
     {kReady, ""},
 };
-// Phases in which nothing is made.
+// Phases that make nothing.
 constexpr std::string_view kIdle[] = {"queued", "checking", kWarming, kReady};
 
 constexpr std::string_view kHead = "glovebox: packages: ";
-// The words of a failure have at most 8 KB.
+// A failure's message has at most 8 KB.
 constexpr std::size_t kRemembered = 512;
 constexpr std::string_view kSpace = " \t\r\n";
 
-std::string words_of(std::string_view phase) {
+std::string phase_text(std::string_view phase) {
   for (const Phase& known : kPhases) {
-    if (known.name == phase) return std::string(known.words);
+    if (known.name == phase) return std::string(known.text);
   }
   return printable(std::string(phase));
 }
@@ -62,10 +62,10 @@ std::string BuildProgress::add(std::string_view phase, std::string_view text) {
   std::string out;
   if (phase != phase_) {
     phase_ = phase;
-    const std::string words = words_of(phase);
-    if (!words.empty()) out += std::string(kHead) + words + "\n";
+    const std::string description = phase_text(phase);
+    if (!description.empty()) out += std::string(kHead) + description + "\n";
   }
-  if (phase == kWarming) return out + cold_words(text);
+  if (phase == kWarming) return out + cold_start_text(text);
   for_each_line(text, [&](std::string_view line) {
     out += "  " + printable(line) + "\n";
     shown_.emplace_back(trimmed(line));
@@ -74,8 +74,8 @@ std::string BuildProgress::add(std::string_view phase, std::string_view text) {
   return out;
 }
 
-// Of a traceback the last line says what went wrong; of reasons that have one another, the last.
-std::string BuildProgress::cold_words(std::string_view text) const {
+// The last line of a traceback names the exception; of nested reasons the innermost is shown.
+std::string BuildProgress::cold_start_text(std::string_view text) const {
   constexpr std::string_view kBecause = "cold: ";
   text = trimmed(text);
   if (text.empty()) return {};
@@ -83,23 +83,23 @@ std::string BuildProgress::cold_words(std::string_view text) const {
   if (const std::size_t at = text.rfind(kBecause); at != std::string_view::npos) {
     text.remove_prefix(at + kBecause.size());
   }
-  return std::string(kHead) + "runs with them start cold: " + printable(text) + "\n";
+  return std::string(kHead) + "runs with these packages start cold: " + printable(text) + "\n";
 }
 
 bool BuildProgress::was_shown(std::string_view line) const {
   return std::find(shown_.begin(), shown_.end(), line) != shown_.end();
 }
 
-std::string BuildProgress::failure_words(std::string_view message) const {
+std::string BuildProgress::failure_message(std::string_view message) const {
   std::string left;
   bool is_first = true;
   for_each_line(message, [&](std::string_view line) {
-    const std::string_view words = trimmed(line);
-    // Our own words may stand before the installer's first.
-    const std::size_t colon = is_first ? words.find(": ") : std::string_view::npos;
+    const std::string_view text = trimmed(line);
+    // The server may have put a prefix before the installer's first line.
+    const std::size_t colon = is_first ? text.find(": ") : std::string_view::npos;
     const bool known =
-        words.empty() || was_shown(words) ||
-        (colon != std::string_view::npos && was_shown(trimmed(words.substr(colon + 2))));
+        text.empty() || was_shown(text) ||
+        (colon != std::string_view::npos && was_shown(trimmed(text.substr(colon + 2))));
     is_first = false;
     if (!known) left += (left.empty() ? "" : "\n") + std::string(line);
   });

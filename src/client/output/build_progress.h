@@ -1,6 +1,5 @@
-// What is said on standard error while packages are installed for a run: the phases, and the
-// installer's own lines, of which nothing reaches a terminal as a control character. A set that is
-// there already is nothing to speak of.
+// Progress of a package installation, for standard error: the phases and the installer's output,
+// with control characters escaped. Nothing is printed for a set that is installed already.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +11,18 @@ namespace glovebox::client {
 
 class BuildProgress {
  public:
-  // What to print for a `build` event; may be nothing.
+  // What to print for a `build` event; may be empty.
   std::string add(std::string_view phase, std::string_view text);
 
-  // What is left to say of a failure whose words are `message`: the installer's own were mostly
-  // shown when it said them.
-  std::string failure_words(std::string_view message) const;
+  // The lines of a failure's message that were not printed before as the installer's output.
+  std::string failure_message(std::string_view message) const;
 
  private:
-  std::string cold_words(std::string_view text) const;
+  std::string cold_start_text(std::string_view text) const;
   bool was_shown(std::string_view line) const;
 
   std::string phase_;
-  bool has_built_ = false;  // something was fetched, built or installed
+  bool has_built_ = false;  // a phase that makes something was seen
   std::deque<std::string> shown_;
 };
 

@@ -5,47 +5,47 @@
 namespace glovebox::client {
 namespace {
 
-TEST(BuildProgress, EachPhaseOnceAndEveryLine) {
+TEST(BuildProgress, PrintsEachPhaseOnceAndEveryLine) {
   BuildProgress progress;
-  EXPECT_EQ(progress.add("resolving", ""), "glovebox: packages: asks the index and downloads\n");
+  EXPECT_EQ(progress.add("resolving", ""), "glovebox: packages: resolving and downloading\n");
   EXPECT_EQ(progress.add("resolving", "Collecting good"), "  Collecting good\n");
   EXPECT_EQ(progress.add("installing", "Installing good\nand more"),
-            "glovebox: packages: installs\n  Installing good\n  and more\n");
-  EXPECT_EQ(progress.add("warming", ""), "glovebox: packages: starts an interpreter\n");
+            "glovebox: packages: installing\n  Installing good\n  and more\n");
+  EXPECT_EQ(progress.add("warming", ""), "glovebox: packages: starting an interpreter\n");
   EXPECT_EQ(progress.add("ready", ""), "");
 }
 
-TEST(BuildProgress, WhatIsThereAlreadyIsNothingToSpeakOf) {
+TEST(BuildProgress, PrintsNothingForAnInstalledSet) {
   BuildProgress progress;
   EXPECT_EQ(progress.add("warming", ""), "");
   EXPECT_EQ(progress.add("warming", "runs are cold: that takes cgroups"), "");
   EXPECT_EQ(progress.add("ready", ""), "");
 }
 
-TEST(BuildProgress, WhyRunsAreColdIsOneLine) {
+TEST(BuildProgress, ColdStartReasonIsOneLine) {
   BuildProgress progress;
   progress.add("installing", "");
   progress.add("warming", "");
   EXPECT_EQ(progress.add("warming", "runs are cold: its runs start cold: that takes cgroups"),
-            "glovebox: packages: runs with them start cold: that takes cgroups\n");
+            "glovebox: packages: runs with these packages start cold: that takes cgroups\n");
   EXPECT_EQ(progress.add("warming", "runs are cold: Traceback:\n  line 1\nImportError: nosuch\n"),
-            "glovebox: packages: runs with them start cold: ImportError: nosuch\n");
+            "glovebox: packages: runs with these packages start cold: ImportError: nosuch\n");
 }
 
-TEST(BuildProgress, AFailuresWordsAreSaidOnce) {
+TEST(BuildProgress, FailureMessageIsNotRepeated) {
   BuildProgress progress;
-  EXPECT_EQ(progress.failure_words("ERROR: no such package\nERROR: none"),
+  EXPECT_EQ(progress.failure_message("ERROR: no such package\nERROR: none"),
             "ERROR: no such package\nERROR: none");
   progress.add("resolving", "ERROR: no such package");
   progress.add("resolving", "ERROR: none");
-  EXPECT_EQ(progress.failure_words("ERROR: no such package\nERROR: none\n"),
+  EXPECT_EQ(progress.failure_message("ERROR: no such package\nERROR: none\n"),
             "the packages could not be installed");
-  EXPECT_EQ(progress.failure_words("pip: ERROR: no such package\nERROR: none\n"),
+  EXPECT_EQ(progress.failure_message("pip: ERROR: no such package\nERROR: none\n"),
             "the packages could not be installed");
-  EXPECT_EQ(progress.failure_words("took too long\nERROR: none"), "took too long");
+  EXPECT_EQ(progress.failure_message("took too long\nERROR: none"), "took too long");
 }
 
-TEST(BuildProgress, NothingOfAStrangersReachesTheTerminalAsItIs) {
+TEST(BuildProgress, EscapesControlCharacters) {
   BuildProgress progress;
   for (const char c : progress.add("re\x1b[2J", "a\x1b]0;evil\x07\r\nb\x9b") +
                           progress.add("warming", "a\x1b]0;evil\x07\r\nb\x9b")) {

@@ -17,40 +17,41 @@ namespace {
 
 namespace json = boost::json;
 
-const json::string* text_of(const json::object& object, std::string_view name) {
+const json::string* json_string_in(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   return value != nullptr ? value->if_string() : nullptr;
 }
 
-const json::object* find_file(const json::object& answer, const std::string& path) {
-  const json::value* files = answer.if_contains("files");
+const json::object* find_file(const json::object& response, const std::string& path) {
+  const json::value* files = response.if_contains("files");
   if (files == nullptr || !files->is_array()) return nullptr;
   for (const json::value& file : files->get_array()) {
     if (!file.is_object()) continue;
-    const json::string* name = text_of(file.get_object(), "path");
+    const json::string* name = json_string_in(file.get_object(), "path");
     if (name != nullptr && *name == path) return &file.get_object();
   }
   return nullptr;
 }
 
-Result<std::string> content_of(const json::object& answer, const std::string& path) {
-  const json::object* file = find_file(answer, path);
+Result<std::string> file_content_in(const json::object& response, const std::string& path) {
+  const json::object* file = find_file(response, path);
   if (file == nullptr) {
-    const json::string* why = text_of(answer, "files_error");
+    const json::string* why = json_string_in(response, "files_error");
     return fail(Errc::kNotFound, "copy out " + path + ": " +
                                      (why != nullptr ? std::string(*why) : std::strerror(ENOENT)));
   }
-  if (const json::string* text = text_of(*file, "content")) return std::string(*text);
-  const json::string* encoded = text_of(*file, "content_base64");
-  if (encoded == nullptr) return fail(Errc::kProtocol, "copy out " + path + ": without content");
+  if (const json::string* text = json_string_in(*file, "content")) return std::string(*text);
+  const json::string* encoded = json_string_in(*file, "content_base64");
+  if (encoded == nullptr)
+    return fail(Errc::kProtocol, "copy out " + path + ": the response has no content");
   return wire::base64_decode(std::string_view(encoded->data(), encoded->size()));
 }
 
 Result<> replace_file(const std::string& path, const std::string& content) {
   struct stat target {};
   if (::lstat(path.c_str(), &target) == 0 && !S_ISREG(target.st_mode)) {
-    // A rename would put a plain file in the place of a device or a link.
-    return fail(Errc::kInvalidArgument, "copy out to " + path + ": it is not a plain file");
+    // A rename would replace a device or a link with a regular file.
+    return fail(Errc::kInvalidArgument, "copy out to " + path + ": not a regular file");
   }
   const std::string draft = path + ".glovebox-" + random_label(8);
   const UniqueFd file(
@@ -67,17 +68,17 @@ Result<> replace_file(const std::string& path, const std::string& content) {
 
 }  // namespace
 
-Result<OutFile> parse_out_file(const std::string& word) {
+Result<OutputFile> parse_output_file(const std::string& word) {
   const std::size_t colon = word.find(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == word.size()) {
-    return fail(Errc::kInvalidArgument, "--out " + word + ": write it like /guest/file:host/file");
+    return fail(Errc::kInvalidArgument, "--out " + word + ": expected /guest/file:host/file");
   }
-  return OutFile{.guest = word.substr(0, colon), .host = word.substr(colon + 1)};
+  return OutputFile{.guest = word.substr(0, colon), .host = word.substr(colon + 1)};
 }
 
-Result<> copy_out(const json::object& answer, std::span<const OutFile> files) {
-  for (const OutFile& file : files) {
-    TRY(const std::string content, content_of(answer, file.guest));
+Result<> write_output_files(const json::object& response, std::span<const OutputFile> files) {
+  for (const OutputFile& file : files) {
+    TRY(const std::string content, file_content_in(response, file.guest));
     TRY_OK(replace_file(file.host, content));
   }
   return {};

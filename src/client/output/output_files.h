@@ -1,4 +1,4 @@
-// Files that come back with a run's answer, put where --out said.
+// Writes the output files of a run's response to the host paths of --out.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -9,16 +9,16 @@
 
 namespace glovebox::client {
 
-struct OutFile {
+struct OutputFile {
   std::string guest;
   std::string host;
 };
 
 // "/guest/file:host/file".
-Result<OutFile> parse_out_file(const std::string& word);
+Result<OutputFile> parse_output_file(const std::string& word);
 
-// All of them, or the error of the first that did not come or cannot be written. A file that was
-// there before is replaced whole or not at all.
-Result<> copy_out(const boost::json::object& answer, std::span<const OutFile> files);
+// Stops at the first file that is missing or cannot be written. An existing file is replaced
+// atomically.
+Result<> write_output_files(const boost::json::object& response, std::span<const OutputFile> files);
 
 }  // namespace glovebox::client

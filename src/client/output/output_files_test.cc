@@ -14,35 +14,35 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class RunFiles : public ::testing::Test {
+class OutputFiles : public ::testing::Test {
  protected:
-  RunFiles() {
+  OutputFiles() {
     directory_ = "/tmp/gbx-out-XXXXXX";
     EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
   }
-  ~RunFiles() override { std::filesystem::remove_all(directory_); }
+  ~OutputFiles() override { std::filesystem::remove_all(directory_); }
   std::string read(const std::string& name) {
     std::ostringstream text;
     text << std::ifstream(directory_ + "/" + name).rdbuf();
     return text.str();
   }
-  Result<> copy(const char* answer, const std::string& guest, const std::string& name) {
-    const OutFile files[] = {{guest, directory_ + "/" + name}};
-    return copy_out(boost::json::parse(answer).as_object(), files);
+  Result<> copy(const char* response, const std::string& guest, const std::string& name) {
+    const OutputFile files[] = {{guest, directory_ + "/" + name}};
+    return write_output_files(boost::json::parse(response).as_object(), files);
   }
   std::string directory_;
 };
 
-TEST_F(RunFiles, TextAndBytesAreWrittenWhereTheyWereAskedFor) {
-  const char* answer =
+TEST_F(OutputFiles, WritesTextAndBytes) {
+  const char* response =
       R"({"files":[{"path":"/a","content":"x\n"},{"path":"/b","content_base64":"/wA="}]})";
-  ASSERT_TRUE(copy(answer, "/a", "text"));
-  ASSERT_TRUE(copy(answer, "/b", "bytes"));
+  ASSERT_TRUE(copy(response, "/a", "text"));
+  ASSERT_TRUE(copy(response, "/b", "bytes"));
   EXPECT_EQ(read("text"), "x\n");
   EXPECT_EQ(read("bytes"), std::string("\xff\0", 2));
 }
 
-TEST_F(RunFiles, AFileThatDidNotComeIsSaidAndTheOldOneStays) {
+TEST_F(OutputFiles, AMissingFileIsAnErrorAndTheOldFileStays) {
   std::ofstream(directory_ + "/old") << "old";
   EXPECT_THAT(copy(R"({"files":[]})", "/a", "old").error().message(), HasSubstr("copy out /a"));
   EXPECT_THAT(copy(R"({"files":[],"files_error":"too large"})", "/a", "old").error().message(),
@@ -50,7 +50,7 @@ TEST_F(RunFiles, AFileThatDidNotComeIsSaidAndTheOldOneStays) {
   EXPECT_EQ(read("old"), "old");
 }
 
-TEST_F(RunFiles, ALinkIsNotFollowedAndNothingIsLeft) {
+TEST_F(OutputFiles, DoesNotFollowALinkAndLeavesNoDraft) {
   std::filesystem::create_symlink("/nonexistent", directory_ + "/link");
   EXPECT_FALSE(copy(R"({"files":[{"path":"/a","content":"x"}]})", "/a", "link"));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_), {}), 1);

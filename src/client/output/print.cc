@@ -4,19 +4,19 @@
 #include <cstdio>
 
 #include "model/outcome.h"
-#include "wire/utf8.h"
+#include "options/help_text.h"
 
 namespace glovebox::client {
 namespace {
 
 constexpr int kExitRefused = 1;
 
-int say(const std::string& message, int status) {
+int print_error(const std::string& message, int status) {
   std::fprintf(stderr, "glovebox: %s\n", printable_lines(message).c_str());
   return status;
 }
 
-// Bytes that begin a character: good enough for the names people give.
+// Counts UTF-8 lead bytes; wide characters are not treated specially.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0u) != 0x80u;
@@ -30,16 +30,35 @@ std::string printable_lines(std::string_view message) {
   std::string lines;
   for (std::size_t begin = 0; begin <= message.size();) {
     const std::size_t end = std::min(message.find('\n', begin), message.size());
-    // What is not the first line cannot look like one of ours.
+    // Indented, so that a server cannot forge a line that begins with "glovebox: ".
     lines += (begin == 0 ? "" : "\n  ") + printable(message.substr(begin, end - begin));
     begin = end + 1;
   }
   return lines;
 }
 
-int usage_error(const std::string& message) { return say(message, kExitUsage); }
-int failure(const Error& error) { return say(error.message(), kExitGloveboxFailed); }
-int refused(const std::string& message) { return say(message, kExitRefused); }
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+int usage_error(const std::string& message) { return print_error(message, kExitUsage); }
+int failure(const Error& error) { return print_error(error.message(), kExitGloveboxFailed); }
+int server_refused(const std::string& message) { return print_error(message, kExitRefused); }
+
+int usage_error_or_failure(const Error& error) {
+  return error.code() == Errc::kInvalidArgument ? usage_error(error.message()) : failure(error);
+}
+
+std::optional<int> parse_arguments(const options::CommandLine& command,
+                                   std::span<const std::string> words,
+                                   options::Arguments& arguments) {
+  auto parsed = options::parse(command, words);
+  if (!parsed) return usage_error(parsed.error().message());
+  if (parsed->wants_help) {
+    print(options::help_text(command));
+    return 0;
+  }
+  arguments = std::move(*parsed);
+  return std::nullopt;
+}
 
 std::string table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;

@@ -5,14 +5,14 @@
 namespace glovebox::client {
 namespace {
 
-TEST(ClientPrint, AServersControlCharactersDoNotReachTheTerminal) {
+TEST(ClientPrint, EscapesControlCharacters) {
   EXPECT_EQ(printable("a\x1b[2Jb\n"), "a\\x1b[2Jb\\x0a");
   EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b") << "a C1 control";
   EXPECT_EQ(printable("10 \xc2\xa3 \xc2\xb0"), "10 \xc2\xa3 \xc2\xb0") << "its neighbours are text";
   EXPECT_EQ(printable("z\xc3\xbcrich"), "z\xc3\xbcrich");
 }
 
-TEST(ClientPrint, LinesStayLinesAndNothingElse) {
+TEST(ClientPrint, KeepsLineBreaksOnly) {
   EXPECT_EQ(printable_lines("one"), "one");
   EXPECT_EQ(printable_lines(""), "");
   EXPECT_EQ(printable_lines("one\nglovebox: two\x1b[2J\n\r\n"),

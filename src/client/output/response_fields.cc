@@ -33,30 +33,43 @@ std::string as_text(const json::value* value) {
   return json::serialize(*value);
 }
 
-tl::unexpected<Error> strange() {
-  return fail(Errc::kProtocol, "the server's answer is not what was asked for");
-}
-
 }  // namespace
 
-Result<json::object> parse_answer(std::string_view body) {
+tl::unexpected<Error> unexpected_response() {
+  return fail(Errc::kProtocol, "unexpected response from the server");
+}
+
+std::uint64_t number_field(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  if (value == nullptr) return 0;
+  if (value->is_uint64()) return value->get_uint64();
+  if (!value->is_int64() || value->get_int64() < 0) return 0;
+  return static_cast<std::uint64_t>(value->get_int64());
+}
+
+std::string string_field(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  return value != nullptr && value->is_string() ? std::string(value->get_string()) : "";
+}
+
+Result<json::object> parse_response(std::string_view body) {
   boost::system::error_code error;
   json::value parsed = json::parse(json::string_view(body.data(), body.size()), error);
-  if (error || !parsed.is_object()) return strange();
+  if (error || !parsed.is_object()) return unexpected_response();
   return std::move(parsed.get_object());
 }
 
-Result<json::array> list_in(const json::object& answer, std::string_view name) {
+Result<json::array> array_field(const json::object& answer, std::string_view name) {
   const json::value* list = answer.if_contains(name);
-  if (list == nullptr || !list->is_array()) return strange();
+  if (list == nullptr || !list->is_array()) return unexpected_response();
   return list->get_array();
 }
 
-std::string shown(const json::object& object, std::string_view name) {
+std::string field_text(const json::object& object, std::string_view name) {
   return as_text(object.if_contains(name));
 }
 
-std::string shown(const json::object& object, std::string_view outer, std::string_view name) {
+std::string field_text(const json::object& object, std::string_view outer, std::string_view name) {
   const json::value* inner = object.if_contains(outer);
   if (inner == nullptr || !inner->is_object()) return "-";
   return as_text(inner->get_object().if_contains(name));

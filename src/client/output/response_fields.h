@@ -1,8 +1,9 @@
-// Reading a server's JSON for people: a field that is missing or of another kind is shown as "-",
-// never a crash, whoever the server is.
+// Fields of a server's JSON response, as text for a terminal. The server is not trusted: a field
+// that is missing or has an unexpected type becomes "-".
 #pragma once
 
 #include <boost/json/fwd.hpp>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -10,12 +11,20 @@
 
 namespace glovebox::client {
 
-Result<boost::json::object> parse_answer(std::string_view body);
-// The list of that name, or an error.
-Result<boost::json::array> list_in(const boost::json::object& answer, std::string_view name);
-// Text, a number or a truth value as text.
-std::string shown(const boost::json::object& object, std::string_view name);
-// The same of a field in a field: "limits", "max_in_flight".
-std::string shown(const boost::json::object& object, std::string_view outer, std::string_view name);
+Result<boost::json::object> parse_response(std::string_view body);
+// kProtocol: there is no array of that name.
+Result<boost::json::array> array_field(const boost::json::object& answer, std::string_view name);
+// A string, number, boolean, array or object as text; "-" if it is missing, null or empty.
+std::string field_text(const boost::json::object& object, std::string_view name);
+// The same for a nested field, such as "limits", "max_in_flight".
+std::string field_text(const boost::json::object& object, std::string_view outer,
+                       std::string_view name);
+// A number that is not negative; 0 if there is none.
+std::uint64_t number_field(const boost::json::object& object, std::string_view name);
+// Only if the field is a string; else empty.
+std::string string_field(const boost::json::object& object, std::string_view name);
+
+// kProtocol: the response does not have the form that the API promises.
+tl::unexpected<Error> unexpected_response();
 
 }  // namespace glovebox::client

@@ -1,5 +1,5 @@
-// The live answer of POST /v1/run: lines of JSON that arrive in pieces. Output goes out as it
-// comes; the last line says how it ended. That of POST /v1/layers has the same form.
+// The streamed response of POST /v1/run: lines of JSON that arrive in pieces. Output is passed on
+// as it arrives; the last line has the result. POST /v1/layers responds in the same form.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -9,28 +9,33 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "client/connection/api_client.h"
 
 namespace glovebox::client {
 
 class RunEvents {
  public:
-  // False: nobody takes it any more.
+  // Returns false when the output cannot be written any more.
   using OnOutput = std::function<bool(bool is_stderr, std::string_view bytes)>;
-  // Of packages that are installed before it runs.
+  // Progress of the packages that are installed before the run.
   using OnBuild = std::function<void(std::string_view phase, std::string_view text)>;
   explicit RunEvents(OnOutput on_output, OnBuild on_build = {});
   ~RunEvents();
 
-  // False: no more is wanted. What is no event of ours is an error.
+  // Sends the request and reads the whole stream. kProtocol: it is malformed. An error status of
+  // the server is a value: see ApiClient::error_in.
+  Result<http::ClientResponse> read_from(ApiClient& api, http::ClientRequest request);
+
+  // One piece of the stream. False: OnOutput returned false. kProtocol: not an event.
   Result<bool> add(std::string_view piece);
 
-  // The code of the failure that take_end() tells; empty when the server did not say.
+  // The error code behind a failed take_result(); empty if the server sent none.
   const std::string& failure_code() const;
 
-  // After the last piece: the whole answer without the output, or why the run failed.
-  Result<boost::json::object> take_end();
-  // The same as it was written. Only one of the two can be had.
-  Result<std::string> take_end_text();
+  // After the last piece: the result without the output, or why the run failed.
+  Result<boost::json::object> take_result();
+  // The same as JSON text. Call only one of the two, once.
+  Result<std::string> take_result_json();
 
  private:
   struct State;

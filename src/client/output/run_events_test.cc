@@ -26,7 +26,7 @@ const std::string kRun =
     "{\"event\":\"error\",\"name\":\"ValueError\",\"message\":\"x\"}\n"
     "{\"event\":\"exit\",\"exit_code\":3,\"timed_out\":false}\n";
 
-TEST(RunEvents, OutputIsHeardWhereverTheLinesAreCut) {
+TEST(RunEvents, PassesOnOutputHoweverTheLinesAreSplit) {
   for (std::size_t size = 1; size <= kRun.size(); ++size) {
     Heard heard;
     for (std::size_t at = 0; at < kRun.size(); at += size) {
@@ -34,30 +34,30 @@ TEST(RunEvents, OutputIsHeardWhereverTheLinesAreCut) {
     }
     EXPECT_EQ(heard.out, "a\n");
     EXPECT_EQ(heard.err, std::string("\xff\0", 2));
-    EXPECT_EQ(heard.events.take_end().value().at("exit_code").as_int64(), 3);
+    EXPECT_EQ(heard.events.take_result().value().at("exit_code").as_int64(), 3);
   }
 }
 
-TEST(RunEvents, AReaderThatIsGoneStopsIt) {
+TEST(RunEvents, StopsWhenTheOutputIsClosed) {
   RunEvents events([](bool, std::string_view) { return false; });
   EXPECT_FALSE(events.add(kRun).value());
 }
 
-TEST(RunEvents, AnAnswerThatIsCutOffIsNoEnd) {
+TEST(RunEvents, ATruncatedResponseIsAnError) {
   Heard heard;
   ASSERT_TRUE(heard.events.add(std::string_view(kRun).substr(0, kRun.size() - 2)));
-  EXPECT_THAT(heard.events.take_end().error().message(), HasSubstr("before the run did"));
+  EXPECT_THAT(heard.events.take_result().error().message(), HasSubstr("before the run ended"));
 }
 
-TEST(RunEvents, AFailureOfTheServersIsToldFromAnExceptionOfTheGuests) {
+TEST(RunEvents, TellsAServerFailureFromAGuestException) {
   Heard heard;
   ASSERT_TRUE(
       heard.events.add("{\"event\":\"error\",\"code\":\"launcher_restarting\","
                        "\"message\":\"the launcher is gone\",\"request_id\":\"rq1\"}\n"));
-  EXPECT_EQ(heard.events.take_end().error().message(), "the launcher is gone");
+  EXPECT_EQ(heard.events.take_result().error().message(), "the launcher is gone");
 }
 
-TEST(RunEvents, WhatIsNoEventIsAnError) {
+TEST(RunEvents, AMalformedEventIsAnError) {
   for (const char* line : {"hello\n", "[]\n", "{}\n", "{\"event\":\"stdout\"}\n",
                            "{\"event\":\"stdout\",\"base64\":\"!\"}\n"}) {
     Heard heard;
@@ -65,7 +65,7 @@ TEST(RunEvents, WhatIsNoEventIsAnError) {
   }
 }
 
-TEST(RunEvents, ABuildIsHeardBeforeTheRun) {
+TEST(RunEvents, PassesOnBuildProgress) {
   std::string heard;
   RunEvents events([](bool, std::string_view) { return true; },
                    [&](std::string_view phase, std::string_view text) {
@@ -77,18 +77,18 @@ TEST(RunEvents, ABuildIsHeardBeforeTheRun) {
       "{\"event\":\"layer\",\"id\":\"abc\"}\n";
   ASSERT_TRUE(*events.add(lines));
   EXPECT_EQ(heard, "resolving:;resolving:Collecting;");
-  EXPECT_EQ(events.take_end()->at("id").as_string(), "abc");
-  RunEvents strange([](bool, std::string_view) { return true; });
-  EXPECT_FALSE(strange.add("{\"event\":\"build\",\"phase\":7}\n"));
+  EXPECT_EQ(events.take_result()->at("id").as_string(), "abc");
+  RunEvents malformed([](bool, std::string_view) { return true; });
+  EXPECT_FALSE(malformed.add("{\"event\":\"build\",\"phase\":7}\n"));
 }
 
-TEST(RunEvents, AFailureHasItsCode) {
+TEST(RunEvents, AFailureHasTheServersCode) {
   RunEvents events([](bool, std::string_view) { return true; });
   ASSERT_TRUE(
       *events.add("{\"event\":\"error\",\"code\":\"dependencies_failed\",\"message\":\"no\\n"
                   "such\",\"status\":422,\"request_id\":\"rq\"}\n"));
   EXPECT_EQ(events.failure_code(), "dependencies_failed");
-  EXPECT_EQ(events.take_end().error().message(), "no\nsuch");
+  EXPECT_EQ(events.take_result().error().message(), "no\nsuch");
 }
 
 }  // namespace

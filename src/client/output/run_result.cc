@@ -12,12 +12,12 @@ namespace {
 
 namespace json = boost::json;
 
-bool is_true(const json::object& answer, std::string_view name) {
-  const json::value* value = answer.if_contains(name);
+bool is_true(const json::object& result, std::string_view name) {
+  const json::value* value = result.if_contains(name);
   return value != nullptr && value->is_bool() && value->get_bool();
 }
 
-// Boost.JSON writes every double in scientific notation; people read these.
+// Boost.JSON writes every double in scientific notation; this writes three decimals.
 std::string metrics_text(const json::object& metrics) {
   std::string text = "{";
   for (const auto& one : metrics) {
@@ -36,26 +36,26 @@ std::string metrics_text(const json::object& metrics) {
 
 }  // namespace
 
-int exit_code_of(const json::object& answer) {
-  const json::value* code = answer.if_contains("exit_code");
+int exit_status_of(const json::object& result) {
+  const json::value* code = result.if_contains("exit_code");
   if (code == nullptr || !code->is_int64()) return kExitGloveboxFailed;
   return static_cast<int>(code->get_int64()) & 0xff;
 }
 
-std::string remarks(const json::object& answer) {
+std::string limit_notes(const json::object& result) {
   std::string text;
-  if (is_true(answer, "timed_out")) {
+  if (is_true(result, "timed_out")) {
     text += "glovebox: the time limit was reached\n";
-  } else if (is_true(answer, "oom_killed")) {
+  } else if (is_true(result, "oom_killed")) {
     text += "glovebox: the memory limit was reached\n";
   }
-  if (is_true(answer, "truncated")) text += "glovebox: output past the limit was dropped\n";
+  if (is_true(result, "truncated")) text += "glovebox: output past the limit was dropped\n";
   return text;
 }
 
-std::string answer_text(const json::object& answer) {
+std::string run_result_json(const json::object& result) {
   std::string text = "{";
-  for (const auto& field : answer) {
+  for (const auto& field : result) {
     if (field.key() == "files" || field.key() == "event") continue;
     if (text.size() > 1) text += ',';
     text += json::serialize(field.key()) + ":";
@@ -65,7 +65,7 @@ std::string answer_text(const json::object& answer) {
   return text + "}\n";
 }
 
-std::string failure_text(const std::string& code, const Error& error) {
+std::string run_failure_json(const std::string& code, const Error& error) {
   json::value parsed = json::parse(wire::failure_json(error));
   if (!code.empty()) parsed.as_object().at("error").as_object()["code"] = wire::to_utf8(code);
   return json::serialize(parsed) + "\n";

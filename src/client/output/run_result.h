@@ -1,5 +1,4 @@
-// What `glovebox run` says at the end of a run on a server: the same words and the same exit status
-// as when it runs here.
+// The end of a run on a server, with the same messages and exit status as a local run.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -9,15 +8,15 @@
 
 namespace glovebox::client {
 
-// The exit status in an answer, or that of a failure of ours when it has none.
-int exit_code_of(const boost::json::object& answer);
+// The `exit_code` of a response, or 125 if it has none.
+int exit_status_of(const boost::json::object& result);
 
-// "the time limit was reached" and its like, one line each; empty when there is nothing to say.
-std::string remarks(const boost::json::object& answer);
+// One line for each limit that was reached; empty if none was.
+std::string limit_notes(const boost::json::object& result);
 
-// The answer on one line, without the files, which were copied out.
-std::string answer_text(const boost::json::object& answer);
-// {"exit_code":125,...,"error":{"code","message"},...}: what a failure looks like with --json.
-std::string failure_text(const std::string& code, const Error& error);
+// The response on one line, without the files, which were written already.
+std::string run_result_json(const boost::json::object& result);
+// What --json prints for a failure: {"exit_code":125,...,"error":{"code","message"},...}.
+std::string run_failure_json(const std::string& code, const Error& error);
 
 }  // namespace glovebox::client

@@ -1,4 +1,4 @@
-// `glovebox key`: its words as the body of POST /v1/keys, and the two forms of a key.
+// The options of `glovebox key create` as the body of POST /v1/keys, and the two forms of a key.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace glovebox::client {
 
-struct NewKeyWords {
+struct NewKeyOptions {
   std::string project;
   std::string name;
   bool admin = false;
@@ -16,9 +16,9 @@ struct NewKeyWords {
   std::string max_memory;  // "4G"
 };
 
-Result<std::string> new_key_json(const NewKeyWords& words);
+Result<std::string> new_key_json(const NewKeyOptions& key);
 
-// "gbx_0123" -> "e2b_0123": the same secret, as E2B's clients want to see one.
+// "gbx_0123" -> "e2b_0123": the same secret with the prefix that E2B clients require.
 std::string e2b_form(const std::string& key);
 
 }  // namespace glovebox::client

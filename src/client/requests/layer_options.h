@@ -1,17 +1,14 @@
-// `glovebox layers`: its words as bodies of requests, and a layer's figures as people read them.
+// The options of `glovebox layers build` and `prune` as bodies of requests.
 #pragma once
 
-#include <boost/json/fwd.hpp>
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "base/result.h"
 #include "wire/dependency_words.h"
 
 namespace glovebox::client {
 
-struct LayerWords {
+struct LayerOptions {
   wire::DependencyWords packages;
   std::string template_name;
   std::string project;
@@ -20,15 +17,8 @@ struct LayerWords {
 };
 
 // The body of POST /v1/layers.
-Result<std::string> new_layer_json(const LayerWords& words);
-// That of POST /v1/layers/prune. "7d", "12h", "90": seconds.
-Result<std::string> prune_json(const LayerWords& words);
-
-// "1.5M", "640".
-std::string size_text(std::uint64_t bytes);
-// "5s", "12m", "3h", "8d" since a time like "2026-11-16T05:20:22Z"; "-" when it is none.
-std::string age_text(const std::string& time, std::int64_t now_seconds);
-// "numpy 2.1.0, pandas 2.2.3 and 4 more".
-std::string packages_text(const boost::json::object& layer, std::size_t most);
+Result<std::string> new_layer_json(const LayerOptions& layer);
+// The body of POST /v1/layers/prune. --unused-for takes days ("7d") besides the usual units.
+Result<std::string> prune_json(const LayerOptions& layer);
 
 }  // namespace glovebox::client

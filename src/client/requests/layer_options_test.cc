@@ -11,60 +11,35 @@ namespace {
 namespace json = boost::json;
 using ::testing::HasSubstr;
 
-TEST(LayerWords, BuildNamesPackages) {
-  LayerWords words;
-  EXPECT_THAT(new_layer_json(words).error().message(), HasSubstr("--with"));
-  words.packages.with = {"pandas>=2", "numpy"};
-  words.packages.preload = {"numpy"};
-  words.template_name = "python-data";
+TEST(LayerOptions, BuildNeedsPackages) {
+  LayerOptions options;
+  EXPECT_THAT(new_layer_json(options).error().message(), HasSubstr("--with"));
+  options.packages.with = {"pandas>=2", "numpy"};
+  options.packages.preload = {"numpy"};
+  options.template_name = "python-data";
   EXPECT_EQ(
-      json::parse(*new_layer_json(words)),
+      json::parse(*new_layer_json(options)),
       json::parse(
           R"({"dependencies":{"packages":["numpy","pandas>=2"],"preload":["numpy"]},"refresh":true,
                             "template":"python-data"})"));
-  words.template_name = "";
-  EXPECT_EQ(json::parse(*new_layer_json(words)).at("template"), "python");
-  words.packages.with = {"../evil"};
-  EXPECT_THAT(new_layer_json(words).error().message(), HasSubstr("--with ../evil: "));
+  options.template_name = "";
+  EXPECT_EQ(json::parse(*new_layer_json(options)).at("template"), "python");
+  options.packages.with = {"../evil"};
+  EXPECT_THAT(new_layer_json(options).error().message(), HasSubstr("--with ../evil: "));
 }
 
-TEST(LayerWords, PruneTakesDays) {
-  LayerWords words;
-  EXPECT_EQ(*prune_json(words), R"({"dry_run":false})");
-  words.dry_run = true;
-  words.unused_for = "7d";
-  EXPECT_EQ(*prune_json(words), R"({"dry_run":true,"unused_for_s":604800})");
-  words.unused_for = "90m";
-  EXPECT_THAT(*prune_json(words), HasSubstr("5400"));
-  words.unused_for = "-1d";
-  EXPECT_THAT(prune_json(words).error().message(), HasSubstr("'-1d'"));
-  words.unused_for = "soon";
-  EXPECT_THAT(prune_json(words).error().message(), HasSubstr("--unused-for"));
-}
-
-TEST(LayerWords, FiguresForPeople) {
-  EXPECT_EQ(size_text(0), "0");
-  EXPECT_EQ(size_text(1023), "1023");
-  EXPECT_EQ(size_text(1536), "1.5K");
-  EXPECT_EQ(size_text(40ull << 20), "40M");
-  EXPECT_EQ(size_text(3ull << 30), "3.0G");
-  constexpr std::int64_t kNow = 1'700'000'000;  // 2023-11-14T22:13:20Z
-  EXPECT_EQ(age_text("2023-11-14T22:13:15.250Z", kNow), "5s");
-  EXPECT_EQ(age_text("2023-11-14T22:01:20Z", kNow), "12m");
-  EXPECT_EQ(age_text("2023-11-13T22:13:20Z", kNow), "24h");
-  EXPECT_EQ(age_text("2023-11-04T22:13:20Z", kNow), "10d");
-  EXPECT_EQ(age_text("2024-01-01T00:00:00Z", kNow), "0s");
-  EXPECT_EQ(age_text("-", kNow), "-");
-}
-
-TEST(LayerWords, PackagesInALine) {
-  const json::object layer =
-      json::parse(R"({"packages":[{"name":"a","version":"1"},{"name":"b","version":"2"},7,
-                                  {"name":"c","version":"3"}]})")
-          .as_object();
-  EXPECT_EQ(packages_text(layer, 2), "a 1, b 2 and 1 more");
-  EXPECT_EQ(packages_text(layer, 3), "a 1, b 2, c 3");
-  EXPECT_EQ(packages_text(json::object(), 3), "-");
+TEST(LayerOptions, PruneTakesDays) {
+  LayerOptions options;
+  EXPECT_EQ(*prune_json(options), R"({"dry_run":false})");
+  options.dry_run = true;
+  options.unused_for = "7d";
+  EXPECT_EQ(*prune_json(options), R"({"dry_run":true,"unused_for_s":604800})");
+  options.unused_for = "90m";
+  EXPECT_THAT(*prune_json(options), HasSubstr("5400"));
+  options.unused_for = "-1d";
+  EXPECT_THAT(prune_json(options).error().message(), HasSubstr("'-1d'"));
+  options.unused_for = "soon";
+  EXPECT_THAT(prune_json(options).error().message(), HasSubstr("--unused-for"));
 }
 
 }  // namespace

@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include "base/unique_fd.h"
-#include "client/words.h"
+#include "options/command_line.h"
 
 namespace glovebox::client {
 
-Result<std::string> read_body_file(const std::string& number) {
-  TRY(const std::uint64_t fd, parse_count(number, "--body-fd", 1'000'000));
+Result<std::string> read_request_body(const std::string& fd_number) {
+  TRY(const std::uint64_t fd, options::parse_count(fd_number, "--body-fd", 1'000'000));
   const UniqueFd file(static_cast<int>(fd));
   if (::lseek(file.get(), 0, SEEK_SET) != 0) return fail(Error::from_errno("--body-fd"));
   std::string body;

@@ -1,4 +1,5 @@
-// The body of a request that the front made: it waits in a descriptor of ours, named by --body-fd.
+// A request body that `glovebox` or `sandbox-run` has prepared: a descriptor that this program
+// inherits, named by --body-fd.
 #pragma once
 
 #include <string>
@@ -8,6 +9,6 @@
 namespace glovebox::client {
 
 // Closes the descriptor.
-Result<std::string> read_body_file(const std::string& number);
+Result<std::string> read_request_body(const std::string& fd_number);
 
 }  // namespace glovebox::client

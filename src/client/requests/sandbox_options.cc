@@ -1,10 +1,8 @@
 #include "client/requests/sandbox_options.h"
 
 #include <boost/json.hpp>
-#include <charconv>
 
 #include "base/units.h"
-#include "client/words.h"
 #include "wire/dependencies_json.h"
 #include "wire/net_policy_json.h"
 #include "wire/net_words.h"
@@ -14,28 +12,15 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint64_t kMegabyte = 1u << 20;
-
-tl::unexpected<Error> bad(std::string message) {
+tl::unexpected<Error> invalid_sandbox_option(std::string message) {
   return fail(Errc::kInvalidArgument, std::move(message));
 }
 
-Result<json::object> pairs_of(const std::vector<std::string>& words, std::string_view option) {
-  json::object object;
-  for (const std::string& word : words) {
-    const std::size_t equals = word.find('=');
-    if (equals == 0 || equals == std::string::npos) {
-      return bad(std::string(option) + " must be NAME=VALUE, not '" + word + "'");
-    }
-    object[word.substr(0, equals)] = word.substr(equals + 1);
-  }
-  return object;
-}
-
-Result<json::object> mount_of(const std::string& word) {
+Result<json::object> mount_json(const std::string& word) {
   const std::size_t colon = word.find(':');
   if (colon == 0 || colon == std::string::npos) {
-    return bad("--mount must be NAME:/guest/path or NAME:/guest/path:rw, not '" + word + "'");
+    return invalid_sandbox_option("--mount must be NAME:/guest/path or NAME:/guest/path:rw, not '" +
+                                  word + "'");
   }
   std::string path = word.substr(colon + 1);
   std::string mode = "ro";
@@ -43,45 +28,23 @@ Result<json::object> mount_of(const std::string& word) {
     mode = path.substr(last + 1);
     path.resize(last);
   }
-  if (mode != "ro" && mode != "rw") return bad("--mount: '" + mode + "' is neither ro nor rw");
+  if (mode != "ro" && mode != "rw") {
+    return invalid_sandbox_option("--mount: the mode must be ro or rw, not '" + mode + "'");
+  }
   return json::object{{"name", word.substr(0, colon)}, {"path", path}, {"mode", mode}};
 }
 
-Result<std::uint64_t> megabytes_of(const std::string& text, std::string_view option) {
-  auto bytes = parse_size(text);
-  if (!bytes) return fail(std::move(bytes.error()).context(option));
-  if (*bytes < kMegabyte) return bad(std::string(option) + " must be at least 1M");
-  return *bytes / kMegabyte;
-}
-
-Result<json::object> profile_of(const NewSandboxWords& words) {
+Result<json::object> sandbox_profile_json(const NewSandboxOptions& sandbox) {
   json::object profile;
-  if (!words.memory.empty()) {
-    TRY(profile["memory_mb"], megabytes_of(words.memory, "--memory"));
-  }
-  if (!words.disk.empty()) {
-    TRY(profile["disk_mb"], megabytes_of(words.disk, "--disk"));
-  }
-  if (!words.pids.empty()) {
-    TRY(profile["pids"], parse_count(words.pids, "--pids", 65'536));
-  }
-  if (!words.cpus.empty()) {
-    double cpus = 0;
-    const char* end = words.cpus.data() + words.cpus.size();
-    const auto [last, error] = std::from_chars(words.cpus.data(), end, cpus);
-    if (error != std::errc{} || last != end || !(cpus > 0)) {
-      return bad("--cpus must be a number like 0.5 or 2");
-    }
-    profile["cpus"] = cpus;
-  }
+  TRY_OK(add_limits(sandbox.limits, profile));
   json::array mounts;
-  for (const std::string& word : words.mounts) {
-    TRY(json::object mount, mount_of(word));
+  for (const std::string& word : sandbox.mounts) {
+    TRY(json::object mount, mount_json(word));
     mounts.push_back(std::move(mount));
   }
   if (!mounts.empty()) profile["mounts"] = std::move(mounts);
-  if (!words.net.empty() || !words.net_deny.empty()) {
-    TRY(const net::NetPolicy policy, wire::parse_net_words(words.net, words.net_deny));
+  if (!sandbox.net.empty() || !sandbox.net_deny.empty()) {
+    TRY(const net::NetPolicy policy, wire::parse_net_words(sandbox.net, sandbox.net_deny));
     profile["net"] = wire::net_policy_json(policy);
   }
   return profile;
@@ -89,42 +52,43 @@ Result<json::object> profile_of(const NewSandboxWords& words) {
 
 }  // namespace
 
-Result<std::uint64_t> seconds_of(const std::string& text, std::string_view option) {
+Result<std::uint64_t> parse_seconds(const std::string& text, std::string_view option) {
   auto time = parse_duration(text);
   if (!time) return fail(std::move(time.error()).context(option));
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(*time).count();
-  if (seconds < 1) return bad(std::string(option) + " must be at least 1s");
+  if (seconds < 1) return invalid_sandbox_option(std::string(option) + " must be at least 1s");
   return static_cast<std::uint64_t>(seconds);
 }
 
-Result<std::string> new_sandbox_json(const NewSandboxWords& words) {
+Result<std::string> new_sandbox_json(const NewSandboxOptions& sandbox) {
   json::object body;
-  if (!words.template_name.empty() && !words.snapshot.empty()) {
-    return bad("a sandbox is made of a template or of a snapshot: say one of the two");
+  if (!sandbox.template_name.empty() && !sandbox.snapshot.empty()) {
+    return invalid_sandbox_option("use --template or --snapshot, not both");
   }
-  if (!words.template_name.empty()) body["template"] = words.template_name;
-  if (!words.snapshot.empty()) body["snapshot"] = words.snapshot;
-  if (!words.ttl.empty()) {
-    TRY(body["ttl_s"], seconds_of(words.ttl, "--ttl"));
+  if (!sandbox.template_name.empty()) body["template"] = sandbox.template_name;
+  if (!sandbox.snapshot.empty()) body["snapshot"] = sandbox.snapshot;
+  if (!sandbox.ttl.empty()) {
+    TRY(body["ttl_s"], parse_seconds(sandbox.ttl, "--ttl"));
   }
-  if (!words.on_timeout.empty()) {
-    if (words.on_timeout != "kill" && words.on_timeout != "pause") {
-      return bad("--on-timeout must be kill or pause");
+  if (!sandbox.on_timeout.empty()) {
+    if (sandbox.on_timeout != "kill" && sandbox.on_timeout != "pause") {
+      return invalid_sandbox_option("--on-timeout must be kill or pause, not '" +
+                                    sandbox.on_timeout + "'");
     }
-    body["on_timeout"] = words.on_timeout;
+    body["on_timeout"] = sandbox.on_timeout;
   }
-  if (!words.agent_id.empty()) body["agent_id"] = words.agent_id;
-  if (!words.min_grade.empty()) body["min_grade"] = words.min_grade;
-  if (words.private_ports) body["private_ports"] = true;
-  TRY(json::object env, pairs_of(words.env, "--env"));
+  if (!sandbox.agent_id.empty()) body["agent_id"] = sandbox.agent_id;
+  if (!sandbox.min_grade.empty()) body["min_grade"] = sandbox.min_grade;
+  if (sandbox.private_ports) body["private_ports"] = true;
+  TRY(json::object env, named_values_json(sandbox.env, "--env"));
   if (!env.empty()) body["env"] = std::move(env);
-  TRY(json::object metadata, pairs_of(words.metadata, "--metadata"));
+  TRY(json::object metadata, named_values_json(sandbox.metadata, "--metadata"));
   if (!metadata.empty()) body["metadata"] = std::move(metadata);
-  TRY(json::object profile, profile_of(words));
-  if (words.packages.is_given()) {
-    TRY(const Dependencies wanted, wire::read_dependency_words(words.packages));
+  TRY(json::object profile, sandbox_profile_json(sandbox));
+  if (sandbox.packages.is_given()) {
+    TRY(const Dependencies wanted, wire::read_dependency_words(sandbox.packages));
     profile["dependencies"] = wire::dependencies_json(wanted);
-    if (words.template_name.empty() && words.snapshot.empty()) {
+    if (sandbox.template_name.empty() && sandbox.snapshot.empty()) {
       body["template"] = wire::default_template(wanted);
     }
   }

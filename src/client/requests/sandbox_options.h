@@ -1,22 +1,22 @@
-// What `glovebox sandbox create` was told, as the body of POST /v1/sandboxes.
+// The options of `glovebox sandbox create` as the body of POST /v1/sandboxes.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "client/requests/limit_options.h"
 #include "wire/dependency_words.h"
 
 namespace glovebox::client {
 
-struct NewSandboxWords {
+struct NewSandboxOptions {
   std::string template_name;
   std::string snapshot;
   std::string ttl;  // "10m"
   std::string on_timeout;
   std::string agent_id;
-  std::string memory, disk;  // "1G"
-  std::string cpus, pids;
+  LimitOptions limits;
   std::string min_grade;
   std::vector<std::string> env;            // NAME=VALUE
   std::vector<std::string> metadata;       // KEY=VALUE
@@ -26,9 +26,9 @@ struct NewSandboxWords {
   wire::DependencyWords packages;
 };
 
-Result<std::string> new_sandbox_json(const NewSandboxWords& words);
+Result<std::string> new_sandbox_json(const NewSandboxOptions& sandbox);
 
-// "10m" as whole seconds.
-Result<std::uint64_t> seconds_of(const std::string& text, std::string_view option);
+// "10m" in whole seconds, rounded up.
+Result<std::uint64_t> parse_seconds(const std::string& text, std::string_view option);
 
 }  // namespace glovebox::client

@@ -1,10 +1,9 @@
 #include "client/requests/template_options.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
-#include <charconv>
 
 #include "base/units.h"
-#include "client/words.h"
 #include "wire/dependencies_json.h"
 #include "wire/dependency_words.h"
 
@@ -13,26 +12,20 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint64_t kMegabyte = 1u << 20;
-
-tl::unexpected<Error> bad(std::string message) {
+tl::unexpected<Error> invalid_template_option(std::string message) {
   return fail(Errc::kInvalidArgument, std::move(message));
 }
 
-Result<std::uint64_t> megabytes_of(const std::string& text, std::string_view option) {
-  auto bytes = parse_size(text);
-  if (!bytes) return fail(std::move(bytes.error()).context(option));
-  if (*bytes < kMegabyte) return bad(std::string(option) + " must be at least 1M");
-  return *bytes / kMegabyte;
-}
-
-Result<json::array> modules_of(const std::vector<std::string>& words) {
+Result<json::array> modules_json(const std::vector<std::string>& words) {
   json::array modules;
   for (const std::string& word : words) {
     std::size_t begin = 0;
     while (begin <= word.size()) {
       const std::size_t end = std::min(word.find(',', begin), word.size());
-      if (end == begin) return bad("--preload must be names of modules with commas between them");
+      if (end == begin) {
+        return invalid_template_option("--preload must be module names separated by commas, not '" +
+                                       word + "'");
+      }
       modules.emplace_back(word.substr(begin, end - begin));
       begin = end + 1;
     }
@@ -40,78 +33,51 @@ Result<json::array> modules_of(const std::vector<std::string>& words) {
   return modules;
 }
 
-Result<json::object> variables_of(const std::vector<std::string>& words) {
-  json::object env;
-  for (const std::string& word : words) {
-    const std::size_t equals = word.find('=');
-    if (equals == 0 || equals == std::string::npos) {
-      return bad("--env must be NAME=VALUE, not '" + word + "'");
-    }
-    env[word.substr(0, equals)] = word.substr(equals + 1);
-  }
-  return env;
-}
-
-// Of --preload every module is the template's.
-Result<Dependencies> packages_of(const NewTemplateWords& words) {
-  if (!words.names_packages()) return Dependencies{};
+// Without --preload: its modules belong to the template itself, not to the packages.
+Result<Dependencies> template_packages(const NewTemplateOptions& made) {
+  if (!made.names_packages()) return Dependencies{};
   return wire::read_dependency_words(
-      {.with = words.with, .requirements = words.requirements, .lock = words.lock, .preload = {}});
+      {.with = made.with, .requirements = made.requirements, .lock = made.lock, .preload = {}});
 }
 
-Result<json::object> profile_of(const NewTemplateWords& words, const Dependencies& packages) {
+Result<json::object> template_profile_json(const NewTemplateOptions& made,
+                                           const Dependencies& packages) {
   json::object profile;
-  if (!words.timeout.empty()) {
-    auto time = parse_duration(words.timeout);
+  if (!made.timeout.empty()) {
+    auto time = parse_duration(made.timeout);
     if (!time) return fail(std::move(time.error()).context("--timeout"));
     profile["timeout_ms"] = time->count();
   }
-  if (!words.memory.empty()) {
-    TRY(profile["memory_mb"], megabytes_of(words.memory, "--memory"));
-  }
-  if (!words.disk.empty()) {
-    TRY(profile["disk_mb"], megabytes_of(words.disk, "--disk"));
-  }
-  if (!words.pids.empty()) {
-    TRY(profile["pids"], parse_count(words.pids, "--pids", 65'536));
-  }
-  if (!words.cpus.empty()) {
-    double cpus = 0;
-    const char* end = words.cpus.data() + words.cpus.size();
-    const auto [last, error] = std::from_chars(words.cpus.data(), end, cpus);
-    if (error != std::errc{} || last != end || !(cpus > 0)) {
-      return bad("--cpus must be a number like 0.5 or 2");
-    }
-    profile["cpus"] = cpus;
-  }
+  TRY_OK(add_limits(made.limits, profile));
   if (!packages.empty()) profile["dependencies"] = wire::dependencies_json(packages);
   return profile;
 }
 
 }  // namespace
 
-Result<std::string> new_template_json(const std::string& name, const NewTemplateWords& words) {
-  if (!words.snapshot.empty()) {
-    if (!words.from.empty() || words.changes_something()) {
-      return bad("--snapshot goes alone, or with --description: it has everything else already");
+Result<std::string> new_template_json(const std::string& name, const NewTemplateOptions& made) {
+  if (!made.snapshot.empty()) {
+    if (!made.from.empty() || made.changes_base()) {
+      return invalid_template_option(
+          "--snapshot cannot be combined with other options than --description");
     }
-    json::object body{{"name", name}, {"snapshot", words.snapshot}};
-    if (!words.description.empty()) body["description"] = words.description;
+    json::object body{{"name", name}, {"snapshot", made.snapshot}};
+    if (!made.description.empty()) body["description"] = made.description;
     return json::serialize(body);
   }
-  TRY(const Dependencies packages, packages_of(words));
+  TRY(const Dependencies packages, template_packages(made));
   const std::string from =
-      words.from.empty() && !packages.empty() ? wire::default_template(packages) : words.from;
+      made.from.empty() && !packages.empty() ? wire::default_template(packages) : made.from;
   if (from.empty()) {
-    return bad("--from BASE is missing: the template it is made of (or --snapshot ID)");
+    return invalid_template_option("--from BASE is missing (or --snapshot ID)");
   }
   json::object body{{"name", name}, {"from", from}};
-  if (!words.description.empty()) body["description"] = words.description;
-  TRY(json::array preload, modules_of(words.preload));
+  if (!made.description.empty()) body["description"] = made.description;
+  TRY(json::array preload, modules_json(made.preload));
   if (!preload.empty()) body["preload"] = std::move(preload);
-  TRY(json::object env, variables_of(words.env));
+  TRY(json::object env, named_values_json(made.env, "--env"));
   if (!env.empty()) body["env"] = std::move(env);
-  TRY(json::object profile, profile_of(words, packages));
+  TRY(json::object profile, template_profile_json(made, packages));
   if (!profile.empty()) body["profile"] = std::move(profile);
   return json::serialize(body);
 }

@@ -8,33 +8,35 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(TemplateWords, PackagesAreForPythonUnlessSomethingElseIsSaid) {
-  NewTemplateWords words;
-  EXPECT_THAT(new_template_json("x", words).error().message(), HasSubstr("--from BASE is missing"));
-  words.with = {"six"};
-  EXPECT_EQ(*new_template_json("x", words),
+TEST(TemplateOptions, PackagesDefaultToThePythonTemplate) {
+  NewTemplateOptions options;
+  EXPECT_THAT(new_template_json("x", options).error().message(),
+              HasSubstr("--from BASE is missing"));
+  options.with = {"six"};
+  EXPECT_EQ(*new_template_json("x", options),
             R"({"name":"x","from":"python","profile":{"dependencies":{"packages":["six"]}}})");
-  words.from = "node";
-  EXPECT_THAT(*new_template_json("x", words), HasSubstr(R"("from":"node")"));
-  words.with = {"../evil"};
-  EXPECT_THAT(new_template_json("x", words).error().message(), HasSubstr("--with ../evil: "));
+  options.from = "node";
+  EXPECT_THAT(*new_template_json("x", options), HasSubstr(R"("from":"node")"));
+  options.with = {"../evil"};
+  EXPECT_THAT(new_template_json("x", options).error().message(), HasSubstr("--with ../evil: "));
 }
 
-TEST(TemplateWords, ModulesAreTheTemplates) {
-  NewTemplateWords words;
-  words.with = {"six"};
-  words.preload = {"six,json"};
-  EXPECT_THAT(*new_template_json("x", words), HasSubstr(R"("preload":["six","json"])"));
+TEST(TemplateOptions, PreloadedModulesBelongToTheTemplate) {
+  NewTemplateOptions options;
+  options.with = {"six"};
+  options.preload = {"six,json"};
+  EXPECT_THAT(*new_template_json("x", options), HasSubstr(R"("preload":["six","json"])"));
 }
 
-TEST(TemplateWords, ASnapshotHasEverythingAlready) {
-  NewTemplateWords words;
-  words.snapshot = "sn1";
-  words.description = "ours";
-  EXPECT_EQ(*new_template_json("x", words),
+TEST(TemplateOptions, ASnapshotExcludesOtherOptions) {
+  NewTemplateOptions options;
+  options.snapshot = "sn1";
+  options.description = "ours";
+  EXPECT_EQ(*new_template_json("x", options),
             R"({"name":"x","snapshot":"sn1","description":"ours"})");
-  words.with = {"six"};
-  EXPECT_THAT(new_template_json("x", words).error().message(), HasSubstr("--snapshot goes alone"));
+  options.with = {"six"};
+  EXPECT_THAT(new_template_json("x", options).error().message(),
+              HasSubstr("--snapshot cannot be combined"));
 }
 
 }  // namespace
