@@ -13,7 +13,7 @@ FUZZ_SECONDS ?= 30
 
 # ---- Debian packages ---------------------------------------------------------------------------
 
-packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-dev libcli11-dev \
+packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-dev \
   libtomlplusplus-dev libboost1.81-dev libssl-dev libsqlite3-dev zlib1g-dev libgtest-dev libgmock-dev \
   python3 python3-dev python3-yaml python3-numpy python3-pandas python3-matplotlib nodejs \
   bubblewrap runc sudo curl git procps util-linux iproute2 openssl libcap2-bin python3-pip chromium
