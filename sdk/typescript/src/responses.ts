@@ -1,5 +1,5 @@
-// What an answer must have before it is taken for one: the fields that this package and its callers use
-// without looking. What answers somewhere need not be our server.
+// Checks the fields of a response that this package and its callers rely on. The other side may not be a
+// Glovebox server.
 
 import { ProtocolError } from "./errors.js";
 import type { AnswerOf, Schemas } from "./wire.js";
@@ -14,15 +14,15 @@ const KINDS = {
   objects: (value: unknown) => Array.isArray(value) && value.every(isObject),
 };
 
-/** The fields that are looked at, and what they must be. */
+/** The fields to check, and their types. */
 export type Shape<T> = { readonly [Field in keyof T & string]?: keyof typeof KINDS };
 
-/** The answer, if it is one. The one place where the contract is taken at its word for the rest. */
+/** Returns the response if its checked fields are right; all other fields are trusted. */
 export function checked<T>(answer: Record<string, unknown>, shape: Shape<T>): T {
   for (const [field, kind] of Object.entries<keyof typeof KINDS | undefined>(shape)) {
     const value = Object.hasOwn(answer, field) ? answer[field] : undefined;
     if (kind !== undefined && !KINDS[kind](value)) {
-      throw new ProtocolError(`the answer is not a Glovebox server's: its field \`${field}\` is missing or wrong`);
+      throw new ProtocolError(`unexpected response: field \`${field}\` is missing or has the wrong type; is it a Glovebox server?`);
     }
   }
   return answer as T;

@@ -120,14 +120,14 @@ test("a private server mounts what its starter can open, another does not", asyn
   assert.equal(refused, "ForbiddenError 403");
 });
 
-test("GLOVEBOX_URL and GLOVEBOX_API_KEY come first; nobody there is an error", async () => {
+test("GLOVEBOX_URL and GLOVEBOX_API_KEY come first; no server there is an error", async () => {
   const { url, apiKey } = serverOf();
   const configured = { ...PRIVATE, GLOVEBOX_URL: url, GLOVEBOX_API_KEY: apiKey };
   assert.equal(await ran(`await gbx.run("1"); console.log((await gbx.defaultClient().server()).origin);`, configured), "GLOVEBOX_URL");
-  const nobody = { ...configured, GLOVEBOX_URL: "http://127.0.0.1:1" };
+  const unreachable = { ...configured, GLOVEBOX_URL: "http://127.0.0.1:1" };
   assert.match(
-    await ran(`await gbx.run("1").catch((error) => console.log(error.name, error.message));`, nobody),
-    /^ConnectionFailed nobody answers at http:\/\/127\.0\.0\.1:1: /,
+    await ran(`await gbx.run("1").catch((error) => console.log(error.name, error.message));`, unreachable),
+    /^ConnectionFailed no server responds at http:\/\/127\.0\.0\.1:1: /,
   );
 });
 
@@ -150,7 +150,7 @@ test("a server of this machine is found by its data directory; one that is gone 
   }
 });
 
-test("the admin key goes to nobody but the server", async () => {
+test("the admin key only goes to the server", async () => {
   const { apiKey } = serverOf();
   const data = join(folder, "stale");
   mkdirSync(data);
@@ -162,7 +162,7 @@ test("the admin key goes to nobody but the server", async () => {
     },
     async (url) => {
       const { port } = new URL(url);
-      // The server is gone, and both its number and its port are somebody else's.
+      // The server is gone, and another process has its id and its port.
       writeFileSync(join(data, "serve.json"), JSON.stringify({ url, pid: process.pid }));
       assert.match(await ran(`console.log((await gbx.defaultClient().server()).origin);`, PRIVATE, data), /--private$/);
       const caught = `await gbx.run("1").catch((error) => console.log(error.message));`;
@@ -178,8 +178,8 @@ test("the admin key goes to nobody but the server", async () => {
 
 test("a private server that cannot be started says why", async () => {
   const caught = `await gbx.run("1").catch((error) => console.log(error.name, error.message));`;
-  assert.match(await ran(caught, { GLOVEBOX_BIN: "/no/such" }), /^ServerStartError GLOVEBOX_BIN: there is no program at \/no\/such/);
-  assert.match(await ran(caught, { PATH: empty }), /^ServerStartError no server is known, and there is no program/);
+  assert.match(await ran(caught, { GLOVEBOX_BIN: "/no/such" }), /^ServerStartError GLOVEBOX_BIN: \/no\/such is not an executable program/);
+  assert.match(await ran(caught, { PATH: empty }), /^ServerStartError no server is known, and the program/);
   const broken = join(folder, "broken");
   writeFileSync(broken, "#!/bin/sh\necho 'the reason' >&2\nexit 1\n", { mode: 0o755 });
   assert.match(await ran(caught, { GLOVEBOX_BIN: broken }), /^ServerStartError .*: it ended with status 1\nthe reason/s);

@@ -1,6 +1,6 @@
-// Runs and cells whose events come while they run: calls back, and puts the answer together.
+// Streamed runs: calls the handlers while code runs, and assembles the result.
 
-import { checked, type Shape } from "./answers.js";
+import { checked, type Shape } from "./responses.js";
 import type { Ask, Connection } from "./connection.js";
 import { type BuildCallbacks, buildWord } from "./dependencies.js";
 import { GloveboxError, refusalOf } from "./errors.js";
@@ -8,17 +8,17 @@ import { jsonLines } from "./lines.js";
 import { OutputKeeper, pieceOf } from "./output.js";
 import { type Camel, camelize, type Mime, type RunError } from "./wire.js";
 
-/** One that is asynchronous is waited for; what it throws ends the call, and is thrown. */
+/** A returned promise is awaited; an exception ends the call and is rethrown. */
 export interface LiveCallbacks {
-  /** Pieces of its output as they come. */
+  /** Called with each piece of output. */
   onStdout?: (text: string) => void;
   onStderr?: (text: string) => void;
-  /** Something was shown; `main`: it is the value of the last expression. */
+  /** Called with each displayed result; `main`: the value of the last expression. */
   onResult?: (mime: Mime, main: boolean) => void;
   onError?: (error: RunError) => void;
 }
 
-// The server cuts at output_kb, at most 16 MB; this is only for one that does not.
+// The server truncates at output_kb, at most 16 MB; this guards against one that does not.
 const MOST_OUTPUT = 32 * 1024 * 1024;
 
 export function isLive(callbacks: LiveCallbacks & BuildCallbacks): boolean {
@@ -26,7 +26,7 @@ export function isLive(callbacks: LiveCallbacks & BuildCallbacks): boolean {
   return [onStdout, onStderr, onResult, onError, onBuild].some((callback) => callback !== undefined);
 }
 
-/** The answer as the same request without events has it. */
+/** The same response that a request without streaming returns. */
 export async function follow<Answer>(
   connection: Connection,
   path: string,
@@ -58,10 +58,10 @@ export async function follow<Answer>(
       case "exit":
         exit = event;
         break;
-      default: // of a newer server
+      default: // an event of a newer server
     }
   }
-  if (exit === null) throw new GloveboxError("the stream ended before the run did");
+  if (exit === null) throw new GloveboxError("the stream ended before the run ended");
   const { event: _, ...fields } = exit;
   const output = kept.fields();
   const whole = checked({ ...fields, stdout: output.stdout, stderr: output.stderr }, shape);
@@ -70,7 +70,7 @@ export async function follow<Answer>(
 
 const OF_THE_CODE = new Set(["exception", "timed_out", "oom_killed", "killed", "cancelled", "context_died"]);
 
-/** An error of the code goes to whoever wants it; one of the platform ends the call. */
+/** An error of the code goes to the handler; an error of the platform ends the call. */
 async function tell(event: Record<string, unknown>, callbacks: LiveCallbacks): Promise<void> {
   const { event: _, ...error } = event;
   if (typeof error.code === "string" && OF_THE_CODE.has(error.code)) {

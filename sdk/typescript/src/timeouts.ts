@@ -1,21 +1,21 @@
-// Waiting, with a limit.
+// Waiting with a timeout.
 
 import { TimeoutExpired } from "./errors.js";
 
-export interface Patience {
-  /** Undefined or zero: as long as it takes. */
+export interface WaitLimits {
+  /** Undefined or zero: no timeout. */
   timeoutMs?: number;
   signal?: AbortSignal;
 }
 
-/** What comes first: the outcome, the end of our patience, or the signal. What is waited for goes on. */
-export async function patiently<T>(outcome: Promise<T>, { timeoutMs, signal }: Patience): Promise<T> {
-  outcome.catch(() => undefined); // if nobody waits any more
+/** Waits for the outcome, the timeout or the signal, whichever comes first. The operation itself goes on. */
+export async function withTimeout<T>(outcome: Promise<T>, { timeoutMs, signal }: WaitLimits): Promise<T> {
+  outcome.catch(() => undefined); // it may fail after the timeout
   signal?.throwIfAborted();
   let clock: ReturnType<typeof setTimeout> | undefined;
   let stop: (() => void) | undefined;
   const early = new Promise<never>((_, reject) => {
-    if (timeoutMs) clock = setTimeout(() => reject(new TimeoutExpired(`it did not come within ${timeoutMs} ms`)), timeoutMs);
+    if (timeoutMs) clock = setTimeout(() => reject(new TimeoutExpired(`timed out after ${timeoutMs} ms`)), timeoutMs);
     stop = () => reject(signal?.reason);
     signal?.addEventListener("abort", stop, { once: true });
   });
