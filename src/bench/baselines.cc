@@ -12,8 +12,8 @@
 namespace glovebox::bench {
 namespace {
 
-// Long enough that what one call leaves for the kernel to clean up is not charged to the next:
-// bwrap answers before its namespaces are gone, as we do.
+// Long enough that the kernel's cleanup after one call does not slow down the next: like Glovebox,
+// bwrap returns before its namespaces are gone.
 constexpr int kSettleMs = 5;
 constexpr const char* kPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -41,7 +41,7 @@ Command bwrap(const std::vector<std::string>& program, const std::string& etc) {
                       {"--ro-bind", etc, "/etc", "--proc", "/proc", "--dev", "/dev", "--tmpfs",
                        "/tmp", "--tmpfs", "/home/user", "--chdir", "/home/user"});
   command.argv.insert(command.argv.end(), program.begin(), program.end());
-  // What our template sets for the imports, so that they do the same work.
+  // The environment of the template, so that the imports do the same work.
   command.env = {kPath,
                  "HOME=/home/user",
                  "LANG=C.UTF-8",
@@ -64,24 +64,24 @@ Docker docker_python(const std::vector<std::string>& program) {
     docker.skipped = "docker is not installed";
     return docker;
   }
-  // A daemon that hangs must not hang us.
+  // With a timeout, because the docker daemon may hang.
   const std::vector<std::string> bounded = {"/usr/bin/timeout", "-k", "1", "20", path};
-  const auto asked = [&](std::vector<std::string> words) {
+  const auto docker_command = [&](std::vector<std::string> args) {
     Command command{bounded, {kPath, "HOME=/root"}};
-    command.argv.insert(command.argv.end(), words.begin(), words.end());
+    command.argv.insert(command.argv.end(), args.begin(), args.end());
     return unavailable_reason(command);
   };
-  if (docker.skipped = asked({"version"}); !docker.skipped.empty()) return docker;
+  if (docker.skipped = docker_command({"version"}); !docker.skipped.empty()) return docker;
   for (const char* image :
        {"python:3-slim", "python:3.11-slim", "python:3.12-slim", "python:3", "python:latest"}) {
-    if (!asked({"image", "inspect", image}).empty()) continue;
+    if (!docker_command({"image", "inspect", image}).empty()) continue;
     docker.command.argv = {path, "run", "--rm", "--network", "none", "--pull", "never", image};
     docker.command.argv.insert(docker.command.argv.end(), program.begin(), program.end());
     docker.command.env = {kPath, "HOME=/root"};
     docker.skipped = unavailable_reason(docker.command);
     return docker;
   }
-  docker.skipped = "there is no Python image (docker pull python:3-slim)";
+  docker.skipped = "no Python image is present (docker pull python:3-slim)";
   return docker;
 }
 

@@ -1,4 +1,4 @@
-// The same work by other means: bwrap, runc, docker, and the kernel alone.
+// Baselines: the same work with bwrap, runc and docker, and with the kernel alone.
 #pragma once
 
 #include <chrono>
@@ -11,20 +11,20 @@
 
 namespace glovebox::bench {
 
-// A sandbox with the same files as ours, in as few mounts as bwrap can have them.
+// A sandbox with the same files as a Glovebox sandbox, in as few mounts as possible.
 Command bwrap(const std::vector<std::string>& program, const std::string& etc = "/etc");
 
-// Empty when it runs here, else why not.
+// Empty if the command runs on this host; else the reason.
 std::string unavailable_reason(const Command& command);
 
-// The command for a container of a Python image that is on this machine already, or why there is
-// none. Nothing is ever pulled.
+// The command for a container of a Python image that is present on this machine, or why there is
+// none. Nothing is pulled.
 struct Docker {
   Command command;
   std::string skipped;
 };
 Docker docker_python(const std::vector<std::string>& program);
-// A container of the same image that only lives, and programs executed in it.
+// A container of the same image that stays alive, and programs executed in it.
 Docker docker_container();
 class DockerContainer {
  public:
@@ -39,12 +39,12 @@ class DockerContainer {
   bool started_ = false;
 };
 
-// One after another, with a pause that lets the kernel take the last one down.
+// Sequential calls, with pauses for the kernel's cleanup.
 Round run_in_turn(const std::function<Result<Timed>()>& run, unsigned calls);
-// So many loops side by side, without a pause.
+// Concurrent loops without pauses.
 Round run_side_by_side(const Command& command, unsigned loops, std::chrono::milliseconds time);
 
-// A process that does nothing but end.
+// A process that exits immediately.
 Result<Timed> empty_process_timed();
 
 }  // namespace glovebox::bench

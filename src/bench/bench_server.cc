@@ -20,27 +20,14 @@
 #include "base/unique_fd.h"
 #include "bench/load.h"
 #include "bench/process.h"
+#include "client/connection/private_server.h"
 
 namespace glovebox::bench {
 namespace {
 
-constexpr std::chrono::seconds kStartsWithin{60};
-constexpr std::chrono::seconds kStopsWithin{20};
+constexpr std::chrono::seconds kServerStartTimeout{60};
+constexpr std::chrono::seconds kServerStopTimeout{20};
 constexpr std::chrono::milliseconds kReadyPollInterval{20};
-
-// `glovebox` beside us, or in ../../bin when we are in libexec.
-Result<std::string> glovebox_path() {
-  char self[PATH_MAX];
-  const ssize_t size = ::readlink("/proc/self/exe", self, sizeof self);
-  std::string directory(self, size > 0 ? static_cast<std::size_t>(size) : 0);
-  directory.resize(directory.rfind('/') == std::string::npos ? 0 : directory.rfind('/'));
-  for (const char* where : {"/glovebox", "/../../bin/glovebox"}) {
-    const std::string path = directory + where;
-    if (::access(path.c_str(), X_OK) == 0) return path;
-  }
-  return fail(Errc::kNotFound,
-              "glovebox is not beside " + directory + "; start a server and say --url");
-}
 
 std::vector<std::string> own_environment() {
   std::vector<std::string> env;
@@ -79,21 +66,21 @@ BenchServer::BenchServer(BenchServer&& other) noexcept
 
 Result<BenchServer> BenchServer::start(const std::vector<std::string>& settings,
                                        const std::vector<std::string>& env) {
-  TRY(const std::string front, glovebox_path());
+  TRY(const std::string glovebox, client::glovebox_path());
   std::string directory = "/tmp/gbx-bench-XXXXXX";
-  if (::mkdtemp(directory.data()) == nullptr) return fail(Error::from_errno("make a directory"));
-  // The server becomes nobody and must find its corner of it.
+  if (::mkdtemp(directory.data()) == nullptr) return fail(Error::from_errno("create a directory"));
+  // The server runs as another user and must be able to enter it.
   ::chmod(directory.c_str(), 0755);
   BenchServer server(0, directory);
   const UniqueFd log(
       ::open((directory + "/serve.log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_APPEND, 0600));
-  Command command{{front, "serve", "--listen", "127.0.0.1:0", "--data-dir", directory},
+  Command command{{glovebox, "serve", "--listen", "127.0.0.1:0", "--data-dir", directory},
                   own_environment()};
   command.env.push_back("GLOVEBOX_LAYERS_DIR=" + directory + "/layers");
-  for (const std::string& word : env) {
-    const std::string name = word.substr(0, word.find('=') + 1);
+  for (const std::string& variable : env) {
+    const std::string name = variable.substr(0, variable.find('=') + 1);
     std::erase_if(command.env, [&](const std::string& old) { return old.starts_with(name); });
-    command.env.push_back(word);
+    command.env.push_back(variable);
   }
   for (const std::string& setting : settings) {
     command.argv.insert(command.argv.end(), {"--set", setting});
@@ -104,9 +91,9 @@ Result<BenchServer> BenchServer::start(const std::vector<std::string>& settings,
 }
 
 Result<> BenchServer::wait_until_ready() {
-  const auto deadline = Clock::now() + kStartsWithin;
-  client::ServerLocationOptions words;
-  words.data_dir = directory_;
+  const auto deadline = Clock::now() + kServerStartTimeout;
+  client::ServerLocationOptions options;
+  options.data_dir = directory_;
   while (Clock::now() < deadline && !interrupted) {
     if (::waitpid(pid_, nullptr, WNOHANG) == pid_) {
       pid_ = 0;
@@ -114,7 +101,7 @@ Result<> BenchServer::wait_until_ready() {
                   "the server did not start: " + last_line_of(directory_ + "/serve.log"));
     }
     const auto location =
-        client::find_server_location(words, {.url = {}, .key = {}, .data_dir = directory_});
+        client::find_server_location(options, {.url = {}, .key = {}, .data_dir = directory_});
     if (location && !location->key.empty() && !Caller(*location).get("/health/ready").empty()) {
       location_ = *location;
       return {};
@@ -138,10 +125,10 @@ pid_t BenchServer::pid_of(const char* process) const {
 BenchServer::~BenchServer() {
   if (pid_ > 0) {
     ::kill(pid_, SIGTERM);
-    bool ended = has_ended_within(pid_, kStopsWithin);
+    bool ended = has_ended_within(pid_, kServerStopTimeout);
     if (!ended) {
-      ::kill(pid_, SIGTERM);  // the second one ends it at once
-      ended = has_ended_within(pid_, kStopsWithin);
+      ::kill(pid_, SIGTERM);  // the second signal ends it immediately
+      ended = has_ended_within(pid_, kServerStopTimeout);
     }
     if (!ended) {
       std::fprintf(stderr, "glovebox: the server (process %d, in %s) does not stop\n",

@@ -1,4 +1,4 @@
-// A server of our own on a directory of its own, for as long as this object lives.
+// A server with its own data directory, for the lifetime of this object.
 #pragma once
 
 #include <sys/types.h>
@@ -13,8 +13,8 @@ namespace glovebox::bench {
 
 class BenchServer {
  public:
-  // With these settings ("key=value") and words of its environment ("NAME=value"). Layers are its
-  // own, too, and go with it. Returns once it is ready to run something.
+  // `settings` are "key=value", `env` are "NAME=value". It has its own layers, which are removed
+  // with it. Returns when it is ready.
   static Result<BenchServer> start(const std::vector<std::string>& settings = {},
                                    const std::vector<std::string>& env = {});
   BenchServer(BenchServer&& other) noexcept;
@@ -22,7 +22,7 @@ class BenchServer {
   ~BenchServer();
 
   const client::ServerLocation& location() const { return location_; }
-  // Of its egress gateway, at this moment; 0: there is none.
+  // The current process of its egress gateway; 0: there is none.
   pid_t gateway_pid() const { return pid_of("gateway_pid"); }
   pid_t launcher_pid() const { return pid_of("launcher_pid"); }
 

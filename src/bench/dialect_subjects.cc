@@ -25,7 +25,7 @@ std::string in_envelope(std::string_view message) {
   return bytes;
 }
 
-// One call, and what its answer must have in it.
+// One call, and what its response must contain.
 struct Call {
   Method method = Method::kPost;
   std::string target;
@@ -35,7 +35,7 @@ struct Call {
   std::string wants{};
 };
 
-// One sandbox of each kind that all rows share, so that both sides of a pair meet the same one.
+// One sandbox of each kind, shared by all rows, so that both sides of a pair use the same one.
 class DialectCalls {
  public:
   explicit DialectCalls(client::ServerLocation location)
@@ -47,7 +47,7 @@ class DialectCalls {
   DialectCalls(const DialectCalls&) = delete;
   DialectCalls& operator=(const DialectCalls&) = delete;
 
-  // Empty: everything that is measured is there; else why not.
+  // Empty: ready to measure; else the reason why not.
   std::string get_ready() {
     Call create{Method::kPost, "/v2/sandboxes", R"({"templateID":"python","timeout":600})"};
     const http::ClientResponse made = send(std::move(create));
@@ -69,7 +69,7 @@ class DialectCalls {
           answer.status == call.status && answer.body.find(call.wants) != std::string::npos;
       if (!right) {
         ++round.errors;
-      } else if (i > 0) {  // the first one makes what the others use
+      } else if (i > 0) {  // the first one creates what the others use
         round.ms.push_back(took);
       }
       if (call.status == 201) end(answer.body);

@@ -1,4 +1,4 @@
-// What other clients' dialects cost beside the /v1 call that each stands on.
+// The cost of other clients' dialects beside the /v1 calls that implement them.
 #pragma once
 
 #include <vector>

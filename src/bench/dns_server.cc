@@ -24,7 +24,7 @@ Result<std::unique_ptr<DnsServer>> DnsServer::answer(net::HostName name, net::Ip
   if (!socket || !wake ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&at),
              net::IpAddress::sockaddr_size(at)) != 0) {
-    return fail(Error::from_errno("a name server on loopback"));
+    return fail(Error::from_errno("start a name server on loopback"));
   }
   return std::unique_ptr<DnsServer>(
       new DnsServer(std::move(name), address, std::move(socket), std::move(wake)));

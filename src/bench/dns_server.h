@@ -1,5 +1,5 @@
-// A name server on loopback that knows one name, for the gateway of the benchmark's own server:
-// what is measured needs a name that resolves to an address of this host, and asks nobody else.
+// A name server on loopback that knows one name. The gateway of the measured server uses it to
+// resolve a name to an address of this host, without other name servers.
 #pragma once
 
 #include <cstdint>

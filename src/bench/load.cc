@@ -43,7 +43,7 @@ bool Caller::call(const Job& job, bool* is_warm) {
     return false;
   }
   const std::string_view body = response->body;
-  // Looking is enough, and takes nothing from the server's share of the machine.
+  // A text search is enough, and costs less CPU time than parsing.
   const bool is_right = response->status == 200 &&
                         body.find("\"stdout\":\"" + job.answer + "\"") != std::string_view::npos &&
                         body.find(job.also) != std::string_view::npos &&
@@ -155,7 +155,7 @@ Result<> wait_until_warm(const client::ServerLocation& location, const Job& job,
     if (caller.call(job, &is_warm) && is_warm) return {};
     std::this_thread::sleep_for(kWarmPollInterval);
   }
-  return fail(Errc::kTimeout, caller.last_problem().empty() ? "no sandbox ever waited for a call"
+  return fail(Errc::kTimeout, caller.last_problem().empty() ? "no call found a warm sandbox"
                                                             : caller.last_problem());
 }
 
@@ -172,7 +172,7 @@ void wait_until_settled(const client::ServerLocation& location) {
         metric_sum(metrics, "glovebox_pool_idle") >= metric_sum(metrics, "glovebox_pool_target");
     if (is_quiet) break;
   }
-  // What the kernel takes down behind the last answers is nobody's of the next.
+  // The kernel's cleanup after the last calls must not slow down the next.
   std::this_thread::sleep_for(milliseconds(200));
 }
 

@@ -18,10 +18,10 @@ constexpr int kProgramMs = 60'000;
 constexpr milliseconds kRunPause{10};
 constexpr milliseconds kGonePollInterval{5};
 constexpr milliseconds kGoesWithin{3'000};
-// A flood begins before what is measured and ends behind it.
+// A flood begins before the measurement and ends after it.
 constexpr milliseconds kFloodBefore{500};
 constexpr unsigned kFloodMoreMs = 1'500;
-// Pipes and the like that a gateway keeps for the next relay.
+// Pipes that a gateway keeps for reuse.
 constexpr std::uint64_t kKeptDescriptors = 80;
 
 double now_since_1970() {
@@ -42,7 +42,7 @@ Round round_of(std::vector<double> ms) {
   return round;
 }
 
-// A session with a network policy; ended with this object.
+// A session with a network policy; the destructor ends it.
 class NetSession {
  public:
   NetSession(const client::ServerLocation& location, const std::string& net) : location_(location) {
@@ -83,10 +83,10 @@ class NetSession {
     const auto* out = object.if_contains("stdout");
     const auto* err = object.if_contains("stderr");
     if (code == nullptr || *code != 0 || out == nullptr || !out->is_string()) {
-      std::string said = err != nullptr && err->is_string() ? std::string(err->get_string()) : "";
-      while (said.ends_with('\n')) said.pop_back();
-      // A traceback's last line says what it was.
-      return fail(Errc::kUnavailable, "in the sandbox: " + said.substr(said.rfind('\n') + 1));
+      std::string text = err != nullptr && err->is_string() ? std::string(err->get_string()) : "";
+      while (text.ends_with('\n')) text.pop_back();
+      // The last line of a traceback names the exception.
+      return fail(Errc::kUnavailable, "in the sandbox: " + text.substr(text.rfind('\n') + 1));
     }
     return parse_groups(out->get_string(), groups);
   }
@@ -117,8 +117,8 @@ std::string usage_text(const ProcessUsage& usage) {
   return text;
 }
 
-// Until nobody echoes any more, and the gateway has let go of the descriptors; the last that it
-// had.
+// Waits until no connection echoes any more and the gateway has closed its descriptors. Returns the
+// last measured usage.
 Result<ProcessUsage> usage_when_gone(const MeasuredServer& server, pid_t gateway,
                                      const ProcessUsage& before) {
   const auto deadline = Clock::now() + kGoesWithin;
@@ -131,13 +131,13 @@ Result<ProcessUsage> usage_when_gone(const MeasuredServer& server, pid_t gateway
   }
 }
 
-// A neighbour that does nothing but begin connections, in a session and a thread of its own.
+// A neighbour that only opens connections, in its own session and thread.
 class Neighbour {
  public:
   Neighbour(const MeasuredServer& server, NeighbourLoad load, unsigned for_ms) {
     if (load == NeighbourLoad::kNone) return;
     const NetworkTarget far = target_of(*server.fixture.far);
-    // Refused, yet an address of this host: a gateway that let it through would disturb nobody.
+    // Denied by the policy. It is an address of this host, so a broken gateway would do no harm.
     const NetworkTarget to = load == NeighbourLoad::kFlood
                                  ? NetworkTarget{far.address, 9}
                                  : NetworkTarget{net::IpAddress::v4({127, 0, 0, 1}), 9};
@@ -155,7 +155,7 @@ class Neighbour {
   Neighbour(const Neighbour&) = delete;
   Neighbour& operator=(const Neighbour&) = delete;
 
-  // What it did goes into the round, which was measured from `began` to `ended`.
+  // Adds its result to the round, which was measured from `began` to `ended`.
   void judge(Round& round, double began, double ended) {
     if (!thread_.joinable()) return;
     thread_.join();
@@ -164,15 +164,15 @@ class Neighbour {
       round.note = groups_.error().message();
       return;
     }
-    const std::vector<double>& said = groups_->front();
-    if (said.size() != 3 || said[0] > began || said[1] < ended) {
+    const std::vector<double>& figures = groups_->front();
+    if (figures.size() != 3 || figures[0] > began || figures[1] < ended) {
       ++round.errors;
-      round.note = "the neighbour was not there all the time";
+      round.note = "the neighbour did not run during the whole measurement";
       return;
     }
     char text[80];
-    std::snprintf(text, sizeof text, "the neighbour began %.0f connections a second",
-                  said[2] / (said[1] - said[0]));
+    std::snprintf(text, sizeof text, "the neighbour opened %.0f connections per second",
+                  figures[2] / (figures[1] - figures[0]));
     round.note = text;
   }
 

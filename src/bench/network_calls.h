@@ -1,5 +1,5 @@
-// The program of net_program.h in sessions of a server and outside, and what neighbours notice of
-// one that floods.
+// Runs the program of network_program.h in sessions of a server and on the host, and measures the
+// effect of a flooding sandbox on its neighbours.
 #pragma once
 
 #include <functional>
@@ -15,21 +15,21 @@
 
 namespace glovebox::bench {
 
-// The benchmark's own server, for as long as its rows are measured.
+// The server that is measured, and what its sandboxes can reach.
 struct MeasuredServer {
   client::ServerLocation location;
   const NetworkFixture& fixture;
   std::function<pid_t()> gateway_pid;
 };
 
-// Outside of any sandbox. The times of the program's first group.
+// On the host, without a sandbox. Returns the times of the program's first group.
 Round run_outside(const std::vector<std::string>& argv);
 
-// In a session of its own that has this `net` of a profile, as JSON.
+// In a new session with this network policy (JSON).
 Round run_inside(const client::ServerLocation& location, const std::string& net,
                  const std::vector<std::string>& argv);
 
-// New connections, and bytes through those that are open, with so many open.
+// Times of new connections and of echoes through open ones, with `open` connections open.
 struct RelayRounds {
   Round connects;
   Round echoes;
@@ -37,13 +37,13 @@ struct RelayRounds {
 RelayRounds measure_relays(const MeasuredServer& server, unsigned open, unsigned connects,
                            unsigned echoes);
 
-// Who else is there while a neighbour is measured.
+// What another sandbox does during the measurement.
 enum class NeighbourLoad {
   kNone,
-  kSpin,   // one whose connections go to its own loopback, where nobody listens: CPU alone
-  kFlood,  // one whose connections go out, and are refused
+  kSpin,   // connects to its own loopback, where no process listens: only CPU load
+  kFlood,  // connects to the outside, which the policy denies
 };
-// Warm runs with a network, and bytes through a relay, for so long.
+// Warm runs with a network, and echoes through a relay, during `for_ms`.
 Round runs_beside(const MeasuredServer& server, NeighbourLoad load, const Job& job,
                   unsigned for_ms);
 Round echoes_beside(const MeasuredServer& server, NeighbourLoad load, unsigned for_ms);

@@ -1,6 +1,6 @@
-// What the rows about networks reach: servers of the benchmark's own on an address of this host
-// that is not loopback (a sandbox's loopback is its own), and a name for it. The host's network
-// is used as it is, and nothing but this host itself is served or asked.
+// What the sandboxes reach in network measurements: servers on an address of this host that is not
+// loopback (a sandbox has its own loopback), and a name for it. The host's network is not changed,
+// and no other host is served or contacted.
 #pragma once
 
 #include <memory>
@@ -19,20 +19,20 @@ namespace glovebox::bench {
 
 // The IPv4 addresses of this host's interfaces that are up.
 std::vector<net::IpAddress> addresses_of_this_host();
-// The first that a server can be told to open to sandboxes, or why there is none.
+// The first address that can be opened to sandboxes, or why there is none.
 Result<net::IpAddress> pick_address(std::span<const net::IpAddress> all);
 
 struct NetworkFixture {
   static constexpr const char* kName = "bench.glovebox.test";
 
-  // What cannot be is not there, and the reason is.
+  // Members that cannot be created are null, with a reason.
   static NetworkFixture make();
-  // For the server that is to be measured: it may reach `far`, and learns the name from us.
+  // Settings of the measured server: it may reach `far` and uses the name server.
   std::vector<std::string> settings() const;
 
-  std::string unavailable_reason;      // empty: `near`, `far` and `names` are there
-  std::string tls_unavailable_reason;  // empty: `tls` is
-  std::unique_ptr<NetworkPeer> near;   // on loopback: for comparison, from outside of sandboxes
+  std::string unavailable_reason;      // empty: `near`, `far` and `names` exist
+  std::string tls_unavailable_reason;  // empty: `tls` exists
+  std::unique_ptr<NetworkPeer> near;   // on loopback, for comparison without a sandbox
   std::unique_ptr<NetworkPeer> far;    // on an address that sandboxes can reach
   std::unique_ptr<DnsServer> names;
   std::unique_ptr<TlsServer> tls;  // at the same address, port 443

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kBacklog = 1024;
 constexpr std::size_t kStreamPiece = 1u << 20;
-constexpr std::uint64_t kMostPoured = 1ull << 32;  // whatever a connection asks for
+constexpr std::uint64_t kMostSourceBytes = 1ull << 32;  // the most that a connection can request
 constexpr std::size_t kMostStreams = 16;
 
 bool watch(int epoll, int fd) {
@@ -54,7 +54,7 @@ void pour(int socket) {
   if (::recv(socket, count, sizeof count, MSG_WAITALL) != sizeof count) return;
   std::uint64_t left = 0;
   for (int i = 0; i < 8; ++i) left |= static_cast<std::uint64_t>(count[i]) << (8 * i);
-  left = std::min(left, kMostPoured);
+  left = std::min(left, kMostSourceBytes);
   const std::vector<char> piece(kStreamPiece);
   while (left > 0) {
     const std::size_t size = std::min<std::uint64_t>(left, piece.size());
@@ -161,12 +161,12 @@ void NetworkPeer::accept_all() {
 void NetworkPeer::serve_one(int socket) {
   Connection& one = connections_[socket];
   char bytes[4096];
-  // The first byte alone: what follows it may be a stream's.
+  // Reads only the first byte: the rest may belong to a stream.
   const ssize_t got = ::recv(socket, bytes, one.is_echo ? sizeof bytes : 1, 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) return forget(socket);
   if (one.is_echo) {
-    // Echoes are a few bytes that are waited for: who sends more than fits is not of ours.
+    // Echo clients wait for every byte; one that sends more than fits is not part of the benchmark.
     if (!send_all(socket, bytes, static_cast<std::size_t>(got))) forget(socket);
   } else if (bytes[0] == kEcho) {
     one.is_echo = true;
@@ -189,7 +189,7 @@ void NetworkPeer::begin_stream(int socket, char what) {
   }
   if (streams_.size() >= kMostStreams) return forget(socket);
   ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, socket, nullptr);
-  ::fcntl(socket, F_SETFL, 0);  // it blocks from now on
+  ::fcntl(socket, F_SETFL, 0);  // blocking from now on
   Stream& stream = streams_.emplace_back();
   stream.socket = std::move(connections_[socket].socket);
   connections_.erase(socket);

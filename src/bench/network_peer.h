@@ -1,6 +1,6 @@
-// The far end of the benchmark's connections: it listens on one address of this host and echoes,
-// swallows or pours out bytes, as the first byte of a connection asks. Others than this host itself
-// are not served.
+// The remote end of the benchmark's connections. Listens on one address of this host and echoes,
+// discards or sends bytes, depending on the first byte of a connection. Refuses connections from
+// other hosts.
 #pragma once
 
 #include <atomic>
@@ -16,16 +16,16 @@
 
 namespace glovebox::bench {
 
-// Bound to a free port unless one is given, and listening.
+// A listening socket; on a free port if none is given.
 Result<UniqueFd> listen_on(const net::IpAddress& address, std::uint16_t port = 0);
 std::uint16_t port_of(int socket);
-// Who connected has the address that it connected to: so it is with connections of this host.
+// Whether a connection comes from this host: then both ends have the same address.
 bool is_from_here(int connection);
 
 class NetworkPeer {
  public:
-  // First bytes. kSink: everything up to the end is read, then its count is answered in 8 bytes,
-  // least first. kSource: 8 such bytes follow, and so many come back.
+  // First bytes of a connection. kSink: reads to the end and responds with the count, 8 bytes
+  // little-endian. kSource: a count in that form follows, and that many bytes are sent.
   static constexpr char kEcho = 'e';
   static constexpr char kSink = 's';
   static constexpr char kSource = 'r';
@@ -37,11 +37,11 @@ class NetworkPeer {
 
   const net::IpAddress& address() const { return address_; }
   std::uint16_t port() const { return port_; }
-  // Connections that echo, now.
+  // The current number of echo connections.
   unsigned echoing() const { return echoing_; }
 
  private:
-  // Its bytes go through a thread of its own, which is done with it when `ended`.
+  // Handled by its own thread, which sets `ended` when it is done.
   struct Stream {
     UniqueFd socket;
     std::atomic<bool> ended{false};
@@ -58,13 +58,13 @@ class NetworkPeer {
   std::uint16_t port_ = 0;
   UniqueFd listener_;
   UniqueFd events_;  // epoll
-  UniqueFd wake_;    // readable: end
+  UniqueFd wake_;    // readable: the thread must end
   std::atomic<unsigned> echoing_{0};
   struct Connection {
     UniqueFd socket;
     bool is_echo = false;
   };
-  std::map<int, Connection> connections_;  // the thread's alone
+  std::map<int, Connection> connections_;  // only used by the thread
   std::list<Stream> streams_;              // likewise
   std::thread thread_;
 };

@@ -61,7 +61,7 @@ def https(to, count, name, certificate, resolve):
     if resolve:
         found = socket.getaddrinfo(name, to[1], socket.AF_INET, socket.SOCK_STREAM)
         if to[0] not in [each[4][0] for each in found]:
-            sys.exit("the name is somewhere else")
+            sys.exit("the name resolves to another address")
     took = []
     for _ in range(count + 1):
         began = clock()
@@ -103,8 +103,8 @@ def echoes(to, for_ms):
             took.append(echo(one))
     return [took]
 
-# A connection is given up, by a reset, when 256 more have been begun: until then whoever decides
-# about it finds it alive.
+# A connection is reset when 256 more have been opened, so that the gateway finds it alive when it
+# decides about it.
 def flood(to, for_ms):
     at_once = struct.pack("ii", 1, 0)
     held = [None] * 256
@@ -184,13 +184,13 @@ Result<Groups> parse_groups(std::string_view text, std::size_t count) {
     }
     char* end = nullptr;
     const double number = std::strtod(at, &end);
-    if (end == at) return fail(Errc::kProtocol, "these are no figures: " + all.substr(0, 200));
+    if (end == at) return fail(Errc::kProtocol, "malformed figures: " + all.substr(0, 200));
     groups.back().push_back(number);
     at = end;
     while (*at == ' ') ++at;
   }
   if (groups.size() != count) {
-    return fail(Errc::kProtocol, "not as many figures as there should be: " + all.substr(0, 200));
+    return fail(Errc::kProtocol, "unexpected number of figures: " + all.substr(0, 200));
   }
   return groups;
 }

@@ -1,6 +1,6 @@
-// The client of the rows about networks: one Python program that runs in a sandbox or, for
-// comparison, outside of it, with words that say what to do. It writes its figures to standard
-// output: groups of numbers, separated by ';'.
+// The client program of network measurements: a Python program that runs in a sandbox or, for
+// comparison, on the host. Its arguments select the measurement. It prints groups of numbers,
+// separated by ';'.
 #pragma once
 
 #include <string>
@@ -18,13 +18,13 @@ struct NetworkTarget {
   std::uint16_t port = 0;
 };
 
-// Each is an argv. Times in the answers are milliseconds.
-// One group: the time of each stream of so many megabytes, to the end that the other side confirms.
+// Each returns an argv. Times are in milliseconds.
+// One group: the time of each stream, until the other side confirms its end.
 std::vector<std::string> send_program(const NetworkTarget& to, unsigned megabytes, unsigned count);
 std::vector<std::string> receive_program(const NetworkTarget& to, unsigned megabytes,
                                          unsigned count);
-// One group: the time from connect() to the first byte of an answer behind a whole TLS handshake,
-// whose certificate is verified against `certificate`. kResolved: the name is asked for before.
+// One group: the time from connect() to the first byte of a response after a full TLS handshake,
+// verified against `certificate`. kResolve: includes the name lookup.
 enum class FirstOf { kConnect, kResolve };
 std::vector<std::string> https_program(const NetworkTarget& to, const std::string& name,
                                        const std::string& certificate, unsigned count,
@@ -35,12 +35,12 @@ std::vector<std::string> relays_program(const NetworkTarget& to, unsigned idle, 
                                         unsigned echoes);
 // One group: bytes echoed one after another through one connection, a millisecond apart.
 std::vector<std::string> echo_program(const NetworkTarget& to, unsigned for_ms);
-// As many connections as it can begin, none of which it waits for. One group: when it began and
-// ended (seconds since 1970), and how many they were.
+// Opens as many connections as it can without waiting for them. One group: begin and end (seconds
+// since 1970) and the number of connections.
 std::vector<std::string> flood_program(const NetworkTarget& to, unsigned for_ms);
 
 using Groups = std::vector<std::vector<double>>;
-// kProtocol unless there are exactly so many groups, each of numbers.
+// kProtocol: not exactly `count` groups of numbers.
 Result<Groups> parse_groups(std::string_view text, std::size_t count);
 
 }  // namespace glovebox::bench

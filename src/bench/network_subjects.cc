@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr unsigned kStartRounds = 5;  // two times that are close to each other
+constexpr unsigned kStartRounds = 5;  // the two times are close to each other
 constexpr unsigned kManyConnections = 1000;
 constexpr milliseconds kNetworkWarmTimeout{30'000};
 
@@ -47,7 +47,7 @@ std::vector<Subject> make_network_subjects(const MeasuredServer& server, const E
       make_row("net-all-paced", "net-none-paced", bar(Bar::Kind::kRatioAtMost, 1.3, "p50 <= 1.3")),
       kRunWithNetwork);
 
-  // One stream each way; the same program beside it over loopback, without a sandbox.
+  // One stream in each direction, and the same program over loopback without a sandbox.
   const std::string size = std::to_string(effort.stream_mb) + "m";
   using Program = std::vector<std::string> (*)(const NetworkTarget&, unsigned, unsigned);
   const auto stream = [&](const std::string& way, Program program) {
@@ -80,7 +80,7 @@ std::vector<Subject> make_network_subjects(const MeasuredServer& server, const E
         return run_inside(server.location, net, https(FirstOf::kResolve));
       });
 
-  // One program gives the figures of two rows: the second tells what the first has measured.
+  // One program measures both rows: the second reports what the first has measured.
   const auto relays = [&](unsigned open, Row connects, Row echoes) {
     const auto last = std::make_shared<Round>();
     add(std::move(connects), unavailable, [&server, last, open, n = effort.connects] {

@@ -1,6 +1,6 @@
-// What is measured of sandboxes' networks: starting with one, streams, new connections, a thousand
-// relays, and neighbours of one that floods. Only with a server of the benchmark's own, which may
-// reach the benchmark's own servers.
+// Network measurements: starting with a network, streams, new connections, a thousand relays, and
+// the effect of a flooding neighbour. Needs a server that the benchmark has started, so that it can
+// reach its servers.
 #pragma once
 
 #include <vector>

@@ -12,15 +12,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Our own words: nothing in them needs an escape.
-std::string list_of(const std::vector<std::string>& words) {
+// The arguments need no JSON escapes.
+std::string list_of(const std::vector<std::string>& args) {
   std::string list = "[";
-  for (const std::string& word : words) list += (list.size() > 1 ? ",\"" : "\"") + word + "\"";
+  for (const std::string& arg : args) list += (list.size() > 1 ? ",\"" : "\"") + arg + "\"";
   return list + "]";
 }
 
-// Namespaces, limits and mounts as near to ours as runc has them; its own seccomp profile and user
-// namespace are left out, as `bwrap` has no filter either.
+// Namespaces, limits and mounts as close to those of Glovebox as runc allows. Without seccomp
+// profile and user namespace: `bwrap` has no filter either.
 std::string config(const std::string& etc, const std::string& cgroup,
                    const std::vector<std::string>& program) {
   return R"({"ociVersion":"1.0.2","hostname":"glovebox",
@@ -52,7 +52,7 @@ std::string config(const std::string& etc, const std::string& cgroup,
 
 Result<OciBundle> OciBundle::make(const std::string& etc, const std::vector<std::string>& program) {
   std::string path = "/tmp/gbx-bench-oci-XXXXXX";
-  if (::mkdtemp(path.data()) == nullptr) return fail(Error::from_errno("make a bundle"));
+  if (::mkdtemp(path.data()) == nullptr) return fail(Error::from_errno("create a bundle"));
   OciBundle bundle(path);
   std::error_code error;
   const fs::path rootfs = fs::path(path) / "rootfs";

@@ -1,4 +1,4 @@
-// A bundle for runc with the same files as our sandbox, in a temporary directory.
+// An OCI bundle with the same files as a Glovebox sandbox, in a temporary directory.
 #pragma once
 
 #include <string>

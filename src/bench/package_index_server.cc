@@ -14,7 +14,7 @@ namespace {
 constexpr timeval kIndexTimeout{5, 0};
 constexpr std::size_t kMostHead = 16 * 1024;
 
-// The path of a GET, or nothing.
+// The path of a GET request; empty if it is something else.
 std::string path_of(int connection) {
   std::string head;
   char bytes[4096];
@@ -84,7 +84,7 @@ void PackageIndexServer::answer(int connection) const {
   const std::string path = path_of(connection);
   const auto page = pages_.find(path);
   const bool is_known = page != pages_.end();
-  const std::string body = is_known ? page->second : "there is no such package\n";
+  const std::string body = is_known ? page->second : "no such package\n";
   const char* type = path.ends_with(".whl") ? "application/octet-stream" : "text/html";
   std::string text = is_known ? "HTTP/1.1 200 OK\r\n" : "HTTP/1.1 404 Not Found\r\n";
   text += std::string("Content-Type: ") + type +

@@ -1,5 +1,5 @@
-// A package index of the benchmark's own, on an address of this host: fifty sets of packages are
-// built, and nobody else's index is to serve that. Others than this host are not served.
+// A local package index on an address of this host, so that building fifty package sets does not
+// burden a public index. Refuses connections from other hosts.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ namespace glovebox::bench {
 
 class PackageIndexServer {
  public:
-  // With so many packages: "gbx-bench-0", ... whose modules are gbx_bench_0, ... with the number of
-  // each as `number`.
+  // Serves the packages "gbx-bench-0", ..., each with a module gbx_bench_0, ... whose `number` is
+  // its index.
   static Result<std::unique_ptr<PackageIndexServer>> serve(const net::IpAddress& address,
                                                            unsigned packages);
   ~PackageIndexServer();
   PackageIndexServer(const PackageIndexServer&) = delete;
   PackageIndexServer& operator=(const PackageIndexServer&) = delete;
 
-  std::string url() const;   // of the index, as pip is told
-  std::string host() const;  // "address:port": to be trusted, since it has no certificate
+  std::string url() const;   // of the index, for pip
+  std::string host() const;  // "address:port", for pip's trusted hosts: it has no certificate
 
  private:
   PackageIndexServer(const net::IpAddress& address, UniqueFd listener, UniqueFd wake,

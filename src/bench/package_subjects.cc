@@ -18,9 +18,10 @@ using std::chrono::milliseconds;
 constexpr milliseconds kBuildsWithin{600'000};
 constexpr milliseconds kPackageWarmTimeout{60'000};
 constexpr milliseconds kCallPause{20};
-constexpr unsigned kLeastRounds = 5;  // two times that are close to each other
-// What fifty sets may take of the host, each: its zygote, and what waits and was made for it, by
-// the proportional sizes of all processes. What the host has less is told, too; others change that.
+constexpr unsigned kLeastRounds = 5;  // the two times are close to each other
+// Memory limit of each of the fifty sets: its zygote and warm sandboxes, as the proportional set
+// size of all processes. The change of the host's available memory is only reported, since other
+// programs change it too.
 constexpr double kMostOfASetMb = 20;
 
 const Job kDataTemplateRun{
@@ -45,20 +46,20 @@ Job job_of_set(unsigned i) {
           number + R"j(\n)j"};
 }
 
-// A first call builds the set; the next ones find its interpreter waiting.
+// The first call builds the set; later calls find a warm interpreter.
 Result<> build(const client::ServerLocation& location, const Job& job) {
   Caller caller(location, kBuildsWithin);
   if (!caller.call(job)) return fail(Errc::kUnavailable, caller.last_problem());
   return wait_until_warm(location, job, kPackageWarmTimeout);
 }
 
-// Sets with one small package each, all with interpreters of their own.
+// Sets of one small package each, all with their own interpreters.
 class ManySets {
  public:
   ManySets(const client::ServerLocation& location, std::function<pid_t()> launcher_pid)
       : location_(location), launcher_pid_(std::move(launcher_pid)) {}
 
-  // Why not, or nothing.
+  // The reason why it is not possible; empty: it is.
   std::string build(unsigned count) {
     const MemoryUse before = memory_of_process_tree(launcher_pid_());
     const auto began = Clock::now();
@@ -95,7 +96,7 @@ class ManySets {
     return "";
   }
 
-  // Every set in turn. One that is not warm was not alive.
+  // Calls every set in turn. A set that is not warm counts as an error.
   Round call_all() const {
     Round round;
     Caller caller(location_);
@@ -134,12 +135,12 @@ class ManySets {
   std::string note_;
 };
 
-// What somebody has set already stays beside ours.
-std::string joined(const char* name, const std::string& ours) {
+// Appends a value to an environment variable that may be set already.
+std::string joined(const char* name, const std::string& added) {
   const char* theirs = std::getenv(name);
   const std::string before =
       theirs != nullptr && theirs[0] != '\0' ? std::string(theirs) + " " : "";
-  return std::string(name) + "=" + before + ours;
+  return std::string(name) + "=" + before + added;
 }
 
 }  // namespace
@@ -195,8 +196,8 @@ std::vector<Subject> make_package_subjects(const client::ServerLocation& locatio
   paced(make_row("deps-imports-paced", "deps-data-template"), kThreeImported, effort.cold);
 
   const auto sets = std::make_shared<ManySets>(location, launcher_pid);
-  std::string why_no_sets =
-      fixture == nullptr ? "only with a server that it starts itself" : fixture->unavailable_reason;
+  std::string why_no_sets = fixture == nullptr ? "only with a server that this command starts"
+                                               : fixture->unavailable_reason;
   if (why_no_sets.empty()) why_no_sets = sets->build(effort.sets);
   const std::string name = "deps-" + std::to_string(effort.sets) + "-sets";
   add(make_row("deps-one-set"), why_no_sets, [sets] { return sets->call_one(); });

@@ -1,5 +1,5 @@
-// What is measured of sets of packages: calls with three real ones beside the built-in template
-// that has as many, and fifty sets that are alive at once.
+// Package measurements: calls with three real packages beside the built-in template that has them,
+// and fifty package sets at once.
 #pragma once
 
 #include <functional>
@@ -13,17 +13,17 @@
 
 namespace glovebox::bench {
 
-// What a server of the benchmark's own is started with.
+// The package index that the measured server uses.
 struct PackageFixture {
-  // What cannot be is not there, and the reason is.
+  // If the index cannot be started, it is null, with a reason.
   static PackageFixture make(const Effort& effort);
-  std::vector<std::string> environment() const;  // in which the server finds the index
+  std::vector<std::string> environment() const;  // that makes the server use the index
 
-  std::string unavailable_reason;  // empty: `index` is there
+  std::string unavailable_reason;  // empty: `index` exists
   std::unique_ptr<PackageIndexServer> index;
 };
 
-// `launcher_pid`: of the server's launcher, if both are ours.
+// `launcher_pid`: the launcher of a server that this command has started; else empty.
 std::vector<Subject> make_package_subjects(const client::ServerLocation& location,
                                            const PackageFixture* fixture,
                                            const std::function<pid_t()>& launcher_pid,

@@ -1,5 +1,5 @@
-// Starting a program and timing it from just before the spawn to the moment it has been waited for:
-// what a user who types the command waits.
+// Starts a program and measures the time from before the spawn until it was reaped: the time that a
+// user waits for the command.
 #pragma once
 
 #include <sys/types.h>
@@ -28,32 +28,33 @@ struct Command {
 
 struct Timed {
   Milliseconds took{};
-  int status = 0;  // as waitpid says; 0 is success
+  int status = 0;  // from waitpid; 0 is success
 };
 
-// All three standard streams are /dev/null, but for those of `err` and `out` that are descriptors.
+// The standard streams are /dev/null, except `err` and `out` if they are descriptors.
 Result<pid_t> start(const Command& command, int err = -1, int out = -1);
 Result<Timed> run_timed(const Command& command);
 int wait_for(pid_t pid);
 
-// Runs it once and returns what it wrote to standard error, for a subject that cannot run here.
+// Runs it once and returns its standard error, to explain why it cannot run on this host.
 struct Trial {
   bool worked = false;
   std::string message;
 };
 Trial try_once(const Command& command);
 
-// What it writes to standard output, up to a megabyte; an error if it does not end well.
+// Its standard output, up to a megabyte; an error if its status is not 0.
 Result<std::string> output_of(const Command& command);
 
-// What a process has at this moment.
+// Current resource usage of a process.
 struct ProcessUsage {
   std::uint64_t descriptors = 0;
   std::uint64_t resident_kib = 0;
 };
 Result<ProcessUsage> usage_of(pid_t pid);
 
-// A process in the namespaces a sandbox has that does nothing but end: what the kernel alone takes.
+// A process that exits immediately, in the namespaces of a sandbox: the time that the kernel alone
+// takes.
 Result<Timed> empty_namespaces_timed();
 
 }  // namespace glovebox::bench

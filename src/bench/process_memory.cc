@@ -22,7 +22,7 @@ std::uint64_t kib_behind(const std::string& text, const std::string& word) {
   return at == std::string::npos ? 0 : std::strtoull(text.c_str() + at + word.size(), nullptr, 10);
 }
 
-// In how many pid namespaces a process has a number.
+// The number of pid namespaces that a process is in.
 std::size_t depth_of(const std::string& location) {
   const std::string status = text_of(location + "/status");
   const std::size_t at = status.find("\nNSpid:");
@@ -61,7 +61,7 @@ MemoryUse memory_of_process_tree(pid_t root) {
     const std::string location = "/proc/" + std::to_string(pid);
     const std::uint64_t kib = kib_behind(text_of(location + "/smaps_rollup"), "\nPss:");
     held.all_kib += kib;
-    // A sandbox's interpreter is one namespace further down.
+    // The interpreter of a sandbox is one namespace deeper.
     const bool is_zygote =
         depth_of(location) == depth + 1 && text_of(location + "/comm").starts_with("python");
     if (is_zygote) {

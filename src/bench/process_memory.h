@@ -1,4 +1,4 @@
-// What memory a server's zygotes, and everything else that it keeps, take of this host.
+// Memory use of a server's zygotes and of all its processes.
 #pragma once
 
 #include <sys/types.h>
@@ -8,13 +8,13 @@
 namespace glovebox::bench {
 
 struct MemoryUse {
-  std::uint64_t zygotes = 0;        // how many interpreters wait to be forked
-  std::uint64_t zygotes_kib = 0;    // their proportional set sizes: what they share counts once
-  std::uint64_t all_kib = 0;        // of all processes below that one, itself included
-  std::uint64_t available_kib = 0;  // what the host could still give away
+  std::uint64_t zygotes = 0;        // number of zygotes
+  std::uint64_t zygotes_kib = 0;    // their proportional set size (PSS)
+  std::uint64_t all_kib = 0;        // PSS of the root process and all its descendants
+  std::uint64_t available_kib = 0;  // MemAvailable of the host
 };
 
-// Of the processes below `root`. What ends while it is counted is left out.
+// Of `root` and its descendants. Ignores processes that end meanwhile.
 MemoryUse memory_of_process_tree(pid_t root);
 
 }  // namespace glovebox::bench

@@ -35,7 +35,7 @@ std::string ratio_text(double over) {
   return over < 0.7 ? formatted("1/%.1f", 1 / over) : formatted("%.2f", over);
 }
 
-// The last that a round had to say.
+// The note of the last round that has one.
 std::string note_of(const Row& row) {
   for (auto round = row.rounds.rbegin(); round != row.rounds.rend(); ++round) {
     if (!round->note.empty()) return round->note;
@@ -57,7 +57,7 @@ std::string verdict_text(const std::vector<Row>& rows, const Row& row) {
   return "";
 }
 
-// The first row of ours with a bar on its time, for the sentences about other baselines.
+// The first row of Glovebox with a bar on its time, for the sentences about other baselines.
 std::string other_baselines(const std::vector<Row>& rows) {
   std::string text;
   for (const Row& other : rows) {
@@ -172,7 +172,7 @@ std::string json_text(const std::vector<Row>& rows) {
     if (!row.skipped.empty()) continue;
     const Figures figures = figures_of(row.rounds);
     const double over = ratio(rows, row);
-    // Names are ours: nothing in them needs an escape.
+    // The names need no JSON escapes.
     text += text.size() > 1 ? ",\n  " : "\n  ";
     text += "{\"name\":\"" + row.name + "\",\"n\":" + std::to_string(figures.n) +
             ",\"errors\":" + std::to_string(figures.errors) +

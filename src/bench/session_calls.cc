@@ -20,7 +20,7 @@ constexpr std::size_t kFilePiece = 1u << 20;
 constexpr std::string_view kBase = R"({"template":"base","ttl_s":600})";
 constexpr std::string_view kPythonSandbox = R"({"template":"python","ttl_s":600})";
 constexpr std::string_view kRoomy = R"({"template":"base","ttl_s":600,"profile":{"disk_mb":2048}})";
-// What a thousand idle ones are: small.
+// Small, for a thousand idle sandboxes.
 constexpr std::string_view kSmall =
     R"({"template":"base","ttl_s":600,"profile":{"memory_mb":64,"disk_mb":64}})";
 
@@ -178,7 +178,7 @@ Round SessionCalls::next_cells(unsigned calls) {
     const double took = ms_since(began);
     if (ran.status != 200 || ran.body.find(R"("stdout":"1\n")") == std::string::npos) {
       ++round.errors;
-    } else if (i > 0) {  // the first one made the context
+    } else if (i > 0) {  // the first one created the context
       round.ms.push_back(took);
     }
   }

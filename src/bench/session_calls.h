@@ -1,4 +1,4 @@
-// Calls to a server's sessions, timed.
+// Timed calls to sessions of a server.
 #pragma once
 
 #include <chrono>
@@ -21,20 +21,20 @@ class SessionCalls {
   SessionCalls(const SessionCalls&) = delete;
   SessionCalls& operator=(const SessionCalls&) = delete;
 
-  // Empty: sessions can be made here; else why not.
+  // Empty: sessions can be created; else the reason why not.
   std::string try_one();
   // Programs in one session, one after another.
   Round exec_in_turn(unsigned calls, std::chrono::milliseconds pause);
-  // Only the making is timed; each is ended before the next.
+  // Measures only the creation; each session ends before the next is created.
   Round create_in_turn(unsigned calls, std::chrono::milliseconds pause,
                        std::string_view template_name);
   Round create_at_once(unsigned calls);
-  // A new context and its first answer, together.
+  // Creation of a context together with its first result.
   Round first_cells(unsigned calls);
   Round next_cells(unsigned calls);
   Round write_files(const std::string& host_file, unsigned times);
   Round read_files(const std::string& host_file, unsigned times);
-  // With so many others alive, which stay for the next call.
+  // With `alive` other sessions, which are kept for the next call.
   Round create_among(unsigned alive, unsigned calls);
   Round get_among(unsigned alive, unsigned calls);
   void end_all();
@@ -47,7 +47,7 @@ class SessionCalls {
   http::Client connect() const;
   Answer send(http::Client& client, http::Method method, std::string target,
               std::string body = "") const;
-  // Its id; empty and last_problem_ when it cannot be.
+  // The id of the new session; empty on failure, with last_problem_.
   std::string create(http::Client& client, std::string_view body);
   void end(http::Client& client, const std::string& id) const;
   void have_alive(http::Client& client, unsigned count);
@@ -57,7 +57,7 @@ class SessionCalls {
   std::vector<std::string> alive_;
 };
 
-// Fills a file; empty, or why it cannot be.
+// Writes a file of zeros. Returns an empty string or the reason of a failure.
 std::string write_zeros(const std::string& path, std::uint64_t bytes);
 
 }  // namespace glovebox::bench

@@ -23,7 +23,7 @@ constexpr unsigned kFew = 10;
 Bar at_most(double ms, std::string text) {
   return {.kind = Bar::Kind::kP50AtMost, .value = ms, .tail = 0, .text = std::move(text)};
 }
-// `cp` of the same bytes within a tmpfs: the file is there, the copy is new each time.
+// `cp` of the same bytes within a tmpfs, to a new file each time.
 class CopiedFile {
  public:
   CopiedFile() : directory_("/dev/shm/gbx-bench-" + std::to_string(::getpid())) {
@@ -76,7 +76,7 @@ std::vector<Subject> make_session_subjects(const client::ServerLocation& locatio
                                            const Effort& effort) {
   std::vector<Subject> all;
   const auto calls = std::make_shared<SessionCalls>(location);
-  // A server without sessions, or none that can be made: every row says why.
+  // If sessions cannot be created, every row is skipped with the reason.
   const std::string why_none = calls->try_one();
   const auto add = [&](Row made, std::function<Round()> measure) {
     made.skipped = why_none;

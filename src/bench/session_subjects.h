@@ -1,5 +1,5 @@
-// What is measured of sessions: creating them, programs and contexts in them, files, and how much
-// of that changes with a thousand of them alive.
+// Session measurements: creation, programs, contexts and files, and how they change with a thousand
+// sessions.
 #pragma once
 
 #include <vector>

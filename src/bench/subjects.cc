@@ -14,7 +14,7 @@ constexpr milliseconds kTemplateWarmTimeout{30'000};
 
 const Job kHello{R"j({"language":"python","code":"print(1+1)"})j", R"(2\n)"};
 const Job kCold{R"j({"language":"python","code":"print(1+1)","cold":true})j", R"(2\n)"};
-// What the Python SDK sends for a call of a small function; its tests compare the two.
+// The request of the Python SDK for a small function; its tests compare the two.
 const Job kFunction{
     R"j({"template":"python","code":"__import__(\"sys\").modules[\"_glovebox_runner\"].load()j"
     R"j(\"function_call\").main()","stdin":"{\"v\":1,\"module\":\"example\",\"package\":fals)j"
@@ -45,7 +45,7 @@ Subject floor(std::string name, Result<Timed> (*run)(), unsigned calls) {
   return one;
 }
 
-// Runs on the server. Where an interpreter can wait for them, they are measured once it does.
+// Runs on the server. Warm runs are measured after an interpreter has been warmed.
 enum class Begin { kWarm, kFresh };
 
 Subject served(Row row, const client::ServerLocation& location, const Job& job, Begin begin,
@@ -120,7 +120,7 @@ std::vector<Subject> make_subjects(const client::ServerLocation& location, const
 
   all.push_back(process("runc-python", "bwrap-python",
                         bundle != nullptr ? runc_run(bundle->path()) : Command{{"runc"}, {}},
-                        effort.containers, bundle != nullptr ? "" : "no bundle could be made"));
+                        effort.containers, bundle != nullptr ? "" : "cannot create a bundle"));
   Docker docker = docker_python({"python3", "-c", "print(1+1)"});
   const std::string skipped = docker.skipped;
   Subject container{make_row("docker-python", "bwrap-python"), nullptr};

@@ -1,4 +1,4 @@
-// What is measured: each subject is one way to do one piece of work, by name, with its bar.
+// The subjects of the benchmark: each does one piece of work in one way, and has a name and a bar.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@
 namespace glovebox::bench {
 
 struct Subject {
-  Row row;  // named, with its baseline and bar; the rounds are added
+  Row row;  // with name, baseline and bar; rounds are added
   std::function<Round()> measure;
 };
 
-// Tries each once and says why it is not here. `bundle` is runc's, or null. In the order of a
-// round: every subject's baseline is beside it, so that what disturbs the machine disturbs both.
+// Tries each once; one that cannot run is marked as skipped. `bundle` is for runc, or null. Every
+// subject is next to its baseline, so that a disturbance of the machine affects both.
 std::vector<Subject> make_subjects(const client::ServerLocation& location, const Effort& effort,
                                    const OciBundle* bundle);
 

@@ -17,7 +17,7 @@ namespace glovebox::bench {
 namespace {
 
 constexpr long kValidSeconds = 24 * 3600;
-constexpr timeval kHandshakeTimeout{5, 0};  // with a client that stops in the middle
+constexpr timeval kHandshakeTimeout{5, 0};  // for a client that stalls
 
 template <auto kFree>
 struct Free {
@@ -37,7 +37,7 @@ bool add_extension(X509* certificate, int which, const std::string& text) {
   return extension && ::X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
-// Signed by itself, and good for nothing but this name.
+// Self-signed, and only valid for this name.
 Certificate sign_for(const std::string& name, EVP_PKEY* key) {
   Certificate made(::X509_new());
   if (!made) return nullptr;
@@ -81,7 +81,7 @@ Result<TlsServer::Identity> TlsServer::make_identity(const std::string& name) {
   if (!certificate || !identity.context ||
       ::SSL_CTX_use_certificate(identity.context.get(), certificate.get()) != 1 ||
       ::SSL_CTX_use_PrivateKey(identity.context.get(), key.get()) != 1) {
-    return fail(Errc::kInternal, "no certificate could be made");
+    return fail(Errc::kInternal, "cannot create a certificate");
   }
   identity.certificate = pem_of(certificate.get());
   return identity;

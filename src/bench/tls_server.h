@@ -1,5 +1,5 @@
-// A TLS server for the benchmark: one connection after another, a whole handshake with a
-// certificate that is made for this run, one byte answered. Who trusts that certificate is told.
+// A TLS server for the benchmark. Serves one connection at a time: a full handshake with a
+// certificate that is created for this run, and one byte as response.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace glovebox::bench {
 
 class TlsServer {
  public:
-  // For `name`, at that address and port. Others than this host are not served.
+  // For `name`, at this address and port. Refuses connections from other hosts.
   static Result<std::unique_ptr<TlsServer>> listen(const net::IpAddress& address,
                                                    std::uint16_t port, const std::string& name);
   ~TlsServer();

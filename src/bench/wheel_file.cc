@@ -9,8 +9,7 @@
 namespace glovebox::bench {
 namespace {
 
-constexpr std::uint16_t kDate =
-    1 << 5 | 1;  // the first of January 1980: all wheels of a name are one
+constexpr std::uint16_t kDate = 1 << 5 | 1;  // 1 January 1980, so that wheels are reproducible
 
 std::string little(std::uint32_t value, int size) {
   std::string text;
@@ -44,7 +43,7 @@ class Zip {
   void add(const std::string& name, std::string_view bytes) {
     const std::uint32_t at = static_cast<std::uint32_t>(files_.size());
     const auto size = static_cast<std::uint32_t>(bytes.size());
-    // From "version needed" to the length of the name: the same in both places.
+    // The fields from "version needed" to the name length are the same in both headers.
     const std::string facts = little(20, 2) + little(0, 2) + little(0, 2) + little(0, 2) +
                               little(kDate, 2) + little(crc_of(bytes), 4) + little(size, 4) +
                               little(size, 4) + little(static_cast<std::uint32_t>(name.size()), 2) +

@@ -1,4 +1,4 @@
-// A Python package as small as one can be, made on the spot: what the benchmark's own index serves.
+// A minimal Python wheel, created in memory for the benchmark's package index.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@ namespace glovebox::bench {
 
 struct Wheel {
   std::string file;    // "gbx_bench_7-1.0-py3-none-any.whl"
-  std::string bytes;   // a zip archive, nothing in it compressed
+  std::string bytes;   // a zip archive without compression
   std::string sha256;  // hexadecimal
 };
 
-// Of a package that is called so (small letters, digits, '_') and has one module with this source.
+// A wheel of the package `name` (lower case, digits, '_') with one module of this source.
 Wheel make_wheel(const std::string& name, std::string_view source);
 
 }  // namespace glovebox::bench
