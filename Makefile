@@ -15,7 +15,7 @@ FUZZ_SECONDS ?= 30
 
 # What building and `make run` need. The modules of the template python-data are not among them:
 # `glovebox doctor` says how to install what a template lacks.
-packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-dev libcli11-dev \
+packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-dev \
   libtomlplusplus-dev libboost1.81-dev libssl-dev libsqlite3-dev zlib1g-dev libgtest-dev libgmock-dev \
   python3 python3-dev python3-pip nodejs curl
 # What tests and comparisons need besides.
@@ -57,7 +57,10 @@ build/%/build.ninja: CMakePresets.json | deps
 
 build/fuzz/build.ninja: | deps-fuzz
 
-programs := glovebox sandbox-run glovebox-server glovebox-launcher glovebox-gateway glovebox-agent glovebox-attacks
+# The first two go to bin, the others to libexec/glovebox. The agent is installed on its own: see install.
+user_programs    := glovebox sandbox-run
+libexec_programs := glovebox-client glovebox-bench glovebox-server glovebox-launcher glovebox-gateway glovebox-attacks
+programs         := $(user_programs) $(libexec_programs) glovebox-agent
 
 build: deps build/release/build.ninja ## build the programs into build/bin
 	@cmake --build --preset release --parallel $(JOBS) --target $(programs)
@@ -140,9 +143,8 @@ unit_dir    = $(DESTDIR)/etc/systemd/system
 
 install: build ## install into PREFIX (/usr/local), with a systemd unit; DESTDIR is honoured
 	@install -d $(bin_dir) $(libexec_dir) $(unit_dir)
-	@install -m 0755 build/bin/glovebox build/bin/sandbox-run $(bin_dir)/
-	@install -m 0755 build/bin/glovebox-launcher build/bin/glovebox-server build/bin/glovebox-gateway \
-	  build/bin/glovebox-attacks $(libexec_dir)/
+	@install -m 0755 $(addprefix build/bin/,$(user_programs)) $(bin_dir)/
+	@install -m 0755 $(addprefix build/bin/,$(libexec_programs)) $(libexec_dir)/
 	@# Unreadable on purpose: a process of such a file cannot be traced or read from inside. To be
 	@# copied by an ordinary user it must be readable for that moment.
 	@chmod u+r build/bin/glovebox-agent
@@ -156,9 +158,8 @@ install: build ## install into PREFIX (/usr/local), with a systemd unit; DESTDIR
 	@echo "  systemctl daemon-reload && systemctl enable --now glovebox"
 
 uninstall: ## remove what `make install` put there
-	@rm -f $(bin_dir)/glovebox $(bin_dir)/sandbox-run $(addprefix $(unit_dir)/,glovebox.service glovebox-launcher.service)
-	@rm -f $(addprefix $(libexec_dir)/,glovebox-launcher glovebox-server glovebox-gateway glovebox-agent \
-	  glovebox-attacks)
+	@rm -f $(addprefix $(bin_dir)/,$(user_programs)) $(addprefix $(unit_dir)/,glovebox.service glovebox-launcher.service)
+	@rm -f $(addprefix $(libexec_dir)/,$(libexec_programs) glovebox-agent)
 	@rmdir $(libexec_dir) 2> /dev/null || true
 
 clean: ## remove everything that was built

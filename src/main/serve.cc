@@ -29,6 +29,7 @@
 #include "main/supervisor_link.h"
 #include "net/reach.h"
 #include "node/node.h"
+#include "options/command_line.h"
 #include "packages/builds/build_pipeline.h"
 #include "packages/package_layer_service.h"
 #include "store/server_secret.h"
@@ -44,33 +45,40 @@ using config::Settings;
 // What is left of a second for answers that are written when the runs have been ended.
 constexpr std::chrono::milliseconds kForAnswers{1'000};
 
-// What the supervisor says beside the settings.
+// What the supervisor passes besides the settings.
 struct FromSupervisor {
   UniqueFd channel;
-  pid_t end_with = 0;  // of a private server: do not outlive it
+  pid_t end_with = 0;  // the supervisor of a private server, which must not outlive it
 };
 
-Result<FromSupervisor> read_rest(const std::vector<std::string>& rest) {
-  FromSupervisor said;
-  for (std::size_t i = 0; i < rest.size(); ++i) {
-    const std::string& option = rest[i];
-    if ((option != "--control-fd" && option != "--end-with") || i + 1 == rest.size()) {
-      return fail(Errc::kInvalidArgument, "'" + option + "' is not known here");
-    }
-    const std::string& text = rest[++i];
-    int number = -1;
-    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (ec != std::errc{} || end != text.data() + text.size() || number < 1) {
-      return fail(Errc::kInvalidArgument, option + " takes a number");
-    }
-    if (option == "--end-with") {
-      said.end_with = number;
-    } else if (number < 3) {
-      return fail(Errc::kInvalidArgument, "--control-fd takes a descriptor above 2");
-    } else {
-      said.channel.reset(number);
-    }
+Result<int> parse_number(const char* option, const std::string& text, int least) {
+  int number = -1;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (ec != std::errc{} || end != text.data() + text.size() || number < least) {
+    return fail(Errc::kInvalidArgument,
+                std::string(option) + " must be a number of at least " + std::to_string(least));
   }
+  return number;
+}
+
+Result<FromSupervisor> parse_supervisor_options(const std::vector<std::string>& args) {
+  FromSupervisor said;
+  const options::TakeValue control_fd = [&said](const std::string& text) -> Result<> {
+    TRY(const int fd, parse_number("--control-fd", text, 3));
+    said.channel.reset(fd);
+    return {};
+  };
+  const options::TakeValue end_with = [&said](const std::string& text) -> Result<> {
+    TRY(said.end_with, parse_number("--end-with", text, 1));
+    return {};
+  };
+  const options::CommandLine command{
+      .name = "glovebox-server serve",
+      .usage = {"[OPTIONS]"},
+      .groups = {{"Options",
+                  {{"--control-fd", "N", "socket of the supervisor", control_fd},
+                   {"--end-with", "PID", "end with this process", end_with}}}}};
+  TRY_OK(options::parse(command, args));
   return said;
 }
 
@@ -343,7 +351,7 @@ int serve_command(const std::vector<std::string>& args) {
   };
   auto loaded = config::load(args, config::Surroundings::here());
   if (!loaded) return complain(loaded.error());
-  auto said = read_rest(loaded->rest);
+  auto said = parse_supervisor_options(loaded->rest);
   if (!said) return complain(said.error());
   if (auto served = serve(loaded->settings, std::move(*said)); !served) {
     return complain(served.error());
