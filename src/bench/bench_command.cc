@@ -1,3 +1,4 @@
+#include "model/outcome.h"
 #include "bench/bench_command.h"
 
 #include <signal.h>
@@ -22,7 +23,6 @@
 namespace glovebox::bench {
 namespace {
 
-constexpr int kExitInterrupted = 130;
 constexpr int kExitMissed = 1;
 
 void stop_on_signals() {

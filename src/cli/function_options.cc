@@ -21,7 +21,6 @@ namespace {
 
 constexpr std::size_t kMaxCode = wire::kMaxJobBytes;
 constexpr std::size_t kMaxEvent = 4 * wire::kMaxEventBytes;  // with white space
-constexpr std::uint64_t kMegabyte = 1u << 20;
 
 // As typed; the functions below check the values and convert them.
 struct TypedFunction {
@@ -146,7 +145,7 @@ Result<> read_environment(const TypedFunction& typed, FunctionOptions& options) 
   return {};
 }
 
-Result<> choose_server_or_local(const TypedFunction& typed, FunctionOptions& options) {
+Result<> choose_function_host(const TypedFunction& typed, FunctionOptions& options) {
   TRY_OK(engine::make_engine(typed.engine));
   options.engine = typed.engine;
   TRY(options.is_remote, runs_on_server(typed.where));
@@ -223,7 +222,7 @@ Result<ParsedFunction> parse_function_options(std::span<const std::string> args,
   FunctionOptions options;
   options.json = typed.json;
   options.profile = typed.profile;
-  TRY_OK(choose_server_or_local(typed, options));
+  TRY_OK(choose_function_host(typed, options));
   TRY_OK(read_handler(typed, options));
   TRY_OK(read_event(typed, options, event_from_stdin));
   if (!typed.context.empty()) {

@@ -1,3 +1,4 @@
+#include "model/outcome.h"
 #include "cli/commands/run.h"
 
 #include <signal.h>
@@ -23,7 +24,6 @@ namespace glovebox::cli {
 namespace {
 
 constexpr std::size_t kMaxCodeFromStdin = 16u << 20;
-constexpr int kExitInterrupted = 130;
 
 Result<std::string> code_from_stdin() {
   std::string code;

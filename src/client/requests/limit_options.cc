@@ -11,7 +11,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint64_t kMegabyte = 1u << 20;
 constexpr std::uint64_t kMostPids = 65'536;
 
 Result<std::uint64_t> megabytes_of(const std::string& text, std::string_view option) {
