@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-// See launcher/policy.cc: toml++ 3.3 asserts on some malformed headers, and a mistake in a file is
+// See launcher/policy/policy.cc: toml++ 3.3 asserts on some malformed headers, and a mistake in a file is
 // an error, not a crash.
 #define TOML_ASSERT(expression) static_assert(true)
 #define TOML_EXCEPTIONS 0

@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "gateway/client_link.h"
+#include "gateway/relay/client_link.h"
 #include "gateway/gateway.h"
 
 namespace glovebox::gateway {

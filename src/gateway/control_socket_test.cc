@@ -11,7 +11,7 @@
 #include <filesystem>
 
 #include "base/fd_message.h"
-#include "gateway/test_sockets.h"
+#include "gateway/testing/test_sockets.h"
 
 namespace glovebox::gateway {
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "gateway/gateway.h"
-#include "gateway/test_box.h"
+#include "gateway/testing/test_box.h"
 
 namespace glovebox::gateway {
 namespace {

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
-#include "gateway/test_box.h"
-#include "gateway/test_sockets.h"
-#include "gateway/test_world.h"
+#include "gateway/testing/test_box.h"
+#include "gateway/testing/test_sockets.h"
+#include "gateway/testing/test_world.h"
 
 namespace glovebox::gateway {
 namespace {

@@ -12,8 +12,8 @@
 #include <tuple>
 
 #include "base/log.h"
-#include "gateway/dial.h"
-#include "gateway/hello_reader.h"
+#include "gateway/relay/dial.h"
+#include "gateway/relay/hello_reader.h"
 
 namespace glovebox::gateway {
 namespace {

@@ -8,11 +8,11 @@
 
 #include <algorithm>
 
-#include "launcher/host_layer.h"
-#include "launcher/listener.h"
-#include "launcher/policy.h"
-#include "launcher/sandbox_maker.h"
-#include "launcher/server.h"
+#include "launcher/layers/host_layer.h"
+#include "launcher/server/listener.h"
+#include "launcher/policy/policy.h"
+#include "launcher/sandbox/sandbox_maker.h"
+#include "launcher/server/server.h"
 #include "launcher/state_dir.h"
 #include "probe/cgroup_layout.h"
 #include "sys/clone.h"

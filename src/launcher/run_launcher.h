@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "launcher/broods.h"
+#include "launcher/nursery/template_nurseries.h"
 
 namespace glovebox::launcher {
 

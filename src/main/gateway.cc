@@ -26,7 +26,7 @@
 #include "confine/server_user.h"
 #include "gateway/control_socket.h"
 #include "gateway/gateway.h"
-#include "gateway/narrow_view.h"
+#include "gateway/restrict_filesystem.h"
 #include "net/net_rule.h"
 
 namespace {

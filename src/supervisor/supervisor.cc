@@ -12,8 +12,8 @@
 #include "base/fd_message.h"
 #include "base/log.h"
 #include "engine/launcher_client.h"
-#include "supervisor/private_words.h"
-#include "supervisor/program_words.h"
+#include "supervisor/private_server_json.h"
+#include "supervisor/program_arguments.h"
 
 namespace glovebox::supervisor {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "engine/launcher_client.h"
-#include "supervisor/program_words.h"
+#include "supervisor/program_arguments.h"
 #include "supervisor/supervisor.h"
 
 namespace glovebox::supervisor {

@@ -5,8 +5,8 @@
 #include <exception>
 #include <string_view>
 
-#include "guest/agent/broker.h"
-#include "guest/agent/process_agent.h"
+#include "guest/agent/init/broker.h"
+#include "guest/agent/run/process_agent.h"
 
 int main(int argc, char** argv) {
   constexpr int kLauncherSocket = 3;

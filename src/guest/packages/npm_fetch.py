@@ -14,9 +14,9 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import npm_lock
-import npm_words
+import npm_requirements
 import program
-from workplace import Refused, run_step, shorten
+from build_step import Refused, run_step, shorten
 
 NO_NPM = "npm is not installed on this host: apt install npm"
 MOST_MANIFEST = 4 << 20
@@ -35,7 +35,7 @@ def fetch(place):
         project, locked = npm_lock.read(lock)
         write_json(os.path.join(tree, "package-lock.json"), locked)
     else:
-        project = {"name": "packages", "version": "1.0.0", "private": True, "dependencies": npm_words.dependencies(packages)}
+        project = {"name": "packages", "version": "1.0.0", "private": True, "dependencies": npm_requirements.dependencies(packages)}
         if not packages:
             raise Refused("no packages are asked for")
     write_json(os.path.join(tree, "package.json"), project)

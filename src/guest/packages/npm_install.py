@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import npm_fetch
 import program
-from workplace import Refused, run_step, settle, shorten
+from build_step import Refused, run_step, settle, shorten
 
 PROGRAMS = "usr/local/bin"
 SCRIPT_BEGINS = re.compile(r"^> \S+@\S+ \S*install$")  # npm says whose script it runs; the last one failed

@@ -5,12 +5,12 @@ import json
 import re
 from urllib.parse import urlsplit
 
-import npm_words
-from workplace import Refused
+import npm_requirements
+from build_step import Refused
 
 MOST_PACKAGES = 20_000
 ROOT_FIELDS = ("dependencies", "optionalDependencies", "peerDependencies")
-PLACE = re.compile(r"(?:node_modules/%s/)*node_modules/(?P<name>%s)" % (npm_words.NAME, npm_words.NAME))
+PLACE = re.compile(r"(?:node_modules/%s/)*node_modules/(?P<name>%s)" % (npm_requirements.NAME, npm_requirements.NAME))
 # One hash: npm would take a package that has any of several.
 INTEGRITY = re.compile(r"sha(?:1-[A-Za-z0-9+/]{27}=|512-[A-Za-z0-9+/]{86}==)")
 # What a lock may say of a package.
@@ -48,7 +48,7 @@ def read(text):
 
 
 def root_range(name, versions):
-    if not isinstance(versions, str) or not re.fullmatch(npm_words.NAME, name) or not re.fullmatch(npm_words.RANGE, versions):
+    if not isinstance(versions, str) or not re.fullmatch(npm_requirements.NAME, name) or not re.fullmatch(npm_requirements.RANGE, versions):
         raise Refused("lock: %s is wanted as '%s': only packages of the registry are taken" % (name[:100], str(versions)[:100]))
     return versions
 

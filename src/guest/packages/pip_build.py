@@ -11,7 +11,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import program
-from workplace import Refused, run_step, shorten, wheel_parts, wheels_in
+from build_step import Refused, run_step, shorten, wheel_parts, wheels_in
 
 ERROR_BEGINS = re.compile(r"^\s*(?:ERROR|error)\b|^\s*× |^\s*WARNING: Built wheel|^Traceback ")
 

@@ -18,10 +18,10 @@ from urllib.parse import quote, unquote, urlsplit
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import program
 import pylock
-import requirement_words
+import pip_requirements
 import source_archive
-from requirement_words import Wanted
-from workplace import Refused, canonical, run_step, sha256_of, shorten, wheel_parts, wheels_in
+from pip_requirements import Wanted
+from build_step import Refused, canonical, run_step, sha256_of, shorten, wheel_parts, wheels_in
 
 NO_PIP = "pip is not installed on this host: apt install python3-pip"
 NOT_HERE = "none of the packages is for this host (%s): no marker (what follows the ;) holds here"
@@ -53,8 +53,8 @@ def read_wish(place):
     packages, requirements, lock = place.wish()
     if lock:
         return pylock.wanted_by(lock), []
-    wanted, options = requirement_words.from_file(requirements)
-    return requirement_words.from_packages(packages) + wanted, options
+    wanted, options = pip_requirements.from_file(requirements)
+    return pip_requirements.from_packages(packages) + wanted, options
 
 
 def source_and_requirements(place, pip, note):

@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import program
 from pip_fetch import ERROR_BEGINS, NOISE
-from workplace import Refused, run_step, settle, shorten, wheel_parts, wheels_in
+from build_step import Refused, run_step, settle, shorten, wheel_parts, wheels_in
 
 PACKAGES = "opt/glovebox-packages/python"  # where they are in a sandbox
 LOCAL = "usr/local"

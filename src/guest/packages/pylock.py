@@ -4,8 +4,8 @@ must have one of the lock's hashes.
 """
 import re
 
-from requirement_words import HASH_DIGITS, Wanted, check
-from workplace import Refused
+from pip_requirements import HASH_DIGITS, Wanted, check
+from build_step import Refused
 
 MOST_PACKAGES = 5000
 # What only a lock's markers know; the set is one for ordinary use: no extras, the lock's own default groups.

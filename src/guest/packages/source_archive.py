@@ -6,9 +6,9 @@ import tarfile
 import zipfile
 import zlib
 
-import requirement_words
+import pip_requirements
 from pylock import read_toml
-from workplace import Refused, canonical
+from build_step import Refused, canonical
 
 MOST_MEMBERS = 200_000
 MOST_TEXT = 1 << 20
@@ -48,8 +48,8 @@ def build_requirements(path, file):
     requires = system.get("requires") if isinstance(system, dict) else None
     if not isinstance(requires, list) or not all(isinstance(one, str) for one in requires) or len(requires) > 200:
         raise Refused("%s: pyproject.toml: build-system.requires is no list of packages" % file)
-    requires = [requirement_words.check(one, "%s: build-system.requires" % file) for one in requires]
-    names = {canonical(requirement_words.NAME.match(one).group()) for one in requires}
+    requires = [pip_requirements.check(one, "%s: build-system.requires" % file) for one in requires]
+    names = {canonical(pip_requirements.NAME.match(one).group()) for one in requires}
     backend = str(system.get("build-backend") or "setuptools.build_meta")
     if backend.startswith("setuptools") and "wheel" not in names:
         requires.append("wheel")  # setuptools before 70.1 asks for it itself when it is run

@@ -36,8 +36,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "guest/agent/guest_ids.h"
-#include "guest/agent/seccomp_filter.h"
+#include "guest/agent/init/guest_ids.h"
+#include "guest/agent/init/seccomp_filter.h"
 
 namespace {
 

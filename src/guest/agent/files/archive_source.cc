@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 
 namespace glovebox::agent {
 namespace {

@@ -7,7 +7,7 @@
 #include <climits>
 
 #include "guest/agent/files/extended_attributes.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 #include "guest/agent/files/tar_writer.h"
 
 namespace glovebox::agent {

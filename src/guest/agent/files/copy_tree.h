@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "guest/agent/files/helper_link.h"
 #include "guest/agent/files/new_file.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 
 namespace glovebox::agent {
 

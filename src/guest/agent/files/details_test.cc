@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "guest/agent/files/entry.h"
-#include "guest/agent/files/test_helper.h"
+#include "guest/agent/files/testing/test_helper.h"
 
 namespace glovebox::agent {
 namespace {

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <climits>
 
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 
 namespace glovebox::agent {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/write_all.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 #include "wire/utf8.h"
 
 namespace glovebox::agent {

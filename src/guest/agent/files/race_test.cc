@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "guest/agent/files/tar_writer.h"
-#include "guest/agent/files/test_helper.h"
+#include "guest/agent/files/testing/test_helper.h"
 
 namespace glovebox::agent {
 namespace {

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "guest/agent/files/operations.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 #include "guest/agent/files/remove_tree.h"
 
 namespace glovebox::agent {

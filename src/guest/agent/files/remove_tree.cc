@@ -4,7 +4,7 @@
 #include <linux/openat2.h>
 #include <unistd.h>
 
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 #include "guest/agent/files/tree_walk.h"
 
 namespace glovebox::agent {

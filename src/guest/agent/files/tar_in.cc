@@ -8,7 +8,7 @@
 
 #include "guest/agent/files/archive_source.h"
 #include "guest/agent/files/operations.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 #include "guest/agent/files/unpacker.h"
 #include "model/layer.h"
 

@@ -8,7 +8,7 @@
 
 #include "guest/agent/files/tar_reader.h"
 #include "guest/agent/files/tar_writer.h"
-#include "guest/agent/files/test_helper.h"
+#include "guest/agent/files/testing/test_helper.h"
 #include "guest/agent/files/unpacker.h"
 
 namespace glovebox::agent {

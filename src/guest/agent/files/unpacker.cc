@@ -10,7 +10,7 @@
 #include "base/write_all.h"
 #include "guest/agent/files/copy_tree.h"
 #include "guest/agent/files/extended_attributes.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 #include "guest/agent/files/remove_tree.h"
 
 namespace glovebox::agent {

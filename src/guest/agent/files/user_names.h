@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 
 namespace glovebox::agent {
 

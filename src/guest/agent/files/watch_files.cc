@@ -2,7 +2,7 @@
 #include <poll.h>
 
 #include "guest/agent/files/operations.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 #include "guest/agent/files/watch_tree.h"
 
 namespace glovebox::agent {
