@@ -332,7 +332,7 @@ TEST(Gateway, AnIdThatIsThereGetsNewSocketsAndKeepsItsRelays) {
     old = say(box, std::move(old), "as before");
     EXPECT_TRUE(run_until(box.io, [&] { return reader.has("as before"); }));
     EXPECT_EQ(box.report().totals.connections, 2u);
-    guest.resolve(box.io, "a.example.com");  // and names have a door
+    guest.resolve(box.io, "a.example.com");  // and DNS is answered
     EXPECT_EQ(box.names.asked.size(), 1u);
   });
 }

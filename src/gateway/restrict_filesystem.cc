@@ -15,7 +15,7 @@ constexpr const char* kFiles[] = {"/etc/resolv.conf", "/etc/hosts"};
 
 }  // namespace
 
-Result<> see_only_files_of_names() {
+Result<> restrict_to_resolver_files() {
   const int abi = sys::landlock_abi();
   if (abi == 0) return {};
   sys::LandlockPaths paths;

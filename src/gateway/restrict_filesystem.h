@@ -1,15 +1,15 @@
-// Of all files the gateway reads two, again and again: resolv.conf and hosts. A system-call filter
-// sees no paths, so that Landlock says which, where the kernel has it. Rootless, this is what keeps
-// a gateway that was taken over from its user's files.
+// Restricts the gateway to the files it rereads while it runs: resolv.conf and hosts. A seccomp filter
+// cannot check paths, so this uses Landlock where the kernel has it. Rootless, this is what keeps a
+// compromised gateway from its user's files.
 #pragma once
 
 #include "base/result.h"
 
 namespace glovebox::gateway {
 
-// One way. Files below /etc, and below the directories where /etc/resolv.conf and /etc/hosts lead,
-// can be read; nothing can be written, made, or executed elsewhere. Where there is no Landlock
-// nothing happens.
-Result<> see_only_files_of_names();
+// Cannot be undone. Files below /etc, and below the directories that /etc/resolv.conf and /etc/hosts
+// link to, can be read; nothing else can be read, and nothing can be written, created or executed.
+// Does nothing without Landlock.
+Result<> restrict_to_resolver_files();
 
 }  // namespace glovebox::gateway

@@ -26,7 +26,7 @@ TEST(NarrowView, OnlyWhatLiesBesideTheFilesOfNamesIsSeen) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    if (!see_only_files_of_names()) ::_exit(1);
+    if (!restrict_to_resolver_files()) ::_exit(1);
     if (!can_open("/etc/passwd", O_RDONLY)) ::_exit(2);
     if (!can_open("/etc/hosts", O_RDONLY)) ::_exit(6);
     if (can_open("/usr/bin/env", O_RDONLY)) ::_exit(3);

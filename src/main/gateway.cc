@@ -150,7 +150,7 @@ Result<> serve(const config::Settings& settings, Said said) {
 
   TRY_OK(confine::become_server_user(ids));
   if (said.end_with != 0) TRY_OK(end_with_parent(said.end_with));
-  TRY_OK(gateway::see_only_files_of_names());
+  TRY_OK(gateway::restrict_to_resolver_files());
   TRY_OK(confine::install_gateway_filter());
   // From here on nothing of root is left, and the filter stands.
 

@@ -29,7 +29,7 @@ std::uint16_t random_id() {
   return id;
 }
 
-// A socket that is connected to a server, or about to be.
+// A socket that is connected to a server, or connecting.
 struct Wire {
   explicit Wire(asio::io_context& io) : socket(io) {}
   int fd() { return socket.native_handle(); }
@@ -48,13 +48,13 @@ Result<std::shared_ptr<Wire>> connect_to(asio::io_context& io, const DnsServer& 
   auto wire = std::make_shared<Wire>(io);
   boost::system::error_code error;
   wire->socket.assign(fd.get(), error);
-  if (error) return fail(Errc::kResourceExhausted, "watch a socket: " + error.message());
+  if (error) return fail(Errc::kResourceExhausted, "poll a socket: " + error.message());
   (void)fd.release();
   return wire;
 }
 
 Task<> wait_for(std::shared_ptr<Wire> wire, Descriptor::wait_type which, Clock::time_point end) {
-  // The timer's handler may come after everything else has gone.
+  // The timer's handler may run after everything else was destroyed.
   struct Late {
     bool is_waiting = true;
     bool was_late = false;
@@ -70,7 +70,7 @@ Task<> wait_for(std::shared_ptr<Wire> wire, Descriptor::wait_type which, Clock::
   });
   const auto [error] = co_await wire->socket.async_wait(which, kAwaitTuple);
   late->is_waiting = false;
-  if (late->was_late) co_return fail(Errc::kTimeout, "the resolver does not answer");
+  if (late->was_late) co_return fail(Errc::kTimeout, "the resolver did not answer in time");
   if (error) co_return fail(Errc::kUnavailable, "wait for the resolver: " + error.message());
   co_return Result<>();
 }
@@ -88,7 +88,7 @@ Task<> send_all(std::shared_ptr<Wire> wire, std::vector<std::byte> bytes, Clock:
     } else if (errno == EAGAIN) {
       CO_TRY_OK(co_await wait_for(wire, Descriptor::wait_write, end));
     } else if (errno != EINTR) {
-      co_return fail(lost("ask the resolver"));
+      co_return fail(lost("send to the resolver"));
     }
   }
   co_return Result<>();
@@ -102,11 +102,11 @@ Task<std::vector<std::byte>> receive_exactly(std::shared_ptr<Wire> wire, std::si
     if (got > 0) {
       at += static_cast<std::size_t>(got);
     } else if (got == 0) {
-      co_return fail(Errc::kUnavailable, "the resolver ended the connection");
+      co_return fail(Errc::kUnavailable, "the resolver closed the connection");
     } else if (errno == EAGAIN) {
       CO_TRY_OK(co_await wait_for(wire, Descriptor::wait_read, end));
     } else if (errno != EINTR) {
-      co_return fail(lost("hear from the resolver"));
+      co_return fail(lost("receive from the resolver"));
     }
   }
   co_return bytes;
@@ -121,7 +121,7 @@ bool is_final(const net::DnsAnswer& answer) {
 Task<net::DnsAnswer> DnsUpstream::ask(std::vector<DnsServer> servers, net::HostName name,
                                       net::DnsType type) {
   if (open_ >= options_.max_open) {
-    co_return fail(Errc::kResourceExhausted, "too many questions to the resolvers at once");
+    co_return fail(Errc::kResourceExhausted, "too many DNS queries at once");
   }
   struct Open {
     explicit Open(std::size_t& one) : count(one) { ++count; }
@@ -131,7 +131,7 @@ Task<net::DnsAnswer> DnsUpstream::ask(std::vector<DnsServer> servers, net::HostN
   const Open counted(open_);
   const Time whole_end = Clock::now() + options_.whole_time;
   sort(servers, Clock::now());
-  Error last(Errc::kUnavailable, "there is no resolver");
+  Error last(Errc::kUnavailable, "no resolver is configured");
   for (int attempt = 0; attempt < options_.tries; ++attempt) {
     for (const DnsServer& server : servers) {
       const Time now = Clock::now();
@@ -141,7 +141,7 @@ Task<net::DnsAnswer> DnsUpstream::ask(std::vector<DnsServer> servers, net::HostN
       Result<net::DnsAnswer> answer = co_await ask_one(server, std::move(question));
       remember(server, !answer && answer.error().code() == Errc::kTimeout, Clock::now());
       if (answer && is_final(*answer)) co_return std::move(*answer);
-      last = answer ? Error(Errc::kUnavailable, "the resolver fails or refuses")
+      last = answer ? Error(Errc::kUnavailable, "the resolver failed or refused")
                     : std::move(answer.error());
     }
   }
@@ -167,7 +167,7 @@ Task<net::DnsAnswer> DnsUpstream::ask_one(DnsServer server, Question question) {
   CO_TRY(net::DnsAnswer answer, co_await ask_datagram(server, question));
   if (!answer.truncated) co_return answer;
   CO_TRY(answer, co_await ask_stream(server, question));
-  if (answer.truncated) co_return fail(Errc::kProtocol, "the resolver cuts its answer over TCP");
+  if (answer.truncated) co_return fail(Errc::kProtocol, "the resolver truncated its answer over TCP");
   co_return answer;
 }
 
@@ -177,20 +177,20 @@ Task<net::DnsAnswer> DnsUpstream::ask_datagram(DnsServer server, Question questi
   CO_TRY_OK(
       co_await send_all(wire, net::write_question(id, question.name, question.type), question.end));
   std::array<std::byte, net::kMaxDnsAnswer + 1> buffer;
-  for (int strange = 0; strange < options_.max_strange;) {
+  for (int strange = 0; strange < options_.max_mismatched;) {
     const ssize_t got = ::recv(wire->fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) {
       CO_TRY_OK(co_await wait_for(wire, Descriptor::wait_read, question.end));
       continue;
     }
-    if (got < 0) co_return fail(lost("hear from the resolver"));
+    if (got < 0) co_return fail(lost("receive from the resolver"));
     const auto bytes = std::span(buffer).first(static_cast<std::size_t>(got));
     Result<net::DnsAnswer> answer = net::read_answer(bytes, id, question.name, question.type);
     if (answer || answer.error().code() != Errc::kNotFound) co_return answer;
-    ++strange;  // somebody guesses, or is late: the true one may still come
+    ++strange;  // forged or late: the right answer may still come
   }
-  co_return fail(Errc::kProtocol, "too many datagrams that are no answer");
+  co_return fail(Errc::kProtocol, "too many datagrams that do not answer the query");
 }
 
 Task<net::DnsAnswer> DnsUpstream::ask_stream(DnsServer server, Question question) {
@@ -213,7 +213,7 @@ Task<net::DnsAnswer> DnsUpstream::ask_stream(DnsServer server, Question question
   CO_TRY(const std::vector<std::byte> head, co_await receive_exactly(wire, 2, question.end));
   const std::size_t length =
       std::to_integer<std::size_t>(head[0]) << 8 | std::to_integer<std::size_t>(head[1]);
-  if (length > net::kMaxDnsAnswer) co_return fail(Errc::kProtocol, "the answer is too long");
+  if (length > net::kMaxDnsAnswer) co_return fail(Errc::kProtocol, "the resolver's answer is too long");
   CO_TRY(const std::vector<std::byte> bytes, co_await receive_exactly(wire, length, question.end));
   co_return net::read_answer(bytes, id, question.name, question.type);
 }

@@ -1,6 +1,6 @@
-// Asks the host's resolvers one question: over UDP from a fresh connected socket (the kernel picks
-// its port at random and takes answers from that server alone) with a random id, over TCP when the
-// answer was cut. An answer to another question is as if it had not come. Knows of no sandbox.
+// Sends one query to the host's resolvers: over UDP from a new connected socket (the kernel picks a
+// random port and accepts only that server's answers) with a random id, and over TCP when the answer
+// was truncated. Answers to other queries are ignored. Knows nothing of sandboxes.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -19,9 +19,9 @@ struct UpstreamOptions {
   std::chrono::milliseconds try_time{2000};    // for one try at one server
   std::chrono::milliseconds whole_time{8000};  // for all of them
   int tries = 2;                               // of the whole list of servers
-  std::size_t max_open = 1024;                 // questions under way; more are kResourceExhausted
-  int max_strange = 64;  // datagrams on one socket that are no answer to its question
-  std::chrono::seconds silent_life{30};  // a server that was silent is asked last for so long
+  std::size_t max_open = 1024;  // queries under way; more are kResourceExhausted
+  int max_mismatched = 64;      // datagrams on one socket that do not answer its query
+  std::chrono::seconds silent_life{30};  // how long a server that timed out is asked last
 };
 
 class DnsUpstream {
@@ -30,8 +30,8 @@ class DnsUpstream {
   DnsUpstream(const DnsUpstream&) = delete;
   DnsUpstream& operator=(const DnsUpstream&) = delete;
 
-  // NOERROR or NXDOMAIN of the first server that says one of them; a server that fails, refuses or
-  // is silent is passed over. kUnavailable or kTimeout when none does. This outlives the task.
+  // NOERROR or NXDOMAIN of the first server that returns one of them; a server that fails, refuses
+  // or times out is skipped. kUnavailable or kTimeout when none is left. Outlives the task.
   Task<net::DnsAnswer> ask(std::vector<DnsServer> servers, net::HostName name, net::DnsType type);
 
   std::size_t open() const { return open_; }
@@ -43,7 +43,7 @@ class DnsUpstream {
     net::DnsType type;
     Time end;  // of this try
   };
-  // Those that were silent lately come last.
+  // Servers that timed out recently come last.
   void sort(std::vector<DnsServer>& servers, Time now);
   void remember(const DnsServer& server, bool was_silent, Time now);
   Task<net::DnsAnswer> ask_one(DnsServer server, Question question);
@@ -53,7 +53,7 @@ class DnsUpstream {
   asio::io_context& io_;
   UpstreamOptions options_;
   std::size_t open_ = 0;
-  std::vector<std::pair<DnsServer, Time>> silent_;  // and until when; at most kMaxDnsServers
+  std::vector<std::pair<DnsServer, Time>> silent_;  // until when; at most kMaxDnsServers
 };
 
 }  // namespace glovebox::gateway

@@ -25,7 +25,7 @@ class DnsUpstreamTest : public ::testing::Test {
     EXPECT_EQ(upstream.open(), 0u);
     return result;
   }
-  // For what is never answered: as short as can be.
+  // Purpose purpose is never answered: as short as can be.
   static constexpr UpstreamOptions kShort{.try_time = 150ms, .whole_time = 2s};
   asio::io_context io;
 };
@@ -116,7 +116,7 @@ TEST_F(DnsUpstreamTest, WhoeverGuessesManyIdsEndsTheTryAndFindsAnotherPort) {
     }
     return out;
   });
-  const auto answer = ask({dns.server()}, {.try_time = 5s, .max_strange = 10});
+  const auto answer = ask({dns.server()}, {.try_time = 5s, .max_mismatched = 10});
   ASSERT_FALSE(answer.has_value());
   ASSERT_EQ(dns.asked().size(), 2u);
   EXPECT_NE(std::tuple(dns.asked()[0].from, dns.asked()[0].query.id),

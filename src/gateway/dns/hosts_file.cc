@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\f\v";
 
-// The first word, taken off the front.
+// Takes the first word off the front.
 std::string_view take_word(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
   const std::string_view word = line.substr(0, line.find_first_of(kBlanks));
@@ -38,7 +38,7 @@ HostsTable parse_hosts(std::string_view text) {
 }
 
 std::optional<NameAnswer> HostsFile::find(const net::HostName& name, net::DnsType type,
-                                          RereadFile::Time now) {
+                                          ReloadingFile::Time now) {
   if (const auto text = file_.read_if_changed(now)) table_ = parse_hosts(*text);
   const auto known = table_.find(name.str());
   if (known == table_.end()) return std::nullopt;

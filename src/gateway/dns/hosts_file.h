@@ -1,6 +1,5 @@
-// The names in this host's /etc/hosts. Sandboxes have no part in them, save the builds of packages:
-// where the administrator has written down a mirror's address there, a build finds it as the
-// host's own pip does.
+// The names in this host's /etc/hosts. Used only for package builds: if the administrator has put a
+// mirror's address there, a build finds it as the host's own pip does.
 #pragma once
 
 #include <chrono>
@@ -15,25 +14,25 @@
 
 namespace glovebox::gateway {
 
-// Name, in one form: its addresses, in the file's order. Lines that make no sense are passed over.
+// Addresses by normalized name, in the file's order. Malformed lines are ignored.
 using HostsTable = std::unordered_map<std::string, std::vector<net::IpAddress>>;
 HostsTable parse_hosts(std::string_view text);
 
 class HostsFile {
  public:
-  static constexpr std::size_t kMostBytes = 1 << 20;
+  static constexpr std::size_t kMaxBytes = 1 << 20;
   static constexpr std::size_t kMaxAddresses = 16;  // of one name
   static constexpr std::chrono::seconds kTtl{5};
 
-  explicit HostsFile(std::string path) : file_(std::move(path), kMostBytes) {}
+  explicit HostsFile(std::string path) : file_(std::move(path), kMaxBytes) {}
 
-  // Nothing: the file does not have the name. One that has addresses of the other type only has
-  // none of this type, whatever a resolver says.
+  // Nothing if the file does not have the name. A name with addresses of the other type only has
+  // none of this type; the resolver is not asked.
   std::optional<NameAnswer> find(const net::HostName& name, net::DnsType type,
-                                 RereadFile::Time now);
+                                 ReloadingFile::Time now);
 
  private:
-  RereadFile file_;
+  ReloadingFile file_;
   HostsTable table_;
 };
 

@@ -32,7 +32,7 @@ class HostsFileTest : public ::testing::Test {
   }
   std::string directory;
   std::string path;
-  const RereadFile::Time start{100h};
+  const ReloadingFile::Time start{100h};
 };
 
 TEST(Hosts, EveryNameOfALineIsAtItsAddress) {

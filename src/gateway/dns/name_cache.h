@@ -1,5 +1,5 @@
-// What resolvers have said, kept for as long as they said, within bounds, per tenant: one tenant
-// neither sees in the time of an answer what another has asked, nor pushes out what another has.
+// The resolvers' answers, cached for their TTL within bounds, per tenant: a tenant can neither tell
+// from the time of an answer what another has asked, nor evict another's entries.
 #pragma once
 
 #include <chrono>
@@ -15,22 +15,22 @@
 
 namespace glovebox::gateway {
 
-// What came of a question: addresses, or why there are none.
+// The outcome of a query: addresses, or why there are none.
 struct NameAnswer {
   enum class State : std::uint8_t {
-    kFound = 1,      // some addresses
-    kNoAddress = 2,  // the name is there, but has none of this type
+    kFound = 1,      // there are addresses
+    kNoAddress = 2,  // the name exists and has no address of this type
     kNoName = 3,     // NXDOMAIN
     kNoAnswer = 4,   // the resolvers failed
   };
   State state = State::kNoAnswer;
-  std::vector<net::IpAddress> addresses;  // as the resolver said them, whatever they are
-  std::vector<net::HostName> aliases;     // the names on the way to them
-  std::chrono::seconds ttl{0};            // from now on
+  std::vector<net::IpAddress> addresses;  // unfiltered
+  std::vector<net::HostName> aliases;     // the CNAME chain
+  std::chrono::seconds ttl{0};            // remaining
 };
 
 struct NameCacheOptions {
-  std::size_t max_tenants = 256;  // the one that asked longest ago is forgotten
+  std::size_t max_tenants = 256;  // the least recently used one is dropped
   std::size_t max_names = 2048;   // of one tenant; likewise
   std::chrono::seconds min_ttl{1};
   std::chrono::seconds max_ttl{60};
@@ -44,10 +44,10 @@ class NameCache {
 
   explicit NameCache(NameCacheOptions options) : options_(options) {}
 
-  // With the time that is left of it.
+  // With the remaining TTL.
   std::optional<NameAnswer> find(const std::string& tenant, const net::HostName& name,
                                  net::DnsType type, Time now);
-  // Clips the answer's ttl and keeps it that long; gives back the clipped one.
+  // Clamps the answer's TTL, caches it that long, and returns the clamped answer.
   NameAnswer keep(const std::string& tenant, const net::HostName& name, net::DnsType type,
                   NameAnswer answer, Time now);
 
@@ -63,7 +63,7 @@ class NameCache {
   };
   struct Tenant {
     std::map<Key, Entry> entries;
-    std::list<Key> by_use;  // the last is the latest
+    std::list<Key> by_use;  // most recently used last
     std::list<std::string>::iterator used;
   };
   void forget(Tenant& tenant, std::map<Key, Entry>::iterator entry);

@@ -11,8 +11,8 @@
 namespace glovebox::gateway {
 namespace {
 
-std::string read_text(int fd, std::size_t most_bytes) {
-  std::string text(most_bytes, '\0');
+std::string read_text(int fd, std::size_t max_bytes) {
+  std::string text(max_bytes, '\0');
   std::size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = ::read(fd, text.data() + size, text.size() - size);
@@ -26,10 +26,10 @@ std::string read_text(int fd, std::size_t most_bytes) {
 
 }  // namespace
 
-std::optional<std::string> RereadFile::read_if_changed(Time now) {
-  if (looked_ && now - *looked_ < kLookEvery) return std::nullopt;
-  const bool is_first = !looked_;
-  looked_ = now;
+std::optional<std::string> ReloadingFile::read_if_changed(Time now) {
+  if (checked_at_ && now - *checked_at_ < kCheckInterval) return std::nullopt;
+  const bool is_first = !checked_at_;
+  checked_at_ = now;
   const UniqueFd file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status {};
   std::optional<Stamp> stamp;
@@ -41,7 +41,7 @@ std::optional<std::string> RereadFile::read_if_changed(Time now) {
   }
   if (!is_first && stamp == stamp_) return std::nullopt;
   stamp_ = stamp;
-  return stamp ? read_text(file.get(), most_bytes_) : std::string();
+  return stamp ? read_text(file.get(), max_bytes_) : std::string();
 }
 
 }  // namespace glovebox::gateway

@@ -1,5 +1,5 @@
-// A small file of the host's that others change: looked at every few seconds, read when it is not
-// the one it was.
+// A small file of the host that other programs change: checked every few seconds and read again when
+// it has changed.
 #pragma once
 
 #include <chrono>
@@ -9,17 +9,17 @@
 
 namespace glovebox::gateway {
 
-class RereadFile {
+class ReloadingFile {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  static constexpr std::chrono::seconds kLookEvery{3};
+  static constexpr std::chrono::seconds kCheckInterval{3};
 
-  // What lies behind the first `most_bytes` is not read.
-  RereadFile(std::string path, std::size_t most_bytes)
-      : path_(std::move(path)), most_bytes_(most_bytes) {}
+  // Only the first `max_bytes` are read.
+  ReloadingFile(std::string path, std::size_t max_bytes)
+      : path_(std::move(path)), max_bytes_(max_bytes) {}
 
-  // Its text, the first time and whenever it has changed; empty where there is no such file.
-  // Nothing: it is as it was when it was last given, or it is too soon to look.
+  // Its text, the first time and whenever it has changed; empty if there is no such file. Nothing:
+  // it has not changed since the last call, or was checked just before.
   std::optional<std::string> read_if_changed(Time now);
 
  private:
@@ -32,8 +32,8 @@ class RereadFile {
   };
 
   std::string path_;
-  std::size_t most_bytes_;
-  std::optional<Time> looked_;
+  std::size_t max_bytes_;
+  std::optional<Time> checked_at_;
   std::optional<Stamp> stamp_;
 };
 

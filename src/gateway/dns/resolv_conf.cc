@@ -8,7 +8,7 @@ namespace {
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-// The first word, taken off the front.
+// Takes the first word off the front.
 std::string_view take_word(std::string_view& line) {
   while (!line.empty() && is_blank(line.front())) line.remove_prefix(1);
   std::size_t size = 0;

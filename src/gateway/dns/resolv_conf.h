@@ -1,5 +1,5 @@
-// The resolvers of this host: what its resolv.conf names, read again when that file has changed.
-// Only `nameserver` lines count; names from sandboxes are complete, so there is no search list.
+// The resolvers of this host, from its resolv.conf, which is read again when it has changed. Only
+// `nameserver` lines are used; sandboxes send fully qualified names, so there is no search list.
 #pragma once
 
 #include <string>
@@ -15,21 +15,21 @@ inline constexpr std::size_t kMaxDnsServers = 3;  // as in glibc
 
 using DnsServer = config::NameServer;
 
-// The first kMaxDnsServers that can be used: no zones ("fe80::1%eth0"), nothing twice.
+// The first kMaxDnsServers usable ones: without zones ("fe80::1%eth0") and duplicates.
 std::vector<DnsServer> parse_resolv_conf(std::string_view text);
 
 class ResolvConf {
  public:
-  using Time = RereadFile::Time;
+  using Time = ReloadingFile::Time;
 
-  explicit ResolvConf(std::string path) : file_(std::move(path), kMostBytes) {}
-  // Those of the file; where there is no such file or none in it, 127.0.0.1, as everywhere.
+  explicit ResolvConf(std::string path) : file_(std::move(path), kMaxBytes) {}
+  // Those of the file; without one 127.0.0.1, as in glibc.
   const std::vector<DnsServer>& servers(Time now);
 
  private:
-  static constexpr std::size_t kMostBytes = 64 * 1024;
+  static constexpr std::size_t kMaxBytes = 64 * 1024;
 
-  RereadFile file_;
+  ReloadingFile file_;
   std::vector<DnsServer> servers_;
 };
 

@@ -23,10 +23,10 @@ constexpr std::size_t kFew = 8;
 
 using Key = std::tuple<std::string, net::HostName, net::DnsType>;
 
-// A question under way, and everybody who waits for it.
+// A query under way, and the tasks that wait for it.
 struct Pending {
   explicit Pending(asio::io_context& io) : done(io, Clock::time_point::max()) {}
-  asio::steady_timer done;  // never comes: cancelled when there is an answer
+  asio::steady_timer done;  // never expires: cancelled when there is an answer
   std::optional<NameAnswer> answer;
 };
 
@@ -44,9 +44,9 @@ NameAnswer made_of(net::DnsAnswer answer) {
 }  // namespace
 
 struct Resolver::State {
-  State(asio::io_context& one, ResolverOptions said)
+  State(asio::io_context& one, ResolverOptions given)
       : io(one),
-        options(std::move(said)),
+        options(std::move(given)),
         resolv_conf(options.resolv_conf),
         upstream(io, options.upstream),
         cache(options.cache) {}
@@ -89,14 +89,14 @@ struct Resolver::State {
     return cache.find(tenant, name, type, now);
   }
 
-  // Everybody who asks for the same meanwhile waits for this one, and none of them ends it.
+  // Tasks that ask for the same name wait for this query, and none of them can cancel it.
   static asio::awaitable<void> ask(std::shared_ptr<State> self, Key key,
                                    std::shared_ptr<Pending> pending) {
     const auto& [tenant, name, type] = key;
     std::vector<DnsServer> servers = self->options.servers;
     if (servers.empty()) servers = self->resolv_conf.servers(Clock::now());
     Result<net::DnsAnswer> answer = co_await self->upstream.ask(std::move(servers), name, type);
-    if (!answer) log::debug("resolvers gave no answer", {{"why", answer.error().message()}});
+    if (!answer) log::debug("the resolvers gave no answer", {{"why", answer.error().message()}});
     NameAnswer made = answer ? made_of(std::move(*answer)) : NameAnswer{};
     pending->answer = self->cache.keep(tenant, name, type, std::move(made), Clock::now());
     if (--self->open_of_tenant[tenant] == 0) self->open_of_tenant.erase(tenant);
@@ -124,8 +124,8 @@ struct Resolver::State {
 };
 
 bool host_has_ipv6() {
-  // Connecting a datagram socket asks the kernel for a way and sends nothing. The address is one of
-  // a root server's; any of the public internet would do.
+  // Connecting a datagram socket makes the kernel look up a route and sends nothing. The address is
+  // that of a root server; any public one would do.
   const auto far = net::IpAddress::parse("2001:500:2::c");
   const UniqueFd fd(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd || !far) return false;

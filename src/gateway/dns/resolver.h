@@ -1,6 +1,6 @@
-// The gateway's resolver: cache, then the host's resolvers, one question at a time for each name of
-// a tenant whoever asks. Says what they say: what of it a sandbox may hear is decided in
-// sandbox_names.h. One for the whole gateway.
+// The gateway's resolver: asks the cache, then the host's resolvers, with one query at a time for each
+// name of a tenant. Returns their answers unfiltered: sandbox_names.h decides what of it a sandbox
+// gets. One for the whole gateway.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -20,16 +20,16 @@ namespace glovebox::gateway {
 struct ResolverOptions {
   std::vector<DnsServer> servers = {};  // none: those of resolv_conf
   std::string resolv_conf = "/etc/resolv.conf";
-  // Questions under way; more are no answer. A quarter of upstream.max_open is for tenants that
-  // have only a few of them.
+  // Queries under way; more get no answer. A quarter of upstream.max_open is reserved for tenants
+  // with few queries.
   std::size_t max_open_of_tenant = 128;
   UpstreamOptions upstream = {};
   NameCacheOptions cache = {};
-  // Whether AAAA is asked for at all. Nothing: host_has_ipv6(), looked at every few seconds.
+  // Whether AAAA queries are sent. Null: host_has_ipv6(), checked every few seconds.
   std::function<bool()> has_ipv6 = nullptr;
 };
 
-// A packet to the IPv6 internet has a way out of this network namespace. Nothing is sent.
+// Whether this network namespace has a route to the IPv6 internet. Sends nothing.
 bool host_has_ipv6();
 
 class Resolver {
@@ -41,7 +41,7 @@ class Resolver {
 
   // Never fails: NameAnswer::State::kNoAnswer is the failure.
   asio::awaitable<NameAnswer> find(std::string tenant, net::HostName name, net::DnsType type);
-  // What find() would say without asking anybody.
+  // The answer that find() would return without sending a query, if there is one.
   std::optional<NameAnswer> find_now(const std::string& tenant, const net::HostName& name,
                                      net::DnsType type);
 

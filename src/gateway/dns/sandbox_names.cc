@@ -19,8 +19,8 @@ constexpr std::uint32_t kMaxTtl = 60;
 
 const std::string kRate = "rate: names";
 
-// An allowed name that is only another name of a denied one is denied too. Rules for every name do
-// not count here: they have been asked for the name itself.
+// An allowed name that is an alias of a denied one is denied too. Rules for every name are not
+// applied to aliases: they were applied to the name itself.
 std::optional<std::string> denied_alias(const net::NetPolicy& policy, const net::HostName& name,
                                         std::span<const net::HostName> aliases) {
   const auto allows = [&](const net::NetRule& rule) { return rule.matches(name); };
@@ -82,12 +82,12 @@ SandboxNames::Rate SandboxNames::take_question() {
   return refusals_.take(now_()) ? Rate::kRefused : Rate::kSilent;
 }
 
-std::chrono::nanoseconds SandboxNames::rest() const {
+std::chrono::nanoseconds SandboxNames::silence_time() const {
   return std::min(questions_.wait(now_()), refusals_.wait(now_()));
 }
 
-// Distinct names are counted by a hash with a key of this sandbox's: eight bytes each, whatever
-// their length and however many an administrator allows.
+// Distinct names are counted by a keyed hash: eight bytes each, whatever their length and however
+// many an administrator allows.
 bool SandboxNames::count(const net::HostName& name) {
   const std::uint64_t hash =
       std::hash<std::string>()(name.str() + std::string(1, '\0') + std::to_string(salt_));
@@ -100,7 +100,7 @@ bool SandboxNames::count(const net::HostName& name) {
   return true;
 }
 
-// Before anything is sent for a name.
+// Called before any query for a name is sent.
 SandboxNames::Admission SandboxNames::admit(const net::HostName& name) {
   Admission admission{.verdict = net::may_resolve(*rules_, name)};
   if (!admission.verdict.allowed) {
@@ -112,7 +112,7 @@ SandboxNames::Admission SandboxNames::admit(const net::HostName& name) {
   return admission;
 }
 
-// What is known without asking anybody.
+// The answer that is known without a query.
 std::optional<NameAnswer> SandboxNames::find_now(const net::HostName& name, net::DnsType type) {
   if (options_.hosts != nullptr) {
     if (auto written = options_.hosts->find(name, type, now_())) return written;
@@ -134,7 +134,7 @@ std::optional<NameReply> SandboxNames::reply_now(const net::DnsQuery& query) {
   const bool is_a = query.type == static_cast<std::uint16_t>(net::DnsType::kA);
   const bool is_aaaa = query.type == static_cast<std::uint16_t>(net::DnsType::kAaaa);
   if (!is_a && !is_aaaa) {
-    // HTTPS and SVCB could show a client around the name that it says; of others there is no need.
+    // HTTPS and SVCB records could make a client hide the server name; others are not needed.
     const net::Verdict verdict = net::may_resolve(*rules_, query.name);
     if (verdict.allowed) return refused(net::DnsCode::kNoError, "");
     note(false, query.name.str(), "", verdict.rule);
@@ -147,7 +147,7 @@ std::optional<NameReply> SandboxNames::reply_now(const net::DnsQuery& query) {
   }
   const net::DnsType type = is_a ? net::DnsType::kA : net::DnsType::kAaaa;
   if (const auto known = find_now(query.name, type)) {
-    return told(query.name, type, *known);
+    return reply_from(query.name, type, *known);
   }
   if (open_ >= options_.max_open) return refuse_by_rate();
   return std::nullopt;
@@ -163,17 +163,17 @@ struct Open {
 
 }  // namespace
 
-asio::awaitable<NameReply> SandboxNames::reply_later(std::shared_ptr<SandboxNames> self,
+asio::awaitable<NameReply> SandboxNames::resolve_and_reply(std::shared_ptr<SandboxNames> self,
                                                      net::DnsQuery query) {
   const Open counted(self->open_);
   const net::DnsType type = static_cast<net::DnsType>(query.type);
   const NameAnswer answer = co_await self->resolver_.find(self->options_.tenant, query.name, type);
   if (self->closed_) co_return self->refused(net::DnsCode::kServFail, "");
-  co_return self->told(query.name, type, answer);
+  co_return self->reply_from(query.name, type, answer);
 }
 
-// What of an answer may be heard; by the rules of now, which may have changed since it was asked.
-NameReply SandboxNames::told(const net::HostName& name, net::DnsType type,
+// Filters an answer by the current rules, which may have changed since the query.
+NameReply SandboxNames::reply_from(const net::HostName& name, net::DnsType type,
                              const NameAnswer& answer) {
   const net::Verdict verdict = net::may_resolve(*rules_, name);
   std::optional<std::string> denied;
@@ -187,7 +187,7 @@ NameReply SandboxNames::told(const net::HostName& name, net::DnsType type,
     case State::kFound:
       break;
     case State::kNoAddress:
-      // Said of IPv6 by hosts that have none, for every name: not worth a line.
+      // On hosts without IPv6 this is so for every AAAA query: not logged.
       if (type == net::DnsType::kA) note(true, name.str(), "", "no address");
       return refused(net::DnsCode::kNoError, "");
     case State::kNoName:
@@ -208,7 +208,7 @@ NameReply SandboxNames::told(const net::HostName& name, net::DnsType type,
     if (!place.allowed) {
       if (withheld.empty()) note(false, name.str(), address.text(), place.rule);
       withheld = place.rule;
-    } else if (address.is_v4() == (type == net::DnsType::kA) && reply.addresses.size() < kMaxTold) {
+    } else if (address.is_v4() == (type == net::DnsType::kA) && reply.addresses.size() < kMaxAddressesPerReply) {
       reply.addresses.push_back(address);
     }
   }

@@ -1,6 +1,6 @@
-// The names of one sandbox: whether it may ask for one, what of an answer it may hear, and what it
-// was told (its pins). Its door for questions (dns_door.h) and its relays, which ask for a name
-// that a ClientHello says, come here; nobody else asks the resolver for it.
+// DNS policy of one sandbox: which names it may resolve, which addresses of an answer it gets, and
+// which it got (its pins). Used by its DNS responder and by its connections, which check the server
+// name of a ClientHello here. All its queries to the resolver go through this class.
 #pragma once
 
 #include <chrono>
@@ -14,16 +14,16 @@
 
 #include "base/task.h"
 #include "gateway/dns/hosts_file.h"
-#include "gateway/pins.h"
+#include "gateway/dns/pins.h"
 #include "gateway/dns/resolver.h"
-#include "gateway/relay/token_bucket.h"
+#include "gateway/token_bucket.h"
 #include "net/dns_message.h"
 #include "net/net_policy.h"
 #include "wire/gateway_messages.h"
 
 namespace glovebox::gateway {
 
-// What a door answers.
+// The content of a DNS reply.
 struct NameReply {
   net::DnsCode code = net::DnsCode::kServFail;
   std::vector<net::IpAddress> addresses = {};
@@ -33,9 +33,9 @@ struct NameReply {
 
 struct SandboxNamesOptions {
   std::string tenant = {};
-  HostsFile* hosts = nullptr;      // asked before the resolver; outlives it
-  std::uint64_t max_names = 1000;  // distinct ones in its life
-  std::uint32_t per_second = 50;   // questions of any kind
+  HostsFile* hosts = nullptr;      // asked before the resolver; outlives this object
+  std::uint64_t max_names = 1000;  // distinct ones in the sandbox's life
+  std::uint32_t per_second = 50;   // queries of any kind
   std::uint32_t burst = 200;
   std::size_t max_open = 32;  // of them that wait for the resolver
 };
@@ -44,43 +44,43 @@ class SandboxNames : public std::enable_shared_from_this<SandboxNames> {
  public:
   using Decided = std::function<void(wire::NetDecision)>;
   using Now = std::function<std::chrono::steady_clock::time_point()>;
-  // So few that they fit the smallest answer: a sandbox has no use for TCP to its resolver.
-  static constexpr std::size_t kMaxTold = 8;
+  // Few enough for the smallest reply, so that the sandbox never needs TCP for DNS.
+  static constexpr std::size_t kMaxAddressesPerReply = 8;
 
-  // The resolver outlives it. `decided` is called with what, allowed, name, address and rule, once
-  // per decision; times, counts and merging are the log's.
+  // The resolver outlives it. `decided` is called once per decision, with what, allowed, name,
+  // address and rule; the log adds times and counts.
   static std::shared_ptr<SandboxNames> make(Resolver& resolver, SandboxNamesOptions options,
                                             std::shared_ptr<const net::NetRules> rules,
                                             Decided decided, Now now = {});
 
-  // For questions from now on; what was told stays told, and counts by the new rules.
+  // For queries from now on; pins stay and are judged by the new rules.
   void set_rules(std::shared_ptr<const net::NetRules> rules) { rules_ = std::move(rules); }
   void set_max_names(std::uint64_t most);
-  // Nothing is decided or told after this; `decided` is not called any more.
+  // Nothing is decided or answered after this; `decided` is not called any more.
   void close();
 
-  // Each datagram costs one question, whatever is in it.
+  // Each datagram counts as one query, whatever it contains.
   enum class Rate : std::uint8_t {
     kWithin,
-    kRefused,  // say so
-    kSilent,   // even a refusal would be too much: look away for rest()
+    kRefused,  // reply with a refusal
+    kSilent,   // even refusals are too many: do not read for silence_time()
   };
   Rate take_question();
-  std::chrono::nanoseconds rest() const;
+  std::chrono::nanoseconds silence_time() const;
 
-  // What is answered to a question beyond the rate.
+  // The reply to a query beyond the rate.
   NameReply refuse_by_rate();
-  // Answered at once where nobody need be asked: else nothing, and it is for reply_later().
+  // The reply if no query has to be sent; else nothing: call resolve_and_reply().
   std::optional<NameReply> reply_now(const net::DnsQuery& query);
-  static asio::awaitable<NameReply> reply_later(std::shared_ptr<SandboxNames> self,
+  static asio::awaitable<NameReply> resolve_and_reply(std::shared_ptr<SandboxNames> self,
                                                 net::DnsQuery query);
 
-  // Those that this address was told for, for net::decide_at_connect().
+  // The names for which the sandbox got this address, for net::decide_at_connect().
   std::vector<net::HostName> names_of(const net::IpAddress& address) const;
-  // A ClientHello says `name` at `address`: allowed if this sandbox was told that address for it,
-  // or the resolver, asked now, says it too. Otherwise `rule` is why not: a rule, "rate: names",
-  // "budget: names", "no answer", "not an address of this name". Costs a question and perhaps a
-  // name if it was not told. net::decide_named() is still to be asked.
+  // A ClientHello names `name` at `address`: allowed if the sandbox got that address for the name, or
+  // the resolver returns it now. Otherwise `rule` is the reason: a rule, "rate: names", "budget:
+  // names", "no answer", "not an address of this name". Without a pin this counts as a query and
+  // perhaps as a name. net::decide_named() still has to be called.
   static asio::awaitable<net::Verdict> confirm(std::shared_ptr<SandboxNames> self,
                                                net::HostName name, net::IpAddress address);
 
@@ -96,7 +96,7 @@ class SandboxNames : public std::enable_shared_from_this<SandboxNames> {
                std::shared_ptr<const net::NetRules> rules, Decided decided, Now now);
   Admission admit(const net::HostName& name);
   std::optional<NameAnswer> find_now(const net::HostName& name, net::DnsType type);
-  NameReply told(const net::HostName& name, net::DnsType type, const NameAnswer& answer);
+  NameReply reply_from(const net::HostName& name, net::DnsType type, const NameAnswer& answer);
   static NameReply refused(net::DnsCode code, std::string why);
   bool count(const net::HostName& name);
   void note(bool allowed, std::string name, std::string address, std::string rule);

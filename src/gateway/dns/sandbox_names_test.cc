@@ -56,7 +56,7 @@ class SandboxNamesTest : public ::testing::Test {
   NameReply ask(const std::shared_ptr<SandboxNames>& names, std::string_view name,
                 unsigned type = 1) {
     if (auto reply = names->reply_now(query(name, type))) return *reply;
-    return finish(io, SandboxNames::reply_later(names, query(name, type)));
+    return finish(io, SandboxNames::resolve_and_reply(names, query(name, type)));
   }
   net::Verdict confirm(const std::shared_ptr<SandboxNames>& names, std::string_view name,
                        std::string_view address) {
@@ -168,7 +168,7 @@ TEST_F(SandboxNamesTest, TellsAtMostEightAddresses) {
     addresses["many.example.org"].push_back(ip("93.184.216." + std::to_string(i)));
   }
   const auto names = make(allowing({"*.example.org"}));
-  EXPECT_EQ(ask(names, "many.example.org").addresses.size(), SandboxNames::kMaxTold);
+  EXPECT_EQ(ask(names, "many.example.org").addresses.size(), SandboxNames::kMaxAddressesPerReply);
   EXPECT_TRUE(names->names_of(ip("93.184.216.19")).empty());
   EXPECT_TRUE(confirm(names, "many.example.org", "93.184.216.19").allowed);
 }
@@ -248,7 +248,7 @@ TEST_F(SandboxNamesTest, QuestionsHaveARateAndRefusalsToo) {
   }
   EXPECT_EQ(within, 200);
   EXPECT_EQ(refused, 100);
-  EXPECT_EQ(names->rest(), 20ms);
+  EXPECT_EQ(names->silence_time(), 20ms);
   EXPECT_EQ(confirm(names, "www.example.org", "93.184.216.34").rule, "rate: names");
   EXPECT_EQ(names->refuse_by_rate().code, DnsCode::kRefused);
   EXPECT_EQ(last(), "-  rate: names");
@@ -285,7 +285,7 @@ TEST_F(SandboxNamesTest, AChangedPolicyCountsAtOnceAndForAnswersUnderWay) {
   addresses["www.example.org"] = {ip("93.184.216.34")};
   const auto names = make(allowing({"*.example.org"}));
   ASSERT_FALSE(names->reply_now(query("www.example.org")).has_value());
-  auto task = SandboxNames::reply_later(names, query("www.example.org"));
+  auto task = SandboxNames::resolve_and_reply(names, query("www.example.org"));
   names->set_rules(allowing({"other.example"}));
   EXPECT_EQ(finish(io, std::move(task)).code, DnsCode::kNxDomain);
   EXPECT_TRUE(names->names_of(ip("93.184.216.34")).empty());
@@ -295,7 +295,7 @@ TEST_F(SandboxNamesTest, AChangedPolicyCountsAtOnceAndForAnswersUnderWay) {
 TEST_F(SandboxNamesTest, NothingIsDecidedOnceClosed) {
   addresses["www.example.org"] = {ip("93.184.216.34")};
   const auto names = make(allowing({"*.example.org"}));
-  auto task = SandboxNames::reply_later(names, query("www.example.org"));
+  auto task = SandboxNames::resolve_and_reply(names, query("www.example.org"));
   auto check = SandboxNames::confirm(names, host("www.example.org"), ip("93.184.216.34"));
   names->close();
   EXPECT_EQ(finish(io, std::move(task)).code, DnsCode::kServFail);

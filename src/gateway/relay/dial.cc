@@ -17,10 +17,10 @@ Task<UniqueFd> dial(std::shared_ptr<Socket> dialling, net::IpAddress address, st
   if (!fd) co_return fail(Error::from_errno("socket"));
   const int on = 1;
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  // Before it can have anything: an urgent byte stays where it stands.
+  // Before any data arrives: urgent data stays in the stream.
   ::setsockopt(fd.get(), SOL_SOCKET, SO_OOBINLINE, &on, sizeof on);
   if (receive_bytes != 0) {
-    // Before it is connected: a window that was once offered cannot be taken back.
+    // Before connect(): a window that was advertised cannot be taken back.
     const int size = static_cast<int>(receive_bytes);
     ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
   }
@@ -30,7 +30,7 @@ Task<UniqueFd> dial(std::shared_ptr<Socket> dialling, net::IpAddress address, st
   if (errno != EINPROGRESS) co_return fail(Error::from_errno("connect"));
   boost::system::error_code unusable;
   dialling->assign(fd.get(), unusable);
-  if (unusable) co_return fail(Errc::kResourceExhausted, "no room to wait for a connection");
+  if (unusable) co_return fail(Errc::kResourceExhausted, "the socket cannot be polled: out of resources");
   (void)fd.release();
 
   asio::steady_timer timer(dialling->get_executor(), deadline);
@@ -39,7 +39,7 @@ Task<UniqueFd> dial(std::shared_ptr<Socket> dialling, net::IpAddress address, st
   });
   const auto [ec] = co_await dialling->async_wait(Socket::wait_write, kAwaitTuple);
   timer.cancel();
-  if (!dialling->is_open()) co_return fail(Errc::kUnavailable, "given up");
+  if (!dialling->is_open()) co_return fail(Errc::kUnavailable, "cancelled");
   if (ec) co_return fail(Error::from_errno("connect", ETIMEDOUT));
   fd.reset(dialling->release());
   int error = 0;

@@ -11,9 +11,8 @@
 
 namespace glovebox::gateway {
 
-// Connected and non-blocking, or why not. `receive_bytes` bounds what of the server's may wait to
-// be relayed (0: as the kernel likes, which may be megabytes). `dialling` is the socket while it is
-// under way: whoever closes it gives up.
+// Returns a connected, non-blocking socket. `receive_bytes` bounds the socket's receive buffer (0: the
+// kernel's default, which may be megabytes). `dialling` is the socket meanwhile; closing it cancels.
 Task<UniqueFd> dial(std::shared_ptr<asio::posix::stream_descriptor> dialling,
                     net::IpAddress address, std::uint16_t port, std::size_t receive_bytes,
                     std::chrono::steady_clock::time_point deadline);

@@ -15,13 +15,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// An honest client's comes in one to four pieces. Each piece costs a look at all of it, so that
-// after these they are looked at ever more seldom: some twenty times in ten seconds.
+// A normal client sends it in one to four segments. Each check parses all of it, so after these it is
+// checked less and less often: some twenty times in ten seconds.
 constexpr int kQuickLooks = 6;
 constexpr std::chrono::milliseconds kFirstPause{25};
 constexpr std::chrono::milliseconds kLongestPause{800};
 
-// Until the socket has so many bytes, or ends, it does not count as readable.
+// The socket becomes readable only with this many bytes, or at its end (SO_RCVLOWAT).
 void want(int socket, std::size_t size) {
   const int least = static_cast<int>(size);
   ::setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
@@ -32,9 +32,9 @@ struct Look {
   std::size_t size = 0;
 };
 
-// Nothing: the client has ended or was reset before it said anything.
+// Nothing: the client has closed or reset the connection before it sent anything.
 std::optional<Look> look_at(int socket) {
-  static std::array<std::byte, net::kMaxClientHello> bytes;  // one thread, and nothing stays in it
+  static std::array<std::byte, net::kMaxClientHello> bytes;  // used by one thread; nothing stays in it
   ssize_t size = -1;
   do {
     size = ::recv(socket, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
@@ -62,7 +62,7 @@ asio::awaitable<net::HelloResult> read_hello(std::shared_ptr<Socket> client,
   auto pause = kFirstPause;
   std::size_t had = 0;
   for (int looks = 0;; ++looks) {
-    // Often it is there already, so it is looked for before it is waited for.
+    // Often it has arrived already, so the socket is checked before waiting.
     const std::optional<Look> look = look_at(client->native_handle());
     if (!look) co_return refused("ended before a ClientHello");
     const auto* incomplete = std::get_if<net::HelloIncomplete>(&look->result);

@@ -1,4 +1,4 @@
-// Pipes for splicing, lent while data is on its way and given back empty: a thousand relays that
+// Pipes for splicing, in_use while data is on its way and given back empty: a thousand relays that
 // are silent have none. Bounded, for all and for each sandbox; who gets none copies instead.
 #pragma once
 
@@ -17,23 +17,22 @@ struct Pipe {
 
 class PipePool {
  public:
-  // Asked for: what an ordinary user may have in one, and in 64 of them; beyond that the kernel
-  // gives less. A bigger one means fewer wake-ups of everybody: 200 ms of CPU for a gigabyte
-  // instead of 280 with a quarter of it.
+  // The size an ordinary user may ask for, for up to 64 pipes; beyond that the kernel gives less. A
+  // larger pipe means fewer wake-ups: 200 ms of CPU per gigabyte instead of 280 with a quarter of it.
   static constexpr std::size_t kPipeBytes = 1024 * 1024;
   static constexpr std::size_t kMaxIdle = 16;
 
-  explicit PipePool(std::size_t max_lent = 1024) : max_lent_(max_lent) {}
+  explicit PipePool(std::size_t max_in_use = 1024) : max_in_use_(max_in_use) {}
 
-  // Empty if there is none to be had.
+  // Without descriptors if none is available.
   Pipe take();
-  // Whoever gives back one that is not empty says so: nobody else may get those bytes.
+  // A pipe that is not empty is closed: no other relay may get its bytes.
   void give_back(Pipe pipe, bool is_empty);
-  std::size_t lent() const { return lent_; }
+  std::size_t in_use() const { return in_use_; }
 
  private:
-  std::size_t max_lent_;
-  std::size_t lent_ = 0;
+  std::size_t max_in_use_;
+  std::size_t in_use_ = 0;
   std::vector<Pipe> idle_;
 };
 

@@ -23,7 +23,7 @@ bool has_something(int socket) {
   return ::ioctl(socket, FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
-// For relays that have no pipe. One thread, and nothing stays in it.
+// For relays without a pipe. Used by one thread; nothing stays in it.
 std::array<char, 64 * 1024>& scratch() {
   static std::array<char, 64 * 1024> bytes;
   return bytes;
@@ -51,30 +51,30 @@ Relay::~Relay() {
 void Relay::note(Side side, std::uint32_t events) {
   Half& reads = side == Side::kGuest ? out_ : in_;
   Half& writes = side == Side::kGuest ? in_ : out_;
-  // With an error or a hang-up both calls have something to say.
+  // After an error or a hang-up both read and write have something to report.
   if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) reads.readable = true;
   if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0) writes.writable = true;
   if ((events & EPOLLERR) != 0) is_broken_ = true;
 }
 
-Relay::Turn Relay::turn(std::size_t most_bytes) {
+Relay::Progress Relay::transfer(std::size_t max_bytes) {
   moved_ = 0;
-  out_.left = in_.left = most_bytes;
+  out_.left = in_.left = max_bytes;
   const Moved out = pump(out_);
   const Moved in = pump(in_);
   if (out == Moved::kOverBudget) return end_over_budget();
   if (out == Moved::kBroken || in == Moved::kBroken) {
     reset();
-    return Turn::kEnded;
+    return Progress::kEnded;
   }
-  if (out_.done && in_.done) return Turn::kEnded;
-  if (out == Moved::kTurnOver || in == Moved::kTurnOver) return Turn::kMore;
-  // What had come before the reset was passed on as far as the other side took it.
+  if (out_.done && in_.done) return Progress::kEnded;
+  if (out == Moved::kQuotaUsed || in == Moved::kQuotaUsed) return Progress::kMore;
+  // What arrived before the reset was passed on as far as the other side took it.
   if (is_broken_) {
     reset();
-    return Turn::kEnded;
+    return Progress::kEnded;
   }
-  return Turn::kWaits;
+  return Progress::kWaits;
 }
 
 void Relay::reset() {
@@ -83,64 +83,64 @@ void Relay::reset() {
 }
 
 void Relay::flush() {
-  out_.left = kMostBytes;
+  out_.left = kMaxBytes;
   out_.readable = out_.writable = true;  // whatever the last event was
   (void)pump(out_);
-  // A server that does not take it would keep our kernel busy for nobody.
+  // Data that the server does not take would stay in the kernel without a purpose.
   const bool took_all = out_.held == 0 && out_.writable;
   if (!took_all) return reset();
   reset_at_close(guest_.get());
-  let_go();
+  bound_unsent_data();
 }
 
-void Relay::let_go() {
+void Relay::bound_unsent_data() {
   const unsigned patience_ms = 20'000;
   for (const int socket : {guest_.get(), server_.get()}) {
     ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms, sizeof patience_ms);
   }
 }
 
-// The guest is told at once; what it may have sent still arrives.
-Relay::Turn Relay::end_over_budget() {
+// The guest is reset at once; what it was allowed to send still arrives.
+Relay::Progress Relay::end_over_budget() {
   reset_at_close(guest_.get());
-  return Turn::kOverBudget;
+  return Progress::kOverBudget;
 }
 
 Relay::Moved Relay::pump(Half& half) {
   while (!half.done) {
     if (half.held > 0) {
       if (!half.writable) return Moved::kBlocked;
-      if (const Moved moved = drain(half); moved != Moved::kTurnOver) return moved;
+      if (const Moved moved = drain(half); moved != Moved::kQuotaUsed) return moved;
       continue;
     }
     if (half.ended) {
-      // ENOTCONN: it was reset meanwhile, which the next event says.
+      // ENOTCONN: it was reset meanwhile; the next event reports that.
       ::shutdown(half.to, SHUT_WR);
       half.done = true;
       break;
     }
-    // Nothing is taken from one side before the other can have it.
+    // Nothing is read from one side before the other can take it.
     if (!half.readable || !half.writable) return Moved::kBlocked;
-    if (half.left == 0) return Moved::kTurnOver;
+    if (half.left == 0) return Moved::kQuotaUsed;
     std::size_t most = std::min(half.left, kChunkBytes);
     if (half.is_out) {
       most = static_cast<std::size_t>(std::min<std::uint64_t>(most, owner_.bytes_left()));
     }
     const Moved moved = take_pipe(half) ? fill(half, most) : copy(half, most);
-    if (moved != Moved::kTurnOver) return moved;
+    if (moved != Moved::kQuotaUsed) return moved;
   }
   return Moved::kBlocked;
 }
 
-// kTurnOver: go on.
+// kQuotaUsed: continue.
 Relay::Moved Relay::drain(Half& half) {
   const ssize_t sent =
       ::splice(half.pipe.read.get(), nullptr, half.to, nullptr, half.held, kSpliceFlags);
   if (sent > 0) {
     half.held -= static_cast<std::size_t>(sent);
-    return Moved::kTurnOver;
+    return Moved::kQuotaUsed;
   }
-  if (sent < 0 && errno == EINTR) return Moved::kTurnOver;
+  if (sent < 0 && errno == EINTR) return Moved::kQuotaUsed;
   if (sent == 0 || !would_block()) return Moved::kBroken;
   half.writable = false;
   return Moved::kBlocked;
@@ -149,7 +149,7 @@ Relay::Moved Relay::drain(Half& half) {
 Relay::Moved Relay::fill(Half& half, std::size_t most) {
   ssize_t got = 0;
   if (most == 0) {
-    // The budget is spent. An end of the stream is still an end; anything else is too much.
+    // The budget is spent: the end of the stream is passed on, anything else is over budget.
     char byte;
     got = ::recv(half.from, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (got > 0) return Moved::kOverBudget;
@@ -159,34 +159,34 @@ Relay::Moved Relay::fill(Half& half, std::size_t most) {
   if (got > 0) {
     half.held = static_cast<std::size_t>(got);
     count(half, half.held);
-    return Moved::kTurnOver;
+    return Moved::kQuotaUsed;
   }
-  if (got < 0 && errno == EINTR) return Moved::kTurnOver;
+  if (got < 0 && errno == EINTR) return Moved::kQuotaUsed;
   const bool blocked = got < 0 && would_block();
   give_back(half);
-  // splice() does not go past urgent data (MSG_OOB), which is data like any other here; with the
-  // end of the stream behind that it says that this is the end.
+  // splice() stops at urgent data (MSG_OOB), which is treated as ordinary data here; if the end of
+  // the stream follows, it reports the end.
   if ((blocked || got == 0) && has_something(half.from)) return copy(half, most);
   if (got == 0) {
     half.ended = true;
-    return Moved::kTurnOver;
+    return Moved::kQuotaUsed;
   }
   if (!blocked) return Moved::kBroken;
   half.readable = false;
   return Moved::kBlocked;
 }
 
-// Looked at, sent, and only then taken: what the other side does not want stays where it is.
+// Peeked, sent, and only then consumed: what the other side does not take stays in the socket.
 Relay::Moved Relay::copy(Half& half, std::size_t most) {
   auto& bytes = scratch();
   const std::size_t size = std::min(bytes.size(), std::max<std::size_t>(most, 1));
   const ssize_t seen = ::recv(half.from, bytes.data(), size, MSG_PEEK | MSG_DONTWAIT);
   if (seen == 0) {
     half.ended = true;
-    return Moved::kTurnOver;
+    return Moved::kQuotaUsed;
   }
   if (seen < 0) {
-    if (errno == EINTR) return Moved::kTurnOver;
+    if (errno == EINTR) return Moved::kQuotaUsed;
     if (!would_block()) return Moved::kBroken;
     half.readable = false;
     return Moved::kBlocked;
@@ -195,7 +195,7 @@ Relay::Moved Relay::copy(Half& half, std::size_t most) {
   const ssize_t sent =
       ::send(half.to, bytes.data(), static_cast<std::size_t>(seen), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent < 0) {
-    if (errno == EINTR) return Moved::kTurnOver;
+    if (errno == EINTR) return Moved::kQuotaUsed;
     if (!would_block()) return Moved::kBroken;
     half.writable = false;
     return Moved::kBlocked;
@@ -205,7 +205,7 @@ Relay::Moved Relay::copy(Half& half, std::size_t most) {
     return Moved::kBroken;  // else it would be sent twice
   }
   count(half, taken);
-  return Moved::kTurnOver;
+  return Moved::kQuotaUsed;
 }
 
 bool Relay::take_pipe(Half& half) {

@@ -1,8 +1,7 @@
-// One relayed connection: bytes both ways between a guest's socket and a server's, as one TCP
-// connection would carry them. An end of one direction is passed on as such an end, a reset as a
-// reset; a side that does not read stops the other from sending. Spliced through a pipe that is
-// borrowed while there is something in it. Moves bytes only in turn(); who calls that, and when, is
-// relays.h.
+// One relayed connection: copies bytes both ways between a guest's socket and a server's, like one TCP
+// connection. A half-close is passed on as a half-close, a reset as a reset; a side that does not read
+// stops the other from sending. Uses splice(2) with a pipe that it holds only while data is in it.
+// Moves bytes only in transfer(), which Relays calls.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +16,14 @@ namespace glovebox::gateway {
 
 using RelayId = std::uint64_t;
 
-// The sandbox whose relay it is. Outlives its relays.
+// The sandbox that a relay belongs to. Outlives its relays.
 class RelayOwner {
  public:
   virtual ~RelayOwner() = default;
-  // How much more may leave the sandbox. At 0 the relay that has more is cut.
+  // How many bytes may still leave the sandbox. At 0, a relay with more is reset.
   virtual std::uint64_t bytes_left() const = 0;
   virtual void on_moved(RelayId id, std::uint64_t out, std::uint64_t in) = 0;
-  // The relay is gone. Not called for one that the owner itself has cut.
+  // The relay has ended. Not called for one that the owner itself has cut.
   virtual void on_relay_end(RelayId id, bool by_budget) = 0;
 
   std::size_t pipes_held = 0;  // by all its relays, kept by them
@@ -41,18 +40,18 @@ class RelayOwner {
 class Relay {
  public:
   enum class Side : std::uint8_t { kGuest = 0, kServer = 1 };
-  enum class Turn : std::uint8_t {
+  enum class Progress : std::uint8_t {
     kWaits,  // for an event
-    kMore,   // has had its turn, and there is more to do
+    kMore,   // has used its quota, and there is more to do
     kEnded,
-    kOverBudget,  // ended, too
+    kOverBudget,  // ended as well
   };
-  // Each way. Fewer wake-ups of everybody if it is much; when others wait it is less.
-  static constexpr std::size_t kMostBytes = 1024 * 1024;
+  // The quota of one transfer(), in each direction: large for few wake-ups, less while others wait.
+  static constexpr std::size_t kMaxBytes = 1024 * 1024;
   static constexpr std::size_t kFairBytes = 256 * 1024;
-  // In the pipe at once: as much as is kept for a side that does not read.
+  // In the pipe at once: what is buffered for a side that does not read.
   static constexpr std::size_t kChunkBytes = 512 * 1024;
-  // Of one sandbox: so many of its relays may be stuck with something in a pipe.
+  // Per sandbox: how many of its relays may be stuck with data in a pipe.
   static constexpr std::size_t kMaxPipesOfOwner = 16;
 
   // Both connected and non-blocking.
@@ -65,20 +64,20 @@ class Relay {
   RelayOwner& owner() { return owner_; }
   int fd(Side side) const { return side == Side::kGuest ? guest_.get() : server_.get(); }
 
-  // What epoll says of one side's socket; edge-triggered.
+  // Events of one side's socket from epoll, edge-triggered.
   void note(Side side, std::uint32_t events);
-  Turn turn(std::size_t most_bytes = kMostBytes);
-  std::size_t moved() const { return moved_; }  // in the last turn
-  // Both sides see a reset when this is destroyed, not an end.
+  Progress transfer(std::size_t max_bytes = kMaxBytes);
+  std::size_t moved() const { return moved_; }  // by the last transfer()
+  // Both sides see a reset when this is destroyed, not an end of the stream.
   void reset();
-  // The guest's process has ended, as it may right after it has sent something: that is passed on
-  // as far as the server takes it at once. Then the guest is reset, and the server sees an end.
+  // The guest's process has exited, perhaps right after it sent something: that is passed on as far
+  // as the server takes it at once. Then the guest is reset, and the server sees the end of stream.
   void flush();
-  // Before it is destroyed without a reset: what the kernel keeps for a side that does not take it
-  // is given up soon, for nobody counts it any more.
-  void let_go();
+  // Before it is destroyed without a reset: the kernel soon gives up on data that a side does not
+  // take, because it is not counted any more.
+  void bound_unsent_data();
 
-  bool is_queued = false;  // kept by relays.cc
+  bool is_queued = false;  // maintained by Relays
 
  private:
   // One direction.
@@ -88,13 +87,13 @@ class Relay {
     bool is_out = false;  // from the guest
     bool readable = false;
     bool writable = true;
-    bool ended = false;  // nothing more comes
-    bool done = false;   // and that was passed on
+    bool ended = false;  // end of stream was read
+    bool done = false;   // and passed on
     Pipe pipe;
     std::size_t held = 0;  // bytes in it
-    std::size_t left = 0;  // of this turn
+    std::size_t left = 0;  // of the quota
   };
-  enum class Moved : std::uint8_t { kBlocked, kTurnOver, kBroken, kOverBudget };
+  enum class Moved : std::uint8_t { kBlocked, kQuotaUsed, kBroken, kOverBudget };
   Moved pump(Half& half);
   Moved drain(Half& half);
   Moved fill(Half& half, std::size_t most);
@@ -102,7 +101,7 @@ class Relay {
   bool take_pipe(Half& half);
   void give_back(Half& half);
   void count(Half& half, std::size_t bytes);
-  Turn end_over_budget();
+  Progress end_over_budget();
 
   RelayId id_;
   UniqueFd guest_;
@@ -115,7 +114,7 @@ class Relay {
   std::size_t moved_ = 0;
 };
 
-// From now on close() resets instead of ending (or, `at_close` false, ends again).
+// Makes close() reset the connection (with `at_close` false: end it normally again).
 void reset_at_close(int socket, bool at_close = true);
 
 }  // namespace glovebox::gateway

@@ -13,18 +13,18 @@
 namespace glovebox::gateway {
 namespace {
 
-// Before the rest of the process goes on: some 200 microseconds.
+// Before the rest of the process runs: some 200 microseconds.
 constexpr std::size_t kBytesAtOnce = 1024 * 1024;
 constexpr int kTurnsAtOnce = 64;
 constexpr std::size_t kEventsAtOnce = 256;
 constexpr std::uint32_t kEvents = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
-// A peer that has vanished is noticed after some two minutes and a half.
+// A vanished peer is noticed after about two and a half minutes.
 constexpr int kKeepAliveIdleSeconds = 75;
 constexpr int kKeepAliveEverySeconds = 15;
 constexpr int kKeepAliveTries = 5;
 
-constexpr int kMostUnsent = 128 * 1024;
+constexpr int kMaxUnsent = 128 * 1024;
 
 void prepare(int socket) {
   const auto set = [&](int level, int option, int value) {
@@ -33,18 +33,18 @@ void prepare(int socket) {
   ::fcntl(socket, F_SETFL, ::fcntl(socket, F_GETFL) | O_NONBLOCK);
   reset_at_close(socket, false);
   set(IPPROTO_TCP, TCP_NODELAY, 1);
-  set(SOL_SOCKET, SO_OOBINLINE, 1);  // an urgent byte stays where it stands
-  // What the other side is not ready for waits where it comes from, not here.
-  set(IPPROTO_TCP, TCP_NOTSENT_LOWAT, kMostUnsent);
+  set(SOL_SOCKET, SO_OOBINLINE, 1);  // urgent data stays in the stream
+  // Data that the other side is not ready for waits at its sender, not here.
+  set(IPPROTO_TCP, TCP_NOTSENT_LOWAT, kMaxUnsent);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, kKeepAliveIdleSeconds);
   set(IPPROTO_TCP, TCP_KEEPINTVL, kKeepAliveEverySeconds);
   set(IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveTries);
 }
 
-// The way to a guest is this host's memory: nothing is lost on it and nobody shares it, so that the
-// simplest control of congestion does. The host's own may pace what it sends by a timer (bbr),
-// which costs a third of the relay's time.
+// The path to a guest is this host's memory, without loss or contention, so the simplest congestion
+// control is enough. The host's default may pace packets by a timer (bbr), which costs a third of the
+// relay's time.
 void prepare_for_guest(int socket) {
   constexpr std::string_view kSimplest = "reno";
   (void)::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, kSimplest.data(), kSimplest.size());
@@ -87,7 +87,7 @@ void Relays::cut(RelayId id) {
   const auto found = relays_.find(id);
   if (found == relays_.end()) return;
   found->second->reset();
-  relays_.erase(found);  // an id in ready_ that is not there any more is passed over
+  relays_.erase(found);  // an id in ready_ that does not exist any more is skipped
 }
 
 void Relays::flush(RelayId id) {
@@ -108,7 +108,7 @@ void Relays::wait() {
                          });
 }
 
-void Relays::go_on_later() {
+void Relays::schedule_step() {
   if (is_scheduled_) return;
   is_scheduled_ = true;
   asio::post(io_, [this, alive = alive_] {
@@ -120,8 +120,8 @@ void Relays::go_on_later() {
 
 void Relays::step() {
   collect_events();
-  give_turns();
-  ready_.empty() ? wait() : go_on_later();
+  run_ready();
+  ready_.empty() ? wait() : schedule_step();
 }
 
 void Relays::collect_events() {
@@ -146,38 +146,38 @@ void Relays::enqueue(Relay& relay) {
   ready_.push_back(lane);
 }
 
-void Relays::give_turns() {
+void Relays::run_ready() {
   std::size_t moved = 0;
   for (int turns = 0; turns < kTurnsAtOnce && moved < kBytesAtOnce && !ready_.empty(); ++turns) {
-    moved += give_turn();
+    moved += run_next();
   }
 }
 
-// To the first relay of the sandbox whose turn it is. How much it has moved.
-std::size_t Relays::give_turn() {
+// Serves the first relay of the next sandbox. Returns how many bytes it has moved.
+std::size_t Relays::run_next() {
   const auto lane = std::move(ready_.front());
   ready_.pop_front();
   const RelayId id = lane->ready.front();
   lane->ready.pop_front();
-  // The sandbox goes to the end of the circle before its relay can put it there again.
+  // The sandbox goes to the end of the queue before its relay can queue it again.
   lane->is_queued = !lane->ready.empty();
   if (lane->is_queued) ready_.push_back(lane);
   const auto found = relays_.find(id);
   if (found == relays_.end()) return 0;
   Relay& relay = *found->second;
   relay.is_queued = false;
-  const auto turn = relay.turn(ready_.empty() ? Relay::kMostBytes : Relay::kFairBytes);
+  const auto progress = relay.transfer(ready_.empty() ? Relay::kMaxBytes : Relay::kFairBytes);
   const std::size_t moved = relay.moved();
-  switch (turn) {
-    case Relay::Turn::kWaits:
+  switch (progress) {
+    case Relay::Progress::kWaits:
       break;
-    case Relay::Turn::kMore:
+    case Relay::Progress::kMore:
       enqueue(relay);
       break;
-    case Relay::Turn::kEnded:
+    case Relay::Progress::kEnded:
       finish(id, false);
       break;
-    case Relay::Turn::kOverBudget:
+    case Relay::Progress::kOverBudget:
       finish(id, true);
       break;
   }
@@ -187,7 +187,7 @@ std::size_t Relays::give_turn() {
 void Relays::finish(RelayId id, bool by_budget) {
   const auto found = relays_.find(id);
   RelayOwner& owner = found->second->owner();
-  found->second->let_go();
+  found->second->bound_unsent_data();
   relays_.erase(found);
   owner.on_relay_end(id, by_budget);
 }

@@ -1,7 +1,6 @@
-// All relays of the gateway, in one epoll set of their own: each socket is put in once, so that a
-// silent relay costs nothing and a busy one no call but those that move bytes. Those that are ready
-// have their turns in a circle, one of each sandbox after the other; after some bytes whatever else
-// the process does has its own turn.
+// All relays of the gateway, in one epoll set: each socket is added once, so that an idle relay costs
+// nothing and a busy one only the calls that move bytes. Ready relays are served round robin, one of
+// each sandbox after the other; after some bytes the rest of the process runs.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -24,26 +23,26 @@ class Relays {
   Relays(const Relays&) = delete;
   Relays& operator=(const Relays&) = delete;
 
-  // Both connected; makes them non-blocking, sends without delay, and notices dead peers. The owner
-  // hears nothing of it before this has returned.
+  // Both connected. Sets O_NONBLOCK, TCP_NODELAY and keep-alive. Calls nothing of the owner before it
+  // has returned.
   Result<RelayId> start(UniqueFd guest, UniqueFd server, RelayOwner& owner);
-  // Both ends are reset.
+  // Resets both connections.
   void cut(RelayId id);
-  // The sandbox has ended: see Relay::flush(). The owner hears of the last bytes only.
+  // The sandbox has ended: see Relay::flush(). Of the owner only on_moved() is called.
   void flush(RelayId id);
 
   std::size_t open() const { return relays_.size(); }
-  std::size_t pipes_lent() const { return pipes_.lent(); }
+  std::size_t pipes_in_use() const { return pipes_.in_use(); }
 
  private:
   Relays(asio::io_context& io, UniqueFd epoll, std::size_t max_pipes);
-  void go_on_later();
+  void schedule_step();
   void wait();
   void step();
   void collect_events();
   void enqueue(Relay& relay);
-  void give_turns();
-  std::size_t give_turn();
+  void run_ready();
+  std::size_t run_next();
   void finish(RelayId id, bool by_budget);
 
   asio::io_context& io_;
@@ -51,10 +50,10 @@ class Relays {
   asio::posix::stream_descriptor descriptor_;
   PipePool pipes_;
   std::unordered_map<RelayId, std::unique_ptr<Relay>> relays_;
-  std::deque<std::shared_ptr<RelayOwner::Lane>> ready_;  // sandboxes in a circle
+  std::deque<std::shared_ptr<RelayOwner::Lane>> ready_;  // sandboxes, round robin
   RelayId next_id_ = 1;
   bool is_scheduled_ = false;                                   // step() will be called
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for handlers that come late
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // for handlers that run late
 };
 
 }  // namespace glovebox::gateway

@@ -92,7 +92,7 @@ TEST_P(RelaysTest, CarriesBytesBothWaysAndCountsThem) {
   EXPECT_TRUE(run_until(io_, [&] { return at_guest.has("an answer"); }));
   EXPECT_EQ(owner_.out, 8u);
   EXPECT_EQ(owner_.in, 9u);
-  EXPECT_EQ(relays_->pipes_lent(), 0u);
+  EXPECT_EQ(relays_->pipes_in_use(), 0u);
 }
 
 TEST_P(RelaysTest, AnEndOfOneDirectionLeavesTheOtherOpen) {
@@ -174,8 +174,8 @@ TEST_P(RelaysTest, ASideThatDoesNotReadStopsTheOtherAndLosesNothing) {
   Relayed one = relay();
   const std::string sent = send_until_full(one.guest);
   EXPECT_GT(sent.size(), 64u * 1024);
-  EXPECT_LT(sent.size(), 64u * 1024 * 1024);  // somebody said stop
-  EXPECT_LE(relays_->pipes_lent(), 1u);
+  EXPECT_LT(sent.size(), 64u * 1024 * 1024);  // the sender was stopped
+  EXPECT_LE(relays_->pipes_in_use(), 1u);
   // Meanwhile the other direction works.
   Reader at_guest(one.guest.get());
   send_text(one.server, "slowly, please");
@@ -187,7 +187,7 @@ TEST_P(RelaysTest, ASideThatDoesNotReadStopsTheOtherAndLosesNothing) {
   }));
   EXPECT_TRUE(at_server.text == sent);
   EXPECT_EQ(owner_.out, sent.size());
-  ASSERT_TRUE(run_until(io_, [&] { return relays_->pipes_lent() == 0; }));
+  ASSERT_TRUE(run_until(io_, [&] { return relays_->pipes_in_use() == 0; }));
 }
 
 TEST_P(RelaysTest, AGuestThatIsResetWhileItsServerDoesNotReadIsLetGo) {
@@ -195,7 +195,7 @@ TEST_P(RelaysTest, AGuestThatIsResetWhileItsServerDoesNotReadIsLetGo) {
   (void)send_until_full(one.guest);
   reset_now(one.guest);
   EXPECT_TRUE(run_until(io_, [&] { return relays_->open() == 0; }));
-  EXPECT_EQ(relays_->pipes_lent(), 0u);
+  EXPECT_EQ(relays_->pipes_in_use(), 0u);
   EXPECT_EQ(owner_.pipes_held, 0u);
 }
 
@@ -327,7 +327,7 @@ TEST_P(RelaysTest, ABusyRelayLetsOthersHaveTheirTurn) {
     arrived = at_other.has("now");
   }
   EXPECT_TRUE(arrived);
-  EXPECT_LT(received, 8u * Relay::kMostBytes);
+  EXPECT_LT(received, 8u * Relay::kMaxBytes);
 }
 
 INSTANTIATE_TEST_SUITE_P(WithPipesAndWithout, RelaysTest, ::testing::Values(1024, 0),
@@ -366,7 +366,7 @@ TEST(Relays, AThousandThatAreSilentHoldTheirSocketsAndNothingElse) {
     }
     return arrived == all.size();
   }));
-  ASSERT_TRUE(run_until(io, [&] { return relays->pipes_lent() == 0; }));
+  ASSERT_TRUE(run_until(io, [&] { return relays->pipes_in_use() == 0; }));
   io.restart();
   io.poll();
   // Ours here, theirs there, and a few idle pipes.
@@ -436,10 +436,10 @@ TEST(Relays, OneSandboxCannotHaveAllPipes) {
     io.run_for(std::chrono::milliseconds(5));
   }
   EXPECT_EQ(hog.pipes_held, Relay::kMaxPipesOfOwner);
-  EXPECT_EQ(relays->pipes_lent(), Relay::kMaxPipesOfOwner);
+  EXPECT_EQ(relays->pipes_in_use(), Relay::kMaxPipesOfOwner);
   for (const Relayed& one : stuck) relays->cut(one.id);
   EXPECT_EQ(hog.pipes_held, 0u);
-  EXPECT_EQ(relays->pipes_lent(), 0u);
+  EXPECT_EQ(relays->pipes_in_use(), 0u);
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ using asio::ip::tcp;
 using asio::ip::udp;
 
 struct ScriptedDns::State {
-  State(asio::io_context& one, Script said)
-      : io(one), script(std::move(said)), datagrams(one), streams(one) {
+  State(asio::io_context& one, Script given)
+      : io(one), script(std::move(given)), datagrams(one), streams(one) {
     const auto loopback = asio::ip::address_v4::loopback();
     // One port for both; another try if somebody has it for TCP.
     for (int tries = 0; tries < 50; ++tries) {

@@ -136,11 +136,11 @@ void Guest::end() {
 }
 
 std::vector<UniqueFd> Guest::lend() const {
-  std::vector<UniqueFd> lent;
+  std::vector<UniqueFd> in_use;
   for (const UniqueFd* fd : {&connections_, &names_, &process_}) {
-    lent.emplace_back(::fcntl(fd->get(), F_DUPFD_CLOEXEC, 3));
+    in_use.emplace_back(::fcntl(fd->get(), F_DUPFD_CLOEXEC, 3));
   }
-  return lent;
+  return in_use;
 }
 
 UniqueFd Guest::connect(const std::string& address, std::uint16_t port) {

@@ -1,4 +1,4 @@
-#include "gateway/relay/token_bucket.h"
+#include "gateway/token_bucket.h"
 
 #include <gtest/gtest.h>
 

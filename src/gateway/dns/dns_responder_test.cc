@@ -1,4 +1,4 @@
-#include "gateway/dns/dns_server.h"
+#include "gateway/dns/dns_responder.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -50,9 +50,9 @@ class Guest {
   UniqueFd fd_;
 };
 
-class DnsDoorTest : public ::testing::Test {
+class DnsResponderTest : public ::testing::Test {
  protected:
-  DnsDoorTest()
+  DnsResponderTest()
       : dns(io, [](const Asked& asked) { return one(good(asked, {ip("93.184.216.34")})); }),
         resolver(io, {.servers = {dns.server()}, .has_ipv6 = [] { return false; }}) {
     net::NetRules rules;
@@ -69,7 +69,7 @@ class DnsDoorTest : public ::testing::Test {
     EXPECT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&any), size), 0);
     ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&any), &size);
     port = ntohs(any.sin_port);
-    door = DnsDoor::open(io, std::move(socket), names).value();
+    responder = DnsResponder::open(io, std::move(socket), names).value();
   }
   Bytes wait_for(Guest& guest) {
     const auto end = std::chrono::steady_clock::now() + 10s;
@@ -96,10 +96,10 @@ class DnsDoorTest : public ::testing::Test {
   std::vector<wire::NetDecision> decisions;
   std::chrono::steady_clock::time_point now{100h};
   std::uint16_t port = 0;
-  std::unique_ptr<DnsDoor> door;
+  std::unique_ptr<DnsResponder> responder;
 };
 
-TEST_F(DnsDoorTest, AnswersAQuestion) {
+TEST_F(DnsResponderTest, AnswersAQuestion) {
   Guest guest(port);
   guest.ask(0x4242, "www.example.org");
   const auto answer =
@@ -113,7 +113,7 @@ TEST_F(DnsDoorTest, AnswersAQuestion) {
   EXPECT_EQ(dns.asked().size(), 1u);
 }
 
-TEST_F(DnsDoorTest, AnswersFromTheAddressThatWasAsked) {
+TEST_F(DnsResponderTest, AnswersFromTheAddressThatWasAsked) {
   // A connected socket hears only from the address it asked.
   for (const char* server : {"127.0.0.1", "127.0.0.77", "127.9.9.9"}) {
     Guest guest(port, server);
@@ -122,7 +122,7 @@ TEST_F(DnsDoorTest, AnswersFromTheAddressThatWasAsked) {
   }
 }
 
-TEST_F(DnsDoorTest, ADeniedNameDoesNotExistAndNobodyIsAsked) {
+TEST_F(DnsResponderTest, ADeniedNameDoesNotExistAndNobodyIsAsked) {
   Guest guest(port);
   guest.ask(1, "c2VjcmV0.evil.example");
   EXPECT_EQ(code(wait_for(guest)), DnsCode::kNxDomain);
@@ -131,7 +131,7 @@ TEST_F(DnsDoorTest, ADeniedNameDoesNotExistAndNobodyIsAsked) {
   EXPECT_EQ(decisions[0].name, "c2vjcmv0.evil.example");
 }
 
-TEST_F(DnsDoorTest, WrongQuestionsHaveWrongAnswersOrNone) {
+TEST_F(DnsResponderTest, WrongQuestionsHaveWrongAnswersOrNone) {
   Guest guest(port);
   guest.send(Bytes(3));
   guest.send(Bytes());
@@ -149,7 +149,7 @@ TEST_F(DnsDoorTest, WrongQuestionsHaveWrongAnswersOrNone) {
   EXPECT_TRUE(dns.asked().empty());
 }
 
-TEST_F(DnsDoorTest, AFloodIsRefusedThenLeftAlone) {
+TEST_F(DnsResponderTest, AFloodIsRefusedThenLeftAlone) {
   Guest guest(port);
   int answers = 0;
   int refused = 0;
@@ -179,11 +179,11 @@ TEST_F(DnsDoorTest, AFloodIsRefusedThenLeftAlone) {
   EXPECT_TRUE(served);
 }
 
-TEST_F(DnsDoorTest, OthersHaveTheirTurnDuringAFlood) {
+TEST_F(DnsResponderTest, OthersHaveTheirTurnDuringAFlood) {
   Guest guest(port);
   for (int i = 0; i < 100; ++i) guest.ask(static_cast<std::uint16_t>(i), "no.evil.example");
   int turns = 0;
-  // A chain of posts is somebody else's work: it goes on between the door's pieces.
+  // A chain of posts is somebody else's work: it goes on between the responder's pieces.
   std::function<void()> work = [&] {
     ++turns;
     if (decisions.size() < 100 && turns < 100000) asio::post(io, work);
@@ -193,7 +193,7 @@ TEST_F(DnsDoorTest, OthersHaveTheirTurnDuringAFlood) {
   EXPECT_GE(turns, 5);
 }
 
-TEST_F(DnsDoorTest, ManyQuestionsThatWaitAreBounded) {
+TEST_F(DnsResponderTest, ManyQuestionsThatWaitAreBounded) {
   ScriptedDns silent(io, [](const Asked&) { return std::vector<Bytes>(); });
   Resolver slow(io, {.servers = {silent.server()},
                      .upstream = {.try_time = 60s, .whole_time = 60s},
@@ -209,7 +209,7 @@ TEST_F(DnsDoorTest, ManyQuestionsThatWaitAreBounded) {
   socklen_t size = sizeof any;
   ASSERT_EQ(::bind(socket.get(), reinterpret_cast<sockaddr*>(&any), size), 0);
   ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&any), &size);
-  auto busy = DnsDoor::open(io, std::move(socket), waiting).value();
+  auto busy = DnsResponder::open(io, std::move(socket), waiting).value();
   Guest guest(ntohs(any.sin_port));
   for (int i = 0; i < 60; ++i) {
     guest.ask(static_cast<std::uint16_t>(i), "x" + std::to_string(i) + ".example");
@@ -221,20 +221,20 @@ TEST_F(DnsDoorTest, ManyQuestionsThatWaitAreBounded) {
   EXPECT_EQ(silent.asked().size(), 4u);
 }
 
-TEST_F(DnsDoorTest, ClosesWithQuestionsUnderWay) {
+TEST_F(DnsResponderTest, ClosesWithQuestionsUnderWay) {
   Guest guest(port);
   guest.ask(1, "www.example.org");
   while (dns.asked().empty()) io.run_one();
-  door.reset();
+  responder.reset();
   names->close();
   settle();
   EXPECT_FALSE(guest.receive().has_value());
 }
 
-TEST_F(DnsDoorTest, TakesNoOtherSocket) {
-  EXPECT_FALSE(DnsDoor::open(io, UniqueFd(::socket(AF_INET, SOCK_STREAM, 0)), names).has_value());
-  EXPECT_FALSE(DnsDoor::open(io, UniqueFd(::socket(AF_UNIX, SOCK_DGRAM, 0)), names).has_value());
-  EXPECT_FALSE(DnsDoor::open(io, UniqueFd(), names).has_value());
+TEST_F(DnsResponderTest, TakesNoOtherSocket) {
+  EXPECT_FALSE(DnsResponder::open(io, UniqueFd(::socket(AF_INET, SOCK_STREAM, 0)), names).has_value());
+  EXPECT_FALSE(DnsResponder::open(io, UniqueFd(::socket(AF_UNIX, SOCK_DGRAM, 0)), names).has_value());
+  EXPECT_FALSE(DnsResponder::open(io, UniqueFd(), names).has_value());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "gateway/pins.h"
+#include "gateway/dns/pins.h"
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ void Pins::add(const net::HostName& name, const net::IpAddress& address, Time no
   std::vector<Age::iterator>& here = by_address_[address];
   const auto told = std::find_if(here.begin(), here.end(),
                                  [&](const Age::iterator& pin) { return pin->name == name; });
-  if (told != here.end()) {  // told again: it becomes the youngest
+  if (told != here.end()) {  // returned again: it becomes the newest
     const Age::iterator pin = *told;
     here.erase(told);
     here.push_back(pin);

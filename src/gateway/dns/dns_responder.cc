@@ -1,4 +1,4 @@
-#include "gateway/dns/dns_server.h"
+#include "gateway/dns/dns_responder.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -25,10 +25,10 @@ namespace {
 
 using Descriptor = asio::posix::stream_descriptor;
 
-constexpr int kAtOnce = 16;  // datagrams before others have their turn
+constexpr int kAtOnce = 16;  // datagrams read before others are served
 constexpr std::chrono::milliseconds kShortestRest{20};
 
-// Who asked, and which address.
+// The sender of a query, and the address it was sent to.
 struct Asker {
   sockaddr_in from{};
   in_addr asked{};
@@ -52,7 +52,7 @@ std::optional<in_addr> asked_address(msghdr& message) {
 
 }  // namespace
 
-struct DnsDoor::Inner {
+struct DnsResponder::Inner {
   Inner(asio::io_context& one, std::shared_ptr<SandboxNames> of)
       : io(one), socket(one), timer(one), names(std::move(of)) {}
 
@@ -71,7 +71,7 @@ struct DnsDoor::Inner {
   void send(const Asker& asker, std::span<const std::byte> bytes);
 };
 
-asio::awaitable<void> DnsDoor::Inner::serve(std::shared_ptr<Inner> self) {
+asio::awaitable<void> DnsResponder::Inner::serve(std::shared_ptr<Inner> self) {
   while (!self->closed) {
     const auto [error] = co_await self->socket.async_wait(Descriptor::wait_read, kAwaitTuple);
     if (error || self->closed) co_return;
@@ -79,15 +79,15 @@ asio::awaitable<void> DnsDoor::Inner::serve(std::shared_ptr<Inner> self) {
     for (int i = 0; i < kAtOnce && step == Step::kServed; ++i) step = serve_one(self);
     if (step == Step::kServed) co_await asio::post(self->io, asio::use_awaitable);
     if (step == Step::kOverloaded) {
-      // Not read meanwhile: what comes beyond the socket's buffer is the kernel's to throw away.
-      const std::chrono::nanoseconds rest = self->names->rest();
+      // Not read meanwhile: the kernel drops what does not fit into the socket's buffer.
+      const std::chrono::nanoseconds rest = self->names->silence_time();
       self->timer.expires_after(std::max<std::chrono::nanoseconds>(rest, kShortestRest));
       (void)co_await self->timer.async_wait(kAwaitTuple);
     }
   }
 }
 
-DnsDoor::Inner::Step DnsDoor::Inner::serve_one(const std::shared_ptr<Inner>& self) {
+DnsResponder::Inner::Step DnsResponder::Inner::serve_one(const std::shared_ptr<Inner>& self) {
   Asker asker;
   std::array<std::byte, net::kMaxDnsQuery + 1> buffer;
   ControlBuffer control;
@@ -102,8 +102,8 @@ DnsDoor::Inner::Step DnsDoor::Inner::serve_one(const std::shared_ptr<Inner>& sel
   const ssize_t got = ::recvmsg(self->socket.native_handle(), &message, MSG_DONTWAIT);
   if (got < 0) {
     if (errno == EAGAIN) return Step::kEmpty;
-    // What an earlier answer met on its way is told here, once, and concerns nobody. Anything else
-    // (no memory) may have passed after a rest.
+    // An ICMP error about an earlier reply is reported here once and can be ignored. Any other error
+    // (no memory) may have passed after a delay.
     const bool is_told = errno == EINTR || errno == ECONNREFUSED || errno == ENETUNREACH ||
                          errno == EHOSTUNREACH || errno == EPERM || errno == EACCES;
     return is_told ? Step::kServed : Step::kOverloaded;
@@ -129,19 +129,19 @@ DnsDoor::Inner::Step DnsDoor::Inner::serve_one(const std::shared_ptr<Inner>& sel
   return Step::kServed;
 }
 
-asio::awaitable<void> DnsDoor::Inner::answer_later(std::shared_ptr<Inner> self, Asker asker,
+asio::awaitable<void> DnsResponder::Inner::answer_later(std::shared_ptr<Inner> self, Asker asker,
                                                    net::DnsQuery query) {
-  const NameReply reply = co_await SandboxNames::reply_later(self->names, query);
+  const NameReply reply = co_await SandboxNames::resolve_and_reply(self->names, query);
   if (!self->closed) self->answer(asker, query, reply);
 }
 
-void DnsDoor::Inner::answer(const Asker& asker, const net::DnsQuery& query,
+void DnsResponder::Inner::answer(const Asker& asker, const net::DnsQuery& query,
                             const NameReply& reply) {
   send(asker, net::write_answer(query, reply.code, reply.addresses, reply.ttl_s, reply.why));
 }
 
-// One that cannot be sent now is lost, like any datagram: the sandbox asks again.
-void DnsDoor::Inner::send(const Asker& asker, std::span<const std::byte> bytes) {
+// A reply that cannot be sent now is dropped, like any datagram: the sandbox will ask again.
+void DnsResponder::Inner::send(const Asker& asker, std::span<const std::byte> bytes) {
   sockaddr_in to = asker.from;
   iovec part{.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
   ControlBuffer control{};
@@ -162,7 +162,7 @@ void DnsDoor::Inner::send(const Asker& asker, std::span<const std::byte> bytes) 
   (void)::sendmsg(socket.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-Result<std::unique_ptr<DnsDoor>> DnsDoor::open(asio::io_context& io, UniqueFd socket,
+Result<std::unique_ptr<DnsResponder>> DnsResponder::open(asio::io_context& io, UniqueFd socket,
                                                std::shared_ptr<SandboxNames> names) {
   int domain = 0;
   int type = 0;
@@ -170,18 +170,18 @@ Result<std::unique_ptr<DnsDoor>> DnsDoor::open(asio::io_context& io, UniqueFd so
   const bool is_known = ::getsockopt(socket.get(), SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
                         ::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &type, &size) == 0;
   if (!is_known || domain != AF_INET || type != SOCK_DGRAM) {
-    return fail(Errc::kInvalidArgument, "the socket for names is no IPv4 datagram socket");
+    return fail(Errc::kInvalidArgument, "the DNS socket is not an IPv4 datagram socket");
   }
   auto inner = std::make_shared<Inner>(io, std::move(names));
   boost::system::error_code error;
   inner->socket.assign(socket.get(), error);
-  if (error) return fail(Errc::kResourceExhausted, "watch the socket: " + error.message());
+  if (error) return fail(Errc::kResourceExhausted, "poll the DNS socket: " + error.message());
   (void)socket.release();
   asio::co_spawn(io, Inner::serve(inner), asio::detached);
-  return std::unique_ptr<DnsDoor>(new DnsDoor(std::move(inner)));
+  return std::unique_ptr<DnsResponder>(new DnsResponder(std::move(inner)));
 }
 
-void DnsDoor::close() {
+void DnsResponder::close() {
   if (std::exchange(inner_->closed, true)) return;
   boost::system::error_code ignored;
   inner_->socket.close(ignored);

@@ -1,4 +1,4 @@
-#include "gateway/pins.h"
+#include "gateway/dns/pins.h"
 
 #include <gtest/gtest.h>
 

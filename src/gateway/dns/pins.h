@@ -1,6 +1,6 @@
-// Which addresses a sandbox was told for which names. A name in a policy's rule counts for an
-// address only if it stands here. Bounded: what was told longest ago goes first, which costs a
-// sandbox that asks for thousands of names nobody's connections but its own.
+// Which addresses DNS has returned to a sandbox for which names. A policy's rule for a name applies to
+// an address only if the pair is here. Bounded per sandbox: the oldest pair is dropped first, which
+// affects only the sandbox that asks for thousands of names.
 #pragma once
 
 #include <chrono>
@@ -18,14 +18,14 @@ namespace glovebox::gateway {
 class Pins {
  public:
   using Time = std::chrono::steady_clock::time_point;
-  // Programs use an address long after its ttl: pools of connections, a JVM, a proxy's upstream.
+  // Programs use an address long after its TTL: connection pools, a JVM, a proxy.
   static constexpr std::chrono::seconds kLife{3600};
   static constexpr std::size_t kMaxPins = 4096;      // pairs
   static constexpr std::size_t kMaxPerAddress = 64;  // names
 
   void add(const net::HostName& name, std::span<const net::IpAddress> addresses, Time now);
   bool has(const net::HostName& name, const net::IpAddress& address, Time now) const;
-  // The one told last comes first.
+  // The latest first.
   std::vector<net::HostName> names_of(const net::IpAddress& address, Time now) const;
   std::size_t size() const { return by_age_.size(); }
 
