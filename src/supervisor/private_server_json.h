@@ -1,4 +1,4 @@
-// What a private server tells the program that started it, once, on its standard output.
+// The line of JSON that a private server prints for the program that started it.
 #pragma once
 
 #include <sys/types.h>
@@ -9,7 +9,7 @@
 
 namespace glovebox::supervisor {
 
-// {"url":...,"api_key":...,"pid":...}: where it is, the key in the file `key_path`, and ourselves.
-Result<std::string> private_words(const std::string& url, const std::string& key_path, pid_t pid);
+// {"url":...,"api_key":...,"pid":...}; the key is read from the file `key_path`.
+Result<std::string> private_server_json(const std::string& url, const std::string& key_path, pid_t pid);
 
 }  // namespace glovebox::supervisor

@@ -9,7 +9,7 @@
 namespace glovebox::supervisor {
 namespace {
 
-class PrivateWords : public ::testing::Test {
+class PrivateServerJson : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_NE(::mkdtemp(directory_.data()), nullptr); }
   void TearDown() override {
@@ -21,18 +21,18 @@ class PrivateWords : public ::testing::Test {
   std::string directory_ = "/tmp/gbx-words-XXXXXX";
 };
 
-TEST_F(PrivateWords, AreOneLineOfJson) {
+TEST_F(PrivateServerJson, AreOneLineOfJson) {
   write("gbx_0123\n");
-  EXPECT_EQ(private_words("http://127.0.0.1:80", key(), 7).value(),
+  EXPECT_EQ(private_server_json("http://127.0.0.1:80", key(), 7).value(),
             R"({"url":"http://127.0.0.1:80","api_key":"gbx_0123","pid":7})");
 }
 
-TEST_F(PrivateWords, AreNoneWhenTheServerWroteSomethingElse) {
+TEST_F(PrivateServerJson, AreNoneWhenTheServerWroteSomethingElse) {
   write("a\",\"b");
-  EXPECT_FALSE(private_words("http://127.0.0.1:80", key(), 7));
+  EXPECT_FALSE(private_server_json("http://127.0.0.1:80", key(), 7));
   write("gbx_0123\n");
-  EXPECT_FALSE(private_words("http://x\"", key(), 7));
-  EXPECT_FALSE(private_words("http://127.0.0.1:80", "/nonexistent", 7));
+  EXPECT_FALSE(private_server_json("http://x\"", key(), 7));
+  EXPECT_FALSE(private_server_json("http://127.0.0.1:80", "/nonexistent", 7));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "config/package_index.h"
 
 namespace glovebox::supervisor {
+
 std::vector<std::string> environment_of_programs(const config::Settings& settings) {
   std::vector<std::string> environment = {"GLOVEBOX_LOG=" + settings.log_level};
   for (const char* name :
@@ -28,15 +29,15 @@ std::vector<std::string> environment_of_server(const config::Settings& settings)
   return environment;
 }
 
-std::vector<std::string> words_of_indexes(const config::Settings& settings) {
-  std::vector<std::string> words;
+std::vector<std::string> index_arguments(const config::Settings& settings) {
+  std::vector<std::string> arguments;
   const auto rules = config::index_rules(settings, config::own_environment());
   if (!rules) {
-    log::warn("packages cannot be fetched", {{"error", rules.error().message()}});
-    return words;
+    log::warn("package builds are disabled", {{"error", rules.error().message()}});
+    return arguments;
   }
-  for (const auto& rule : *rules) words.insert(words.end(), {kIndexWord, rule.text()});
-  return words;
+  for (const auto& rule : *rules) arguments.insert(arguments.end(), {kIndexOption, rule.text()});
+  return arguments;
 }
 
 std::string port_of(const std::string& url) {

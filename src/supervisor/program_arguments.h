@@ -1,4 +1,4 @@
-// What the programs that a supervisor starts are told in common.
+// Environment and arguments of the programs that the supervisor starts.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace glovebox::supervisor {
 
-// Nothing of the caller's environment but where its own directories are.
+// Of the caller's environment only the variables that name directories.
 std::vector<std::string> environment_of_programs(const config::Settings& settings);
-// And where its packages come from, perhaps with passwords: see config/package_index.h.
+// Also the variables of package indexes, which may contain passwords: see config/package_index.h.
 std::vector<std::string> environment_of_server(const config::Settings& settings);
 
-// Arguments of a gateway's, each after kIndexWord: what builds of packages may reach. None if there
-// are no builds, or if it cannot be known where packages come from: that is in the log.
-inline constexpr const char* kIndexWord = "--index";
-std::vector<std::string> words_of_indexes(const config::Settings& settings);
+// Arguments of the gateway: what package builds may reach, each after kIndexOption. None if builds are
+// disabled or the indexes are misconfigured, which is logged.
+inline constexpr const char* kIndexOption = "--index";
+std::vector<std::string> index_arguments(const config::Settings& settings);
 
-// The port of an url of ours, or nothing.
+// The port of a url that is_plain_url() accepts, or empty.
 std::string port_of(const std::string& url);
 
 }  // namespace glovebox::supervisor

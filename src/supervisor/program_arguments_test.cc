@@ -15,9 +15,9 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 // With these variables, whatever the test was started with.
-class ProgramWords : public ::testing::Test {
+class ProgramArguments : public ::testing::Test {
  protected:
-  ProgramWords() {
+  ProgramArguments() {
     for (const char* name : {"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_CERT", "PIP_TRUSTED_HOST",
                              "SSL_CERT_FILE", "NPM_CONFIG_REGISTRY", "npm_config_registry"}) {
       ::unsetenv(name);
@@ -27,7 +27,7 @@ class ProgramWords : public ::testing::Test {
   config::Settings settings;
 };
 
-TEST_F(ProgramWords, OnlyTheServerHearsOfPasswordsOfIndexes) {
+TEST_F(ProgramArguments, OnlyTheServerHearsOfPasswordsOfIndexes) {
   ::setenv("PIP_INDEX_URL", "https://me:topsecret@mirror.corp/simple", 1);
   ::setenv("PIP_CERT", "/etc/ca.pem", 1);
   ::setenv("PIP_FIND_LINKS", "/home/me", 1);
@@ -36,18 +36,18 @@ TEST_F(ProgramWords, OnlyTheServerHearsOfPasswordsOfIndexes) {
   EXPECT_THAT(environment_of_server(settings), Contains("PIP_CERT=/etc/ca.pem"));
   EXPECT_THAT(environment_of_server(settings), Not(Contains(StartsWith("PIP_FIND_LINKS"))));
   EXPECT_THAT(environment_of_programs(settings), Not(Contains(StartsWith("PIP_"))));
-  EXPECT_THAT(words_of_indexes(settings),
+  EXPECT_THAT(index_arguments(settings),
               ElementsAre("--index", "mirror.corp:443", "--index", "registry.npmjs.org:443"));
   ::unsetenv("PIP_FIND_LINKS");
 }
 
-TEST_F(ProgramWords, AGatewayIsToldOfNoIndexWhereThereAreNoBuilds) {
-  EXPECT_THAT(words_of_indexes(settings), Contains("pypi.org:443"));
+TEST_F(ProgramArguments, AGatewayIsToldOfNoIndexWhereThereAreNoBuilds) {
+  EXPECT_THAT(index_arguments(settings), Contains("pypi.org:443"));
   settings.deps_enabled = false;
-  EXPECT_THAT(words_of_indexes(settings), IsEmpty());
+  EXPECT_THAT(index_arguments(settings), IsEmpty());
   settings.deps_enabled = true;
   ::setenv("PIP_INDEX_URL", "nonsense", 1);
-  EXPECT_THAT(words_of_indexes(settings), IsEmpty());
+  EXPECT_THAT(index_arguments(settings), IsEmpty());
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// One of the programs that are kept running: which process it is now, and when it is started again.
+// One of the programs that the supervisor keeps running: its current process, and when it is started
+// again after its end.
 #pragma once
 
 #include <string>
@@ -8,9 +9,9 @@
 
 namespace glovebox::supervisor {
 
-class Part {
+class SupervisedProgram {
  public:
-  explicit Part(std::string name) : name_(std::move(name)) {}
+  explicit SupervisedProgram(std::string name) : name_(std::move(name)) {}
 
   const std::string& name() const { return name_; }
   bool is_running() const { return static_cast<bool>(process_); }
@@ -19,12 +20,13 @@ class Part {
   bool is_due(Clock::time_point now) const { return !is_running() && now >= backoff_.due(); }
   Clock::time_point due() const { return backoff_.due(); }
 
+  // It runs as this process, started or adopted.
   void run(Process process, Clock::time_point now);
-  // After its pidfd became readable: it is over, and the wait for the next start begins.
-  enum class Why : bool { kByItself, kWeStop };
-  Ending end(Clock::time_point now, Why why);
+  // After its pidfd became readable: reaps it; the wait for the next start begins.
+  enum class Cause : bool { kByItself, kStopped };
+  Ending end(Clock::time_point now, Cause cause);
   // A start that failed counts as an end.
-  void failed(Clock::time_point now) { backoff_.ended(now); }
+  void start_failed(Clock::time_point now) { backoff_.ended(now); }
   void signal(int number) const;
 
  private:

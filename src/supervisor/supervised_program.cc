@@ -1,20 +1,20 @@
-#include "supervisor/part.h"
+#include "supervisor/supervised_program.h"
 
 #include "base/log.h"
 
 namespace glovebox::supervisor {
 
-void Part::run(Process process, Clock::time_point now) {
+void SupervisedProgram::run(Process process, Clock::time_point now) {
   process_ = std::move(process);
   backoff_.started(now);
   log::info(process_.is_child ? "started" : "adopted",
             {{"program", name_}, {"pid", std::to_string(process_.pid)}});
 }
 
-Ending Part::end(Clock::time_point now, Why why) {
+Ending SupervisedProgram::end(Clock::time_point now, Cause cause) {
   const Ending ending = reap(process_);
   const auto wait = backoff_.ended(now);
-  if (why == Why::kWeStop) {
+  if (cause == Cause::kStopped) {
     log::info("stopped", {{"program", name_}, {"how", ending.text}});
   } else {
     log::warn("a program ended", {{"program", name_},
@@ -26,7 +26,7 @@ Ending Part::end(Clock::time_point now, Why why) {
   return ending;
 }
 
-void Part::signal(int number) const {
+void SupervisedProgram::signal(int number) const {
   if (is_running()) (void)send_signal(process_, number);
 }
 
