@@ -244,7 +244,7 @@ class FromItsZygote(ZygoteAttack):
         self.assertEqual(self.client.prepare(idle).state, READY)
         self.assertEqual(self.client.prepare(name).state, READY)
         self.client.template(name, 2, 4)
-        self.assertIn("compute while it waits", self.launcher.log())
+        self.assertIn("use the CPU while the zygote is idle", self.launcher.log())
         # The control: one that does not.
         self.assertEqual([one.state for one in self.client.history if one.name == idle][-1], READY)
 

@@ -18,9 +18,9 @@ Result<UniqueFd> make_idmap_namespace(HostUser on_disk, std::uint32_t shown_id) 
   const pid_t parent = ::getpid();
   TRY(const sys::Cloned child, sys::clone_into(CLONE_NEWUSER));
   if (child.pid == 0) {
-    // Holds the namespace until its parent has opened it, and dies with it in any case.
+    // Keeps the namespace alive until the parent has opened it, and dies with the parent.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(0);  // it died before it could be told
+    if (::getppid() != parent) ::_exit(0);  // the parent died before the call above
     while (true) ::pause();
   }
   const std::string proc = "/proc/" + std::to_string(child.pid) + "/";

@@ -1,4 +1,4 @@
-// A user namespace that exists only for its mapping: one host uid shown as one other.
+// A user namespace that is used only for an idmapped mount: one host uid appears as another one.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ struct HostUser {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
 };
-// Files of `on_disk` appear as `shown_id`'s, user and group; all others as nobody's, and nothing
-// can be made as anybody else.
+// Files of `on_disk` appear as owned by `shown_id`, user and group; all others as the overflow uid,
+// and no file can be created with another owner.
 Result<UniqueFd> make_idmap_namespace(HostUser on_disk, std::uint32_t shown_id);
 
 }  // namespace glovebox::launcher

@@ -8,15 +8,15 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "launcher/layers/host_layer.h"
 #include "launcher/jail/own_namespace.h"
+#include "launcher/layers/host_layer.h"
 #include "model/template_rules.h"
 #include "sys/landlock.h"
 
 namespace glovebox::launcher {
 namespace {
 
-// What an administrator's zygote may use while it imports, and holds for as long as it lives.
+// What the zygote of an administrator's template may use.
 constexpr sys::CgroupLimits kZygoteBounds{
     .memory_bytes = 4ull << 30, .pids = 64, .cpu_thousandths = 4000};
 
@@ -44,17 +44,17 @@ ZygoteBounds with_host_memory(ZygoteBounds bounds) {
 
 JailMaker::JailMaker(Parts parts)
     : parts_(std::move(parts)),
-      broods_({.start_nursery = [this] { return start_nursery(); },
-               .may_have_zygote =
-                   [this](const Template& description) { return may_have_zygote(description); },
-               .start_zygote =
-                   [this](const Template& description, Nursery& nursery, ZygoteUids::Held uid) {
-                     return start_zygote(description, nursery, std::move(uid));
-                   }},
-              with_host_memory(parts_.zygotes)) {}
+      nurseries_({.start_nursery = [this] { return start_nursery(); },
+                  .may_have_zygote =
+                      [this](const Template& description) { return may_have_zygote(description); },
+                  .start_zygote =
+                      [this](const Template& description, Nursery& nursery, ZygoteUids::Lease uid) {
+                        return start_zygote(description, nursery, std::move(uid));
+                      }},
+                 with_host_memory(parts_.zygotes)) {}
 
-// What all jails of this launcher share, made when the first one is wanted.
-Result<> JailMaker::prepare_place() {
+// When the first jail is made.
+Result<> JailMaker::enter_mount_namespace() {
   if (in_own_namespace_) return {};
   TRY_OK(enter_own_namespace(parts_.rootless));
   in_own_namespace_ = true;
@@ -63,11 +63,11 @@ Result<> JailMaker::prepare_place() {
 
 Result<Nursery> JailMaker::start_nursery() {
   TRY_OK(parts_.prepare_users());
-  TRY_OK(prepare_place());
+  TRY_OK(enter_mount_namespace());
   NurseryUsers users;
   const std::optional<SliceBlock>& slices = *parts_.slices;
   if (slices) users = {slices->host_uid(), slices->uid_count()};
-  // Without controllers of its own the v2 tree still can freeze, if nothing else does.
+  // Even without controllers the v2 hierarchy can freeze processes.
   const sys::CgroupRoots& roots = *parts_.roots;
   const bool v2_freezes = !roots.v2.empty() && !parts_.rootless && roots.v1_freezer.empty();
   if (!family_ && (roots.v2_controls || v2_freezes)) {
@@ -75,28 +75,30 @@ Result<Nursery> JailMaker::start_nursery() {
         sys::CgroupFamily::create(*parts_.roots, parts_.state->family_name(), users.host_uid);
     if (family) family_.emplace(std::move(*family));
   }
-  return Nursery::start(*parts_.agent, users, family_ ? family_->nursery_dir() : -1, remains_);
+  return Nursery::start(*parts_.agent, users, family_ ? family_->nursery_dir() : -1,
+                        zygote_cleanup_);
 }
 
-// Modules and variables are code: whoever may name them has a program of his own in the zygote. A
-// client's must not be able to reach further than its sandboxes.
+// Modules and variables are code: a client that may name them runs its own program in the zygote,
+// which must not reach further than that client's sandboxes.
 Result<> JailMaker::may_have_zygote(const Template& description) const {
   if (!is_own_template_id(description.name)) return {};
   if (sys::landlock_abi() < sys::kLandlockScopes) {
     return fail(Errc::kUnsupported,
-                "its modules are not imported ahead, and its runs start cold: for a template that "
-                "was made over HTTP that takes a kernel with Landlock ABI " +
-                    std::to_string(sys::kLandlockScopes) + " (Linux 6.12), and this host has not");
+                "its modules are not preloaded and its runs start cold: preloading for a template "
+                "made over HTTP needs Landlock ABI " +
+                    std::to_string(sys::kLandlockScopes) +
+                    " (Linux 6.12), which this host's kernel lacks");
   }
   return {};
 }
 
 Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nursery,
-                                       ZygoteUids::Held uid) {
+                                       ZygoteUids::Lease uid) {
   TRY_OK(prepare_files());
-  TRY(std::vector<LayerHeld> layers, parts_.shelf->use_trees(description.layers));
+  TRY(std::vector<LayerRef> layers, parts_.layer_store->use_trees(description.layers));
   const std::optional<SliceBlock>& slices = *parts_.slices;
-  // Without slices nothing is shown through it.
+  // Without slices there is nothing to idmap.
   UniqueFd userns;
   if (slices) {
     TRY(userns, nursery.open_user_namespace());
@@ -110,35 +112,35 @@ Result<Zygote> JailMaker::start_zygote(const Template& description, Nursery& nur
   const sys::CgroupFeatures& features = cgroup.features();
   if (is_own_template_id(description.name) && (!features.memory || !features.pids)) {
     return fail(Errc::kUnsupported,
-                "its modules are not imported ahead, and its runs start cold: for a template that "
-                "was made over HTTP that takes cgroups for memory and processes, and this host has "
-                "none for us");
+                "its modules are not preloaded and its runs start cold: preloading for a template "
+                "made over HTTP needs memory and pids cgroups, which this host does not give to "
+                "Glovebox (see `glovebox doctor`)");
   }
-  Zygote::Place place{.nursery = nursery,
-                      .files = *files_,
-                      .owner = {.host_uid = slices ? slices->host_uid() : 0,
-                                .userns = userns.get(),
-                                .own_slice = slices.has_value()},
-                      .uid = slices ? *uid : 0,
-                      .held = std::move(uid),
-                      .cgroup = std::move(cgroup),
-                      .remains = remains_,
-                      .layers = std::move(layers)};
-  auto zygote = Zygote::start(description, std::move(place));
+  Zygote::StartOptions options{.nursery = nursery,
+                               .files = *files_,
+                               .owner = {.host_uid = slices ? slices->host_uid() : 0,
+                                         .userns = userns.get(),
+                                         .own_slice = slices.has_value()},
+                               .uid = slices ? *uid : 0,
+                               .uid_lease = std::move(uid),
+                               .cgroup = std::move(cgroup),
+                               .cleanup = zygote_cleanup_,
+                               .layers = std::move(layers)};
+  auto zygote = Zygote::start(description, std::move(options));
   if (!zygote) return fail(std::move(zygote.error()).context("start a zygote"));
   return zygote;
 }
 
 Result<> JailMaker::prepare_files() {
   if (files_) return {};
-  TRY_OK(prepare_place());
+  TRY_OK(enter_mount_namespace());
   TRY(const std::string layer, ensure_host_layer(parts_.layers_dir));
   TRY(RootBuilder files, RootBuilder::open(parts_.state->path(), layer));
   files_.emplace(std::move(files));
   return {};
 }
 
-JailMaking JailMaker::making() {
+JailResources JailMaker::resources() {
   return {.policy = parts_.policy,
           .roots = parts_.roots,
           .state = parts_.state,
@@ -146,10 +148,10 @@ JailMaking JailMaker::making() {
           .slices = parts_.slices,
           .files = &files_,
           .family = &family_,
-          .broods = &broods_};
+          .nurseries = &nurseries_};
 }
 
-Result<> JailMaker::renew_files() {
+Result<> JailMaker::refresh_files() {
   drop_spare();
   if (!files_) return {};
   TRY(std::string layer, ensure_host_layer(parts_.layers_dir));
@@ -157,21 +159,21 @@ Result<> JailMaker::renew_files() {
   return {};
 }
 
-void JailMaker::begin(JailWish wish) {
-  if (take_spare(wish)) return;
-  start(std::move(wish), false);
+void JailMaker::begin(JailRequest request) {
+  if (take_spare(request)) return;
+  start(std::move(request), Try::kFirst);
 }
 
-// True: the wish was met with what was there.
-bool JailMaker::take_spare(JailWish& wish) {
-  const wire::CreateSandbox& request = wish.request;
-  const Template* description = broods_.find(request.template_name);
+// Whether the spare jail was used for this request.
+bool JailMaker::take_spare(JailRequest& jail_request) {
+  const wire::CreateSandbox& request = jail_request.create;
+  const Template* description = nurseries_.find(request.template_name);
   const bool plain = !request.warm && !request.session && request.mounts.empty() &&
                      request.network == NetworkStage::kNone && description != nullptr &&
                      description->layers.empty();
   if (!spare_ || !plain) return false;
-  // Its broker's death is its own, a moment later: nobody is to be given what is about to die.
-  const Nursery* nursery = broods_.find_nursery(request.template_name, false);
+  // A jail dies a moment after its broker: one that is about to die is not handed out.
+  const Nursery* nursery = nurseries_.find_nursery(request.template_name, false);
   pollfd broker{nursery != nullptr ? nursery->socket() : -1, 0, 0};
   if (nursery == nullptr || ::poll(&broker, 1, 0) != 0) {
     drop_spare();
@@ -179,44 +181,44 @@ bool JailMaker::take_spare(JailWish& wish) {
   }
   Sandbox sandbox = std::move(*spare_);
   spare_.reset();
-  sandbox.give_link(UniqueFd(::fcntl(wish.fds[0].get(), F_DUPFD_CLOEXEC, 3)));
+  sandbox.give_link(UniqueFd(::fcntl(jail_request.fds[0].get(), F_DUPFD_CLOEXEC, 3)));
   if (request.waits || sandbox.take(request.limits)) {
-    made_.push_back({wish.ticket, std::move(sandbox)});
+    made_.push_back({jail_request.ticket, std::move(sandbox)});
     return true;
   }
-  // It has died while it waited, or cannot be had so; a new one is made instead.
+  // It has died meanwhile, or cannot have these limits: a new one is made instead.
   spare_.emplace(std::move(sandbox));
   drop_spare();
   return false;
 }
 
-void JailMaker::start(JailWish wish, bool again) {
-  JailBirth& birth = births_.emplace_back(making(), std::move(wish));
-  birth.was_tried_before = again;
-  Result<> begun = birth.begin();
-  // The broker is at work now; what the sandbox's first process wants next is made beside it.
+void JailMaker::start(JailRequest request, Try which) {
+  JailSetup& setup = setups_.emplace_back(resources(), std::move(request));
+  setup.is_second_try = which == Try::kSecond;
+  Result<> begun = setup.begin();
+  // While the broker works, prepare what the sandbox's first process needs next.
   if (begun) begun = prepare_files();
-  if (begun) begun = birth.send_first();
+  if (begun) begun = setup.send_basics();
   if (begun) return;
-  finish(birth, fail(std::move(begun.error())));
+  finish(setup, fail(std::move(begun.error())));
 }
 
 void JailMaker::advance() {
   const Clock::time_point now = Clock::now();
-  for (auto birth = births_.begin(); birth != births_.end();) {
-    JailBirth& one = *birth++;  // finish() takes it out of the list
+  for (auto setup = setups_.begin(); setup != setups_.end();) {
+    JailSetup& one = *setup++;  // finish() takes it out of the list
     Result<bool> done = one.advance(now);
     if (!done || *done) finish(one, std::move(done));
   }
 }
 
-void JailMaker::finish(JailBirth& birth, Result<bool> done) {
-  const auto at = std::find_if(births_.begin(), births_.end(),
-                               [&birth](const JailBirth& one) { return &one == &birth; });
-  const std::uint64_t ticket = birth.ticket();
+void JailMaker::finish(JailSetup& setup, Result<bool> done) {
+  const auto at = std::find_if(setups_.begin(), setups_.end(),
+                               [&setup](const JailSetup& one) { return &one == &setup; });
+  const std::uint64_t ticket = setup.ticket();
   if (done) {
-    Sandbox sandbox = birth.take_sandbox();
-    births_.erase(at);
+    Sandbox sandbox = setup.take_sandbox();
+    setups_.erase(at);
     if (ticket == kSpareTicket) {
       spare_.emplace(std::move(sandbox));
     } else {
@@ -225,53 +227,53 @@ void JailMaker::finish(JailBirth& birth, Result<bool> done) {
     return;
   }
   Error error = std::move(done.error());
-  const bool again = birth.was_tried_before;
-  const bool broker_died = error.code() != Errc::kPolicy && birth.broker_is_gone();
-  JailWish wish = birth.take_wish();
-  if (wish.request.warm && error.code() == Errc::kTimeout) {
-    broods_.suspect(wish.request.template_name);
+  const bool is_second_try = setup.is_second_try;
+  const bool broker_died = error.code() != Errc::kPolicy && setup.broker_is_gone();
+  JailRequest request = setup.take_request();
+  if (request.create.warm && error.code() == Errc::kTimeout) {
+    nurseries_.setup_timed_out(request.create.template_name);
   }
-  births_.erase(at);
-  if (broker_died) (void)broods_.forget_dead_nurseries(0);
+  setups_.erase(at);
+  if (broker_died) (void)nurseries_.remove_dead_nurseries(0);
   if (ticket == kSpareTicket) {
-    log::warn("no spare sandbox", {{"error", error.message()}});
-    // A dead broker is replaced with the next request; anything else would only fail again.
+    log::warn("a spare sandbox could not be made", {{"error", error.message()}});
+    // A dead broker is replaced with the next request; any other failure would only repeat.
     if (!broker_died) can_make_spares_ = false;
     return;
   }
-  // Its broker was killed, perhaps before this request came: it gets another try with a new one.
-  if (broker_died && !again) return start(std::move(wish), true);
+  // The broker was killed, perhaps before this request came: it is tried again with a new one.
+  if (broker_died && !is_second_try) return start(std::move(request), Try::kSecond);
   made_.push_back({ticket, fail(std::move(error))});
 }
 
 std::vector<JailMaker::Made> JailMaker::take_made() { return std::exchange(made_, {}); }
 
 void JailMaker::add_events(std::vector<pollfd>& events) const {
-  broods_.add_events(events);
-  for (const JailBirth& birth : births_) events.push_back({birth.event_fd(), POLLIN, 0});
+  nurseries_.add_events(events);
+  for (const JailSetup& setup : setups_) events.push_back({setup.event_fd(), POLLIN, 0});
 }
 
 std::optional<Clock::time_point> JailMaker::next_deadline() const {
   std::optional<Clock::time_point> next;
-  for (const JailBirth& birth : births_) {
-    next = std::min(next.value_or(birth.deadline()), birth.deadline());
+  for (const JailSetup& setup : setups_) {
+    next = std::min(next.value_or(setup.deadline()), setup.deadline());
   }
   return next;
 }
 
 void JailMaker::make_spare() {
-  JailWish wish;
-  wish.request.limits = within_ceilings(*parts_.policy, wish.request.limits);
-  wish.ticket = kSpareTicket;
-  start(std::move(wish), false);
+  JailRequest request;
+  request.create.limits = within_ceilings(*parts_.policy, request.create.limits);
+  request.ticket = kSpareTicket;
+  start(std::move(request), Try::kFirst);
 }
 
 void JailMaker::drop_spare() {
   if (!spare_) return;
   spare_->kill(EndReason::kDestroyed);
-  constexpr int kDiesWithinMs = 2000;
+  constexpr int kExitTimeoutMs = 2000;
   pollfd dead{spare_->pidfd(), POLLIN, 0};
-  ::poll(&dead, 1, kDiesWithinMs);
+  ::poll(&dead, 1, kExitTimeoutMs);
   (void)spare_->finish();
   (void)spare_->clean_up();
   if (spare_->slice()) (*parts_.slices)->give_back(*spare_->slice());
@@ -279,10 +281,10 @@ void JailMaker::drop_spare() {
 }
 
 void JailMaker::shut_down() {
-  births_.clear();
+  setups_.clear();
   drop_spare();
-  broods_.stop();
-  remains_.clean_up_all();
+  nurseries_.stop();
+  zygote_cleanup_.clean_up_all();
   family_.reset();
   files_.reset();
 }

@@ -1,5 +1,6 @@
-// Has jails made, several at a time, in the nurseries of their templates. A warm jail has its
-// template's runtime waiting inside.
+// Makes jails, several at a time, in the nurseries of their templates. A warm jail has its
+// template's runtime waiting inside. Owns the nurseries and everything that jails of this launcher
+// share; used on its one thread, never waits for a jail.
 #pragma once
 
 #include <functional>
@@ -10,11 +11,11 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "launcher/nursery/template_nurseries.h"
 #include "launcher/jail/jail_setup.h"
-#include "launcher/layers/layer_store.h"
-#include "launcher/policy/policy.h"
 #include "launcher/jail/root_builder.h"
+#include "launcher/layers/layer_store.h"
+#include "launcher/nursery/template_nurseries.h"
+#include "launcher/policy/policy.h"
 #include "launcher/sandbox/sandbox.h"
 #include "launcher/sandbox/slices.h"
 #include "launcher/state_dir.h"
@@ -27,46 +28,45 @@ class JailMaker {
     std::string layers_dir;
     bool rootless = false;
     ZygoteBounds zygotes;
-    // Of the whole launcher, and made before the first jail.
+    // The launcher's, which outlive this object.
     const Policy* policy = nullptr;
     const sys::CgroupRoots* roots = nullptr;
     const StateDir* state = nullptr;
     const UniqueFd* agent = nullptr;
     std::optional<SliceBlock>* slices = nullptr;
-    std::function<Result<>()> prepare_users;  // fills the two above
-    LayerShelf* shelf = nullptr;
+    std::function<Result<>()> prepare_users;  // fills `agent` and `slices`
+    LayerStore* layer_store = nullptr;
   };
   explicit JailMaker(Parts parts);
   JailMaker(const JailMaker&) = delete;
   JailMaker& operator=(const JailMaker&) = delete;
 
-  Broods& broods() { return broods_; }
-  const Broods& broods() const { return broods_; }
+  TemplateNurseries& nurseries() { return nurseries_; }
+  const TemplateNurseries& nurseries() const { return nurseries_; }
 
-  // Begins a jail; what becomes of it is told by take_made(), under the wish's ticket.
-  void begin(JailWish wish);
-  // Goes on with all that are under way.
+  // Begins a jail; take_made() returns it or the error, under the request's ticket.
+  void begin(JailRequest request);
+  // Continues with all that are under way.
   void advance();
   struct Made {
     std::uint64_t ticket = 0;
-    Result<Sandbox> sandbox;  // taken at once, waiting, or, if its runtime has yet to join, joining
+    Result<Sandbox> sandbox;  // taken, waiting to be taken, or waiting for its runtime
   };
   std::vector<Made> take_made();
-  std::size_t under_way() const { return births_.size(); }
+  std::size_t under_way() const { return setups_.size(); }
   void add_events(std::vector<pollfd>& events) const;
   std::optional<Clock::time_point> next_deadline() const;
-  // Of zygotes and nurseries that were ended.
-  Remains& remains() { return remains_; }
+  PendingZygoteCleanup& zygote_cleanup() { return zygote_cleanup_; }
 
-  // One jail for programs made ahead, never used before, for whoever comes next. Only once there
-  // has been a first one: a launcher that nobody uses holds nothing.
+  // One plain jail made ahead for the next request. Only after a first request: an unused launcher
+  // holds no resources.
   bool wants_spare() const {
-    return broods_.has_plain_nursery() && !spare_ && can_make_spares_ && births_.empty();
+    return nurseries_.has_plain_nursery() && !spare_ && can_make_spares_ && setups_.empty();
   }
   void make_spare();
   void drop_spare();
-  // The host's files are others now.
-  Result<> renew_files();
+  // The host's files have changed.
+  Result<> refresh_files();
   void shut_down();
 
  private:
@@ -74,22 +74,23 @@ class JailMaker {
 
   Result<Nursery> start_nursery();
   Result<> may_have_zygote(const Template& description) const;
-  Result<Zygote> start_zygote(const Template& description, Nursery& nursery, ZygoteUids::Held uid);
-  Result<> prepare_place();
+  Result<Zygote> start_zygote(const Template& description, Nursery& nursery, ZygoteUids::Lease uid);
+  Result<> enter_mount_namespace();
   Result<> prepare_files();
-  JailMaking making();
-  bool take_spare(JailWish& wish);
-  void start(JailWish wish, bool again);
-  void finish(JailBirth& birth, Result<bool> done);
+  JailResources resources();
+  bool take_spare(JailRequest& request);
+  enum class Try : bool { kFirst, kSecond };
+  void start(JailRequest request, Try which);
+  void finish(JailSetup& setup, Result<bool> done);
 
   Parts parts_;
   bool in_own_namespace_ = false;
   std::optional<RootBuilder> files_;
-  // Removable only when the nurseries, which are in it, are gone.
+  // Can be removed only after the nurseries in it.
   std::optional<sys::CgroupFamily> family_;
-  Remains remains_;
-  Broods broods_;
-  std::list<JailBirth> births_;
+  PendingZygoteCleanup zygote_cleanup_;
+  TemplateNurseries nurseries_;
+  std::list<JailSetup> setups_;
   std::vector<Made> made_;
   std::optional<Sandbox> spare_;
   bool can_make_spares_ = true;

@@ -1,10 +1,13 @@
-// One jail on its way: namespaces, files, limits and the agent put together in the one order that
-// works, without ever waiting for any of them. Between its steps the launcher serves others.
+// Sets up one jail: namespaces, files, limits and the agent, in the one order that works, without
+// waiting for any of them. Between the steps the launcher serves other requests.
 //
-//   kAsked    the broker has been asked for an empty sandbox
-//   kBorn     its first process is there and has yet to say hello
-//   kPlanned  it has its mounts and puts them together
-//   kDone     the walls stand; with a zygote, that has been shown the sandbox
+//   kRequested  the broker has been asked for an empty sandbox
+//   kStarted    its first process exists and has not sent its hello yet
+//   kPlanned    it has its mounts and attaches them
+//   kDone       the walls are up; a zygote, if there is one, has been told to join
+//
+// Owned by JailMaker. If it fails or is dropped half-way, its destructor kills the process and
+// gives back what it had taken.
 #pragma once
 
 #include <chrono>
@@ -15,9 +18,9 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "launcher/nursery/template_nurseries.h"
 #include "launcher/jail/jail_mounts.h"
 #include "launcher/layers/layer_store.h"
+#include "launcher/nursery/template_nurseries.h"
 #include "launcher/sandbox/sandbox.h"
 #include "launcher/sandbox/slices.h"
 #include "launcher/state_dir.h"
@@ -25,8 +28,8 @@
 
 namespace glovebox::launcher {
 
-// What a jail is made with; the launcher's own, and lives longer than any birth.
-struct JailMaking {
+// What every setup uses; owned by the launcher and outlives all setups.
+struct JailResources {
   const Policy* policy = nullptr;
   const sys::CgroupRoots* roots = nullptr;
   const StateDir* state = nullptr;
@@ -34,74 +37,77 @@ struct JailMaking {
   std::optional<SliceBlock>* slices = nullptr;
   std::optional<RootBuilder>* files = nullptr;
   std::optional<sys::CgroupFamily>* family = nullptr;
-  Broods* broods = nullptr;
+  TemplateNurseries* nurseries = nullptr;
 };
 
-// A wish for a jail. `fds` are the client's socket and its mounts' sources; none for a spare.
-struct JailWish {
-  wire::CreateSandbox request;
+// `fds` are the client's socket and the sources of its mounts; none for a spare jail.
+struct JailRequest {
+  wire::CreateSandbox create;
   std::vector<UniqueFd> fds;
   Caller caller;
-  // For whoever wished; means nothing here.
-  std::uint64_t ticket = 0;
-  bool hurry = false;  // others wait as well
-  // Those of its template, and what it makes or looks at: they stay while it is there.
-  std::vector<LayerHeld> layers{};
-  std::string layer_tree{};  // the latter's, mounted at kLayerPlace
+  std::uint64_t ticket = 0;  // the requester's; not used here
+  bool hurry = false;        // other requests are waiting
+  // The template's layers, and the layer that the jail makes or reads: held while the jail exists.
+  std::vector<LayerRef> layers{};
+  std::string layer_tree{};  // of the latter; mounted at kLayerPlace
 };
 
-class JailBirth {
+class JailSetup {
  public:
-  // Asks the broker. The wish is kept, to be taken back if nothing comes of it.
-  JailBirth(const JailMaking& making, JailWish wish) : making_(making), wish_(std::move(wish)) {}
-  JailBirth(const JailBirth&) = delete;
-  JailBirth& operator=(const JailBirth&) = delete;
-  ~JailBirth();  // unless it was finished, everything of it goes
+  JailSetup(const JailResources& resources, JailRequest request)
+      : resources_(resources), request_(std::move(request)) {}
+  JailSetup(const JailSetup&) = delete;
+  JailSetup& operator=(const JailSetup&) = delete;
+  ~JailSetup();
 
+  // Asks the broker for the sandbox.
   Result<> begin();
-  // What its first process begins with, while its files are being made. After begin().
-  Result<> send_first() const;
-  // Goes as far as it can now. True: it is done, take the sandbox.
+  // Sends its first process what it starts with, while its files are being made. After begin().
+  Result<> send_basics() const;
+  // Goes as far as it can without waiting. True: it is done, take the sandbox.
   Result<bool> advance(Clock::time_point now);
-  // What to wait for.
+  // Readable when advance() can go on.
   int event_fd() const;
   Clock::time_point deadline() const { return deadline_; }
 
-  // When done: taken at once, waiting, or joining.
+  // Once done. The sandbox is taken already, waits to be taken, or waits for its runtime.
   Sandbox take_sandbox();
-  std::uint64_t ticket() const { return wish_.ticket; }
-  // What a failed one leaves for another try; the birth keeps what it needs to be cleaned up.
-  JailWish take_wish();
-  bool was_tried_before = false;
-  // Whether nothing can come of it because its nursery is not there any more.
+  std::uint64_t ticket() const { return request_.ticket; }
+  // The request of a failed setup, for another try; the setup keeps what its cleanup needs.
+  JailRequest take_request();
+  bool is_second_try = false;
+  // Whether it failed because its nursery's broker has died.
   bool broker_is_gone() const;
 
  private:
-  enum class Stage { kAsked, kBorn, kPlanned, kDone };
-  bool is_session() const { return wish_.request.session; }
+  enum class Stage { kRequested, kStarted, kPlanned, kDone };
+  bool is_session() const { return request_.create.session; }
   // In the template's own nursery, where its zygote is.
-  bool in_brood() const { return wish_.request.warm || session_zygote_ != 0; }
-  bool waits() const { return wish_.request.waits || wish_.request.warm || wish_.fds.empty(); }
+  bool in_template_nursery() const { return request_.create.warm || session_zygote_ != 0; }
+  bool waits() const {
+    return request_.create.waits || request_.create.warm || request_.fds.empty();
+  }
   Result<bool> on_answer();
   Result<> on_hello();
   Result<> on_sealed();
-  Result<> have_it_joined(std::span<const UniqueFd> fds);
+  Result<> request_join(std::span<const UniqueFd> fds);
   wire::SandboxPlan plan() const;
 
-  JailMaking making_;
-  JailWish wish_;
-  Stage stage_ = Stage::kAsked;
+  JailResources resources_;
+  JailRequest request_;
+  Stage stage_ = Stage::kRequested;
   Clock::time_point deadline_{};
   RuntimeKind runtime_ = RuntimeKind::kNone;
   std::vector<std::string> layers_;
   std::vector<std::string> environment_;
   std::uint32_t zygote_uid_ = 0;
   bool has_zygote_ = false;
-  std::uint32_t session_zygote_ = 0;  // who makes a session, to be let in later; zero: nobody
-  ZygoteUids::Held zygote_held_;      // of either: it owns the sandbox's user namespace
+  // The zygote that owns a session's user namespace and may join it later; zero: none.
+  std::uint32_t session_zygote_ = 0;
+  ZygoteUids::Lease zygote_uid_lease_;  // of either: that uid owns the sandbox's user namespace
   pid_t init_pid_ = 0;
   pid_t broker_ = 0;  // of the nursery that was asked
-  Nursery::Question question_ = 0;
+  Nursery::Request broker_request_ = 0;
 
   SandboxId id_ = SandboxId::make();
   WallSet walls_;

@@ -1,5 +1,5 @@
-// The launcher's own mount namespace, so that nothing it mounts is seen on the host; and, for an
-// ordinary user, the user namespace in which it may mount at all.
+// Enters a mount namespace of the launcher's own, so that its mounts are not visible on the host;
+// rootless also a user namespace, without which it may not mount.
 #pragma once
 
 #include "base/result.h"

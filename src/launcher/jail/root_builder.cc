@@ -22,21 +22,22 @@ struct DevLink {
   const char* target;
 };
 
-// The client's descriptor is of its mount namespace, and a mount can be cloned only from our own.
-// So it is opened again by its name, and must be the very same file then.
+// A mount can be cloned only from our own mount namespace, and the client's descriptor is from its
+// own. So the file is reopened by its path and must be the same one.
 Result<UniqueFd> same_in_our_namespace(int client_fd) {
   char name[4096];
   const ssize_t size = ::readlink(sys::fd_path(client_fd).c_str(), name, sizeof name - 1);
-  if (size <= 0) return fail(Error::from_errno("name a mount's source"));
+  if (size <= 0) return fail(Error::from_errno("read the path of a mount's source"));
   const std::string path(name, static_cast<std::size_t>(size));
   UniqueFd here(::open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
   struct stat theirs {};
   struct stat ours {};
   if (!here || ::fstat(client_fd, &theirs) != 0 || ::fstat(here.get(), &ours) != 0) {
-    return fail(Error::from_errno("open a mount's source"));
+    return fail(Error::from_errno("reopen the mount's source " + path));
   }
   if (theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino) {
-    return fail(Errc::kNotFound, "the launcher does not see what the caller sees at this path");
+    return fail(Errc::kNotFound,
+                path + " is a different file for the launcher than for the caller");
   }
   return here;
 }
@@ -50,7 +51,7 @@ bool has_modules(const std::vector<std::string>& layers) {
 
 Result<> make_dir(int at, const std::string& path, mode_t mode, std::uint32_t uid, bool chown) {
   if (::mkdirat(at, path.c_str(), mode) != 0) return fail(Error::from_errno("make " + path));
-  // The mask takes bits away only where a mode has more than 0755.
+  // The umask only affects modes beyond 0755.
   if ((mode & 07022) != 0 && ::fchmodat(at, path.c_str(), mode, 0) != 0) {
     return fail(Error::from_errno("chmod " + path));
   }
@@ -76,7 +77,7 @@ Result<RootBuilder> RootBuilder::open(const std::string& scratch, const std::str
     TRY_OK(make_dir(AT_FDCWD, scratch + "/" + name, 0755, 0, false));
   }
   TRY_OK(builder.prepare_dev());
-  // A mount of its own: its name, which the guest reads in its mountinfo, is "/" and not ours.
+  // A mount of its own, so that the guest's mountinfo shows "/" and not our path.
   TRY(builder.empty_, sys::clone_mount(AT_FDCWD, scratch + "/empty", sys::Submounts::kLeaveOut));
   return builder;
 }
@@ -87,29 +88,28 @@ RootBuilder::~RootBuilder() {
   (void)sys::detach(scratch());
 }
 
-// Once per launcher: a tmpfs with the host's harmless devices bound into it. Every sandbox gets a
-// read-only copy of this tree.
+// Once per launcher: a tmpfs with the harmless devices. Every sandbox gets a read-only copy of it.
 Result<> RootBuilder::prepare_dev() {
   const std::string dev = scratch() + "/dev";
   TRY(const UniqueFd tmpfs, sys::new_mount("tmpfs", {{"size", "64k"}, {"mode", "0755"}},
                                            MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
   TRY_OK(sys::attach_mount(tmpfs.get(), AT_FDCWD, dev));
   for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
-    const std::string place = dev + "/" + name;
-    // A node of our own where we may make one; ordinary users can only show the host's.
+    const std::string path = dev + "/" + name;
+    // A device node of our own if we may create one; rootless, the host's is bind-mounted.
     struct stat host {};
     if (::stat((std::string("/dev/") + name).c_str(), &host) == 0 && S_ISCHR(host.st_mode) &&
-        ::mknod(place.c_str(), S_IFCHR | 0666, host.st_rdev) == 0) {
-      if (::chmod(place.c_str(), 0666) != 0) return fail(Error::from_errno("chmod " + place));
+        ::mknod(path.c_str(), S_IFCHR | 0666, host.st_rdev) == 0) {
+      if (::chmod(path.c_str(), 0666) != 0) return fail(Error::from_errno("chmod " + path));
       continue;
     }
-    const UniqueFd made(::open(place.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444));
-    if (!made) return fail(Error::from_errno("make " + place));
+    const UniqueFd made(::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444));
+    if (!made) return fail(Error::from_errno("create " + path));
     TRY(const UniqueFd device,
         sys::clone_mount(AT_FDCWD, std::string("/dev/") + name, sys::Submounts::kLeaveOut));
     TRY_OK(sys::restrict_mount(device.get(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
                                sys::Submounts::kLeaveOut));
-    TRY_OK(sys::attach_mount(device.get(), AT_FDCWD, place));
+    TRY_OK(sys::attach_mount(device.get(), AT_FDCWD, path));
   }
   TRY_OK(make_dir(AT_FDCWD, dev + "/pts", 0755, 0, false));
   TRY_OK(make_dir(AT_FDCWD, dev + "/shm", 01777, 0, false));
@@ -130,8 +130,8 @@ Result<UniqueFd> RootBuilder::idmapped_layer(const std::string& path, const Owne
     auto done =
         sys::restrict_mount(layer.get(), kLayerFlags, sys::Submounts::kLeaveOut, owner.userns);
     if (done) return layer;
-    // Some filesystems cannot be idmapped (an overlay, older network ones). Files then show as
-    // nobody's; they are readable all the same, and the answer's walls leave this one out.
+    // Some filesystems cannot be idmapped (overlayfs, older network filesystems). Their files then
+    // appear as owned by the overflow uid; they stay readable, and the wall is reported as missing.
     if (done.error().sys_errno() != EINVAL && done.error().sys_errno() != EOPNOTSUPP) {
       return fail(std::move(done.error()));
     }
@@ -141,7 +141,7 @@ Result<UniqueFd> RootBuilder::idmapped_layer(const std::string& path, const Owne
   return layer;
 }
 
-// What the guest may write, with the right owner, whether or not layers are idmapped.
+// The writable directories, with the right owner whether or not the layers are idmapped.
 Result<> RootBuilder::make_upper(int tmpfs, const Owner& owner) const {
   const std::uint32_t root = owner.host_uid;
   const std::uint32_t user = owner.own_slice ? root + kGuestUser : root;
@@ -158,8 +158,8 @@ Result<> RootBuilder::make_upper(int tmpfs, const Owner& owner) const {
   return make_dir(tmpfs, "upper/home/user", 0755, user, chown);
 }
 
-Attached::~Attached() {
-  for (const std::string& place : places_) (void)sys::detach(place);
+TemporaryMounts::~TemporaryMounts() {
+  for (const std::string& path : paths_) (void)sys::detach(path);
 }
 
 Result<UniqueFd> RootBuilder::build_dev() const {
@@ -189,29 +189,30 @@ Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owne
   TRY(mounts.upper, sys::new_mount("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
   TRY_OK(make_upper(mounts.upper.get(), owner));
   if (owner.kind == RootKind::kSession && has_modules(layers)) {
-    // npm takes the nearest directory with modules for the project, and /node_modules is a layer's.
+    // npm takes the nearest parent with node_modules for the project; without this one it would be
+    // "/", where a layer has its own.
     const std::uint32_t user = owner.own_slice ? owner.host_uid + kGuestUser : owner.host_uid;
     TRY_OK(
         make_dir(mounts.upper.get(), "upper/home/user/node_modules", 0755, user, owner.own_slice));
   }
-  if (takes_detached_) {
+  if (can_use_detached_) {
     if (build_detached(mounts, lower, usr, owner)) return mounts;
-    takes_detached_ = false;
+    can_use_detached_ = false;
   }
   TRY_OK(build_attached(mounts, lower, usr, owner));
   return mounts;
 }
 
-// Nothing is attached anywhere: three mounts and three unmounts less, each of which waits for every
-// CPU.
+// Attaches nothing: saves three mounts and three umounts, each of which waits for an RCU grace
+// period.
 Result<> RootBuilder::build_detached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
                                      std::span<const UniqueFd> usr, const Owner& owner) const {
-  const auto below = [&mounts](const char* name) {
+  const auto open_in_upper = [&mounts](const char* name) {
     return UniqueFd(::openat(mounts.upper.get(), name, O_PATH | O_DIRECTORY | O_CLOEXEC));
   };
-  const UniqueFd upper = below("upper");
-  const UniqueFd work = below("work");
-  if (!upper || !work) return fail(Error::from_errno("open the upper layer"));
+  const UniqueFd upper = open_in_upper("upper");
+  const UniqueFd work = open_in_upper("work");
+  if (!upper || !work) return fail(Error::from_errno("open the upper directory"));
   sys::OverlayByFd root{.lower = {}, .upper = upper.get(), .work = work.get()};
   for (const UniqueFd& layer : lower) root.lower.push_back(layer.get());
   if (!owner.own_slice) root.options.emplace_back("userxattr", "");
@@ -223,9 +224,9 @@ Result<> RootBuilder::build_detached(SandboxMounts& mounts, std::span<const Uniq
   UniqueFd usr_upper;
   UniqueFd usr_work;
   if (session) {
-    usr_upper = below("usr-upper");
-    usr_work = below("usr-work");
-    if (!usr_upper || !usr_work) return fail(Error::from_errno("open the upper layer of /usr"));
+    usr_upper = open_in_upper("usr-upper");
+    usr_work = open_in_upper("usr-work");
+    if (!usr_upper || !usr_work) return fail(Error::from_errno("open the upper directory of /usr"));
     over_usr.upper = usr_upper.get();
     over_usr.work = usr_work.get();
     over_usr.options = root.options;
@@ -235,42 +236,42 @@ Result<> RootBuilder::build_detached(SandboxMounts& mounts, std::span<const Uniq
   return {};
 }
 
-// Kernels before 6.15 take overlay layers only from where they are attached, so all are, in our own
-// mount namespace, for as long as it takes.
+// Kernels before 6.15 accept only attached directories as overlay layers, so they are attached in
+// our own mount namespace meanwhile.
 Result<> RootBuilder::build_attached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
                                      std::span<const UniqueFd> usr, const Owner& owner) const {
-  const auto attach = [&](int mount, const std::string& place) -> Result<> {
-    const std::string where = scratch() + "/" + place;
-    if (::mkdir(where.c_str(), 0755) != 0 && errno != EEXIST) {
-      return fail(Error::from_errno("make " + where));
+  const auto attach = [&](int mount, const std::string& name) -> Result<> {
+    const std::string path = scratch() + "/" + name;
+    if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
+      return fail(Error::from_errno("create " + path));
     }
-    TRY_OK(sys::attach_mount(mount, AT_FDCWD, where));
-    mounts.attached.add(where);
+    TRY_OK(sys::attach_mount(mount, AT_FDCWD, path));
+    mounts.attached.add(path);
     return {};
   };
   std::string names;
   for (std::size_t i = 0; i < lower.size(); ++i) {
-    const std::string place = "layer" + std::to_string(i);
-    TRY_OK(attach(lower[i].get(), place));
-    names += (names.empty() ? "" : ":") + place;
+    const std::string name = "layer" + std::to_string(i);
+    TRY_OK(attach(lower[i].get(), name));
+    names += (names.empty() ? "" : ":") + name;
   }
   std::string usr_names;
   for (std::size_t i = 0; i < usr.size(); ++i) {
-    const std::string place = "usr" + std::to_string(i);
-    TRY_OK(attach(usr[i].get(), place));
-    usr_names += place + ":";
+    const std::string name = "usr" + std::to_string(i);
+    TRY_OK(attach(usr[i].get(), name));
+    usr_names += name + ":";
   }
   TRY_OK(attach(mounts.upper.get(), "up"));
-  // By relative names: the guest reads these options in its own mountinfo.
-  if (::chdir(scratch().c_str()) != 0) return fail(Error::from_errno("enter " + scratch()));
+  // Relative paths, because the guest sees these options in its mountinfo.
+  if (::chdir(scratch().c_str()) != 0) return fail(Error::from_errno("chdir to " + scratch()));
   std::vector<sys::MountOption> root_options = {
       {"lowerdir", names}, {"upperdir", "up/upper"}, {"workdir", "up/work"}};
   if (!owner.own_slice) root_options.emplace_back("userxattr", "");
   const bool session = owner.kind == RootKind::kSession;
   TRY(mounts.root, sys::new_mount("overlay", root_options, session ? kSessionFlags : kRootFlags));
-  // Not a bind mount: an overlay without an upper is read-only in itself, so that even a guest that
-  // gained every capability inside could not make the host's files writable. A session's writes go
-  // to the upper, which is its own.
+  // Not a bind mount: an overlay without an upper directory is always read-only, so that even a
+  // guest with every capability inside could not make the host's files writable. A session's writes
+  // go to its own upper directory.
   std::vector<sys::MountOption> usr_options = {{"lowerdir", usr_names + "empty"}};
   if (session) {
     usr_options.emplace_back("upperdir", "up/usr-upper");
@@ -294,8 +295,8 @@ Result<UniqueFd> RootBuilder::build_layer(const std::string& tree, MountMode mod
   if (mapping < 0 || (error != EINVAL && error != EOPNOTSUPP)) return fail(std::move(done.error()));
   return fail(Error(Errc::kUnsupported,
                     "the filesystem of " + tree +
-                        " cannot show its files under another owner (idmapped mounts), which "
-                        "layers need: put them on ext4, xfs or btrfs",
+                        " does not support idmapped mounts, which layers need: put the layers "
+                        "directory on ext4, xfs or btrfs",
                     error));
 }
 

@@ -1,6 +1,6 @@
-// Builds what a sandbox sees as its files: an overlay over the read-only layers with a bounded
-// tmpfs on top, the host's /usr, a minimal /dev. All as detached mounts, which the sandbox's first
-// process attaches; nothing of it appears in the host's own mount namespace.
+// Builds the filesystem of a sandbox: an overlay of the read-only layers with a size-limited tmpfs
+// on top, the host's /usr, and a minimal /dev. All are detached mounts, which the sandbox's first
+// process attaches; none appears in the host's mount namespace.
 #pragma once
 
 #include <memory>
@@ -17,45 +17,46 @@
 
 namespace glovebox::launcher {
 
-// Where layers are attached in our own mount namespace for as long as the overlays are being made.
-class Attached {
+// Layers that are attached in the launcher's mount namespace while the overlays are built; detached
+// by the destructor.
+class TemporaryMounts {
  public:
-  Attached() = default;
-  Attached(Attached&& other) noexcept : places_(std::exchange(other.places_, {})) {}
-  Attached& operator=(Attached&&) = delete;
-  ~Attached();
-  void add(std::string place) { places_.push_back(std::move(place)); }
+  TemporaryMounts() = default;
+  TemporaryMounts(TemporaryMounts&& other) noexcept : paths_(std::exchange(other.paths_, {})) {}
+  TemporaryMounts& operator=(TemporaryMounts&&) = delete;
+  ~TemporaryMounts();
+  void add(std::string path) { paths_.push_back(std::move(path)); }
 
  private:
-  std::vector<std::string> places_;
+  std::vector<std::string> paths_;
 };
 
 struct SandboxMounts {
   UniqueFd root;
   UniqueFd usr;
   UniqueFd shm;
-  UniqueFd upper;         // the tmpfs that is written to: its size may be changed at the take
-  bool idmapped = false;  // host files keep their owners inside
-  Attached attached;      // goes once the sandbox has what it needs: each detach waits a little
+  UniqueFd upper;            // the writable tmpfs: its size may change when the sandbox is taken
+  bool idmapped = false;     // host files keep their owners inside
+  TemporaryMounts attached;  // destroyed after the sandbox was served: each umount takes a while
 };
 
-// What a sandbox's writable filesystem is bounded by, as options of a tmpfs.
+// The limits of a sandbox's writable filesystem, as mount options of a tmpfs.
 std::vector<std::pair<std::string, std::string>> size_options(const Limits& limits);
 
-// A session's root may write its own /usr and use programs that change users.
+// A session may write to its own /usr and use setuid programs.
 enum class RootKind : bool { kRun, kSession };
 
 struct Owner {
   std::uint32_t host_uid = 0;  // of the sandbox's root
-  int userns = -1;             // borrowed; idmaps the layers
+  int userns = -1;             // borrowed; for idmapping the layers
   bool own_slice = false;
   RootKind kind = RootKind::kRun;
 };
 
 class RootBuilder {
  public:
-  // The caller must be in a mount namespace of its own; `scratch` is an empty directory over which
-  // a small tmpfs is mounted there.
+  // The caller must be in its own mount namespace; a small tmpfs is mounted there over the empty
+  // directory `scratch`.
   static Result<RootBuilder> open(const std::string& scratch, const std::string& layer);
   RootBuilder(RootBuilder&& other) noexcept = default;
   RootBuilder& operator=(RootBuilder&& other) = delete;
@@ -63,20 +64,21 @@ class RootBuilder {
 
   void use_layer(std::string layer) { layer_ = std::move(layer); }
 
-  // A copy of the tree that prepare_dev made.
+  // A copy of the prepared /dev.
   Result<UniqueFd> build_dev() const;
-  // `layers` are directories of root's, stacked above the host's own, the last one on top; a
-  // layer's usr, if it has one, above the host's /usr.
+  // `layers` are root-owned directories, stacked above the host's layer, the last one on top; the
+  // usr of a layer, if it has one, is stacked above the host's /usr.
   Result<SandboxMounts> build(const Limits& limits, const Owner& owner,
                               const std::vector<std::string>& layers = {});
 
-  // A host path that the client opened, ready to be attached: nosuid, nodev, one uid mapped.
-  // `mapped` is whose rights the guest's user gets on it; uid 0 stands for nobody.
+  // A host path that the client opened, prepared for attaching: nosuid, nodev, one uid mapped. The
+  // guest's user gets the rights of `mapped` on it; uid 0: no mapping.
   Result<UniqueFd> build_mount(int host_fd, MountMode mode, HostUser mapped,
                                std::uint32_t guest_host_uid);
 
-  // A layer's tree, to be attached in a sandbox that makes it or looks at it: its files are the
-  // sandbox's root's there and our own on the disk.
+  // A layer's tree for a sandbox that makes or reads it: its files belong to the sandbox's root
+  // inside and to the launcher's user on the disk. kUnsupported where the filesystem cannot do
+  // that.
   Result<UniqueFd> build_layer(const std::string& tree, MountMode mode, const Owner& owner) const;
 
  private:
@@ -93,8 +95,8 @@ class RootBuilder {
 
   std::unique_ptr<std::string> scratch_;  // empty once moved from
   std::string layer_;
-  UniqueFd empty_;              // an empty directory
-  bool takes_detached_ = true;  // until the kernel has refused
+  UniqueFd empty_;                // an empty directory
+  bool can_use_detached_ = true;  // until the kernel has refused
 };
 
 }  // namespace glovebox::launcher

@@ -23,9 +23,9 @@
 namespace glovebox::launcher {
 namespace {
 
-constexpr int kLessUrgent = 5;
-constexpr int kMomentMs = 5000;
-constexpr int kDiesWithinMs = 2000;
+constexpr int kNiceness = 5;
+constexpr int kFinishTimeoutMs = 5000;
+constexpr int kExitTimeoutMs = 2000;
 
 bool lock_soon(int fd) {
   constexpr int kTries = 100;
@@ -39,42 +39,42 @@ bool lock_soon(int fd) {
 
 }  // namespace
 
-Result<Chore> Chore::start(const std::function<int()>& work) {
+Result<DiskTask> DiskTask::start(const std::function<int()>& work) {
   const pid_t parent = ::getpid();
   TRY(sys::Cloned child, sys::clone_into(0));
   if (child.pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
-    // A client that is let go of must not find its socket open in here, nor a lock be held on.
+    // Else a dropped client's socket would stay open here, and locks would stay held.
     if (::syscall(SYS_close_range, 3u, ~0u, 0u) != 0) ::_exit(1);
-    (void)::setpriority(PRIO_PROCESS, 0, kLessUrgent);
+    (void)::setpriority(PRIO_PROCESS, 0, kNiceness);
     ::_exit(work());
   }
-  return Chore(child.pid, std::move(child.pidfd));
+  return DiskTask(child.pid, std::move(child.pidfd));
 }
 
-Chore::Chore(Chore&& other) noexcept
+DiskTask::DiskTask(DiskTask&& other) noexcept
     : pid_(std::exchange(other.pid_, 0)), pidfd_(std::move(other.pidfd_)), code_(other.code_) {}
 
-Chore& Chore::operator=(Chore&& other) noexcept {
-  end();
+DiskTask& DiskTask::operator=(DiskTask&& other) noexcept {
+  kill();
   pid_ = std::exchange(other.pid_, 0);
   pidfd_ = std::move(other.pidfd_);
   code_ = other.code_;
   return *this;
 }
 
-Chore::~Chore() { end(); }
+DiskTask::~DiskTask() { kill(); }
 
-void Chore::end() {
-  if (pid_ <= 0 || is_over(0)) return;
+void DiskTask::kill() {
+  if (pid_ <= 0 || is_finished(0)) return;
   sys::send_signal(pidfd_.get(), SIGKILL);
-  // One that waits for a disk dies when that answers; then it is init's.
-  if (!is_over(kDiesWithinMs)) log::warn("a child at work on the disk does not end");
+  // A process in uninterruptible sleep dies when the disk answers; init reaps it then.
+  if (!is_finished(kExitTimeoutMs)) log::warn("a killed disk task has not exited in time");
   pid_ = 0;
 }
 
-bool Chore::is_over(int wait_ms) {
+bool DiskTask::is_finished(int wait_ms) {
   if (pid_ <= 0) return true;
   pollfd dead{pidfd_.get(), POLLIN, 0};
   if (::poll(&dead, 1, wait_ms) != 1) return false;
@@ -99,41 +99,43 @@ int remove_all_named(const std::string& directory, const std::string& prefix) {
   for (const std::string& name : names) {
     const std::string path = directory + "/" + name;
     const UniqueFd lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
-    // Whoever named it so lets go of it now; or another launcher is at it.
+    // The launcher that renamed it is about to release it, or another launcher removes it.
     if (lock && !lock_soon(lock.get())) continue;
     if (!sys::remove_tree(path)) ++left;
   }
   return std::min(left, 100);
 }
 
-void Removals::begin() {
-  if (chore_) {
+void TreeRemover::begin() {
+  if (task_) {
     again_ = true;
     return;
   }
   again_ = false;
-  auto started = Chore::start([this] { return remove_all_named(directory_, prefix_); });
+  auto started = DiskTask::start([this] { return remove_all_named(directory_, prefix_); });
   if (started) {
-    chore_.emplace(std::move(*started));
+    task_.emplace(std::move(*started));
   } else {
-    log::warn("nothing is removed for now", {{"error", started.error().message()}});
+    log::warn("removed layers could not be deleted yet", {{"error", started.error().message()}});
   }
 }
 
-void Removals::look() {
-  if (!chore_ || !chore_->is_over(0)) return;
-  if (!chore_->went_well()) log::warn("a layer was not removed", {{"directory", directory_}});
-  chore_.reset();
+void TreeRemover::poll() {
+  if (!task_ || !task_->is_finished(0)) return;
+  if (!task_->succeeded())
+    log::warn("a layer could not be removed completely", {{"directory", directory_}});
+  task_.reset();
   if (again_) begin();
 }
 
-void Removals::add_events(std::vector<pollfd>& events) const {
-  if (chore_) events.push_back({chore_->pidfd(), POLLIN, 0});
+void TreeRemover::add_events(std::vector<pollfd>& events) const {
+  if (task_) events.push_back({task_->pidfd(), POLLIN, 0});
 }
 
-void Removals::finish() {
-  for (int rounds = 0; rounds < 2 && chore_ && chore_->is_over(kMomentMs); ++rounds) look();
-  chore_.reset();
+void TreeRemover::finish() {
+  for (int rounds = 0; rounds < 2 && task_ && task_->is_finished(kFinishTimeoutMs); ++rounds)
+    poll();
+  task_.reset();
 }
 
 }  // namespace glovebox::launcher

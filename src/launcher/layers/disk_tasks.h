@@ -1,5 +1,6 @@
-// What takes long on the disk and must not keep the launcher's one thread: a tree that goes, and a
-// disk that is written out. Each is a child of ours that has none of our descriptors.
+// Work on the disk that may take long and must not block the launcher's one thread: removing a
+// tree, syncing a filesystem. Each task is a child process that has none of the launcher's
+// descriptors.
 #pragma once
 
 #include <poll.h>
@@ -16,48 +17,49 @@
 
 namespace glovebox::launcher {
 
-class Chore {
+class DiskTask {
  public:
-  // `work` is done in the child; what it returns is its exit code.
-  static Result<Chore> start(const std::function<int()>& work);
-  Chore(Chore&& other) noexcept;
-  Chore& operator=(Chore&& other) noexcept;
-  ~Chore();  // ended, if it is not over
+  // `work` runs in the child; its result is the exit code.
+  static Result<DiskTask> start(const std::function<int()>& work);
+  DiskTask(DiskTask&& other) noexcept;
+  DiskTask& operator=(DiskTask&& other) noexcept;
+  ~DiskTask();  // kills the child if it has not finished
 
   int pidfd() const { return pidfd_.get(); }
-  // Whether it is over; waits for that at most so long.
-  bool is_over(int wait_ms);
-  bool went_well() const { return code_ == 0; }
+  // Waits at most `wait_ms` for it to finish.
+  bool is_finished(int wait_ms);
+  bool succeeded() const { return code_ == 0; }
 
  private:
-  Chore(pid_t pid, UniqueFd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
-  void end();
+  DiskTask(pid_t pid, UniqueFd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+  void kill();
   pid_t pid_ = 0;
   UniqueFd pidfd_;
   std::optional<int> code_;
 };
 
-// Removes what lies in a directory under names that begin with `prefix`: one child at a time, which
-// takes all that there are.
-class Removals {
+// Removes the entries of a directory whose names begin with `prefix`, in one child process at a
+// time.
+class TreeRemover {
  public:
-  Removals(std::string directory, std::string prefix)
+  TreeRemover(std::string directory, std::string prefix)
       : directory_(std::move(directory)), prefix_(std::move(prefix)) {}
-  // There is something to remove.
+  // Starts a task, or another one after the current.
   void begin();
-  void look();
+  // Reaps a finished task, and starts the next if there is one.
+  void poll();
   void add_events(std::vector<pollfd>& events) const;
-  // At the end: gives it a moment. What is left is removed by whoever starts next.
+  // At the end of the launcher: waits a moment. The next launcher removes what is left.
   void finish();
 
  private:
   std::string directory_;
   std::string prefix_;
-  std::optional<Chore> chore_;
-  bool again_ = false;
+  std::optional<DiskTask> task_;
+  bool again_ = false;  // entries were added since the task started
 };
 
-// Returns how many could not be removed. Follows no link.
+// Returns how many entries could not be removed. Follows no symlink.
 int remove_all_named(const std::string& directory, const std::string& prefix);
 
 }  // namespace glovebox::launcher

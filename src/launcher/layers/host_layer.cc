@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Copied from the host: what programs of its /usr expect to find. Never shadow, host keys or the
-// machine's id.
+// Copied from the host: what programs in its /usr expect. Never shadow, host keys or the machine
+// id.
 constexpr const char* kCopied[] = {
     "/etc/alternatives",    "/etc/ld.so.cache",    "/etc/ld.so.conf",
     "/etc/ld.so.conf.d",    "/etc/ssl/certs",      "/etc/ssl/openssl.cnf",
@@ -37,7 +37,7 @@ constexpr const char* kCopied[] = {
     "/etc/deluser.conf",    "/etc/debconf.conf",   "/etc/default/useradd",
 };
 
-constexpr LayerFile kOurs[] = {
+constexpr LayerFile kOwnFiles[] = {
     {"etc/passwd",
      "root:x:0:0:root:/root:/bin/bash\n"
      "daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n"
@@ -70,10 +70,10 @@ constexpr const char* kIntoUsr[] = {"bin", "sbin", "lib", "lib32", "lib64", "lib
 
 constexpr const char* kDraftPrefix = ".draft-";
 
-// Changes when the recipe above does.
+// To be changed with the lists above.
 constexpr std::string_view kRecipe = "host-layer-6";
 
-// The layer's name says what it was made of: a package upgrade on the host makes another one.
+// The name is a hash of what the layer is made from: a package upgrade on the host gives a new one.
 std::string layer_name() {
   std::uint64_t hash = 14695981039346656037ull;  // FNV-1a: a name, not a secret
   const auto mix = [&hash](std::string_view bytes) {
@@ -85,7 +85,7 @@ std::string layer_name() {
     mix(file.bytes);
   }
   for (const std::span<const LayerFile> files :
-       {std::span<const LayerFile>(kOurs), package_tool_files()}) {
+       {std::span<const LayerFile>(kOwnFiles), package_tool_files()}) {
     for (const LayerFile& file : files) {
       mix(file.path);
       mix(file.text);
@@ -105,7 +105,7 @@ std::string layer_name() {
   return std::string("host-") + text;
 }
 
-// Copies what anybody may read; a file only root may read has no place in a layer.
+// Copies only world-readable files: a file that only root may read must not be in a layer.
 void copy_readable(const fs::path& from, const fs::path& to, std::error_code& error) {
   const fs::file_status status = fs::symlink_status(from, error);
   if (error) return;
@@ -132,20 +132,20 @@ Result<> build(const fs::path& root) {
   for (const char* directory : package_tool_directories()) {
     fs::create_directories(root / directory, error);
   }
-  if (error) return fail(Errc::kInternal, "make layer: " + error.message());
+  if (error)
+    return fail(Errc::kInternal, "create a directory of the host layer: " + error.message());
   for (const char* name : kIntoUsr) {
-    // On a host whose /bin is a directory of its own there is nothing in /usr to link to; such
-    // hosts (before 2019) are not supported.
+    // Hosts without a merged /usr (before 2019) are not supported.
     if (fs::exists(fs::path("/usr") / name, error)) {
       fs::create_symlink(fs::path("usr") / name, root / name, error);
     }
   }
   for (const char* path : kCopied) {
-    std::error_code ignored;  // not every host has every one
+    std::error_code ignored;  // not every host has all of them
     copy_readable(path, root / fs::path(path).relative_path(), ignored);
   }
   for (const std::span<const LayerFile> files :
-       {std::span<const LayerFile>(kOurs), package_tool_files()}) {
+       {std::span<const LayerFile>(kOwnFiles), package_tool_files()}) {
     for (const LayerFile& file : files) {
       std::ofstream out(root / file.path, std::ios::trunc);
       out << file.text;
@@ -163,7 +163,7 @@ Result<> build(const fs::path& root) {
     if (!out.flush()) return fail(Errc::kInternal, std::string("write layer file ") + file.path);
     ::chmod((root / file.path).c_str(), 0644);
   }
-  for (const char* place : {"tmp", "var/tmp"}) ::chmod((root / place).c_str(), 01777);
+  for (const char* path : {"tmp", "var/tmp"}) ::chmod((root / path).c_str(), 01777);
   ::chmod((root / "root").c_str(), 0700);
   fs::create_symlink("/proc/self/mounts", root / "etc/mtab", error);
   fs::create_symlink("/run", root / "var/run", error);
@@ -172,7 +172,7 @@ Result<> build(const fs::path& root) {
   return {};
 }
 
-// Drafts of builders that were killed: whoever builds holds a lock on his.
+// Drafts of launchers that were killed; a live one holds a lock on its draft.
 void remove_dead_drafts(const std::string& layers_dir) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(layers_dir, error)) {
@@ -190,7 +190,11 @@ Result<std::string> ensure_host_layer(const std::string& layers_dir) {
   struct stat info {};
   if (::lstat(final_path.c_str(), &info) == 0) {
     if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 022) != 0) {
-      return fail(Errc::kPermissionDenied, final_path.string() + " is not ours");
+      return fail(
+          Errc::kPermissionDenied,
+          final_path.string() +
+              " must be a directory that is owned by the launcher's user and not writable by "
+              "others");
     }
     return final_path.string();
   }
@@ -203,16 +207,16 @@ Result<std::string> ensure_host_layer(const std::string& layers_dir) {
   const UniqueFd lock(::open(draft.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   Result<> built = lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0
                        ? build(draft)
-                       : fail(Errc::kUnavailable, "begin a layer in " + layers_dir);
+                       : fail(Errc::kUnavailable, "create and lock a directory in " + layers_dir);
   ::umask(old_mask);
   if (built) {
     fs::rename(draft, final_path, error);
     if (!error) return final_path.string();
-    // Somebody else was faster; theirs is the same.
+    // Another launcher was faster; its layer is the same.
     if (fs::exists(final_path))
       built = {};
     else
-      built = fail(Errc::kInternal, "keep layer: " + error.message());
+      built = fail(Errc::kInternal, "rename the host layer: " + error.message());
   }
   fs::remove_all(draft, error);
   if (!built) return fail(std::move(built.error()));

@@ -1,4 +1,4 @@
-// Notices that the host's packages have changed, once the change is over.
+// Detects that the host's packages have changed, once the package manager is done.
 #pragma once
 
 #include <chrono>
@@ -6,15 +6,15 @@
 
 namespace glovebox::launcher {
 
-class HostPackages {
+class HostPackageWatch {
  public:
-  HostPackages();
-  // To be asked now and then. True once per change, after it has been quiet for a moment: a package
-  // manager touches its records many times in one go.
+  HostPackageWatch();
+  // Called periodically. True once per change, when nothing has changed for two seconds: a package
+  // manager updates its records many times in one run.
   bool have_changed();
 
  private:
-  std::string used_;  // how things were when what is in use was made
+  std::string used_;  // the state from which everything in use was made
   std::string seen_;
   std::chrono::steady_clock::time_point seen_since_;
 };

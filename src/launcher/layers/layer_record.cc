@@ -17,10 +17,10 @@ namespace {
 
 constexpr std::string_view kFirstLine = "glovebox-layer 1\n";
 constexpr const char* kName = "record";
-constexpr std::size_t kMostHead = 512;
+constexpr std::size_t kMaxHead = 512;
 constexpr std::size_t kDigestSize = 64;
 
-// "name value\n" at the beginning of `rest`, which goes on behind it.
+// Takes "name value\n" from the beginning of `rest`.
 std::optional<std::string_view> take_line(std::string_view& rest, std::string_view name) {
   if (!rest.starts_with(name) || rest.size() <= name.size() || rest[name.size()] != ' ') {
     return std::nullopt;
@@ -86,20 +86,20 @@ std::optional<LayerRecord> parse_record(std::string_view text) {
 
 Result<> write_record(int dir, const LayerRecord& record) {
   const std::string text = record_text(record);
-  // What could not be read again is not written.
+  // A record that could not be read again is not written.
   if (!parse_record(text)) {
     return fail(Errc::kInvalidArgument,
-                "a layer's record has a digest of 64 digits and a note of at most " +
+                "a layer's record needs a digest of 64 hexadecimal digits and a note of at most " +
                     std::to_string(kMaxLayerNote) + " bytes");
   }
   const std::string draft = ".record-" + random_label(12);
   const UniqueFd file(
       ::openat(dir, draft.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file) return fail(Error::from_errno("begin a layer's record"));
+  if (!file) return fail(Error::from_errno("create a layer's record"));
   Result<> written = write_all(file.get(), text);
   if (written && ::fsync(file.get()) != 0) written = fail(Error::from_errno("sync a record"));
   if (written && ::renameat(dir, draft.c_str(), dir, kName) != 0) {
-    written = fail(Error::from_errno("name a record"));
+    written = fail(Error::from_errno("rename a record"));
   }
   if (!written) {
     (void)::unlinkat(dir, draft.c_str(), 0);
@@ -114,9 +114,9 @@ Result<LayerRecord> read_record(int dir) {
   if (!file) return fail(Error::from_errno("open a layer's record"));
   struct stat info {};
   if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    return fail(Errc::kProtocol, "a layer's record is not a file");
+    return fail(Errc::kProtocol, "a layer's record is not a regular file");
   }
-  std::string text(kMostHead + kMaxLayerNote + 1, '\0');
+  std::string text(kMaxHead + kMaxLayerNote + 1, '\0');
   std::size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
@@ -127,7 +127,7 @@ Result<LayerRecord> read_record(int dir) {
   }
   text.resize(size);
   auto record = parse_record(text);
-  if (!record) return fail(Errc::kProtocol, "a layer's record is broken");
+  if (!record) return fail(Errc::kProtocol, "a layer's record is malformed");
   return std::move(*record);
 }
 

@@ -1,5 +1,5 @@
-// A kept layer's record on disk: a small text of our own, written whole or not at all. It is read
-// as strictly as a stranger's: a disk may have lost half of it.
+// The record of a kept layer on disk: a small text file, written atomically. It is parsed as
+// strictly as untrusted input, because a disk may have lost half of it.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@
 
 namespace glovebox::launcher {
 
-// Of everything but the id, the last use and whether it is in use, which are not in it.
+// Everything but the id, the last use and whether it is in use, which are not stored in it.
 std::string record_text(const LayerRecord& record);
-// Nothing: it is not one of ours, whole and exact.
+// Nothing if the text is not exactly a record.
 std::optional<LayerRecord> parse_record(std::string_view text);
 
-// As "record" in an open directory, on the disk when this returns.
+// The file "record" in an open directory; synced when this returns.
 Result<> write_record(int dir, const LayerRecord& record);
 Result<LayerRecord> read_record(int dir);
 

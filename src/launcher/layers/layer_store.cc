@@ -22,8 +22,8 @@ constexpr std::string_view kNew = "new-";
 constexpr const char* kGone = "gone-";
 constexpr const char* kTree = "tree";
 constexpr const char* kUsed = "used";
-constexpr std::uint64_t kLeastRoom = 256ull << 20;
-// Somebody who only looks whether a layer is in use has its lock for a moment.
+constexpr std::uint64_t kMinFreeBytes = 256ull << 20;
+// A launcher that only checks whether a layer is in use holds its lock for a moment.
 constexpr int kLockTries = 20;
 constexpr int kLockPauseMs = 1;
 
@@ -33,7 +33,7 @@ UniqueFd open_directory(int at, const std::string& name) {
   return UniqueFd(::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
 }
 
-bool is_still_called(int fd, int at, const std::string& name) {
+bool is_still_named(int fd, int at, const std::string& name) {
   struct stat held {};
   struct stat named {};
   return ::fstat(fd, &held) == 0 && ::fstatat(at, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -54,18 +54,17 @@ std::int64_t now_ms() {
       .count();
 }
 
-// The time of its last use, if it has been used.
+// The time of its last use; nothing if it was never used.
 std::optional<std::int64_t> used_ms(int layer) {
   struct stat info {};
   if (::fstatat(layer, kUsed, &info, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
   return static_cast<std::int64_t>(info.st_mtim.tv_sec) * 1000 + info.st_mtim.tv_nsec / 1'000'000;
 }
 
-tl::unexpected<Error> not_there(const std::string& id) {
-  return fail(Errc::kNotFound, "layer " + id + ": there is none");
+tl::unexpected<Error> no_such_layer(const std::string& id) {
+  return fail(Errc::kNotFound, "there is no layer " + id);
 }
 
-// All names in a directory; those in ours are few and ours.
 std::vector<std::string> names_in(int dir) {
   std::vector<std::string> names;
   UniqueFd copy = open_directory(dir, ".");
@@ -83,10 +82,10 @@ std::vector<std::string> names_in(int dir) {
 
 }  // namespace
 
-LayerShelf::LayerShelf(const std::string& layers_dir)
-    : sets_(layers_dir + "/sets"), removals_(sets_, kGone) {}
+LayerStore::LayerStore(const std::string& layers_dir)
+    : sets_(layers_dir + "/sets"), remover_(sets_, kGone) {}
 
-Result<int> LayerShelf::open(IfMissing missing) {
+Result<int> LayerStore::open(IfMissing missing) {
   if (dir_) return dir_.get();
   if (missing == IfMissing::kMake) {
     std::error_code error;
@@ -96,14 +95,15 @@ Result<int> LayerShelf::open(IfMissing missing) {
     }
   }
   UniqueFd dir = open_directory(AT_FDCWD, sets_);
-  if (!dir && errno == ENOENT) return fail(Errc::kNotFound, "there are no layers");
+  if (!dir && errno == ENOENT)
+    return fail(Errc::kNotFound, sets_ + " does not exist: there are no layers");
   if (!dir) return fail(Error::from_errno("open " + sets_));
   struct stat info {};
-  if (::fstat(dir.get(), &info) != 0) return fail(Error::from_errno("look at " + sets_));
+  if (::fstat(dir.get(), &info) != 0) return fail(Error::from_errno("stat " + sets_));
   if (info.st_uid != ::geteuid()) {
-    return fail(Errc::kPermissionDenied, sets_ + " must be a directory of ours");
+    return fail(Errc::kPermissionDenied, sets_ + " must be owned by the launcher's user");
   }
-  // Nobody but us and what we mount comes to a file in a layer, whatever its mode.
+  // Only the launcher, and what it mounts, reaches the files in a layer, whatever their modes.
   if ((info.st_mode & 0777) != 0700 && ::fchmod(dir.get(), 0700) != 0) {
     return fail(Error::from_errno("chmod " + sets_));
   }
@@ -111,7 +111,7 @@ Result<int> LayerShelf::open(IfMissing missing) {
   return dir_.get();
 }
 
-void LayerShelf::sweep() {
+void LayerStore::sweep() {
   const auto dir = open(IfMissing::kFail);
   if (!dir) return;
   bool any_gone = false;
@@ -122,70 +122,71 @@ void LayerShelf::sweep() {
       sweep_one(name);
     }
   }
-  if (any_gone) removals_.begin();
+  if (any_gone) remover_.begin();
 }
 
-void LayerShelf::sweep_one(const std::string& name) {
+void LayerStore::sweep_one(const std::string& name) {
   const bool staged =
       name.starts_with(kNew) && is_layer_id(std::string_view(name).substr(kNew.size()));
-  if (!staged && !is_layer_id(name)) return;  // not ours to touch
+  if (!staged && !is_layer_id(name)) return;  // not a name of ours
   const UniqueFd layer = open_directory(dir_.get(), name);
-  if (!layer || ::flock(layer.get(), LOCK_EX | LOCK_NB) != 0) return;  // somebody's
-  if (!is_still_called(layer.get(), dir_.get(), name)) return;
+  if (!layer || ::flock(layer.get(), LOCK_EX | LOCK_NB) != 0) return;  // in use
+  if (!is_still_named(layer.get(), dir_.get(), name)) return;
   if (!staged && read_record(layer.get()) && open_tree(layer.get())) return;
-  log::warn(staged ? "a layer that was never finished goes" : "a layer without a good record goes",
+  log::warn(staged ? "an unfinished layer is removed" : "a layer without a valid record is removed",
             {{"layer", name}});
-  if (auto buried = bury(name); !buried) {
-    log::warn("a layer was not removed", {{"error", buried.error().message()}});
+  if (auto discarded = discard(name); !discarded) {
+    log::warn("a layer could not be removed", {{"error", discarded.error().message()}});
   }
 }
 
-// Under another name it is nobody's, and a child of ours removes it.
-Result<> LayerShelf::bury(const std::string& name) {
+// Renames it, so that it cannot be found any more, and has a child process remove it.
+Result<> LayerStore::discard(const std::string& name) {
   const std::string gone = kGone + random_label(16);
   if (::renameat(dir_.get(), name.c_str(), dir_.get(), gone.c_str()) != 0) {
     return fail(Error::from_errno("remove layer " + name));
   }
-  removals_.begin();
+  remover_.begin();
   return {};
 }
 
-bool LayerShelf::is_held(const std::string& id) const {
+bool LayerStore::is_held(const std::string& id) const {
   const auto held = held_.find(id);
   return held != held_.end() && !held->second.expired();
 }
 
-// Its directory, locked: nobody removes it while that is open.
-Result<UniqueFd> LayerShelf::open_kept(const std::string& id, int lock) {
-  if (!is_layer_id(id)) return fail(Errc::kInvalidArgument, "not a layer's id");
+// Its directory, locked: no launcher removes it while the descriptor is open.
+Result<UniqueFd> LayerStore::open_kept(const std::string& id, int lock) {
+  if (!is_layer_id(id)) return fail(Errc::kInvalidArgument, "'" + id + "' is not a layer id");
   auto dir = open(IfMissing::kFail);
-  if (!dir && dir.error().code() == Errc::kNotFound) return not_there(id);
+  if (!dir && dir.error().code() == Errc::kNotFound) return no_such_layer(id);
   if (!dir) return fail(std::move(dir.error()));
   UniqueFd layer = open_directory(*dir, id);
-  if (!layer && errno == ENOENT) return not_there(id);
+  if (!layer && errno == ENOENT) return no_such_layer(id);
   if (!layer) return fail(Error::from_errno("layer " + id));
   if (!try_lock(layer.get(), lock)) {
     return fail(lock == LOCK_EX ? Errc::kConflict : Errc::kUnavailable,
-                "layer " + id + (lock == LOCK_EX ? ": it is in use" : ": it is being removed"));
+                "layer " + id + (lock == LOCK_EX ? " is in use" : " is being removed"));
   }
-  if (!is_still_called(layer.get(), *dir, id)) return not_there(id);
+  if (!is_still_named(layer.get(), *dir, id)) return no_such_layer(id);
   return layer;
 }
 
-// A layer is as good as a program of root's: whoever may write it is in every sandbox made of it.
-Result<UniqueFd> LayerShelf::open_tree(int layer) const {
+// A layer is as trusted as a program of root: a user who can write it gets into every sandbox that
+// uses it.
+Result<UniqueFd> LayerStore::open_tree(int layer) const {
   UniqueFd tree = open_directory(layer, kTree);
   if (!tree) return fail(Error::from_errno("open a layer's tree"));
   struct stat info {};
   if (::fstat(tree.get(), &info) != 0 || info.st_uid != ::geteuid() || (info.st_mode & 022) != 0) {
-    return fail(Errc::kPolicy, "a layer's tree must be root's, and writable by root only");
+    return fail(Errc::kPolicy, "a layer's tree must be owned by root and writable by root only");
   }
   return tree;
 }
 
-Result<LayerHeld> LayerShelf::use(const std::string& id, Counts counts) {
+Result<LayerRef> LayerStore::use(const std::string& id, Counts counts) {
   if (const auto known = held_.find(id); known != held_.end()) {
-    if (LayerHeld held = known->second.lock()) {
+    if (LayerRef held = known->second.lock()) {
       if (counts == Counts::kYes) touch(id, held->lock.get());
       return held;
     }
@@ -196,14 +197,14 @@ Result<LayerHeld> LayerShelf::use(const std::string& id, Counts counts) {
     return fail(std::move(tree.error()).context("layer " + id));
   }
   if (counts == Counts::kYes) touch(id, layer.get());
-  auto held =
-      std::make_shared<LayerUse>(LayerUse{id, sets_ + "/" + id + "/" + kTree, std::move(layer)});
+  auto held = std::make_shared<LayerHandle>(
+      LayerHandle{id, sets_ + "/" + id + "/" + kTree, std::move(layer)});
   held_[id] = held;
   return held;
 }
 
-Result<std::vector<LayerHeld>> LayerShelf::use_trees(const std::vector<std::string>& layers) {
-  std::vector<LayerHeld> all;
+Result<std::vector<LayerRef>> LayerStore::use_trees(const std::vector<std::string>& layers) {
+  std::vector<LayerRef> all;
   const std::string before = sets_ + "/";
   const std::string behind = std::string("/") + kTree;
   for (const std::string& layer : layers) {
@@ -211,102 +212,105 @@ Result<std::vector<LayerHeld>> LayerShelf::use_trees(const std::vector<std::stri
         !layer.starts_with(before) || !layer.ends_with(behind)) {
       continue;
     }
-    TRY(LayerHeld held, use(layer.substr(before.size(), kLayerIdSize), Counts::kYes));
+    TRY(LayerRef held, use(layer.substr(before.size(), kLayerIdSize), Counts::kYes));
     all.push_back(std::move(held));
   }
   return all;
 }
 
-// To the minute: many sandboxes are made in one.
-void LayerShelf::touch(const std::string& id, int layer) {
+// At most once a minute, because many sandboxes may use it per second.
+void LayerStore::touch(const std::string& id, int layer) {
   const Clock::time_point now = Clock::now();
   const auto last = touched_.find(id);
-  if (last != touched_.end() && now < last->second + kTouchedEvery) return;
-  if (touched_.size() > kMost) touched_.clear();
+  if (last != touched_.end() && now < last->second + kTouchInterval) return;
+  if (touched_.size() > kMaxLayers) touched_.clear();
   touched_[id] = now;
   const UniqueFd used(
       ::openat(layer, kUsed, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   if (!used || ::futimens(used.get(), nullptr) != 0) {
-    log::warn("a layer's use is not noted", {{"layer", id}});
+    log::warn("the time of a layer's use could not be stored", {{"layer", id}});
   }
 }
 
-bool LayerShelf::has_room() const {
+bool LayerStore::has_room() const {
   struct statvfs room {};
   if (::fstatvfs(dir_.get(), &room) != 0) return true;
-  return static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize >= kLeastRoom;
+  return static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize >= kMinFreeBytes;
 }
 
-Result<LayerHeld> LayerShelf::begin(const std::string& id, const void* owner) {
-  if (!is_layer_id(id)) return fail(Errc::kInvalidArgument, "not a layer's id");
+Result<LayerRef> LayerStore::begin(const std::string& id, const void* owner) {
+  if (!is_layer_id(id)) return fail(Errc::kInvalidArgument, "'" + id + "' is not a layer id");
   TRY(const int dir, open(IfMissing::kMake));
   const auto being_made = [&id] {
-    return fail(Errc::kConflict, "layer " + id + ": it is being made");
+    return fail(Errc::kConflict, "layer " + id + " is being made already");
   };
   const std::string name = staged_name(id);
   if (const auto known = making_.find(id); known != making_.end()) {
     if (!known->second.sandbox.expired()) return being_made();
-    TRY_OK(bury(name));  // nothing came of it
+    TRY_OK(discard(name));  // it was never kept
     making_.erase(known);
   }
-  if (making_.size() >= kMostStaged) {
-    return fail(Errc::kResourceExhausted, "too many layers are being made");
+  if (making_.size() >= kMaxStaged) {
+    return fail(Errc::kResourceExhausted,
+                std::to_string(making_.size()) + " layers are being made, which is the limit");
   }
   struct stat info {};
   if (::fstatat(dir, id.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) {
-    return fail(Errc::kConflict, "layer " + id + ": there is one already");
+    return fail(Errc::kConflict, "layer " + id + " exists already");
   }
-  if (ids().size() >= kMost) {
-    return fail(Errc::kResourceExhausted,
-                "this host keeps " + std::to_string(kMost) + " layers, and no more may be");
+  if (ids().size() >= kMaxLayers) {
+    return fail(Errc::kResourceExhausted, "this host keeps " + std::to_string(kMaxLayers) +
+                                              " layers, which is the limit; remove some");
   }
   if (!has_room()) {
-    return fail(Errc::kResourceExhausted, "the disk of " + sets_ + " is full");
+    return fail(Errc::kResourceExhausted, "the disk of " + sets_ + " has less than 256 MB left");
   }
   constexpr int kTries = 3;
   for (int tries = 0; tries < kTries; ++tries) {
     const bool made = ::mkdirat(dir, name.c_str(), 0700) == 0;
     if (!made && errno != EEXIST) return fail(Error::from_errno("make layer " + id));
     UniqueFd lock = open_directory(dir, name);
-    if (!lock) continue;                                                   // somebody has swept it
+    if (!lock) continue;  // another launcher has swept it
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return being_made();  // by another launcher
-    if (!is_still_called(lock.get(), dir, name)) continue;
+    if (!is_still_named(lock.get(), dir, name)) continue;
     if (!made) {
-      TRY_OK(bury(name));  // a dead one's
+      TRY_OK(discard(name));  // left by a dead launcher
       continue;
     }
     if (::mkdirat(lock.get(), kTree, 0755) != 0) {
       return fail(Error::from_errno("make layer " + id));
     }
-    auto held = std::make_shared<LayerUse>(LayerUse{id, sets_ + "/" + name + "/" + kTree});
+    auto held = std::make_shared<LayerHandle>(LayerHandle{id, sets_ + "/" + name + "/" + kTree});
     making_[id] = Making{std::move(lock), held, owner};
     return held;
   }
-  return fail(Errc::kUnavailable, "layer " + id + ": it could not be begun");
+  return fail(Errc::kUnavailable,
+              "layer " + id + " could not be begun: other launchers interfered repeatedly");
 }
 
-LayerShelf::Staged LayerShelf::staged(const std::string& id, const void* owner) const {
+LayerStore::Staged LayerStore::staged(const std::string& id, const void* owner) const {
   const auto known = making_.find(id);
   if (known == making_.end() || known->second.owner != owner) return Staged::kNone;
   return known->second.sandbox.expired() ? Staged::kMade : Staged::kMaking;
 }
 
-std::string LayerShelf::path_of_staged(const std::string& id) const {
+std::string LayerStore::path_of_staged(const std::string& id) const {
   return sets_ + "/" + staged_name(id);
 }
 
-Result<> LayerShelf::keep(LayerRecord record, const void* owner) {
+Result<> LayerStore::keep(LayerRecord record, const void* owner) {
   const std::string id = record.id;
   const Staged state = staged(id, owner);
-  if (state == Staged::kNone) return fail(Errc::kNotFound, "layer " + id + ": it was not begun");
+  if (state == Staged::kNone)
+    return fail(Errc::kNotFound, "layer " + id + " was not begun by this client");
   if (state == Staged::kMaking) {
     return fail(Errc::kConflict, "layer " + id + ": its sandbox has not ended");
   }
   const Making& made = making_.find(id)->second;
-  // Whatever was done to its top from inside.
+  // The sandbox may have changed the mode of the top directory.
   const UniqueFd tree = open_directory(made.lock.get(), kTree);
   if (!tree || ::fchmod(tree.get(), 0755) != 0) {
-    return fail(Error::from_errno("look at layer " + id));
+    return fail(Error::from_errno("chmod layer " + id));
   }
   TRY_OK(open_tree(made.lock.get()));
   record.made_ms = now_ms();
@@ -314,7 +318,7 @@ Result<> LayerShelf::keep(LayerRecord record, const void* owner) {
   // Another launcher may have kept the same one meanwhile.
   if (::renameat2(dir_.get(), staged_name(id).c_str(), dir_.get(), id.c_str(), RENAME_NOREPLACE) !=
       0) {
-    if (errno == EEXIST) return fail(Errc::kConflict, "layer " + id + ": there is one already");
+    if (errno == EEXIST) return fail(Errc::kConflict, "layer " + id + " exists already");
     return fail(Error::from_errno("keep layer " + id));
   }
   touched_.erase(id);
@@ -324,13 +328,13 @@ Result<> LayerShelf::keep(LayerRecord record, const void* owner) {
   return {};
 }
 
-void LayerShelf::owner_gone(const void* owner) {
+void LayerStore::owner_gone(const void* owner) {
   for (auto& [id, making] : making_) {
     if (making.owner == owner) making.owner = nullptr;
   }
 }
 
-Result<> LayerShelf::note(const std::string& id, std::string note) {
+Result<> LayerStore::note(const std::string& id, std::string note) {
   TRY(const UniqueFd layer, open_kept(id, LOCK_SH));
   auto record = read_record(layer.get());
   if (!record) return fail(std::move(record.error()).context("layer " + id));
@@ -338,37 +342,37 @@ Result<> LayerShelf::note(const std::string& id, std::string note) {
   return write_record(layer.get(), *record);
 }
 
-Result<> LayerShelf::drop(const std::string& id) {
+Result<> LayerStore::drop(const std::string& id) {
   if (const auto known = making_.find(id); known != making_.end()) {
     if (!known->second.sandbox.expired()) {
       return fail(Errc::kConflict, "layer " + id + ": its sandbox has not ended");
     }
-    TRY_OK(bury(staged_name(id)));
+    TRY_OK(discard(staged_name(id)));
     making_.erase(known);
     return {};
   }
-  if (is_held(id)) return fail(Errc::kConflict, "layer " + id + ": it is in use");
+  if (is_held(id)) return fail(Errc::kConflict, "layer " + id + " is in use");
   TRY(const UniqueFd layer, open_kept(id, LOCK_EX));
-  TRY_OK(bury(id));
+  TRY_OK(discard(id));
   touched_.erase(id);
   return {};
 }
 
-Result<LayerRecord> LayerShelf::record(const std::string& id) {
+Result<LayerRecord> LayerStore::record(const std::string& id) {
   auto dir = open(IfMissing::kFail);
-  if (!dir) return not_there(id);
+  if (!dir) return no_such_layer(id);
   const UniqueFd layer = open_directory(*dir, id);
-  if (!layer) return not_there(id);
+  if (!layer) return no_such_layer(id);
   auto record = read_record(layer.get());
   if (!record) return fail(Errc::kNotFound, "layer " + id + ": " + record.error().message());
   record->id = id;
   record->used_ms = used_ms(layer.get()).value_or(record->made_ms);
-  // In use is what could not be removed now.
+  // In use means that it could not be removed now.
   record->in_use = is_held(id) || ::flock(layer.get(), LOCK_EX | LOCK_NB) != 0;
   return std::move(*record);
 }
 
-std::vector<std::string> LayerShelf::ids() {
+std::vector<std::string> LayerStore::ids() {
   const auto dir = open(IfMissing::kFail);
   if (!dir) return {};
   std::vector<std::string> all = names_in(*dir);
@@ -376,7 +380,7 @@ std::vector<std::string> LayerShelf::ids() {
   return all;
 }
 
-void LayerShelf::tidy(Clock::time_point now,
+void LayerStore::tidy(Clock::time_point now,
                       const std::function<bool(const std::string&)>& is_awaited) {
   std::erase_if(held_, [](const auto& entry) { return entry.second.expired(); });
   for (auto at = making_.begin(); at != making_.end();) {
@@ -385,16 +389,16 @@ void LayerShelf::tidy(Clock::time_point now,
     const auto next = std::next(at);
     if (making.sandbox.expired() && !is_awaited(id)) {
       if (!making.ended_at) making.ended_at = now;
-      if (making.owner == nullptr || now >= *making.ended_at + kKeptWithin) {
-        log::info("a layer that nobody kept goes", {{"layer", id}});
-        if (bury(staged_name(id))) making_.erase(at);
+      if (making.owner == nullptr || now >= *making.ended_at + kKeepTimeout) {
+        log::info("a layer that was not kept is removed", {{"layer", id}});
+        if (discard(staged_name(id))) making_.erase(at);
       }
     }
     at = next;
   }
 }
 
-std::vector<std::string> LayerShelf::without_room() const {
+std::vector<std::string> LayerStore::without_room() const {
   std::vector<std::string> all;
   if (!dir_ || making_.empty() || has_room()) return all;
   for (const auto& [id, making] : making_) {
@@ -403,10 +407,10 @@ std::vector<std::string> LayerShelf::without_room() const {
   return all;
 }
 
-std::optional<LayerShelf::Clock::time_point> LayerShelf::next_due() const {
-  constexpr std::chrono::seconds kOften{1};
+std::optional<LayerStore::Clock::time_point> LayerStore::next_due() const {
+  constexpr std::chrono::seconds kInterval{1};
   if (making_.empty()) return std::nullopt;
-  return Clock::now() + kOften;
+  return Clock::now() + kInterval;
 }
 
 }  // namespace glovebox::launcher

@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using Counts = LayerShelf::Counts;
-using Staged = LayerShelf::Staged;
+using Counts = LayerStore::Counts;
+using Staged = LayerStore::Staged;
 
 constexpr const char* kOne = "0123456789abcdef0123456789abcdef";
 constexpr const char* kTwo = "fedcba9876543210fedcba9876543210";
@@ -38,13 +38,13 @@ LayerRecord record_of(const std::string& id, const std::string& note = {}) {
 
 Errc code_of(const auto& outcome) { return outcome ? Errc{} : outcome.error().code(); }
 
-class LayerShelfTest : public ::testing::Test {
+class LayerStoreTest : public ::testing::Test {
  protected:
-  LayerShelfTest() {
-    char made[] = "/tmp/gbx-shelf-XXXXXX";
+  LayerStoreTest() {
+    char made[] = "/tmp/gbx-layer_store-XXXXXX";
     place_ = ::mkdtemp(made);
   }
-  ~LayerShelfTest() override { (void)sys::remove_tree(place_); }
+  ~LayerStoreTest() override { (void)sys::remove_tree(place_); }
 
   fs::path sets() const { return fs::path(place_) / "sets"; }
   std::vector<std::string> names() const {
@@ -56,21 +56,21 @@ class LayerShelfTest : public ::testing::Test {
     return all;
   }
   // Until nothing but these is left.
-  bool comes_to(LayerShelf& shelf, const std::vector<std::string>& wanted) {
+  bool comes_to(LayerStore& layer_store, const std::vector<std::string>& wanted) {
     for (int tries = 0; tries < 1000; ++tries) {
-      shelf.removals().look();
+      layer_store.remover().look();
       if (names() == wanted) return true;
       ::poll(nullptr, 0, 10);
     }
     return false;
   }
-  void make(LayerShelf& shelf, const std::string& id, const std::string& note = {}) {
+  void make(LayerStore& layer_store, const std::string& id, const std::string& note = {}) {
     {
-      const auto held = shelf.begin(id, this);
+      const auto held = layer_store.begin(id, this);
       ASSERT_TRUE(held) << held.error().message();
       std::ofstream((*held)->tree + "/file") << "content";
     }
-    const auto kept = shelf.keep(record_of(id, note), this);
+    const auto kept = layer_store.keep(record_of(id, note), this);
     ASSERT_TRUE(kept) << kept.error().message();
   }
   static bool nobody(const std::string&) { return false; }
@@ -78,87 +78,87 @@ class LayerShelfTest : public ::testing::Test {
   std::string place_;
 };
 
-TEST_F(LayerShelfTest, MakesNothingBeforeItIsNeeded) {
-  LayerShelf shelf(place_);
-  shelf.sweep();
-  EXPECT_THAT(shelf.ids(), IsEmpty());
-  EXPECT_EQ(code_of(shelf.use(kOne, Counts::kYes)), Errc::kNotFound);
-  EXPECT_EQ(code_of(shelf.drop(kOne)), Errc::kNotFound);
+TEST_F(LayerStoreTest, MakesNothingBeforeItIsNeeded) {
+  LayerStore layer_store(place_);
+  layer_store.sweep();
+  EXPECT_THAT(layer_store.ids(), IsEmpty());
+  EXPECT_EQ(code_of(layer_store.use(kOne, Counts::kYes)), Errc::kNotFound);
+  EXPECT_EQ(code_of(layer_store.drop(kOne)), Errc::kNotFound);
   EXPECT_FALSE(fs::exists(sets()));
 }
 
-TEST_F(LayerShelfTest, WhatASandboxMadeIsKeptWithItsRecord) {
-  LayerShelf shelf(place_);
-  auto held = shelf.begin(kOne, this);
+TEST_F(LayerStoreTest, WhatASandboxMadeIsKeptWithItsRecord) {
+  LayerStore layer_store(place_);
+  auto held = layer_store.begin(kOne, this);
   ASSERT_TRUE(held);
   struct stat info {};
   ASSERT_EQ(::stat(sets().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777u, 0700u);
   ASSERT_EQ(::stat((*held)->tree.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777u, 0755u);
-  EXPECT_EQ(shelf.staged(kOne, this), Staged::kMaking);
-  EXPECT_EQ(code_of(shelf.keep(record_of(kOne), this)), Errc::kConflict);
-  EXPECT_EQ(code_of(shelf.begin(kOne, this)), Errc::kConflict);
-  EXPECT_EQ(code_of(shelf.drop(kOne)), Errc::kConflict);
+  EXPECT_EQ(layer_store.staged(kOne, this), Staged::kMaking);
+  EXPECT_EQ(code_of(layer_store.keep(record_of(kOne), this)), Errc::kConflict);
+  EXPECT_EQ(code_of(layer_store.begin(kOne, this)), Errc::kConflict);
+  EXPECT_EQ(code_of(layer_store.drop(kOne)), Errc::kConflict);
   held->reset();  // its sandbox is dead
-  EXPECT_EQ(shelf.staged(kOne, this), Staged::kMade);
-  EXPECT_EQ(shelf.staged(kOne, &info), Staged::kNone);
-  EXPECT_EQ(code_of(shelf.keep(record_of(kOne), &info)), Errc::kNotFound);
-  ASSERT_TRUE(shelf.keep(record_of(kOne, "a\nnote"), this));
-  EXPECT_THAT(shelf.ids(), ElementsAre(kOne));
-  const auto record = shelf.record(kOne);
+  EXPECT_EQ(layer_store.staged(kOne, this), Staged::kMade);
+  EXPECT_EQ(layer_store.staged(kOne, &info), Staged::kNone);
+  EXPECT_EQ(code_of(layer_store.keep(record_of(kOne), &info)), Errc::kNotFound);
+  ASSERT_TRUE(layer_store.keep(record_of(kOne, "a\nnote"), this));
+  EXPECT_THAT(layer_store.ids(), ElementsAre(kOne));
+  const auto record = layer_store.record(kOne);
   ASSERT_TRUE(record);
   EXPECT_EQ(record->note, "a\nnote");
   EXPECT_EQ(record->entries, 2u);
   EXPECT_GT(record->made_ms, 0);
   EXPECT_FALSE(record->in_use);
-  EXPECT_EQ(code_of(shelf.begin(kOne, this)), Errc::kConflict);
+  EXPECT_EQ(code_of(layer_store.begin(kOne, this)), Errc::kConflict);
 }
 
-TEST_F(LayerShelfTest, WhatWasDoneToItsTopFromInsideIsUndone) {
-  LayerShelf shelf(place_);
+TEST_F(LayerStoreTest, WhatWasDoneToItsTopFromInsideIsUndone) {
+  LayerStore layer_store(place_);
   {
-    const auto held = shelf.begin(kOne, this);
+    const auto held = layer_store.begin(kOne, this);
     ASSERT_TRUE(held);
     ASSERT_EQ(::chmod((*held)->tree.c_str(), 0777), 0);
   }
-  ASSERT_TRUE(shelf.keep(record_of(kOne), this));
-  EXPECT_TRUE(shelf.use(kOne, Counts::kYes));
+  ASSERT_TRUE(layer_store.keep(record_of(kOne), this));
+  EXPECT_TRUE(layer_store.use(kOne, Counts::kYes));
 }
 
-TEST_F(LayerShelfTest, OneThatOthersCanWriteIsNotUsed) {
-  LayerShelf shelf(place_);
-  make(shelf, kOne);
+TEST_F(LayerStoreTest, OneThatOthersCanWriteIsNotUsed) {
+  LayerStore layer_store(place_);
+  make(layer_store, kOne);
   fs::permissions(sets() / kOne / "tree", fs::perms::others_write, fs::perm_options::add);
-  EXPECT_EQ(code_of(shelf.use(kOne, Counts::kYes)), Errc::kPolicy);
+  EXPECT_EQ(code_of(layer_store.use(kOne, Counts::kYes)), Errc::kPolicy);
   fs::remove_all(sets() / kOne / "tree");
   fs::create_directory_symlink("/etc", sets() / kOne / "tree");
-  EXPECT_FALSE(shelf.use(kOne, Counts::kYes));
+  EXPECT_FALSE(layer_store.use(kOne, Counts::kYes));
 }
 
-TEST_F(LayerShelfTest, IsNotTakenFromWhoeverUsesIt) {
-  LayerShelf shelf(place_);
-  make(shelf, kOne);
-  auto held = shelf.use(kOne, Counts::kYes);
+TEST_F(LayerStoreTest, IsNotTakenFromWhoeverUsesIt) {
+  LayerStore layer_store(place_);
+  make(layer_store, kOne);
+  auto held = layer_store.use(kOne, Counts::kYes);
   ASSERT_TRUE(held);
   EXPECT_EQ((*held)->tree, (sets() / kOne / "tree").string());
-  auto again = shelf.use_trees({"/srv/other", (*held)->tree});
+  auto again = layer_store.use_trees({"/srv/other", (*held)->tree});
   ASSERT_TRUE(again);
   EXPECT_EQ(again->size(), 1u);
-  EXPECT_TRUE(shelf.record(kOne)->in_use);
-  EXPECT_EQ(code_of(shelf.drop(kOne)), Errc::kConflict);
+  EXPECT_TRUE(layer_store.record(kOne)->in_use);
+  EXPECT_EQ(code_of(layer_store.drop(kOne)), Errc::kConflict);
   held->reset();
-  EXPECT_EQ(code_of(shelf.drop(kOne)), Errc::kConflict);
+  EXPECT_EQ(code_of(layer_store.drop(kOne)), Errc::kConflict);
   again->clear();
-  EXPECT_TRUE(shelf.drop(kOne));
-  EXPECT_EQ(code_of(shelf.use(kOne, Counts::kYes)), Errc::kNotFound);
-  EXPECT_EQ(code_of(shelf.use_trees({(sets() / kOne / "tree").string()})), Errc::kNotFound);
-  EXPECT_TRUE(comes_to(shelf, {}));
+  EXPECT_TRUE(layer_store.drop(kOne));
+  EXPECT_EQ(code_of(layer_store.use(kOne, Counts::kYes)), Errc::kNotFound);
+  EXPECT_EQ(code_of(layer_store.use_trees({(sets() / kOne / "tree").string()})), Errc::kNotFound);
+  EXPECT_TRUE(comes_to(layer_store, {}));
 }
 
-TEST_F(LayerShelfTest, TwoLaunchersNeedNotKnowOfEachOther) {
-  LayerShelf one(place_);
-  LayerShelf other(place_);
+TEST_F(LayerStoreTest, TwoLaunchersNeedNotKnowOfEachOther) {
+  LayerStore one(place_);
+  LayerStore other(place_);
   auto making = one.begin(kOne, this);
   ASSERT_TRUE(making);
   EXPECT_EQ(code_of(other.begin(kOne, this)), Errc::kConflict);
@@ -177,29 +177,30 @@ TEST_F(LayerShelfTest, TwoLaunchersNeedNotKnowOfEachOther) {
   EXPECT_TRUE(comes_to(one, {}));
 }
 
-TEST_F(LayerShelfTest, WhatNobodyKeepsGoes) {
-  LayerShelf shelf(place_);
-  ASSERT_TRUE(shelf.begin(kOne, this));
-  auto living = shelf.begin(kTwo, this);
-  const auto now = LayerShelf::Clock::now();
-  shelf.tidy(now, nobody);
-  EXPECT_EQ(shelf.staged(kOne, this), Staged::kMade);
-  shelf.tidy(now + LayerShelf::kKeptWithin, [](const std::string& id) { return id == kOne; });
-  EXPECT_EQ(shelf.staged(kOne, this), Staged::kMade);  // somebody is about to keep it
-  shelf.tidy(now + LayerShelf::kKeptWithin, nobody);
-  EXPECT_EQ(shelf.staged(kOne, this), Staged::kNone);
-  EXPECT_EQ(shelf.staged(kTwo, this), Staged::kMaking);
-  shelf.owner_gone(this);
-  shelf.tidy(now, nobody);
-  EXPECT_TRUE(comes_to(shelf, {std::string("new-") + kTwo}));  // its sandbox is there still
+TEST_F(LayerStoreTest, WhatNobodyKeepsGoes) {
+  LayerStore layer_store(place_);
+  ASSERT_TRUE(layer_store.begin(kOne, this));
+  auto living = layer_store.begin(kTwo, this);
+  const auto now = LayerStore::Clock::now();
+  layer_store.tidy(now, nobody);
+  EXPECT_EQ(layer_store.staged(kOne, this), Staged::kMade);
+  layer_store.tidy(now + LayerStore::kKeepTimeout,
+                   [](const std::string& id) { return id == kOne; });
+  EXPECT_EQ(layer_store.staged(kOne, this), Staged::kMade);  // somebody is about to keep it
+  layer_store.tidy(now + LayerStore::kKeepTimeout, nobody);
+  EXPECT_EQ(layer_store.staged(kOne, this), Staged::kNone);
+  EXPECT_EQ(layer_store.staged(kTwo, this), Staged::kMaking);
+  layer_store.owner_gone(this);
+  layer_store.tidy(now, nobody);
+  EXPECT_TRUE(comes_to(layer_store, {std::string("new-") + kTwo}));  // its sandbox is there still
   living->reset();
-  shelf.tidy(now, nobody);
-  EXPECT_TRUE(comes_to(shelf, {}));
+  layer_store.tidy(now, nobody);
+  EXPECT_TRUE(comes_to(layer_store, {}));
 }
 
-TEST_F(LayerShelfTest, ADeadLaunchersLeftoversAreSwept) {
+TEST_F(LayerStoreTest, ADeadLaunchersLeftoversAreSwept) {
   {
-    LayerShelf dead(place_);
+    LayerStore dead(place_);
     make(dead, kOne, "good");
     make(dead, kTwo);
     ASSERT_TRUE(dead.begin("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", this));
@@ -207,57 +208,57 @@ TEST_F(LayerShelfTest, ADeadLaunchersLeftoversAreSwept) {
   std::ofstream(sets() / kTwo / "record") << "glovebox-layer 1\nbytes 7\n";
   fs::create_directory(sets() / "gone-1");
   fs::create_directory(sets() / "somebody's own");
-  LayerShelf shelf(place_);
-  shelf.sweep();
-  EXPECT_TRUE(comes_to(shelf, {kOne, "somebody's own"}));
-  EXPECT_EQ(shelf.record(kOne)->note, "good");
+  LayerStore layer_store(place_);
+  layer_store.sweep();
+  EXPECT_TRUE(comes_to(layer_store, {kOne, "somebody's own"}));
+  EXPECT_EQ(layer_store.record(kOne)->note, "good");
 }
 
-TEST_F(LayerShelfTest, OneOfADeadLauncherIsBegunAnew) {
+TEST_F(LayerStoreTest, OneOfADeadLauncherIsBegunAnew) {
   {
-    LayerShelf dead(place_);
+    LayerStore dead(place_);
     auto held = dead.begin(kOne, this);
     ASSERT_TRUE(held);
     std::ofstream((*held)->tree + "/old") << "x";
   }
-  LayerShelf shelf(place_);
-  const auto held = shelf.begin(kOne, this);
+  LayerStore layer_store(place_);
+  const auto held = layer_store.begin(kOne, this);
   ASSERT_TRUE(held) << held.error().message();
   EXPECT_TRUE(fs::is_empty((*held)->tree));
-  EXPECT_TRUE(comes_to(shelf, {std::string("new-") + kOne}));
+  EXPECT_TRUE(comes_to(layer_store, {std::string("new-") + kOne}));
 }
 
-TEST_F(LayerShelfTest, AUseIsNotedOnceAMinute) {
-  LayerShelf shelf(place_);
-  make(shelf, kOne);
+TEST_F(LayerStoreTest, AUseIsNotedOnceAMinute) {
+  LayerStore layer_store(place_);
+  make(layer_store, kOne);
   const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(48);
   fs::last_write_time(sets() / kOne / "used", long_ago);
-  const std::int64_t before = shelf.record(kOne)->used_ms;
-  EXPECT_LT(before, shelf.record(kOne)->made_ms);
-  ASSERT_TRUE(shelf.use(kOne, Counts::kYes));  // it was noted when it was kept
-  EXPECT_EQ(shelf.record(kOne)->used_ms, before);
-  LayerShelf other(place_);
+  const std::int64_t before = layer_store.record(kOne)->used_ms;
+  EXPECT_LT(before, layer_store.record(kOne)->made_ms);
+  ASSERT_TRUE(layer_store.use(kOne, Counts::kYes));  // it was noted when it was kept
+  EXPECT_EQ(layer_store.record(kOne)->used_ms, before);
+  LayerStore other(place_);
   ASSERT_TRUE(other.use(kOne, Counts::kNo));
-  EXPECT_EQ(shelf.record(kOne)->used_ms, before);
+  EXPECT_EQ(layer_store.record(kOne)->used_ms, before);
   ASSERT_TRUE(other.use(kOne, Counts::kYes));
-  EXPECT_GT(shelf.record(kOne)->used_ms, before);
+  EXPECT_GT(layer_store.record(kOne)->used_ms, before);
 }
 
-TEST_F(LayerShelfTest, ABrokenRecordIsNoLayerAndCanBeDropped) {
-  LayerShelf shelf(place_);
-  make(shelf, kOne);
+TEST_F(LayerStoreTest, ABrokenRecordIsNoLayerAndCanBeDropped) {
+  LayerStore layer_store(place_);
+  make(layer_store, kOne);
   std::ofstream(sets() / kOne / "record") << "nonsense";
-  EXPECT_EQ(code_of(shelf.record(kOne)), Errc::kNotFound);
-  EXPECT_FALSE(shelf.note(kOne, "x"));
-  EXPECT_TRUE(shelf.drop(kOne));
+  EXPECT_EQ(code_of(layer_store.record(kOne)), Errc::kNotFound);
+  EXPECT_FALSE(layer_store.note(kOne, "x"));
+  EXPECT_TRUE(layer_store.drop(kOne));
 }
 
-TEST_F(LayerShelfTest, RefusesAnIdThatIsNone) {
-  LayerShelf shelf(place_);
+TEST_F(LayerStoreTest, RefusesAnIdThatIsNone) {
+  LayerStore layer_store(place_);
   for (const char* id : {"", "..", "../x", "0123456789ABCDEF0123456789abcdef"}) {
-    EXPECT_EQ(code_of(shelf.begin(id, this)), Errc::kInvalidArgument) << id;
-    EXPECT_FALSE(shelf.use(id, Counts::kYes)) << id;
-    EXPECT_FALSE(shelf.drop(id)) << id;
+    EXPECT_EQ(code_of(layer_store.begin(id, this)), Errc::kInvalidArgument) << id;
+    EXPECT_FALSE(layer_store.use(id, Counts::kYes)) << id;
+    EXPECT_FALSE(layer_store.drop(id)) << id;
   }
 }
 
@@ -282,25 +283,25 @@ TEST(LayerRecordText, IsReadAsItWasWrittenAndNothingElseIs) {
   EXPECT_FALSE(parse_record(negative));
 }
 
-TEST(Chore, TellsHowItWentAndHasNoneOfOurDescriptors) {
+TEST(DiskTask, TellsHowItWentAndHasNoneOfOurDescriptors) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   const UniqueFd reader(ends[0]);
   UniqueFd writer(ends[1]);
-  auto chore = Chore::start([] {
+  auto task = DiskTask::start([] {
     while (true) ::pause();
     return 0;
   });
-  ASSERT_TRUE(chore);
-  EXPECT_FALSE(chore->is_over(0));
+  ASSERT_TRUE(task);
+  EXPECT_FALSE(task->is_finished(0));
   writer.reset();
   char byte = 0;
   EXPECT_EQ(::read(reader.get(), &byte, 1), 0);  // nobody else has it open
-  auto good = Chore::start([] { return 0; });
-  auto bad = Chore::start([] { return 3; });
+  auto good = DiskTask::start([] { return 0; });
+  auto bad = DiskTask::start([] { return 3; });
   ASSERT_TRUE(good && bad);
-  EXPECT_TRUE(good->is_over(20'000) && good->went_well());
-  EXPECT_TRUE(bad->is_over(20'000) && !bad->went_well());
+  EXPECT_TRUE(good->is_finished(20'000) && good->succeeded());
+  EXPECT_TRUE(bad->is_finished(20'000) && !bad->succeeded());
 }
 
 }  // namespace

@@ -13,8 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr LayerFile kFiles[] = {
-    // Readable for all: there is nothing to hide in it, and a layer has no file that only root may
-    // read.
+    // World-readable: it has no secrets, and a layer has no file that only root may read.
     {"etc/sudoers",
      "Defaults env_reset, !requiretty, !use_pty\n"
      "Defaults secure_path=\"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\"\n"
@@ -39,13 +38,14 @@ constexpr LayerFile kFiles[] = {
     {"etc/apt/apt.conf.d/00glovebox",
      "APT::Sandbox::User \"root\";\nAPT::Install-Recommends \"false\";\n"},
     {"etc/apt/sources.list", "# no network\n"},
-    // What is installed into a sandbox is the sandbox's own and breaks nobody's system; its disk is
-    // small and soon gone, so nothing is kept twice.
+    // Packages in a sandbox break no other system; its disk is small and short-lived, so pip keeps
+    // no cache.
     {"etc/pip.conf",
      "[global]\nbreak-system-packages = true\ndisable-pip-version-check = true\n"
      "no-cache-dir = true\nroot-user-action = ignore\n"},
-    {"var/lib/dpkg/statoverride", ""},  // the host's names users and groups that are not here
-    {"var/lib/dpkg/diversions", ""},    // and paths that are: replaced below if there are any
+    {"var/lib/dpkg/statoverride",
+     ""},  // the host's refers to users and groups that do not exist here
+    {"var/lib/dpkg/diversions", ""},  // replaced below if the host has one
 };
 
 constexpr const char* kDirectories[] = {
@@ -79,14 +79,14 @@ constexpr const char* kCertificates = "/etc/ssl/certs/ca-certificates.crt";
 constexpr const char* kListed[] = {"status", "available", "arch", "diversions"};
 constexpr const char* kListedDirectories[] = {"info", "alternatives", "triggers"};
 
-// Whether it is there. Only what anybody may read, and never a file that belongs to a moment.
-bool take(const fs::path& from, const fs::path& to) {
+// Returns whether the file was linked or copied. Only world-readable regular files.
+bool link_or_copy(const fs::path& from, const fs::path& to) {
   struct stat info {};
   if (::lstat(from.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || (info.st_mode & 0004) == 0) {
     return false;
   }
   ::unlink(to.c_str());
-  // Of a user's own launcher the kernel may refuse it, and another disk always does.
+  // The kernel may refuse the link to an unprivileged launcher, and does between filesystems.
   if (::link(from.c_str(), to.c_str()) == 0) return true;
   std::error_code error;
   fs::copy_file(from, to, error);
@@ -94,7 +94,7 @@ bool take(const fs::path& from, const fs::path& to) {
   return !error;
 }
 
-bool is_momentary(std::string_view name) {
+bool is_temporary(std::string_view name) {
   return name == "Lock" || name == "lock" || name.find(".dpkg-") != std::string_view::npos ||
          name.find(".new") != std::string_view::npos;
 }
@@ -118,16 +118,17 @@ Result<> add_package_list(const fs::path& root) {
   const fs::path host = "/var/lib/dpkg";
   const fs::path list = root / "var/lib/dpkg";
   std::error_code error;
-  if (!fs::exists(host / "status", error)) return {};  // no Debian
-  for (const char* name : kListed) take(host / name, list / name);
+  if (!fs::exists(host / "status", error)) return {};  // not a Debian host
+  for (const char* name : kListed) link_or_copy(host / name, list / name);
   for (const char* name : kListedDirectories) {
     for (const fs::directory_entry& entry : fs::directory_iterator(host / name, error)) {
       const std::string file = entry.path().filename().string();
-      if (!is_momentary(file)) take(entry.path(), list / name / file);
+      if (!is_temporary(file)) link_or_copy(entry.path(), list / name / file);
     }
   }
   if (!fs::exists(list / "status", error)) {
-    return fail(Errc::kInternal, "make layer: the list of packages cannot be read");
+    return fail(Errc::kInternal,
+                "copy the host's package list: /var/lib/dpkg/status cannot be read");
   }
   return {};
 }

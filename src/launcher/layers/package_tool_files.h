@@ -1,6 +1,6 @@
-// What sudo and a package manager expect to find in a host layer: their settings, written by us,
-// and the host's list of packages. Nothing of it is secret, and nothing is the host's own setting:
-// its sudoers and its sources of packages may hold passwords.
+// What sudo and package managers expect in a host layer: our own configuration of them, and the
+// host's list of packages. The host's own sudoers and package sources are not copied: they may hold
+// passwords.
 #pragma once
 
 #include <filesystem>
@@ -15,13 +15,13 @@ struct LayerFile {
   const char* text;
 };
 std::span<const LayerFile> package_tool_files();
-// With their parents.
+// Created with their parents.
 std::span<const char* const> package_tool_directories();
-// After the host's certificates were copied: a package client of whatever make finds them, also one
-// of an authority of the host's own.
+// After the host's certificates were copied: makes pip use them, so that a private certificate
+// authority of the host works.
 Result<> name_certificates(const std::filesystem::path& root);
-// Below `root`. Hard links where the layer is on the same disk: dpkg replaces its files and never
-// writes into one, so a link keeps what it was made of.
+// Copies the host's list of packages below `root`, as hard links if it is on the same filesystem:
+// dpkg replaces its files and never writes into them, so a link keeps the old content.
 Result<> add_package_list(const std::filesystem::path& root);
 
 }  // namespace glovebox::launcher

@@ -1,7 +1,7 @@
 #include "launcher/layers/runtime_files.h"
 
-// The assembler reads the files; there is no other way to carry bytes that is as short.
-#define GBX_CARRY(symbol, file)             \
+// The assembler embeds the files with .incbin.
+#define GBX_EMBED(symbol, file)             \
   asm(".section .rodata\n"                  \
       ".balign 16\n"                        \
       ".global " #symbol "_begin\n" #symbol \
@@ -15,34 +15,34 @@
   extern "C" const char symbol##_begin[];   \
   extern "C" const char symbol##_end[]
 
-GBX_CARRY(gbx_cells_py, GBX_PYTHON_DIR "/cells.py");
-GBX_CARRY(gbx_charts_py, GBX_PYTHON_DIR "/charts.py");
-GBX_CARRY(gbx_context_py, GBX_PYTHON_DIR "/context.py");
-GBX_CARRY(gbx_display_py, GBX_PYTHON_DIR "/display.py");
-GBX_CARRY(gbx_failure_py, GBX_PYTHON_DIR "/failure.py");
-GBX_CARRY(gbx_figures_py, GBX_PYTHON_DIR "/figures.py");
-GBX_CARRY(gbx_lambda_handler_py, GBX_PYTHON_DIR "/lambda_handler.py");
-GBX_CARRY(gbx_import_policy_py, GBX_PYTHON_DIR "/import_policy.py");
-GBX_CARRY(gbx_magics_py, GBX_PYTHON_DIR "/magics.py");
-GBX_CARRY(gbx_notebook_py, GBX_PYTHON_DIR "/notebook.py");
-GBX_CARRY(gbx_run_py, GBX_PYTHON_DIR "/run.py");
-GBX_CARRY(gbx_runner_py, GBX_PYTHON_DIR "/runner.py");
-GBX_CARRY(gbx_function_call_py, GBX_PYTHON_DIR "/function_call.py");
-GBX_CARRY(gbx_inside_py, GBX_PYTHON_DIR "/inside.py");
-GBX_CARRY(gbx_inside_names_py, GBX_PYTHON_DIR "/inside_names.py");
-GBX_CARRY(gbx_installed_py, GBX_PYTHON_DIR "/installed.py");
-GBX_CARRY(gbx_value_arrays_py, GBX_PYTHON_DIR "/value_arrays.py");
-GBX_CARRY(gbx_value_dates_py, GBX_PYTHON_DIR "/value_dates.py");
-GBX_CARRY(gbx_value_frames_py, GBX_PYTHON_DIR "/value_frames.py");
-GBX_CARRY(gbx_values_py, GBX_PYTHON_DIR "/values.py");
-GBX_CARRY(gbx_zygote_py, GBX_PYTHON_DIR "/zygote.py");
-GBX_CARRY(gbx_zygote_module, GBX_ZYGOTE_MODULE);
-GBX_CARRY(gbx_context_js, GBX_NODE_DIR "/context.js");
-GBX_CARRY(gbx_lambda_handler_js, GBX_NODE_DIR "/lambda_handler.js");
-GBX_CARRY(gbx_run_js, GBX_NODE_DIR "/run.js");
-GBX_CARRY(gbx_cell_bash, GBX_BASH_DIR "/cell");
-GBX_CARRY(gbx_context_sh, GBX_BASH_DIR "/context.sh");
-#include "packages_carried.inc"
+GBX_EMBED(gbx_cells_py, GBX_PYTHON_DIR "/cells.py");
+GBX_EMBED(gbx_charts_py, GBX_PYTHON_DIR "/charts.py");
+GBX_EMBED(gbx_context_py, GBX_PYTHON_DIR "/context.py");
+GBX_EMBED(gbx_display_py, GBX_PYTHON_DIR "/display.py");
+GBX_EMBED(gbx_failure_py, GBX_PYTHON_DIR "/failure.py");
+GBX_EMBED(gbx_figures_py, GBX_PYTHON_DIR "/figures.py");
+GBX_EMBED(gbx_lambda_handler_py, GBX_PYTHON_DIR "/lambda_handler.py");
+GBX_EMBED(gbx_import_policy_py, GBX_PYTHON_DIR "/import_policy.py");
+GBX_EMBED(gbx_magics_py, GBX_PYTHON_DIR "/magics.py");
+GBX_EMBED(gbx_notebook_py, GBX_PYTHON_DIR "/notebook.py");
+GBX_EMBED(gbx_run_py, GBX_PYTHON_DIR "/run.py");
+GBX_EMBED(gbx_runner_py, GBX_PYTHON_DIR "/runner.py");
+GBX_EMBED(gbx_function_call_py, GBX_PYTHON_DIR "/function_call.py");
+GBX_EMBED(gbx_inside_py, GBX_PYTHON_DIR "/inside.py");
+GBX_EMBED(gbx_inside_names_py, GBX_PYTHON_DIR "/inside_names.py");
+GBX_EMBED(gbx_installed_py, GBX_PYTHON_DIR "/installed.py");
+GBX_EMBED(gbx_value_arrays_py, GBX_PYTHON_DIR "/value_arrays.py");
+GBX_EMBED(gbx_value_dates_py, GBX_PYTHON_DIR "/value_dates.py");
+GBX_EMBED(gbx_value_frames_py, GBX_PYTHON_DIR "/value_frames.py");
+GBX_EMBED(gbx_values_py, GBX_PYTHON_DIR "/values.py");
+GBX_EMBED(gbx_zygote_py, GBX_PYTHON_DIR "/zygote.py");
+GBX_EMBED(gbx_zygote_module, GBX_ZYGOTE_MODULE);
+GBX_EMBED(gbx_context_js, GBX_NODE_DIR "/context.js");
+GBX_EMBED(gbx_lambda_handler_js, GBX_NODE_DIR "/lambda_handler.js");
+GBX_EMBED(gbx_run_js, GBX_NODE_DIR "/run.js");
+GBX_EMBED(gbx_cell_bash, GBX_BASH_DIR "/cell");
+GBX_EMBED(gbx_context_sh, GBX_BASH_DIR "/context.sh");
+#include "packages_embedded.inc"
 
 namespace glovebox::launcher {
 namespace {

@@ -1,5 +1,5 @@
-// The runtimes' own files, which every sandbox has below /opt/glovebox. They travel inside this
-// program, so that there is nothing beside it that could be another version.
+// The runtimes' files, which every sandbox has below /opt/glovebox. They are embedded in this
+// program, so that they cannot be of another version.
 #pragma once
 
 #include <span>

@@ -39,7 +39,7 @@ Result<Pipe> make_pipe() {
 }  // namespace
 
 Result<Nursery> Nursery::start(const UniqueFd& agent, const NurseryUsers& users, int cgroup,
-                               Remains& remains) {
+                               PendingZygoteCleanup& cleanup) {
   TRY(SocketPair sockets, seqpacket_pair());
   TRY(Pipe go, make_pipe());
   TRY(Pipe failed, make_pipe());
@@ -48,18 +48,18 @@ Result<Nursery> Nursery::start(const UniqueFd& agent, const NurseryUsers& users,
   plan.agent_fd = agent.get();
   plan.socket_fd = sockets.theirs.get();
   plan.failure_fd = failed.write_end.get();
-  // The namespace's maker is the nursery's own root and not the host's: the kernel counts what is
-  // used inside against the maker too.
+  // The namespace is created by the nursery's own root and not by the host's: the kernel also
+  // counts what is used inside against the creator.
   const bool slices = users.count > 1;
   if (slices) TRY_OK(sys::become_effective(users.host_uid, users.host_uid));
   auto cloned = sys::clone_into(kNurseryNamespaces, cgroup);
   if (cloned && cloned->pid == 0) {
-    go.write_end.reset();  // else a dead launcher would leave us waiting for a byte from ourselves
+    go.write_end.reset();  // so that the read fails when the launcher has died
     run_nursery_child(plan);
   }
   if (slices) TRY_OK(sys::become_effective(0, 0));
   if (!cloned) return fail(std::move(cloned.error()).context("start nursery"));
-  Nursery nursery(remains, cloned->pid, std::move(cloned->pidfd), std::move(sockets.ours),
+  Nursery nursery(cleanup, cloned->pid, std::move(cloned->pidfd), std::move(sockets.ours),
                   std::move(failed.read_end));
   if (auto mapped = map_users(nursery.pid_, users); !mapped) {
     return fail(std::move(mapped.error()).context("start nursery"));
@@ -68,37 +68,37 @@ Result<Nursery> Nursery::start(const UniqueFd& agent, const NurseryUsers& users,
   return nursery;
 }
 
-Error Nursery::why_it_is_gone() const {
+Error Nursery::exit_reason() const {
   NurseryFailure failure{};
-  // The other end is closed by now, so this does not wait.
+  // The other end is closed by now, so this does not block.
   if (::read(failure_.get(), &failure, sizeof failure) == static_cast<ssize_t>(sizeof failure)) {
     return Error::from_errno(nursery_step_name(failure.step), failure.error)
         .context("start nursery");
   }
-  return Error(Errc::kUnavailable, "the broker is gone");
+  return Error(Errc::kUnavailable, "the broker has exited");
 }
 
 Nursery::~Nursery() {
   if (pid_ <= 0) return;
   sys::send_signal(pidfd_.get(), SIGKILL);
-  remains_.add_child(pid_, std::move(pidfd_));
+  cleanup_.add_child(pid_, std::move(pidfd_));
 }
 
-Result<Nursery::Question> Nursery::ask(const wire::PlanMessage& message, std::span<const int> fds) {
-  if (!send_message(socket_.get(), wire::encode(message), fds)) return fail(why_it_is_gone());
-  return ++asked_;
+Result<Nursery::Request> Nursery::send(const wire::PlanMessage& message, std::span<const int> fds) {
+  if (!send_message(socket_.get(), wire::encode(message), fds)) return fail(exit_reason());
+  return ++requested_;
 }
 
-Result<Nursery::Question> Nursery::ask_for_sandbox(const wire::MakeSandbox& make, int setup,
-                                                   int cgroup) {
+Result<Nursery::Request> Nursery::request_sandbox(const wire::MakeSandbox& make, int setup,
+                                                  int cgroup) {
   std::vector<int> fds = {setup};
   if (cgroup >= 0) fds.push_back(cgroup);
-  return ask(make, fds);
+  return send(make, fds);
 }
 
-Result<Nursery::Question> Nursery::ask_for_zygote(const wire::MakeZygote& make,
-                                                  std::span<const int> fds) {
-  return ask(make, fds);
+Result<Nursery::Request> Nursery::request_zygote(const wire::MakeZygote& make,
+                                                 std::span<const int> fds) {
+  return send(make, fds);
 }
 
 Result<UniqueFd> Nursery::open_user_namespace() const {
@@ -110,24 +110,24 @@ Result<UniqueFd> Nursery::open_user_namespace() const {
 
 Result<> Nursery::receive_answer() {
   auto arrived = receive_message(socket_.get(), wire::kMaxPlanMessage, 1);
-  if (!arrived || arrived->bytes.empty()) return fail(why_it_is_gone());
+  if (!arrived || arrived->bytes.empty()) return fail(exit_reason());
   TRY(const wire::PlanMessage message, wire::decode_plan_message(arrived->bytes));
-  const Question question = ++answered_;
+  const Request request = ++answered_;
   if (const auto* failed = std::get_if<wire::SandboxFailed>(&message)) {
-    answers_.emplace(question, fail(Error(Errc::kInternal, "make namespaces: " + failed->step,
-                                          failed->sys_errno)));
+    answers_.emplace(request, fail(Error(Errc::kInternal, "make namespaces: " + failed->step,
+                                         failed->sys_errno)));
   } else if (arrived->fds.size() == 1) {
-    answers_.emplace(question, std::move(arrived->fds[0]));
+    answers_.emplace(request, std::move(arrived->fds[0]));
   } else {
-    answers_.emplace(question, fail(Errc::kProtocol, "the broker's answer is not one"));
+    answers_.emplace(request, fail(Errc::kProtocol, "the broker's answer has no descriptor"));
   }
   return {};
 }
 
-Result<std::optional<UniqueFd>> Nursery::answer_to(Question question) {
+Result<std::optional<UniqueFd>> Nursery::take_answer(Request request) {
   pollfd event{socket_.get(), POLLIN, 0};
-  while (answered_ < question && ::poll(&event, 1, 0) == 1) TRY_OK(receive_answer());
-  const auto found = answers_.find(question);
+  while (answered_ < request && ::poll(&event, 1, 0) == 1) TRY_OK(receive_answer());
+  const auto found = answers_.find(request);
   if (found == answers_.end()) return std::optional<UniqueFd>();
   Result<UniqueFd> answer = std::move(found->second);
   answers_.erase(found);
@@ -135,13 +135,13 @@ Result<std::optional<UniqueFd>> Nursery::answer_to(Question question) {
   return std::optional<UniqueFd>(std::move(*answer));
 }
 
-Result<UniqueFd> Nursery::await(Question question, int within_ms) {
+Result<UniqueFd> Nursery::await_answer(Request request, int timeout_ms) {
   while (true) {
-    TRY(std::optional<UniqueFd> answer, answer_to(question));
+    TRY(std::optional<UniqueFd> answer, take_answer(request));
     if (answer) return std::move(*answer);
     pollfd event{socket_.get(), POLLIN, 0};
-    const int polled = ::poll(&event, 1, within_ms);
-    if (polled == 0) return fail(Errc::kTimeout, "the broker does not answer");
+    const int polled = ::poll(&event, 1, timeout_ms);
+    if (polled == 0) return fail(Errc::kTimeout, "the broker did not answer in time");
     if (polled < 0 && errno != EINTR) return fail(Error::from_errno("poll"));
   }
 }
@@ -151,7 +151,7 @@ Result<UniqueFd> open_agent(const std::string& path) {
   if (!file) return fail(Error::from_errno("open " + path));
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return fail(Error::from_errno("stat " + path));
-  if (!S_ISREG(info.st_mode)) return fail(Errc::kInvalidArgument, path + " is not a program");
+  if (!S_ISREG(info.st_mode)) return fail(Errc::kInvalidArgument, path + " is not a regular file");
   if ((info.st_mode & 0444) == 0) return file;
   const UniqueFd from(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   UniqueFd copy(::memfd_create("glovebox-agent", MFD_CLOEXEC));
@@ -163,7 +163,7 @@ Result<UniqueFd> open_agent(const std::string& path) {
     left -= moved;
   }
   if (::fchmod(copy.get(), 0111) != 0) return fail(Error::from_errno("chmod agent"));
-  // A file open for writing cannot be executed: go on with a handle that is not.
+  // A file that is open for writing cannot be executed, so it is reopened.
   UniqueFd program(
       ::open(("/proc/self/fd/" + std::to_string(copy.get())).c_str(), O_PATH | O_CLOEXEC));
   if (!program) return fail(Error::from_errno("reopen agent"));

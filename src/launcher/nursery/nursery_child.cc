@@ -28,7 +28,7 @@ int wait_for_users(const NurseryPlan& plan) noexcept {
 }
 
 int become_root_inside(const NurseryPlan&) noexcept {
-  // Rootless, the groups cannot be dropped; the kernel then says EPERM and there is one user only.
+  // Rootless, the groups cannot be dropped (EPERM), and only one user is mapped.
   if (::syscall(SYS_setgroups, 0, nullptr) != 0 && errno != EPERM) return errno;
   if (::syscall(SYS_setresgid, 0, 0, 0) != 0) return errno;
   return ::syscall(SYS_setresuid, 0, 0, 0) == 0 ? 0 : errno;
@@ -38,7 +38,7 @@ int die_with_the_launcher(const NurseryPlan&) noexcept {
   return ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 ? 0 : errno;
 }
 
-// Not the caller's terminal, not our log: what is inside has no descriptor of the outside.
+// Neither the caller's terminal nor our log: no descriptor of the host is open inside.
 int drop_standard_streams(const NurseryPlan&) noexcept {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null < 0) return errno;
@@ -52,15 +52,16 @@ int make_mounts_private(const NurseryPlan&) noexcept {
   return ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 ? 0 : errno;
 }
 
-// The broker sees no host file: a root with a /proc of its own pid namespace, which lets sandboxes
-// mount theirs, and one directory for them to build on.
+// The broker sees no host file: its root has a /proc of its own pid namespace, without which
+// sandboxes could not mount theirs, and a directory in which they build their roots.
 int mount_tiny_root(const NurseryPlan&) noexcept {
-  constexpr const char* kAnywhere = "/usr";  // there on every host, and everybody may enter it
-  if (::mount("glovebox", kAnywhere, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
+  constexpr const char* kAnyDirectory =
+      "/usr";  // exists on every host and is searchable by every user
+  if (::mount("glovebox", kAnyDirectory, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC,
               "size=16k,nr_inodes=8,mode=0755") != 0) {
     return errno;
   }
-  if (::chdir(kAnywhere) != 0 || ::mkdir("proc", 0555) != 0 || ::mkdir("dev", 0755) != 0 ||
+  if (::chdir(kAnyDirectory) != 0 || ::mkdir("proc", 0555) != 0 || ::mkdir("dev", 0755) != 0 ||
       ::mkdir("stage", 0755) != 0) {
     return errno;
   }

@@ -1,4 +1,4 @@
-// The birth of a nursery's broker, in the cloned child, between clone and exec.
+// Starts a nursery's broker, in the cloned child, between clone and exec.
 #pragma once
 
 namespace glovebox::launcher {

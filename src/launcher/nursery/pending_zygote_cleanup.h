@@ -1,7 +1,7 @@
-// What is left of zygotes and nurseries that were ended: processes that take their time to die, and
-// cgroups that are not empty yet. A module may have a process with gigabytes in there, which the
-// kernel takes apart for hundreds of milliseconds: nobody waits for that. Looked at again, ever
-// more slowly, until nothing is left.
+// Zygotes and nurseries that were killed and have not exited yet, and their cgroups. A process with
+// gigabytes of memory takes the kernel hundreds of milliseconds to tear down; the launcher does not
+// wait for that, but tries again, at growing intervals, until nothing is left. Owned by JailMaker;
+// outlives every Zygote and Nursery.
 #pragma once
 
 #include <sys/types.h>
@@ -16,38 +16,38 @@
 
 namespace glovebox::launcher {
 
-class Remains {
+class PendingZygoteCleanup {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Remains() = default;
-  Remains(const Remains&) = delete;
-  Remains& operator=(const Remains&) = delete;
-  ~Remains() { clean_up_all(); }
+  PendingZygoteCleanup() = default;
+  PendingZygoteCleanup(const PendingZygoteCleanup&) = delete;
+  PendingZygoteCleanup& operator=(const PendingZygoteCleanup&) = delete;
+  ~PendingZygoteCleanup() { clean_up_all(); }
 
-  // A child of ours that was killed.
+  // A child process of the launcher that was killed: it has to be reaped.
   void add_child(pid_t pid, UniqueFd pidfd);
-  // A process that was killed, and all in its cgroup, who are to follow it. `held` is let go when
-  // nobody is left.
-  void add_group(UniqueFd pidfd, sys::Cgroup cgroup, std::shared_ptr<const void> held);
+  // A process that was killed, and its cgroup, in which everything is killed now. `leases` are
+  // released when the cgroup is gone.
+  void add_group(UniqueFd pidfd, sys::Cgroup cgroup, std::shared_ptr<const void> leases);
 
   void clean_up(Clock::time_point now);
-  // At the end: all, and now. Waits, but not for ever.
+  // At the end of the launcher: waits for all of them, up to a deadline.
   void clean_up_all();
   std::optional<Clock::time_point> next_due() const;
-  bool empty() const { return all_.empty(); }
+  bool empty() const { return entries_.empty(); }
 
  private:
-  struct One {
+  struct Entry {
     pid_t child = 0;
     UniqueFd pidfd;
     sys::Cgroup cgroup;
-    std::shared_ptr<const void> held;
+    std::shared_ptr<const void> leases;
     Clock::time_point due{};
-    std::chrono::milliseconds pause{5};
+    std::chrono::milliseconds interval{5};
   };
-  static bool is_over(One& one, int wait_ms);
-  std::list<One> all_;
+  static bool is_finished(Entry& entry, int wait_ms);
+  std::list<Entry> entries_;
 };
 
 }  // namespace glovebox::launcher

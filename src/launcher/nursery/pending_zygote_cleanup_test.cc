@@ -15,7 +15,7 @@ namespace glovebox::launcher {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = Remains::Clock;
+using Clock = PendingZygoteCleanup::Clock;
 
 pid_t start_child() {
   const pid_t child = ::fork();
@@ -34,53 +34,51 @@ void wait_for_death(pid_t pid) {
 }
 bool is_reaped(pid_t pid) { return ::kill(pid, 0) != 0 && errno == ESRCH; }
 
-// It does not wait for a child that has not died; it is there when it has.
-TEST(Remains, ReapsAChildWithoutWaiting) {
-  Remains remains;
+TEST(PendingZygoteCleanup, ReapsAChildWithoutWaiting) {
+  PendingZygoteCleanup cleanup;
   const pid_t child = start_child();
-  remains.add_child(child, handle_of(child));
+  cleanup.add_child(child, handle_of(child));
   const auto before = Clock::now();
-  for (int i = 1; i < 20; ++i) remains.clean_up(before + std::chrono::seconds(i));
+  for (int i = 1; i < 20; ++i) cleanup.clean_up(before + std::chrono::seconds(i));
   EXPECT_LT(Clock::now() - before, std::chrono::seconds(1));
-  EXPECT_FALSE(remains.empty());
-  EXPECT_TRUE(remains.next_due());
+  EXPECT_FALSE(cleanup.empty());
+  EXPECT_TRUE(cleanup.next_due());
   ::kill(child, SIGKILL);
   wait_for_death(child);
-  remains.clean_up(before + std::chrono::hours(1));
-  EXPECT_TRUE(remains.empty());
+  cleanup.clean_up(before + std::chrono::hours(1));
+  EXPECT_TRUE(cleanup.empty());
   EXPECT_TRUE(is_reaped(child));
-  EXPECT_FALSE(remains.next_due());
+  EXPECT_FALSE(cleanup.next_due());
 }
 
-TEST(Remains, TheEndWaitsForThem) {
+TEST(PendingZygoteCleanup, WaitsForKilledChildrenInItsDestructor) {
   const pid_t child = start_child();
   {
-    Remains remains;
-    remains.add_child(child, handle_of(child));
+    PendingZygoteCleanup cleanup;
+    cleanup.add_child(child, handle_of(child));
     ::kill(child, SIGKILL);
   }
   EXPECT_TRUE(is_reaped(child));
 }
 
-// A cgroup that cannot go yet is tried again until it can, and what it holds is held for as long.
-TEST(Remains, ACgroupGoesWhenItIsEmpty) {
-  std::string pattern = (fs::temp_directory_path() / "gbx-remains-XXXXXX").string();
+TEST(PendingZygoteCleanup, RemovesACgroupAndItsLeasesWhenItIsEmpty) {
+  std::string pattern = (fs::temp_directory_path() / "gbx-zygote-cleanup-XXXXXX").string();
   const fs::path root = ::mkdtemp(pattern.data());
   auto group = sys::Cgroup::create(sys::CgroupRoots{.v1_pids = root}, nullptr, "slow", {});
   ASSERT_TRUE(group);
   fs::remove(root / "slow" / "pids.max");
-  std::ofstream(root / "slow" / "somebody") << "here";  // so that it cannot be removed
-  Remains remains;
+  std::ofstream(root / "slow" / "occupant") << "x";  // so that rmdir fails
+  PendingZygoteCleanup cleanup;
   auto held = std::make_shared<const std::uint32_t>(7);
   const std::weak_ptr<const std::uint32_t> watched = held;
-  remains.add_group({}, std::move(*group), std::move(held));
+  cleanup.add_group({}, std::move(*group), std::move(held));
   const auto now = Clock::now();
-  remains.clean_up(now + std::chrono::seconds(1));
-  EXPECT_FALSE(remains.empty());
+  cleanup.clean_up(now + std::chrono::seconds(1));
+  EXPECT_FALSE(cleanup.empty());
   EXPECT_FALSE(watched.expired());
-  fs::remove(root / "slow" / "somebody");
-  remains.clean_up(now + std::chrono::seconds(60));
-  EXPECT_TRUE(remains.empty());
+  fs::remove(root / "slow" / "occupant");
+  cleanup.clean_up(now + std::chrono::seconds(60));
+  EXPECT_TRUE(cleanup.empty());
   EXPECT_TRUE(watched.expired());
   EXPECT_FALSE(fs::exists(root / "slow"));
   fs::remove_all(root);

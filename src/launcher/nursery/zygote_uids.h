@@ -1,6 +1,6 @@
-// Which user each zygote is. Its user owns the user namespaces of the sandboxes that are made for
-// it, and so has every right over them: a number is given again only when nothing is left of its
-// last zygote, neither a process nor a sandbox.
+// The uid of each zygote. That user owns the user namespaces of the sandboxes made for the zygote,
+// and so has every right over them: a uid is reused only when nothing is left of its last zygote,
+// neither a process nor a sandbox.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace glovebox::launcher {
 
 class ZygoteUids {
  public:
-  // In use as long as anybody has a copy; may outlive the ZygoteUids.
-  using Held = std::shared_ptr<const std::uint32_t>;
+  // The uid is in use as long as a copy exists; a lease may outlive the ZygoteUids.
+  using Lease = std::shared_ptr<const std::uint32_t>;
 
-  // Of a nursery's first slice, which is no sandbox's; its root is the broker.
+  // Uids 1 to `last` of a nursery's first slice, which no sandbox uses; uid 0 is the broker.
   explicit ZygoteUids(std::uint32_t last = kSliceSize - 1) : last_(last) {}
-  // The next one, in a circle, that nobody has. kResourceExhausted.
-  Result<Held> take();
+  // The next free one, round robin. kResourceExhausted: all are in use.
+  Result<Lease> take();
 
  private:
   std::uint32_t last_;

@@ -16,7 +16,7 @@ TEST(ZygoteUids, AreGivenInACircle) {
 // A sandbox that its zygote made may live for days.
 TEST(ZygoteUids, NotOneThatSomebodyHas) {
   ZygoteUids uids(3);
-  ZygoteUids::Held first = uids.take().value();
+  ZygoteUids::Lease first = uids.take().value();
   const std::shared_ptr<const void> of_a_sandbox = first;
   first.reset();
   for (const std::uint32_t expected : {2u, 3u, 2u, 3u}) EXPECT_EQ(*uids.take().value(), expected);
@@ -24,7 +24,7 @@ TEST(ZygoteUids, NotOneThatSomebodyHas) {
 
 TEST(ZygoteUids, AreBounded) {
   ZygoteUids uids(3);
-  std::vector<ZygoteUids::Held> all;
+  std::vector<ZygoteUids::Lease> all;
   for (int i = 0; i < 3; ++i) all.push_back(uids.take().value());
   EXPECT_EQ(uids.take().error().code(), Errc::kResourceExhausted);
   all.erase(all.begin() + 1);
@@ -33,7 +33,7 @@ TEST(ZygoteUids, AreBounded) {
 
 TEST(ZygoteUids, OutliveWhoGaveThem) {
   std::optional<ZygoteUids> uids(std::in_place, 3);
-  const ZygoteUids::Held held = uids->take().value();
+  const ZygoteUids::Lease held = uids->take().value();
   uids.reset();
   EXPECT_EQ(*held, 1u);
 }

@@ -26,7 +26,7 @@ tl::unexpected<Error> bad(const std::string& name, const std::string& what) {
 Result<std::uint32_t> to_u32(const toml::node& node, const std::string& where) {
   const auto value = node.value_exact<std::int64_t>();
   if (!node.is_integer() || !value || *value < 0 || *value > 0xffffffffll) {
-    return fail(Errc::kInvalidArgument, where + " must be a whole number");
+    return fail(Errc::kInvalidArgument, where + " must be an integer from 0 to 4294967295");
   }
   return static_cast<std::uint32_t>(*value);
 }
@@ -152,11 +152,11 @@ Result<> read_templates(Policy& policy, std::string_view key, const toml::node& 
 }  // namespace
 
 Result<Policy> parse_policy(const std::string& text, const std::string& name) {
-  // toml++ 3.3 has its own troubles with what is not ASCII, and nothing in a policy needs to be.
+  // toml++ 3.3 has bugs with non-ASCII input, and nothing in a policy needs it.
   const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return (c >= 0x20 && c < 0x7f) || c == '\n' || c == '\t' || c == '\r';
   });
-  if (!plain) return bad(name, "is not plain ASCII text");
+  if (!plain) return bad(name, "contains characters that are not printable ASCII");
   const toml::parse_result parsed = toml::parse(text, name);
   if (!parsed) {
     return bad(name, "line " + std::to_string(parsed.error().source().begin.line) + ": " +
@@ -187,17 +187,16 @@ Result<Policy> parse_policy(const std::string& text, const std::string& name) {
       }
     }
   }
-  // What a guest can write it can also rename: an entry below such a place is whatever it made of
-  // it.
+  // A guest can rename what it can write, so an entry inside a writable mount could lead anywhere.
   for (const auto& [outer_name, outer] : policy.named_mounts) {
     for (const auto& [inner_name, inner] : policy.named_mounts) {
       if (outer.writable && inner.path.rfind(outer.path + "/", 0) == 0) {
         return bad(name, "mounts." + inner_name + " is in mounts." + outer_name +
-                             ", which guests may write");
+                             ", which is writable by guests");
       }
     }
   }
-  // A slice below 65,536 would hand a guest the host's own users.
+  // A slice below 65,536 would give a guest the uids of the host's own users.
   if (policy.uid_first < 65536 || policy.uid_first % 65536 != 0 ||
       policy.uid_last < policy.uid_first || policy.uid_last - policy.uid_first < 4 * 65536u - 1) {
     return bad(name, "uids.first must be a multiple of 65536 and leave room for four slices");
@@ -214,7 +213,8 @@ Result<Policy> load_policy(const std::string& path) {
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return fail(Error::from_errno("stat " + path));
   if (!S_ISREG(info.st_mode) || info.st_uid != 0 || (info.st_mode & 022) != 0) {
-    return fail(Errc::kPolicy, path + " must be a file of root's that only root can write");
+    return fail(Errc::kPolicy,
+                path + " must be a regular file that is owned by root and writable by root only");
   }
   std::string text(static_cast<std::size_t>(std::min<off_t>(info.st_size, 1 << 20)), '\0');
   const ssize_t got = ::read(fd.get(), text.data(), text.size());
@@ -237,17 +237,18 @@ Limits within_ceilings(const Policy& policy, Limits limits) {
 
 Result<> check_limits(const Policy& policy, const Limits& limits) {
   const auto refuse = [](std::string_view what) {
-    return fail(Errc::kPolicy, std::string(what) + " is past the ceiling in the launcher's policy");
+    return fail(Errc::kPolicy, std::string(what) + " exceeds the ceiling in the launcher's policy");
   };
-  // Less than this and not even the agent would start; more inodes than this are memory by the back
-  // door.
-  constexpr std::uint64_t kLeastMemory = 8u << 20;
-  constexpr std::uint64_t kLeastDisk = 1u << 20;
-  constexpr std::uint32_t kMostInodes = 16u << 20;
-  if (limits.memory_bytes < kLeastMemory || limits.disk_bytes < kLeastDisk || limits.pids < 2) {
-    return fail(Errc::kPolicy, "a limit is too small for anything to run");
+  // With less than this not even the agent would start; each inode costs kernel memory.
+  constexpr std::uint64_t kMinMemory = 8u << 20;
+  constexpr std::uint64_t kMinDisk = 1u << 20;
+  constexpr std::uint32_t kMaxInodes = 16u << 20;
+  if (limits.memory_bytes < kMinMemory || limits.disk_bytes < kMinDisk || limits.pids < 2) {
+    return fail(Errc::kPolicy,
+                "a limit is too small: a sandbox needs at least 8 MB of memory, 1 MB of disk and 2 "
+                "processes");
   }
-  if (limits.disk_inodes > kMostInodes) return refuse("the inode limit");
+  if (limits.disk_inodes > kMaxInodes) return refuse("the inode limit");
   if (limits.memory_bytes > policy.max_memory_bytes) return refuse("the memory limit");
   if (limits.disk_bytes > policy.max_disk_bytes) return refuse("the disk limit");
   if (limits.pids > policy.max_pids) return refuse("the process limit");

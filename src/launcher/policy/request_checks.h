@@ -1,5 +1,5 @@
-// What the launcher looks at itself, whatever the client says it has looked at: the descriptors
-// that come with a request, and whether what it asks for can be kept here.
+// Checks that the launcher makes itself and does not leave to its clients: of the descriptors that
+// come with a request, and of limits that this host cannot enforce.
 #pragma once
 
 #include "base/result.h"
@@ -8,12 +8,13 @@
 
 namespace glovebox::launcher {
 
-// Of a mount's source.
+// For the source of a mount. kPolicy.
 Result<> refuse_special_files(int fd);
 Result<> refuse_kernel_filesystems(int fd);
-// Of the sandbox's own socket.
+// For the sandbox's own socket: a unix SEQPACKET socket, else kProtocol.
 Result<> check_link(int fd);
-// A limit that was asked for by name and that no cgroup of ours controls.
-Result<> refuse_unenforceable(const Limits& limits, const sys::CgroupFeatures& features);
+// kUnsupported for a limit that was asked for explicitly and that no cgroup can enforce; a default
+// that cannot be enforced is accepted.
+Result<> check_enforceable(const Limits& limits, const sys::CgroupFeatures& features);
 
 }  // namespace glovebox::launcher

@@ -39,7 +39,7 @@ int drop_standard_streams(const ProcessPlan&) noexcept {
 }
 
 int keep_only_our_descriptors(const ProcessPlan& plan) noexcept {
-  // Out of the way first: either may have the other's number.
+  // Moved out of the way first: one of them may have the target number of another.
   const int setup = ::fcntl(plan.setup_fd, F_DUPFD, 100);
   const int link = ::fcntl(plan.link_fd, F_DUPFD, 100);
   const int agent = ::fcntl(plan.agent_fd, F_DUPFD, 100);
@@ -58,7 +58,7 @@ int become_the_user(const ProcessPlan& plan) noexcept {
     if (::syscall(SYS_setgroups, 0, nullptr) != 0) return errno;
     if (::syscall(SYS_setresgid, plan.uid, plan.uid, plan.uid) != 0) return errno;
     if (::syscall(SYS_setresuid, plan.uid, plan.uid, plan.uid) != 0) return errno;
-    // Written down once more, in case a securebit kept them.
+    // Cleared explicitly, in case a securebit kept them.
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     const __user_cap_data_struct none[2] = {};
     if (::syscall(SYS_capset, &header, none) != 0) return errno;
@@ -80,7 +80,7 @@ constexpr Step kSteps[] = {
     {"lead a session", lead_a_session},
     {"drop standard streams", drop_standard_streams},
     {"keep only our descriptors", keep_only_our_descriptors},
-    {"become an ordinary user", become_the_user},  // never uid 0, whoever started us
+    {"become an ordinary user", become_the_user},  // never uid 0, whatever started us
     {"forbid new privileges", forbid_new_privileges},
 };
 

@@ -1,4 +1,4 @@
-// The birth of a process-engine sandbox's agent, in the forked child, between fork and exec.
+// Starts the agent of a process-engine sandbox, in the forked child, between fork and exec.
 #pragma once
 
 #include <sys/types.h>

@@ -24,7 +24,7 @@ namespace glovebox::launcher {
 namespace {
 
 Result<> make_home(const ProcessStart& start) {
-  // Others may pass through to their own, whose name they know, and see nothing.
+  // Searchable but not listable: other users reach their own directory only by its name.
   const std::string parent = start.home.substr(0, start.home.rfind('/'));
   ::mkdir(parent.substr(0, parent.rfind('/')).c_str(), 0755);
   ::mkdir(parent.c_str(), 0711);
@@ -35,11 +35,11 @@ Result<> make_home(const ProcessStart& start) {
   return {};
 }
 
-// Every process of that uid, one by one and each by its own handle. Never kill(-1): with our
-// capabilities that would be everybody on the host, whatever uid we took on before.
-bool is_of(int proc_dir, std::uint32_t uid) {
+// Processes of a uid are killed one by one by pidfd. Never kill(-1): with our capabilities that
+// would kill every process of the host, whatever uid we had switched to.
+bool belongs_to(int proc_dir, std::uint32_t uid) {
   const auto status = sys::read_small_file(proc_dir, "status");
-  if (!status || status->find("\nState:\tZ") != std::string::npos) return false;  // dead already
+  if (!status || status->find("\nState:\tZ") != std::string::npos) return false;  // a zombie
   const std::size_t at = status->find("\nUid:\t");
   return at != std::string::npos && std::strtoul(status->c_str() + at + 6, nullptr, 10) == uid;
 }
@@ -51,25 +51,25 @@ int kill_once(std::uint32_t uid) {
   while (const dirent* entry = ::readdir(proc.get())) {
     const pid_t pid = std::atoi(entry->d_name);
     if (pid <= 1) continue;
-    // The handle first, then the look: if the number were reused in between, the look would be at
+    // The pidfd is opened before the check: if the pid were reused in between, the check would see
     // the new process and the signal would go to the old one, which is dead.
     const UniqueFd handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     const UniqueFd dir(
         ::openat(::dirfd(proc.get()), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!handle || !dir || !is_of(dir.get(), uid)) continue;
+    if (!handle || !dir || !belongs_to(dir.get(), uid)) continue;
     if (sys::send_signal(handle.get(), SIGKILL) == 0) ++found;
   }
   return found;
 }
 
 void kill_all_of(std::uint32_t uid) {
-  GBX_ASSERT(uid >= 65536);  // a slice's, never a user of the host's
-  // Until none is found that lives.
+  GBX_ASSERT(uid >= 65536);  // of a slice, never one of the host's users
+  // Until no live process is found.
   for (int round = 0; round < 200 && kill_once(uid) > 0; ++round) ::poll(nullptr, 0, 1);
 }
 
-// Without a uid of its own: what the agent left has become ours (we are its subreaper). Another
-// sandbox's agent is not: an ordinary user's launcher serves one client and one sandbox.
+// Without a uid of its own: what the agent left behind are our children now, because we are its
+// subreaper. No other sandbox's processes are among them: a rootless launcher has only one sandbox.
 void kill_orphans() {
   for (int round = 0; round < 1000; ++round) {
     const auto children = sys::read_small_file(AT_FDCWD, "/proc/thread-self/children");
@@ -132,7 +132,7 @@ void clean_up_process(const ProcessStart& start) {
     kill_orphans();
   }
   if (auto removed = sys::remove_tree(start.home); !removed) {
-    log::warn("sandbox directory not removed",
+    log::warn("a sandbox's directory could not be removed",
               {{"path", start.home}, {"error", removed.error().message()}});
   }
 }

@@ -1,4 +1,4 @@
-// Starts and cleans up after sandboxes of the process engine: an agent that is an ordinary process
+// Starts sandboxes of the process engine and cleans up after them: the agent is an ordinary process
 // of an ordinary user, with a directory of its own.
 #pragma once
 
@@ -13,15 +13,16 @@
 namespace glovebox::launcher {
 
 struct ProcessStart {
-  std::optional<std::uint32_t> host_uid;  // none: we are an ordinary user ourselves
-  std::string home;                       // made here, 0700
+  std::optional<std::uint32_t> host_uid;  // none: the launcher is an ordinary user itself
+  std::string home;                       // created here, mode 0700
 };
 
-// The agent's process, in its cgroups, executed; `setup` and `link` are its ends.
+// Returns the pidfd of the agent, which runs in its cgroups; `setup` and `link` are the agent's
+// ends of its sockets.
 Result<UniqueFd> start_process_agent(const ProcessStart& start, const UniqueFd& agent,
                                      const sys::Cgroup& cgroup, int setup, int link);
 
-// Kills whatever is left of it and removes its directory.
+// Kills the processes that are left of it and removes its directory.
 void clean_up_process(const ProcessStart& start);
 
 }  // namespace glovebox::launcher

@@ -7,8 +7,8 @@
 
 #include "base/fd_message.h"
 #include "base/log.h"
-#include "launcher/policy/request_checks.h"
 #include "launcher/jail/root_builder.h"
+#include "launcher/policy/request_checks.h"
 #include "sys/clone.h"
 #include "sys/mount.h"
 #include "wire/sandbox_plan.h"
@@ -25,35 +25,37 @@ Sandbox::Sandbox(SandboxId id, Limits limits, WallSet walls, sys::Cgroup cgroup,
       started_(Clock::now()),
       cgroup_(std::move(cgroup)),
       init_(std::move(init)) {
-  look_at_ = soonest_end(started_, {});
+  check_at_ = soonest_end(started_, {});
 }
 
-sys::CgroupLimits bounds_of(const Limits& limits) {
+sys::CgroupLimits cgroup_limits(const Limits& limits) {
   return {.memory_bytes = limits.memory_bytes + limits.disk_bytes,
           .pids = limits.pids,
           .cpu_thousandths = limits.cpu_thousandths};
 }
 
 Result<> Sandbox::take(const Limits& limits, bool network_up) {
-  if (!waiting_ || !waiting_->link) return fail(Errc::kNotFound, "it is not waiting");
-  if (network_up && !network_) return fail(Errc::kUnsupported, "it has no network");
-  TRY_OK(refuse_unenforceable(limits, cgroup_.features()));
-  if (bounds_of(limits) != bounds_of(limits_)) {
+  if (!waiting_ || !waiting_->link)
+    return fail(Errc::kNotFound, "the sandbox does not wait to be taken");
+  if (network_up && !network_)
+    return fail(Errc::kUnsupported, "the sandbox was made without a network");
+  TRY_OK(check_enforceable(limits, cgroup_.features()));
+  if (cgroup_limits(limits) != cgroup_limits(limits_)) {
     const sys::CgroupFeatures before = cgroup_.features();
-    cgroup_.set_limits(bounds_of(limits));
+    cgroup_.set_limits(cgroup_limits(limits));
     const sys::CgroupFeatures& now = cgroup_.features();
     if (before.memory != now.memory || before.pids != now.pids || before.cpu != now.cpu) {
-      return fail(Errc::kInternal, "the kernel refuses the limits");
+      return fail(Errc::kInternal, "the kernel refused the new cgroup limits");
     }
   }
   if (limits.disk_bytes != limits_.disk_bytes || limits.disk_inodes != limits_.disk_inodes) {
     TRY_OK(sys::reconfigure(waiting_->upper.get(), size_options(limits)));
   }
   limits_ = limits;
-  // What making it and waiting took is not the caller's.
-  cpu_before_ = std::chrono::microseconds(cgroup_.cpu_us());
+  // The CPU time of making it and of waiting is not charged to the client.
+  cpu_before_take_ = std::chrono::microseconds(cgroup_.cpu_us());
   started_ = Clock::now();
-  look_at_ = soonest_end(started_, {});
+  check_at_ = soonest_end(started_, {});
   const int fds[] = {waiting_->link.get()};
   TRY_OK(send_message(waiting_->setup.get(),
                       wire::encode(wire::PlanMessage(wire::SandboxTaken{limits, network_up})),
@@ -63,26 +65,26 @@ Result<> Sandbox::take(const Limits& limits, bool network_up) {
   return {};
 }
 
-Result<std::vector<int>> Sandbox::lend_network() {
-  if (!network_) return fail(Errc::kUnsupported, "this sandbox has no network");
+Result<std::vector<int>> Sandbox::network_descriptors() {
+  if (!network_) return fail(Errc::kUnsupported, "the sandbox was made without a network");
   if (!network_->is_up) {
-    if (!session_) return fail(Errc::kConflict, "this sandbox's network is not up");
+    if (!session_) return fail(Errc::kConflict, "the sandbox's network is not up");
     TRY_OK(
         send_message(session_->setup.get(), wire::encode(wire::PlanMessage(wire::RaiseNetwork{}))));
     network_->is_up = true;
   }
-  return std::vector<int>{network_->connections.get(), network_->names.get(), init_.get()};
+  return std::vector<int>{network_->connections.get(), network_->dns.get(), init_.get()};
 }
 
 std::chrono::microseconds Sandbox::cpu_used() const {
   const std::chrono::microseconds all(cgroup_.cpu_us());
-  return all > cpu_before_ ? all - cpu_before_ : std::chrono::microseconds(0);
+  return all > cpu_before_take_ ? all - cpu_before_take_ : std::chrono::microseconds(0);
 }
 
 Clock::time_point Sandbox::next_check() const {
   if (end_reason_ || session_) return Clock::time_point::max();
   if (joining) return joining->deadline;
-  return waiting_ ? Clock::time_point::max() : look_at_;
+  return waiting_ ? Clock::time_point::max() : check_at_;
 }
 
 Clock::time_point Sandbox::soonest_end(Clock::time_point now,
@@ -98,20 +100,20 @@ Clock::time_point Sandbox::soonest_end(Clock::time_point now,
 }
 
 void Sandbox::check(Clock::time_point now) {
-  if (end_reason_ || joining || waiting_ || session_ || now < look_at_) return;
+  if (end_reason_ || joining || waiting_ || session_ || now < check_at_) return;
   if (now >= started_ + limits_.wall) return kill(EndReason::kWallTimeout);
   const auto used = limits_.cpu_time.count() > 0 ? cpu_used() : std::chrono::microseconds(0);
   if (limits_.cpu_time.count() > 0 && used >= limits_.cpu_time) {
     return kill(EndReason::kCpuTimeout);
   }
-  look_at_ = soonest_end(now, used);
+  check_at_ = soonest_end(now, used);
 }
 
 void Sandbox::kill(EndReason reason) {
   if (end_reason_) return;
   end_reason_ = reason;
-  // The first process of a pid namespace takes all the others with it; the cgroup as well, in case
-  // something was frozen or is not in that namespace.
+  // All processes of a pid namespace die with its first one. The cgroup is killed as well, in case
+  // a process is frozen or not in that namespace.
   sys::send_signal(init_.get(), SIGKILL);
   cgroup_.kill();
 }
@@ -119,7 +121,7 @@ void Sandbox::kill(EndReason reason) {
 Usage Sandbox::usage() const {
   const sys::CgroupUsage counted = cgroup_.usage();
   Usage usage;
-  usage.cpu = std::max(std::chrono::microseconds(counted.cpu_us) - cpu_before_,
+  usage.cpu = std::max(std::chrono::microseconds(counted.cpu_us) - cpu_before_take_,
                        std::chrono::microseconds(0));
   usage.peak_memory_bytes = counted.peak_memory_bytes;
   usage.processes_peak = counted.processes_peak;
@@ -139,7 +141,8 @@ Usage Sandbox::finish() {
   network_.reset();
   layers_.clear();  // its mounts went with its last process
   empty_ = cgroup_.remove_but_for_memory().has_value();
-  if (!empty_) log::warn("a sandbox's cgroup is not empty", {{"sandbox", id_.str()}});
+  if (!empty_)
+    log::warn("the cgroup of a sandbox that has ended is not empty", {{"sandbox", id_.str()}});
   return used;
 }
 

@@ -7,7 +7,7 @@ namespace glovebox::launcher {
 namespace {
 
 // Open-file-description locks: they end when the last copy of the descriptor is closed, and two
-// descriptors of one process conflict as two processes' would.
+// descriptors of one process conflict like those of two processes.
 bool lock_range(int fd, std::uint32_t first, std::uint32_t count, short kind) {
   struct flock lock {};
   lock.l_type = kind;
@@ -17,7 +17,7 @@ bool lock_range(int fd, std::uint32_t first, std::uint32_t count, short kind) {
   return ::fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
-// Where the next search begins; kept past the bytes that stand for slices.
+// Where the next search begins; stored behind the bytes that stand for slices.
 constexpr off_t kCursorAt = 1 << 20;
 
 }  // namespace
@@ -30,18 +30,21 @@ SliceBlock::SliceBlock(UniqueFd file, std::uint32_t host_uid, std::uint32_t coun
 Result<SliceBlock> SliceBlock::lease(const std::string& file, std::uint32_t uid_first,
                                      std::uint32_t uid_last, std::uint32_t count) {
   const std::uint32_t total = (uid_last - uid_first + 1) / kSliceSize;
-  if (count < 2 || count >= total) return fail(Errc::kResourceExhausted, "too few uid slices");
+  if (count < 2 || count >= total)
+    return fail(Errc::kResourceExhausted, "the policy's uid range has " + std::to_string(total) +
+                                              " slices, too few for " + std::to_string(count) +
+                                              "; widen [uids]");
   UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd) return fail(Error::from_errno("open " + file));
-  // One launcher searches at a time; the whole-file lock is another kind than the byte locks.
+  // One launcher searches at a time; flock(2) does not interact with the byte locks.
   if (::flock(fd.get(), LOCK_EX) != 0) return fail(Error::from_errno("lock " + file));
   std::uint32_t start = 0;
   if (::pread(fd.get(), &start, sizeof start, kCursorAt) != sizeof start || start >= total)
     start = 0;
-  // Onwards from where the last lease ended: a slice comes round again only after all the others.
+  // From where the last lease ended: a slice is reused only after all the others.
   for (std::uint32_t tried = 0; tried < total; ++tried) {
     std::uint32_t first = (start + tried) % total;
-    // The first slice is never a sandbox's: its first uid is the server's.
+    // The first slice is never leased: its first uid is the server's.
     if (first == 0 || first + count > total) continue;
     if (!lock_range(fd.get(), first, count, F_WRLCK)) continue;
     const std::uint32_t next = first + count >= total ? 0 : first + count;

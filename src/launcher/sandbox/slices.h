@@ -1,5 +1,5 @@
-// Slices of host uids, leased by lock across all launchers of this host. Two sandboxes never share
-// a kernel uid, and a slice that was just given back is the last to be given out again.
+// Slices of host uids, leased by file locks across all launchers of this host. Two sandboxes never
+// share a kernel uid, and a slice that was just given back is the last to be given out again.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@ namespace glovebox::launcher {
 
 inline constexpr std::uint32_t kSliceSize = 65'536;
 
-// A block of neighbouring slices that one launcher holds. The first belongs to its nursery; the
-// others are its sandboxes'.
+// A block of adjacent slices that one launcher holds. The first belongs to its nurseries, the
+// others to its sandboxes.
 class SliceBlock {
  public:
-  // `file` is shared by all launchers; one byte of it stands for one slice, and a lock on the byte
-  // is the lease, which ends with the process however it ends.
+  // `file` is shared by all launchers. One byte stands for one slice, and a lock on the byte is the
+  // lease, which ends with the process even if that is killed.
   static Result<SliceBlock> lease(const std::string& file, std::uint32_t uid_first,
                                   std::uint32_t uid_last, std::uint32_t count);
   SliceBlock(SliceBlock&&) = default;
   SliceBlock& operator=(SliceBlock&&) = default;
 
-  std::uint32_t host_uid() const { return host_uid_; }  // of the block's first user
+  std::uint32_t host_uid() const { return host_uid_; }  // the block's first uid
   std::uint32_t uid_count() const { return count_ * kSliceSize; }
 
   // A slice for a sandbox, as an offset from host_uid(); least recently used first.

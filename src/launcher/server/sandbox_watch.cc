@@ -7,17 +7,19 @@
 namespace glovebox::launcher {
 namespace {
 
-// The lowest bit of a record's address is free to say which of its two descriptors it is.
-static_assert(alignof(Owned) >= 2);
-constexpr std::uint64_t kTalks = 1;
-constexpr int kMostAtOnce = 128;
+// The lowest bit of a record's address is free to tell its two descriptors apart.
+static_assert(alignof(SandboxRecord) >= 2);
+constexpr std::uint64_t kIsSetupSocket = 1;
+constexpr int kMaxEvents = 128;
 
-std::uint64_t key_of(const Owned& owned) { return reinterpret_cast<std::uintptr_t>(&owned); }
+std::uint64_t key_of(const SandboxRecord& record) {
+  return reinterpret_cast<std::uintptr_t>(&record);
+}
 
-epoll_event talk_event(const Owned& owned) {
+epoll_event setup_event(const SandboxRecord& record) {
   epoll_event event{};
   event.events = EPOLLIN | EPOLLONESHOT;
-  event.data.u64 = key_of(owned) | kTalks;
+  event.data.u64 = key_of(record) | kIsSetupSocket;
   return event;
 }
 
@@ -29,46 +31,47 @@ Result<SandboxWatch> SandboxWatch::open() {
   return SandboxWatch(std::move(epoll));
 }
 
-Result<> SandboxWatch::add(Owned& owned) {
+Result<> SandboxWatch::add(SandboxRecord& record) {
   epoll_event event{};
   event.events = EPOLLIN;
-  event.data.u64 = key_of(owned);
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, owned.sandbox.pidfd(), &event) != 0) {
-    return fail(Error::from_errno("watch a sandbox"));
+  event.data.u64 = key_of(record);
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, record.sandbox.pidfd(), &event) != 0) {
+    return fail(Error::from_errno("epoll_ctl: add a sandbox's process"));
   }
-  if (const Sandbox::Session* session = owned.sandbox.session()) {
-    epoll_event talk = talk_event(owned);
-    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, session->setup.get(), &talk) != 0) {
-      return fail(Error::from_errno("watch a session"));
+  if (const Sandbox::Session* session = record.sandbox.session()) {
+    epoll_event setup = setup_event(record);
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, session->setup.get(), &setup) != 0) {
+      return fail(Error::from_errno("epoll_ctl: add a session's socket"));
     }
   }
   return {};
 }
 
-void SandboxWatch::remove(const Owned& owned) {
-  (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, owned.sandbox.pidfd(), nullptr);
-  if (const Sandbox::Session* session = owned.sandbox.session()) {
+void SandboxWatch::remove(const SandboxRecord& record) {
+  (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, record.sandbox.pidfd(), nullptr);
+  if (const Sandbox::Session* session = record.sandbox.session()) {
     (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, session->setup.get(), nullptr);
   }
 }
 
-void SandboxWatch::listen_again(Owned& owned) {
-  const Sandbox::Session* session = owned.sandbox.session();
+void SandboxWatch::rearm(SandboxRecord& record) {
+  const Sandbox::Session* session = record.sandbox.session();
   if (session == nullptr) return;
-  epoll_event talk = talk_event(owned);
-  (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, session->setup.get(), &talk);
+  epoll_event setup = setup_event(record);
+  (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, session->setup.get(), &setup);
 }
 
-SandboxWatch::News SandboxWatch::take() {
-  News news;
-  epoll_event events[kMostAtOnce];
-  const int count = ::epoll_wait(epoll_.get(), events, kMostAtOnce, 0);
+SandboxWatch::Events SandboxWatch::take() {
+  Events found;
+  epoll_event events[kMaxEvents];
+  const int count = ::epoll_wait(epoll_.get(), events, kMaxEvents, 0);
   for (int i = 0; i < count; ++i) {
     const std::uint64_t key = events[i].data.u64;
-    auto* owned = reinterpret_cast<Owned*>(static_cast<std::uintptr_t>(key & ~kTalks));
-    ((key & kTalks) != 0 ? news.talking : news.dead).push_back(owned);
+    auto* record =
+        reinterpret_cast<SandboxRecord*>(static_cast<std::uintptr_t>(key & ~kIsSetupSocket));
+    ((key & kIsSetupSocket) != 0 ? found.readable : found.dead).push_back(record);
   }
-  return news;
+  return found;
 }
 
 }  // namespace glovebox::launcher

@@ -1,12 +1,12 @@
-// Which of the launcher's sandboxes need it, out of any number: one descriptor to wait on, and no
-// system call for those of which there is nothing to say.
+// Notices, with one epoll descriptor for any number of sandboxes, which of them have died and which
+// sessions' agents have sent a message. Sandboxes without events cost no system call.
 #pragma once
 
 #include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "launcher/server/clients.h"
+#include "launcher/server/sandbox_record.h"
 
 namespace glovebox::launcher {
 
@@ -15,17 +15,17 @@ class SandboxWatch {
   static Result<SandboxWatch> open();
 
   int fd() const { return epoll_.get(); }  // readable when take() has something
-  // From now on until remove(). `owned` stays where it is.
-  Result<> add(Owned& owned);
-  void remove(const Owned& owned);
-  // After it was told that a session talks: it is told again only then.
-  void listen_again(Owned& owned);
+  // Until remove(). The record's address must not change meanwhile.
+  Result<> add(SandboxRecord& record);
+  void remove(const SandboxRecord& record);
+  // A session whose agent sent a message is not reported again before this call.
+  void rearm(SandboxRecord& record);
 
-  struct News {
-    std::vector<Owned*> dead;     // told until they are removed
-    std::vector<Owned*> talking;  // sessions whose agents say something
+  struct Events {
+    std::vector<SandboxRecord*> dead;      // reported until they are removed
+    std::vector<SandboxRecord*> readable;  // sessions whose agents sent a message
   };
-  News take();
+  Events take();
 
  private:
   explicit SandboxWatch(UniqueFd epoll) : epoll_(std::move(epoll)) {}

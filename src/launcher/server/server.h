@@ -1,6 +1,10 @@
-// The launcher's loop: one thread, one poll. Takes requests from clients, watches sandboxes and
-// their limits, and ends a client's sandboxes when the client goes.
+// The launcher as a server: puts the connections, the table of sandboxes, the handlers of requests
+// and the event loop together.
 #pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -8,9 +12,9 @@
 
 namespace glovebox::launcher {
 
-// Either or both: a listening socket, and a client that is connected already. Without a listening
-// socket it ends with that client. Returns when told to stop (SIGTERM, SIGINT) or when done; every
-// sandbox is gone then. So it does when `owner`, its parent, has ended (0: whenever that is).
+// Serves the clients of a listening socket, a client that is connected already, or both; without a
+// listening socket it ends with that client. Returns when it is told to stop (SIGTERM, SIGINT) or
+// when `owner`, its parent, has exited (0: it may outlive its parent). Every sandbox is gone then.
 Result<> serve_clients(SandboxMaker& maker, std::uint32_t max_sandboxes, UniqueFd listener,
                        UniqueFd client, pid_t owner);
 

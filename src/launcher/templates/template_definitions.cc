@@ -9,13 +9,13 @@
 namespace glovebox::launcher {
 namespace {
 
-void put_variable(std::vector<std::string>& env, const std::string& variable) {
+void set_variable(std::vector<std::string>& env, const std::string& variable) {
   const std::string name = variable.substr(0, variable.find('=') + 1);
   std::erase_if(env, [&](const std::string& old) { return old.rfind(name, 0) == 0; });
   env.push_back(variable);
 }
 
-Limits put_limits(Limits limits, const Limits& wanted) {
+Limits override_limits(Limits limits, const Limits& wanted) {
   if (wanted.was_asked_for(LimitKind::kWall)) limits.wall = wanted.wall;
   if (wanted.was_asked_for(LimitKind::kCpuTime)) limits.cpu_time = wanted.cpu_time;
   if (wanted.was_asked_for(LimitKind::kMemory)) limits.memory_bytes = wanted.memory_bytes;
@@ -25,9 +25,9 @@ Limits put_limits(Limits limits, const Limits& wanted) {
   return limits;
 }
 
-// Whether its owner can be told of it, also when its preload fails with many words: a message that
-// it could not read would cost a server more than this template.
-bool can_be_told(const Template& made) {
+// Whether its status fits into a message, even with a long error of its preload: a server could not
+// read a longer one and would lose its connection.
+bool fits_in_a_message(const Template& made) {
   TemplateStatus status;
   status.description = made;
   status.error.assign(8192, 'x');
@@ -39,124 +39,129 @@ bool can_be_told(const Template& made) {
 
 Result<Template> derive_template(const TemplateDefinition& definition,
                                  const std::vector<Template>& files, const Policy& policy,
-                                 const std::vector<LayerHeld>& layers) {
+                                 const std::vector<LayerRef>& layers) {
   TRY_OK(check_definition(definition));
   const auto base = std::find_if(files.begin(), files.end(),
                                  [&](const Template& one) { return one.name == definition.from; });
   if (base == files.end()) {
-    return fail(Errc::kNotFound, "from: there is no \"" + definition.from + "\"");
+    return fail(Errc::kNotFound, "from: there is no template \"" + definition.from + "\"");
   }
   if (!definition.preload.empty() && base->runtime != RuntimeKind::kPython) {
     return fail(Errc::kInvalidArgument,
-                "preload: \"" + definition.from + "\" has no Python that waits");
+                "preload: template \"" + definition.from + "\" has no Python runtime");
   }
   Template made = *base;
   made.name = definition.id;
   made.description.clear();
   made.built_in = false;
-  made.pool_min = 0;  // what waits when nobody asks is the administrator's to say
+  made.pool_min = 0;  // only the administrator may keep sandboxes ready without requests
   for (const std::string& module : definition.preload) {
     const bool is_there =
         std::find(made.preload.begin(), made.preload.end(), module) != made.preload.end();
     if (!is_there) made.preload.push_back(module);
   }
   if (made.preload.size() > kMaxPreload) {
-    return fail(Errc::kInvalidArgument, "preload: with those of \"" + definition.from +
-                                            "\" at most " + std::to_string(kMaxPreload) +
-                                            " modules");
+    return fail(Errc::kInvalidArgument, "preload: at most " + std::to_string(kMaxPreload) +
+                                            " modules, including those of template \"" +
+                                            definition.from + "\"");
   }
-  for (const LayerHeld& layer : layers) made.layers.push_back(layer->tree);
-  for (const std::string& variable : definition.env) put_variable(made.env, variable);
+  for (const LayerRef& layer : layers) made.layers.push_back(layer->tree);
+  for (const std::string& variable : definition.env) set_variable(made.env, variable);
   if (made.env.size() > kMaxTemplateEnv) {
-    return fail(Errc::kInvalidArgument, "env: with those of \"" + definition.from + "\" at most " +
-                                            std::to_string(kMaxTemplateEnv) + " variables");
+    return fail(Errc::kInvalidArgument, "env: at most " + std::to_string(kMaxTemplateEnv) +
+                                            " variables, including those of template \"" +
+                                            definition.from + "\"");
   }
-  made.limits = put_limits(base->limits, definition.limits);
+  made.limits = override_limits(base->limits, definition.limits);
   if (auto checked = check_limits(policy, made.limits); !checked) {
     return fail(std::move(checked.error()).context("profile"));
   }
-  if (!can_be_told(made)) {
+  if (!fits_in_a_message(made)) {
     return fail(Errc::kInvalidArgument,
-                "the template: is too large together with \"" + definition.from + "\"");
+                "the template is too large together with its base \"" + definition.from + "\"");
   }
   return made;
 }
 
-Result<std::vector<LayerHeld>> Definitions::hold_layers(const TemplateDefinition& wanted) const {
-  std::vector<LayerHeld> layers;
+Result<std::vector<LayerRef>> TemplateDefinitions::hold_layers(
+    const TemplateDefinition& wanted) const {
+  std::vector<LayerRef> layers;
   if (wanted.layers.size() > kMaxOwnLayers) {
     return fail(Errc::kInvalidArgument,
-                "layers: at most " + std::to_string(kMaxOwnLayers) + " of them");
+                "layers: at most " + std::to_string(kMaxOwnLayers) + " layers");
   }
   for (const std::string& id : wanted.layers) {
     if (!is_layer_id(id) || std::count(wanted.layers.begin(), wanted.layers.end(), id) > 1) {
-      return fail(Errc::kInvalidArgument, "layers: the ids of layers, each once");
+      return fail(Errc::kInvalidArgument,
+                  "layers: '" + id + "' is not a layer id, or is named twice");
     }
-    if (!find_layer_) return fail(Errc::kUnsupported, "layers: this launcher keeps none");
-    TRY(LayerHeld layer, find_layer_(id));
+    if (!find_layer_) return fail(Errc::kUnsupported, "layers: this launcher has no layer store");
+    TRY(LayerRef layer, find_layer_(id));
     layers.push_back(std::move(layer));
   }
   return layers;
 }
 
-Result<Template> Definitions::define(const TemplateDefinition& wanted, const Client* owner,
-                                     const std::vector<Template>& files, const Policy& policy) {
+Result<Template> TemplateDefinitions::define(const TemplateDefinition& wanted, const Client* owner,
+                                             const std::vector<Template>& files,
+                                             const Policy& policy) {
   if (!policy.templates_of_projects) {
     return fail(Errc::kPolicy,
                 "the administrator does not allow templates of projects (templates.of_projects in "
                 "/etc/glovebox/policy.toml)");
   }
-  TRY(std::vector<LayerHeld> layers, hold_layers(wanted));
+  TRY(std::vector<LayerRef> layers, hold_layers(wanted));
   TRY(Template made, derive_template(wanted, files, policy, layers));
   const auto known = all_.find(wanted.id);
   if (known != all_.end() && known->second.owner != nullptr && known->second.owner != owner) {
-    return fail(Errc::kConflict, "another server has a template of this id");
+    return fail(Errc::kConflict, "template " + wanted.id + " belongs to another server");
   }
-  if (known == all_.end() && all_.size() >= kMost) {
-    return fail(Errc::kResourceExhausted, "this host has " + std::to_string(kMost) +
-                                              " templates of its servers, and no more may be");
+  if (known == all_.end() && all_.size() >= kMaxDefinitions) {
+    return fail(Errc::kResourceExhausted, "servers have defined " +
+                                              std::to_string(kMaxDefinitions) +
+                                              " templates on this host, which is the limit");
   }
   all_[wanted.id] = Defined{wanted, owner, {}, std::move(layers)};
   return made;
 }
 
-Result<> Definitions::forget(const std::string& id, const Client* owner) {
-  if (!is_of(id, owner)) return fail(Errc::kNotFound, "there is no such template of this client's");
+Result<> TemplateDefinitions::forget(const std::string& id, const Client* owner) {
+  if (!belongs_to(id, owner)) return fail(Errc::kNotFound, "this client has no template " + id);
   all_.erase(id);
   return {};
 }
 
-bool Definitions::is_of(const std::string& id, const Client* owner) const {
+bool TemplateDefinitions::belongs_to(const std::string& id, const Client* owner) const {
   const auto known = all_.find(id);
   return known != all_.end() && known->second.owner == owner;
 }
 
-void Definitions::owner_gone(const Client* owner, Clock::time_point now) {
+void TemplateDefinitions::owner_gone(const Client* owner, Clock::time_point now) {
   for (auto& [id, defined] : all_) {
     if (defined.owner != owner) continue;
     defined.owner = nullptr;
-    defined.given_up_at = now + kOrphanLife;
+    defined.expires_at = now + kOrphanLife;
   }
 }
 
-std::vector<std::string> Definitions::drop_orphans(Clock::time_point now) {
+std::vector<std::string> TemplateDefinitions::remove_orphans(Clock::time_point now) {
   std::vector<std::string> dropped;
   std::erase_if(all_, [&](const auto& entry) {
-    const bool is_over = entry.second.owner == nullptr && now >= entry.second.given_up_at;
-    if (is_over) dropped.push_back(entry.first);
-    return is_over;
+    const bool is_finished = entry.second.owner == nullptr && now >= entry.second.expires_at;
+    if (is_finished) dropped.push_back(entry.first);
+    return is_finished;
   });
   return dropped;
 }
 
-std::vector<Template> Definitions::derive(const std::vector<Template>& files,
-                                          const Policy& policy) const {
+std::vector<Template> TemplateDefinitions::derive(const std::vector<Template>& files,
+                                                  const Policy& policy) const {
   std::vector<Template> made;
   for (const auto& [id, defined] : all_) {
     if (auto one = derive_template(defined.definition, files, policy, defined.layers)) {
       made.push_back(std::move(*one));
     } else {
-      log::warn("a defined template is not used",
+      log::warn("a template that a server defined is ignored",
                 {{"template", id}, {"error", one.error().message()}});
     }
   }

@@ -1,7 +1,7 @@
-// Templates that servers define for their clients: which there are, whose they are, and what each
-// is made of one of the administrator's. Nothing a server says is believed: a definition names one
-// of our own templates, modules by their dotted names, variables, and layers that we keep by their
-// ids; runtimes and every path of the host's are ours. In memory only: a server defines them again.
+// Templates that servers define for their clients: each is derived from a template of the
+// administrator and belongs to the server that defined it. Definitions are not trusted: they name a
+// base template, modules by dotted names, variables, and layers by id; runtimes and host paths come
+// from the base only. Kept in memory: a server defines its templates again after it reconnects.
 #pragma once
 
 #include <chrono>
@@ -19,50 +19,50 @@ namespace glovebox::launcher {
 
 struct Client;
 
-class Definitions {
+class TemplateDefinitions {
  public:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::size_t kMost = 256;
-  // For a server that comes back: its zygotes are still there, and sessions that are let in by
-  // them.
+  static constexpr std::size_t kMaxDefinitions = 256;
+  // How long the templates of a server that has gone are kept, so that one that reconnects finds
+  // its zygotes, and the sessions that those may join.
   static constexpr std::chrono::seconds kOrphanLife{60};
 
-  // kNotFound: there is none of this id.
-  using FindLayer = std::function<Result<LayerHeld>(const std::string& id)>;
-  explicit Definitions(FindLayer find_layer = {}) : find_layer_(std::move(find_layer)) {}
+  // kNotFound: there is no layer of this id.
+  using FindLayer = std::function<Result<LayerRef>(const std::string& id)>;
+  explicit TemplateDefinitions(FindLayer find_layer = {}) : find_layer_(std::move(find_layer)) {}
 
-  // Takes it if a template can be made of it, which is given back; its layers stay for as long as
-  // it is defined. kPolicy where the administrator wants none; kConflict when it is another
-  // client's; kNotFound when its base or a layer is not there.
+  // Stores a definition and returns its template; its layers are held while it is defined. kPolicy:
+  // the administrator forbids it; kConflict: the id belongs to another client; kNotFound: its base
+  // or a layer does not exist.
   Result<Template> define(const TemplateDefinition& wanted, const Client* owner,
                           const std::vector<Template>& files, const Policy& policy);
-  // kNotFound also for another's.
+  // kNotFound also for another client's.
   Result<> forget(const std::string& id, const Client* owner);
-  bool is_of(const std::string& id, const Client* owner) const;
+  bool belongs_to(const std::string& id, const Client* owner) const;
 
   void owner_gone(const Client* owner, Clock::time_point now);
-  // Gives up those that nobody has come for; which they were.
-  std::vector<std::string> drop_orphans(Clock::time_point now);
+  // Removes those whose server has not come back in time; returns their ids.
+  std::vector<std::string> remove_orphans(Clock::time_point now);
 
-  // All of them, when the files have changed. One whose base is gone, or has changed so that it
-  // does not fit, is left out.
+  // All templates again, after the administrator's files have changed. Those whose base was removed
+  // or does not fit any more are left out.
   std::vector<Template> derive(const std::vector<Template>& files, const Policy& policy) const;
 
  private:
   struct Defined {
     TemplateDefinition definition;
-    const Client* owner = nullptr;  // null: an orphan
-    Clock::time_point given_up_at{};
-    std::vector<LayerHeld> layers{};
+    const Client* owner = nullptr;  // null: it has gone
+    Clock::time_point expires_at{};
+    std::vector<LayerRef> layers{};
   };
-  Result<std::vector<LayerHeld>> hold_layers(const TemplateDefinition& wanted) const;
+  Result<std::vector<LayerRef>> hold_layers(const TemplateDefinition& wanted) const;
   FindLayer find_layer_;
   std::map<std::string, Defined> all_;  // by id
 };
 
-// One template made of its base and of its layers, the last one on top; or why not.
+// The template of a definition: its base with these changes and layers, the last layer on top.
 Result<Template> derive_template(const TemplateDefinition& definition,
                                  const std::vector<Template>& files, const Policy& policy,
-                                 const std::vector<LayerHeld>& layers = {});
+                                 const std::vector<LayerRef>& layers = {});
 
 }  // namespace glovebox::launcher

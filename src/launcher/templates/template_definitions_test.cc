@@ -13,9 +13,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class DefinitionsTest : public ::testing::Test {
+class TemplateDefinitionsTest : public ::testing::Test {
  protected:
-  DefinitionsTest() {
+  TemplateDefinitionsTest() {
     Template python;
     python.name = "python";
     python.description = "the administrator's";
@@ -47,19 +47,19 @@ class DefinitionsTest : public ::testing::Test {
 
   std::vector<Template> files_;
   Policy policy_;
-  Definitions all_;
+  TemplateDefinitions all_;
   // Clients are only told apart here.
   const Client* one_ = reinterpret_cast<const Client*>(0x10);
   const Client* other_ = reinterpret_cast<const Client*>(0x20);
 };
 
-TEST_F(DefinitionsTest, ItsLayersAreAboveItsBasesAndStayAsLongAsItIsDefined) {
+TEST_F(TemplateDefinitionsTest, ItsLayersAreAboveItsBasesAndStayAsLongAsItIsDefined) {
   const std::string one(kLayerIdSize, '1');
   const std::string two(kLayerIdSize, '2');
-  std::map<std::string, std::weak_ptr<const LayerUse>> used;
-  Definitions all([&](const std::string& id) -> Result<LayerHeld> {
+  std::map<std::string, std::weak_ptr<const LayerHandle>> used;
+  TemplateDefinitions all([&](const std::string& id) -> Result<LayerRef> {
     if (id != one && id != two) return fail(Errc::kNotFound, "layer " + id);
-    LayerHeld held = std::make_shared<const LayerUse>(LayerUse{id, "/sets/" + id + "/tree"});
+    LayerRef held = std::make_shared<const LayerHandle>(LayerHandle{id, "/sets/" + id + "/tree"});
     used[id] = held;
     return held;
   });
@@ -86,7 +86,7 @@ TEST_F(DefinitionsTest, ItsLayersAreAboveItsBasesAndStayAsLongAsItIsDefined) {
   EXPECT_EQ(all_.define(wanted, one_, files_, policy_).error().code(), Errc::kUnsupported);
 }
 
-TEST_F(DefinitionsTest, IsItsBaseWithAFewThingsChanged) {
+TEST_F(TemplateDefinitionsTest, IsItsBaseWithAFewThingsChanged) {
   TemplateDefinition wanted = definition();
   wanted.preload = {"re", "json.tool"};
   wanted.env = {"A=own", "C=own"};
@@ -107,7 +107,7 @@ TEST_F(DefinitionsTest, IsItsBaseWithAFewThingsChanged) {
   EXPECT_EQ(made.language, "python");
 }
 
-TEST_F(DefinitionsTest, WhatIsNotTaken) {
+TEST_F(TemplateDefinitionsTest, WhatIsNotTaken) {
   EXPECT_EQ(code_of(define(definition("nope"), one_)), Errc::kNotFound);
   TemplateDefinition wanted = definition("base");
   wanted.preload = {"json"};
@@ -124,7 +124,7 @@ TEST_F(DefinitionsTest, WhatIsNotTaken) {
   EXPECT_TRUE(all_.derive(files_, policy_).empty());
 }
 
-TEST_F(DefinitionsTest, NotOfAnotherDefinedOne) {
+TEST_F(TemplateDefinitionsTest, NotOfAnotherDefinedOne) {
   const TemplateDefinition first = definition();
   ASSERT_TRUE(define(first, one_));
   TemplateDefinition second = definition();
@@ -133,7 +133,7 @@ TEST_F(DefinitionsTest, NotOfAnotherDefinedOne) {
 }
 
 // The base's own words count too: a server must be able to read what it is told.
-TEST_F(DefinitionsTest, NotLargerThanCanBeTold) {
+TEST_F(TemplateDefinitionsTest, NotLargerThanCanBeTold) {
   for (int i = 0; i < 60; ++i) files_[1].preload.push_back("m" + std::to_string(i));
   TemplateDefinition wanted = definition();
   wanted.preload = {"a", "b"};
@@ -145,7 +145,7 @@ TEST_F(DefinitionsTest, NotLargerThanCanBeTold) {
   EXPECT_THAT(modules.error().message(), HasSubstr("preload: with those of \"python\" at most 64"));
 }
 
-TEST_F(DefinitionsTest, NotMoreVariablesThanWithTheBases) {
+TEST_F(TemplateDefinitionsTest, NotMoreVariablesThanWithTheBases) {
   TemplateDefinition wanted = definition();
   for (int i = 0; i < 62; ++i) wanted.env.push_back("V" + std::to_string(i) + "=1");
   EXPECT_TRUE(define(wanted, one_));
@@ -157,7 +157,7 @@ TEST_F(DefinitionsTest, NotMoreVariablesThanWithTheBases) {
   EXPECT_THAT(variables.error().message(), HasSubstr("env: with those of \"python\" at most 64"));
 }
 
-TEST_F(DefinitionsTest, NoneWhereTheAdministratorWantsNone) {
+TEST_F(TemplateDefinitionsTest, NoneWhereTheAdministratorWantsNone) {
   policy_.templates_of_projects = false;
   const Result<> refused = define(definition(), one_);
   EXPECT_EQ(code_of(refused), Errc::kPolicy);
@@ -165,11 +165,11 @@ TEST_F(DefinitionsTest, NoneWhereTheAdministratorWantsNone) {
   EXPECT_TRUE(all_.derive(files_, policy_).empty());
 }
 
-TEST_F(DefinitionsTest, EachIsItsOwnersAlone) {
+TEST_F(TemplateDefinitionsTest, EachIsItsOwnersAlone) {
   const TemplateDefinition wanted = definition();
   ASSERT_TRUE(define(wanted, one_));
-  EXPECT_TRUE(all_.is_of(wanted.id, one_));
-  EXPECT_FALSE(all_.is_of(wanted.id, other_));
+  EXPECT_TRUE(all_.belongs_to(wanted.id, one_));
+  EXPECT_FALSE(all_.belongs_to(wanted.id, other_));
   EXPECT_EQ(code_of(define(wanted, other_)), Errc::kConflict);
   EXPECT_EQ(code_of(all_.forget(wanted.id, other_)), Errc::kNotFound);
   EXPECT_TRUE(define(wanted, one_));  // again, as a server does
@@ -177,28 +177,29 @@ TEST_F(DefinitionsTest, EachIsItsOwnersAlone) {
   EXPECT_EQ(code_of(all_.forget(wanted.id, one_)), Errc::kNotFound);
 }
 
-TEST_F(DefinitionsTest, WaitsForAServerThatComesBackButNotForEver) {
+TEST_F(TemplateDefinitionsTest, WaitsForAServerThatComesBackButNotForEver) {
   const TemplateDefinition kept = definition();
   const TemplateDefinition lost = definition();
   ASSERT_TRUE(define(kept, one_));
   ASSERT_TRUE(define(lost, one_));
-  const auto now = Definitions::Clock::now();
+  const auto now = TemplateDefinitions::Clock::now();
   all_.owner_gone(one_, now);
-  EXPECT_FALSE(all_.is_of(kept.id, one_));
-  EXPECT_THAT(all_.drop_orphans(now + std::chrono::seconds(1)), IsEmpty());
+  EXPECT_FALSE(all_.belongs_to(kept.id, one_));
+  EXPECT_THAT(all_.remove_orphans(now + std::chrono::seconds(1)), IsEmpty());
   EXPECT_EQ(all_.derive(files_, policy_).size(), 2u);
   ASSERT_TRUE(define(kept, other_));
-  EXPECT_THAT(all_.drop_orphans(now + Definitions::kOrphanLife), ElementsAre(lost.id));
-  EXPECT_TRUE(all_.is_of(kept.id, other_));
+  EXPECT_THAT(all_.remove_orphans(now + TemplateDefinitions::kOrphanLife), ElementsAre(lost.id));
+  EXPECT_TRUE(all_.belongs_to(kept.id, other_));
   EXPECT_EQ(all_.derive(files_, policy_).size(), 1u);
 }
 
-TEST_F(DefinitionsTest, AreBounded) {
-  for (std::size_t i = 0; i < Definitions::kMost; ++i) ASSERT_TRUE(define(definition(), one_));
+TEST_F(TemplateDefinitionsTest, AreBounded) {
+  for (std::size_t i = 0; i < TemplateDefinitions::kMaxCount; ++i)
+    ASSERT_TRUE(define(definition(), one_));
   EXPECT_EQ(code_of(define(definition(), one_)), Errc::kResourceExhausted);
 }
 
-TEST_F(DefinitionsTest, FollowTheirBase) {
+TEST_F(TemplateDefinitionsTest, FollowTheirBase) {
   const TemplateDefinition wanted = definition();
   ASSERT_TRUE(define(wanted, one_));
   files_[1].limits.pids = 77;

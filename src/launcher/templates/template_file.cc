@@ -38,7 +38,7 @@ constexpr BuiltIn kBuiltIn[] = {
 #include "built_in_templates.inc"
 };
 
-// A key with where it is, for messages.
+// A key with its position, for messages.
 struct Key {
   std::string path;  // "pool.min"
   std::string name;  // "min"
@@ -55,7 +55,7 @@ tl::unexpected<Error> unknown(const Key& key) {
               std::to_string(key.node.source().begin.line) + ": unknown key " + key.path);
 }
 
-// Absolute, without the ways of saying one place twice.
+// Absolute and normalized.
 bool is_plain_path(std::string_view path) {
   if (path.size() < 2 || path[0] != '/') return false;
   for (std::size_t at = 1; at <= path.size();) {
@@ -70,10 +70,11 @@ bool is_plain_path(std::string_view path) {
 Result<std::string> text_of(const Key& key, const toml::node& node) {
   const auto value = node.value_exact<std::string>();
   if (!node.is_string() || !value) return bad(key, "must be a string");
-  // Escapes can spell what the file itself may not contain.
+  // Escape sequences can spell characters that the file itself may not contain.
   const bool plain = std::all_of(value->begin(), value->end(),
                                  [](unsigned char c) { return c >= 0x20 && c < 0x7f; });
-  if (!plain || value->size() > kMaxText) return bad(key, "must be one line of plain ASCII text");
+  if (!plain || value->size() > kMaxText)
+    return bad(key, "must be one line of printable ASCII text");
   return *value;
 }
 
@@ -115,7 +116,8 @@ Result<> read_top(Template& into, const Key& key) {
     TRY(into.description, text_of(key, key.node));
   } else if (key.name == "language") {
     TRY(into.language, text_of(key, key.node));
-    if (!is_template_name(into.language)) return bad(key, "must be small letters, digits and dashes");
+    if (!is_template_name(into.language))
+      return bad(key, "must consist of lower-case letters, digits and dashes");
   } else if (key.name == "runtime") {
     TRY(const std::string text, text_of(key, key.node));
     if (text == "none") {
@@ -130,12 +132,13 @@ Result<> read_top(Template& into, const Key& key) {
   } else if (key.name == "layers") {
     TRY(into.layers, texts_of(key));
     for (const std::string& layer : into.layers) {
-      if (!is_plain_path(layer)) return bad(key, "must hold absolute paths without . or ..");
+      if (!is_plain_path(layer)) return bad(key, "must contain absolute paths without . or ..");
     }
   } else if (key.name == "preload") {
     TRY(into.preload, texts_of(key));
     for (const std::string& module : into.preload) {
-      if (!is_module_name(module)) return bad(key, "must hold names of modules: numpy, os.path");
+      if (!is_module_name(module))
+        return bad(key, "must contain module names such as numpy or os.path");
     }
   } else {
     return unknown(key);
@@ -144,7 +147,7 @@ Result<> read_top(Template& into, const Key& key) {
 }
 
 Result<> read_env(Template& into, const Key& key) {
-  if (!is_identifier(key.name)) return bad(key, "is no name of a variable");
+  if (!is_identifier(key.name)) return bad(key, "is not a valid name of a variable");
   TRY(const std::string value, text_of(key, key.node));
   into.env.push_back(key.name + "=" + value);
   return {};
@@ -152,7 +155,7 @@ Result<> read_env(Template& into, const Key& key) {
 
 Result<std::uint32_t> thousandths_of(const Key& key) {
   const auto value = key.node.value<double>();
-  // More than any host has; and a float that is no number fails both comparisons.
+  // NaN fails both comparisons.
   if (!key.node.is_number() || !value || !(*value >= 0.01 && *value <= 4096)) {
     return bad(key, "must be a number of CPUs from 0.01 to 4096");
   }
@@ -166,7 +169,7 @@ Result<> read_profile(Template& into, const Key& key) {
     (key.name == "timeout" ? limits.wall : limits.cpu_time) = time;
   } else if (key.name == "memory" || key.name == "disk") {
     TRY(const std::uint64_t bytes, unit_of(key, parse_size));
-    if (bytes < (1u << 20)) return bad(key, "must be a megabyte or more");
+    if (bytes < (1u << 20)) return bad(key, "must be at least one megabyte");
     (key.name == "memory" ? limits.memory_bytes : limits.disk_bytes) = bytes;
   } else if (key.name == "pids") {
     TRY(limits.pids, count_of(key, 2, 1u << 22));
@@ -206,7 +209,7 @@ Result<> read_section(Template& into, const Section& section, const Key& whole) 
   return {};
 }
 
-// Keys come in the alphabet's order, not the file's, so what concerns two of them is checked here.
+// toml++ iterates in alphabetical order, so what depends on two keys is checked at the end.
 Result<> check_whole(Template& made, const toml::table& table) {
   if (made.language.empty()) {
     made.language = made.runtime == RuntimeKind::kPython ? "python"
@@ -250,15 +253,15 @@ Result<Template> parse_template(const std::string& text, const std::string& name
   if (!is_template_name(name)) {
     return fail(Errc::kInvalidArgument,
                 file +
-                    ": a template's name is a small letter, then at most 31 small letters, "
-                    "digits and dashes");
+                    ": a template's name is a lower-case letter followed by at most 31 lower-case "
+                    "letters, digits and dashes");
   }
-  // As for the policy: toml++ 3.3 has troubles of its own with what is not ASCII.
+  // As in policy.cc: toml++ 3.3 has bugs with non-ASCII input.
   std::size_t line = 1;
   for (const unsigned char c : text) {
     if ((c < 0x20 || c >= 0x7f) && c != '\n' && c != '\t' && c != '\r') {
-      return fail(Errc::kInvalidArgument,
-                  file + ":" + std::to_string(line) + ": is not plain ASCII text");
+      return fail(Errc::kInvalidArgument, file + ":" + std::to_string(line) +
+                                              ": contains characters that are not printable ASCII");
     }
     line += c == '\n' ? 1 : 0;
   }
@@ -279,7 +282,7 @@ std::vector<Template> built_in_templates() {
   std::vector<Template> all;
   for (const BuiltIn& one : kBuiltIn) {
     auto made = parse_template(one.text, one.name, "built in");
-    if (!made) continue;  // the unit test sees to it that this is never taken
+    if (!made) continue;  // a unit test checks that they are all valid
     made->built_in = true;
     all.push_back(std::move(*made));
   }
@@ -295,14 +298,14 @@ Result<> check_owner(int fd, const std::string& path, mode_t kind) {
   if (::fstat(fd, &info) != 0) return fail(Error::from_errno("stat " + path));
   if ((info.st_mode & S_IFMT) != kind || info.st_uid != 0 || (info.st_mode & 022) != 0) {
     return fail(Errc::kPolicy, path + ": must be a " + (kind == S_IFDIR ? "directory" : "file") +
-                                   " of root's that only root can write");
+                                   " that is owned by root and writable by root only");
   }
   return {};
 }
 
 Result<Template> read_file(int directory, const std::string& entry, const std::string& name,
                            const std::string& path) {
-  // O_NONBLOCK: a FIFO of that name must not hold us up.
+  // O_NONBLOCK: opening a FIFO of that name must not block.
   const UniqueFd fd(::openat(directory, entry.c_str(),
                              O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (!fd) return fail(Error::from_errno("open " + path));
@@ -326,11 +329,11 @@ Result<std::set<std::string>> toml_files(int directory, const std::string& path)
   if (!copy) return fail(Error::from_errno("open " + path));
   const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(copy.get()), ::closedir);
   if (!list) return fail(Error::from_errno("list " + path));
-  (void)copy.release();  // the list's now
+  (void)copy.release();  // owned by the list now
   std::set<std::string> found;
   while (const dirent* entry = ::readdir(list.get())) {
     const std::string_view name(entry->d_name);
-    // Hidden ones are editors' and package managers' own.
+    // Hidden files belong to editors and package managers.
     if (name[0] != '.' && name.size() > 5 && name.ends_with(".toml")) found.emplace(name);
   }
   return found;

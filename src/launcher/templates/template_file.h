@@ -1,9 +1,9 @@
-// Templates as TOML: the built-in ones, which are compiled in, and the administrator's, which lie
-// in a directory of root's. One file each, named after its template: data-science.toml.
+// Templates as TOML: the built-in ones, which are compiled in, and the administrator's, which are
+// in a root-owned directory. One file each, named after its template: data-science.toml.
 //
 //   description = "..."                  one line
 //   runtime = "none" | "python" | "node"
-//   language = "python"                  what a request's `language` says; default by runtime
+//   language = "python"                  the `language` of requests; default by runtime
 //   layers = ["/srv/layers/r"]           directories above the host's own, bottom first
 //   preload = ["numpy", "matplotlib.pyplot"]    with runtime = "python" only
 //   [env]      NAME = "value"
@@ -19,10 +19,10 @@
 
 namespace glovebox::launcher {
 
-// Sandboxes that may wait for a template whose file does not say.
+// The pool of a template whose file does not set one.
 inline constexpr std::uint32_t kDefaultPoolMax = 4;
 
-// One file's text. Errors read "<file>:<line>: what", and name the key.
+// Parses one file's text. Errors read "<file>:<line>: what", and name the key.
 Result<Template> parse_template(const std::string& text, const std::string& name,
                                 const std::string& file);
 
@@ -35,10 +35,10 @@ struct TemplateFile {
 // Compiled in; sorted by name.
 std::vector<Template> built_in_templates();
 
-// All templates, sorted by name. A file of the administrator's takes the place of a built-in
-// template of the same name, also when it is bad: a mistyped restriction must not fall back to
-// something looser. A bad file spoils nothing but its own template. A missing directory means: the
-// built-in ones. A directory or file that is not root's, or that others may write, is bad.
+// All templates, sorted by name. An administrator's file replaces the built-in template of the same
+// name, even if it is invalid: a mistyped restriction must not fall back to something looser. An
+// invalid file affects only its own template. Without the directory there are the built-in ones. A
+// directory or file that root does not own, or that others can write, is invalid.
 std::vector<TemplateFile> load_templates(const std::string& directory);
 
 }  // namespace glovebox::launcher
