@@ -8,23 +8,30 @@ FUZZ_SECONDS ?= 30
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps deps-lint deps-fuzz deps-vm build wheel test run bench soak test-vm fuzz format lint \
+.PHONY: help deps deps-test deps-lint deps-fuzz deps-vm build wheel test run bench soak test-vm fuzz format lint \
         install uninstall clean
 
 # ---- Debian packages ---------------------------------------------------------------------------
 
+# What building and `make run` need. The modules of the template python-data are not among them:
+# `glovebox doctor` says how to install what a template lacks.
 packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-dev libcli11-dev \
   libtomlplusplus-dev libboost1.81-dev libssl-dev libsqlite3-dev zlib1g-dev libgtest-dev libgmock-dev \
-  python3 python3-dev python3-yaml python3-numpy python3-pandas python3-matplotlib nodejs \
-  bubblewrap runc sudo curl git procps util-linux iproute2 openssl libcap2-bin python3-pip chromium
+  python3 python3-dev python3-pip nodejs curl
+# What tests and comparisons need besides.
+packages_test := python3-yaml python3-numpy python3-pandas python3-matplotlib bubblewrap runc sudo \
+  git procps util-linux iproute2 openssl libcap2-bin chromium
 # The tests with stock clients install those by npm, which some packages of nodejs bring along.
-packages += $(if $(shell command -v npm),,npm)
+packages_test += $(if $(shell command -v npm),,npm)
 packages_lint := clang-format clang-tidy
 packages_fuzz := clang-14 libclang-rt-14-dev
 packages_vm   := qemu-system-x86 mmdebstrap cpio busybox-static e2fsprogs zstd
 
-deps: ## install the Debian packages needed to build, test and compare (as root, or with sudo)
+deps: ## install the Debian packages needed to build and run (as root, or with sudo)
 	@scripts/install-packages $(packages)
+
+deps-test: ## install those for tests and comparisons, too
+	@scripts/install-packages $(packages) $(packages_test)
 
 deps-lint: deps
 	@scripts/install-packages $(packages_lint)
@@ -32,7 +39,7 @@ deps-lint: deps
 deps-fuzz: deps
 	@scripts/install-packages $(packages_fuzz)
 
-deps-vm: deps
+deps-vm: deps-test
 	@scripts/install-packages $(packages_vm)
 
 # ---- Building ----------------------------------------------------------------------------------
@@ -62,24 +69,22 @@ run: build ## show an example in the sandbox, then serve on 127.0.0.1:7070 until
 
 # Sanitizers for the unit tests; the hardened release build for everything that starts sandboxes,
 # one at a time, because those tests compare what is on the host before and after.
-test: build build/dev/build.ninja ## run all tests but the long ones
+test: deps-test build build/dev/build.ninja ## run all tests but the long ones
 	@scripts/build-tests dev $(JOBS)
 	@scripts/build-tests release $(JOBS)
-	@ctest --preset dev --parallel $(JOBS)
-	@ctest --preset scripts --parallel $(JOBS)
-	@ctest --preset release
+	@scripts/run-tests $(JOBS)
 
 test-vm: build deps-vm ## run the contract and escape tests in a VM with Debian's own kernel
 	@scripts/build-tests release $(JOBS)
 	@scripts/test-vm
 
-bench: build ## measure start times beside bwrap and runc; many runs, and nothing left behind
+bench: deps-test build ## measure start times beside bwrap and runc; many runs, and nothing left behind
 	@cmake --build --preset release --parallel $(JOBS) --target bench_cold
 	@build/tests/bench_cold
 	@build/tests/bench_cold --leaks
 	@build/tests/bench_cold --memory
 
-soak: build ## the long tests: thousands of runs, with counts before and after
+soak: deps-test build ## the long tests: thousands of runs, with counts before and after
 	@ctest --test-dir build/release --output-on-failure -C soak -L soak
 
 fuzz: deps-fuzz build/fuzz/build.ninja ## fuzz every parser, FUZZ_SECONDS (30) each

@@ -5,8 +5,6 @@
 namespace glovebox::attack {
 namespace {
 
-constexpr int kGloveboxFailed = 125;
-
 Verdict not_tried(const Row& row, std::string why) {
   return verdict_of(row, Judgement::kNotTried, std::move(why));
 }

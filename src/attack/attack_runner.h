@@ -16,6 +16,8 @@
 
 namespace glovebox::attack {
 
+inline constexpr int kGloveboxFailed = 125;  // the exit status of a `glovebox` that failed itself
+
 struct SandboxRequest {
   std::string program = "/home/user/a";  // where the attacks are inside
   std::vector<std::string> arguments{};

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "attack/child_process.h"
+#include "attack/json_text.h"
 
 namespace glovebox::attack {
 namespace {
@@ -21,12 +22,6 @@ std::optional<Kind> kind_named(std::string_view word) {
   return std::nullopt;
 }
 
-std::string text_of(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  if (value == nullptr || !value->is_string()) return "";
-  return std::string(value->get_string());
-}
-
 std::vector<std::string> words_of(const json::object& object, std::string_view key) {
   std::vector<std::string> words;
   const json::value* value = object.if_contains(key);
@@ -40,14 +35,14 @@ std::vector<std::string> words_of(const json::object& object, std::string_view k
 Result<Row> row_of(const json::value& value) {
   if (!value.is_object()) return fail(Errc::kProtocol, "the attack table has a row of no object");
   const json::object& object = value.get_object();
-  Row row{.name = text_of(object, "name"),
-          .group = text_of(object, "group"),
-          .aims_at = text_of(object, "aims_at"),
-          .held_by = text_of(object, "held_by"),
+  Row row{.name = json_text(object, "name"),
+          .group = json_text(object, "group"),
+          .aims_at = json_text(object, "aims_at"),
+          .held_by = json_text(object, "held_by"),
           .needs = words_of(object, "needs"),
           .outcomes = words_of(object, "outcome"),
           .limits = words_of(object, "limits")};
-  const auto kind = kind_named(text_of(object, "kind"));
+  const auto kind = kind_named(json_text(object, "kind"));
   if (row.name.empty() || !kind) {
     return fail(Errc::kProtocol, "the attack table has a row without name or kind");
   }

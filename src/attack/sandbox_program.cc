@@ -3,23 +3,16 @@
 #include <boost/json.hpp>
 
 #include "attack/attack_runner.h"
+#include "attack/json_text.h"
 
 namespace glovebox::attack {
 namespace {
 
 namespace json = boost::json;
 
-constexpr int kGloveboxFailed = 125;
-
 bool flag_of(const json::object& object, std::string_view key) {
   const json::value* value = object.if_contains(key);
   return value != nullptr && value->is_bool() && value->get_bool();
-}
-
-std::string text_of(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  if (value == nullptr || !value->is_string()) return "";
-  return std::string(value->get_string());
 }
 
 Result<SandboxReport> report_of(const Finished& finished) {
@@ -39,11 +32,11 @@ Result<SandboxReport> report_of(const Finished& finished) {
   const json::object& object = value.get_object();
   const json::value* code = object.if_contains("exit_code");
   if (code != nullptr && code->is_int64()) report.exit_code = static_cast<int>(code->get_int64());
-  report.out = text_of(object, "stdout");
-  report.err = text_of(object, "stderr") + finished.err;
+  report.out = json_text(object, "stdout");
+  report.err = json_text(object, "stderr") + finished.err;
   if (const json::value* why = object.if_contains("error"); why != nullptr && why->is_object()) {
-    report.error_code = text_of(why->get_object(), "code");
-    report.error_message = text_of(why->get_object(), "message");
+    report.error_code = json_text(why->get_object(), "code");
+    report.error_message = json_text(why->get_object(), "message");
   }
   report.timed_out = flag_of(object, "timed_out");
   report.oom_killed = flag_of(object, "oom_killed");

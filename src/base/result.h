@@ -16,6 +16,10 @@ inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(st
 inline tl::unexpected<Error> fail(Errc code, std::string message) {
   return tl::unexpected<Error>(Error(code, std::move(message)));
 }
+// What was given cannot be so: the commonest failure of everything that parses.
+inline tl::unexpected<Error> fail_invalid(std::string message) {
+  return fail(Errc::kInvalidArgument, std::move(message));
+}
 
 }  // namespace glovebox
 

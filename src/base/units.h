@@ -9,6 +9,8 @@
 
 namespace glovebox {
 
+inline constexpr std::uint64_t kMegabyte = 1u << 20;
+
 // A bare number is seconds. Units: us, ms, s, m, h.
 Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 

@@ -22,7 +22,6 @@ namespace {
 
 constexpr std::size_t kMaxCode = wire::kMaxJobBytes;
 constexpr std::size_t kMaxEvent = 4 * wire::kMaxEventBytes;  // as typed, with its blanks
-constexpr std::uint64_t kMegabyte = 1u << 20;
 
 // The words as typed; the checks below give them meaning.
 struct Words {
@@ -32,10 +31,6 @@ struct Words {
   bool json = false, profile = false, version = false, server = false, local = false;
   bool has_event = false;
 };
-
-tl::unexpected<Error> bad(std::string message) {
-  return fail(Errc::kInvalidArgument, std::move(message));
-}
 
 bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
@@ -68,7 +63,7 @@ Result<std::string> read_file(const std::string& path, std::size_t most) {
 }
 
 Result<> read_handler(const Words& words, FunctionOptions& options) {
-  if (words.file.empty()) return bad("name the FILE of the handler (see `sandbox-run --help`)");
+  if (words.file.empty()) return fail_invalid("name the FILE of the handler (see `sandbox-run --help`)");
   wire::FunctionCall& call = options.call;
   TRY(call.code, read_file(words.file, kMaxCode));
   const std::string name = words.file.substr(words.file.rfind('/') + 1);
@@ -77,7 +72,7 @@ Result<> read_handler(const Words& words, FunctionOptions& options) {
   if (extension == ".js" || extension == ".mjs" || extension == ".cjs") {
     call.language = wire::FunctionLanguage::kNode;
   } else if (extension != ".py") {
-    return bad("the language of '" + words.file +
+    return fail_invalid("the language of '" + words.file +
                "' is not known by its extension: .py is Python, .js, .mjs and .cjs are Node");
   }
   if (!wire::is_utf8(call.code)) return unreadable(words.file, "is not UTF-8");
@@ -94,7 +89,7 @@ Result<> read_handler(const Words& words, FunctionOptions& options) {
 Result<> read_event(const Words& words, FunctionOptions& options,
                     Result<std::string> (*event_from_stdin)()) {
   if (words.has_event && !words.event_file.empty()) {
-    return bad("say --event or --event-file, not both");
+    return fail_invalid("say --event or --event-file, not both");
   }
   std::string text = words.event;
   std::string at = "--event";
@@ -108,15 +103,15 @@ Result<> read_event(const Words& words, FunctionOptions& options,
     if (text.find_first_not_of(" \t\r\n") == text.npos) text = "{}";
   }
   auto event = wire::parse_strict_json(text, {.depth = 64, .values = 250'000});
-  if (!event) return bad(at + ": " + event.error().message());
+  if (!event) return fail_invalid(at + ": " + event.error().message());
   return wire::take_event(options.call, *event, "event");
 }
 
 Result<> read_limits(const Words& words, FunctionOptions& options) {
   if (!words.timeout.empty()) {
     const auto time = parse_duration(words.timeout);
-    if (!time) return bad("--timeout: " + time.error().message());
-    if (*time > wire::kMaxFunctionTime) return bad("--timeout may be at most 3600 seconds");
+    if (!time) return fail_invalid("--timeout: " + time.error().message());
+    if (*time > wire::kMaxFunctionTime) return fail_invalid("--timeout may be at most 3600 seconds");
     options.call.asked_time = *time;
   }
   options.limits.wall = wire::time_of(options.call);
@@ -124,8 +119,8 @@ Result<> read_limits(const Words& words, FunctionOptions& options) {
   if (!words.memory.empty()) {
     // Lambda counts in megabytes.
     const auto size = parse_size(is_digits(words.memory) ? words.memory + "M" : words.memory);
-    if (!size) return bad("--memory: " + size.error().message());
-    if (*size < 8 * kMegabyte) return bad("--memory must be at least 8 (MB)");
+    if (!size) return fail_invalid("--memory: " + size.error().message());
+    if (*size < 8 * kMegabyte) return fail_invalid("--memory must be at least 8 (MB)");
     options.limits.memory_bytes = *size;
     options.limits.mark_asked_for(LimitKind::kMemory);
   }
@@ -137,23 +132,23 @@ Result<> read_environment(const Words& words, FunctionOptions& options) {
   for (const std::string& variable : words.env) {
     const std::size_t equals = variable.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return bad("--env " + variable.substr(0, 60) + ": write it like NAME=value");
+      return fail_invalid("--env " + variable.substr(0, 60) + ": write it like NAME=value");
     }
     bytes += variable.size() + 1;
     options.env.push_back(variable);
   }
-  if (bytes > wire::kMaxExecBytes - 8192) return bad("--env: all together are larger than 120K");
+  if (bytes > wire::kMaxExecBytes - 8192) return fail_invalid("--env: all together are larger than 120K");
   return {};
 }
 
-Result<> choose_place(const Words& words, FunctionOptions& options) {
-  if (words.server && words.local) return bad("--server and --local do not go together");
+Result<> choose_function_place(const Words& words, FunctionOptions& options) {
+  if (words.server && words.local) return fail_invalid("--server and --local do not go together");
   TRY_OK(engine::make_engine(words.engine));
   options.engine = words.engine;
   options.is_remote = is_for_a_server(words.server, words.local);
   options.url = words.url;
   if (options.is_remote && words.engine != engine::kDefaultEngine) {
-    return bad("--engine " + words.engine + ": a server has its own; say --local to run here");
+    return fail_invalid("--engine " + words.engine + ": a server has its own; say --local to run here");
   }
   return {};
 }
@@ -214,7 +209,7 @@ Result<ParsedFunction> parse_function_options(std::span<const std::string> args,
   } catch (const CLI::ParseError& error) {
     std::string message = error.what();
     message.resize(std::min(message.find('\n'), message.size()));
-    return bad(message + " (see `sandbox-run --help`)");
+    return fail_invalid(message + " (see `sandbox-run --help`)");
   }
   if (words.version) {
     return ParsedFunction{std::nullopt, std::string("sandbox-run ") + kVersion + "\n"};
@@ -224,12 +219,12 @@ Result<ParsedFunction> parse_function_options(std::span<const std::string> args,
   FunctionOptions options;
   options.json = words.json;
   options.profile = words.profile;
-  TRY_OK(choose_place(words, options));
+  TRY_OK(choose_function_place(words, options));
   TRY_OK(read_handler(words, options));
   TRY_OK(read_event(words, options, event_from_stdin));
   if (!words.context.empty()) {
     auto context = wire::parse_strict_json(words.context, {.depth = 64, .values = 10'000});
-    if (!context) return bad("--context: " + context.error().message());
+    if (!context) return fail_invalid("--context: " + context.error().message());
     TRY_OK(wire::take_context(options.call, *context, "--context"));
   }
   TRY_OK(read_limits(words, options));

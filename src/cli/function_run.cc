@@ -17,6 +17,7 @@
 #include "engine/one_shot.h"
 #include "engine/process/import_policy.h"
 #include "model/environment.h"
+#include "model/outcome.h"
 #include "wire/function_answer.h"
 #include "wire/function_view.h"
 #include "wire/job.h"
@@ -27,7 +28,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kExitInterrupted = 130;
 constexpr std::size_t kMaxStdin = 4 * wire::kMaxEventBytes;
 constexpr std::uint64_t kJsonOutput = 10u << 20;
 constexpr std::uint64_t kServerOutputKb = 16 * 1024;

@@ -9,6 +9,7 @@
 #include <boost/json.hpp>
 
 #include "base/unique_fd.h"
+#include "base/units.h"
 #include "base/write_all.h"
 #include "cli/print.h"
 #include "cli/server_command.h"
@@ -22,7 +23,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint64_t kMegabyte = 1u << 20;
 constexpr std::uint64_t kMaxOutputKb = 16 * 1024;
 // What a server takes is its administrator's to say; this is what is read before asking it.
 constexpr std::size_t kMaxBytes = 256u << 20;

@@ -36,10 +36,6 @@ constexpr Language kLanguages[] = {
     {"node", ".mjs", "/usr/bin/node"},
 };
 
-tl::unexpected<Error> bad(std::string message) {
-  return fail(Errc::kInvalidArgument, std::move(message));
-}
-
 const Language* language_named(const std::string& name) {
   for (const Language& language : kLanguages) {
     if (name == language.name) return &language;
@@ -64,14 +60,14 @@ Result<const Language*> choose_language(const RunWords& words) {
   if (!words.lang.empty()) {
     const Language* language = language_named(words.lang);
     if (language == nullptr) {
-      return bad("unknown language '" + words.lang + "'; there are: python, bash, node");
+      return fail_invalid("unknown language '" + words.lang + "'; there are: python, bash, node");
     }
     return language;
   }
   if (words.has_code || words.file == "-") return &kLanguages[0];
   const Language* language = language_of_file(words.file);
   if (language == nullptr) {
-    return bad("the language of '" + words.file +
+    return fail_invalid("the language of '" + words.file +
                "' is not known by its extension; say --lang, or --exec");
   }
   return language;
@@ -80,8 +76,8 @@ Result<const Language*> choose_language(const RunWords& words) {
 Result<> check_readable_file(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return fail(Error::from_errno(path));
-  if (S_ISDIR(info.st_mode)) return bad(path + " is a directory");
-  if (!S_ISREG(info.st_mode)) return bad(path + " is not a plain file");
+  if (S_ISDIR(info.st_mode)) return fail_invalid(path + " is a directory");
+  if (!S_ISREG(info.st_mode)) return fail_invalid(path + " is not a plain file");
   if (::access(path.c_str(), R_OK) != 0) return fail(Error::from_errno(path));
   return {};
 }
@@ -93,17 +89,17 @@ Result<> choose_program(const RunWords& words, RunOptions& options,
   const int sources =
       (words.file.empty() ? 0 : 1) + (words.has_code ? 1 : 0) + (words.program.empty() ? 0 : 1);
   if (sources == 0)
-    return bad(
+    return fail_invalid(
         "nothing to run: name a FILE, or say -c CODE, or - for standard input, or --exec PROGRAM");
-  if (sources > 1) return bad("say only one of FILE, -c and --exec (arguments go behind --)");
+  if (sources > 1) return fail_invalid("say only one of FILE, -c and --exec (arguments go behind --)");
   if (!words.program.empty()) {
-    if (!words.lang.empty()) return bad("--lang goes with code, not with --exec");
+    if (!words.lang.empty()) return fail_invalid("--lang goes with code, not with --exec");
     exec.argv = {words.program};
   } else {
     TRY(const Language* language, choose_language(words));
     options.language = language->name;
     if (!options.is_remote && ::access(language->program, X_OK) != 0) {
-      return bad(std::string(language->name) + " is not installed on this host (" +
+      return fail_invalid(std::string(language->name) + " is not installed on this host (" +
                  language->program + ")");
     }
     FileIn code{.host = "", .guest = GuestPath::parse("main").value(), .content = std::nullopt};
@@ -120,9 +116,9 @@ Result<> choose_program(const RunWords& words, RunOptions& options,
     }
     TRY(code.guest, GuestPath::parse(name));
     if (code.content && code.content->size() > kMaxCodeBytes)
-      return bad("the code is larger than 16M");
+      return fail_invalid("the code is larger than 16M");
     if (code.content && code.content->find('\0') != std::string::npos)
-      return bad("the code has a NUL byte in it");
+      return fail_invalid("the code has a NUL byte in it");
     exec.argv = {language->program, code.guest.str()};
     options.request.files_in.push_back(std::move(code));
   }
@@ -138,7 +134,7 @@ Result<std::uint32_t> parse_count(const std::string& text, const char* what, std
     value = value * 10 + static_cast<std::uint64_t>(c - '0');
   }
   if (!good || value == 0 || value > most) {
-    return bad(std::string(what) + " must be a whole number from 1 to " + std::to_string(most));
+    return fail_invalid(std::string(what) + " must be a whole number from 1 to " + std::to_string(most));
   }
   return static_cast<std::uint32_t>(value);
 }
@@ -148,7 +144,7 @@ Result<std::uint32_t> parse_cpus(const std::string& text) {
   const double value = std::strtod(text.c_str(), &end);
   const bool plain = text.find_first_not_of("0123456789.") == std::string::npos;
   if (text.empty() || *end != '\0' || !plain || !(value >= 0.01) || value > 1024) {
-    return bad("--cpus must be a number from 0.01 to 1024, like 0.5 or 2");
+    return fail_invalid("--cpus must be a number from 0.01 to 1024, like 0.5 or 2");
   }
   return static_cast<std::uint32_t>(std::lround(value * 1000));
 }
@@ -168,18 +164,18 @@ Result<> set_limits(const RunWords& words, RunOptions& options) {
   }
   if (!words.memory.empty()) {
     TRY(limits.memory_bytes, parse_size(words.memory).map_error(named("--memory")));
-    if (limits.memory_bytes < (8u << 20)) return bad("--memory must be at least 8M");
+    if (limits.memory_bytes < (8u << 20)) return fail_invalid("--memory must be at least 8M");
     limits.mark_asked_for(LimitKind::kMemory);
   }
   if (!words.disk.empty()) {
     TRY(limits.disk_bytes, parse_size(words.disk).map_error(named("--disk")));
-    if (limits.disk_bytes < (1u << 20)) return bad("--disk must be at least 1M");
+    if (limits.disk_bytes < (1u << 20)) return fail_invalid("--disk must be at least 1M");
     limits.mark_asked_for(LimitKind::kDisk);
   }
   if (!words.pids.empty()) {
     TRY(limits.pids, parse_count(words.pids, "--pids", 1'000'000));
     // The agent and the program itself are two of them.
-    if (limits.pids < 2) return bad("--pids must be at least 2");
+    if (limits.pids < 2) return fail_invalid("--pids must be at least 2");
     limits.mark_asked_for(LimitKind::kPids);
   }
   if (!words.cpus.empty()) {
@@ -199,7 +195,7 @@ Result<> set_limits(const RunWords& words, RunOptions& options) {
 Result<MountSpec> parse_mount(const std::string& text) {
   const std::string form =
       "--mount " + text + ": write it like ro:/host/dir or rw:/host/dir:/guest/dir";
-  if (text.size() < 4 || (text.rfind("ro:", 0) != 0 && text.rfind("rw:", 0) != 0)) return bad(form);
+  if (text.size() < 4 || (text.rfind("ro:", 0) != 0 && text.rfind("rw:", 0) != 0)) return fail_invalid(form);
   std::string host = text.substr(3);
   std::string guest;
   if (const std::size_t colon = host.rfind(":/"); colon != std::string::npos && colon > 0) {
@@ -213,7 +209,7 @@ Result<MountSpec> parse_mount(const std::string& text) {
   struct stat info {};
   if (::stat(absolute.c_str(), &info) != 0) return fail(Error::from_errno("--mount " + host));
   if (!S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) {
-    return bad("--mount " + host + ": not a directory or a plain file");
+    return fail_invalid("--mount " + host + ": not a directory or a plain file");
   }
   TRY(GuestPath guest_path, GuestPath::parse(guest.empty() ? absolute : guest));
   return MountSpec{text[1] == 'o' ? MountMode::kReadOnly : MountMode::kReadWrite, absolute,
@@ -231,8 +227,8 @@ Result<std::string> parse_out_target(std::string path) {
       std::free(resolved);
       if (::lstat(path.c_str(), &info) != 0) return fail(Error::from_errno("--out " + path));
     }
-    if (S_ISDIR(info.st_mode)) return bad("--out " + path + " is a directory; name the file");
-    if (!S_ISREG(info.st_mode)) return bad("--out " + path + " is not a plain file");
+    if (S_ISDIR(info.st_mode)) return fail_invalid("--out " + path + " is a directory; name the file");
+    if (!S_ISREG(info.st_mode)) return fail_invalid("--out " + path + " is not a plain file");
   }
   const std::size_t slash = path.rfind('/');
   const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -245,11 +241,11 @@ Result<> set_files(const RunWords& words, RunOptions& options) {
     TRY(MountSpec mount, parse_mount(text));
     options.request.sandbox.mounts.push_back(std::move(mount));
   }
-  if (words.mounts.size() > wire::kMaxMounts) return bad("at most 16 mounts");
+  if (words.mounts.size() > wire::kMaxMounts) return fail_invalid("at most 16 mounts");
   for (const std::string& text : words.files_in) {
     const std::size_t colon = text.rfind(':');
     if (colon == std::string::npos || colon == 0 || colon + 1 == text.size()) {
-      return bad("--file " + text + ": write it like host/file:/guest/file");
+      return fail_invalid("--file " + text + ": write it like host/file:/guest/file");
     }
     FileIn file{.host = text.substr(0, colon),
                 .guest = GuestPath::parse("x").value(),
@@ -261,7 +257,7 @@ Result<> set_files(const RunWords& words, RunOptions& options) {
   for (const std::string& text : words.files_out) {
     const std::size_t colon = text.find(':');
     if (colon == std::string::npos || colon == 0 || colon + 1 == text.size()) {
-      return bad("--out " + text + ": write it like /guest/file:host/file");
+      return fail_invalid("--out " + text + ": write it like /guest/file:host/file");
     }
     TRY(GuestPath guest, GuestPath::parse(text.substr(0, colon)));
     TRY(std::string host, parse_out_target(text.substr(colon + 1)));
@@ -282,7 +278,7 @@ Result<> set_environment(const RunWords& words, RunOptions& options) {
   for (const std::string& variable : words.env) {
     const std::size_t equals = variable.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return bad("--env " + variable.substr(0, 60) + ": write it like NAME=value");
+      return fail_invalid("--env " + variable.substr(0, 60) + ": write it like NAME=value");
     }
     const std::string prefix = variable.substr(0, equals + 1);
     std::erase_if(exec.env, [&](const std::string& old) { return old.rfind(prefix, 0) == 0; });
@@ -297,7 +293,7 @@ Result<> set_environment(const RunWords& words, RunOptions& options) {
     for (const std::string& text : *list) bytes += text.size() + 1;
   }
   if (bytes > wire::kMaxExecBytes || exec.argv.size() + exec.env.size() > wire::kMaxExecStrings) {
-    return bad(
+    return fail_invalid(
         "arguments and environment together are larger than 128K; use a file or standard input");
   }
   return {};
@@ -307,16 +303,16 @@ Result<> set_environment(const RunWords& words, RunOptions& options) {
 Result<> set_import_policy(const RunWords& words, RunOptions& options) {
   const bool asked = !words.deny_imports.empty() || !words.allow_imports.empty();
   if (words.engine != "process") {
-    if (asked) return bad("--deny-import and --allow-import go with --engine process");
+    if (asked) return fail_invalid("--deny-import and --allow-import go with --engine process");
     return {};
   }
   if (!words.deny_imports.empty() && !words.allow_imports.empty()) {
-    return bad("say --deny-import or --allow-import, not both");
+    return fail_invalid("say --deny-import or --allow-import, not both");
   }
   const bool python =
       options.request.exec.argv[0] == kLanguages[0].program && words.program.empty();
   if (!python) {
-    if (asked) return bad("an import policy goes with Python code");
+    if (asked) return fail_invalid("an import policy goes with Python code");
     return {};
   }
   engine::ImportPolicy policy = engine::ImportPolicy::standard();
@@ -327,8 +323,8 @@ Result<> set_import_policy(const RunWords& words, RunOptions& options) {
 }
 
 // On a server when --server or GLOVEBOX_URL says so.
-Result<> choose_place(const RunWords& words, RunOptions& options) {
-  if (words.server && words.local) return bad("--server and --local do not go together");
+Result<> choose_run_place(const RunWords& words, RunOptions& options) {
+  if (words.server && words.local) return fail_invalid("--server and --local do not go together");
   options.is_remote = is_for_a_server(words.server, words.local);
   options.url = words.url;
   options.template_name = words.template_name;
@@ -336,22 +332,22 @@ Result<> choose_place(const RunWords& words, RunOptions& options) {
   options.is_remote = options.is_remote || options.is_private;
   if (!options.is_remote) {
     if (words.template_name.empty()) return {};
-    return bad("--template is for runs on a server: say --server, too");
+    return fail_invalid("--template is for runs on a server: say --server, too");
   }
   const std::string instead = words.packages.is_given()
                                   ? "; packages are installed by a server (--with), which a run "
                                     "without --server starts for itself"
                                   : "; say --local to run here";
-  if (words.terminal) return bad("--tty: a server gives no terminal" + instead);
+  if (words.terminal) return fail_invalid("--tty: a server gives no terminal" + instead);
   // One of our own has our rights, and mounts our paths.
   if (!words.mounts.empty() && !options.is_private) {
-    return bad(
+    return fail_invalid(
         "--mount: a server mounts what its administrator named (`mounts` of POST /v1/run), not "
         "paths of yours" +
         instead);
   }
   if (words.engine != engine::kDefaultEngine) {
-    return bad("--engine " + words.engine + ": a server has its own" + instead);
+    return fail_invalid("--engine " + words.engine + ": a server has its own" + instead);
   }
   return {};
 }
@@ -360,11 +356,11 @@ Result<> choose_place(const RunWords& words, RunOptions& options) {
 Result<> set_packages(const RunWords& words, RunOptions& options) {
   if (!words.packages.is_given()) return {};
   if (options.language != "python" && options.language != "node") {
-    return bad("--with and its like go with Python or Node code" +
+    return fail_invalid("--with and its like go with Python or Node code" +
                std::string(options.language.empty() ? ", not with --exec" : ", not with bash"));
   }
   if (options.language == "node" && !words.packages.preload.empty()) {
-    return bad("--preload is for Python only");
+    return fail_invalid("--preload is for Python only");
   }
   TRY(options.dependencies, wire::read_dependency_words(words.packages));
   return {};
@@ -401,7 +397,7 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
   } catch (const CLI::ParseError& error) {
     std::string message = error.what();
     message.resize(std::min(message.find('\n'), message.size()));
-    return bad(message + " (see `glovebox run --help`)");
+    return fail_invalid(message + " (see `glovebox run --help`)");
   }
   words.has_code = app.count("--code") > 0;
 
@@ -410,20 +406,20 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
   options.terminal = words.terminal;
   options.engine = words.engine;
   TRY_OK(engine::make_engine(words.engine));
-  TRY_OK(choose_place(words, options));
+  TRY_OK(choose_run_place(words, options));
   TRY(options.net, wire::parse_net_words(words.net, words.net_deny));
   if (!options.net.is_none() && words.engine == "process") {
-    return bad("--net goes with --engine jail: the process engine has no walls to hold a policy");
+    return fail_invalid("--net goes with --engine jail: the process engine has no walls to hold a policy");
   }
   if (!words.min_grade.empty()) {
     const Grade* grade = parse_grade(words.min_grade);
     if (grade == nullptr) {
-      return bad("unknown grade '" + words.min_grade +
+      return fail_invalid("unknown grade '" + words.min_grade +
                  "'; there are: process, jail-partial, jail, user-kernel, vm");
     }
     options.request.min_grade = *grade;
   }
-  if (words.json && words.terminal) return bad("--json and --tty do not go together");
+  if (words.json && words.terminal) return fail_invalid("--json and --tty do not go together");
   TRY_OK(set_limits(words, options));
   TRY_OK(set_files(words, options));
   TRY_OK(choose_program(words, options, code_from_stdin));

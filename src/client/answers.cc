@@ -33,22 +33,22 @@ std::string as_text(const json::value* value) {
   return json::serialize(*value);
 }
 
-tl::unexpected<Error> strange() {
+}  // namespace
+
+tl::unexpected<Error> unexpected_answer() {
   return fail(Errc::kProtocol, "the server's answer is not what was asked for");
 }
-
-}  // namespace
 
 Result<json::object> parse_answer(std::string_view body) {
   boost::system::error_code error;
   json::value parsed = json::parse(json::string_view(body.data(), body.size()), error);
-  if (error || !parsed.is_object()) return strange();
+  if (error || !parsed.is_object()) return unexpected_answer();
   return std::move(parsed.get_object());
 }
 
 Result<json::array> list_in(const json::object& answer, std::string_view name) {
   const json::value* list = answer.if_contains(name);
-  if (list == nullptr || !list->is_array()) return strange();
+  if (list == nullptr || !list->is_array()) return unexpected_answer();
   return list->get_array();
 }
 

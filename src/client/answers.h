@@ -10,6 +10,8 @@
 
 namespace glovebox::client {
 
+// An answer that is not of the form that was asked for.
+tl::unexpected<Error> unexpected_answer();
 Result<boost::json::object> parse_answer(std::string_view body);
 // The list of that name, or an error.
 Result<boost::json::array> list_in(const boost::json::object& answer, std::string_view name);

@@ -9,7 +9,7 @@ namespace {
 
 namespace json = boost::json;
 
-std::string text_of(const json::object& object, std::string_view name) {
+std::string error_text(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : "";
 }
@@ -69,8 +69,8 @@ std::optional<Refusal> Api::refusal_of(const http::ClientResponse& response) con
   const json::object* object = error ? nullptr : parsed.if_object();
   const json::value* said = object != nullptr ? object->if_contains("error") : nullptr;
   if (said != nullptr && said->is_object()) {
-    refusal.code = text_of(said->get_object(), "code");
-    refusal.message = text_of(said->get_object(), "message");
+    refusal.code = error_text(said->get_object(), "code");
+    refusal.message = error_text(said->get_object(), "message");
   }
   if (refusal.message.empty()) {
     refusal.message = place_.url + " answered " + std::to_string(response.status) +

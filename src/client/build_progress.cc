@@ -38,7 +38,7 @@ std::string words_of(std::string_view phase) {
   return printable(std::string(phase));
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kSpace);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
@@ -68,7 +68,7 @@ std::string BuildProgress::add(std::string_view phase, std::string_view text) {
   if (phase == kWarming) return out + cold_words(text);
   for_each_line(text, [&](std::string_view line) {
     out += "  " + printable(line) + "\n";
-    shown_.emplace_back(trimmed(line));
+    shown_.emplace_back(without_blanks(line));
     if (shown_.size() > kRemembered) shown_.pop_front();
   });
   return out;
@@ -77,7 +77,7 @@ std::string BuildProgress::add(std::string_view phase, std::string_view text) {
 // Of a traceback the last line says what went wrong; of reasons that have one another, the last.
 std::string BuildProgress::cold_words(std::string_view text) const {
   constexpr std::string_view kBecause = "cold: ";
-  text = trimmed(text);
+  text = without_blanks(text);
   if (text.empty()) return {};
   text.remove_prefix(text.rfind('\n') + 1);  // npos + 1 is 0
   if (const std::size_t at = text.rfind(kBecause); at != std::string_view::npos) {
@@ -94,12 +94,12 @@ std::string BuildProgress::failure_words(std::string_view message) const {
   std::string left;
   bool is_first = true;
   for_each_line(message, [&](std::string_view line) {
-    const std::string_view words = trimmed(line);
+    const std::string_view words = without_blanks(line);
     // Our own words may stand before the installer's first.
     const std::size_t colon = is_first ? words.find(": ") : std::string_view::npos;
     const bool known =
         words.empty() || was_shown(words) ||
-        (colon != std::string_view::npos && was_shown(trimmed(words.substr(colon + 2))));
+        (colon != std::string_view::npos && was_shown(without_blanks(words.substr(colon + 2))));
     is_first = false;
     if (!known) left += (left.empty() ? "" : "\n") + std::string(line);
   });

@@ -11,14 +11,14 @@
 namespace glovebox::client {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kGcUsage =
     "usage: glovebox gc [OPTIONS]\n"
     "\n"
     "Removes what is past its retention now, and gives the disk its space back. The server does "
     "so\n"
     "by itself, too.\n"
     "\n";
-constexpr const char* kMore =
+constexpr const char* kGcHelp =
     "  --json                 print the server's answer\n"
     "  --help                 this text\n"
     "\n"
@@ -35,7 +35,7 @@ int gc_command(const std::vector<std::string>& args) {
   const auto rest = take_options(args, options, "gc");
   if (!rest) return usage_error(rest.error().message());
   if (help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
+    std::printf("%s%s%s", kGcUsage, kPlaceHelp, kGcHelp);
     return 0;
   }
   if (!rest->empty()) return usage_error("`glovebox gc` takes no words; see `glovebox gc --help`");

@@ -12,15 +12,16 @@
 #include "client/api.h"
 #include "client/body_file.h"
 #include "client/commands.h"
+#include "client/interrupt.h"
 #include "client/print.h"
 #include "client/run_events.h"
+#include "model/outcome.h"
 #include "wire/function_view.h"
 #include "wire/outcome_json.h"
 
 namespace glovebox::client {
 namespace {
 
-constexpr int kExitInterrupted = 130;
 constexpr const char* kTarget = "/v1/functions/invoke";
 
 struct InvokeWords {
@@ -30,26 +31,7 @@ struct InvokeWords {
   std::string body;
 };
 
-// One call per process: whom a signal ends, and whether it has.
-Api* running = nullptr;
-volatile sig_atomic_t stopped = 0;
-
-void stop(int) {
-  stopped = 1;
-  if (running != nullptr) running->interrupt();
-}
-
-// Closing the connection is what ends the call.
-void stop_on_signals() {
-  struct sigaction action {};
-  action.sa_handler = stop;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    ::sigaction(signal, &action, nullptr);
-  }
-  ::signal(SIGPIPE, SIG_IGN);
-}
-
-Result<InvokeWords> read_words(const std::vector<std::string>& args) {
+Result<InvokeWords> read_invoke_words(const std::vector<std::string>& args) {
   InvokeWords words;
   std::string body_fd;
   std::vector<Option> options = place_options(words.place);
@@ -60,8 +42,8 @@ Result<InvokeWords> read_words(const std::vector<std::string>& args) {
   return words;
 }
 
-int failed(const InvokeWords& words, int status, const Error& error) {
-  if (stopped != 0) return kExitInterrupted;
+int invoke_failed(const InvokeWords& words, int status, const Error& error) {
+  if (was_interrupted()) return kExitInterrupted;
   if (words.json) (void)write_all(STDOUT_FILENO, wire::failure_json(error));
   std::fprintf(stderr, "sandbox-run: %s\n", printable(error.message()).c_str());
   return status;
@@ -70,13 +52,13 @@ int failed(const InvokeWords& words, int status, const Error& error) {
 // What the request says is wrong, or the server did not start anything.
 int refused_call(const InvokeWords& words, const Refusal& refusal) {
   const bool is_callers = refusal.status == 400 || refusal.status == 413;
-  return failed(words, is_callers ? wire::kFunctionFailed : wire::kFunctionNotStarted,
+  return invoke_failed(words, is_callers ? wire::kFunctionFailed : wire::kFunctionNotStarted,
                 Error(is_callers ? Errc::kInvalidArgument : Errc::kUnavailable, refusal.message));
 }
 
-int show(const InvokeWords& words, const std::string& answer) {
+int show_result(const InvokeWords& words, const std::string& answer) {
   const auto view = wire::view_function(answer);
-  if (!view) return failed(words, wire::kFunctionFailed, view.error());
+  if (!view) return invoke_failed(words, wire::kFunctionFailed, view.error());
   const std::string& out = words.json ? answer : view->out;
   std::fputs(view->remarks.c_str(), stderr);
   if (words.profile) std::fputs(view->profile.c_str(), stderr);
@@ -89,9 +71,9 @@ int call_at_once(Api& api, InvokeWords& words) {
                             .target = kTarget,
                             .headers = {{"Accept", "application/json"}},
                             .body = std::move(words.body)});
-  if (!response) return failed(words, wire::kFunctionNotStarted, response.error());
+  if (!response) return invoke_failed(words, wire::kFunctionNotStarted, response.error());
   if (const auto refusal = api.refusal_of(*response)) return refused_call(words, *refusal);
-  return show(words, response->body);
+  return show_result(words, response->body);
 }
 
 // Logs come as they are written.
@@ -111,32 +93,30 @@ int call_live(Api& api, InvokeWords& words) {
                                if (!goes_on) broken = goes_on.error();
                                return goes_on && *goes_on;
                              });
-  if (reader_gone) return stopped != 0 ? kExitInterrupted : 128 + SIGPIPE;
-  if (!response) return failed(words, wire::kFunctionNotStarted, response.error());
+  if (reader_gone) return was_interrupted() ? kExitInterrupted : 128 + SIGPIPE;
+  if (!response) return invoke_failed(words, wire::kFunctionNotStarted, response.error());
   if (const auto refusal = api.refusal_of(*response)) return refused_call(words, *refusal);
-  if (broken) return failed(words, wire::kFunctionFailed, *broken);
+  if (broken) return invoke_failed(words, wire::kFunctionFailed, *broken);
   const auto answer = events.take_end_text();
-  if (!answer) return failed(words, wire::kFunctionNotStarted, answer.error());
-  return show(words, *answer);
+  if (!answer) return invoke_failed(words, wire::kFunctionNotStarted, answer.error());
+  return show_result(words, *answer);
 }
 
 }  // namespace
 
 int invoke_command(const std::vector<std::string>& args) {
-  auto words = read_words(args);
+  auto words = read_invoke_words(args);
   if (!words) {
     (void)usage_error(words.error().message());
     return wire::kFunctionFailed;
   }
   auto place = find_place(words->place, PlaceSurroundings::here());
-  if (!place) return failed(*words, wire::kFunctionNotStarted, place.error());
+  if (!place) return invoke_failed(*words, wire::kFunctionNotStarted, place.error());
   auto api = Api::open(std::move(*place));
-  if (!api) return failed(*words, wire::kFunctionNotStarted, api.error());
-  running = &*api;
-  stop_on_signals();
-  const int status = words->json ? call_at_once(*api, *words) : call_live(*api, *words);
-  running = nullptr;
-  return status;
+  if (!api) return invoke_failed(*words, wire::kFunctionNotStarted, api.error());
+  const InterruptibleCall interruptible(*api);
+  interrupt_on_signals();
+  return words->json ? call_at_once(*api, *words) : call_live(*api, *words);
 }
 
 }  // namespace glovebox::client

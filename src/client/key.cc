@@ -14,7 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kUsage =
+constexpr const char* kKeyUsage =
     "usage: glovebox key create [OPTIONS]\n"
     "       glovebox key show [--e2b]\n"
     "       glovebox key list [--project PROJECT]\n"
@@ -33,7 +33,7 @@ constexpr const char* kUsage =
     "  --runs-per-minute N    create: runs per minute (default 0: no limit of its own)\n"
     "  --max-memory SIZE      create: memory and disk of its runs at once, like 4G (default: no\n"
     "                         limit of its own)\n";
-constexpr const char* kMore =
+constexpr const char* kKeyHelp =
     "  --json                 print the server's answer\n"
     "  --help                 this text\n"
     "\n"
@@ -47,9 +47,7 @@ struct KeyWords {
   bool help = false;
 };
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
-int create(const KeyWords& words) {
+int create_key(const KeyWords& words) {
   const auto body = new_key_json(words.fresh);
   if (!body) return usage_error(body.error().message());
   const Asked asked =
@@ -57,30 +55,30 @@ int create(const KeyWords& words) {
           {.method = http::Method::kPost, .target = "/v1/keys", .headers = {}, .body = *body});
   if (asked.status != 0) return asked.status;
   if (words.json && !words.e2b) {
-    print(asked.body);
+    print_text(asked.body);
     return 0;
   }
   auto key = parse_answer(asked.body);
   if (!key) return failure(key.error());
   if (words.e2b) (*key)["key"] = e2b_form(shown(*key, "key"));
   if (words.json) {
-    print(json::serialize(*key) + "\n");
+    print_text(json::serialize(*key) + "\n");
     return 0;
   }
   // The secret alone on standard output, so that it can be caught: KEY=$(glovebox key create).
   std::fprintf(stderr, "key %s of project %s (%s); it is not shown again:\n",
                printable(shown(*key, "id")).c_str(), printable(shown(*key, "project")).c_str(),
                printable(shown(*key, "role")).c_str());
-  print(printable(shown(*key, "key")) + "\n");
+  print_text(printable(shown(*key, "key")) + "\n");
   return 0;
 }
 
 // Needs no server: whoever may read the file may use the key.
-int show(const KeyWords& words) {
+int show_key(const KeyWords& words) {
   const auto key = find_admin_key(words.place, PlaceSurroundings::here());
   if (!key) return failure(key.error());
   const std::string text = printable(words.e2b ? e2b_form(*key) : *key);
-  print(words.json ? json::serialize(json::object{{"key", text}}) + "\n" : text + "\n");
+  print_text(words.json ? json::serialize(json::object{{"key", text}}) + "\n" : text + "\n");
   return 0;
 }
 
@@ -89,7 +87,7 @@ std::string limit(const json::object& key, std::string_view name) {
   return text == "0" ? "-" : text;
 }
 
-int list(const KeyWords& words) {
+int list_keys(const KeyWords& words) {
   std::string target = "/v1/keys";
   if (!words.fresh.project.empty()) target += "?project=" + url_encoded(words.fresh.project);
   const Asked asked =
@@ -97,7 +95,7 @@ int list(const KeyWords& words) {
           {.method = http::Method::kGet, .target = std::move(target), .headers = {}, .body = {}});
   if (asked.status != 0) return asked.status;
   if (words.json) {
-    print(asked.body);
+    print_text(asked.body);
     return 0;
   }
   const auto answer = parse_answer(asked.body);
@@ -115,7 +113,7 @@ int list(const KeyWords& words) {
                     limit(key, "max_memory_mb"), shown(key, "created_at"),
                     shown(key, "last_used_at"), shown(key, "revoked_at")});
   }
-  print(table(rows));
+  print_text(table(rows));
   return 0;
 }
 
@@ -125,7 +123,7 @@ int revoke(const KeyWords& words, const std::string& id) {
                                         .headers = {},
                                         .body = {}});
   if (asked.status != 0) return asked.status;
-  print(words.json ? json::serialize(json::object{{"id", id}, {"revoked", true}}) + "\n"
+  print_text(words.json ? json::serialize(json::object{{"id", id}, {"revoked", true}}) + "\n"
                    : "revoked " + printable(id) + "\n");
   return 0;
 }
@@ -149,7 +147,7 @@ int key_command(const std::vector<std::string>& args) {
   const auto rest = take_options(args, options, "key");
   if (!rest) return usage_error(rest.error().message());
   if (words.help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
+    std::printf("%s%s%s", kKeyUsage, kPlaceHelp, kKeyHelp);
     return 0;
   }
   const std::string verb = rest->empty() ? "" : rest->front();
@@ -161,12 +159,12 @@ int key_command(const std::vector<std::string>& args) {
   if (words.e2b && verb != "create" && verb != "show") {
     return usage_error("--e2b goes with `glovebox key create` and `show`");
   }
-  if (verb == "create" && rest->size() == 1) return create(words);
+  if (verb == "create" && rest->size() == 1) return create_key(words);
   if (verb == "show" && rest->size() == 1) {
     if (!fresh.project.empty()) return usage_error("`glovebox key show` has no --project");
-    return show(words);
+    return show_key(words);
   }
-  if (verb == "list" && rest->size() == 1) return list(words);
+  if (verb == "list" && rest->size() == 1) return list_keys(words);
   if (verb == "revoke" && rest->size() == 2) return revoke(words, (*rest)[1]);
   return usage_error(
       "say `glovebox key create`, `show`, `list` or `revoke ID`; see `glovebox key --help`");

@@ -10,8 +10,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint64_t kMegabyte = 1u << 20;
-
 }  // namespace
 
 Result<std::string> new_key_json(const NewKeyWords& words) {

@@ -20,15 +20,11 @@ constexpr std::int64_t kMinute = 60;
 constexpr std::int64_t kHour = 60 * kMinute;
 constexpr std::int64_t kDay = 24 * kHour;
 
-tl::unexpected<Error> bad(std::string message) {
-  return fail(Errc::kInvalidArgument, std::move(message));
-}
-
 // Days, too, which are what people mean here.
-Result<std::int64_t> seconds_of(const std::string& text) {
+Result<std::int64_t> build_seconds(const std::string& text) {
   if (text.ends_with('d')) {
     auto hours = parse_duration(text.substr(0, text.size() - 1) + "h");
-    if (!hours) return bad("--unused-for '" + text + "' is no time like 7d, 12h or 30m");
+    if (!hours) return fail_invalid("--unused-for '" + text + "' is no time like 7d, 12h or 30m");
     return hours->count() * 24 / 1000;
   }
   auto time = parse_duration(text);
@@ -40,7 +36,7 @@ Result<std::int64_t> seconds_of(const std::string& text) {
 
 Result<std::string> new_layer_json(const LayerWords& words) {
   if (!words.packages.names_packages()) {
-    return bad("say what to install: --with PACKAGE, --requirements FILE or --lock FILE");
+    return fail_invalid("say what to install: --with PACKAGE, --requirements FILE or --lock FILE");
   }
   TRY(const Dependencies wanted, wire::read_dependency_words(words.packages));
   json::object body{{"dependencies", wire::dependencies_json(wanted)}, {"refresh", true}};
@@ -52,7 +48,7 @@ Result<std::string> new_layer_json(const LayerWords& words) {
 Result<std::string> prune_json(const LayerWords& words) {
   json::object body{{"dry_run", words.dry_run}};
   if (!words.unused_for.empty()) {
-    TRY(body["unused_for_s"], seconds_of(words.unused_for));
+    TRY(body["unused_for_s"], build_seconds(words.unused_for));
   }
   return json::serialize(body);
 }

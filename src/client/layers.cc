@@ -22,7 +22,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kUsage =
+constexpr const char* kLayersUsage =
     "usage: glovebox layers list [--project NAME]\n"
     "       glovebox layers show ID\n"
     "       glovebox layers build --with PACKAGE [--with PACKAGE] [OPTIONS]\n"
@@ -47,7 +47,7 @@ constexpr const char* kUsage =
     "  --unused-for TIME      prune: only those that were not used for so long, like 7d or 12h\n"
     "  --dry-run              prune: only say which\n"
     "  --project NAME         list, build: another project than the key's own; for admin keys\n";
-constexpr const char* kMore =
+constexpr const char* kLayersHelp =
     "  --json                 print JSON\n"
     "  --help                 this text\n"
     "\n"
@@ -58,20 +58,18 @@ constexpr const char* kMore =
 constexpr std::size_t kShortId = 12;
 constexpr std::size_t kPackagesInLine = 3;
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
-std::uint64_t number_in(const json::object& object, std::string_view name) {
+std::uint64_t count_in(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   if (value == nullptr || !value->is_int64() || value->get_int64() < 0) return 0;
   return static_cast<std::uint64_t>(value->get_int64());
 }
 
-std::string target_of(const std::string& path, const LayerWords& words) {
+std::string layer_target(const std::string& path, const LayerWords& words) {
   return "/v1/layers" + path +
          (words.project.empty() ? "" : "?project=" + url_encoded(words.project));
 }
 
-int list(const std::string& body) {
+int list_layers(const std::string& body) {
   const auto answer = parse_answer(body);
   if (!answer) return failure(answer.error());
   const auto layers = list_in(*answer, "layers");
@@ -83,31 +81,31 @@ int list(const std::string& body) {
   for (const json::value& value : *layers) {
     if (!value.is_object()) continue;
     const json::object& one = value.get_object();
-    bytes += number_in(one, "bytes");
+    bytes += count_in(one, "bytes");
     rows.push_back({shown(one, "id").substr(0, kShortId), shown(one, "manager"),
-                    size_text(number_in(one, "bytes")), age_text(shown(one, "made_at"), now),
+                    size_text(count_in(one, "bytes")), age_text(shown(one, "made_at"), now),
                     age_text(shown(one, "used_at"), now),
                     shown(one, "in_use") == "true" ? "yes" : "no",
                     packages_text(one, kPackagesInLine)});
   }
-  print(table(rows));
+  print_text(table(rows));
   if (rows.size() > 2) {
-    print(std::to_string(rows.size() - 1) + " layers, " + size_text(bytes) + "\n");
+    print_text(std::to_string(rows.size() - 1) + " layers, " + size_text(bytes) + "\n");
   }
   return 0;
 }
 
-int show(const json::object& one) {
+int show_layer(const json::object& one) {
   std::vector<std::vector<std::string>> rows;
   for (const char* name : {"id", "manager", "interpreter", "index"}) {
     rows.push_back({name, shown(one, name)});
   }
-  rows.push_back({"size", size_text(number_in(one, "bytes"))});
+  rows.push_back({"size", size_text(count_in(one, "bytes"))});
   for (const char* name : {"bytes", "entries", "digest", "made_at", "used_at", "checked_at",
                            "in_use", "projects", "asked"}) {
     rows.push_back({name, shown(one, name)});
   }
-  print(table(rows));
+  print_text(table(rows));
   const auto packages = list_in(one, "packages");
   if (!packages || packages->empty()) return 0;
   std::vector<std::vector<std::string>> all = {{"PACKAGE", "VERSION", "FILE", "HASH"}};
@@ -117,13 +115,13 @@ int show(const json::object& one) {
     all.push_back({shown(package, "name"), shown(package, "version"), shown(package, "file"),
                    shown(package, "hash")});
   }
-  print("\n" + table(all));
+  print_text("\n" + table(all));
   return 0;
 }
 
 int show_text(const std::string& body) {
   const auto answer = parse_answer(body);
-  return answer ? show(*answer) : failure(answer.error());
+  return answer ? show_layer(*answer) : failure(answer.error());
 }
 
 // Nobody has said where a server is, and none is at the usual place: then the layers are those of
@@ -139,7 +137,7 @@ Result<std::unique_ptr<PrivateServer>> serve_where_nobody_does(PlaceWords& place
 }
 
 // Live, so that nobody wonders what takes so long; what is printed at the end is the layer.
-int build(const PlaceWords& place_words, const LayerWords& words, const std::string& body,
+int build_layer(const PlaceWords& place_words, const LayerWords& words, const std::string& body,
           bool is_json) {
   auto place = find_place(place_words, PlaceSurroundings::here());
   if (!place) {
@@ -156,7 +154,7 @@ int build(const PlaceWords& place_words, const LayerWords& words, const std::str
                    });
   std::optional<Error> broken;
   auto response = api->stream({.method = http::Method::kPost,
-                               .target = target_of("", words),
+                               .target = layer_target("", words),
                                .headers = {{"Accept", "application/x-ndjson"}},
                                .body = body},
                               [&](std::string_view piece) {
@@ -176,9 +174,9 @@ int build(const PlaceWords& place_words, const LayerWords& words, const std::str
   }
   layer->erase("event");
   if (is_json) {
-    print(json::serialize(*layer) + "\n");
+    print_text(json::serialize(*layer) + "\n");
   } else {
-    print(printable(shown(*layer, "id")) + "\n");
+    print_text(printable(shown(*layer, "id")) + "\n");
     const std::string why = shown(*layer, "cold_because");
     if (why != "-")
       std::fprintf(stderr, "glovebox: no interpreter waits: %s\n", printable(why).c_str());
@@ -191,11 +189,11 @@ int check(const std::string& body, bool is_json) {
   if (!answer) return failure(answer.error());
   const bool is_intact = shown(*answer, "intact") == "true";
   if (is_json) {
-    print(body);
+    print_text(body);
   } else if (is_intact) {
-    print("intact\n");
+    print_text("intact\n");
   } else {
-    print("not what it was: its digest was " + printable(shown(*answer, "expected")) + " and is " +
+    print_text("not what it was: its digest was " + printable(shown(*answer, "expected")) + " and is " +
           printable(shown(*answer, "found")) + "\n");
   }
   return is_intact ? 0 : 1;
@@ -208,7 +206,7 @@ int prune(const PlaceWords& place, const LayerWords& words, const std::string& b
       std::chrono::milliseconds(0));
   if (asked.status != 0) return asked.status;
   if (is_json) {
-    print(asked.body);
+    print_text(asked.body);
     return 0;
   }
   const auto answer = parse_answer(asked.body);
@@ -216,34 +214,34 @@ int prune(const PlaceWords& place, const LayerWords& words, const std::string& b
   const auto removed = list_in(*answer, "removed");
   if (!removed) return failure(removed.error());
   for (const json::value& id : *removed) {
-    if (id.is_string()) print(printable(std::string(id.get_string())) + "\n");
+    if (id.is_string()) print_text(printable(std::string(id.get_string())) + "\n");
   }
-  print((words.dry_run ? "would remove " : "removed ") + std::to_string(removed->size()) +
-        " layers, " + size_text(number_in(*answer, "bytes")) + "\n");
+  print_text((words.dry_run ? "would remove " : "removed ") + std::to_string(removed->size()) +
+        " layers, " + size_text(count_in(*answer, "bytes")) + "\n");
   return 0;
 }
 
-int remove(const PlaceWords& place, const std::string& id, bool is_json) {
+int remove_layer(const PlaceWords& place, const std::string& id, bool is_json) {
   const Asked asked = ask(place, {.method = http::Method::kDelete,
                                   .target = "/v1/layers/" + url_encoded(id),
                                   .headers = {},
                                   .body = {}});
   if (asked.status != 0) return asked.status;
-  print(is_json ? json::serialize(json::object{{"id", id}, {"removed", true}}) + "\n"
+  print_text(is_json ? json::serialize(json::object{{"id", id}, {"removed", true}}) + "\n"
                 : printable(id) + "\n");
   return 0;
 }
 
 int look(const PlaceWords& place, const LayerWords& words, const std::string& id, bool is_json) {
   http::ClientRequest request;
-  request.target = target_of(id.empty() ? "" : "/" + url_encoded(id), words);
+  request.target = layer_target(id.empty() ? "" : "/" + url_encoded(id), words);
   const Asked asked = ask(place, std::move(request));
   if (asked.status != 0) return asked.status;
   if (is_json) {
-    print(asked.body);
+    print_text(asked.body);
     return 0;
   }
-  return id.empty() ? list(asked.body) : show_text(asked.body);
+  return id.empty() ? list_layers(asked.body) : show_text(asked.body);
 }
 
 }  // namespace
@@ -268,7 +266,7 @@ int layers_command(const std::vector<std::string>& args) {
   const auto rest = take_options(args, options, "layers");
   if (!rest) return usage_error(rest.error().message());
   if (help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
+    std::printf("%s%s%s", kLayersUsage, kPlaceHelp, kLayersHelp);
     return 0;
   }
   const std::string verb = rest->empty() ? "" : rest->front();
@@ -296,9 +294,9 @@ int layers_command(const std::vector<std::string>& args) {
   }
   const auto own_server = serve_where_nobody_does(place);
   if (!own_server) return failure(own_server.error());
-  if (verb == "build") return build(place, words, *body, is_json);
+  if (verb == "build") return build_layer(place, words, *body, is_json);
   if (verb == "prune") return prune(place, words, *body, is_json);
-  if (verb == "remove") return remove(place, id, is_json);
+  if (verb == "remove") return remove_layer(place, id, is_json);
   if (verb != "check") return look(place, words, id, is_json);
   http::ClientRequest request;
   request.method = http::Method::kPost;

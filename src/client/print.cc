@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kExitRefused = 1;
 
-int say(const std::string& message, int status) {
+int print_message(const std::string& message, int status) {
   std::fprintf(stderr, "glovebox: %s\n", printable_lines(message).c_str());
   return status;
 }
@@ -25,6 +25,8 @@ std::size_t width_of(std::string_view text) {
 
 }  // namespace
 
+void print_text(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
 std::string printable_lines(std::string_view message) {
   while (!message.empty() && message.back() == '\n') message.remove_suffix(1);
   std::string lines;
@@ -37,9 +39,9 @@ std::string printable_lines(std::string_view message) {
   return lines;
 }
 
-int usage_error(const std::string& message) { return say(message, kExitUsage); }
-int failure(const Error& error) { return say(error.message(), kExitGloveboxFailed); }
-int refused(const std::string& message) { return say(message, kExitRefused); }
+int usage_error(const std::string& message) { return print_message(message, kExitUsage); }
+int failure(const Error& error) { return print_message(error.message(), kExitGloveboxFailed); }
+int refused(const std::string& message) { return print_message(message, kExitRefused); }
 
 std::string table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;

@@ -16,6 +16,9 @@ using wire::printable;  // part of a message may be a guest's or a file's
 // A message as lines for a terminal: those of an installer's words are many.
 std::string printable_lines(std::string_view message);
 
+// To standard output, as it is.
+void print_text(const std::string& text);
+
 // Print "glovebox: ..." and return the exit status for it.
 int usage_error(const std::string& message);  // 2
 int failure(const Error& error);              // 125: Glovebox failed, or there is no server

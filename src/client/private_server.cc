@@ -27,7 +27,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kStartsWithin{60};
 constexpr std::chrono::seconds kStopsWithin{20};
-constexpr std::size_t kMaxLine = 4096;
+constexpr std::size_t kMaxReadyLine = 4096;
 
 struct Pipe {
   UniqueFd read;
@@ -135,7 +135,7 @@ void PrivateServer::forward_errors() {
     if (log_ == Log::kShown) (void)write_all(2, bytes);
     for (const char c : bytes) {
       if (c != '\n') {
-        if (line.size() < kMaxLine) line += c;
+        if (line.size() < kMaxReadyLine) line += c;
         continue;
       }
       const std::lock_guard lock(mutex_);
@@ -162,7 +162,7 @@ Result<> PrivateServer::read_place() {
     if (ready == 0) return fail(Errc::kTimeout, "a private server did not get ready in time");
     char buffer[1024];
     const ssize_t got = ::read(output_.get(), buffer, sizeof buffer);
-    if (got <= 0 || line.size() > kMaxLine) {
+    if (got <= 0 || line.size() > kMaxReadyLine) {
       // Its last words come before its end.
       input_.reset();
       if (::waitpid(pid_, nullptr, 0) == pid_) pid_ = 0;

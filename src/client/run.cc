@@ -19,6 +19,7 @@
 #include "client/body_file.h"
 #include "client/build_progress.h"
 #include "client/commands.h"
+#include "client/interrupt.h"
 #include "client/print.h"
 #include "client/private_server.h"
 #include "client/run_answer.h"
@@ -31,8 +32,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kExitInterrupted = 130;
-
 struct RunWords {
   PlaceWords place;
   bool json = false;
@@ -41,26 +40,7 @@ struct RunWords {
   std::vector<OutFile> files;
 };
 
-// One run per process: whom a signal ends, and whether it has.
-Api* running = nullptr;
-volatile sig_atomic_t stopped = 0;
-
-void stop(int) {
-  stopped = 1;
-  if (running != nullptr) running->interrupt();
-}
-
-// Closing the connection is what ends the run.
-void stop_on_signals() {
-  struct sigaction action {};
-  action.sa_handler = stop;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
-    ::sigaction(signal, &action, nullptr);
-  }
-  ::signal(SIGPIPE, SIG_IGN);
-}
-
-Result<RunWords> read_words(const std::vector<std::string>& args) {
+Result<RunWords> read_run_words(const std::vector<std::string>& args) {
   RunWords words;
   std::string body_fd;
   std::vector<Option> options = place_options(words.place);
@@ -76,14 +56,14 @@ Result<RunWords> read_words(const std::vector<std::string>& args) {
   return words;
 }
 
-int failed(const RunWords& words, const std::string& code, const Error& error) {
-  if (stopped != 0) return kExitInterrupted;
+int run_failed(const RunWords& words, const std::string& code, const Error& error) {
+  if (was_interrupted()) return kExitInterrupted;
   if (words.json) (void)write_all(STDOUT_FILENO, failure_text(code, error));
   return failure(error);
 }
 
 int refused_run(const RunWords& words, const Refusal& refusal) {
-  return failed(words, refusal.code, Error(Errc::kUnavailable, refusal.message));
+  return run_failed(words, refusal.code, Error(Errc::kUnavailable, refusal.message));
 }
 
 int finish(const RunWords& words, const json::object& answer) {
@@ -105,10 +85,10 @@ int run_at_once(Api& api, RunWords& words) {
                             .target = "/v1/run",
                             .headers = {{"Accept", "application/json"}},
                             .body = std::move(words.body)});
-  if (!response) return failed(words, "", response.error());
+  if (!response) return run_failed(words, "", response.error());
   if (const auto refusal = api.refusal_of(*response)) return refused_run(words, *refusal);
   const auto answer = parse_answer(response->body);
-  if (!answer) return failed(words, "", answer.error());
+  if (!answer) return run_failed(words, "", answer.error());
   return finish(words, *answer);
 }
 
@@ -134,17 +114,17 @@ int run_live(Api& api, RunWords& words) {
                                return goes_on && *goes_on;
                              });
   // A local program would have died of the signal for that.
-  if (reader_gone) return stopped != 0 ? kExitInterrupted : 128 + SIGPIPE;
-  if (!response) return failed(words, "", response.error());
+  if (reader_gone) return was_interrupted() ? kExitInterrupted : 128 + SIGPIPE;
+  if (!response) return run_failed(words, "", response.error());
   if (const auto refusal = api.refusal_of(*response)) return refused_run(words, *refusal);
-  if (broken) return failed(words, "", *broken);
+  if (broken) return run_failed(words, "", *broken);
   const auto answer = events.take_end();
   if (!answer) {
     const bool is_of_packages = events.failure_code() == "dependencies_failed";
     return is_of_packages
-               ? failed(words, events.failure_code(),
+               ? run_failed(words, events.failure_code(),
                         Error(Errc::kUnavailable, progress.failure_words(answer.error().message())))
-               : failed(words, events.failure_code(), answer.error());
+               : run_failed(words, events.failure_code(), answer.error());
   }
   return finish(words, *answer);
 }
@@ -152,28 +132,29 @@ int run_live(Api& api, RunWords& words) {
 }  // namespace
 
 int run_command(const std::vector<std::string>& args) {
-  auto words = read_words(args);
+  auto words = read_run_words(args);
   if (!words) return usage_error(words.error().message());
-  stop_on_signals();
+  interrupt_on_signals();
   std::unique_ptr<PrivateServer> server;
   if (words->is_private) {
     auto started = PrivateServer::start({}, PrivateServer::Log::kKept);
-    if (!started) return failed(*words, "", started.error());
+    if (!started) return run_failed(*words, "", started.error());
     server = std::move(*started);
-    if (stopped != 0) return kExitInterrupted;
+    if (was_interrupted()) return kExitInterrupted;
   }
   auto place =
       server ? Result<Place>(server->place()) : find_place(words->place, PlaceSurroundings::here());
   if (!place) {
     if (place.error().code() == Errc::kInvalidArgument) return usage_error(place.error().message());
-    return failed(*words, "", place.error());
+    return run_failed(*words, "", place.error());
   }
   auto api = Api::open(std::move(*place));
   if (!api) return usage_error(api.error().message());
-  running = &*api;
-  const int status = words->json ? run_at_once(*api, *words) : run_live(*api, *words);
-  running = nullptr;
-  if (server && stopped == 0 && server->has_ended()) {
+  const int status = [&] {
+    const InterruptibleCall interruptible(*api);
+    return words->json ? run_at_once(*api, *words) : run_live(*api, *words);
+  }();
+  if (server && !was_interrupted() && server->has_ended()) {
     std::fprintf(stderr, "glovebox: the private server has ended: %s\n",
                  server->last_error().c_str());
   }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "client/answers.h"
 #include "wire/base64_decode.h"
 
 namespace glovebox::client {
@@ -12,16 +13,12 @@ namespace {
 namespace json = boost::json;
 
 // The last line has the files in it.
-constexpr std::size_t kMaxLine = std::size_t{256} << 20;
+constexpr std::size_t kMaxEventLine = std::size_t{256} << 20;
 constexpr std::size_t kMaxDepth = 128;
 
-const json::string* text_of(const json::object& event, std::string_view name) {
+const json::string* text_in_event(const json::object& event, std::string_view name) {
   const json::value* value = event.if_contains(name);
   return value != nullptr ? value->if_string() : nullptr;
-}
-
-tl::unexpected<Error> strange() {
-  return fail(Errc::kProtocol, "the server's answer is not what was asked for");
 }
 
 }  // namespace
@@ -36,11 +33,11 @@ struct RunEvents::State {
   std::string failure_code;
 
   Result<bool> take_output(bool is_stderr, const json::object& event) {
-    if (const json::string* text = text_of(event, "text")) {
+    if (const json::string* text = text_in_event(event, "text")) {
       return on_output(is_stderr, std::string_view(text->data(), text->size()));
     }
-    const json::string* encoded = text_of(event, "base64");
-    if (encoded == nullptr) return strange();
+    const json::string* encoded = text_in_event(event, "base64");
+    if (encoded == nullptr) return unexpected_answer();
     TRY(const std::string bytes,
         wire::base64_decode(std::string_view(encoded->data(), encoded->size())));
     return on_output(is_stderr, bytes);
@@ -50,16 +47,16 @@ struct RunEvents::State {
     boost::system::error_code error;
     json::value parsed = json::parse(line, error, {}, {.max_depth = kMaxDepth});
     std::string text = std::exchange(line, {});
-    if (error || !parsed.is_object()) return strange();
+    if (error || !parsed.is_object()) return unexpected_answer();
     json::object& event = parsed.get_object();
-    const json::string* kind = text_of(event, "event");
-    if (kind == nullptr) return strange();
+    const json::string* kind = text_in_event(event, "event");
+    if (kind == nullptr) return unexpected_answer();
     if (*kind == "stdout") return take_output(false, event);
     if (*kind == "stderr") return take_output(true, event);
     if (*kind == "build") {
-      const json::string* phase = text_of(event, "phase");
-      const json::string* words = text_of(event, "text");
-      if (phase == nullptr || words == nullptr) return strange();
+      const json::string* phase = text_in_event(event, "phase");
+      const json::string* words = text_in_event(event, "text");
+      if (phase == nullptr || words == nullptr) return unexpected_answer();
       if (on_build) on_build(std::string_view(*phase), std::string_view(*words));
       return true;
     }
@@ -69,10 +66,10 @@ struct RunEvents::State {
     }
     // An exception of the guest's has a name; a failure of the server's has a code.
     if (*kind == "error" && event.contains("code") && event.contains("request_id")) {
-      const json::string* message = text_of(event, "message");
+      const json::string* message = text_in_event(event, "message");
       failure.emplace(Errc::kUnavailable,
                       message != nullptr ? std::string(*message) : "the server could not go on");
-      if (const json::string* code = text_of(event, "code")) failure_code = std::string(*code);
+      if (const json::string* code = text_in_event(event, "code")) failure_code = std::string(*code);
     }
     return true;
   }
@@ -87,7 +84,7 @@ Result<bool> RunEvents::add(std::string_view piece) {
   while (!piece.empty()) {
     const std::size_t end = piece.find('\n');
     const std::string_view part = piece.substr(0, end);
-    if (state_->line.size() + part.size() > kMaxLine) {
+    if (state_->line.size() + part.size() > kMaxEventLine) {
       return fail(Errc::kResourceExhausted, "the server's answer is too large");
     }
     state_->line += part;

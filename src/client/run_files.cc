@@ -17,7 +17,7 @@ namespace {
 
 namespace json = boost::json;
 
-const json::string* text_of(const json::object& object, std::string_view name) {
+const json::string* text_in_file(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   return value != nullptr ? value->if_string() : nullptr;
 }
@@ -27,7 +27,7 @@ const json::object* find_file(const json::object& answer, const std::string& pat
   if (files == nullptr || !files->is_array()) return nullptr;
   for (const json::value& file : files->get_array()) {
     if (!file.is_object()) continue;
-    const json::string* name = text_of(file.get_object(), "path");
+    const json::string* name = text_in_file(file.get_object(), "path");
     if (name != nullptr && *name == path) return &file.get_object();
   }
   return nullptr;
@@ -36,12 +36,12 @@ const json::object* find_file(const json::object& answer, const std::string& pat
 Result<std::string> content_of(const json::object& answer, const std::string& path) {
   const json::object* file = find_file(answer, path);
   if (file == nullptr) {
-    const json::string* why = text_of(answer, "files_error");
+    const json::string* why = text_in_file(answer, "files_error");
     return fail(Errc::kNotFound, "copy out " + path + ": " +
                                      (why != nullptr ? std::string(*why) : std::strerror(ENOENT)));
   }
-  if (const json::string* text = text_of(*file, "content")) return std::string(*text);
-  const json::string* encoded = text_of(*file, "content_base64");
+  if (const json::string* text = text_in_file(*file, "content")) return std::string(*text);
+  const json::string* encoded = text_in_file(*file, "content_base64");
   if (encoded == nullptr) return fail(Errc::kProtocol, "copy out " + path + ": without content");
   return wire::base64_decode(std::string_view(encoded->data(), encoded->size()));
 }

@@ -14,7 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kUsage =
+constexpr const char* kTemplateUsage =
     "usage: glovebox template list\n"
     "       glovebox template show NAME\n"
     "       glovebox template create NAME --from BASE [OPTIONS]\n"
@@ -40,15 +40,13 @@ constexpr const char* kUsage =
     "once\n"
     "  --requirements FILE    create: packages of a requirements.txt\n"
     "  --lock FILE            create: packages of a pylock.toml or package-lock.json\n";
-constexpr const char* kMore =
+constexpr const char* kTemplateHelp =
     "  --json                 print JSON\n"
     "  --help                 this text\n"
     "\n"
     "Exit status: 0 done, 1 the server said no or the file is not right, 2 bad usage, 125 no "
     "server\n"
     "answers.\n";
-
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -62,7 +60,7 @@ std::string pool_of(const json::object& one) {
   return shown(one, "pool", "min") + "-" + shown(one, "pool", "max");
 }
 
-int list(const std::string& body) {
+int list_templates(const std::string& body) {
   const auto answer = parse_answer(body);
   if (!answer) return failure(answer.error());
   const auto templates = list_in(*answer, "templates");
@@ -77,11 +75,11 @@ int list(const std::string& body) {
                     shown(one, "state"),
                     error == "-" ? first_line(shown(one, "description")) : last_line(error)});
   }
-  print(table(rows));
+  print_text(table(rows));
   return 0;
 }
 
-int show(const std::string& body) {
+int show_template(const std::string& body) {
   const auto answer = parse_answer(body);
   if (!answer) return failure(answer.error());
   const json::object& one = *answer;
@@ -96,20 +94,20 @@ int show(const std::string& body) {
        {"timeout_ms", "cpu_ms", "memory_mb", "disk_mb", "pids", "cpu_thousandths"}) {
     rows.push_back({std::string("profile.") + name, shown(one, "profile", name)});
   }
-  print(table(rows));
+  print_text(table(rows));
   const std::string error = shown(one, "error");
   if (error == "-") return 0;
-  print("\n");
+  print_text("\n");
   std::size_t begin = 0;
   while (begin < error.size()) {
     const std::size_t end = std::min(error.find('\n', begin), error.size());
-    print(printable(error.substr(begin, end - begin)) + "\n");
+    print_text(printable(error.substr(begin, end - begin)) + "\n");
     begin = end + 1;
   }
   return 0;
 }
 
-int create(const PlaceWords& place, const std::string& name, const NewTemplateWords& words,
+int create_template(const PlaceWords& place, const std::string& name, const NewTemplateWords& words,
            bool is_json) {
   const auto body = new_template_json(name, words);
   if (!body) return usage_error(body.error().message());
@@ -119,17 +117,17 @@ int create(const PlaceWords& place, const std::string& name, const NewTemplateWo
           {.method = http::Method::kPost, .target = "/v1/templates", .headers = {}, .body = *body},
           words.names_packages() ? std::chrono::milliseconds(0) : kCommandTime);
   if (asked.status != 0) return asked.status;
-  print(is_json ? asked.body : printable(name) + "\n");
+  print_text(is_json ? asked.body : printable(name) + "\n");
   return 0;
 }
 
-int remove(const PlaceWords& place, const std::string& name, bool is_json) {
+int remove_template(const PlaceWords& place, const std::string& name, bool is_json) {
   const Asked asked = ask(place, {.method = http::Method::kDelete,
                                   .target = "/v1/templates/" + url_encoded(name),
                                   .headers = {},
                                   .body = {}});
   if (asked.status != 0) return asked.status;
-  print(is_json ? json::serialize(json::object{{"name", name}, {"deleted", true}}) + "\n"
+  print_text(is_json ? json::serialize(json::object{{"name", name}, {"deleted", true}}) + "\n"
                 : "deleted " + printable(name) + "\n");
   return 0;
 }
@@ -161,15 +159,15 @@ int template_command(const std::vector<std::string>& args) {
   const auto rest = take_options(args, options, "template");
   if (!rest) return usage_error(rest.error().message());
   if (help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
+    std::printf("%s%s%s", kTemplateUsage, kPlaceHelp, kTemplateHelp);
     return 0;
   }
   const std::string verb = rest->empty() ? "" : rest->front();
   if (fresh.is_given() && verb != "create" && !verb.empty()) {
     return usage_error("--from and what follows it go with `glovebox template create`");
   }
-  if (verb == "create" && rest->size() == 2) return create(place, (*rest)[1], fresh, is_json);
-  if (verb == "delete" && rest->size() == 2) return remove(place, (*rest)[1], is_json);
+  if (verb == "create" && rest->size() == 2) return create_template(place, (*rest)[1], fresh, is_json);
+  if (verb == "delete" && rest->size() == 2) return remove_template(place, (*rest)[1], is_json);
   const bool is_list = verb == "list" && rest->size() == 1;
   const bool is_show = verb == "show" && rest->size() == 2;
   if (!is_list && !is_show) {
@@ -182,10 +180,10 @@ int template_command(const std::vector<std::string>& args) {
   const Asked asked = ask(place, std::move(request));
   if (asked.status != 0) return asked.status;
   if (is_json) {
-    print(asked.body);
+    print_text(asked.body);
     return 0;
   }
-  return is_list ? list(asked.body) : show(asked.body);
+  return is_list ? list_templates(asked.body) : show_template(asked.body);
 }
 
 }  // namespace glovebox::client

@@ -13,26 +13,13 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint64_t kMegabyte = 1u << 20;
-
-tl::unexpected<Error> bad(std::string message) {
-  return fail(Errc::kInvalidArgument, std::move(message));
-}
-
-Result<std::uint64_t> megabytes_of(const std::string& text, std::string_view option) {
-  auto bytes = parse_size(text);
-  if (!bytes) return fail(std::move(bytes.error()).context(option));
-  if (*bytes < kMegabyte) return bad(std::string(option) + " must be at least 1M");
-  return *bytes / kMegabyte;
-}
-
 Result<json::array> modules_of(const std::vector<std::string>& words) {
   json::array modules;
   for (const std::string& word : words) {
     std::size_t begin = 0;
     while (begin <= word.size()) {
       const std::size_t end = std::min(word.find(',', begin), word.size());
-      if (end == begin) return bad("--preload must be names of modules with commas between them");
+      if (end == begin) return fail_invalid("--preload must be names of modules with commas between them");
       modules.emplace_back(word.substr(begin, end - begin));
       begin = end + 1;
     }
@@ -45,7 +32,7 @@ Result<json::object> variables_of(const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
     if (equals == 0 || equals == std::string::npos) {
-      return bad("--env must be NAME=VALUE, not '" + word + "'");
+      return fail_invalid("--env must be NAME=VALUE, not '" + word + "'");
     }
     env[word.substr(0, equals)] = word.substr(equals + 1);
   }
@@ -59,7 +46,7 @@ Result<Dependencies> packages_of(const NewTemplateWords& words) {
       {.with = words.with, .requirements = words.requirements, .lock = words.lock, .preload = {}});
 }
 
-Result<json::object> profile_of(const NewTemplateWords& words, const Dependencies& packages) {
+Result<json::object> template_profile(const NewTemplateWords& words, const Dependencies& packages) {
   json::object profile;
   if (!words.timeout.empty()) {
     auto time = parse_duration(words.timeout);
@@ -67,10 +54,10 @@ Result<json::object> profile_of(const NewTemplateWords& words, const Dependencie
     profile["timeout_ms"] = time->count();
   }
   if (!words.memory.empty()) {
-    TRY(profile["memory_mb"], megabytes_of(words.memory, "--memory"));
+    TRY(profile["memory_mb"], parse_megabytes(words.memory, "--memory"));
   }
   if (!words.disk.empty()) {
-    TRY(profile["disk_mb"], megabytes_of(words.disk, "--disk"));
+    TRY(profile["disk_mb"], parse_megabytes(words.disk, "--disk"));
   }
   if (!words.pids.empty()) {
     TRY(profile["pids"], parse_count(words.pids, "--pids", 65'536));
@@ -80,7 +67,7 @@ Result<json::object> profile_of(const NewTemplateWords& words, const Dependencie
     const char* end = words.cpus.data() + words.cpus.size();
     const auto [last, error] = std::from_chars(words.cpus.data(), end, cpus);
     if (error != std::errc{} || last != end || !(cpus > 0)) {
-      return bad("--cpus must be a number like 0.5 or 2");
+      return fail_invalid("--cpus must be a number like 0.5 or 2");
     }
     profile["cpus"] = cpus;
   }
@@ -93,7 +80,7 @@ Result<json::object> profile_of(const NewTemplateWords& words, const Dependencie
 Result<std::string> new_template_json(const std::string& name, const NewTemplateWords& words) {
   if (!words.snapshot.empty()) {
     if (!words.from.empty() || words.changes_something()) {
-      return bad("--snapshot goes alone, or with --description: it has everything else already");
+      return fail_invalid("--snapshot goes alone, or with --description: it has everything else already");
     }
     json::object body{{"name", name}, {"snapshot", words.snapshot}};
     if (!words.description.empty()) body["description"] = words.description;
@@ -103,7 +90,7 @@ Result<std::string> new_template_json(const std::string& name, const NewTemplate
   const std::string from =
       words.from.empty() && !packages.empty() ? wire::default_template(packages) : words.from;
   if (from.empty()) {
-    return bad("--from BASE is missing: the template it is made of (or --snapshot ID)");
+    return fail_invalid("--from BASE is missing: the template it is made of (or --snapshot ID)");
   }
   json::object body{{"name", name}, {"from", from}};
   if (!words.description.empty()) body["description"] = words.description;
@@ -111,7 +98,7 @@ Result<std::string> new_template_json(const std::string& name, const NewTemplate
   if (!preload.empty()) body["preload"] = std::move(preload);
   TRY(json::object env, variables_of(words.env));
   if (!env.empty()) body["env"] = std::move(env);
-  TRY(json::object profile, profile_of(words, packages));
+  TRY(json::object profile, template_profile(words, packages));
   if (!profile.empty()) body["profile"] = std::move(profile);
   return json::serialize(body);
 }

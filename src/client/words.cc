@@ -2,12 +2,10 @@
 
 #include <charconv>
 
+#include "base/units.h"
+
 namespace glovebox::client {
 namespace {
-
-tl::unexpected<Error> bad(std::string message) {
-  return fail(Errc::kInvalidArgument, std::move(message));
-}
 
 const Option* option_named(std::span<const Option> options, std::string_view name) {
   for (const Option& option : options) {
@@ -32,11 +30,11 @@ Result<std::vector<std::string>> take_options(std::span<const std::string> words
     const std::string name = word.substr(0, equals);
     const Option* option = option_named(options, name);
     if (option == nullptr) {
-      return bad("unknown option '" + name + "'; see `glovebox " + std::string(command) +
+      return fail_invalid("unknown option '" + name + "'; see `glovebox " + std::string(command) +
                  " --help`");
     }
     if (bool* const* flag = std::get_if<bool*>(&option->to)) {
-      if (equals != std::string::npos) return bad(name + " takes no value");
+      if (equals != std::string::npos) return fail_invalid(name + " takes no value");
       **flag = true;
       continue;
     }
@@ -46,9 +44,9 @@ Result<std::vector<std::string>> take_options(std::span<const std::string> words
     } else if (i + 1 < words.size()) {
       value = words[++i];
     } else {
-      return bad(name + " needs a value");
+      return fail_invalid(name + " needs a value");
     }
-    if (value.empty()) return bad(name + " needs a value");
+    if (value.empty()) return fail_invalid(name + " needs a value");
     if (auto* const* all = std::get_if<std::vector<std::string>*>(&option->to)) {
       (*all)->push_back(std::move(value));
     } else {
@@ -63,9 +61,16 @@ Result<std::uint64_t> parse_count(std::string_view text, std::string_view option
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size() || number > most) {
-    return bad(std::string(option) + " must be a whole number from 0 to " + std::to_string(most));
+    return fail_invalid(std::string(option) + " must be a whole number from 0 to " + std::to_string(most));
   }
   return number;
+}
+
+Result<std::uint64_t> parse_megabytes(const std::string& text, std::string_view option) {
+  auto bytes = parse_size(text);
+  if (!bytes) return fail(std::move(bytes.error()).context(option));
+  if (*bytes < kMegabyte) return fail_invalid(std::string(option) + " must be at least 1M");
+  return *bytes / kMegabyte;
 }
 
 }  // namespace glovebox::client

@@ -28,4 +28,7 @@ Result<std::vector<std::string>> take_options(std::span<const std::string> words
 Result<std::uint64_t> parse_count(std::string_view text, std::string_view option,
                                   std::uint64_t most);
 
+// A size in whole megabytes, at least one: "512M", "2G".
+Result<std::uint64_t> parse_megabytes(const std::string& text, std::string_view option);
+
 }  // namespace glovebox::client

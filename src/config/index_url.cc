@@ -1,9 +1,9 @@
 #include "config/index_url.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
+#include "config/value.h"
 #include "net/address.h"
 #include "net/net_policy.h"
 
@@ -13,19 +13,10 @@ namespace {
 constexpr std::size_t kMaxUrl = 2048;
 constexpr std::uint16_t kHttpPort = 80;
 
-tl::unexpected<Error> bad(std::string why) { return fail(Errc::kInvalidArgument, std::move(why)); }
-
 // It is written into files with lines and quotes of their own: nothing in it may end one.
 bool is_plain(char c) {
   return c > 0x20 && c < 0x7f && c != '"' && c != '\'' && c != '\\' && c != '<' && c != '>' &&
          c != '`' && c != ';' && c != '#' && c != '?' && c != '{' && c != '}';
-}
-
-std::optional<std::uint16_t> parse_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc{} || end != text.data() + text.size() || port == 0) return std::nullopt;
-  return port;
 }
 
 bool is_localhost(const net::HostName& name) {
@@ -39,11 +30,11 @@ Result<> check_reachable(const net::NetRule::Target& target) {
   if (name != nullptr && is_localhost(*name)) kind = "loopback";
   if (!kind) return {};
   if (*kind == "loopback") {
-    return bad(
+    return fail_invalid(
         "is on loopback, which in a sandbox is the sandbox's own: name this host by another of its "
         "addresses, and let the index listen there");
   }
-  return bad("has an address at which nothing can be reached (" + std::string(*kind) + ")");
+  return fail_invalid("has an address at which nothing can be reached (" + std::string(*kind) + ")");
 }
 
 struct HostAndPort {
@@ -56,12 +47,12 @@ Result<HostAndPort> split_authority(std::string_view text) {
   HostAndPort parts;
   if (text.starts_with('[')) {
     const auto end = text.find(']');
-    if (end == text.npos) return bad("has a '[' without a ']'");
+    if (end == text.npos) return fail_invalid("has a '[' without a ']'");
     parts.host = text.substr(1, end - 1);
     parts.in_brackets = true;
     text.remove_prefix(end + 1);
     if (text.empty()) return parts;
-    if (text[0] != ':') return bad("has something between ']' and its port");
+    if (text[0] != ':') return fail_invalid("has something between ']' and its port");
     parts.port = text.substr(1);
     return parts;
   }
@@ -74,11 +65,11 @@ Result<HostAndPort> split_authority(std::string_view text) {
 Result<net::NetRule::Target> parse_host(const HostAndPort& parts) {
   const auto address = net::IpAddress::parse(parts.host);
   if (parts.in_brackets && (!address || parts.host.find(':') == std::string_view::npos)) {
-    return bad("has something in [ ] that is no IPv6 address");
+    return fail_invalid("has something in [ ] that is no IPv6 address");
   }
   if (address) return net::Cidr(*address, static_cast<std::uint8_t>(address->size() * 8));
   auto name = net::HostName::parse(parts.host);
-  if (!name) return bad("has no proper name of a host: " + name.error().message());
+  if (!name) return fail_invalid("has no proper name of a host: " + name.error().message());
   return std::move(*name);
 }
 
@@ -91,16 +82,16 @@ std::string host_text(const net::NetRule::Target& target) {
 }  // namespace
 
 Result<IndexUrl> parse_index_url(std::string_view text) {
-  if (text.size() > kMaxUrl) return bad("is too long");
+  if (text.size() > kMaxUrl) return fail_invalid("is too long");
   if (text.find("${") != text.npos) {
-    return bad("has a ${...} in it, which is not expanded here: write the address itself");
+    return fail_invalid("has a ${...} in it, which is not expanded here: write the address itself");
   }
   if (!std::all_of(text.begin(), text.end(), is_plain)) {
-    return bad("has a character in it that an index's address has not (write it as %XX)");
+    return fail_invalid("has a character in it that an index's address has not (write it as %XX)");
   }
   const bool is_https = text.starts_with("https://");
   if (!is_https && !text.starts_with("http://")) {
-    return bad("must be an address like https://pypi.org/simple");
+    return fail_invalid("must be an address like https://pypi.org/simple");
   }
   const std::string_view scheme = text.substr(0, text.find("//") + 2);
   std::string_view rest = text.substr(scheme.size());
@@ -116,7 +107,7 @@ Result<IndexUrl> parse_index_url(std::string_view text) {
   std::uint16_t port = usual;
   if (parts.port) {
     const auto number = parse_port(*parts.port);
-    if (!number) return bad("has a port that is no number from 1 to 65535");
+    if (!number) return fail_invalid("has a port that is no number from 1 to 65535");
     port = *number;
   }
   IndexUrl url{.text = std::string(text),
@@ -133,10 +124,10 @@ Result<IndexUrl> parse_index_url(std::string_view text) {
 Result<net::NetRule> parse_file_host(std::string_view text) {
   // What else a rule may be is of no help here.
   auto parsed = net::NetRule::parse(text);
-  if (!parsed) return bad("must be a host name like files.example.com or files.example.com:80");
+  if (!parsed) return fail_invalid("must be a host name like files.example.com or files.example.com:80");
   net::NetRule rule = std::move(*parsed);
   if (std::holds_alternative<net::AnyTarget>(rule.target)) {
-    return bad("would let a build reach everything: name the hosts of the index's files");
+    return fail_invalid("would let a build reach everything: name the hosts of the index's files");
   }
   TRY_OK(check_reachable(rule.target));
   if (rule.ports.is_all()) rule.ports = {.first = net::kHttpsPort, .last = net::kHttpsPort};

@@ -39,14 +39,14 @@ struct Flags {
   std::vector<std::string> rest;
 };
 
-tl::unexpected<Error> bad(const std::string& what) { return fail(Errc::kInvalidArgument, what); }
+tl::unexpected<Error> bad_setting(const std::string& what) { return fail(Errc::kInvalidArgument, what); }
 
 Result<Entry> entry_of_set(const std::string& word) {
   const std::size_t equals = word.find('=');
-  if (equals == std::string::npos) return bad("--set takes KEY=VALUE, not '" + word + "'");
+  if (equals == std::string::npos) return bad_setting("--set takes KEY=VALUE, not '" + word + "'");
   const std::string name = word.substr(0, equals);
   const Key* key = find_key(name);
-  if (key == nullptr) return bad("--set: unknown key '" + name + "'" + suggestion_for_key(name));
+  if (key == nullptr) return bad_setting("--set: unknown key '" + name + "'" + suggestion_for_key(name));
   return Entry{key, word.substr(equals + 1), "flag --set"};
 }
 
@@ -70,9 +70,9 @@ Result<Flags> read_flags(std::span<const std::string> args) {
     } else if (i + 1 < args.size()) {
       value = args[++i];
     } else {
-      return bad(option + " needs a value");
+      return bad_setting(option + " needs a value");
     }
-    if (value.empty() && option != "--set") return bad(option + " needs a value");
+    if (value.empty() && option != "--set") return bad_setting(option + " needs a value");
     if (option == "--config") {
       flags.file = value;
     } else if (option == "--set") {
@@ -111,7 +111,7 @@ Result<> check_unknown_variable(const std::string& name) {
   }
   const std::string_view near = nearest(name, known);
   if (!in_a_section && near.empty()) return {};
-  return bad("environment: unknown variable " + name +
+  return bad_setting("environment: unknown variable " + name +
              (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
 }
 
@@ -182,7 +182,7 @@ std::string origin_of(const Table& table, std::string_view name) {
 Result<> check_network(const Settings& settings, const Table& table) {
   const auto check = [&table](const char* name, const auto& parsed) -> Result<> {
     if (parsed) return {};
-    return bad(name + origin_of(table, name) + " " + parsed.error().message());
+    return bad_setting(name + origin_of(table, name) + " " + parsed.error().message());
   };
   TRY_OK(check("net.allow", parse_net_rules(settings.net_allow)));
   TRY_OK(check("net.deny", parse_net_rules(settings.net_deny)));
@@ -196,21 +196,21 @@ Result<> check_indexes(const Settings& settings, const Table& table) {
   if (checked) return {};
   const std::string& what = checked.error().message();
   const std::string name = what.substr(0, what.find(' '));
-  return bad(name + origin_of(table, name) + what.substr(name.size()));
+  return bad_setting(name + origin_of(table, name) + what.substr(name.size()));
 }
 
 // What can only be seen with several values in hand.
 Result<> check_together(const Settings& settings, const Table& table) {
   if (settings.data_dir.empty()) {
-    return bad("server.data_dir is not set, and neither XDG_DATA_HOME nor HOME says where it is");
+    return bad_setting("server.data_dir is not set, and neither XDG_DATA_HOME nor HOME says where it is");
   }
   if (settings.data_dir.size() > kLongestDataDir) {
-    return bad("server.data_dir" + origin_of(table, "server.data_dir") + " must be at most " +
+    return bad_setting("server.data_dir" + origin_of(table, "server.data_dir") + " must be at most " +
                std::to_string(kLongestDataDir) + " bytes long: there are sockets in it");
   }
   if (settings.tls_cert.empty() != settings.tls_key.empty()) {
     const char* given = settings.tls_cert.empty() ? "server.tls_key" : "server.tls_cert";
-    return bad(given + origin_of(table, given) +
+    return bad_setting(given + origin_of(table, given) +
                ": server.tls_cert and server.tls_key are needed together");
   }
   TRY_OK(check_network(settings, table));
@@ -263,7 +263,7 @@ Result<Loaded> load(std::span<const std::string> args, const Surroundings& surro
   override_with(loaded.table, std::move(flags.values));
   for (Entry& entry : loaded.table) {
     if (auto assigned = assign(loaded.settings, *entry.key, entry.text); !assigned) {
-      return bad(std::string(entry.key->name) + " (" + entry.origin + ") " +
+      return bad_setting(std::string(entry.key->name) + " (" + entry.origin + ") " +
                  assigned.error().message() + ", not '" + entry.text.substr(0, 100) + "'");
     }
     if (entry.key->kind == Kind::kPath) {  // absolute now
@@ -278,7 +278,7 @@ Result<Loaded> load(std::span<const std::string> args, const Surroundings& surro
 Result<> check_servable(const Loaded& loaded) {
   const Settings& settings = loaded.settings;
   const auto refuse = [&table = loaded.table](const char* name, const std::string& why) {
-    return bad(name + origin_of(table, name) + " " + why);
+    return bad_setting(name + origin_of(table, name) + " " + why);
   };
   if (!settings.workspace_cpu_quota.empty() && !parse_cpu_quota(settings.workspace_cpu_quota)) {
     return refuse("workspace.cpu_quota", "must be a number of CPUs from 0.01 to 1024, not '" +

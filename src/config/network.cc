@@ -1,13 +1,14 @@
 #include "config/network.h"
 
-#include <charconv>
 #include <optional>
 #include <string_view>
+
+#include "config/value.h"
 
 namespace glovebox::config {
 namespace {
 
-tl::unexpected<Error> bad(const std::string& word, const std::string& why) {
+tl::unexpected<Error> bad_network(const std::string& word, const std::string& why) {
   return fail(Errc::kInvalidArgument, "'" + word.substr(0, 100) + "': " + why);
 }
 
@@ -20,17 +21,10 @@ Result<std::vector<T>> parse_each(const std::vector<std::string>& words) {
   std::vector<T> parsed;
   for (const std::string& word : words) {
     auto one = T::parse(word);
-    if (!one) return bad(word, one.error().message());
+    if (!one) return bad_network(word, one.error().message());
     parsed.push_back(std::move(*one));
   }
   return parsed;
-}
-
-std::optional<std::uint16_t> parse_port(std::string_view text) {
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (error != std::errc{} || end != text.data() + text.size() || port == 0) return std::nullopt;
-  return port;
 }
 
 std::optional<NameServer> parse_name_server(std::string_view text) {
@@ -64,7 +58,7 @@ Result<std::vector<net::Cidr>> parse_net_ranges(const std::vector<std::string>& 
   TRY(std::vector<net::Cidr> ranges, parse_each<net::Cidr>(words));
   for (const net::Cidr& range : ranges) {
     if (auto fits = net::check_can_be_opened(range); !fits) {
-      return bad(range.text(), fits.error().message());
+      return bad_network(range.text(), fits.error().message());
     }
   }
   return ranges;
@@ -74,7 +68,7 @@ Result<std::vector<NameServer>> parse_name_servers(const std::vector<std::string
   std::vector<NameServer> parsed;
   for (const std::string& word : words) {
     const auto one = parse_name_server(word);
-    if (!one) return bad(word, "must be an address, like 192.0.2.53 or [2001:db8::53]:53");
+    if (!one) return bad_network(word, "must be an address, like 192.0.2.53 or [2001:db8::53]:53");
     parsed.push_back(*one);
   }
   return parsed;
@@ -83,7 +77,7 @@ Result<std::vector<NameServer>> parse_name_servers(const std::vector<std::string
 Result<net::NetCeiling> net_ceiling(const Settings& settings) {
   net::NetCeiling ceiling;
   const auto base = net::parse_base(settings.net_ceiling);
-  if (!base) return bad(settings.net_ceiling, "must be none, https-only or all");
+  if (!base) return bad_network(settings.net_ceiling, "must be none, https-only or all");
   ceiling.policy.base = *base;
   TRY(ceiling.policy.allow, parse_net_rules(settings.net_allow));
   TRY(ceiling.policy.deny, parse_net_rules(settings.net_deny));

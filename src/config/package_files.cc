@@ -11,7 +11,7 @@ constexpr std::string_view kBlanks = " \t\r\n\f\v";
 constexpr std::size_t kMaxWord = 4096;
 constexpr std::size_t kMaxWords = 64;
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   const auto begin = text.find_first_not_of(kBlanks);
   if (begin == text.npos) return {};
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
@@ -64,7 +64,7 @@ bool is_ours(std::string_view section) {
 
 // As pip has them: "--Extra_Index_Url" is extra-index-url.
 std::string option_name(std::string_view text) {
-  std::string name = lower(trimmed(text));
+  std::string name = lower(without_blanks(text));
   std::replace(name.begin(), name.end(), '_', '-');
   if (name.starts_with("--")) name.erase(0, 2);
   return name;
@@ -76,7 +76,7 @@ class PipReader {
 
   Result<std::map<std::string, Section>> read() {
     while (lines_.next()) {
-      const std::string_view value = trimmed(lines_.line);
+      const std::string_view value = without_blanks(lines_.line);
       if (value.empty() || value[0] == '#' || value[0] == ';') continue;
       const std::size_t indent = lines_.line.find_first_not_of(kBlanks);
       if (option_ != nullptr && indent > indent_) {
@@ -109,7 +109,7 @@ class PipReader {
     const auto sign = line.find_first_of("=:");
     if (sign == line.npos || sign == 0) return lines_.wrong("is no line like index-url = ...");
     const std::string name = option_name(line.substr(0, sign));
-    Option made{std::string(trimmed(line.substr(sign + 1))), lines_.where()};
+    Option made{std::string(without_blanks(line.substr(sign + 1))), lines_.where()};
     // Of a section that is none of ours: read, so that its further lines are known as such.
     if (!is_ours(section_)) {
       passed_over_ = std::move(made);
@@ -136,7 +136,7 @@ const Option* find_option(const std::map<std::string, Section>& sections, const 
     const auto at = sections.find(section);
     if (at == sections.end()) continue;
     const auto option = at->second.find(name);
-    if (option != at->second.end() && !trimmed(option->second.text).empty()) {
+    if (option != at->second.end() && !without_blanks(option->second.text).empty()) {
       return &option->second;
     }
   }
@@ -147,7 +147,7 @@ std::optional<SaidThere> one_value(const std::map<std::string, Section>& section
                                    const char* name) {
   const Option* option = find_option(sections, name);
   if (option == nullptr) return std::nullopt;
-  return SaidThere{std::string(trimmed(option->text)), option->where};
+  return SaidThere{std::string(without_blanks(option->text)), option->where};
 }
 
 std::vector<SaidThere> several(const std::map<std::string, Section>& sections, const char* name) {
@@ -164,7 +164,7 @@ std::vector<SaidThere> several(const std::map<std::string, Section>& sections, c
 
 // Nothing: it cannot be read as one value.
 std::optional<std::string> npm_value(std::string_view text) {
-  text = trimmed(text);
+  text = without_blanks(text);
   const bool is_quoted =
       text.size() >= 2 && (text[0] == '"' || text[0] == '\'') && text.back() == text[0];
   if (is_quoted) {
@@ -181,7 +181,7 @@ std::optional<std::string> npm_value(std::string_view text) {
                            (text[i + 1] == ';' || text[i + 1] == '#' || text[i + 1] == '\\');
     value += is_escape ? text[++i] : c;
   }
-  return std::string(trimmed(value));
+  return std::string(without_blanks(value));
 }
 
 bool is_npm_word(std::string_view name) {
@@ -235,7 +235,7 @@ Result<NpmFile> parse_npm_config(std::string_view text, const std::string& path)
   NpmFile file;
   Lines lines(text, path);
   while (lines.next()) {
-    const std::string_view line = trimmed(lines.line);
+    const std::string_view line = without_blanks(lines.line);
     if (line.empty() || line[0] == ';' || line[0] == '#') continue;
     if (line[0] == '[') break;  // npm has no use for sections
     const auto leave_out = [&](std::string_view what) {

@@ -163,6 +163,13 @@ std::optional<std::uint32_t> parse_cpu_quota(std::string_view text) {
   return static_cast<std::uint32_t>(thousandths);
 }
 
+std::optional<std::uint16_t> parse_port(std::string_view text) {
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc{} || end != text.data() + text.size() || port == 0) return std::nullopt;
+  return port;
+}
+
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> entries;
   if (trimmed(text).empty()) return entries;

@@ -22,6 +22,9 @@ std::string expectation(const Key& key);
 // Thousandths of a CPU: "2", "0.5". Nothing when it is no such number, or out of all bounds.
 std::optional<std::uint32_t> parse_cpu_quota(std::string_view text);
 
+// 1 to 65535.
+std::optional<std::uint16_t> parse_port(std::string_view text);
+
 std::vector<std::string> split_list(std::string_view text);
 
 }  // namespace glovebox::config

@@ -13,7 +13,7 @@ namespace {
 
 // Grouped by what they are needed for.
 // clang-format off
-constexpr const char* kAllowed[] = {
+constexpr const char* kGatewayAllowed[] = {
     // memory
     "brk", "futex", "madvise", "membarrier", "mremap", "munmap", "rseq", "sched_getaffinity",
     "sched_yield",
@@ -58,7 +58,7 @@ void allow_sockets(FilterBuilder& filter) {
                           SCMP_A2(SCMP_CMP_MASKED_EQ, kLow32, NETLINK_ROUTE)});
 }
 
-void allow_some_of(FilterBuilder& filter) {
+void allow_gateway_arguments(FilterBuilder& filter) {
   for (const std::uint64_t command : {FIONBIO, FIONREAD}) {
     filter.allow("ioctl", {SCMP_A1(SCMP_CMP_MASKED_EQ, kLow32, command)});
   }
@@ -75,12 +75,12 @@ void allow_some_of(FilterBuilder& filter) {
 
 Result<> install_gateway_filter() {
   FilterBuilder filter("the gateway's system-call filter");
-  for (const char* name : kAllowed) filter.allow(name);
+  for (const char* name : kGatewayAllowed) filter.allow(name);
   filter.allow_memory();
   filter.allow_itself();
   allow_reading_files(filter);
   allow_sockets(filter);
-  allow_some_of(filter);
+  allow_gateway_arguments(filter);
   return filter.load();
 }
 

@@ -15,7 +15,7 @@ namespace {
 // Grouped by what they are needed for. Some are of other architectures or older ways of saying the
 // same; a name this architecture has not is skipped.
 // clang-format off
-constexpr const char* kAllowed[] = {
+constexpr const char* kServerAllowed[] = {
     // memory, threads
     "brk", "futex", "get_robust_list", "getcpu", "madvise", "membarrier", "mlock", "mremap",
     "msync", "munlock", "munmap", "rseq", "sched_getaffinity", "sched_yield", "set_robust_list",
@@ -64,7 +64,7 @@ void allow_socket_pairs(FilterBuilder& filter) {
   }
 }
 
-void allow_some_of(FilterBuilder& filter) {
+void allow_server_arguments(FilterBuilder& filter) {
   for (const std::uint64_t command : {FIONBIO, FIONREAD, TCGETS, TIOCGWINSZ}) {
     filter.allow("ioctl", {SCMP_A1(SCMP_CMP_MASKED_EQ, kLow32, command)});
   }
@@ -80,11 +80,11 @@ void allow_some_of(FilterBuilder& filter) {
 
 Result<> install_server_filter() {
   FilterBuilder filter("the server's system-call filter");
-  for (const char* name : kAllowed) filter.allow(name);
+  for (const char* name : kServerAllowed) filter.allow(name);
   allow_threads(filter);
   filter.allow_memory();
   allow_socket_pairs(filter);
-  allow_some_of(filter);
+  allow_server_arguments(filter);
   return filter.load();
 }
 

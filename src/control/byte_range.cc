@@ -6,7 +6,7 @@
 namespace glovebox::control {
 namespace {
 
-std::optional<std::uint64_t> number_of(std::string_view text) {
+std::optional<std::uint64_t> parse_offset(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || ec != std::errc{} || end != text.data() + text.size()) return std::nullopt;
@@ -23,7 +23,7 @@ std::optional<ByteRange> parse_range(std::string_view header) {
   if (dash == std::string_view::npos) return std::nullopt;
   const std::string_view before = header.substr(0, dash);
   const std::string_view after = header.substr(dash + 1);
-  ByteRange range{number_of(before), number_of(after)};
+  ByteRange range{parse_offset(before), parse_offset(after)};
   // What is there must be a number, and one of the two must be there.
   if (!before.empty() && !range.first) return std::nullopt;
   if (!after.empty() && !range.last) return std::nullopt;

@@ -17,10 +17,10 @@ using node::Attachment;
 namespace {
 
 // From the interrupt to the kill.
-constexpr std::chrono::seconds kPatience{2};
+constexpr std::chrono::seconds kAnswerPatience{2};
 // Between the end of a cell and what it printed before, and between a kill and the end.
 constexpr std::chrono::seconds kStragglers{2};
-constexpr std::chrono::seconds kDeadWithin{10};
+constexpr std::chrono::seconds kCellDeadWithin{10};
 constexpr std::chrono::seconds kLookRound{1};
 
 // Takes everything and keeps nothing.
@@ -165,11 +165,11 @@ class CellReader {
       } else if (report.outcome.timed_out) {
         killed_ = true;
         (void)table_.session()->signal(context_.process, SIGKILL, true);
-        deadline_ = now + kDeadWithin;
+        deadline_ = now + kCellDeadWithin;
       } else {
         report.outcome.timed_out = true;
         interrupt();
-        deadline_ = now + kPatience;
+        deadline_ = now + kAnswerPatience;
       }
       return;
     }
@@ -177,7 +177,7 @@ class CellReader {
     if ((cancel_.cancelled() || reader_gone_) && !report.outcome.timed_out &&
         now >= next_interrupt_) {
       interrupt();
-      next_interrupt_ = now + kPatience;
+      next_interrupt_ = now + kAnswerPatience;
     }
   }
 

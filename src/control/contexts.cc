@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 using node::Attachment;
 
 constexpr std::chrono::seconds kReadyWithin{10};
-constexpr std::chrono::seconds kDeadWithin{5};
+constexpr std::chrono::seconds kInterpreterDeadWithin{5};
 constexpr std::chrono::seconds kInterruptAgain{1};
 constexpr int kMoreInterrupts = 3;
 
@@ -51,7 +51,7 @@ const std::vector<LanguageWords>& languages() {
   return all;
 }
 
-const LanguageWords& words_of(Language language) {
+const LanguageWords& language_words(Language language) {
   return *std::find_if(languages().begin(), languages().end(),
                        [language](const auto& one) { return one.language == language; });
 }
@@ -62,14 +62,14 @@ bool is_context_id(std::string_view id) {
   });
 }
 
-std::string how_it_ended(const wire::ProcessEnd& end) {
+std::string how_interpreter_ended(const wire::ProcessEnd& end) {
   if (end.signal != 0) return "was ended by " + signal_name(end.signal);
   return "ended with exit code " + std::to_string(end.code);
 }
 
 // Its own coroutine, so that a runtime that does not read keeps nobody from its deadline: when the
 // process is killed this ends, too.
-asio::awaitable<void> write_all(std::shared_ptr<node::Session> session, wire::ProcessNumber process,
+asio::awaitable<void> write_whole(std::shared_ptr<node::Session> session, wire::ProcessNumber process,
                                 std::string bytes) {
   const auto written =
       co_await session->write_input(process, wire::Stream::kRequests, std::move(bytes));
@@ -78,7 +78,7 @@ asio::awaitable<void> write_all(std::shared_ptr<node::Session> session, wire::Pr
 
 }  // namespace
 
-std::string_view language_name(Language language) { return words_of(language).name; }
+std::string_view language_name(Language language) { return language_words(language).name; }
 
 std::optional<Language> parse_language(std::string_view word) {
   for (const LanguageWords& one : languages()) {
@@ -189,7 +189,7 @@ Task<> ContextTable::start(Context& context) {
     ~Done() { context.starting = false; }
   } done{context};
   co_await ooms_.open(session_->id());
-  const LanguageWords& words = words_of(context.spec.language);
+  const LanguageWords& words = language_words(context.spec.language);
   wire::Job job;
   job.env = environment_for("user", sessions_.environment(session_->id()), context.spec.env);
   job.workdir = context.spec.cwd;
@@ -257,7 +257,7 @@ Task<> ContextTable::wait_until_ready(Context& context, std::unique_ptr<Attachme
         context.read.out = end;
       }
     } else if (const auto* exited = std::get_if<Attachment::Exited>(&event)) {
-      std::string why = "the interpreter " + how_it_ended(exited->end) + " before it was ready";
+      std::string why = "the interpreter " + how_interpreter_ended(exited->end) + " before it was ready";
       if (!said.empty()) why += ": " + wire::printable(said);
       co_return fail(Errc::kInvalidArgument, std::move(why));
     } else if (const auto* gone = std::get_if<Attachment::Gone>(&event)) {
@@ -274,7 +274,7 @@ asio::awaitable<void> ContextTable::bury(Context& context, bool kill) {
   if (process == 0) co_return;
   if (kill) {
     (void)session_->signal(process, SIGKILL, true);
-    const auto deadline = Clock::now() + kDeadWithin;
+    const auto deadline = Clock::now() + kInterpreterDeadWithin;
     (void)co_await session_->wait_exit(process, deadline);
   }
   (void)session_->forget(process);
@@ -327,7 +327,7 @@ asio::awaitable<void> ContextTable::interrupt_again(std::shared_ptr<Context> con
 }
 
 void ContextTable::write(wire::ProcessNumber process, std::string bytes) {
-  asio::co_spawn(io_, write_all(session_, process, std::move(bytes)), asio::detached);
+  asio::co_spawn(io_, write_whole(session_, process, std::move(bytes)), asio::detached);
 }
 
 std::shared_ptr<ContextTable> Contexts::of(const std::shared_ptr<node::Session>& session) {

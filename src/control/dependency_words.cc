@@ -6,6 +6,7 @@
 
 #include "control/clock.h"
 #include "control/digest.h"
+#include "control/json_fields.h"
 #include "control/run_refusal.h"
 #include "wire/utf8.h"
 
@@ -15,12 +16,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMaxWord = 4096;
-
-json::array texts(const std::vector<std::string>& list) {
-  json::array out;
-  for (const std::string& text : list) out.emplace_back(wire::to_utf8(text));
-  return out;
-}
 
 json::value digest_or_null(const std::string& text) {
   if (text.empty()) return nullptr;
@@ -32,12 +27,7 @@ std::string hash_text(const std::string& hash) {
   return hash.find('-') == std::string::npos ? "sha256:" + hash : hash;
 }
 
-json::value time_or_null(std::int64_t ms) {
-  if (ms == 0) return nullptr;
-  return json::value(utc_text(ms));
-}
-
-http::Response refuse_for(int status, std::string code, const Error& error, int retry_after) {
+http::Response refuse_with_code(int status, std::string code, const Error& error, int retry_after) {
   http::Response response =
       http::Response::refuse(status, std::move(code), wire::to_utf8(error.message()));
   if (retry_after > 0) response.headers.set("Retry-After", std::to_string(retry_after));
@@ -48,8 +38,8 @@ http::Response refuse_for(int status, std::string code, const Error& error, int 
 
 json::value dependencies_view(const Dependencies& dependencies) {
   if (dependencies.empty()) return nullptr;
-  return json::object{{"packages", texts(dependencies.packages)},
-                      {"preload", texts(dependencies.preload)},
+  return json::object{{"packages", text_array(dependencies.packages)},
+                      {"preload", text_array(dependencies.preload)},
                       {"requirements_sha256", digest_or_null(dependencies.requirements)},
                       {"lock_sha256", digest_or_null(dependencies.lock)}};
 }
@@ -92,7 +82,7 @@ json::object layer_json(const LayerView& layer, const std::string& project) {
           {"used_at", time_or_null(record.used_ms)},
           {"checked_at", time_or_null(layer.checked_ms)},
           {"in_use", record.in_use},
-          {"asked", texts(layer.asked)},
+          {"asked", text_array(layer.asked)},
           {"packages", std::move(packages)},
           {"projects", std::move(projects)}};
 }
@@ -101,12 +91,12 @@ http::Response refuse_set(const Error& error) {
   switch (error.code()) {
     case Errc::kInvalidArgument:
     case Errc::kTimeout:
-      return refuse_for(422, "dependencies_failed", error, 0);
+      return refuse_with_code(422, "dependencies_failed", error, 0);
     case Errc::kResourceExhausted:
       if (error.sys_errno() == ENOSPC || error.sys_errno() == EDQUOT) {
-        return refuse_for(507, "disk_full", error, 0);
+        return refuse_with_code(507, "disk_full", error, 0);
       }
-      return refuse_for(503, "builds_full", error, 5);
+      return refuse_with_code(503, "builds_full", error, 5);
     default:
       return refuse_run(error);
   }

@@ -11,7 +11,7 @@ using Clock = std::chrono::steady_clock;
 using node::Attachment;
 
 // A killed process that does not end is the kernel's trouble; the answer does not wait for ever.
-constexpr std::chrono::seconds kDeadWithin{10};
+constexpr std::chrono::seconds kExecDeadWithin{10};
 
 }  // namespace
 
@@ -43,7 +43,7 @@ Task<Collected> collect_output(std::unique_ptr<Attachment> attachment,
     if (all.outcome.timed_out) co_return fail(Errc::kTimeout, "the process does not die");
     all.outcome.timed_out = true;
     (void)session->signal(attachment->process(), SIGKILL, true);
-    deadline = Clock::now() + kDeadWithin;
+    deadline = Clock::now() + kExecDeadWithin;
   }
 }
 

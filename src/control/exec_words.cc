@@ -17,7 +17,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxText = 64u << 20;  // the server's own bound on a body is below
+constexpr std::size_t kMaxExecText = 64u << 20;  // the server's own bound on a body is below
 constexpr std::size_t kMaxVariables = 1024;
 
 bool is_variable_name(std::string_view name) {
@@ -151,8 +151,8 @@ Result<std::optional<std::string>> read_directory(wire::ObjectReader& fields,
 Result<std::optional<std::string>> read_bytes(wire::ObjectReader& fields, std::string_view stem) {
   // The reader keeps the names it was asked for.
   const std::string_view encoded_name = stem == "data" ? "data_base64" : "stdin_base64";
-  TRY(auto text, fields.text(stem, kMaxText));
-  TRY(const auto encoded, fields.text(encoded_name, kMaxText));
+  TRY(auto text, fields.text(stem, kMaxExecText));
+  TRY(const auto encoded, fields.text(encoded_name, kMaxExecText));
   if (text && encoded) {
     return fields.bad(encoded_name, "goes not together with " + std::string(stem));
   }

@@ -5,12 +5,12 @@
 namespace glovebox::control {
 namespace {
 
-constexpr std::size_t kBuffer = std::size_t{1} << 20;
+constexpr std::size_t kUploadBuffer = std::size_t{1} << 20;
 
 }  // namespace
 
 Task<wire::FileDone> take_upload(node::FileTransfer& transfer, http::BodyStream& body) {
-  std::string buffer(kBuffer, '\0');
+  std::string buffer(kUploadBuffer, '\0');
   while (true) {
     CO_TRY(const std::size_t got, co_await body.read_some(buffer.data(), buffer.size()));
     if (got == 0) break;

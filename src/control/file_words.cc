@@ -15,14 +15,14 @@ namespace {
 
 namespace json = boost::json;
 
-tl::unexpected<Error> bad(std::string_view name, std::string_view why) {
+tl::unexpected<Error> bad_parameter(std::string_view name, std::string_view why) {
   return fail(Errc::kInvalidArgument, std::string(name) + ": " + std::string(why));
 }
 
 Result<std::string> good_path(std::string path, std::string_view name) {
-  if (path.empty()) return bad(name, "must not be empty");
-  if (path.size() > wire::kMaxSessionPath) return bad(name, "is longer than 4096 bytes");
-  if (path.find('\0') != std::string::npos) return bad(name, "must not contain a NUL");
+  if (path.empty()) return bad_parameter(name, "must not be empty");
+  if (path.size() > wire::kMaxSessionPath) return bad_parameter(name, "is longer than 4096 bytes");
+  if (path.find('\0') != std::string::npos) return bad_parameter(name, "must not contain a NUL");
   return path;
 }
 
@@ -37,7 +37,7 @@ Result<std::string> good_owner(std::string_view text, std::string_view name) {
   const std::string_view user = text.substr(0, colon);
   const bool good =
       is_user(user) && (colon == std::string_view::npos || is_user(text.substr(colon + 1)));
-  if (!good) return bad(name, "must be a user, or user:group");
+  if (!good) return bad_parameter(name, "must be a user, or user:group");
   return std::string(text);
 }
 
@@ -46,7 +46,7 @@ Result<std::uint32_t> good_mode(std::string_view text, std::string_view name) {
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
   if (text.empty() || text.size() > 5 || ec != std::errc{} || end != text.data() + text.size() ||
       mode > 07777) {
-    return bad(name, "must be octal digits like 0644");
+    return bad_parameter(name, "must be octal digits like 0644");
   }
   return mode;
 }
@@ -94,18 +94,18 @@ const std::string* FileQuery::take(std::string_view name) {
 Result<std::string> FileQuery::path() {
   const std::string* text = take("path");
   const std::string* encoded = take("path_base64");
-  if (text != nullptr && encoded != nullptr) return bad("path", "goes not with path_base64");
-  if (text == nullptr && encoded == nullptr) return bad("path", "is missing");
+  if (text != nullptr && encoded != nullptr) return bad_parameter("path", "goes not with path_base64");
+  if (text == nullptr && encoded == nullptr) return bad_parameter("path", "is missing");
   if (text != nullptr) return good_path(*text, "path");
   auto bytes = wire::base64_decode(*encoded);
-  if (!bytes) return bad("path_base64", bytes.error().message());
+  if (!bytes) return bad_parameter("path_base64", bytes.error().message());
   return good_path(std::move(*bytes), "path_base64");
 }
 
 Result<std::string> FileQuery::user() {
   const std::string* text = take("user");
   if (text == nullptr) return std::string("user");
-  if (!is_user(*text)) return bad("user", "must be the name or the number of a user");
+  if (!is_user(*text)) return bad_parameter("user", "must be the name or the number of a user");
   return *text;
 }
 
@@ -127,7 +127,7 @@ Result<bool> FileQuery::truth(std::string_view name, bool otherwise) {
   if (text == nullptr) return otherwise;
   if (*text == "true" || *text == "1" || text->empty()) return true;
   if (*text == "false" || *text == "0") return false;
-  return bad(name, "must be true or false");
+  return bad_parameter(name, "must be true or false");
 }
 
 Result<std::uint64_t> FileQuery::whole(std::string_view name, std::uint64_t low, std::uint64_t high,
@@ -137,7 +137,7 @@ Result<std::uint64_t> FileQuery::whole(std::string_view name, std::uint64_t low,
   std::uint64_t number = 0;
   const auto [end, ec] = std::from_chars(text->data(), text->data() + text->size(), number);
   if (ec != std::errc{} || end != text->data() + text->size() || number < low || number > high) {
-    return bad(
+    return bad_parameter(
         name, "must be a whole number from " + std::to_string(low) + " to " + std::to_string(high));
   }
   return number;
@@ -147,7 +147,7 @@ Result<> FileQuery::finish() const {
   for (const auto& [name, value] : query_) {
     // Which project's sandbox it is was read elsewhere.
     if (name != "project" && std::find(known_.begin(), known_.end(), name) == known_.end()) {
-      return bad(wire::printable(std::string_view(name).substr(0, 60)), "is not known");
+      return bad_parameter(wire::printable(std::string_view(name).substr(0, 60)), "is not known");
     }
   }
   return {};

@@ -10,7 +10,7 @@ namespace {
 
 using std::to_string;
 
-std::string seconds(std::int64_t us) {
+std::string seconds_text(std::int64_t us) {
   char text[40];
   std::snprintf(text, sizeof text, "%.6g", static_cast<double>(us) / 1e6);
   return text;
@@ -56,7 +56,7 @@ std::string label(std::string_view name, std::string_view value) {
   return std::string(name) + "=\"" + std::string(value) + "\"";
 }
 
-std::string_view phase_name(std::size_t phase) {
+std::string_view phase_label(std::size_t phase) {
   static constexpr std::string_view kNames[] = {"queue", "setup", "run", "total"};
   return kNames[phase];
 }
@@ -164,11 +164,11 @@ void Histogram::write(std::string& out, std::string_view name, std::string_view 
   std::uint64_t below = 0;
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     below += buckets_[i];
-    const std::string bound = i < kBounds.size() ? seconds(kBounds[i]) : "+Inf";
+    const std::string bound = i < kBounds.size() ? seconds_text(kBounds[i]) : "+Inf";
     out += base + "_bucket{" + std::string(labels) + ",le=\"" + bound + "\"} " + to_string(below) +
            '\n';
   }
-  out += base + "_sum{" + std::string(labels) + "} " + seconds(sum_us_) + '\n';
+  out += base + "_sum{" + std::string(labels) + "} " + seconds_text(sum_us_) + '\n';
   out += base + "_count{" + std::string(labels) + "} " + to_string(count_) + '\n';
 }
 
@@ -237,7 +237,7 @@ std::string Metrics::text(const node::NodeFigures& node, const store::Health& st
   writer.series(label("start", "cold"), cold_runs_);
   writer.begin("glovebox_run_seconds", "histogram", "Time of a run by phase.");
   for (std::size_t i = 0; i < phases_.size(); ++i) {
-    phases_[i].write(writer.out, "glovebox_run_seconds", label("phase", phase_name(i)));
+    phases_[i].write(writer.out, "glovebox_run_seconds", label("phase", phase_label(i)));
   }
   writer.begin("glovebox_refusals_total", "counter", "Runs that were refused, by error code.");
   for (const auto& [code, count] : refusals_) writer.series(label("code", code), count);

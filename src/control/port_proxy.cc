@@ -24,7 +24,7 @@ bool is_id(std::string_view text) {
                      [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   return text;
@@ -37,7 +37,7 @@ bool begins(std::string_view text, std::string_view with) {
 // The bearer's token of an Authorization, or the whole of any other.
 std::string_view credential_in(std::string_view authorization) {
   constexpr std::string_view kScheme = "Bearer ";
-  return trimmed(begins(authorization, kScheme) ? authorization.substr(kScheme.size())
+  return without_blanks(begins(authorization, kScheme) ? authorization.substr(kScheme.size())
                                                 : authorization);
 }
 
@@ -57,7 +57,7 @@ void remove_keys(App& app, const http::Request& request, PortDoor door, http::He
       bool shown = false;
       for (std::string_view rest = value; !rest.empty() && !shown;) {
         const std::size_t comma = std::min(rest.find(','), rest.size());
-        shown = is_key(credential_in(trimmed(rest.substr(0, comma))));
+        shown = is_key(credential_in(without_blanks(rest.substr(0, comma))));
         rest.remove_prefix(std::min(comma + 1, rest.size()));
       }
       if (!shown) headers.add(std::string(name), value);
@@ -74,7 +74,7 @@ void remove_keys(App& app, const http::Request& request, PortDoor door, http::He
     std::string_view rest = value;
     while (!rest.empty()) {
       const std::size_t comma = std::min(rest.find(','), rest.size());
-      const std::string_view word = trimmed(rest.substr(0, comma));
+      const std::string_view word = without_blanks(rest.substr(0, comma));
       rest.remove_prefix(std::min(comma + 1, rest.size()));
       if (word.empty() || word == kOurProtocol || begins(word, kKeyProtocol)) continue;
       if (!protocols.empty()) protocols += ", ";
@@ -215,7 +215,7 @@ void keep_cookies_home(http::Headers& headers) {
       const std::size_t end = std::min(rest.find(';'), rest.size());
       const std::string_view part = rest.substr(0, end);
       rest.remove_prefix(std::min(end + 1, rest.size()));
-      const std::string_view word = trimmed(part.substr(0, part.find('=')));
+      const std::string_view word = without_blanks(part.substr(0, part.find('=')));
       if (!cookie.empty() && http::has_word(word, "domain")) continue;
       if (!cookie.empty()) cookie += ';';
       cookie += part;

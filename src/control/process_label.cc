@@ -12,7 +12,7 @@ namespace {
 namespace json = boost::json;
 
 // At most so many bytes, and no half character at the end.
-std::string cut(const std::string& text, std::size_t most) {
+std::string cut_at_character(const std::string& text, std::size_t most) {
   if (text.size() <= most) return text;
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0u) == 0x80u) --most;
   return text.substr(0, most) + "\xe2\x80\xa6";
@@ -31,7 +31,7 @@ json::array words(const std::vector<std::string>& texts, std::size_t most) {
   json::array array;
   for (const std::string& text : texts) {
     if (array.size() >= most_words(most)) break;
-    array.emplace_back(cut(wire::to_utf8(text), most));
+    array.emplace_back(cut_at_character(wire::to_utf8(text), most));
   }
   return array;
 }
@@ -42,24 +42,24 @@ json::object variables(const std::vector<std::string>& envs, std::size_t most) {
     const std::size_t equals = variable.find('=');
     if (equals > most || object.size() >= most_words(most)) continue;
     object[wire::to_utf8(variable.substr(0, equals))] =
-        cut(wire::to_utf8(variable.substr(equals + 1)), most);
+        cut_at_character(wire::to_utf8(variable.substr(equals + 1)), most);
   }
   return object;
 }
 
-std::int64_t number_of(const json::object& object, std::string_view name) {
+std::int64_t number_in(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   return value != nullptr && value->is_int64() ? value->get_int64() : 0;
 }
 
 std::string written(const ProcessLabel& label, std::size_t most) {
-  json::object object{{"cmd", cut(wire::to_utf8(label.cmd), most)},
-                      {"user", cut(wire::to_utf8(label.user), wire::kMaxUserName)},
-                      {"cwd", cut(wire::to_utf8(label.cwd), most)},
+  json::object object{{"cmd", cut_at_character(wire::to_utf8(label.cmd), most)},
+                      {"user", cut_at_character(wire::to_utf8(label.user), wire::kMaxUserName)},
+                      {"cwd", cut_at_character(wire::to_utf8(label.cwd), most)},
                       {"created_ms", label.created_ms}};
   if (!label.args.empty()) object["args"] = words(label.args, most);
   if (!label.envs.empty()) object["envs"] = variables(label.envs, most);
-  if (!label.tag.empty()) object["tag"] = cut(wire::to_utf8(label.tag), kMaxTag);
+  if (!label.tag.empty()) object["tag"] = cut_at_character(wire::to_utf8(label.tag), kMaxTag);
   if (label.deadline_ms != 0) object["deadline_ms"] = label.deadline_ms;
   if (!label.context.empty()) {
     object["context"] = label.context;
@@ -99,8 +99,8 @@ ProcessLabel decode_label(std::string_view text) {
   label.context = text_of(object, "context");
   label.language = text_of(object, "language");
   label.tag = text_of(object, "tag");
-  label.created_ms = number_of(object, "created_ms");
-  label.deadline_ms = number_of(object, "deadline_ms");
+  label.created_ms = number_in(object, "created_ms");
+  label.deadline_ms = number_in(object, "deadline_ms");
   const json::value* args = object.if_contains("args");
   if (args != nullptr && args->is_array()) {
     for (const json::value& word : args->get_array()) {

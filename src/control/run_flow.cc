@@ -25,7 +25,6 @@ using http::Response;
 using http::ResponseWriter;
 
 // Nobody reads this answer; the number is for the log.
-constexpr int kClientClosedRequest = 499;
 
 RunHeader header_of(const Request& request, const store::Principal& who, const RunPlan& plan) {
   RunHeader run;
@@ -66,7 +65,7 @@ wire::RunAnswer answer_of(const RunHeader& run, node::RunReport& report) {
 // A run that was ended for us rather than by its caller: the server stops.
 Response ended_early(const Request& request) {
   if (request.disconnected()) {
-    return Response::refuse(kClientClosedRequest, "client_gone", "the client went away");
+    return refuse_gone_client();
   }
   Response response =
       Response::refuse(503, "server_stopping", "the server stops; the run was ended");

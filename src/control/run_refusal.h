@@ -13,4 +13,7 @@ http::Response refuse_run(const Error& error);
 // Of the key's own limits.
 http::Response refuse_run(const store::Refusal& refusal);
 
+// Of a client that left before its answer: nobody reads it, but the log and the figures have it.
+http::Response refuse_gone_client();
+
 }  // namespace glovebox::control

@@ -17,13 +17,9 @@ constexpr std::string_view kNobodyWaits = "nobody waits for it any more";
 
 std::shared_ptr<node::CancelFlag> never() { return std::make_shared<node::CancelFlag>(); }
 
-tl::unexpected<Error> wrong_state(SessionState state) {
-  return fail(Errc::kConflict, "the sandbox is " + std::string(session_state_name(state)));
-}
-
 std::string megabytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MB"; }
 
-std::chrono::milliseconds seconds(std::uint64_t count) {
+std::chrono::milliseconds as_seconds(std::uint64_t count) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(count) * 1000);
 }
 
@@ -277,7 +273,7 @@ Task<> SessionKeeper::bring_up(EntryPtr entry, std::shared_ptr<node::Session> se
                                std::optional<store::SnapshotRecord> snapshot,
                                std::shared_ptr<node::CancelFlag> cancel) {
   store::SessionRecord& record = entry->record;
-  set_deadline(entry, seconds(record.ttl_s));
+  set_deadline(entry, as_seconds(record.ttl_s));
   store::SessionRecord first = record;
   if (!snapshot) first.state = SessionState::kRunning;  // one write instead of two
   const Ask<std::int64_t> ask = [&](store::Callback<std::int64_t> done) {
@@ -296,7 +292,7 @@ Task<> SessionKeeper::bring_up(EntryPtr entry, std::shared_ptr<node::Session> se
   if (!session->alive()) co_return fail(Errc::kUnavailable, "the sandbox ended at once");
   CO_TRY_OK(set_state(entry, SessionState::kRunning, ""));
   if (snapshot) {
-    set_deadline(entry, seconds(record.ttl_s));
+    set_deadline(entry, as_seconds(record.ttl_s));
     CO_TRY_OK(co_await save(entry));
   }
   tell(entry, "running");
@@ -364,7 +360,7 @@ Task<> SessionKeeper::resume_entry(EntryPtr entry) {
   if (is_over(record.state)) co_return wrong_state(record.state);
   if (!done) co_return fail(std::move(done.error()));
   CO_TRY_OK(set_state(entry, SessionState::kRunning, ""));
-  set_deadline(entry, seconds(record.ttl_s));  // its time begins anew
+  set_deadline(entry, as_seconds(record.ttl_s));  // its time begins anew
   note(record.id, "resumed", "", 0);
   Result<> saved = co_await save(entry);
   tell(entry, "resumed");
@@ -402,9 +398,9 @@ Task<SessionKeeper::Reached> SessionKeeper::reach(std::string project, std::stri
   }
   if (record.state != SessionState::kRunning) co_return wrong_state(record.state);
   // No deadline: it is over, and whoever ends it has not come yet.
-  if (!entry->deadline || *entry->deadline < Steady::now() + seconds(wanted)) {
+  if (!entry->deadline || *entry->deadline < Steady::now() + as_seconds(wanted)) {
     record.ttl_s = wanted;
-    set_deadline(entry, seconds(wanted));
+    set_deadline(entry, as_seconds(wanted));
     CO_TRY_OK(co_await save(entry));
   }
   Reached reached{.record = entry->record, .was_resumed = false};
@@ -429,7 +425,7 @@ Task<store::SessionRecord> SessionKeeper::keep_alive(std::string project, std::s
   if (ttl_s) {
     CO_TRY(record.ttl_s, ttl_of(ttl_s));
   }
-  set_deadline(entry, seconds(record.ttl_s));
+  set_deadline(entry, as_seconds(record.ttl_s));
   CO_TRY_OK(co_await save(entry));
   co_return entry->record;
 }
@@ -451,7 +447,7 @@ Task<store::SessionRecord> SessionKeeper::change(std::string project, std::strin
   if (ttl_s) {
     record.ttl_s = *ttl_s;
     // That of a paused one begins when it is resumed.
-    if (record.state == SessionState::kRunning) set_deadline(entry, seconds(record.ttl_s));
+    if (record.state == SessionState::kRunning) set_deadline(entry, as_seconds(record.ttl_s));
   }
   if (request.metadata) record.metadata = std::move(*request.metadata);
   CO_TRY_OK(co_await save(entry));

@@ -12,13 +12,13 @@
 namespace glovebox::control {
 namespace {
 
-tl::unexpected<Error> no_such() { return fail(Errc::kNotFound, "there is no such sandbox"); }
+tl::unexpected<Error> no_such_sandbox() { return fail(Errc::kNotFound, "there is no such sandbox"); }
+
+}  // namespace
 
 tl::unexpected<Error> wrong_state(SessionState state) {
   return fail(Errc::kConflict, "the sandbox is " + std::string(session_state_name(state)));
 }
-
-}  // namespace
 
 SessionKeeper::SessionKeeper(asio::io_context& io, node::SessionService& service,
                              node::RunService& node, store::Store& store, KeeperOptions options)
@@ -197,7 +197,7 @@ Task<store::SessionRecord> SessionKeeper::get(std::string project, std::string i
   if (const EntryPtr entry = find(project, id)) co_return entry->record;
   auto parsed = SandboxId::parse(id);
   // An id that cannot be is an id that is not there.
-  if (!parsed) co_return no_such();
+  if (!parsed) co_return no_such_sandbox();
   const Ask<store::SessionRecord> ask = [&](store::Callback<store::SessionRecord> done) {
     store_.get_session(project, *parsed, std::move(done));
   };
@@ -207,7 +207,7 @@ Task<store::SessionRecord> SessionKeeper::get(std::string project, std::string i
 Result<std::shared_ptr<node::Session>> SessionKeeper::use(const std::string& project,
                                                           std::string_view id) {
   const EntryPtr entry = find(project, id);
-  if (!entry) return no_such();
+  if (!entry) return no_such_sandbox();
   if (entry->record.state != SessionState::kRunning) return wrong_state(entry->record.state);
   std::shared_ptr<node::Session> session = service_.find_session(entry->record.id);
   if (session && session->alive()) return session;

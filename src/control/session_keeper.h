@@ -60,6 +60,9 @@ struct KeeperOptions {
 // A session with this key in its metadata, "true", is resumed by whoever comes to one of its ports.
 inline constexpr std::string_view kAutoResume = "glovebox.auto_resume";
 
+// What cannot be done to a sandbox in that state.
+tl::unexpected<Error> wrong_state(SessionState state);
+
 class SessionKeeper final : public Sessions {
  public:
   SessionKeeper(asio::io_context& io, node::SessionService& service, node::RunService& node,

@@ -37,7 +37,7 @@ Result<> read_what(ObjectReader& fields, CreateRequest& request) {
   return {};
 }
 
-Result<> read_profile(ObjectReader& fields, CreateRequest& request) {
+Result<> read_session_profile(ObjectReader& fields, CreateRequest& request) {
   const json::value* profile = fields.take("profile");
   if (profile == nullptr) return {};
   TRY(request.profile, wire::read_profile_wishes(*profile, "profile"));
@@ -132,7 +132,7 @@ Result<CreateRequest> parse_create_request(std::string_view body) {
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
   CreateRequest request;
   TRY_OK(read_what(fields, request));
-  TRY_OK(read_profile(fields, request));
+  TRY_OK(read_session_profile(fields, request));
   TRY_OK(read_rest(fields, request));
   TRY_OK(fields.finish());
   return request;

@@ -4,6 +4,7 @@
 
 #include "control/clock.h"
 #include "control/dependency_words.h"
+#include "control/json_fields.h"
 #include "control/network_words.h"
 #include "wire/run_answer.h"
 #include "wire/utf8.h"
@@ -12,16 +13,6 @@ namespace glovebox::control {
 namespace {
 
 namespace json = boost::json;
-
-json::value text_or_null(const std::string& text) {
-  if (text.empty()) return nullptr;
-  return json::value(wire::to_utf8(text));
-}
-
-json::value time_or_null(std::int64_t ms) {
-  if (ms == 0) return nullptr;
-  return json::value(utc_text(ms));
-}
 
 json::object limits_json(const Limits& limits) {
   return {{"memory_mb", limits.memory_bytes >> 20},

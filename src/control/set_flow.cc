@@ -17,7 +17,7 @@ namespace {
 
 // A client that reads slowly misses lines of the installer's, never the beginning of a phase.
 constexpr std::size_t kMaxWaiting = 512;
-constexpr std::chrono::seconds kHeartbeat{15};
+constexpr std::chrono::seconds kBuildHeartbeat{15};
 
 // Words on their way from the build to the client. Shared: the build may outlive its listener.
 struct Words {
@@ -116,7 +116,7 @@ Task<SetMade> prepare_set_aloud(App& app, SetWish wish, std::shared_ptr<node::Ca
       if (!is_there) cancel->cancel();
     }
     if (words->made) break;
-    words->bell.expires_after(kHeartbeat);
+    words->bell.expires_after(kBuildHeartbeat);
     const auto [error] = co_await words->bell.async_wait(kAwaitTuple);
     if (error || !is_there) continue;  // there is something, or nobody to tell
     is_there = co_await sink.keep_alive();

@@ -16,7 +16,7 @@
 namespace glovebox::control {
 namespace {
 
-constexpr std::size_t kChunk = 256 * 1024;
+constexpr std::size_t kSnapshotChunk = 256 * 1024;
 constexpr std::uint64_t kLeastRoom = 1 << 20;  // that there must be to begin
 constexpr std::string_view kSuffix = ".tar";
 
@@ -269,12 +269,12 @@ Result<> SnapshotShelf::check_room(const std::string& project, std::uint64_t mor
 
 Task<> SnapshotShelf::copy_out(node::FileTransfer& transfer, std::shared_ptr<File> file,
                                Watchdog& watchdog, Claim& claim) {
-  auto buffer = std::make_shared<std::string>(kChunk, '\0');
+  auto buffer = std::make_shared<std::string>(kSnapshotChunk, '\0');
   bool more = true;
   while (more) {
     std::size_t filled = 0;
-    while (more && filled < kChunk) {
-      const std::size_t got = co_await transfer.read_some(buffer->data() + filled, kChunk - filled);
+    while (more && filled < kSnapshotChunk) {
+      const std::size_t got = co_await transfer.read_some(buffer->data() + filled, kSnapshotChunk - filled);
       more = got != 0;
       filled += got;
       watchdog.feed();
@@ -298,7 +298,7 @@ Task<> SnapshotShelf::copy_out(node::FileTransfer& transfer, std::shared_ptr<Fil
 
 Task<bool> SnapshotShelf::copy_in(node::FileTransfer& transfer, std::shared_ptr<File> file,
                                   Watchdog& watchdog) {
-  auto buffer = std::make_shared<std::string>(kChunk, '\0');
+  auto buffer = std::make_shared<std::string>(kSnapshotChunk, '\0');
   while (true) {
     auto work = [file, buffer]() -> Task<std::size_t> {
       co_return file->read(buffer->data(), buffer->size());

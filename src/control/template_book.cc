@@ -11,7 +11,7 @@
 namespace glovebox::control {
 namespace {
 
-constexpr std::chrono::seconds kWindow{60};
+constexpr std::chrono::seconds kFailureWindow{60};
 
 // Until it is made or not; goes with a coroutine that was cut off.
 struct Reserved {
@@ -88,13 +88,13 @@ std::chrono::seconds TemplateBook::wait_of(const std::string& project, TimePoint
   const auto found = made_at_.find(project);
   if (found == made_at_.end() || found->second.size() < kMostInAMinute) return {};
   const TimePoint oldest = found->second[found->second.size() - kMostInAMinute];
-  return std::max(std::chrono::ceil<std::chrono::seconds>(oldest + kWindow - now),
+  return std::max(std::chrono::ceil<std::chrono::seconds>(oldest + kFailureWindow - now),
                   std::chrono::seconds(0));
 }
 
 Result<> TemplateBook::count(const std::string& project, TimePoint now) {
   for (auto& [name, times] : made_at_) {
-    while (!times.empty() && times.front() + kWindow <= now) times.pop_front();
+    while (!times.empty() && times.front() + kFailureWindow <= now) times.pop_front();
   }
   std::erase_if(made_at_, [](const auto& one) { return one.second.empty(); });
   if (const auto wait = wait_of(project, now); wait.count() > 0) {

@@ -54,7 +54,7 @@ Result<bool> read_snapshot(ObjectReader& fields, store::TemplateRecord& wanted) 
   return true;
 }
 
-Result<> read_profile(ObjectReader& fields, store::TemplateRecord& wanted) {
+Result<> read_template_profile(ObjectReader& fields, store::TemplateRecord& wanted) {
   const json::value* profile = fields.take("profile");
   if (profile == nullptr) return {};
   TRY(const ProfileWishes wishes, wire::read_profile_wishes(*profile, "profile"));
@@ -84,7 +84,7 @@ Result<store::TemplateRecord> parse_template_request(std::string_view body) {
   TRY(wanted.description, read_description(fields));
   TRY(wanted.definition.env, read_environment(fields, "env"));
   TRY(wanted.definition.preload, fields.texts("preload", kMaxPreload, kMaxModuleBytes));
-  TRY_OK(read_profile(fields, wanted));
+  TRY_OK(read_template_profile(fields, wanted));
   TRY_OK(fields.finish());
   return wanted;
 }

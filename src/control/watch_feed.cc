@@ -12,9 +12,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kKept = 4096;
+constexpr std::size_t kKeptEvents = 4096;
 constexpr std::size_t kKeptBytes = std::size_t{1} << 20;
-constexpr std::size_t kBuffer = 64 * 1024;
+constexpr std::size_t kWatchBuffer = 64 * 1024;
 
 json::object object_of(const wire::WatchEvent& event, const std::string& watched) {
   json::object object;
@@ -37,13 +37,13 @@ void WatchFeed::start() {
 }
 
 asio::awaitable<void> WatchFeed::read() {
-  std::string buffer(kBuffer, '\0');
+  std::string buffer(kWatchBuffer, '\0');
   while (!closed_) {
     const std::size_t got = co_await transfer_->read_some(buffer.data(), buffer.size());
     if (got == 0 || closed_) break;
     if (!keep({buffer.data(), got})) break;
     changed_.cancel();
-    while ((events_.size() >= kKept || bytes_ >= kKeptBytes) && !closed_) {
+    while ((events_.size() >= kKeptEvents || bytes_ >= kKeptBytes) && !closed_) {
       taken_.expires_after(std::chrono::hours(1));
       (void)co_await taken_.async_wait(kAwaitTuple);
     }

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "http/ascii.h"
+
 namespace glovebox::http {
 
 namespace {
@@ -12,14 +14,7 @@ constexpr std::size_t kMaxExtension = 4 << 10;
 constexpr std::size_t kMaxTrailers = 16 << 10;
 constexpr std::uint32_t kMaxDigits = 15;  // what 64 bits hold without a thought
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-bool is_control(char c) {
+bool is_control_character(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return (byte < 0x20 && c != '\t') || byte == 0x7F;
 }
@@ -65,7 +60,7 @@ void ChunkDecoder::take(char c) {
     case State::kExtension:
       if (c == '\r') {
         state_ = State::kSizeLf;
-      } else if (is_control(c) || ++line_bytes_ > kMaxExtension) {
+      } else if (is_control_character(c) || ++line_bytes_ > kMaxExtension) {
         state_ = State::kMalformed;
       }
       return;
@@ -88,7 +83,7 @@ void ChunkDecoder::take(char c) {
     case State::kTrailerLine:
       if (c == '\r') {
         state_ = State::kTrailerLf;
-      } else if (is_control(c) || ++line_bytes_ > kMaxTrailers) {
+      } else if (is_control_character(c) || ++line_bytes_ > kMaxTrailers) {
         state_ = State::kMalformed;
       }
       return;

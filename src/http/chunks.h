@@ -11,6 +11,9 @@
 
 namespace glovebox::http {
 
+// A chunked body is at least "0", and two line ends.
+inline constexpr std::size_t kLeastOfChunks = 5;
+
 class ChunkDecoder {
  public:
   struct Step {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kUploadBytes = 256 << 10;
 
-bool is_ours(std::string_view name) {
+bool is_set_by_client(std::string_view name) {
   for (const std::string_view own : {"Host", "Content-Length", "Connection", "Transfer-Encoding"}) {
     if (name.size() == own.size() && ::strncasecmp(name.data(), own.data(), own.size()) == 0) {
       return true;
@@ -30,13 +30,13 @@ bool is_one_line(std::string_view text) {
 }
 
 // A body that is not in the request.
-struct Upload {
+struct RequestBody {
   std::optional<std::uint64_t> length;
   Client::BodySource next;
 };
 
 Result<std::string> request_bytes(const Url& url, const ClientRequest& request,
-                                  const Upload* upload) {
+                                  const RequestBody* upload) {
   std::string out;
   out.reserve(512 + request.body.size());
   out += method_name(request.method);
@@ -48,7 +48,7 @@ Result<std::string> request_bytes(const Url& url, const ClientRequest& request,
   out += "\r\n";
   bool is_good = is_one_line(request.target);
   for (const auto& [name, value] : request.headers) {
-    if (is_ours(name)) continue;
+    if (is_set_by_client(name)) continue;
     is_good = is_good && is_one_line(name) && is_one_line(value);
     out += name;
     out += ": ";
@@ -74,7 +74,7 @@ bool may_repeat(Method method) {
 }
 
 // False: the server has answered, or gone, before it had read everything.
-Result<bool> send_upload(ClientSocket& socket, const Upload& upload) {
+Result<bool> send_upload(ClientSocket& socket, const RequestBody& upload) {
   std::string buffer(kUploadBytes, '\0');
   std::uint64_t total = 0;
   for (;;) {
@@ -109,7 +109,7 @@ struct Client::Impl {
   std::unique_ptr<ClientSocket> socket;
 
   Result<ClientResponse> exchange(const ClientRequest& request, const OnChunk* on_chunk,
-                                  const OnHead* on_head, const Upload* upload = nullptr) {
+                                  const OnHead* on_head, const RequestBody* upload = nullptr) {
     TRY(const std::string bytes, request_bytes(url, request, upload));
     for (;;) {
       // A source cannot be read twice: no connection that might be closed already.
@@ -168,7 +168,7 @@ Result<ClientResponse> Client::stream(const ClientRequest& request, OnChunk on_c
 
 Result<ClientResponse> Client::upload(const ClientRequest& request,
                                       std::optional<std::uint64_t> length, BodySource next) {
-  const Upload body{.length = length, .next = std::move(next)};
+  const RequestBody body{.length = length, .next = std::move(next)};
   return impl_->exchange(request, nullptr, nullptr, &body);
 }
 

@@ -4,6 +4,8 @@
 #include <boost/beast/http/parser.hpp>
 #include <optional>
 
+#include "http/chunks.h"
+
 namespace glovebox::http {
 
 namespace beast = boost::beast;
@@ -12,8 +14,7 @@ using beast::error_code;
 namespace {
 
 constexpr std::uint32_t kMaxHeaderBytes = 64 << 10;
-constexpr std::size_t kReadBytes = 256 << 10;
-constexpr std::size_t kLeastOfChunks = 5;
+constexpr std::size_t kAnswerReadBytes = 256 << 10;
 
 // Keeps the body, up to a limit, or gives it away piece by piece.
 struct SinkBody {
@@ -61,7 +62,7 @@ struct SinkBody {
   };
 };
 
-using Parser = beast::http::response_parser<SinkBody>;
+using AnswerParser = beast::http::response_parser<SinkBody>;
 
 }  // namespace
 
@@ -75,7 +76,7 @@ struct AnswerReader::Impl {
         on_head_(on_head) {}
 
   Result<ClientResponse> read(std::string pending) {
-    std::string buffer(kReadBytes, '\0');
+    std::string buffer(kAnswerReadBytes, '\0');
     std::string_view bytes = pending;
     has_bytes_ = !pending.empty();
     start();
@@ -169,7 +170,7 @@ struct AnswerReader::Impl {
   std::size_t max_body_;
   const Client::OnChunk* on_chunk_;
   const Client::OnHead* on_head_;
-  std::optional<Parser> parser_;
+  std::optional<AnswerParser> parser_;
   ClientResponse response_;
   bool is_head_told_ = false;
   bool has_bytes_ = false;

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "http/ascii.h"
 #include "http/status.h"
 
 namespace glovebox::http {
 
 namespace {
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool same_name(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),

@@ -24,7 +24,7 @@ using How = Forwarded::How;
 Forwarded outcome(How how, Error error) { return {.how = how, .error = std::move(error)}; }
 Forwarded answered() { return {}; }
 
-void rethrow(std::exception_ptr error) {
+void rethrow_from_side(std::exception_ptr error) {
   if (error) std::rethrow_exception(error);
 }
 
@@ -36,7 +36,7 @@ class Beside {
   }
   void start(asio::awaitable<void> work) {
     is_running_ = true;
-    asio::co_spawn(executor_, run(std::move(work)), rethrow);
+    asio::co_spawn(executor_, run(std::move(work)), rethrow_from_side);
   }
   bool is_running() const { return is_running_; }
   asio::awaitable<void> join() {
@@ -76,13 +76,13 @@ std::string request_head(const Request& request, const ProxyPlan& plan, Asks ask
   return out;
 }
 
-struct Upload {
+struct UploadState {
   Result<> client;  // what went wrong on the client's side
 };
 
 // The request's body, to the other side. That this stops to read is no error: it may have answered.
 asio::awaitable<void> upload(BodyStream& body, std::shared_ptr<Upstream> upstream,
-                             std::chrono::milliseconds time, Upload& state) {
+                             std::chrono::milliseconds time, UploadState& state) {
   std::string buffer(kRelayBytes, '\0');
   for (;;) {
     const Result<std::size_t> got = co_await body.read_some(buffer.data(), buffer.size());
@@ -294,7 +294,7 @@ asio::awaitable<Forwarded> forward(Request& request, ResponseWriter& writer, Uni
   const Result<> sent = co_await upstream->write(head, {}, {}, plan.send_time);
   if (!sent) co_return outcome(how_of(sent.error().code()), sent.error());
 
-  Upload state;
+  UploadState state;
   Beside uploading(executor);
   BodyStream* body = request.body_stream;
   if (body != nullptr && body->length != std::uint64_t{0}) {

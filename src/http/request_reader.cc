@@ -4,6 +4,7 @@
 #include <boost/beast/http/parser.hpp>
 #include <limits>
 
+#include "http/chunks.h"
 #include "http/target.h"
 
 namespace glovebox::http {
@@ -49,16 +50,14 @@ struct BoundedBody {
   };
 };
 
-constexpr std::size_t kLeastOfChunks = 5;
+using RequestParser = beast::http::request_parser<BoundedBody>;
 
-using Parser = beast::http::request_parser<BoundedBody>;
-
-std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
+std::string_view text_of_part(beast::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
 
 struct RequestReader::Impl {
-  Parser parser;
+  RequestParser parser;
   std::size_t max_header_bytes;
   std::size_t header_bytes = 0;
 };
@@ -112,11 +111,11 @@ RequestReader::Step RequestReader::read_body(std::string_view bytes, std::size_t
 
 bool RequestReader::fill_head(Request& request, std::string& raw_path, std::string& reason) const {
   const auto& message = impl_->parser.get();
-  request.method_word = view(message.method_string());
+  request.method_word = text_of_part(message.method_string());
   request.method = parse_method(request.method_word);
-  request.target = view(message.target());
+  request.target = text_of_part(message.target());
   for (const auto& field : message) {
-    request.headers.add(std::string(view(field.name_string())), std::string(view(field.value())));
+    request.headers.add(std::string(text_of_part(field.name_string())), std::string(text_of_part(field.value())));
   }
   Result<Target> target = parse_target(request.target);
   if (!target) {

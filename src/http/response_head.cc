@@ -18,7 +18,7 @@ bool is_token(std::string_view name) {
   return !name.empty();
 }
 
-bool same_name(std::string_view a, std::string_view b) {
+bool is_lower_name(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const char x = a[i] >= 'A' && a[i] <= 'Z' ? static_cast<char>(a[i] - 'A' + 'a') : a[i];
@@ -27,12 +27,12 @@ bool same_name(std::string_view a, std::string_view b) {
   return true;
 }
 
-bool is_ours(std::string_view name, const Framing& framing) {
+bool is_set_by_server(std::string_view name, const Framing& framing) {
   for (const std::string_view own : {"content-length", "transfer-encoding", "connection", "date"}) {
-    if (same_name(name, own)) return true;
+    if (is_lower_name(name, own)) return true;
   }
   if (framing.is_forwarded) return false;
-  return same_name(name, "x-request-id") || same_name(name, "x-content-type-options");
+  return is_lower_name(name, "x-request-id") || is_lower_name(name, "x-content-type-options");
 }
 
 // Made once a second, not once an answer.
@@ -76,8 +76,8 @@ std::string response_head(int status, const Headers& headers, std::string_view r
   out += date_line();
   bool has_cache_control = false;
   for (const auto& [name, value] : headers) {
-    if (!is_token(name) || is_ours(name, framing)) continue;
-    has_cache_control = has_cache_control || same_name(name, "cache-control");
+    if (!is_token(name) || is_set_by_server(name, framing)) continue;
+    has_cache_control = has_cache_control || is_lower_name(name, "cache-control");
     append_field(out, name, value);
   }
   if (!framing.is_forwarded) {

@@ -23,7 +23,7 @@ constexpr int kAcceptsInARow = 64;  // then the connections get their turn
 constexpr std::chrono::milliseconds kPauseWithoutDescriptors{100};
 
 // A coroutine that ends with an exception ends the program: only "out of memory" gets here.
-void rethrow(std::exception_ptr error) {
+void end_program(std::exception_ptr error) {
   if (error) std::rethrow_exception(error);
 }
 
@@ -63,7 +63,7 @@ void admit_connection(const std::shared_ptr<Server::State>& state, const Server:
   const int on = 1;
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   auto connection = std::make_shared<Connection>(state, std::move(fd), remote, door.tls);
-  asio::co_spawn(state->context, Connection::run(std::move(connection)), rethrow);
+  asio::co_spawn(state->context, Connection::run(std::move(connection)), end_program);
 }
 
 // True: wait for the next event; false: descriptors have run out.
@@ -182,7 +182,7 @@ Result<> Server::serve(UniqueFd listening, std::shared_ptr<const TlsContext> tls
   if (error) return fail(Errc::kInternal, "watch the listening socket: " + error.message());
   (void)listening.release();
   state_->doors.push_back(door);
-  asio::co_spawn(state_->context, accept_loop(state_, door), rethrow);
+  asio::co_spawn(state_->context, accept_loop(state_, door), end_program);
   return {};
 }
 

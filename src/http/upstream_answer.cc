@@ -13,24 +13,24 @@ using beast::error_code;
 
 namespace {
 
-constexpr std::uint32_t kMaxHead = 64 << 10;
+constexpr std::uint32_t kMaxUpstreamHead = 64 << 10;
 constexpr int kMaxInterim = 16;  // of 100 Continue and the like
 
-using Parser = beast::http::response_parser<beast::http::empty_body>;
+using HeadParser = beast::http::response_parser<beast::http::empty_body>;
 
-std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
+std::string_view text_of_field(beast::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
 
 struct UpstreamHeadReader::Impl {
   Method method = Method::kGet;
-  std::optional<Parser> parser;
+  std::optional<HeadParser> parser;
   std::size_t taken = 0;
   int interim = 0;
 
   void start() {
     parser.emplace();
-    parser->header_limit(kMaxHead);
+    parser->header_limit(kMaxUpstreamHead);
     parser->body_limit(boost::none);
     parser->eager(false);
     parser->skip(true);  // the body is not its business
@@ -56,7 +56,7 @@ UpstreamHeadReader::Step UpstreamHeadReader::read(std::string_view bytes, std::s
     const bool waits = ec == beast::http::error::need_more;
     if (ec && !waits) return Step::kMalformed;
     // Lines that were taken before count too, which Beast's own limit does not do.
-    if (impl_->taken + (waits ? bytes.size() : 0) > kMaxHead) return Step::kMalformed;
+    if (impl_->taken + (waits ? bytes.size() : 0) > kMaxUpstreamHead) return Step::kMalformed;
     if (!impl_->parser->is_header_done()) {
       if (waits || bytes.empty()) return Step::kNeedMore;
       continue;
@@ -87,7 +87,7 @@ UpstreamHead UpstreamHeadReader::take() {
   UpstreamHead head;
   head.status = static_cast<int>(message.result_int());
   for (const auto& field : message) {
-    head.headers.add(std::string(view(field.name_string())), std::string(view(field.value())));
+    head.headers.add(std::string(text_of_field(field.name_string())), std::string(text_of_field(field.value())));
   }
   const auto length = impl_->parser->content_length();
   if (length) head.length = *length;

@@ -10,7 +10,7 @@ namespace glovebox::http {
 
 namespace {
 
-constexpr std::size_t kReadBytes = 16 << 10;
+constexpr std::size_t kServerReadBytes = 16 << 10;
 constexpr std::size_t kMaxControls = 16 << 10;  // pongs that wait for a slow client
 constexpr std::string_view kOurProtocol = "glovebox.v1";
 
@@ -69,7 +69,7 @@ class ServerSocket final : public WebSocket, public std::enable_shared_from_this
   RawStream& stream_;
   WebSocketOptions options_;
   WebSocketReader reader_;
-  std::array<char, kReadBytes> buffer_;
+  std::array<char, kServerReadBytes> buffer_;
   std::string_view unread_;      // of buffer_
   asio::steady_timer writable_;  // cancelled when a frame has been written
   asio::steady_timer timer_;     // the next ping, or the end of the closing

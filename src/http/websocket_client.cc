@@ -17,8 +17,8 @@ namespace glovebox::http {
 
 namespace {
 
-constexpr std::size_t kMaxHead = 64 << 10;
-constexpr std::size_t kReadBytes = 64 << 10;
+constexpr std::size_t kMaxUpgradeHead = 64 << 10;
+constexpr std::size_t kClientReadBytes = 64 << 10;
 // A server of ours sends much less in one message; a run's result may be large.
 constexpr std::size_t kMaxMessage = std::size_t{64} << 20;
 // What is kept while we are sending; then the server has to wait.
@@ -108,7 +108,7 @@ Result<> WebSocketClient::Impl::open(const Url& url, const std::string& target,
   while (sent && end == std::string::npos) {
     char buffer[4096];
     TRY(const std::size_t got, socket->read(buffer, sizeof buffer));
-    if (got == 0 || head.size() > kMaxHead) break;
+    if (got == 0 || head.size() > kMaxUpgradeHead) break;
     head.append(buffer, got);
     end = head.find("\r\n\r\n");
   }
@@ -128,7 +128,7 @@ Result<> WebSocketClient::Impl::open(const Url& url, const std::string& target,
 }
 
 Result<bool> WebSocketClient::Impl::take() {
-  char buffer[kReadBytes];
+  char buffer[kClientReadBytes];
   std::size_t got = 0;
   switch (socket->try_read(buffer, sizeof buffer, got)) {
     case Io::kDone:

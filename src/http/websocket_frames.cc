@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "http/ascii.h"
 #include "http/utf8.h"
 
 namespace glovebox::http {
@@ -14,7 +15,7 @@ constexpr std::size_t kMaxControl = 125;
 constexpr std::uint8_t kLength16 = 126;
 constexpr std::uint8_t kLength64 = 127;
 
-bool is_control(Opcode opcode) { return static_cast<std::uint8_t>(opcode) >= 8; }
+bool is_control_frame(Opcode opcode) { return static_cast<std::uint8_t>(opcode) >= 8; }
 
 bool is_known(std::uint8_t opcode) { return opcode <= 2 || (opcode >= 8 && opcode <= 10); }
 
@@ -40,8 +41,6 @@ std::string head(Opcode opcode, std::size_t size, std::uint8_t mask_bit) {
   return out;
 }
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 }  // namespace
 
 std::size_t WebSocketReader::header_size() const {
@@ -64,7 +63,7 @@ WebSocketReader::Event WebSocketReader::read(std::string_view& bytes) {
       header_[header_got_++] = static_cast<std::uint8_t>(bytes.front());
       bytes.remove_prefix(1);
     }
-    std::string& into = is_control(opcode_) ? control_ : message_;
+    std::string& into = is_control_frame(opcode_) ? control_ : message_;
     const std::size_t run = std::min<std::uint64_t>(left_, bytes.size());
     const std::size_t before = into.size();
     into.append(bytes.substr(0, run));
@@ -106,7 +105,7 @@ std::optional<WebSocketReader::Broken> WebSocketReader::begin_frame() {
   }
   if (is_masked) std::copy_n(header_.begin() + at, 4, mask_.begin());
   mask_at_ = 0;
-  if (is_control(opcode_)) {
+  if (is_control_frame(opcode_)) {
     if (!is_final_ || left_ > kMaxControl) return wrong("a control frame that is too long");
     control_.clear();
   } else {

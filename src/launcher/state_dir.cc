@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kCgroupPrefix = "glovebox-";
 constexpr const char* kRootBase = "/run/glovebox";
 
-UniqueFd open_directory(int at, const char* name) {
+UniqueFd open_state_directory(int at, const char* name) {
   return UniqueFd(::openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
 }
 
@@ -72,7 +72,7 @@ Result<StateDir> StateDir::claim(const std::string& base) {
       if (errno == EEXIST) continue;
       return fail(Error::from_errno("make " + path));
     }
-    UniqueFd lock = open_directory(AT_FDCWD, path.c_str());
+    UniqueFd lock = open_state_directory(AT_FDCWD, path.c_str());
     // Between the two calls a sweeping launcher may have taken the new directory for a dead
     // launcher's and locked or removed it: then another id is tried.
     if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && same_file(lock.get(), path)) {
@@ -110,7 +110,7 @@ int sweep_dead_launchers(const std::string& base, const sys::CgroupRoots& roots)
   while (const dirent* entry = ::readdir(dir.get())) {
     const auto id = LauncherId::parse(entry->d_name);
     if (!id) continue;
-    const UniqueFd lock = open_directory(::dirfd(dir.get()), entry->d_name);
+    const UniqueFd lock = open_state_directory(::dirfd(dir.get()), entry->d_name);
     if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;  // a live launcher
     const int groups = sys::Cgroup::sweep(roots, kCgroupPrefix + id->str() + "-");
     // A later sweep finds the rest by this directory, so it is removed last.

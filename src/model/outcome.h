@@ -49,5 +49,6 @@ inline constexpr int kExitTimeout = 124;
 inline constexpr int kExitGloveboxFailed = 125;
 inline constexpr int kExitKilled = 137;
 inline constexpr int kExitUsage = 2;
+inline constexpr int kExitInterrupted = 130;  // as a shell says of SIGINT
 
 }  // namespace glovebox

@@ -23,9 +23,9 @@ constexpr std::uint16_t kServerName = 0;  // the extension
 constexpr std::uint8_t kHostNameType = 0;
 
 // Takes from the front of complete bytes. What is not there makes it fail, once and for all.
-class Reader {
+class HelloReader {
  public:
-  explicit Reader(Bytes bytes) : rest_(bytes) {}
+  explicit HelloReader(Bytes bytes) : rest_(bytes) {}
 
   Bytes take(std::size_t size) {
     if (size > rest_.size()) {
@@ -66,11 +66,11 @@ bool hides_name(std::uint16_t kind) { return (kind >= 0xfe08 && kind <= 0xfe0d) 
 // Exactly one name of the one type that there is. Servers differ in what they make of a second
 // one, or of a type they do not know.
 HelloResult read_server_name(Bytes extension) {
-  Reader outer(extension);
+  HelloReader outer(extension);
   const Bytes list = outer.vector(2);
   if (outer.failed() || !outer.at_end()) return refused("server name: lengths disagree");
   if (list.empty()) return refused("an empty list of server names");
-  Reader inner(list);
+  HelloReader inner(list);
   const std::uint16_t type = inner.number(1);
   const Bytes name = inner.vector(2);
   if (inner.failed()) return refused("server name: lengths disagree");
@@ -88,7 +88,7 @@ HelloResult read_extensions(Bytes extensions) {
   std::bitset<65536> seen;
   std::optional<Bytes> server_name;
   bool is_hidden = false;
-  Reader reader(extensions);
+  HelloReader reader(extensions);
   while (!reader.at_end()) {
     const std::uint16_t kind = reader.number(2);
     const Bytes extension = reader.vector(2);
@@ -106,7 +106,7 @@ HelloResult read_extensions(Bytes extensions) {
 
 // The whole message, without its header.
 HelloResult read_hello(Bytes hello) {
-  Reader reader(hello);
+  HelloReader reader(hello);
   const std::uint16_t version = reader.number(2);
   reader.take(32);  // random
   const Bytes session = reader.vector(1);
@@ -123,18 +123,18 @@ HelloResult read_hello(Bytes hello) {
   return read_extensions(extensions);
 }
 
-unsigned at(Bytes bytes, std::size_t index) { return std::to_integer<unsigned>(bytes[index]); }
+unsigned byte_at(Bytes bytes, std::size_t index) { return std::to_integer<unsigned>(bytes[index]); }
 
 // What does not begin with a handshake. Servers step over a warning before the hello, and some take
 // one in the form of SSLv2.
 HelloResult read_other(Bytes bytes) {
-  const unsigned first = at(bytes, 0);
+  const unsigned first = byte_at(bytes, 0);
   if (first >= kFirstRecordType && first <= kLastRecordType) {
     return refused("another record before the ClientHello");
   }
   if ((first & 0x80) != 0) {
     if (bytes.size() < 3) return HelloIncomplete{.needs = 3};
-    if (at(bytes, 2) == kClientHello) return refused("hello of SSLv2");
+    if (byte_at(bytes, 2) == kClientHello) return refused("hello of SSLv2");
   }
   return nameless("not TLS");
 }
@@ -154,24 +154,24 @@ HelloResult read_client_hello(Bytes bytes) {
   std::optional<std::size_t> size;  // of the whole of it
   std::size_t end = 0;              // of the records so far
   for (Bytes rest = bytes;;) {
-    if (!rest.empty() && at(rest, 0) != kHandshakeRecord) {
+    if (!rest.empty() && byte_at(rest, 0) != kHandshakeRecord) {
       if (message.empty()) return read_other(rest);
       return refused("another record inside the ClientHello");
     }
     // Said to be ignored, and by some servers it is.
-    if (rest.size() > 1 && at(rest, 1) != 3) return refused("TLS record of another version");
+    if (rest.size() > 1 && byte_at(rest, 1) != 3) return refused("TLS record of another version");
     if (rest.size() < kRecordHeader) {
       return HelloIncomplete{.needs = end + in_one_record(message, size)};
     }
-    const std::size_t length = at(rest, 3) << 8 | at(rest, 4);
+    const std::size_t length = byte_at(rest, 3) << 8 | byte_at(rest, 4);
     if (length == 0 || length > kMaxRecord) return refused("TLS record of a wrong length");
     end += kRecordHeader + length;
     rest = rest.subspan(kRecordHeader);
     const Bytes fragment = rest.first(std::min(length, rest.size()));
     message.insert(message.end(), fragment.begin(), fragment.end());
-    if (!message.empty() && at(message, 0) != kClientHello) return refused("not a ClientHello");
+    if (!message.empty() && byte_at(message, 0) != kClientHello) return refused("not a ClientHello");
     if (!size && message.size() >= kHandshakeHeader) {
-      size = kHandshakeHeader + (at(message, 1) << 16 | at(message, 2) << 8 | at(message, 3));
+      size = kHandshakeHeader + (byte_at(message, 1) << 16 | byte_at(message, 2) << 8 | byte_at(message, 3));
     }
     // A ClientHello ends its record: keys may change behind it.
     const std::size_t missing = length - fragment.size();

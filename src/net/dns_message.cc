@@ -11,8 +11,8 @@ namespace {
 using Bytes = std::span<const std::byte>;
 
 constexpr std::size_t kHeader = 12;
-constexpr std::size_t kMaxName = 255;  // on the wire, with its lengths
-constexpr std::size_t kMaxLabel = 63;
+constexpr std::size_t kMaxWireName = 255;  // on the wire, with its lengths
+constexpr std::size_t kMaxWireLabel = 63;
 constexpr int kMaxJumps = 64;  // of compression pointers in one name
 constexpr std::size_t kMaxLinks = 16;
 constexpr std::size_t kMaxAddresses = 64;
@@ -32,17 +32,17 @@ constexpr std::uint16_t kRecursionDesired = 0x0100;
 constexpr std::uint16_t kRecursionAvailable = 0x0080;
 constexpr std::uint16_t kCode = 0x000f;
 
-unsigned at(Bytes bytes, std::size_t index) { return std::to_integer<unsigned>(bytes[index]); }
+unsigned octet(Bytes bytes, std::size_t index) { return std::to_integer<unsigned>(bytes[index]); }
 
 // Numbers from a place in a message that goes on. What is not there makes it fail for good.
-class Reader {
+class MessageReader {
  public:
-  Reader(Bytes message, std::size_t position) : message_(message), position_(position) {}
+  MessageReader(Bytes message, std::size_t position) : message_(message), position_(position) {}
 
   std::uint16_t number16() {
     const Bytes two = take(2);
     return two.empty() ? std::uint16_t{0}
-                       : static_cast<std::uint16_t>(at(two, 0) << 8 | at(two, 1));
+                       : static_cast<std::uint16_t>(octet(two, 0) << 8 | octet(two, 1));
   }
   std::uint32_t number32() {
     const std::uint32_t high = number16();
@@ -75,7 +75,7 @@ struct WireName {
   std::size_t end = 0;  // where the message goes on
   bool plain = true;
   std::size_t size = 0;
-  std::array<char, kMaxName> buffer{};
+  std::array<char, kMaxWireName> buffer{};
   std::string_view text() const { return {buffer.data(), size}; }
 
   Result<HostName> host() const {
@@ -101,18 +101,18 @@ std::optional<WireName> read_name(Bytes message, std::size_t position, Pointers 
   int jumps = 0;
   for (;;) {
     if (position >= message.size()) return std::nullopt;
-    const unsigned length = at(message, position);
+    const unsigned length = octet(message, position);
     if (length == 0) break;
     if (length >= 0xc0) {
       if (pointers == Pointers::kForbidden || position + 1 >= message.size()) return std::nullopt;
-      const std::size_t target = (length & 0x3f) << 8 | at(message, position + 1);
+      const std::size_t target = (length & 0x3f) << 8 | octet(message, position + 1);
       if (target < kHeader || target >= piece || ++jumps > kMaxJumps) return std::nullopt;
       if (!end) end = position + 2;
       position = piece = target;
       continue;
     }
     wire_size += length + 1;
-    if (length > kMaxLabel || wire_size > kMaxName) return std::nullopt;
+    if (length > kMaxWireLabel || wire_size > kMaxWireName) return std::nullopt;
     if (position + 1 + length > message.size()) return std::nullopt;
     if (name.size > 0) name.buffer[name.size++] = '.';
     for (const std::byte byte : message.subspan(position + 1, length)) {
@@ -165,7 +165,7 @@ struct Header {
 };
 
 std::optional<Header> read_header(Bytes bytes) {
-  Reader reader(bytes, 0);
+  MessageReader reader(bytes, 0);
   Header header{.id = reader.number16(), .flags = reader.number16(), .counts = {}};
   for (std::uint16_t& count : header.counts) count = reader.number16();
   if (reader.failed()) return std::nullopt;
@@ -183,9 +183,9 @@ DnsRejected reject(const Header& header, DnsCode code, Bytes question, std::stri
 }
 
 // One OPT record of EDNS version 0: what the asker can take.
-std::optional<std::uint16_t> read_opt(Reader& reader) {
+std::optional<std::uint16_t> read_opt(MessageReader& reader) {
   const Bytes root = reader.take(1);
-  if (root.empty() || at(root, 0) != 0 || reader.number16() != kTypeOpt) return std::nullopt;
+  if (root.empty() || octet(root, 0) != 0 || reader.number16() != kTypeOpt) return std::nullopt;
   const std::uint16_t payload = reader.number16();
   const std::uint32_t extended = reader.number32();  // code, version, flags
   if ((extended >> 16 & 0xff) != 0) return std::nullopt;
@@ -208,7 +208,7 @@ struct Record {
 };
 
 // Records of other classes and types are stepped over.
-Result<std::vector<Record>> read_records(Bytes message, Reader& reader, std::uint16_t count,
+Result<std::vector<Record>> read_records(Bytes message, MessageReader& reader, std::uint16_t count,
                                          DnsType type) {
   std::vector<Record> records;
   for (std::uint16_t i = 0; i < count; ++i) {
@@ -322,7 +322,7 @@ tl::expected<DnsQuery, DnsRejected> read_query(Bytes bytes) {
   }
   const auto name = read_name(bytes, kHeader, Pointers::kForbidden);
   if (!name) return no(DnsCode::kFormErr, "a name that is none");
-  Reader reader(bytes, name->end);
+  MessageReader reader(bytes, name->end);
   const std::uint16_t type = reader.number16();
   const std::uint16_t query_class = reader.number16();
   if (reader.failed()) return no(DnsCode::kFormErr, "cut off");
@@ -427,7 +427,7 @@ Result<DnsAnswer> read_answer(Bytes bytes, std::uint16_t id, const HostName& nam
   const auto asked = read_name(bytes, kHeader, Pointers::kForbidden);
   if (!asked) return other();
   const Result<HostName> host = asked->host();
-  Reader reader(bytes, asked->end);
+  MessageReader reader(bytes, asked->end);
   const bool is_type = reader.number16() == static_cast<std::uint16_t>(type);
   const bool is_class = reader.number16() == kClassIn;
   if (!host || *host != name || !is_type || !is_class || reader.failed()) return other();

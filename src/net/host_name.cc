@@ -11,8 +11,6 @@ constexpr std::size_t kMaxLabel = 63;
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); }
 
-tl::unexpected<Error> bad(std::string why) { return fail(Errc::kInvalidArgument, std::move(why)); }
-
 // Everything that some inet_aton() takes for an address ends in a label like this, and no
 // top-level domain does.
 bool is_number(std::string_view label) {
@@ -24,25 +22,25 @@ bool is_number(std::string_view label) {
 
 Result<HostName> HostName::parse(std::string_view text) {
   if (text.ends_with('.')) text.remove_suffix(1);
-  if (text.empty()) return bad("a name is missing");
-  if (text.size() > kMaxName) return bad("a name has at most 253 bytes");
+  if (text.empty()) return fail_invalid("a name is missing");
+  if (text.size() > kMaxName) return fail_invalid("a name has at most 253 bytes");
   std::string name(text);
   for (char& c : name) {
     if (static_cast<unsigned char>(c) >= 0x80) {
-      return bad("not ASCII: write an international name in its xn-- form");
+      return fail_invalid("not ASCII: write an international name in its xn-- form");
     }
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     const bool is_known = is_digit(c) || (c >= 'a' && c <= 'z') || c == '-' || c == '_' || c == '.';
-    if (!is_known) return bad("a name has letters, digits, '-', '_' and dots only");
+    if (!is_known) return fail_invalid("a name has letters, digits, '-', '_' and dots only");
   }
   std::string_view rest = name;
   while (true) {
     const std::string_view label = rest.substr(0, rest.find('.'));
-    if (label.empty()) return bad("a name has something between its dots");
-    if (label.size() > kMaxLabel) return bad("a part of a name has at most 63 bytes");
+    if (label.empty()) return fail_invalid("a name has something between its dots");
+    if (label.size() > kMaxLabel) return fail_invalid("a part of a name has at most 63 bytes");
     if (label.size() == rest.size()) {
       if (is_number(label)) {
-        return bad("the last part of a name is no number: an address is four decimal numbers");
+        return fail_invalid("the last part of a name is no number: an address is four decimal numbers");
       }
       return HostName(std::move(name));
     }

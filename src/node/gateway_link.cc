@@ -8,7 +8,7 @@
 namespace glovebox::node {
 namespace {
 
-Error gone() { return Error(Errc::kUnavailable, "the network gateway is gone"); }
+Error gateway_gone() { return Error(Errc::kUnavailable, "the network gateway is gone"); }
 
 }  // namespace
 
@@ -40,7 +40,7 @@ void GatewayLink::detach(const std::string& why) {
   patience_timer_.cancel();
   // Each of these may call back.
   const auto waiting = std::exchange(waiting_, {});
-  for (const auto& [seq, asked] : waiting) asked.refuse(gone());
+  for (const auto& [seq, asked] : waiting) asked.refuse(gateway_gone());
   listener_.on_gateway_gone();
 }
 
@@ -62,7 +62,7 @@ void GatewayLink::Asked::refuse(const Error& error) const {
 
 std::uint32_t GatewayLink::ask(Asked asked) {
   if (!link_) {
-    boost::asio::post(io_, [asked = std::move(asked)] { asked.refuse(gone()); });
+    boost::asio::post(io_, [asked = std::move(asked)] { asked.refuse(gateway_gone()); });
     return 0;
   }
   if (waiting_.size() >= kMaxQueued) link_->give_up("it does not answer what we ask");

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kLentFds = 3;
 
-Error gone() { return Error(Errc::kUnavailable, "the launcher is gone"); }
+Error launcher_gone() { return Error(Errc::kUnavailable, "the launcher is gone"); }
 
 }  // namespace
 
@@ -39,7 +39,7 @@ void LauncherLink::detach(const std::string& why) {
   const auto waiting = std::exchange(waiting_, {});
   const auto sandboxes = std::exchange(sandboxes_, {});
   for (const auto& [id, sandbox] : sandboxes) sandbox->lose();
-  for (const auto& [seq, asked] : waiting) asked.refuse(gone());
+  for (const auto& [seq, asked] : waiting) asked.refuse(launcher_gone());
   listener_.on_launcher_gone();
 }
 
@@ -52,7 +52,7 @@ void LauncherLink::Asked::refuse(const Error& error) const {
 
 std::uint32_t LauncherLink::ask(Asked asked) {
   if (!link_) {
-    boost::asio::post(io_, [asked = std::move(asked)] { asked.refuse(gone()); });
+    boost::asio::post(io_, [asked = std::move(asked)] { asked.refuse(launcher_gone()); });
     return 0;
   }
   // Zero is the number of what nobody asked for.

@@ -17,7 +17,7 @@ Result<> check(const RunJob& job) {
   return {};
 }
 
-Wish wish_of(const RunJob& job, bool again) {
+Wish run_wish(const RunJob& job, bool again) {
   Wish wish;
   wish.key = {job.template_name, job.engine};
   wish.limits = job.limits;
@@ -42,7 +42,7 @@ Task<RunReport> run_job(RunPlace place, RunJob job, RunSink& sink,
   if (!job.net.is_none()) CO_TRY_OK(co_await place.networks.wait_for_gateway());
   for (bool again = false;; again = true) {
     RunReport report;
-    Wish wish = wish_of(job, again);
+    Wish wish = run_wish(job, again);
     CO_TRY(std::unique_ptr<Sandbox> sandbox, co_await place.pools.acquire(std::move(wish), cancel));
     report.queued =
         std::chrono::duration_cast<std::chrono::microseconds>(place.options.now() - asked);

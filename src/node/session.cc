@@ -14,8 +14,6 @@
 namespace glovebox::node {
 namespace {
 
-constexpr wire::Stream kStreams[] = {wire::Stream::kStdout, wire::Stream::kStderr,
-                                     wire::Stream::kResults};
 // What may be on its way to a reader that left, beside its window: a byte for each frame.
 constexpr std::uint64_t kFramesUnderWay = 16 * 1024;
 constexpr std::uint64_t kMostUnderWay = 64u << 20;
@@ -28,12 +26,6 @@ std::uint64_t new_epoch() {
     GBX_ASSERT(::getrandom(&epoch, sizeof epoch, 0) == static_cast<ssize_t>(sizeof epoch));
   }
   return epoch;
-}
-
-std::uint64_t wall_clock_ms() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                        std::chrono::system_clock::now().time_since_epoch())
-                                        .count());
 }
 
 Error broke(const char* how) { return Error(Errc::kProtocol, how); }
@@ -318,7 +310,7 @@ void LiveSession::detach(const ProcessPtr& process, const std::shared_ptr<Reader
   if (over_ || process->reader != reader) return;
   process->reader.reset();
   process->info.attached = false;
-  for (const wire::Stream stream : kStreams) {
+  for (const wire::Stream stream : kOutputStreams) {
     if (!process->has(stream)) continue;
     under_way_ = std::min(under_way_ + wire::kWindow + kFramesUnderWay, kMostUnderWay);
     if (!process->forgotten) send(wire::Unsubscribe{process->info.number, stream});

@@ -123,7 +123,7 @@ class PipeTransfer final : public FileTransfer {
   std::shared_ptr<Request> request_;
 };
 
-Result<> check_frame(const wire::ServerFrame& frame) {
+Result<> check_file_frame(const wire::ServerFrame& frame) {
   if (wire::decode_server_frame(wire::encode(frame))) return {};
   return fail(Errc::kInvalidArgument, "the path, the mode or the user cannot be so");
 }
@@ -161,7 +161,7 @@ Task<std::shared_ptr<Request>> LiveSession::ask(wire::FileRequest file, Request:
                                                 Clock::time_point deadline) {
   CO_TRY_OK(usable());
   file.request = 1;
-  CO_TRY_OK(check_frame(file));
+  CO_TRY_OK(check_file_frame(file));
   CO_TRY_OK(co_await take_turn(waits_for_events(file.op)));
   CO_TRY(const std::shared_ptr<Request> request, requests_.open(what));
   file.request = request->number;

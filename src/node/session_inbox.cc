@@ -6,8 +6,6 @@
 namespace glovebox::node {
 namespace {
 
-constexpr wire::Stream kStreams[] = {wire::Stream::kStdout, wire::Stream::kStderr,
-                                     wire::Stream::kResults};
 // A quarter of the window: the sandbox goes on sending, and not every word is answered.
 constexpr std::uint64_t kWorthTelling = wire::kWindow / 4;
 // With more events than this, bytes are put to the last of their own stream, though others came
@@ -89,7 +87,7 @@ void Inbox::exited(const wire::ProcessEnd& end, const wire::StreamState& out,
 
 // Of a stream that has ended and of which nothing is kept, nothing will come.
 void Inbox::lose_what_is_not_kept() {
-  for (const wire::Stream stream : kStreams) {
+  for (const wire::Stream stream : kOutputStreams) {
     In& one = in(stream);
     if (!one.subscribed || one.expected >= one.end->end || one.end->begin < one.end->end) continue;
     lose(stream, one.end->end);
@@ -124,7 +122,7 @@ std::optional<Attachment::Event> Inbox::next() {
 
 std::vector<wire::Acknowledge> Inbox::acknowledge(bool waits) {
   std::vector<wire::Acknowledge> told;
-  for (const wire::Stream stream : kStreams) {
+  for (const wire::Stream stream : kOutputStreams) {
     In& one = in(stream);
     if (one.given == 0 || (!waits && one.given < kWorthTelling)) continue;
     told.push_back({process_, stream, one.given_to});

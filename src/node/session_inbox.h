@@ -13,6 +13,10 @@
 
 namespace glovebox::node {
 
+// What a process writes and a reader may read.
+inline constexpr wire::Stream kOutputStreams[] = {wire::Stream::kStdout, wire::Stream::kStderr,
+                                                  wire::Stream::kResults};
+
 class Inbox {
  public:
   explicit Inbox(wire::ProcessNumber process) : process_(process) {}

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "base/fd_message.h"
+#include "node/node_options.h"
 
 namespace glovebox::node {
 namespace {
 
 using Descriptor = boost::asio::posix::stream_descriptor;
-using Clock = std::chrono::steady_clock;
 
 // So that one busy sandbox does not keep everything else on this thread waiting: so many frames at
 // once, and so many in a slot. Of full chunks that is more than a gigabyte per second.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,13 @@
 #include "node/session_inbox.h"
 
 namespace glovebox::node {
+
+// Milliseconds since 1970, for people and for numbers that must grow over restarts.
+inline std::uint64_t wall_clock_ms() {
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
+                                        std::chrono::system_clock::now().time_since_epoch())
+                                        .count());
+}
 
 // The one who reads a process's output, until another takes over.
 struct Reader {

@@ -7,19 +7,11 @@
 namespace glovebox::node {
 namespace {
 
-constexpr wire::Stream kStreams[] = {wire::Stream::kStdout, wire::Stream::kStderr,
-                                     wire::Stream::kResults};
 // What was sent is the agent's; whether the guest reads it is mostly known at once.
 constexpr std::chrono::milliseconds kTakenSoon{200};
 
-std::uint64_t wall_clock_ms() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                        std::chrono::system_clock::now().time_since_epoch())
-                                        .count());
-}
-
 // The agent drops what it cannot read, without a word: so it is read here first.
-Result<> check_frame(const wire::ServerFrame& frame) {
+Result<> check_process_frame(const wire::ServerFrame& frame) {
   const std::vector<std::byte> bytes = wire::encode(frame);
   if (bytes.size() > wire::kMaxSessionFrame) {
     return fail(Errc::kInvalidArgument, "arguments and environment are too long");
@@ -109,7 +101,7 @@ Task<Session::Started> LiveSession::start(ProcessSpec spec, Attach attach) {
                            .has_stdin = spec.has_stdin,
                            .lossy = spec.lossy,
                            .subscribed = attach == Attach::kYes};
-  CO_TRY_OK(check_frame(begin));
+  CO_TRY_OK(check_process_frame(begin));
   ++next_process_;
   const auto process = std::make_shared<Process>(place_.io);
   process->info.number = begin.process;
@@ -124,7 +116,7 @@ Task<Session::Started> LiveSession::start(ProcessSpec spec, Attach attach) {
   std::unique_ptr<Attachment> attachment;
   if (attach == Attach::kYes) {
     const std::shared_ptr<Reader> reader = give_reader(process);
-    for (const wire::Stream stream : kStreams) {
+    for (const wire::Stream stream : kOutputStreams) {
       if (process->has(stream)) reader->inbox.subscribe(stream, 0, 0);
     }
     attachment = make_attachment(self, process, reader);
@@ -172,7 +164,7 @@ Task<std::unique_ptr<Attachment>> LiveSession::attach(wire::ProcessNumber number
   CO_TRY_OK(check_attachable());
   const std::shared_ptr<Reader> reader = give_reader(process);
   const std::uint32_t subscription = ++process->subscriptions;
-  for (const wire::Stream stream : kStreams) {
+  for (const wire::Stream stream : kOutputStreams) {
     if (!process->has(stream)) continue;
     const std::uint64_t offset = stream == wire::Stream::kStdout   ? from.out
                                  : stream == wire::Stream::kStderr ? from.err

@@ -11,7 +11,7 @@
 namespace glovebox::node {
 namespace {
 
-Wish wish_of(const SessionSpec& spec) {
+Wish session_wish(const SessionSpec& spec) {
   Wish wish;
   wish.key = {spec.template_name, spec.engine};
   wish.limits = spec.limits;
@@ -76,7 +76,7 @@ Task<std::shared_ptr<Session>> SessionHost::create_session(SessionSpec spec,
   const std::shared_ptr<void> held = hold_();
   if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");
   if (!spec.net.is_none()) CO_TRY_OK(co_await networks_.wait_for_gateway());
-  Wish wish = wish_of(spec);
+  Wish wish = session_wish(spec);
   CO_TRY(std::unique_ptr<Sandbox> sandbox, co_await pools_.acquire(std::move(wish), cancel));
   if (!sandbox) co_return fail(Errc::kUnavailable, "nobody waits for this sandbox any more");
   if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");

@@ -8,20 +8,10 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "probe/kernel_text.h"
 
 namespace glovebox::probe {
 namespace {
-
-// Views into `text`, without streams: this is on the way of every cold start.
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (!text.empty()) {
-    const std::string_view part = text.substr(0, text.find(separator));
-    parts.push_back(part);
-    text.remove_prefix(std::min(text.size(), part.size() + 1));
-  }
-  return parts;
-}
 
 std::string read_file(const std::string& path) {
   std::string text;

@@ -25,7 +25,7 @@ constexpr std::string_view kPrefix = "gbx-doctor-";
 constexpr std::int64_t kMemoryLimit = 32 << 20;
 constexpr std::int64_t kTouched = 4 << 20;
 // A v1 attach waits for RCU; 7 to 23 ms is usual, more on a busy host.
-constexpr milliseconds kDeadline{1500};
+constexpr milliseconds kTrialDeadline{1500};
 
 int join_group(const std::string& path) { return write_text(path + "/cgroup.procs", "0"); }
 
@@ -119,7 +119,7 @@ Attempt try_memory_limit(const TrialGroup& group, CgroupVersion version) {
         }
         return Attempt::worked();
       },
-      kDeadline);
+      kTrialDeadline);
 }
 
 Attempt try_pids_limit(const TrialGroup& group) {
@@ -139,7 +139,7 @@ Attempt try_pids_limit(const TrialGroup& group) {
         wait_for_child(one_too_many);
         return Attempt::failed("the limit did not hold", -1);
       },
-      kDeadline);
+      kTrialDeadline);
 }
 
 Attempt try_cpu_limit(const TrialGroup& group, CgroupVersion version) {
@@ -165,7 +165,7 @@ Attempt try_cpu_limit(const TrialGroup& group, CgroupVersion version) {
                    ? Attempt::worked()
                    : Attempt::failed("the limit was never felt", -1);
       },
-      kDeadline);
+      kTrialDeadline);
 }
 
 FreezeAndKill try_freeze_and_kill(const TrialGroup& group) {

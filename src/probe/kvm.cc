@@ -24,7 +24,7 @@ namespace {
 constexpr double kTooSlowFactor = 20;
 constexpr std::uint32_t kRounds = 50'000'000;  // about 15 ms of one core
 constexpr std::chrono::milliseconds kGuestTime{250};
-constexpr std::chrono::milliseconds kDeadline{900};
+constexpr std::chrono::milliseconds kGuestDeadline{900};
 // Below this the guest did too little for its speed to mean anything.
 constexpr std::uint64_t kFewRounds = 1000;
 
@@ -129,7 +129,7 @@ KvmFacts probe_kvm() {
         ran.note = encode(run);
         return ran;
       },
-      kDeadline);
+      kGuestDeadline);
   if (!attempt.ok()) {
     facts.verdict = KvmFacts::Verdict::kRefused;
     facts.detail = "/dev/kvm opens, but: " + attempt.why();

@@ -23,7 +23,7 @@ constexpr std::string_view kBase64Url =
 // A cursor is a version, the place as eight bytes, big end first, and the run's id: 31 bytes.
 constexpr char kCursorVersion = 1;
 constexpr std::size_t kCursorBytes = 1 + 8 + RunId::kLength;
-constexpr std::size_t kCursorLetters = (kCursorBytes * 8 + 5) / 6;
+constexpr std::size_t kRunCursorLetters = (kCursorBytes * 8 + 5) / 6;
 
 std::string to_base64url(std::string_view bytes) {
   std::string text;
@@ -81,7 +81,7 @@ std::string encode_cursor(const RunCursor& cursor) {
 
 Result<RunCursor> parse_cursor(std::string_view text) {
   const auto bad = [] { return fail(Errc::kInvalidArgument, "not a cursor of a list of runs"); };
-  if (text.size() != kCursorLetters) return bad();
+  if (text.size() != kRunCursorLetters) return bad();
   const std::optional<std::string> bytes = from_base64url(text);
   if (!bytes || bytes->size() != kCursorBytes || (*bytes)[0] != kCursorVersion) return bad();
   std::uint64_t seq = 0;

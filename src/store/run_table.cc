@@ -4,7 +4,7 @@ namespace glovebox::store {
 
 namespace {
 
-constexpr std::string_view kColumns =
+constexpr std::string_view kRunColumns =
     "r.seq, r.id, r.project, r.request_id, r.key_id, r.template, r.profile, r.language, "
     "r.started_ms, r.finished_ms, r.status, r.exit_code, r.wall_us, r.cpu_us, r.peak_memory, "
     "r.warm, r.engine, r.grade, r.error_code, r.error_message, r.cut";
@@ -90,7 +90,7 @@ Result<> RunTable::insert(const QueuedRuns& runs) {
 
 Result<RunRecord> RunTable::find(const std::string& project, const RunId& id) {
   TRY(Statement select,
-      db_.prepare("SELECT " + std::string(kColumns) +
+      db_.prepare("SELECT " + std::string(kRunColumns) +
                   ", b.out, b.err, b.answer FROM runs r JOIN run_bodies b ON b.seq = r.seq "
                   "WHERE r.id = ? AND r.project = ?"));
   TRY(const bool row, select.bind(id.str(), project).next());
@@ -108,7 +108,7 @@ Result<std::vector<std::pair<std::int64_t, RunRecord>>> RunTable::list(const std
                                                                        std::size_t limit) {
   // A filter that is not given is NULL. The order is the index's, so nothing is sorted.
   TRY(Statement select,
-      db_.prepare("SELECT " + std::string(kColumns) +
+      db_.prepare("SELECT " + std::string(kRunColumns) +
                   " FROM runs r INDEXED BY runs_by_project WHERE r.project = ?1 "
                   "AND r.seq < ?2 AND (?3 IS NULL OR r.status = ?3) "
                   "AND (?4 IS NULL OR r.template = ?4) AND (?5 IS NULL OR r.started_ms >= ?5) "

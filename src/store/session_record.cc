@@ -7,7 +7,7 @@ namespace glovebox::store {
 namespace {
 
 constexpr std::string_view kCursorPrefix = "s1";
-constexpr std::size_t kCursorLetters = 18;
+constexpr std::size_t kSessionCursorLetters = 18;
 
 // In front of each text, behind the NUL of the text before: a value never looks like a key.
 constexpr char kKey = 1;
@@ -31,7 +31,7 @@ std::string encode_session_cursor(std::int64_t seq) {
 Result<std::int64_t> parse_session_cursor(std::string_view text) {
   std::int64_t seq = 0;
   const char* end = text.data() + text.size();
-  const bool formed = text.size() == kCursorLetters && text.substr(0, 2) == kCursorPrefix;
+  const bool formed = text.size() == kSessionCursorLetters && text.substr(0, 2) == kCursorPrefix;
   if (formed) {
     const auto [stop, ec] = std::from_chars(text.data() + 2, end, seq, 16);
     // One cursor has one spelling.

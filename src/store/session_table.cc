@@ -6,7 +6,7 @@
 namespace glovebox::store {
 namespace {
 
-constexpr std::string_view kColumns =
+constexpr std::string_view kSessionColumns =
     "seq, id, project, key_id, template, snapshot, state, reason, agent_id, metadata, env, "
     "on_timeout, ttl_s, created_ms, expires_ms, ended_ms, engine, walls, memory_bytes, disk_bytes, "
     "disk_inodes, pids, cpu_thousandths, limits_asked_for, profile, port_token, template_id, net, "
@@ -104,7 +104,7 @@ Result<> SessionTable::update(const SessionRecord& session) {
 }
 
 Result<SessionRecord> SessionTable::find(const std::string& project, const SandboxId& id) {
-  TRY(Statement select, db_.prepare("SELECT " + std::string(kColumns) +
+  TRY(Statement select, db_.prepare("SELECT " + std::string(kSessionColumns) +
                                     " FROM sessions WHERE id = ?1 AND (?2 = '*' OR project = ?2)"));
   TRY(const bool row, select.bind(id.str(), project).next());
   if (!row) return fail(Errc::kNotFound, "there is no such sandbox");
@@ -131,7 +131,7 @@ Result<SessionPage> SessionTable::list(const std::string& project, const Session
     wanted[i] = Blob{pairs[i]};
   }
   // A filter that is not given is NULL or zero. The order is the key's, so nothing is sorted.
-  std::string sql = "SELECT " + std::string(kColumns) + " FROM sessions WHERE seq ";
+  std::string sql = "SELECT " + std::string(kSessionColumns) + " FROM sessions WHERE seq ";
   sql += filter.oldest_first ? ">" : "<";
   sql +=
       " ?1 AND (?2 = '*' OR project = ?2) AND (?3 = 0 OR ((1 << state) & ?3) <> 0) "
@@ -157,7 +157,7 @@ Result<SessionPage> SessionTable::list(const std::string& project, const Session
 }
 
 Result<std::vector<SessionRecord>> SessionTable::living() {
-  TRY(Statement select, db_.prepare("SELECT " + std::string(kColumns) +
+  TRY(Statement select, db_.prepare("SELECT " + std::string(kSessionColumns) +
                                     " FROM sessions WHERE state < ? ORDER BY seq"));
   select.bind(kStopped);
   return read_all(select);

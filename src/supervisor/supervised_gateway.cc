@@ -16,12 +16,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kRetryInterval = 20ms;  // a gateway that was just started does not listen yet
-constexpr auto kErrorInterval = 500ms;
-constexpr auto kListenTimeout = 30s;
-// A server reports a lost connection some seconds later.
-constexpr auto kQuickLoss = 6s;
-constexpr int kMaxQuickLosses = 3;
+constexpr auto kGatewayRetryInterval = 20ms;  // a gateway that was just started does not listen yet
+constexpr auto kGatewayErrorInterval = 500ms;
+constexpr auto kGatewayListenTimeout = 30s;
 
 // The arguments of a command line that configure the network.
 std::set<std::string> network_arguments(const std::vector<std::string>& arguments) {
@@ -89,16 +86,16 @@ void SupervisedGateway::start(const std::string& server_url, std::optional<pid_t
 
 void SupervisedGateway::connect_to_server(int channel, Clock::time_point now) {
   if (is_connected_ || !program_.is_running() || now < next_attempt_) return;
-  next_attempt_ = now + kRetryInterval;
+  next_attempt_ = now + kGatewayRetryInterval;
   const auto passed = pass_gateway_connection(data_.gateway_socket(), channel);
   if (passed) {
     is_connected_ = true;
     connected_at_ = now;
   } else if (passed.error().code() != Errc::kUnavailable) {
-    next_attempt_ = now + kErrorInterval;
+    next_attempt_ = now + kGatewayErrorInterval;
     log::warn("the server could not be given a connection to the gateway",
               {{"error", passed.error().message()}});
-  } else if (now - running_since_ > kListenTimeout) {
+  } else if (now - running_since_ > kGatewayListenTimeout) {
     log::warn("the gateway does not listen and is killed", {{"error", passed.error().message()}});
     running_since_ = now;
     program_.signal(SIGKILL);

@@ -2,12 +2,19 @@
 // again after its end.
 #pragma once
 
+#include <chrono>
+#include <chrono>
 #include <string>
 
 #include "supervisor/backoff.h"
 #include "supervisor/process.h"
 
 namespace glovebox::supervisor {
+
+// A server reports a lost connection some seconds later, so one that is lost within this time never
+// worked. After so many in a row the other program is replaced.
+inline constexpr std::chrono::seconds kQuickLoss{6};
+inline constexpr int kMaxQuickLosses = 3;
 
 class SupervisedProgram {
  public:

@@ -22,14 +22,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kConnectInterval = 20ms;  // a launcher that was just started does not listen yet
-constexpr auto kListenTimeout = 30s;
+constexpr auto kLauncherListenTimeout = 30s;
 constexpr auto kReconnectInterval = 500ms;  // to a server that closed its channel
 constexpr auto kServerStopMargin = 2s;      // beyond the server's own timeout
 constexpr auto kStopTimeout = 20s;
 constexpr auto kHurriedStopTimeout = 3s;
-// A server reports a lost connection some seconds later.
-constexpr auto kQuickLoss = 6s;
-constexpr int kMaxQuickLosses = 3;
 constexpr auto kKillTimeout = 10s;
 
 }  // namespace
@@ -183,7 +180,7 @@ void Supervisor::connect_launcher_to_server(Clock::time_point now) {
     next_attempt_ = now + kReconnectInterval;
     log::warn("the server could not be given a connection to the launcher",
               {{"error", passed.error().message()}});
-  } else if (now - launcher_since_ > kListenTimeout) {
+  } else if (now - launcher_since_ > kLauncherListenTimeout) {
     log::warn("the launcher does not listen and is killed",
               {{"error", passed.error().message()}});
     launcher_since_ = now;

@@ -1,6 +1,7 @@
 #include "sys/file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 
 namespace glovebox::sys {
 
@@ -34,6 +35,11 @@ Result<> write_control(int dir_fd, const std::string& path, std::string_view tex
   } while (put < 0 && errno == EINTR);
   if (put != static_cast<ssize_t>(text.size())) return fail(Error::from_errno("write " + path));
   return {};
+}
+
+bool is_readable(int fd) {
+  pollfd event{fd, POLLIN, 0};
+  return fd >= 0 && ::poll(&event, 1, 0) == 1;
 }
 
 }  // namespace glovebox::sys

@@ -12,17 +12,13 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view kForms =
+constexpr std::string_view kDependencyForms =
     "must be a list of packages, or an object with packages, requirements, lock, preload";
 constexpr std::string_view kSpace = " \t\r\n";
 // What pip and npm take for a file, whatever else it could be.
 constexpr std::string_view kArchives[] = {".whl", ".zip",  ".tar",    ".tgz", ".tbz",
                                           ".txz", ".tlz",  ".tar.gz", ".gz",  ".bz2",
                                           ".xz",  ".lzma", ".tar.lz"};
-
-tl::unexpected<Error> bad(std::string message) {
-  return fail(Errc::kInvalidArgument, std::move(message));
-}
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kSpace);
@@ -75,15 +71,15 @@ bool has_path(std::string_view word) {
 
 Result<std::vector<std::string>> read_words(const json::array& list, const std::string& path) {
   if (list.size() > kMaxDependencies) {
-    return bad(path + ": must have at most " + std::to_string(kMaxDependencies) + " entries");
+    return fail_invalid(path + ": must have at most " + std::to_string(kMaxDependencies) + " entries");
   }
   std::vector<std::string> words;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string at = path + "[" + std::to_string(i) + "]: ";
     const json::string* text = list[i].if_string();
-    if (text == nullptr) return bad(at + "must be a string");
+    if (text == nullptr) return fail_invalid(at + "must be a string");
     const std::string_view word = trimmed(std::string_view(text->data(), text->size()));
-    if (auto good = check_package_word(word); !good) return bad(at + good.error().message());
+    if (auto good = check_package_word(word); !good) return fail_invalid(at + good.error().message());
     words.emplace_back(word);
   }
   std::sort(words.begin(), words.end());
@@ -145,7 +141,7 @@ Result<std::vector<std::string>> read_preload(ObjectReader& fields) {
   return preload;
 }
 
-Result<Dependencies> read_object(const json::value& value, const std::string& path) {
+Result<Dependencies> read_dependencies_object(const json::value& value, const std::string& path) {
   TRY(ObjectReader fields, ObjectReader::open(value, path));
   Dependencies wanted;
   if (const json::value* packages = fields.take("packages")) {
@@ -197,7 +193,7 @@ Result<> check_requirement(std::string_view line) {
   if (line == "--require-hashes" || line == "--pre" || line == "--prefer-binary") return {};
   const bool is_plain =
       std::all_of(line.begin(), line.end(), [](unsigned char c) { return c >= 0x20 && c < 0x7f; });
-  if (!is_plain) return bad("must be of printable ASCII characters, comments aside");
+  if (!is_plain) return fail_invalid("must be of printable ASCII characters, comments aside");
   // The requirement, then its options.
   std::size_t end = line.size();
   for (std::size_t at = 0; at < line.size();) {
@@ -205,19 +201,19 @@ Result<> check_requirement(std::string_view line) {
     const std::string_view token = line.substr(at, stop - at);
     if (token.starts_with('-')) {
       if (!is_hash(token)) {
-        return bad(
+        return fail_invalid(
             "options are the administrator's; only --hash=sha256:... may follow a "
             "requirement, and --require-hashes, --pre or --prefer-binary stand alone");
       }
       end = std::min(end, at);
     } else if (end != line.size() && !token.empty()) {
-      return bad("nothing but --hash=... may follow a --hash=...");
+      return fail_invalid("nothing but --hash=... may follow a --hash=...");
     }
     at = stop + 1;
   }
   const std::string_view word = trimmed(line.substr(0, end));
   if (word.find('@') != std::string_view::npos) {
-    return bad("must name a package of the index, not an address");
+    return fail_invalid("must name a package of the index, not an address");
   }
   return check_package_word(word);
 }
@@ -225,26 +221,26 @@ Result<> check_requirement(std::string_view line) {
 }  // namespace
 
 Result<> check_package_word(std::string_view word) {
-  if (word.empty()) return bad("must not be empty");
+  if (word.empty()) return fail_invalid("must not be empty");
   if (word.size() > kMaxDependencyBytes) {
-    return bad("must have at most " + std::to_string(kMaxDependencyBytes) + " bytes");
+    return fail_invalid("must have at most " + std::to_string(kMaxDependencyBytes) + " bytes");
   }
   const bool is_plain =
       std::all_of(word.begin(), word.end(), [](unsigned char c) { return c >= 0x20 && c < 0x7f; });
-  if (!is_plain) return bad("must be of printable ASCII characters");
-  if (word[0] == '-') return bad("must be a package, not an option of the installer");
+  if (!is_plain) return fail_invalid("must be of printable ASCII characters");
+  if (word[0] == '-') return fail_invalid("must be a package, not an option of the installer");
   if (word.find(':') != std::string_view::npos || word.find(" @") != std::string_view::npos ||
       word.find("@ ") != std::string_view::npos) {
-    return bad("must name a package of the index, not an address");
+    return fail_invalid("must name a package of the index, not an address");
   }
   if (word[0] == '.' || word[0] == '/' || word[0] == '~' || has_path(word) ||
       is_archive(name_of(word))) {
-    return bad("must name a package of the index, not a file");
+    return fail_invalid("must name a package of the index, not a file");
   }
   const char first = word[0] == '@' && word.size() > 1 ? word[1] : word[0];
   if (!is_letter_or_digit(first) || !is_formed(word) ||
       word.find_first_of("#$`{}%?") != std::string_view::npos) {
-    return bad("must be a package like \"pandas>=2\" or \"lodash@4\"");
+    return fail_invalid("must be a package like \"pandas>=2\" or \"lodash@4\"");
   }
   return {};
 }
@@ -268,7 +264,7 @@ Result<> check_requirements(std::string_view text) {
     }
     joined += is_comment ? " " + std::string(line) : std::string(line);
     if (auto good = check_requirement(joined); !good) {
-      return bad("line " + std::to_string(first) + ": " + good.error().message());
+      return fail_invalid("line " + std::to_string(first) + ": " + good.error().message());
     }
     joined.clear();
   }
@@ -281,8 +277,8 @@ Result<Dependencies> read_dependencies(const json::value& value, const std::stri
     TRY(wanted.packages, read_words(*list, path));
     return wanted;
   }
-  if (value.is_object()) return read_object(value, path);
-  return bad(path + ": " + std::string(kForms));
+  if (value.is_object()) return read_dependencies_object(value, path);
+  return fail_invalid(path + ": " + std::string(kDependencyForms));
 }
 
 json::object dependencies_json(const Dependencies& dependencies) {

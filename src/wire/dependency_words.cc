@@ -14,10 +14,6 @@ namespace {
 
 namespace json = boost::json;
 
-tl::unexpected<Error> bad(std::string message) {
-  return fail(Errc::kInvalidArgument, std::move(message));
-}
-
 Result<std::string> read_text_file(const std::string& path, const std::string& option) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return fail(Error::from_errno(option + " " + path));
@@ -30,13 +26,13 @@ Result<std::string> read_text_file(const std::string& path, const std::string& o
     if (got == 0) break;
     text.append(part, static_cast<std::size_t>(got));
     if (text.size() > kMaxRequirementsBytes) {
-      return bad(option + " " + path + ": is larger than " +
+      return fail_invalid(option + " " + path + ": is larger than " +
                  std::to_string(kMaxRequirementsBytes / 1024) + " KB");
     }
   }
-  if (!is_utf8(text)) return bad(option + " " + path + ": is not UTF-8");
+  if (!is_utf8(text)) return fail_invalid(option + " " + path + ": is not UTF-8");
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
-    return bad(option + " " + path + ": is empty");
+    return fail_invalid(option + " " + path + ": is empty");
   }
   return text;
 }
@@ -58,11 +54,11 @@ json::array modules_of(const std::vector<std::string>& words) {
 
 Result<Dependencies> read_dependency_words(const DependencyWords& words) {
   if (words.with.size() > kMaxDependencies) {
-    return bad("--with: at most " + std::to_string(kMaxDependencies) +
+    return fail_invalid("--with: at most " + std::to_string(kMaxDependencies) +
                " packages; more fit into --requirements FILE");
   }
   if (words.is_given() && !words.names_packages()) {
-    return bad("--preload: goes with --with, --requirements or --lock");
+    return fail_invalid("--preload: goes with --with, --requirements or --lock");
   }
   json::object object;
   json::array packages;
@@ -70,7 +66,7 @@ Result<Dependencies> read_dependency_words(const DependencyWords& words) {
     const auto one = read_dependencies(json::array{json::value(to_utf8(word))}, "--with");
     if (!one) {
       const std::string& message = one.error().message();
-      return bad("--with " + printable(word) +
+      return fail_invalid("--with " + printable(word) +
                  message.substr(std::min(message.find(": "), message.size())));
     }
     packages.emplace_back(word);
@@ -84,7 +80,7 @@ Result<Dependencies> read_dependency_words(const DependencyWords& words) {
   }
   object["preload"] = modules_of(words.preload);
   auto wanted = read_dependencies(object, "");
-  if (!wanted) return bad("--" + wanted.error().message());
+  if (!wanted) return fail_invalid("--" + wanted.error().message());
   return wanted;
 }
 

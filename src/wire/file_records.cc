@@ -8,18 +8,18 @@ namespace glovebox::wire {
 namespace {
 
 constexpr std::size_t kLengthBytes = 4;
-constexpr std::size_t kMaxName = 256;
+constexpr std::size_t kMaxOwnerName = 256;
 constexpr std::size_t kMaxTarget = 4096;
 
 // Every record that is within the bounds of its fields is within the bound of a record.
 static_assert(2 * kMaxRecordPath + 64 < kMaxFileRecord);
-static_assert(kMaxRecordPath + 2 * kMaxTarget + 2 * kMaxName + kMaxMetadataBytes +
+static_assert(kMaxRecordPath + 2 * kMaxTarget + 2 * kMaxOwnerName + kMaxMetadataBytes +
                   8 * kMaxMetadataPairs + 128 <
               kMaxFileRecord);
 
-tl::unexpected<Error> malformed() { return fail(Errc::kProtocol, "malformed file record"); }
+tl::unexpected<Error> malformed_record() { return fail(Errc::kProtocol, "malformed file record"); }
 
-std::string with_length(ByteWriter writer) {
+std::string record_with_length(ByteWriter writer) {
   const std::vector<std::byte> bytes = writer.take();
   ByteWriter length;
   length.number(static_cast<std::uint32_t>(bytes.size()));
@@ -29,7 +29,7 @@ std::string with_length(ByteWriter writer) {
   return record;
 }
 
-bool free_of_nul(const std::string& text) { return text.find('\0') == std::string::npos; }
+bool has_no_nul(const std::string& text) { return text.find('\0') == std::string::npos; }
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
@@ -62,7 +62,7 @@ bool read_end(ByteReader& from, std::optional<LinkEnd>& end) {
   const auto type = from.number<std::uint8_t>();
   end->type = static_cast<FileType>(type);
   end->mode = from.number<std::uint32_t>();
-  return there == 1 && is_type(type) && (end->mode & ~07777u) == 0 && free_of_nul(end->path);
+  return there == 1 && is_type(type) && (end->mode & ~07777u) == 0 && has_no_nul(end->path);
 }
 
 void write_metadata(ByteWriter& writer, const Metadata& metadata) {
@@ -93,15 +93,15 @@ std::string encode_record(const FileEntry& entry) {
   writer.number(entry.mode & 07777u);
   writer.number(entry.uid);
   writer.number(entry.gid);
-  writer.text(std::string_view(entry.user).substr(0, kMaxName));
-  writer.text(std::string_view(entry.group).substr(0, kMaxName));
+  writer.text(std::string_view(entry.user).substr(0, kMaxOwnerName));
+  writer.text(std::string_view(entry.group).substr(0, kMaxOwnerName));
   writer.number(entry.size);
   writer.number(entry.blocks);
   writer.number(static_cast<std::uint64_t>(entry.modified_ns));
   writer.text(std::string_view(entry.target).substr(0, kMaxTarget));
   write_end(writer, entry.end);
   write_metadata(writer, entry.metadata);
-  return with_length(std::move(writer));
+  return record_with_length(std::move(writer));
 }
 
 std::string encode_record(const WatchEvent& event) {
@@ -110,11 +110,11 @@ std::string encode_record(const WatchEvent& event) {
   writer.number(static_cast<std::uint8_t>(event.directory));
   writer.text(std::string_view(event.path).substr(0, kMaxRecordPath));
   writer.text(std::string_view(event.to).substr(0, kMaxRecordPath));
-  return with_length(std::move(writer));
+  return record_with_length(std::move(writer));
 }
 
 Result<FileEntry> decode_file_entry(std::string_view record) {
-  if (record.size() > kMaxFileRecord) return malformed();
+  if (record.size() > kMaxFileRecord) return malformed_record();
   ByteReader from(bytes_of(record));
   FileEntry entry;
   entry.path = from.text(kMaxRecordPath);
@@ -123,24 +123,24 @@ Result<FileEntry> decode_file_entry(std::string_view record) {
   entry.mode = from.number<std::uint32_t>();
   entry.uid = from.number<std::uint32_t>();
   entry.gid = from.number<std::uint32_t>();
-  entry.user = from.text(kMaxName);
-  entry.group = from.text(kMaxName);
+  entry.user = from.text(kMaxOwnerName);
+  entry.group = from.text(kMaxOwnerName);
   entry.size = from.number<std::uint64_t>();
   entry.blocks = from.number<std::uint64_t>();
   entry.modified_ns = static_cast<std::int64_t>(from.number<std::uint64_t>());
   entry.target = from.text(kMaxTarget);
   const bool details = read_end(from, entry.end) && read_metadata(from, entry.metadata);
   if (!from.finished() || !is_type(type) || !details || (entry.mode & ~07777u) != 0 ||
-      !free_of_nul(entry.path) || !free_of_nul(entry.user) || !free_of_nul(entry.group) ||
-      !free_of_nul(entry.target) ||
+      !has_no_nul(entry.path) || !has_no_nul(entry.user) || !has_no_nul(entry.group) ||
+      !has_no_nul(entry.target) ||
       (entry.type != FileType::kSymlink && (entry.end || !entry.target.empty()))) {
-    return malformed();
+    return malformed_record();
   }
   return entry;
 }
 
 Result<WatchEvent> decode_watch_event(std::string_view record) {
-  if (record.size() > kMaxFileRecord) return malformed();
+  if (record.size() > kMaxFileRecord) return malformed_record();
   ByteReader from(bytes_of(record));
   WatchEvent event;
   const auto kind = from.number<std::uint8_t>();
@@ -151,9 +151,9 @@ Result<WatchEvent> decode_watch_event(std::string_view record) {
   event.to = from.text(kMaxRecordPath);
   const bool known = kind >= static_cast<std::uint8_t>(WatchKind::kCreated) &&
                      kind <= static_cast<std::uint8_t>(WatchKind::kReady);
-  if (!from.finished() || !known || directory > 1 || !free_of_nul(event.path) ||
-      !free_of_nul(event.to) || (event.kind != WatchKind::kRenamed && !event.to.empty())) {
-    return malformed();
+  if (!from.finished() || !known || directory > 1 || !has_no_nul(event.path) ||
+      !has_no_nul(event.to) || (event.kind != WatchKind::kRenamed && !event.to.empty())) {
+    return malformed_record();
   }
   return event;
 }
@@ -162,7 +162,7 @@ Result<std::optional<std::string>> RecordReader::next() {
   const std::string_view left = std::string_view(buffer_).substr(at_);
   if (left.size() >= kLengthBytes) {
     const std::uint32_t length = length_at(left);
-    if (length == 0 || length > kMaxFileRecord) return malformed();
+    if (length == 0 || length > kMaxFileRecord) return malformed_record();
     if (left.size() - kLengthBytes >= length) {
       std::string record(left.substr(kLengthBytes, length));
       at_ += kLengthBytes + length;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "wire/base64_decode.h"
+#include "wire/json_fields.h"
 #include "wire/strict_json.h"
 #include "wire/utf8.h"
 
@@ -39,11 +40,6 @@ json::object error_object(std::string_view type, std::string_view message,
           {"stackTrace", json::array()}};
 }
 
-std::string text_of(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : "";
-}
-
 json::array frames_of(const json::value& value) {
   json::array frames;
   if (!value.is_array()) return frames;
@@ -54,7 +50,7 @@ json::array frames_of(const json::value& value) {
 }
 
 // Lambda's fields and no others.
-json::object error_of(std::string_view encoded, const FunctionAbout& about) {
+json::object function_error(std::string_view encoded, const FunctionAbout& about) {
   const auto text = base64_decode(encoded);
   auto parsed = text && text->size() <= kMaxErrorBytes
                     ? parse_strict_json(*text, {.depth = 4, .values = 2000})
@@ -65,7 +61,7 @@ json::object error_of(std::string_view encoded, const FunctionAbout& about) {
                         about.request_id);
   }
   json::object error =
-      error_object(text_of(*words, "errorType"), text_of(*words, "errorMessage"), about.request_id);
+      error_object(text_in(*words, "errorType"), text_in(*words, "errorMessage"), about.request_id);
   for (const std::string_view name : {"stackTrace", "trace"}) {
     if (const json::value* frames = words->if_contains(name)) error[name] = frames_of(*frames);
   }
@@ -101,7 +97,7 @@ std::optional<Said> parse_line(std::string_view line, const FunctionAbout& about
   const json::value* value = words->if_contains("value");
   const json::value* error = words->if_contains("error");
   if (error != nullptr && error->is_string()) {
-    said.error = error_of(error->get_string(), about);
+    said.error = function_error(error->get_string(), about);
   } else if (value != nullptr && value->is_string()) {
     auto text = base64_decode(value->get_string());
     const auto checked =

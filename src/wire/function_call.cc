@@ -8,6 +8,7 @@
 #include <ctime>
 
 #include "base/assert.h"
+#include "wire/json_fields.h"
 #include "wire/object_reader.h"
 
 namespace glovebox::wire {
@@ -16,7 +17,7 @@ namespace {
 namespace json = boost::json;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMaxName = 256;
+constexpr std::size_t kMaxFunctionName = 256;
 constexpr std::size_t kMaxContextBytes = 65'536;
 constexpr std::size_t kMaxContextDepth = 128;
 
@@ -32,7 +33,7 @@ constexpr ContextName kContextNames[] = {
     {"client_context", "clientContext"},
 };
 
-tl::unexpected<Error> bad(const std::string& at, std::string_view why) {
+tl::unexpected<Error> bad_field(const std::string& at, std::string_view why) {
   return fail(Errc::kInvalidArgument, at + ": " + std::string(why));
 }
 
@@ -42,7 +43,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // Parts with dots and slashes between, none of them empty or "..": safe as a path below a
 // directory.
 bool is_name(std::string_view name, std::string_view more) {
-  if (name.empty() || name.size() > kMaxName) return false;
+  if (name.empty() || name.size() > kMaxFunctionName) return false;
   char before = '/';
   for (const char c : name) {
     const bool plain = is_letter(c) || is_digit(c) || c == '_' || more.find(c) != more.npos;
@@ -116,11 +117,6 @@ void say_unless_said(json::object& context, std::string_view name, const std::st
   if (!context.contains(name)) context[name] = value;
 }
 
-std::string text_in(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : "";
-}
-
 }  // namespace
 
 milliseconds time_of(const FunctionCall& call) {
@@ -139,20 +135,20 @@ Result<> take_event(FunctionCall& call, const json::value& event, const std::str
     const double most = static_cast<double>(kMaxFunctionTime.count()) / 1000;
     // Written so that a NaN fails, too.
     if (not_a_number || !(seconds >= 0.001 && seconds <= most)) {
-      return bad(at + ".__timeout", "must be a number of seconds, more than 0 and at most 3600");
+      return bad_field(at + ".__timeout", "must be a number of seconds, more than 0 and at most 3600");
     }
     call.event_time = milliseconds(std::llround(seconds * 1000));
     json::object rest = *object;
     rest.stable_erase("__timeout");  // the other keys keep their order
     call.event = json::serialize(rest);
   }
-  if (call.event.size() > kMaxEventBytes) return bad(at, "is larger than 6,000,000 bytes");
+  if (call.event.size() > kMaxEventBytes) return bad_field(at, "is larger than 6,000,000 bytes");
   return {};
 }
 
 Result<> take_context(FunctionCall& call, const json::value& context, const std::string& at) {
   const json::object* words = context.if_object();
-  if (words == nullptr) return bad(at, "must be an object");
+  if (words == nullptr) return bad_field(at, "must be an object");
   json::object taken;
   for (const auto& word : *words) {
     std::string name(word.key().data(), word.key().size());
@@ -162,34 +158,34 @@ Result<> take_context(FunctionCall& call, const json::value& context, const std:
         [&](const ContextName& one) { return name == one.name || name == one.in_node; });
     if (known != std::end(kContextNames)) name = known->name;
     if (!is_name(name, "") || !is_letter(name[0]) || name.find_first_of("./") != name.npos) {
-      return bad(where,
+      return bad_field(where,
                  "must be a name of letters, digits and underscores, and begin with a letter");
     }
-    if (taken.contains(name)) return bad(where, "is said twice");
+    if (taken.contains(name)) return bad_field(where, "is said twice");
     const json::value& value = word.value();
     if (name == "identity" || name == "client_context") {
-      if (!value.is_object() && !value.is_null()) return bad(where, "must be an object");
+      if (!value.is_object() && !value.is_null()) return bad_field(where, "must be an object");
     } else if (name == "memory_limit_in_mb") {
-      if (!value.is_int64() && !value.is_string()) return bad(where, "must be a whole number");
+      if (!value.is_int64() && !value.is_string()) return bad_field(where, "must be a whole number");
     } else if (known != std::end(kContextNames) && !value.is_string()) {
-      return bad(where, "must be a string");
+      return bad_field(where, "must be a string");
     } else if (name == "get_remaining_time_in_millis" || name == "getRemainingTimeInMillis") {
-      return bad(where, "is a function of the context; say how long with the timeout");
+      return bad_field(where, "is a function of the context; say how long with the timeout");
     }
     if (!value.is_null()) taken[name] = value;
   }
   call.context = json::serialize(taken);
-  if (call.context.size() > kMaxContextBytes) return bad(at, "is larger than 64 KB");
+  if (call.context.size() > kMaxContextBytes) return bad_field(at, "is larger than 64 KB");
   return {};
 }
 
 Result<> take_handler(FunctionCall& call, std::string_view handler, const std::string& at) {
   if (!is_name(handler, "$-")) {
-    return bad(at, "must be the name of a function, or module.function");
+    return bad_field(at, "must be the name of a function, or module.function");
   }
   const std::string_view function = handler.substr(handler.find_last_of("./") + 1);
   if (is_digit(function[0]) || function.find('-') != function.npos) {
-    return bad(at, "must be the name of a function, or module.function");
+    return bad_field(at, "must be the name of a function, or module.function");
   }
   call.handler = handler;
   return {};
@@ -198,7 +194,7 @@ Result<> take_handler(FunctionCall& call, std::string_view handler, const std::s
 Result<> take_file(FunctionCall& call, std::string_view file, const std::string& at) {
   const bool good = is_name(file, "-") && file.find('.') != file.npos;
   if (!good)
-    return bad(at, "must be a name like app.py, of letters, digits, dashes and underscores");
+    return bad_field(at, "must be a name like app.py, of letters, digits, dashes and underscores");
   call.file = file;
   return {};
 }

@@ -49,7 +49,7 @@ Result<> read_language(ObjectReader& fields, FunctionRequest& request) {
   return {};
 }
 
-Result<> read_code(ObjectReader& fields, FunctionCall& call) {
+Result<> read_function_code(ObjectReader& fields, FunctionCall& call) {
   TRY(auto code, fields.text("code", kMaxJobBytes));
   if (!code || code->empty()) return fields.bad("code", "is missing: the source of the handler");
   TRY_OK(check_no_nul(*code, "code"));
@@ -97,7 +97,7 @@ Result<FunctionRequest> parse_function_request(std::string_view body) {
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
   FunctionRequest request;
   TRY_OK(read_language(fields, request));
-  TRY_OK(read_code(fields, request.call));
+  TRY_OK(read_function_code(fields, request.call));
   TRY_OK(read_call(fields, document.get_object(), request.call));
   TRY_OK(read_surroundings(fields, request.run));
   TRY_OK(fields.finish());

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 #include <cstdio>
 
+#include "wire/json_fields.h"
 #include "wire/raw_json.h"
 #include "wire/utf8.h"
 
@@ -16,11 +17,6 @@ constexpr std::size_t kMaxDepth = 128;
 const json::object* object_in(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   return value != nullptr ? value->if_object() : nullptr;
-}
-
-std::string text_in(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : "";
 }
 
 bool is_true(const json::object& object, std::string_view name) {
@@ -71,7 +67,7 @@ std::string row(const char* name, const std::string& value, const std::string& n
   return line + "\n";
 }
 
-std::string as_ms(const std::optional<double>& ms) {
+std::string ms_or_dash(const std::optional<double>& ms) {
   if (!ms) return "-";
   char text[64];
   std::snprintf(text, sizeof text, "%.3f ms", *ms);
@@ -110,13 +106,13 @@ std::string profile_of(const json::object& answer) {
   std::optional<double> total;
   if (wall) total = *wall + setup.value_or(0);
   std::string text = "profile:\n";
-  if (queue.value_or(0) > 0) text += row("queue", as_ms(queue), "(in start)");
-  text += row("start", as_ms(setup), is_true(answer, "warm") ? "warm sandbox" : "cold sandbox");
-  text += row("runtime", as_ms(runtime), "the interpreter's own");
-  text += row("import", as_ms(import_ms), "the handler's module");
-  text += row("handler", as_ms(handler_ms));
-  text += row("total", as_ms(total), "wall clock");
-  text += row("cpu", as_ms(number_in(metrics, "cpu_ms")), "all its processes");
+  if (queue.value_or(0) > 0) text += row("queue", ms_or_dash(queue), "(in start)");
+  text += row("start", ms_or_dash(setup), is_true(answer, "warm") ? "warm sandbox" : "cold sandbox");
+  text += row("runtime", ms_or_dash(runtime), "the interpreter's own");
+  text += row("import", ms_or_dash(import_ms), "the handler's module");
+  text += row("handler", ms_or_dash(handler_ms));
+  text += row("total", ms_or_dash(total), "wall clock");
+  text += row("cpu", ms_or_dash(number_in(metrics, "cpu_ms")), "all its processes");
   text += row("memory", as_mb(number_in(metrics, "peak_memory_bytes")), "peak");
   if (isolation != nullptr) {
     text += "  walls      " + printable(text_in(*isolation, "engine")) + ", grade " +

@@ -7,30 +7,30 @@
 namespace glovebox::wire {
 namespace {
 
-enum Kind : std::uint8_t {
-  kOpen = 1,
-  kChange,
-  kRead,
-  kList,
-  kDone = 65,
-  kRefused,
-  kReport,
-  kListed,
-  kDecided,
+enum GatewayKind : std::uint8_t {
+  kGatewayOpen = 1,
+  kGatewayChange,
+  kGatewayRead,
+  kGatewayList,
+  kGatewayDone = 65,
+  kGatewayRefused,
+  kGatewayReport,
+  kGatewayListed,
+  kGatewayDecided,
 };
 
 constexpr std::size_t kMaxIdText = 64;
 constexpr std::size_t kMaxTenant = 128;
-constexpr std::size_t kMaxText = 2048;
+constexpr std::size_t kMaxRefusalText = 2048;
 constexpr std::size_t kMaxNameText = 253;
 constexpr std::size_t kMaxAddressText = 45;
 
 // Which of the three budgets follow.
 enum BudgetBit : std::uint8_t { kHasBytesOut = 1, kHasConnections = 2, kHasNames = 4 };
 
-tl::unexpected<Error> malformed() { return fail(Errc::kProtocol, "malformed gateway message"); }
+tl::unexpected<Error> malformed_gateway() { return fail(Errc::kProtocol, "malformed gateway message"); }
 
-ByteWriter begin(Kind kind) {
+ByteWriter begin_gateway(GatewayKind kind) {
   ByteWriter writer;
   writer.number(kGatewayProtocol);
   writer.number(static_cast<std::uint8_t>(kind));
@@ -80,9 +80,9 @@ void put_totals(ByteWriter& to, const NetTotals& totals) {
   to.number(totals.spent);
 }
 
-struct Encoder {
+struct GatewayEncoder {
   std::vector<std::byte> operator()(const OpenNetwork& open) const {
-    ByteWriter writer = begin(kOpen);
+    ByteWriter writer = begin_gateway(kGatewayOpen);
     writer.number(open.seq);
     writer.text(open.id.str());
     writer.text(open.tenant);
@@ -91,38 +91,38 @@ struct Encoder {
     return writer.take();
   }
   std::vector<std::byte> operator()(const ChangePolicy& change) const {
-    ByteWriter writer = begin(kChange);
+    ByteWriter writer = begin_gateway(kGatewayChange);
     writer.number(change.seq);
     writer.text(change.id.str());
     put_policy(writer, change.policy);
     return writer.take();
   }
   std::vector<std::byte> operator()(const ReadNetwork& read) const {
-    ByteWriter writer = begin(kRead);
+    ByteWriter writer = begin_gateway(kGatewayRead);
     writer.number(read.seq);
     writer.text(read.id.str());
     writer.number(static_cast<std::uint8_t>(read.close));
     return writer.take();
   }
   std::vector<std::byte> operator()(const ListNetworks& list) const {
-    ByteWriter writer = begin(kList);
+    ByteWriter writer = begin_gateway(kGatewayList);
     writer.number(list.seq);
     return writer.take();
   }
   std::vector<std::byte> operator()(const GatewayDone& done) const {
-    ByteWriter writer = begin(kDone);
+    ByteWriter writer = begin_gateway(kGatewayDone);
     writer.number(done.seq);
     return writer.take();
   }
   std::vector<std::byte> operator()(const NetworkRefused& refused) const {
-    ByteWriter writer = begin(kRefused);
+    ByteWriter writer = begin_gateway(kGatewayRefused);
     writer.number(refused.seq);
     writer.number(static_cast<std::uint8_t>(refused.code));
-    writer.text(std::string_view(refused.message).substr(0, kMaxText));
+    writer.text(std::string_view(refused.message).substr(0, kMaxRefusalText));
     return writer.take();
   }
   std::vector<std::byte> operator()(const NetworkReport& report) const {
-    ByteWriter writer = begin(kReport);
+    ByteWriter writer = begin_gateway(kGatewayReport);
     writer.number(report.seq);
     writer.text(report.id.str());
     put_totals(writer, report.totals);
@@ -132,14 +132,14 @@ struct Encoder {
     return writer.take();
   }
   std::vector<std::byte> operator()(const NetworksListed& listed) const {
-    ByteWriter writer = begin(kListed);
+    ByteWriter writer = begin_gateway(kGatewayListed);
     writer.number(listed.seq);
     writer.number(static_cast<std::uint32_t>(listed.ids.size()));
     for (const SandboxId& id : listed.ids) writer.text(id.str());
     return writer.take();
   }
   std::vector<std::byte> operator()(const NetworkDecided& decided) const {
-    ByteWriter writer = begin(kDecided);
+    ByteWriter writer = begin_gateway(kGatewayDecided);
     writer.text(decided.id.str());
     put_decision(writer, decided.decision);
     return writer.take();
@@ -243,105 +243,105 @@ Result<GatewayReply> get_report(ByteReader& from) {
   auto id = get_id(from);
   const NetTotals totals = get_totals(from);
   const auto count = from.number<std::uint32_t>();
-  if (!id || !from.good() || count > kMaxDecisions) return malformed();
+  if (!id || !from.good() || count > kMaxDecisions) return malformed_gateway();
   std::vector<NetDecision> decisions;
   for (std::uint32_t i = 0; i < count && from.good(); ++i) decisions.push_back(get_decision(from));
   const auto left_out = from.number<std::uint64_t>();
-  if (!from.finished()) return malformed();
+  if (!from.finished()) return malformed_gateway();
   return NetworkReport{seq, std::move(*id), totals, std::move(decisions), left_out};
 }
 
-Result<GatewayReply> get_listed(ByteReader& from) {
+Result<GatewayReply> get_network_list(ByteReader& from) {
   NetworksListed listed;
   listed.seq = from.number<std::uint32_t>();
   const auto count = from.number<std::uint32_t>();
-  if (!from.good() || count > kMaxNetworks) return malformed();
+  if (!from.good() || count > kMaxNetworks) return malformed_gateway();
   for (std::uint32_t i = 0; i < count; ++i) {
     auto id = get_id(from);
-    if (!id) return malformed();
+    if (!id) return malformed_gateway();
     listed.ids.push_back(std::move(*id));
   }
-  if (!from.finished()) return malformed();
+  if (!from.finished()) return malformed_gateway();
   return listed;
 }
 
 }  // namespace
 
 std::vector<std::byte> encode(const GatewayRequest& request) {
-  return std::visit(Encoder{}, request);
+  return std::visit(GatewayEncoder{}, request);
 }
-std::vector<std::byte> encode(const GatewayReply& reply) { return std::visit(Encoder{}, reply); }
+std::vector<std::byte> encode(const GatewayReply& reply) { return std::visit(GatewayEncoder{}, reply); }
 
 Result<GatewayRequest> decode_gateway_request(std::span<const std::byte> bytes) {
   ByteReader from(bytes);
   if (bytes.size() > kMaxGatewayMessage || from.number<std::uint8_t>() != kGatewayProtocol) {
-    return malformed();
+    return malformed_gateway();
   }
   const auto kind = from.number<std::uint8_t>();
   const auto seq = from.number<std::uint32_t>();
-  if (kind == kList) {
-    if (!from.finished()) return malformed();
+  if (kind == kGatewayList) {
+    if (!from.finished()) return malformed_gateway();
     return ListNetworks{seq};
   }
   auto id = get_id(from);
-  if (!id) return malformed();
+  if (!id) return malformed_gateway();
   switch (kind) {
-    case kOpen: {
+    case kGatewayOpen: {
       std::string tenant = get_words(from, kMaxTenant);
       net::NetPolicy policy = get_policy(from);
       const bool is_build = get_flag(from);
-      if (!from.finished()) return malformed();
+      if (!from.finished()) return malformed_gateway();
       return OpenNetwork{seq, std::move(*id), std::move(tenant), std::move(policy), is_build};
     }
-    case kChange: {
+    case kGatewayChange: {
       net::NetPolicy policy = get_policy(from);
-      if (!from.finished()) return malformed();
+      if (!from.finished()) return malformed_gateway();
       return ChangePolicy{seq, std::move(*id), std::move(policy)};
     }
-    case kRead: {
+    case kGatewayRead: {
       const bool close = get_flag(from);
-      if (!from.finished()) return malformed();
+      if (!from.finished()) return malformed_gateway();
       return ReadNetwork{seq, std::move(*id), close};
     }
     default:
-      return malformed();
+      return malformed_gateway();
   }
 }
 
 Result<GatewayReply> decode_gateway_reply(std::span<const std::byte> bytes) {
   ByteReader from(bytes);
   if (bytes.size() > kMaxGatewayMessage || from.number<std::uint8_t>() != kGatewayProtocol) {
-    return malformed();
+    return malformed_gateway();
   }
   switch (from.number<std::uint8_t>()) {
-    case kDone: {
+    case kGatewayDone: {
       const GatewayDone done{from.number<std::uint32_t>()};
-      if (!from.finished()) return malformed();
+      if (!from.finished()) return malformed_gateway();
       return done;
     }
-    case kRefused: {
+    case kGatewayRefused: {
       NetworkRefused refused;
       refused.seq = from.number<std::uint32_t>();
       const auto code = from.number<std::uint8_t>();
       refused.code = code >= 1 && code <= static_cast<std::uint8_t>(Errc::kInternal)
                          ? static_cast<Errc>(code)
                          : Errc::kInternal;
-      refused.message = from.text(kMaxText);
-      if (!from.finished()) return malformed();
+      refused.message = from.text(kMaxRefusalText);
+      if (!from.finished()) return malformed_gateway();
       return refused;
     }
-    case kReport:
+    case kGatewayReport:
       return get_report(from);
-    case kListed:
-      return get_listed(from);
-    case kDecided: {
+    case kGatewayListed:
+      return get_network_list(from);
+    case kGatewayDecided: {
       auto id = get_id(from);
       NetDecision decision = get_decision(from);
-      if (!id || !from.finished()) return malformed();
+      if (!id || !from.finished()) return malformed_gateway();
       return NetworkDecided{std::move(*id), std::move(decision)};
     }
     default:
-      return malformed();
+      return malformed_gateway();
   }
 }
 

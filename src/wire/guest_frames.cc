@@ -5,56 +5,56 @@
 namespace glovebox::wire {
 namespace {
 
-enum Kind : std::uint8_t {
-  kPutFile = 1,
-  kGetFile,
-  kFileChunk,
-  kFileEnd,
-  kStart,
-  kSignal,
-  kResize,
-  kJobChunk,
-  kStartJob,
-  kFindFiles,
-  kFileStored = 65,
-  kFileFailed,
-  kStarted,
-  kStartFailed,
-  kExited,
-  kFoundFiles,
+enum GuestKind : std::uint8_t {
+  kGuestPutFile = 1,
+  kGuestGetFile,
+  kGuestFileChunk,
+  kGuestFileEnd,
+  kGuestStart,
+  kGuestSignal,
+  kGuestResize,
+  kGuestJobChunk,
+  kGuestStartJob,
+  kGuestFindFiles,
+  kGuestFileStored = 65,
+  kGuestFileFailed,
+  kGuestStarted,
+  kGuestStartFailed,
+  kGuestExited,
+  kGuestFoundFiles,
 };
 
-constexpr std::size_t kMaxStep = 256;
+constexpr std::size_t kMaxGuestStep = 256;
 
-ByteWriter begin(Kind kind) {
+ByteWriter begin_guest(GuestKind kind) {
   ByteWriter writer;
   writer.number(kGuestProtocol);
   writer.number(static_cast<std::uint8_t>(kind));
   return writer;
 }
 
-tl::unexpected<Error> malformed() { return fail(Errc::kProtocol, "malformed guest frame"); }
+tl::unexpected<Error> malformed_guest() { return fail(Errc::kProtocol, "malformed guest frame"); }
 
-struct Encoder {
+struct GuestEncoder {
   std::vector<std::byte> operator()(const PutFile& put) const {
-    ByteWriter writer = begin(kPutFile);
+    ByteWriter writer = begin_guest(kGuestPutFile);
     writer.text(put.path.str());
     writer.number(put.mode);
     return writer.take();
   }
   std::vector<std::byte> operator()(const GetFile& get) const {
-    ByteWriter writer = begin(kGetFile);
+    ByteWriter writer = begin_guest(kGuestGetFile);
     writer.text(get.path.str());
     return writer.take();
   }
   std::vector<std::byte> operator()(const FileChunk& chunk) const {
-    ByteWriter writer = begin(kFileChunk);
+    ByteWriter writer = begin_guest(kGuestFileChunk);
     writer.text(chunk.bytes);
     return writer.take();
   }
-  std::vector<std::byte> operator()(const FileEnd&) const { return begin(kFileEnd).take(); }
+  std::vector<std::byte> operator()(const FileEnd&) const { return begin_guest(kGuestFileEnd).take(); }
   std::vector<std::byte> operator()(const StartProgram& start) const {
-    ByteWriter writer = begin(kStart);
+    ByteWriter writer = begin_guest(kGuestStart);
     writer.texts(start.exec.argv);
     writer.texts(start.exec.env);
     writer.text(start.exec.workdir);
@@ -66,18 +66,18 @@ struct Encoder {
     return writer.take();
   }
   std::vector<std::byte> operator()(const JobChunk& chunk) const {
-    ByteWriter writer = begin(kJobChunk);
+    ByteWriter writer = begin_guest(kGuestJobChunk);
     writer.text(chunk.bytes);
     return writer.take();
   }
-  std::vector<std::byte> operator()(const StartJob&) const { return begin(kStartJob).take(); }
+  std::vector<std::byte> operator()(const StartJob&) const { return begin_guest(kGuestStartJob).take(); }
   std::vector<std::byte> operator()(const FindFiles& find) const {
-    ByteWriter writer = begin(kFindFiles);
+    ByteWriter writer = begin_guest(kGuestFindFiles);
     writer.text(find.pattern);
     return writer.take();
   }
   std::vector<std::byte> operator()(const FoundFiles& found) const {
-    ByteWriter writer = begin(kFoundFiles);
+    ByteWriter writer = begin_guest(kGuestFoundFiles);
     writer.number(static_cast<std::uint16_t>(found.files.size()));
     for (const FoundFile& file : found.files) {
       writer.text(file.path.str());
@@ -87,36 +87,36 @@ struct Encoder {
     return writer.take();
   }
   std::vector<std::byte> operator()(const SignalProgram& signal) const {
-    ByteWriter writer = begin(kSignal);
+    ByteWriter writer = begin_guest(kGuestSignal);
     writer.number(signal.signal);
     return writer.take();
   }
   std::vector<std::byte> operator()(const ResizeTerminal& resize) const {
-    ByteWriter writer = begin(kResize);
+    ByteWriter writer = begin_guest(kGuestResize);
     writer.number(resize.size.rows);
     writer.number(resize.size.columns);
     return writer.take();
   }
-  std::vector<std::byte> operator()(const FileStored&) const { return begin(kFileStored).take(); }
+  std::vector<std::byte> operator()(const FileStored&) const { return begin_guest(kGuestFileStored).take(); }
   std::vector<std::byte> operator()(const FileFailed& failed) const {
-    ByteWriter writer = begin(kFileFailed);
+    ByteWriter writer = begin_guest(kGuestFileFailed);
     writer.number(static_cast<std::uint32_t>(failed.sys_errno));
-    writer.text(std::string_view(failed.what).substr(0, kMaxStep));
+    writer.text(std::string_view(failed.what).substr(0, kMaxGuestStep));
     return writer.take();
   }
   std::vector<std::byte> operator()(const ProgramStarted& started) const {
-    ByteWriter writer = begin(kStarted);
+    ByteWriter writer = begin_guest(kGuestStarted);
     writer.number(started.pid);
     return writer.take();
   }
   std::vector<std::byte> operator()(const StartFailed& failed) const {
-    ByteWriter writer = begin(kStartFailed);
+    ByteWriter writer = begin_guest(kGuestStartFailed);
     writer.number(static_cast<std::uint32_t>(failed.sys_errno));
-    writer.text(std::string_view(failed.step).substr(0, kMaxStep));
+    writer.text(std::string_view(failed.step).substr(0, kMaxGuestStep));
     return writer.take();
   }
   std::vector<std::byte> operator()(const ProgramExited& exited) const {
-    ByteWriter writer = begin(kExited);
+    ByteWriter writer = begin_guest(kGuestExited);
     writer.number(exited.code);
     writer.number(exited.signal);
     writer.number(exited.cpu_us);
@@ -150,7 +150,7 @@ Result<ClientFrame> get_start(ByteReader& from) {
       start.exec.argv.empty() || (terminal == 0 && size != TerminalSize{}) ||
       !free_of_nul(start.exec.argv) || !free_of_nul(start.exec.env) ||
       !free_of_nul({start.exec.workdir})) {
-    return malformed();
+    return malformed_guest();
   }
   return start;
 }
@@ -159,136 +159,136 @@ Result<ClientFrame> get_start(ByteReader& from) {
 Result<GuestPath> get_path(ByteReader& from) {
   const std::string text = from.text(GuestPath::kMaxBytes);
   auto path = GuestPath::parse(text);
-  if (!path || path->str() != text) return malformed();
+  if (!path || path->str() != text) return malformed_guest();
   return path;
 }
 
 Result<AgentFrame> get_found(ByteReader& from) {
   FoundFiles found;
   const auto count = from.number<std::uint16_t>();
-  if (count > kMaxFoundFiles) return malformed();
+  if (count > kMaxFoundFiles) return malformed_guest();
   for (unsigned i = 0; i < count; ++i) {
     TRY(GuestPath path, get_path(from));
     found.files.push_back({std::move(path), from.number<std::uint64_t>()});
   }
   const auto complete = from.number<std::uint8_t>();
-  if (!from.finished() || complete > 1) return malformed();
+  if (!from.finished() || complete > 1) return malformed_guest();
   found.complete = complete == 1;
   return found;
 }
 
-bool starts_well(ByteReader& from, std::size_t size) {
+bool guest_starts_well(ByteReader& from, std::size_t size) {
   return size <= kMaxGuestFrame && from.number<std::uint8_t>() == kGuestProtocol;
 }
 
 }  // namespace
 
-std::vector<std::byte> encode(const ClientFrame& frame) { return std::visit(Encoder{}, frame); }
-std::vector<std::byte> encode(const AgentFrame& frame) { return std::visit(Encoder{}, frame); }
+std::vector<std::byte> encode(const ClientFrame& frame) { return std::visit(GuestEncoder{}, frame); }
+std::vector<std::byte> encode(const AgentFrame& frame) { return std::visit(GuestEncoder{}, frame); }
 
 Result<ClientFrame> decode_client_frame(std::span<const std::byte> bytes) {
   ByteReader from(bytes);
-  if (!starts_well(from, bytes.size())) return malformed();
+  if (!guest_starts_well(from, bytes.size())) return malformed_guest();
   switch (from.number<std::uint8_t>()) {
-    case kPutFile: {
+    case kGuestPutFile: {
       TRY(GuestPath path, get_path(from));
       const auto mode = from.number<std::uint32_t>();
-      if (!from.finished() || (mode & ~0777u) != 0) return malformed();
+      if (!from.finished() || (mode & ~0777u) != 0) return malformed_guest();
       return PutFile{std::move(path), mode};
     }
-    case kGetFile: {
+    case kGuestGetFile: {
       TRY(GuestPath path, get_path(from));
-      if (!from.finished()) return malformed();
+      if (!from.finished()) return malformed_guest();
       return GetFile{std::move(path)};
     }
-    case kFileChunk: {
+    case kGuestFileChunk: {
       FileChunk chunk{from.text(kMaxChunk)};
-      if (!from.finished()) return malformed();
+      if (!from.finished()) return malformed_guest();
       return chunk;
     }
-    case kFileEnd:
-      if (!from.finished()) return malformed();
+    case kGuestFileEnd:
+      if (!from.finished()) return malformed_guest();
       return FileEnd{};
-    case kStart:
+    case kGuestStart:
       return get_start(from);
-    case kJobChunk: {
+    case kGuestJobChunk: {
       JobChunk chunk{from.text(kMaxChunk)};
-      if (!from.finished()) return malformed();
+      if (!from.finished()) return malformed_guest();
       return chunk;
     }
-    case kStartJob:
-      if (!from.finished()) return malformed();
+    case kGuestStartJob:
+      if (!from.finished()) return malformed_guest();
       return StartJob{};
-    case kFindFiles: {
+    case kGuestFindFiles: {
       FindFiles find{from.text(GuestPath::kMaxBytes)};
       if (!from.finished() || find.pattern.empty() || find.pattern[0] != '/' ||
           !free_of_nul({find.pattern})) {
-        return malformed();
+        return malformed_guest();
       }
       return find;
     }
-    case kSignal: {
+    case kGuestSignal: {
       const auto signal = from.number<std::uint8_t>();
-      if (!from.finished() || signal == 0 || signal > 64) return malformed();
+      if (!from.finished() || signal == 0 || signal > 64) return malformed_guest();
       return SignalProgram{signal};
     }
-    case kResize: {
+    case kGuestResize: {
       TerminalSize size;
       size.rows = from.number<std::uint16_t>();
       size.columns = from.number<std::uint16_t>();
-      if (!from.finished()) return malformed();
+      if (!from.finished()) return malformed_guest();
       return ResizeTerminal{size};
     }
     default:
-      return malformed();
+      return malformed_guest();
   }
 }
 
 Result<AgentFrame> decode_agent_frame(std::span<const std::byte> bytes) {
   ByteReader from(bytes);
-  if (!starts_well(from, bytes.size())) return malformed();
+  if (!guest_starts_well(from, bytes.size())) return malformed_guest();
   switch (from.number<std::uint8_t>()) {
-    case kFileStored:
-      if (!from.finished()) return malformed();
+    case kGuestFileStored:
+      if (!from.finished()) return malformed_guest();
       return FileStored{};
-    case kFileFailed: {
+    case kGuestFileFailed: {
       const auto error = from.number<std::uint32_t>();
-      FileFailed failed{static_cast<int>(error & 0xffff), from.text(kMaxStep)};
-      if (!from.finished() || error > 0xffff) return malformed();
+      FileFailed failed{static_cast<int>(error & 0xffff), from.text(kMaxGuestStep)};
+      if (!from.finished() || error > 0xffff) return malformed_guest();
       return failed;
     }
-    case kFileChunk: {
+    case kGuestFileChunk: {
       FileChunk chunk{from.text(kMaxChunk)};
-      if (!from.finished()) return malformed();
+      if (!from.finished()) return malformed_guest();
       return chunk;
     }
-    case kFileEnd:
-      if (!from.finished()) return malformed();
+    case kGuestFileEnd:
+      if (!from.finished()) return malformed_guest();
       return FileEnd{};
-    case kFoundFiles:
+    case kGuestFoundFiles:
       return get_found(from);
-    case kStarted: {
+    case kGuestStarted: {
       const ProgramStarted started{from.number<std::uint32_t>()};
-      if (!from.finished()) return malformed();
+      if (!from.finished()) return malformed_guest();
       return started;
     }
-    case kStartFailed: {
+    case kGuestStartFailed: {
       const auto error = from.number<std::uint32_t>();
-      StartFailed failed{static_cast<int>(error & 0xffff), from.text(kMaxStep)};
-      if (!from.finished() || error > 0xffff) return malformed();
+      StartFailed failed{static_cast<int>(error & 0xffff), from.text(kMaxGuestStep)};
+      if (!from.finished() || error > 0xffff) return malformed_guest();
       return failed;
     }
-    case kExited: {
+    case kGuestExited: {
       ProgramExited exited;
       exited.code = from.number<std::uint8_t>();
       exited.signal = from.number<std::uint8_t>();
       exited.cpu_us = from.number<std::uint64_t>();
       exited.max_rss_bytes = from.number<std::uint64_t>();
-      if (!from.finished() || exited.signal > 64) return malformed();
+      if (!from.finished() || exited.signal > 64) return malformed_guest();
       return exited;
     }
     default:
-      return malformed();
+      return malformed_guest();
   }
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxDigest = 64;
 
-struct Encoder {
+struct LauncherMessageEncoder {
   std::vector<std::byte> operator()(const CreateSandbox& create) const {
     ByteWriter writer = begin_launcher_message(kCreate);
     writer.number(create.seq);
@@ -202,7 +202,7 @@ std::optional<LayerRecord> get_record(ByteReader& from) {
 }
 
 std::vector<std::byte> encode(const LauncherRequest& request) {
-  return std::visit(Encoder{}, request);
+  return std::visit(LauncherMessageEncoder{}, request);
 }
 
 Result<LauncherRequest> decode_launcher_request(std::span<const std::byte> bytes) {

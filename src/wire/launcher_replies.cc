@@ -6,14 +6,14 @@
 namespace glovebox::wire {
 namespace {
 
-constexpr std::size_t kMaxText = 2048;
+constexpr std::size_t kMaxReplyText = 2048;
 constexpr std::size_t kMaxTraceback = 8192;
 constexpr std::size_t kMaxListed = 64;  // modules, variables or layers of a template
 constexpr std::size_t kMaxListedBytes = 512;
 constexpr std::uint32_t kAbsent32 = ~0u;
 constexpr std::uint64_t kAbsent64 = ~0ull;
 
-struct Encoder {
+struct LauncherReplyEncoder {
   std::vector<std::byte> operator()(const SandboxCreated& created) const {
     ByteWriter writer = begin_launcher_message(kCreated);
     writer.number(created.seq);
@@ -28,7 +28,7 @@ struct Encoder {
     writer.number(refused.seq);
     writer.number(static_cast<std::uint8_t>(refused.code));
     writer.number(static_cast<std::uint32_t>(refused.sys_errno));
-    writer.text(std::string_view(refused.message).substr(0, kMaxText));
+    writer.text(std::string_view(refused.message).substr(0, kMaxReplyText));
     return writer.take();
   }
   std::vector<std::byte> operator()(const SandboxEnded& ended) const {
@@ -105,7 +105,7 @@ struct Encoder {
   }
 };
 
-Result<LauncherReply> get_listed(ByteReader& from) {
+Result<LauncherReply> get_template_list(ByteReader& from) {
   const auto seq = from.number<std::uint32_t>();
   auto id = get_sandbox_id(from);
   const auto engine = from.number<std::uint8_t>();
@@ -173,7 +173,7 @@ Result<LauncherReply> get_template(ByteReader& from) {
 
 }  // namespace
 
-std::vector<std::byte> encode(const LauncherReply& reply) { return std::visit(Encoder{}, reply); }
+std::vector<std::byte> encode(const LauncherReply& reply) { return std::visit(LauncherReplyEncoder{}, reply); }
 
 Result<LauncherReply> decode_launcher_reply(std::span<const std::byte> bytes) {
   ByteReader from(bytes);
@@ -191,7 +191,7 @@ Result<LauncherReply> decode_launcher_reply(std::span<const std::byte> bytes) {
     case kTemplate:
       return get_template(from);
     case kListed:
-      return get_listed(from);
+      return get_template_list(from);
     case kMeasured:
       return get_measured(from);
     case kDone: {
@@ -218,7 +218,7 @@ Result<LauncherReply> decode_launcher_reply(std::span<const std::byte> bytes) {
                          ? static_cast<Errc>(code)
                          : Errc::kInternal;
       refused.sys_errno = static_cast<int>(from.number<std::uint32_t>() & 0xffff);
-      refused.message = from.text(kMaxText);
+      refused.message = from.text(kMaxReplyText);
       if (!from.finished()) return malformed_launcher_message();
       return refused;
     }

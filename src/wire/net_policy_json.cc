@@ -10,10 +10,10 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view kForms =
+constexpr std::string_view kPolicyForms =
     "must be \"none\", \"https-only\", \"all\", or an object with allow or deny";
 
-tl::unexpected<Error> bad(const std::string& path, std::string_view why) {
+tl::unexpected<Error> bad_field_of_policy(const std::string& path, std::string_view why) {
   return fail(Errc::kInvalidArgument, path + ": " + std::string(why));
 }
 
@@ -44,7 +44,7 @@ Result<net::NetBudgets> read_budgets(ObjectReader& fields) {
   return budgets;
 }
 
-Result<net::NetPolicy> read_object(const json::value& value, const std::string& path) {
+Result<net::NetPolicy> read_policy_object(const json::value& value, const std::string& path) {
   TRY(ObjectReader fields, ObjectReader::open(value, path));
   net::NetPolicy policy;
   TRY(const auto base, fields.text("base", 32));
@@ -65,7 +65,7 @@ Result<net::NetPolicy> read_object(const json::value& value, const std::string& 
   } else if (has_deny) {
     policy.base = net::NetBase::kAll;
   } else {
-    return bad(path, "must have allow, deny or base");
+    return bad_field_of_policy(path, "must have allow, deny or base");
   }
   if (precedence && *precedence != "deny" && *precedence != "allow") {
     return fields.bad("precedence", "must be deny or allow: the list that wins");
@@ -77,11 +77,11 @@ Result<net::NetPolicy> read_object(const json::value& value, const std::string& 
 }  // namespace
 
 Result<net::NetPolicy> read_net_policy(const json::value& value, const std::string& path) {
-  if (value.is_object()) return read_object(value, path);
+  if (value.is_object()) return read_policy_object(value, path);
   const json::string* word = value.if_string();
-  if (word == nullptr) return bad(path, kForms);
+  if (word == nullptr) return bad_field_of_policy(path, kPolicyForms);
   const auto base = net::parse_base(std::string_view(word->data(), word->size()));
-  if (!base) return bad(path, kForms);
+  if (!base) return bad_field_of_policy(path, kPolicyForms);
   net::NetPolicy policy;
   policy.base = *base;
   return policy;

@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 
+#include "wire/json_fields.h"
 #include "wire/utf8.h"
 
 namespace glovebox::wire {
@@ -13,33 +14,16 @@ namespace {
 
 namespace json = boost::json;
 
-// Boost.JSON writes every double in scientific notation; people read these.
-std::string as_ms(std::chrono::microseconds time) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3f", static_cast<double>(time.count()) / 1000.0);
-  return text;
-}
-
-template <class T>
-std::string number_or_null(const std::optional<T>& value) {
-  return value ? std::to_string(*value) : "null";
-}
-
-std::string metrics_json(const Outcome& outcome, const std::optional<NetworkFigures>& network) {
-  return "{\"wall_ms\":" + as_ms(outcome.wall) + ",\"setup_ms\":" + as_ms(outcome.setup) +
-         ",\"cpu_ms\":" + as_ms(outcome.usage.cpu) +
+std::string outcome_metrics(const Outcome& outcome, const std::optional<NetworkFigures>& network) {
+  return "{\"wall_ms\":" + ms_text(outcome.wall) + ",\"setup_ms\":" + ms_text(outcome.setup) +
+         ",\"cpu_ms\":" + ms_text(outcome.usage.cpu) +
          ",\"peak_memory_bytes\":" + number_or_null(outcome.usage.peak_memory_bytes) +
          ",\"processes_peak\":" + number_or_null(outcome.usage.processes_peak) +
          ",\"output_bytes\":" + std::to_string(outcome.output_bytes) +
          ",\"network\":" + (network ? json::serialize(network_json(*network)) : "null") + "}";
 }
 
-void add_output(json::object& object, const std::string& name, const std::string& bytes) {
-  object[name] = to_utf8(bytes);
-  if (!is_utf8(bytes)) object[name + "_base64"] = base64(bytes);
-}
-
-json::value error_of(const Outcome& outcome) {
+json::value outcome_error(const Outcome& outcome) {
   const auto said = [](std::string_view code, const std::string& message) {
     return json::value{{"code", code}, {"message", message}};
   };
@@ -62,7 +46,7 @@ std::string outcome_json(const Outcome& outcome, const std::optional<NetworkFigu
   add_output(object, "stdout", outcome.out);
   add_output(object, "stderr", outcome.err);
   object["result"] = nullptr;
-  object["error"] = error_of(outcome);
+  object["error"] = outcome_error(outcome);
   object["signal"] = outcome.signal == 0 ? json::value(nullptr) : json::value(outcome.signal);
   object["timed_out"] = outcome.timed_out;
   object["oom_killed"] = outcome.oom_killed;
@@ -76,7 +60,7 @@ std::string outcome_json(const Outcome& outcome, const std::optional<NetworkFigu
   };
   std::string text = json::serialize(object);
   text.pop_back();
-  return text + ",\"metrics\":" + metrics_json(outcome, network) + "}\n";
+  return text + ",\"metrics\":" + outcome_metrics(outcome, network) + "}\n";
 }
 
 std::string failure_json(const Error& error) {

@@ -60,7 +60,7 @@ Result<std::vector<ProfileMount>> read_mounts(ObjectReader& fields) {
   return mounts;
 }
 
-std::optional<std::chrono::milliseconds> as_ms(const std::optional<std::uint64_t>& number) {
+std::optional<std::chrono::milliseconds> optional_ms(const std::optional<std::uint64_t>& number) {
   if (!number) return std::nullopt;
   return std::chrono::milliseconds(*number);
 }
@@ -91,8 +91,8 @@ Result<ProfileWishes> read_profile_wishes(const json::value& value, const std::s
     TRY(wishes.dependencies, read_dependencies(*dependencies, fields.path_of("dependencies")));
   }
   TRY_OK(fields.finish());
-  wishes.wall = as_ms(timeout_ms);
-  wishes.cpu_time = as_ms(cpu_ms);
+  wishes.wall = optional_ms(timeout_ms);
+  wishes.cpu_time = optional_ms(cpu_ms);
   wishes.memory_bytes = times<std::uint64_t>(memory_mb, 1u << 20);
   wishes.disk_bytes = times<std::uint64_t>(disk_mb, 1u << 20);
   wishes.output_bytes = times<std::uint64_t>(output_kb, 1024);

@@ -7,19 +7,13 @@
 #include <optional>
 
 #include "wire/guest_result.h"
+#include "wire/json_fields.h"
 #include "wire/utf8.h"
 
 namespace glovebox::wire {
 namespace {
 
 namespace json = boost::json;
-
-// Boost.JSON writes every double in scientific notation; people read these.
-std::string as_ms(std::chrono::microseconds time) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3f", static_cast<double>(time.count()) / 1000.0);
-  return text;
-}
 
 std::string megabytes_or_null(const std::optional<std::uint64_t>& bytes) {
   if (!bytes) return "null";
@@ -28,15 +22,10 @@ std::string megabytes_or_null(const std::optional<std::uint64_t>& bytes) {
   return text;
 }
 
-template <class T>
-std::string number_or_null(const std::optional<T>& value) {
-  return value ? std::to_string(*value) : "null";
-}
-
-std::string metrics_json(const RunAnswer& answer) {
+std::string answer_metrics(const RunAnswer& answer) {
   const Outcome& outcome = answer.outcome;
-  return "{\"wall_ms\":" + as_ms(outcome.wall) + ",\"setup_ms\":" + as_ms(outcome.setup) +
-         ",\"queue_ms\":" + as_ms(answer.queued) + ",\"cpu_ms\":" + as_ms(outcome.usage.cpu) +
+  return "{\"wall_ms\":" + ms_text(outcome.wall) + ",\"setup_ms\":" + ms_text(outcome.setup) +
+         ",\"queue_ms\":" + ms_text(answer.queued) + ",\"cpu_ms\":" + ms_text(outcome.usage.cpu) +
          ",\"peak_memory_bytes\":" + number_or_null(outcome.usage.peak_memory_bytes) +
          ",\"peak_memory_mb\":" + megabytes_or_null(outcome.usage.peak_memory_bytes) +
          ",\"processes_peak\":" + number_or_null(outcome.usage.processes_peak) +
@@ -44,18 +33,12 @@ std::string metrics_json(const RunAnswer& answer) {
          (answer.network ? json::serialize(network_json(*answer.network)) : "null") + "}";
 }
 
-void add_output(json::object& object, const std::string& name, const std::string& bytes) {
-  const bool text = is_utf8(bytes);
-  object[name] = text ? bytes : to_utf8(bytes);
-  if (!text) object[name + "_base64"] = base64(bytes);
-}
-
 json::object said(std::string_view code, std::string_view message) {
   return {{"code", code}, {"message", message}};
 }
 
 // What the walls did comes before what the code says of itself.
-json::value error_of(const RunAnswer& answer, json::object exception) {
+json::value answer_error(const RunAnswer& answer, json::object exception) {
   const Outcome& outcome = answer.outcome;
   if (answer.cancelled) return said("cancelled", "the run was ended before its time");
   if (outcome.timed_out) return said("timed_out", "the time limit was reached");
@@ -74,7 +57,7 @@ void add_results(json::object& object, const RunAnswer& answer) {
   SortedResults sorted = sort_results(answer.results);
   object["result"] = std::move(sorted.main);
   object["results"] = std::move(sorted.shown);
-  object["error"] = error_of(answer, std::move(sorted.exception));
+  object["error"] = answer_error(answer, std::move(sorted.exception));
 }
 
 json::array files_of(const RunAnswer& answer) {
@@ -159,7 +142,7 @@ std::string finish_fields(json::object object, const RunAnswer& answer) {
   }
   std::string text = json::serialize(object);
   text.pop_back();
-  return text + ",\"metrics\":" + metrics_json(answer) + "}\n";
+  return text + ",\"metrics\":" + answer_metrics(answer) + "}\n";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 #include <cmath>
 
+#include "model/template_rules.h"
 #include "wire/base64_decode.h"
 #include "wire/guest_frames.h"
 #include "wire/launcher_messages.h"
@@ -17,7 +18,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMaxText = 64u << 20;  // the server's own bound on a body is below
+constexpr std::size_t kMaxRequestText = 64u << 20;  // the server's own bound on a body is below
 
 struct LanguageName {
   std::string_view word;
@@ -28,13 +29,6 @@ constexpr LanguageName kLanguages[] = {
     {"javascript", "javascript"}, {"js", "javascript"},  {"node", "javascript"},
     {"shell", "shell"},           {"sh", "shell"},       {"bash", "shell"},
 };
-
-bool is_template_name(std::string_view name) {
-  if (name.empty() || name.size() > 32 || name[0] < 'a' || name[0] > 'z') return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  });
-}
 
 }  // namespace
 
@@ -60,7 +54,7 @@ Result<> read_language_and_template(ObjectReader& fields, RunRequest& request) {
 
 namespace {
 
-Result<> read_code(ObjectReader& fields, RunRequest& request) {
+Result<> read_run_code(ObjectReader& fields, RunRequest& request) {
   TRY(request.code, fields.text("code", kMaxJobBytes));
   if (request.code) TRY_OK(check_no_nul(*request.code, "code"));
   return {};
@@ -102,8 +96,8 @@ Result<> check_what(const ObjectReader& fields, const RunRequest& request) {
 }
 
 Result<> read_stdin(ObjectReader& fields, RunRequest& request) {
-  TRY(auto text, fields.text("stdin", kMaxText));
-  TRY(const auto encoded, fields.text("stdin_base64", kMaxText));
+  TRY(auto text, fields.text("stdin", kMaxRequestText));
+  TRY(const auto encoded, fields.text("stdin_base64", kMaxRequestText));
   if (text && encoded) return fields.bad("stdin_base64", "goes not together with stdin");
   if (text) request.stdin_bytes = std::move(*text);
   if (encoded) {
@@ -133,8 +127,8 @@ Result<RequestFile> read_file(const json::value& value, const std::string& at) {
   if (!guest) return file.bad("path", guest.error().message());
   if (guest->str() == "/" || path->back() == '/') return file.bad("path", "must name a file");
   RequestFile out{.path = std::move(*guest), .content = {}, .mode = 0644};
-  TRY(auto content, file.text("content", kMaxText));
-  TRY(const auto encoded, file.text("content_base64", kMaxText));
+  TRY(auto content, file.text("content", kMaxRequestText));
+  TRY(const auto encoded, file.text("content_base64", kMaxRequestText));
   if (content && encoded) return file.bad("content_base64", "goes not together with content");
   if (!content && !encoded) return file.bad("content", "is missing (or give content_base64)");
   if (content) out.content = std::move(*content);
@@ -257,7 +251,7 @@ Result<RunRequest> parse_run_request(std::string_view body) {
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
   RunRequest request;
   TRY_OK(read_language_and_template(fields, request));
-  TRY_OK(read_code(fields, request));
+  TRY_OK(read_run_code(fields, request));
   TRY_OK(read_command(fields, request));
   TRY_OK(read_stdin(fields, request));
   TRY(request.args, fields.texts("args", kMaxExecStrings, kMaxExecBytes));

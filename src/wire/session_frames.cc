@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint8_t kFirstServerKind = 1;
 constexpr std::uint8_t kFirstAgentKind = 65;
-constexpr std::size_t kMaxStep = 256;
+constexpr std::size_t kMaxSessionStep = 256;
 constexpr std::size_t kMaxMessage = 1024;
 constexpr std::size_t kMaxEntry = kMaxFileRecord + 4;
 constexpr int kMaxErrno = 0xffff;
@@ -280,7 +280,7 @@ struct Fields {
     } else if constexpr (std::is_same_v<T, StartRefused>) {
       io.number(f.process);
       io.error(f.sys_errno);
-      io.remark(f.step, kMaxStep);
+      io.remark(f.step, kMaxSessionStep);
     } else if constexpr (std::is_same_v<T, Output>) {
       io.number(f.process);
       output_stream(io, f.stream);

@@ -7,7 +7,7 @@
 namespace glovebox::cli {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kCompletionUsage =
     "usage: glovebox completion bash|zsh|fish\n"
     "\n"
     "Prints a script that completes commands, options and the ids of living sandboxes:\n"
@@ -93,7 +93,7 @@ complete -c sandbox-run -n 'string match -q -- "-*" (commandline -ct)' -f -a '(_
 int completion_command(std::span<const std::string> args) {
   const std::string shell = args.size() == 1 ? args[0] : "";
   if (shell == "--help" || shell == "-h") {
-    std::fputs(kUsage, stdout);
+    std::fputs(kCompletionUsage, stdout);
   } else if (shell == "bash") {
     std::fputs(kBash, stdout);
   } else if (shell == "zsh") {

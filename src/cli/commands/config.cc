@@ -14,14 +14,14 @@ namespace json = boost::json;
 using config::Entry;
 using config::Kind;
 
-constexpr const char* kUsage =
+constexpr const char* kConfigUsage =
     "usage: glovebox config [OPTIONS]\n"
     "\n"
     "Prints every setting of `glovebox serve` with these options, its value and where it comes\n"
     "from. The output is a settings file itself.\n"
     "\n"
     "  --json                 one JSON object instead\n";
-constexpr const char* kMore = "  --help                 this text\n";
+constexpr const char* kConfigHelp = "  --help                 this text\n";
 
 bool truth_of(const Entry& entry) {
   config::Settings settings;
@@ -97,7 +97,7 @@ std::string config_json(const config::Table& table) {
 
 int config_command(std::span<const std::string> args) {
   if (std::find(args.begin(), args.end(), "--help") != args.end()) {
-    std::printf("%s%s%s", kUsage, config::kOptionsHelp, kMore);
+    std::printf("%s%s%s", kConfigUsage, config::kOptionsHelp, kConfigHelp);
     return 0;
   }
   const auto loaded = config::load(args, config::Surroundings::here());

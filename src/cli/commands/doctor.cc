@@ -20,7 +20,7 @@ using probe::EngineOutlook;
 using probe::Finding;
 using probe::State;
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kDoctorUsage =
     "usage: glovebox doctor [--json]\n"
     "\n"
     "Tries what this host offers (namespaces, limits, filters, mounts, KVM) and says which "
@@ -70,7 +70,7 @@ bool stdout_wants_colour() {
   return ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
 }
 
-int usage_error(const std::string& argument) {
+int unknown_argument(const std::string& argument) {
   std::fprintf(stderr, "glovebox doctor: unknown argument '%.200s' (try --help)\n",
                argument.c_str());
   return 2;
@@ -91,10 +91,10 @@ int doctor_command(std::span<const std::string> args) {
     if (argument == "--json") {
       as_json = true;
     } else if (argument == "--help" || argument == "-h") {
-      std::fwrite(kUsage.data(), 1, kUsage.size(), stdout);
+      std::fwrite(kDoctorUsage.data(), 1, kDoctorUsage.size(), stdout);
       return 0;
     } else {
-      return usage_error(argument);
+      return unknown_argument(argument);
     }
   }
   // Helpers are forked from here on: nothing may wait in a buffer they would inherit.

@@ -17,13 +17,13 @@
 #include "cli/terminal.h"
 #include "engine/catalog.h"
 #include "engine/one_shot.h"
+#include "model/outcome.h"
 #include "wire/outcome_json.h"
 
 namespace glovebox::cli {
 namespace {
 
 constexpr std::size_t kMaxCodeFromStdin = 16u << 20;
-constexpr int kExitInterrupted = 130;
 
 Result<std::string> code_from_stdin() {
   std::string code;
@@ -73,7 +73,7 @@ int report(const RunOptions& options, const engine::RunResult& result,
   return outcome.exit_code == 0 ? failed : outcome.exit_code;
 }
 
-int failed(const RunOptions& options, const Error& error) {
+int report_failure(const RunOptions& options, const Error& error) {
   if (options.json) (void)write_all(STDOUT_FILENO, wire::failure_json(error));
   return failure(error);
 }
@@ -128,7 +128,7 @@ int run_command(std::span<const std::string> args) {
   std::unique_ptr<LocalGateway> gateway;
   if (!options.net.is_none()) {
     auto started = LocalGateway::start(options.net);
-    if (!started) return failed(options, started.error());
+    if (!started) return report_failure(options, started.error());
     gateway = std::move(*started);
     options.request.has_network = true;
     hooks.on_network = [&](engine::Instance::Lent lent) {
@@ -139,7 +139,7 @@ int run_command(std::span<const std::string> args) {
   raw.reset();
   if (!result) {
     if (result.error().sys_errno() == EINTR) return kExitInterrupted;
-    return failed(options, result.error());
+    return report_failure(options, result.error());
   }
   std::optional<wire::NetworkFigures> network;
   if (gateway) network = gateway->close();

@@ -21,14 +21,14 @@
 namespace glovebox::cli {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kServeUsage =
     "usage: glovebox serve [OPTIONS]\n"
     "\n"
     "Serves the API: starts a launcher and an unprivileged server and keeps them running. "
     "Settings\n"
     "come from a file, GLOVEBOX_* variables and these options, in rising precedence.\n"
     "\n";
-constexpr const char* kMore =
+constexpr const char* kServeHelp =
     "  --stop                 end what serves on this data directory, also what a killed\n"
     "                         `glovebox serve` left running (a new one would adopt it)\n"
     "  --private              for a program that wants a server of its own: a free port, a data\n"
@@ -40,7 +40,7 @@ constexpr const char* kMore =
     "SIGTERM or Ctrl-C finishes what runs (server.stop_timeout) and ends; a second one ends at\n"
     "once. SIGHUP reads templates again. Exit status: 0 stopped, 1 it cannot serve, 2 bad usage.\n";
 
-int failed(const std::string& message) {
+int serve_failed(const std::string& message) {
   std::fprintf(stderr, "glovebox: %s\n", printable(message).c_str());
   return 1;
 }
@@ -81,7 +81,7 @@ class PrivateDirectory {
 
 int serve_privately(std::vector<std::string> args) {
   auto directory = PrivateDirectory::make();
-  if (!directory) return failed(directory.error().message());
+  if (!directory) return serve_failed(directory.error().message());
   // Its log is read when something is wrong only; whoever wants more says so after this. A few of
   // its launcher's sandboxes are always being made or removed.
   const std::uint32_t sandboxes = supervisor::kPrivateSandboxes - 8;
@@ -102,13 +102,13 @@ int serve_privately(std::vector<std::string> args) {
   }
   ::setenv("GLOVEBOX_LOG", config->settings.log_level.c_str(), 1);
   auto data = supervisor::DataDir::open(config->settings.data_dir);
-  if (!data) return failed(data.error().message());
+  if (!data) return serve_failed(data.error().message());
   const auto is_ours = data->try_lock();
-  if (!is_ours || !*is_ours) return failed("cannot lock " + directory->path());
+  if (!is_ours || !*is_ours) return serve_failed("cannot lock " + directory->path());
   supervisor::Supervisor supervisor(std::move(*config), std::move(*data), kVersion);
   supervisor.make_private(UniqueFd(::fcntl(0, F_DUPFD_CLOEXEC, 3)));
   const auto served = supervisor.run(supervisor::Then::kServe);
-  return served ? 0 : failed(served.error().message());
+  return served ? 0 : serve_failed(served.error().message());
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ int serve_privately(std::vector<std::string> args) {
 int serve_command(std::span<const std::string> args) {
   if (std::find(args.begin(), args.end(), "--help") != args.end() ||
       std::find(args.begin(), args.end(), "-h") != args.end()) {
-    std::printf("%s%s%s", kUsage, config::kOptionsHelp, kMore);
+    std::printf("%s%s%s", kServeUsage, config::kOptionsHelp, kServeHelp);
     return 0;
   }
   if (const auto at = std::find(args.begin(), args.end(), "--private"); at != args.end()) {
@@ -138,18 +138,18 @@ int serve_command(std::span<const std::string> args) {
   // Ours is read from there too, at the first line that is logged.
   ::setenv("GLOVEBOX_LOG", config->settings.log_level.c_str(), 1);
   auto data = supervisor::DataDir::open(config->settings.data_dir);
-  if (!data) return failed(data.error().message());
+  if (!data) return serve_failed(data.error().message());
   if (is_stop) {
     const auto stopped = supervisor::stop_serving(std::move(*config), std::move(*data), kVersion);
-    return stopped ? 0 : failed(stopped.error().message());
+    return stopped ? 0 : serve_failed(stopped.error().message());
   }
   const auto is_ours = data->try_lock();
-  if (!is_ours) return failed(is_ours.error().message());
-  if (!*is_ours) return failed(who_is_running(*data));
+  if (!is_ours) return serve_failed(is_ours.error().message());
+  if (!*is_ours) return serve_failed(who_is_running(*data));
   supervisor::Supervisor supervisor(std::move(*config), std::move(*data), kVersion);
   supervisor.adopt();
   const auto served = supervisor.run(supervisor::Then::kServe);
-  return served ? 0 : failed(served.error().message());
+  return served ? 0 : serve_failed(served.error().message());
 }
 
 }  // namespace glovebox::cli

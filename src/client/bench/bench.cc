@@ -19,6 +19,7 @@
 #include "client/bench/subjects.h"
 #include "client/commands.h"
 #include "client/print.h"
+#include "model/outcome.h"
 
 namespace glovebox::client {
 namespace {
@@ -26,17 +27,16 @@ namespace {
 using bench::Row;
 using bench::Subject;
 
-constexpr int kExitInterrupted = 130;
 constexpr int kExitMissed = 1;
 
-void stop_on_signals() {
+void stop_bench_on_signals() {
   struct sigaction action {};
   action.sa_handler = [](int) { bench::interrupted = true; };
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
 }
 
-void say(const std::string& what) {
+void show_progress(const std::string& what) {
   if (::isatty(STDERR_FILENO) == 1) std::fprintf(stderr, "\r\033[K%s", what.c_str());
 }
 
@@ -48,13 +48,13 @@ std::vector<Row> measure(std::vector<Subject> subjects, const Place& place, unsi
     for (Subject& subject : subjects) {
       if (!subject.row.skipped.empty() || bench::interrupted) continue;
       if (round >= std::max(rounds, subject.row.least_rounds)) continue;
-      say("round " + std::to_string(round + 1) + " of " + std::to_string(most) + ": " +
+      show_progress("round " + std::to_string(round + 1) + " of " + std::to_string(most) + ": " +
           subject.row.name);
       bench::wait_until_settled(place);
       subject.row.rounds.push_back(subject.measure());
     }
   }
-  say("");
+  show_progress("");
   std::vector<Row> rows;
   for (Subject& subject : subjects) rows.push_back(std::move(subject.row));
   return rows;
@@ -80,7 +80,7 @@ struct Own {
 // `own` null: it is somebody's.
 int measure_at(const bench::BenchOptions& options, const Place& place, const Own* own) {
   auto bundle = bench::OciBundle::make("/etc", bench::kPythonHello);
-  say("getting ready");
+  show_progress("getting ready");
   std::vector<Subject> subjects;
   if (options.runs) {
     subjects = bench::make_subjects(place, options.effort, bundle ? &*bundle : nullptr);
@@ -122,7 +122,7 @@ int bench_command(const std::vector<std::string>& args) {
     std::printf("%s%s%s", bench::kBenchHelp, kPlaceHelp, bench::kBenchMoreHelp);
     return 0;
   }
-  stop_on_signals();
+  stop_bench_on_signals();
   const PlaceSurroundings here = PlaceSurroundings::here();
   const PlaceWords& words = options->place;
   if (!words.url.empty() || !words.data_dir.empty() || !here.url.empty()) {
@@ -138,7 +138,7 @@ int bench_command(const std::vector<std::string>& args) {
     }
     return measure_at(*options, *place, nullptr);
   }
-  say("starting a server");
+  show_progress("starting a server");
   const bench::NetWorld world = options->network ? bench::NetWorld::make() : bench::NetWorld();
   const bench::DepsWorld deps =
       options->dependencies ? bench::DepsWorld::make(options->effort) : bench::DepsWorld();

@@ -11,11 +11,11 @@
 namespace glovebox::bench {
 namespace {
 
-constexpr timeval kPatience{5, 0};
+constexpr timeval kIndexPatience{5, 0};
 constexpr std::size_t kMostHead = 16 * 1024;
 
 // The path of a GET, or nothing.
-std::string path_of(int connection) {
+std::string requested_path(int connection) {
   std::string head;
   char bytes[4096];
   while (head.find("\r\n\r\n") == std::string::npos && head.size() < kMostHead) {
@@ -72,14 +72,14 @@ void DepsIndex::serve() {
     if (waits[1].revents != 0) return;
     const UniqueFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!connection || !is_from_here(connection.get())) continue;
-    ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-    ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+    ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kIndexPatience, sizeof kIndexPatience);
+    ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kIndexPatience, sizeof kIndexPatience);
     answer(connection.get());
   }
 }
 
 void DepsIndex::answer(int connection) const {
-  const std::string path = path_of(connection);
+  const std::string path = requested_path(connection);
   const auto page = pages_.find(path);
   const bool is_known = page != pages_.end();
   const std::string body = is_known ? page->second : "there is no such package\n";

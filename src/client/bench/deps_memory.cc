@@ -11,7 +11,7 @@
 namespace glovebox::bench {
 namespace {
 
-std::string text_of(const std::string& path) {
+std::string file_text(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -24,7 +24,7 @@ std::uint64_t kib_behind(const std::string& text, const std::string& word) {
 
 // In how many pid namespaces a process has a number.
 std::size_t depth_of(const std::string& place) {
-  const std::string status = text_of(place + "/status");
+  const std::string status = file_text(place + "/status");
   const std::size_t at = status.find("\nNSpid:");
   if (at == std::string::npos) return 0;
   const std::size_t end = status.find('\n', at + 1);
@@ -39,7 +39,7 @@ std::multimap<pid_t, pid_t> children_of_all() {
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     const pid_t pid = std::atoi(entry.path().filename().c_str());
     if (pid <= 0) continue;
-    const std::string stat = text_of(entry.path().string() + "/stat");
+    const std::string stat = file_text(entry.path().string() + "/stat");
     const std::size_t name_end = stat.rfind(')');
     if (name_end == std::string::npos || name_end + 4 > stat.size()) continue;
     children.emplace(std::atoi(stat.c_str() + name_end + 4), pid);
@@ -51,7 +51,7 @@ std::multimap<pid_t, pid_t> children_of_all() {
 
 HeldMemory held_below(pid_t root) {
   HeldMemory held;
-  held.available_kib = kib_behind(text_of("/proc/meminfo"), "MemAvailable:");
+  held.available_kib = kib_behind(file_text("/proc/meminfo"), "MemAvailable:");
   const std::multimap<pid_t, pid_t> children = children_of_all();
   const std::size_t depth = depth_of("/proc/" + std::to_string(root));
   std::vector<pid_t> left = {root};
@@ -59,11 +59,11 @@ HeldMemory held_below(pid_t root) {
     const pid_t pid = left.back();
     left.pop_back();
     const std::string place = "/proc/" + std::to_string(pid);
-    const std::uint64_t kib = kib_behind(text_of(place + "/smaps_rollup"), "\nPss:");
+    const std::uint64_t kib = kib_behind(file_text(place + "/smaps_rollup"), "\nPss:");
     held.all_kib += kib;
     // A sandbox's interpreter is one namespace further down.
     const bool is_zygote =
-        depth_of(place) == depth + 1 && text_of(place + "/comm").starts_with("python");
+        depth_of(place) == depth + 1 && file_text(place + "/comm").starts_with("python");
     if (is_zygote) {
       ++held.zygotes;
       held.zygotes_kib += kib;

@@ -9,6 +9,7 @@
 #include "client/bench/load.h"
 #include "client/bench/net_world.h"
 #include "client/bench/process.h"
+#include "client/bench/report.h"
 
 namespace glovebox::bench {
 namespace {
@@ -16,14 +17,14 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kBuildsWithin{600'000};
-constexpr milliseconds kWarmsWithin{60'000};
-constexpr milliseconds kPause{20};
+constexpr milliseconds kSetWarmsWithin{60'000};
+constexpr milliseconds kPauseBetweenRuns{20};
 constexpr unsigned kLeastRounds = 5;  // two times that are close to each other
 // What fifty sets may take of the host, each: its zygote, and what waits and was made for it, by
 // the proportional sizes of all processes. What the host has less is told, too; others change that.
 constexpr double kMostOfASetMb = 20;
 
-const Job kData{R"j({"template":"python-data","code":")j"
+const Job kDataTemplate{R"j({"template":"python-data","code":")j"
                 R"j(import numpy, pandas, matplotlib.pyplot\nprint(numpy.arange(3).sum())"})j",
                 R"(3\n)"};
 const Job kThree{R"j({"language":"python","profile":{"dependencies":{"packages":["requests",)j"
@@ -44,25 +45,11 @@ Job job_of_set(unsigned i) {
           number + R"j(\n)j"};
 }
 
-Row row(std::string name, std::string baseline = "", Bar bar = {}) {
-  Row made;
-  made.name = std::move(name);
-  made.baseline = std::move(baseline);
-  made.bar = std::move(bar);
-  return made;
-}
-
-Bar ratio_at_most(double value, std::string text) {
-  return {.kind = Bar::Kind::kRatioAtMost, .value = value, .tail = 0, .text = std::move(text)};
-}
-
-double ms_since(Clock::time_point began) { return Milliseconds(Clock::now() - began).count(); }
-
 // A first call builds the set; the next ones find its interpreter waiting.
-Result<> build(const client::Place& place, const Job& job) {
+Result<> build_set(const client::Place& place, const Job& job) {
   Caller caller(place, kBuildsWithin);
   if (!caller.call(job)) return fail(Errc::kUnavailable, caller.last_problem());
-  return wait_until_warm(place, job, kWarmsWithin);
+  return wait_until_warm(place, job, kSetWarmsWithin);
 }
 
 // Sets with one small package each, all with interpreters of their own.
@@ -115,7 +102,7 @@ class ManySets {
     (void)caller.get("/health");  // connects
     for (const Job& job : jobs_) {
       if (interrupted) break;
-      std::this_thread::sleep_for(kPause);
+      std::this_thread::sleep_for(kPauseBetweenRuns);
       bool is_warm = false;
       const auto began = Clock::now();
       if (caller.call(job, &is_warm) && is_warm) {
@@ -132,7 +119,7 @@ class ManySets {
 
   Round call_one() const {
     const auto calls = static_cast<unsigned>(jobs_.size());
-    return jobs_.empty() ? Round{} : call_in_turn(place_, jobs_.front(), calls, kPause);
+    return jobs_.empty() ? Round{} : call_in_turn(place_, jobs_.front(), calls, kPauseBetweenRuns);
   }
 
  private:
@@ -191,27 +178,27 @@ std::vector<Subject> make_deps_subjects(const client::Place& place, const DepsWo
   const auto paced = [&](Row made, const Job& job, unsigned calls) {
     made.least_rounds = effort.rounds > 1 ? kLeastRounds : 0;
     add(std::move(made), why_none,
-        [&place, &job, calls] { return call_in_turn(place, job, calls, kPause); });
+        [&place, &job, calls] { return call_in_turn(place, job, calls, kPauseBetweenRuns); });
   };
-  if (const auto warm = wait_until_warm(place, kData, kWarmsWithin); !warm) {
+  if (const auto warm = wait_until_warm(place, kDataTemplate, kSetWarmsWithin); !warm) {
     why_none = warm.error().message();
   }
   for (const Job* job : {&kThree, &kThreeImported}) {
     if (!why_none.empty() || interrupted) continue;
-    if (const auto built = build(place, *job); !built) why_none = built.error().message();
+    if (const auto built = build_set(place, *job); !built) why_none = built.error().message();
   }
-  paced(row("deps-data-template"), kData, effort.data);
-  paced(row("deps-paced", "deps-data-template", ratio_at_most(1.2, "p50 <= 1.2")), kThree,
+  paced(make_row("deps-data-template"), kDataTemplate, effort.data);
+  paced(make_row("deps-paced", "deps-data-template", ratio_at_most(1.2, "p50 <= 1.2")), kThree,
         effort.data);
-  paced(row("deps-imports-paced", "deps-data-template"), kThreeImported, effort.cold);
+  paced(make_row("deps-imports-paced", "deps-data-template"), kThreeImported, effort.cold);
 
   const auto sets = std::make_shared<ManySets>(place, launcher_pid);
   std::string why_no_sets =
       world == nullptr ? "only with a server that it starts itself" : world->why_not;
   if (why_no_sets.empty()) why_no_sets = sets->build(effort.sets);
   const std::string name = "deps-" + std::to_string(effort.sets) + "-sets";
-  add(row("deps-one-set"), why_no_sets, [sets] { return sets->call_one(); });
-  add(row(name, "deps-one-set", ratio_at_most(2, "all warm, p50 <= 2, <= 20 MB each")), why_no_sets,
+  add(make_row("deps-one-set"), why_no_sets, [sets] { return sets->call_one(); });
+  add(make_row(name, "deps-one-set", ratio_at_most(2, "all warm, p50 <= 2, <= 20 MB each")), why_no_sets,
       [sets] { return sets->call_all(); });
   return all;
 }

@@ -12,17 +12,9 @@ namespace {
 
 using http::Method;
 
-constexpr std::chrono::milliseconds kCallTime{60'000};
+constexpr std::chrono::milliseconds kDialectCallTime{60'000};
 constexpr unsigned kRounds = 5;
 constexpr std::string_view kWorkspace = "/workspace/se";
-
-std::string text_after(const std::string& body, std::string_view name) {
-  const std::string key = "\"" + std::string(name) + "\":\"";
-  const std::size_t at = body.find(key);
-  if (at == std::string::npos) return "";
-  const std::size_t begin = at + key.size();
-  return body.substr(begin, body.find('"', begin) - begin);
-}
 
 std::string in_envelope(std::string_view message) {
   std::string bytes(1, '\0');
@@ -110,7 +102,7 @@ class DialectCalls {
  private:
   http::Client connect() const {
     http::ClientOptions options;
-    options.io_time = kCallTime;
+    options.io_time = kDialectCallTime;
     return http::Client(http::parse_url(place_.url).value(), std::move(options));
   }
 

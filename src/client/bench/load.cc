@@ -7,24 +7,21 @@
 #include <thread>
 #include <vector>
 
+#include "client/bench/process.h"
+
 namespace glovebox::bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 constexpr milliseconds kSettleTime{5'000};
-constexpr milliseconds kLookAgain{20};
+constexpr milliseconds kLookAtPools{20};
 
 http::Client make_client(const client::Place& place, milliseconds call_time) {
   http::ClientOptions options;
   options.io_time = call_time;
   // find_place() has parsed it before.
   return http::Client(http::parse_url(place.url).value(), std::move(options));
-}
-
-double ms_since(Clock::time_point began) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - began).count();
 }
 
 }  // namespace
@@ -153,7 +150,7 @@ Result<> wait_until_warm(const client::Place& place, const Job& job, millisecond
   bool is_warm = false;
   while (Clock::now() < deadline && !interrupted) {
     if (caller.call(job, &is_warm) && is_warm) return {};
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kLookAtPools);
   }
   return fail(Errc::kTimeout, caller.last_problem().empty() ? "no sandbox ever waited for a call"
                                                             : caller.last_problem());
@@ -163,7 +160,7 @@ void wait_until_settled(const client::Place& place) {
   Caller caller(place);
   const auto deadline = Clock::now() + kSettleTime;
   while (Clock::now() < deadline && !interrupted) {
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kLookAtPools);
     const std::string metrics = caller.get("/metrics");
     const bool is_quiet =
         metric_sum(metrics, "glovebox_runs_active") == 0 &&
@@ -189,6 +186,14 @@ double metric_sum(std::string_view metrics, std::string_view name) {
     sum += std::strtod(line.c_str() + space, nullptr);
   }
   return sum;
+}
+
+std::string text_after(const std::string& body, std::string_view name) {
+  const std::string key = "\"" + std::string(name) + "\":\"";
+  const std::size_t at = body.find(key);
+  if (at == std::string::npos) return "";
+  const std::size_t begin = at + key.size();
+  return body.substr(begin, body.find('"', begin) - begin);
 }
 
 }  // namespace glovebox::bench

@@ -55,6 +55,8 @@ Result<> wait_until_warm(const client::Place& place, const Job& job,
 // Until the server has nothing to do, and its pools are as full as they should be.
 void wait_until_settled(const client::Place& place);
 
+// The text behind "name": in a JSON body; "" where there is none.
+std::string text_after(const std::string& body, std::string_view name);
 // The sum of a metric's values over its labels; "" or text without it: 0.
 double metric_sum(std::string_view metrics, std::string_view name);
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 
+#include "client/bench/process.h"
 #include "http/client.h"
 
 namespace glovebox::bench {
@@ -13,18 +14,16 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kCallTime{90'000};
+constexpr milliseconds kNetCallTime{90'000};
 constexpr int kProgramMs = 60'000;
-constexpr milliseconds kPause{10};
-constexpr milliseconds kLookAgain{5};
+constexpr milliseconds kPauseBetweenCalls{10};
+constexpr milliseconds kLookAtPeer{5};
 constexpr milliseconds kGoesWithin{3'000};
 // A flood begins before what is measured and ends behind it.
 constexpr milliseconds kFloodBefore{500};
 constexpr unsigned kFloodMoreMs = 1'500;
 // Pipes and the like that a gateway keeps for the next relay.
 constexpr std::uint64_t kKeptDescriptors = 80;
-
-double ms_since(Clock::time_point began) { return Milliseconds(Clock::now() - began).count(); }
 
 double now_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -49,7 +48,7 @@ class NetSession {
  public:
   NetSession(const client::Place& place, const std::string& net) : place_(place) {
     http::ClientOptions options;
-    options.io_time = kCallTime;
+    options.io_time = kNetCallTime;
     client_.emplace(http::parse_url(place.url).value(), std::move(options));
     const auto made = send(http::Method::kPost, "/v1/sandboxes",
                            R"({"template":"python","ttl_s":300,"profile":{"net":)" + net + "}}");
@@ -129,7 +128,7 @@ Result<ProcessUsage> usage_when_gone(const NetServer& server, pid_t gateway,
     const bool is_gone = server.world.far->echoing() == 0 &&
                          usage.descriptors <= before.descriptors + kKeptDescriptors;
     if (is_gone || Clock::now() > deadline) return usage;
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kLookAtPeer);
   }
 }
 
@@ -217,7 +216,7 @@ RelayRounds measure_relays(const NetServer& server, unsigned open, unsigned conn
     const unsigned now = server.world.far->echoing();
     if (most < open && now >= open) during = usage_of(gateway);
     most = std::max(most, now);
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kLookAtPeer);
   }
   program.join();
   session.reset();
@@ -245,7 +244,7 @@ Round runs_beside(const NetServer& server, Beside beside, const Job& job, unsign
   const double from = now_since_1970();
   const auto until = Clock::now() + milliseconds(for_ms);
   while (Clock::now() < until && !interrupted) {
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kPauseBetweenCalls);
     const auto began = Clock::now();
     if (caller.call(job)) {
       round.ms.push_back(ms_since(began));

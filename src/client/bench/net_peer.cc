@@ -16,7 +16,7 @@ namespace glovebox::bench {
 namespace {
 
 constexpr int kBacklog = 1024;
-constexpr std::size_t kPiece = 1u << 20;
+constexpr std::size_t kFloodPiece = 1u << 20;
 constexpr std::uint64_t kMostPoured = 1ull << 32;  // whatever a connection asks for
 constexpr std::size_t kMostStreams = 16;
 
@@ -38,7 +38,7 @@ bool send_all(int socket, const char* bytes, std::size_t size) {
 }
 
 void swallow(int socket) {
-  std::vector<char> piece(kPiece);
+  std::vector<char> piece(kFloodPiece);
   std::uint64_t got = 0;
   ssize_t size = 0;
   while ((size = ::recv(socket, piece.data(), piece.size(), 0)) > 0) {
@@ -55,7 +55,7 @@ void pour(int socket) {
   std::uint64_t left = 0;
   for (int i = 0; i < 8; ++i) left |= static_cast<std::uint64_t>(count[i]) << (8 * i);
   left = std::min(left, kMostPoured);
-  const std::vector<char> piece(kPiece);
+  const std::vector<char> piece(kFloodPiece);
   while (left > 0) {
     const std::size_t size = std::min<std::uint64_t>(left, piece.size());
     if (!send_all(socket, piece.data(), size)) return;

@@ -5,7 +5,7 @@
 namespace glovebox::bench {
 namespace {
 
-constexpr const char* kPython = "/usr/bin/python3";
+constexpr const char* kPythonProgram = "/usr/bin/python3";
 
 constexpr const char* kProgram = R"python(
 import socket, struct, sys, time
@@ -134,7 +134,7 @@ sys.stdout.write(";".join(" ".join("%.6f" % one for one in group) for group in g
 std::vector<std::string> program(const char* what, const NetTarget& to,
                                  std::vector<std::string> more) {
   std::vector<std::string> argv = {
-      kPython, "-c", kProgram, what, to.address.text(), std::to_string(to.port)};
+      kPythonProgram, "-c", kProgram, what, to.address.text(), std::to_string(to.port)};
   argv.insert(argv.end(), more.begin(), more.end());
   return argv;
 }

@@ -2,26 +2,20 @@
 
 #include <memory>
 
+#include "client/bench/report.h"
+
 namespace glovebox::bench {
 namespace {
 
 using std::chrono::milliseconds;
 
 constexpr unsigned kStartRounds = 5;  // two times that are close to each other
-constexpr unsigned kMany = 1000;
-constexpr milliseconds kWarmsWithin{30'000};
+constexpr unsigned kManyCalls = 1000;
+constexpr milliseconds kNetWarmsWithin{30'000};
 
 const Job kNone{R"j({"language":"python","code":"print(1+1)"})j", R"(2\n)"};
 const Job kAll{R"j({"language":"python","code":"print(1+1)","profile":{"net":"all"}})j", R"(2\n)",
                R"("network":{)"};
-
-Row row(std::string name, std::string baseline = "", Bar bar = {}) {
-  Row made;
-  made.name = std::move(name);
-  made.baseline = std::move(baseline);
-  made.bar = std::move(bar);
-  return made;
-}
 
 Bar bar(Bar::Kind kind, double value, std::string text) {
   return {.kind = kind, .value = value, .tail = 0, .text = std::move(text)};
@@ -34,7 +28,7 @@ std::vector<Subject> make_net_subjects(const NetServer& server, const Effort& ef
   const NetWorld& world = server.world;
   std::string why_none = world.why_not;
   if (why_none.empty()) {
-    const auto works = wait_until_warm(server.place, kAll, kWarmsWithin);
+    const auto works = wait_until_warm(server.place, kAll, kNetWarmsWithin);
     if (!works) why_none = works.error().message();
   }
   const std::string why_no_tls = why_none.empty() ? world.why_not_tls : why_none;
@@ -48,8 +42,8 @@ std::vector<Subject> make_net_subjects(const NetServer& server, const Effort& ef
       return call_in_turn(server.place, job, n, milliseconds(10));
     });
   };
-  started(row("net-none-paced"), kNone);
-  started(row("net-all-paced", "net-none-paced", bar(Bar::Kind::kRatioAtMost, 1.3, "p50 <= 1.3")),
+  started(make_row("net-none-paced"), kNone);
+  started(make_row("net-all-paced", "net-none-paced", bar(Bar::Kind::kRatioAtMost, 1.3, "p50 <= 1.3")),
           kAll);
 
   // One stream each way; the same program beside it over loopback, without a sandbox.
@@ -59,10 +53,10 @@ std::vector<Subject> make_net_subjects(const NetServer& server, const Effort& ef
     const unsigned mb = effort.stream_mb;
     const unsigned count = effort.streams;
     const std::string name = way + "-" + size;
-    add(row("loopback-" + name), why_none, [&world, program, mb, count] {
+    add(make_row("loopback-" + name), why_none, [&world, program, mb, count] {
       return run_outside(program({world.near->address(), world.near->port()}, mb, count));
     });
-    add(row("net-" + name, "loopback-" + name, bar(Bar::Kind::kRatioAtMost, 2, "time <= 2")),
+    add(make_row("net-" + name, "loopback-" + name, bar(Bar::Kind::kRatioAtMost, 2, "time <= 2")),
         why_none, [&server, program, mb, count] {
           const NetPeer& far = *server.world.far;
           return run_inside(server.place, R"("all")",
@@ -76,8 +70,8 @@ std::vector<Subject> make_net_subjects(const NetServer& server, const Effort& ef
     return https_program({world.far->address(), world.tls->port()}, NetWorld::kName,
                          world.tls->certificate(), n, first);
   };
-  add(row("direct-https"), why_no_tls, [https] { return run_outside(https(FirstOf::kConnect)); });
-  add(row("net-https", "direct-https", bar(Bar::Kind::kAddedMsAtMost, 2, "p50 + 2 ms")), why_no_tls,
+  add(make_row("direct-https"), why_no_tls, [https] { return run_outside(https(FirstOf::kConnect)); });
+  add(make_row("net-https", "direct-https", bar(Bar::Kind::kAddedMsAtMost, 2, "p50 + 2 ms")), why_no_tls,
       [&server, https] {
         const std::string net = std::string(R"({"allow":[")") + NetWorld::kName + R"(:443"]})";
         return run_inside(server.place, net, https(FirstOf::kResolve));
@@ -87,17 +81,17 @@ std::vector<Subject> make_net_subjects(const NetServer& server, const Effort& ef
   const auto relays = [&](unsigned open, Row connects, Row echoes) {
     const auto last = std::make_shared<Round>();
     add(std::move(connects), why_none, [&server, last, open, n = effort.connects] {
-      RelayRounds rounds = measure_relays(server, open, n, kMany);
+      RelayRounds rounds = measure_relays(server, open, n, kManyCalls);
       *last = std::move(rounds.echoes);
       return rounds.connects;
     });
     add(std::move(echoes), why_none, [last] { return *last; });
   };
-  relays(1, row("net-connect-1-open"), row("net-echo-1-open"));
-  relays(kMany,
-         row("net-connect-1000-open", "net-connect-1-open",
+  relays(1, make_row("net-connect-1-open"), make_row("net-echo-1-open"));
+  relays(kManyCalls,
+         make_row("net-connect-1000-open", "net-connect-1-open",
              bar(Bar::Kind::kRatioAtMost, 1.5, "p50 <= 1.5")),
-         row("net-echo-1000-open", "net-echo-1-open",
+         make_row("net-echo-1000-open", "net-echo-1-open",
              bar(Bar::Kind::kRatioAtMost, 2, "p50 <= 2, all alive")));
 
   const unsigned time = effort.beside_ms;
@@ -108,9 +102,9 @@ std::vector<Subject> make_net_subjects(const NetServer& server, const Effort& ef
       add(std::move(made), why_none,
           [&server, measure, who, time] { return measure(server, who, time); });
     };
-    among(row(what + "-beside-nobody"), Beside::kNobody);
-    among(row(what + "-beside-spin", what + "-beside-nobody"), Beside::kSpin);
-    among(row(what + "-beside-flood", what + "-beside-spin", tail), Beside::kFlood);
+    among(make_row(what + "-beside-nobody"), Beside::kNobody);
+    among(make_row(what + "-beside-spin", what + "-beside-nobody"), Beside::kSpin);
+    among(make_row(what + "-beside-flood", what + "-beside-spin", tail), Beside::kFlood);
   };
   beside("run", [](const NetServer& where, Beside who, unsigned for_ms) {
     return runs_beside(where, who, kAll, for_ms);

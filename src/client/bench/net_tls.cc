@@ -17,7 +17,7 @@ namespace glovebox::bench {
 namespace {
 
 constexpr long kValidSeconds = 24 * 3600;
-constexpr timeval kPatience{5, 0};  // with a client that stops in the middle
+constexpr timeval kTlsPatience{5, 0};  // with a client that stops in the middle
 
 template <auto kFree>
 struct Free {
@@ -122,8 +122,8 @@ void NetTls::serve() {
 }
 
 void NetTls::answer(const UniqueFd& connection) {
-  ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
-  ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kTlsPatience, sizeof kTlsPatience);
+  ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kTlsPatience, sizeof kTlsPatience);
   const int yes = 1;
   ::setsockopt(connection.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   const Session session(::SSL_new(context_.get()));

@@ -24,9 +24,9 @@
 namespace glovebox::bench {
 namespace {
 
-constexpr std::chrono::seconds kStartsWithin{60};
-constexpr std::chrono::seconds kStopsWithin{20};
-constexpr std::chrono::milliseconds kLookAgain{20};
+constexpr std::chrono::seconds kServerStartsWithin{60};
+constexpr std::chrono::seconds kServerStopsWithin{20};
+constexpr std::chrono::milliseconds kLookAtServer{20};
 
 // `glovebox` beside us, or in ../../bin when we are in libexec.
 Result<std::string> front_path() {
@@ -52,7 +52,7 @@ bool has_ended_within(pid_t pid, std::chrono::seconds limit) {
   const auto deadline = Clock::now() + limit;
   while (::waitpid(pid, nullptr, WNOHANG) == 0) {
     if (Clock::now() > deadline) return false;
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kLookAtServer);
   }
   return true;
 }
@@ -104,7 +104,7 @@ Result<OwnServer> OwnServer::start(const std::vector<std::string>& settings,
 }
 
 Result<> OwnServer::wait_until_ready() {
-  const auto deadline = Clock::now() + kStartsWithin;
+  const auto deadline = Clock::now() + kServerStartsWithin;
   client::PlaceWords words;
   words.data_dir = directory_;
   while (Clock::now() < deadline && !interrupted) {
@@ -118,7 +118,7 @@ Result<> OwnServer::wait_until_ready() {
       place_ = *place;
       return {};
     }
-    std::this_thread::sleep_for(kLookAgain);
+    std::this_thread::sleep_for(kLookAtServer);
   }
   return fail(Errc::kTimeout,
               "the server is not ready: " + last_line_of(directory_ + "/serve.log"));
@@ -137,10 +137,10 @@ pid_t OwnServer::pid_of(const char* process) const {
 OwnServer::~OwnServer() {
   if (pid_ > 0) {
     ::kill(pid_, SIGTERM);
-    bool ended = has_ended_within(pid_, kStopsWithin);
+    bool ended = has_ended_within(pid_, kServerStopsWithin);
     if (!ended) {
       ::kill(pid_, SIGTERM);  // the second one ends it at once
-      ended = has_ended_within(pid_, kStopsWithin);
+      ended = has_ended_within(pid_, kServerStopsWithin);
     }
     if (!ended) {
       std::fprintf(stderr, "glovebox: the server (process %d, in %s) does not stop\n",

@@ -16,6 +16,9 @@ namespace glovebox::bench {
 
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::duration<double, std::milli>;
+inline double ms_since(Clock::time_point began) {
+  return Milliseconds(Clock::now() - began).count();
+}
 
 struct Command {
   std::vector<std::string> argv;  // argv[0] is a path

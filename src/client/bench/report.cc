@@ -77,6 +77,18 @@ std::string other_baselines(const std::vector<Row>& rows) {
 
 }  // namespace
 
+Row make_row(std::string name, std::string baseline, Bar bar) {
+  Row made;
+  made.name = std::move(name);
+  made.baseline = std::move(baseline);
+  made.bar = std::move(bar);
+  return made;
+}
+
+Bar ratio_at_most(double value, std::string text) {
+  return {.kind = Bar::Kind::kRatioAtMost, .value = value, .tail = 0, .text = std::move(text)};
+}
+
 double ratio_to(const std::vector<Row>& rows, const Row& row, const std::string& baseline) {
   const Row* base = baseline.empty() ? nullptr : find_row(rows, baseline);
   if (base == nullptr || !base->skipped.empty() || !row.skipped.empty()) return 0;

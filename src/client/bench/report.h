@@ -40,6 +40,10 @@ struct Row {
   std::vector<Round> rounds;
 };
 
+// A row that was not measured yet.
+Row make_row(std::string name, std::string baseline = "", Bar bar = {});
+Bar ratio_at_most(double value, std::string text);
+
 enum class Verdict { kNone, kHeld, kMissed };
 
 // This row's figure over its baseline's; 0 where one of the two is missing.

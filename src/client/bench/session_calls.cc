@@ -9,36 +9,27 @@
 #include "base/unique_fd.h"
 #include "base/write_all.h"
 #include "client/bench/load.h"
+#include "client/bench/process.h"
 
 namespace glovebox::bench {
 namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kCallTime{60'000};
-constexpr std::size_t kPiece = 1u << 20;
+constexpr milliseconds kSessionCallTime{60'000};
+constexpr std::size_t kFilePiece = 1u << 20;
 constexpr std::string_view kBase = R"({"template":"base","ttl_s":600})";
-constexpr std::string_view kPython = R"({"template":"python","ttl_s":600})";
+constexpr std::string_view kPythonSession = R"({"template":"python","ttl_s":600})";
 constexpr std::string_view kRoomy = R"({"template":"base","ttl_s":600,"profile":{"disk_mb":2048}})";
 // What a thousand idle ones are: small.
 constexpr std::string_view kSmall =
     R"({"template":"base","ttl_s":600,"profile":{"memory_mb":64,"disk_mb":64}})";
 
-double ms_since(Clock::time_point began) { return Milliseconds(Clock::now() - began).count(); }
-
-std::string text_after(const std::string& body, std::string_view name) {
-  const std::string key = "\"" + std::string(name) + "\":\"";
-  const std::size_t at = body.find(key);
-  if (at == std::string::npos) return "";
-  const std::size_t begin = at + key.size();
-  return body.substr(begin, body.find('"', begin) - begin);
-}
-
 }  // namespace
 
 http::Client SessionCalls::connect() const {
   http::ClientOptions options;
-  options.io_time = kCallTime;
+  options.io_time = kSessionCallTime;
   return http::Client(http::parse_url(place_.url).value(), std::move(options));
 }
 
@@ -152,7 +143,7 @@ Round SessionCalls::create_at_once(unsigned calls) {
 Round SessionCalls::first_cells(unsigned calls) {
   Round round;
   http::Client client = connect();
-  const std::string id = create(client, kPython);
+  const std::string id = create(client, kPythonSession);
   const std::string at = "/v1/sandboxes/" + id;
   for (unsigned i = 0; i < calls && !interrupted; ++i) {
     const auto began = Clock::now();
@@ -180,7 +171,7 @@ Round SessionCalls::first_cells(unsigned calls) {
 Round SessionCalls::next_cells(unsigned calls) {
   Round round;
   http::Client client = connect();
-  const std::string id = create(client, kPython);
+  const std::string id = create(client, kPythonSession);
   for (unsigned i = 0; i <= calls && !interrupted; ++i) {
     const auto began = Clock::now();
     const Answer ran = send(client, http::Method::kPost, "/v1/sandboxes/" + id + "/code",
@@ -309,7 +300,7 @@ void SessionCalls::end_all() {
 std::string write_zeros(const std::string& path, std::uint64_t bytes) {
   const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file) return Error::from_errno("make " + path).message();
-  const std::string piece(kPiece, '\0');
+  const std::string piece(kFilePiece, '\0');
   for (std::uint64_t done = 0; done < bytes; done += piece.size()) {
     if (auto written = write_all(file.get(), piece); !written) return written.error().message();
   }

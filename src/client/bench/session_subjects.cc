@@ -8,6 +8,7 @@
 
 #include "client/bench/baselines.h"
 #include "client/bench/load.h"
+#include "client/bench/report.h"
 #include "client/bench/session_calls.h"
 
 namespace glovebox::bench {
@@ -17,22 +18,11 @@ using std::chrono::milliseconds;
 
 constexpr std::uint64_t kFileBytes = 1ull << 30;
 constexpr unsigned kAtOnce = 100;
-constexpr unsigned kMany = 1000;
+constexpr unsigned kManySessions = 1000;
 constexpr unsigned kFew = 10;
-
-Row row(std::string name, std::string baseline = "", Bar bar = {}) {
-  Row made;
-  made.name = std::move(name);
-  made.baseline = std::move(baseline);
-  made.bar = std::move(bar);
-  return made;
-}
 
 Bar at_most(double ms, std::string text) {
   return {.kind = Bar::Kind::kP50AtMost, .value = ms, .tail = 0, .text = std::move(text)};
-}
-Bar ratio_at_most(double value, std::string text) {
-  return {.kind = Bar::Kind::kRatioAtMost, .value = value, .tail = 0, .text = std::move(text)};
 }
 
 // `cp` of the same bytes within a tmpfs: the file is there, the copy is new each time.
@@ -74,7 +64,7 @@ class CopiedFile {
 
 Subject docker_exec(unsigned calls) {
   Docker docker = docker_container();
-  Subject one{row("docker-exec-true"), nullptr};
+  Subject one{make_row("docker-exec-true"), nullptr};
   one.row.skipped = docker.skipped;
   one.measure = [container = std::make_shared<DockerContainer>(std::move(docker.command)), calls] {
     return container->exec_in_turn(calls);
@@ -94,42 +84,42 @@ std::vector<Subject> make_session_subjects(const client::Place& place, const Eff
     all.push_back({std::move(made), std::move(measure)});
   };
   all.push_back(docker_exec(effort.containers));
-  add(row("session-exec-true", "docker-exec-true", ratio_at_most(1.0 / 30, "p50 <= 1/30")),
+  add(make_row("session-exec-true", "docker-exec-true", ratio_at_most(1.0 / 30, "p50 <= 1/30")),
       [calls, n = effort.back_to_back] { return calls->exec_in_turn(n, milliseconds(0)); });
-  add(row("session-exec-paced", "docker-exec-true"),
+  add(make_row("session-exec-paced", "docker-exec-true"),
       [calls, n = effort.paced] { return calls->exec_in_turn(n, milliseconds(10)); });
-  add(row("session-create", "", at_most(6, "p50 <= 6 ms")),
+  add(make_row("session-create", "", at_most(6, "p50 <= 6 ms")),
       [calls, n = effort.sessions] { return calls->create_in_turn(n, milliseconds(0), "base"); });
-  add(row("session-create-paced", "", at_most(15, "p50 <= 15 ms")),
+  add(make_row("session-create-paced", "", at_most(15, "p50 <= 15 ms")),
       [calls, n = effort.sessions_paced] {
         return calls->create_in_turn(n, milliseconds(100), "base");
       });
-  add(row("sessions-100-at-once"), [calls] { return calls->create_at_once(kAtOnce); });
-  add(row("context-first-print", "", at_most(8, "p50 < 8 ms")),
+  add(make_row("sessions-100-at-once"), [calls] { return calls->create_at_once(kAtOnce); });
+  add(make_row("context-first-print", "", at_most(8, "p50 < 8 ms")),
       [calls, n = effort.contexts] { return calls->first_cells(n); });
-  add(row("context-next-print"), [calls, n = effort.paced] { return calls->next_cells(n); });
+  add(make_row("context-next-print"), [calls, n = effort.paced] { return calls->next_cells(n); });
 
   if (effort.files > 0) {
     const auto file = std::make_shared<CopiedFile>();
     const std::string why_no_file = file->make();
-    Subject copy{row("cp-tmpfs-1g"), [file, n = effort.files] { return file->copy(n); }};
+    Subject copy{make_row("cp-tmpfs-1g"), [file, n = effort.files] { return file->copy(n); }};
     copy.row.skipped = why_no_file;
     all.push_back(std::move(copy));
-    add(row("file-write-1g", "cp-tmpfs-1g", ratio_at_most(2, "time <= 2")),
+    add(make_row("file-write-1g", "cp-tmpfs-1g", ratio_at_most(2, "time <= 2")),
         [calls, file, n = effort.files] { return calls->write_files(file->from(), n); });
-    add(row("file-read-1g", "cp-tmpfs-1g", ratio_at_most(2, "time <= 2")),
+    add(make_row("file-read-1g", "cp-tmpfs-1g", ratio_at_most(2, "time <= 2")),
         [calls, file, n = effort.files] { return calls->read_files(file->from(), n); });
   }
   if (effort.many_sessions) {
-    add(row("session-create-10-alive"),
+    add(make_row("session-create-10-alive"),
         [calls, n = effort.sessions] { return calls->create_among(kFew, n); });
-    add(row("api-get-10-alive"), [calls, n = effort.paced] { return calls->get_among(kFew, n); });
-    add(row("session-create-1000-alive", "session-create-10-alive",
+    add(make_row("api-get-10-alive"), [calls, n = effort.paced] { return calls->get_among(kFew, n); });
+    add(make_row("session-create-1000-alive", "session-create-10-alive",
             ratio_at_most(1.5, "p50 <= 1.5")),
-        [calls, n = effort.sessions] { return calls->create_among(kMany, n); });
-    add(row("api-get-1000-alive", "api-get-10-alive", ratio_at_most(1.5, "p50 <= 1.5")),
+        [calls, n = effort.sessions] { return calls->create_among(kManySessions, n); });
+    add(make_row("api-get-1000-alive", "api-get-10-alive", ratio_at_most(1.5, "p50 <= 1.5")),
         [calls, n = effort.paced] {
-          Round round = calls->get_among(kMany, n);
+          Round round = calls->get_among(kManySessions, n);
           calls->end_all();
           return round;
         });

@@ -2,6 +2,7 @@
 
 #include "client/bench/baselines.h"
 #include "client/bench/load.h"
+#include "client/bench/report.h"
 
 namespace glovebox::bench {
 namespace {
@@ -23,27 +24,19 @@ const Job kFunction{
     R"j(,\"code\":null,\"large\":null,\"call\":[[7],{}]}"})j",
     "", R"({\"value\":49})"};
 const Job kShell{R"j({"language":"shell","code":"echo hello"})j", R"(hello\n)"};
-const Job kData{R"j({"template":"python-data","code":")j"
+const Job kDataRun{R"j({"template":"python-data","code":")j"
                 R"j(import numpy, pandas, matplotlib.pyplot\nprint(numpy.arange(3).sum())"})j",
                 R"(3\n)"};
 constexpr const char* kImports =
     "import numpy, pandas, matplotlib.pyplot\nprint(numpy.arange(3).sum())";
 
-Row row(std::string name, std::string baseline = "", Bar bar = {}) {
-  Row made;
-  made.name = std::move(name);
-  made.baseline = std::move(baseline);
-  made.bar = std::move(bar);
-  return made;
-}
-
-Bar ratio_at_most(double value, double tail, std::string text) {
+Bar ratio_and_tail_at_most(double value, double tail, std::string text) {
   return {.kind = Bar::Kind::kRatioAtMost, .value = value, .tail = tail, .text = std::move(text)};
 }
 
 Subject process(std::string name, std::string baseline, Command command, unsigned calls,
                 std::string skipped = "") {
-  Subject one{row(std::move(name), std::move(baseline)), nullptr};
+  Subject one{make_row(std::move(name), std::move(baseline)), nullptr};
   one.row.skipped = skipped.empty() ? why_not(command) : std::move(skipped);
   one.measure = [command = std::move(command), calls] {
     return run_in_turn([&] { return run_timed(command); }, calls);
@@ -52,7 +45,7 @@ Subject process(std::string name, std::string baseline, Command command, unsigne
 }
 
 Subject floor(std::string name, Result<Timed> (*run)(), unsigned calls) {
-  Subject one{row(std::move(name)), [run, calls] { return run_in_turn(run, calls); }};
+  Subject one{make_row(std::move(name)), [run, calls] { return run_in_turn(run, calls); }};
   if (const auto tried = run(); !tried) one.row.skipped = tried.error().message();
   return one;
 }
@@ -87,34 +80,34 @@ std::vector<Subject> make_subjects(const client::Place& place, const Effort& eff
 
   all.push_back(process("bwrap-python", "", bwrap(kPythonHello), effort.processes));
   all.push_back(served(
-      row("python-paced", "bwrap-python", ratio_at_most(1.0 / 10, 5, "p50 <= 1/10, p99 <= 5 p50")),
+      make_row("python-paced", "bwrap-python", ratio_and_tail_at_most(1.0 / 10, 5, "p50 <= 1/10, p99 <= 5 p50")),
       place, kHello, Begin::kWarm, in_turn(kHello, effort.paced, 10)));
-  all.push_back(served(row("function-paced", "python-paced", ratio_at_most(1.5, 0, "p50 <= 1.5")),
+  all.push_back(served(make_row("function-paced", "python-paced", ratio_and_tail_at_most(1.5, 0, "p50 <= 1.5")),
                        place, kFunction, Begin::kWarm, in_turn(kFunction, effort.paced, 10)));
   all.push_back(
-      served(row("python-back-to-back", "bwrap-python", ratio_at_most(1.0 / 6, 0, "p50 <= 1/6")),
+      served(make_row("python-back-to-back", "bwrap-python", ratio_and_tail_at_most(1.0 / 6, 0, "p50 <= 1/6")),
              place, kHello, Begin::kWarm, in_turn(kHello, effort.back_to_back, 0)));
-  all.push_back(served(row("python-cold", "bwrap-python"), place, kCold, Begin::kFresh,
+  all.push_back(served(make_row("python-cold", "bwrap-python"), place, kCold, Begin::kFresh,
                        in_turn(kCold, effort.cold, 10)));
 
   const Command shell = bwrap({"/bin/sh", "-c", "echo hello"});
   all.push_back(process("bwrap-shell", "", shell, effort.processes));
-  all.push_back(served(row("shell-paced", "bwrap-shell"), place, kShell, Begin::kFresh,
+  all.push_back(served(make_row("shell-paced", "bwrap-shell"), place, kShell, Begin::kFresh,
                        in_turn(kShell, effort.shell, 10)));
 
   const Command imports = bwrap({"/usr/bin/python3", "-c", kImports});
   all.push_back(process("bwrap-data", "", imports, effort.slow_processes));
-  all.push_back(served(row("data-paced", "bwrap-data", ratio_at_most(1.0 / 150, 0, "p50 <= 1/150")),
-                       place, kData, Begin::kWarm, in_turn(kData, effort.data, 20)));
+  all.push_back(served(make_row("data-paced", "bwrap-data", ratio_and_tail_at_most(1.0 / 150, 0, "p50 <= 1/150")),
+                       place, kDataRun, Begin::kWarm, in_turn(kDataRun, effort.data, 20)));
 
   const Command hello = bwrap(kPythonHello);
-  Subject loops{row("bwrap-two-loops"),
+  Subject loops{make_row("bwrap-two-loops"),
                 [hello, load_time] { return run_side_by_side(hello, 2, load_time); }};
   loops.row.measure = Measure::kRate;
   loops.row.skipped = why_not(hello);
   all.push_back(std::move(loops));
   Row clients =
-      row("python-16-clients", "bwrap-two-loops",
+      make_row("python-16-clients", "bwrap-two-loops",
           {.kind = Bar::Kind::kRatioAtLeast, .value = 4, .tail = 0, .text = "per second >= 4"});
   clients.measure = Measure::kRate;
   all.push_back(served(std::move(clients), place, kHello, Begin::kWarm, [&place, load_time] {
@@ -122,7 +115,7 @@ std::vector<Subject> make_subjects(const client::Place& place, const Effort& eff
   }));
   const unsigned bursts = effort.bursts;
   all.push_back(served(
-      row("python-burst-100", "",
+      make_row("python-burst-100", "",
           {.kind = Bar::Kind::kP99AtMost, .value = 250, .tail = 0, .text = "the last <= 250 ms"}),
       place, kHello, Begin::kWarm,
       [&place, bursts] { return call_at_once(place, kHello, kBurst, bursts); }));
@@ -132,7 +125,7 @@ std::vector<Subject> make_subjects(const client::Place& place, const Effort& eff
                         effort.containers, bundle != nullptr ? "" : "no bundle could be made"));
   Docker docker = docker_python({"python3", "-c", "print(1+1)"});
   const std::string skipped = docker.skipped;
-  Subject container{row("docker-python", "bwrap-python"), nullptr};
+  Subject container{make_row("docker-python", "bwrap-python"), nullptr};
   container.row.skipped = skipped;
   container.measure = [command = std::move(docker.command), calls = effort.containers] {
     return run_in_turn([&] { return run_timed(command); }, calls);

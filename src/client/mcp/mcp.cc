@@ -24,7 +24,7 @@
 namespace glovebox::client {
 namespace {
 
-constexpr const char* kUsage =
+constexpr const char* kMcpUsage =
     "usage: glovebox mcp [OPTIONS]\n"
     "       glovebox mcp --print-config [NAME]\n"
     "\n"
@@ -40,7 +40,7 @@ constexpr const char* kUsage =
     "  --json                 with --print-config: as one JSON object\n"
     "  --set NAME=VALUE       a setting of the private server, like mcp.timeout=60s; may be "
     "repeated\n";
-constexpr const char* kMore =
+constexpr const char* kMcpHelp =
     "  --help                 this text\n"
     "\n"
     "What sandboxes are made of, their limits and times are the server's settings (mcp.* in\n"
@@ -49,7 +49,7 @@ constexpr const char* kMore =
     "Exit status: 0 the conversation ended, 2 bad usage, 125 there is no server and none could be\n"
     "started.\n";
 
-constexpr std::size_t kMaxLine = std::size_t{24} << 20;
+constexpr std::size_t kMaxMessageLine = std::size_t{24} << 20;
 constexpr std::chrono::milliseconds kHealthTime{3'000};
 // After the end of standard input: for answers that are nearly there.
 constexpr std::chrono::milliseconds kLastAnswers{1'000};
@@ -127,7 +127,7 @@ UniqueFd catch_signals() {
 
 // To standard output, in pieces that a pipe takes whole when it takes anything: whoever does not
 // read must not keep us from ending when we are told to. False: nobody reads it.
-bool say(const std::string& message, int signals) {
+bool report_once(const std::string& message, int signals) {
   const std::string text = message + "\n";
   std::string_view left = text;
   while (!left.empty()) {
@@ -156,7 +156,7 @@ Event wait_for(int input, int signals, int timeout_ms) {
 
 // Until standard input ends or a signal comes; false: a signal.
 bool relay_input(Relay& relay, int signals) {
-  InputLines lines(kMaxLine);
+  InputLines lines(kMaxMessageLine);
   std::string buffer(64 * 1024, '\0');
   while (true) {
     const Event event = wait_for(0, signals, -1);
@@ -172,7 +172,7 @@ bool relay_input(Relay& relay, int signals) {
 
 // A client that waits for its first answer is told why there is none.
 void refuse_first(const std::string& why, int signals) {
-  InputLines lines(kMaxLine);
+  InputLines lines(kMaxMessageLine);
   std::string buffer(64 * 1024, '\0');
   while (wait_for(0, signals, 5'000) == Event::kInput) {
     const ssize_t got = ::read(0, buffer.data(), buffer.size());
@@ -180,7 +180,7 @@ void refuse_first(const std::string& why, int signals) {
     for (const auto& line : lines.add({buffer.data(), static_cast<std::size_t>(got)})) {
       const auto message = line ? read_rpc(*line) : std::nullopt;
       if (!message || message->id.is_null()) continue;
-      (void)say(rpc_error(message->id, kErrorCode, why), signals);
+      (void)report_once(rpc_error(message->id, kErrorCode, why), signals);
       return;
     }
   }
@@ -196,7 +196,7 @@ int serve_input(McpWords words) {
   }
   std::atomic<bool> is_over = false;
   const auto find_place = [&] { return is_over ? servers.known() : servers.find(); };
-  const auto tell = [&](const std::string& message) { return say(message, signals.get()); };
+  const auto tell = [&](const std::string& message) { return report_once(message, signals.get()); };
   Relay relay(find_place, tell);
   const bool has_ended = relay_input(relay, signals.get());
   const auto patience = std::chrono::steady_clock::now() + kLastAnswers;
@@ -247,7 +247,7 @@ int mcp_command(const std::vector<std::string>& args) {
   const auto rest = take_options(args, options, "mcp");
   if (!rest) return usage_error(rest.error().message());
   if (words.help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
+    std::printf("%s%s%s", kMcpUsage, kPlaceHelp, kMcpHelp);
     return 0;
   }
   if (rest->size() > (words.print_config ? 1u : 0u)) {

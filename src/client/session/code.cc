@@ -24,7 +24,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kUsage =
+constexpr const char* kCodeUsage =
     "usage: glovebox code [OPTIONS] ID\n"
     "       glovebox code [OPTIONS] -c CODE ID\n"
     "\n"
@@ -39,7 +39,7 @@ constexpr const char* kUsage =
     "-c,\n"
     "                         and a new one, removed at the end, at a terminal\n"
     "  --timeout TIME         for each piece\n";
-constexpr const char* kMore =
+constexpr const char* kCodeHelp =
     "  --json                 print each answer as one object\n"
     "  --help                 this text\n"
     "\n"
@@ -257,7 +257,7 @@ int code_command(const std::vector<std::string>& args) {
   const auto rest = take_options(args, options, "code");
   if (!rest) return usage_error(rest.error().message());
   if (words.help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
+    std::printf("%s%s%s", kCodeUsage, kPlaceHelp, kCodeHelp);
     return 0;
   }
   if (rest->size() != 1) return usage_error("say `glovebox code ID`; see `glovebox code --help`");

@@ -24,7 +24,7 @@ namespace {
 namespace json = boost::json;
 namespace fs = std::filesystem;
 
-constexpr const char* kUsage =
+constexpr const char* kCopyUsage =
     "usage: glovebox cp [OPTIONS] FILE... ID:PATH\n"
     "       glovebox cp [OPTIONS] ID:PATH FILE\n"
     "\n"
@@ -34,7 +34,7 @@ constexpr const char* kUsage =
     "\n"
     "  --user NAME            as whom, inside (default: user)\n"
     "  --quiet                no progress\n";
-constexpr const char* kMore =
+constexpr const char* kCopyHelp =
     "  --json                 print one object: files, bytes, skipped\n"
     "  --help                 this text\n"
     "\n"
@@ -304,7 +304,7 @@ int copy_command(const std::vector<std::string>& args) {
   const auto rest = take_options(args, options, "cp");
   if (!rest) return usage_error(rest.error().message());
   if (help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
+    std::printf("%s%s%s", kCopyUsage, kPlaceHelp, kCopyHelp);
     return 0;
   }
   if (rest->size() < 2) {

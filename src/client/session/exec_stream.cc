@@ -26,7 +26,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kPiece = 32 * 1024;
+constexpr std::size_t kInputPiece = 32 * 1024;
 
 // Our own terminal, raw, and put back whatever happens.
 class RawTerminal {
@@ -166,7 +166,7 @@ Result<bool> ExecStream::on_message(const json::object& message) {
 }
 
 Result<> ExecStream::on_input() {
-  char piece[kPiece];
+  char piece[kInputPiece];
   const ssize_t got = ::read(STDIN_FILENO, piece, sizeof piece);
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return {};
   if (got <= 0) {

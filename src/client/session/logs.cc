@@ -14,7 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kUsage =
+constexpr const char* kLogsUsage =
     "usage: glovebox logs [OPTIONS] ID\n"
     "\n"
     "What has happened in a sandbox: programs started and ended, pauses, contexts that died. "
@@ -23,7 +23,7 @@ constexpr const char* kUsage =
     "\n"
     "  -f,--follow            go on with what happens, until it ends or Ctrl-C\n"
     "  --limit N              the last N entries (default: all that are kept)\n";
-constexpr const char* kMore =
+constexpr const char* kLogsHelp =
     "  --json                 print the entries as JSON, one per line\n"
     "  --help                 this text\n"
     "\n"
@@ -37,7 +37,7 @@ std::size_t first_new(const json::array& entries, const std::string& last) {
   return 0;
 }
 
-void print(const json::value& value, bool as_json) {
+void print_event(const json::value& value, bool as_json) {
   if (as_json) {
     std::printf("%s\n", json::serialize(value).c_str());
   } else if (value.is_object()) {
@@ -68,7 +68,7 @@ int logs_command(const std::vector<std::string>& args) {
   const auto rest = take_options(args, options, "logs");
   if (!rest) return usage_error(rest.error().message());
   if (help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
+    std::printf("%s%s%s", kLogsUsage, kPlaceHelp, kLogsHelp);
     return 0;
   }
   if (rest->size() != 1) return usage_error("say `glovebox logs ID`; see `glovebox logs --help`");
@@ -88,7 +88,7 @@ int logs_command(const std::vector<std::string>& args) {
     const auto entries = list_in(*answer, "entries");
     if (!entries) return failure(entries.error());
     for (std::size_t i = first_new(*entries, last); i < entries->size(); ++i) {
-      print((*entries)[i], is_json);
+      print_event((*entries)[i], is_json);
       last = json::serialize((*entries)[i]);
     }
     std::fflush(stdout);

@@ -5,7 +5,7 @@
 namespace glovebox::client {
 namespace {
 
-std::string_view trimmed(std::string_view line) {
+std::string_view without_trailing_blanks(std::string_view line) {
   while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) {
     line.remove_suffix(1);
   }
@@ -52,7 +52,7 @@ bool ReplLines::is_open() const {
 }
 
 bool ReplLines::add(std::string_view line) {
-  const std::string_view end = trimmed(line);
+  const std::string_view end = without_trailing_blanks(line);
   if (text_.empty() && end.empty()) return false;
   text_ += line;
   text_ += '\n';

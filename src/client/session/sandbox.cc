@@ -13,7 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr const char* kUsage =
+constexpr const char* kSandboxUsage =
     "usage: glovebox sandbox create [OPTIONS]\n"
     "       glovebox sandbox list [--state STATE] [--metadata KEY=VALUE] [--template NAME]\n"
     "       glovebox sandbox show|pause|resume ID\n"
@@ -53,7 +53,7 @@ constexpr const char* kUsage =
     "                         with commas (default: those that live)\n"
     "  --all                  list: ended ones too\n"
     "  --name NAME            snapshot: what it is called\n";
-constexpr const char* kMore =
+constexpr const char* kSandboxHelp =
     "  --json                 print the server's answer\n"
     "  --help                 this text\n"
     "\n"
@@ -69,9 +69,7 @@ struct SandboxWords {
   bool help = false;
 };
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
-std::string path_of(const std::string& id, const char* rest = "") {
+std::string sandbox_path(const std::string& id, const char* rest = "") {
   return "/v1/sandboxes/" + url_encoded(id) + rest;
 }
 
@@ -87,7 +85,7 @@ Asked get(const SandboxWords& words, std::string target) {
       {.method = http::Method::kGet, .target = std::move(target), .headers = {}, .body = {}});
 }
 
-int create(const SandboxWords& words) {
+int create_sandbox(const SandboxWords& words) {
   auto body = new_sandbox_json(words.fresh);
   if (!body) return usage_error(body.error().message());
   // Packages may take their time.
@@ -100,7 +98,7 @@ int create(const SandboxWords& words) {
           words.fresh.packages.is_given() ? std::chrono::milliseconds(0) : kCommandTime);
   if (asked.status != 0) return asked.status;
   if (words.json) {
-    print(asked.body);
+    print_text(asked.body);
     return 0;
   }
   const auto sandbox = parse_answer(asked.body);
@@ -113,7 +111,7 @@ int create(const SandboxWords& words) {
   if (const std::string token = shown(*sandbox, "port_token"); token != "-") {
     std::fprintf(stderr, "port token (not shown again): %s\n", printable(token).c_str());
   }
-  print(printable(shown(*sandbox, "id")) + "\n");
+  print_text(printable(shown(*sandbox, "id")) + "\n");
   return 0;
 }
 
@@ -137,7 +135,7 @@ std::string list_target(const SandboxWords& words) {
 }
 
 // All pages, as one list.
-int list(const SandboxWords& words) {
+int list_sandboxes(const SandboxWords& words) {
   for (const std::string& note : words.fresh.metadata) {
     if (note.find('=') == std::string::npos) return usage_error("--metadata must be KEY=VALUE");
   }
@@ -164,7 +162,7 @@ int list(const SandboxWords& words) {
     const std::string next = shown(*answer, "next_cursor");
     cursor = next == "-" || next == cursor ? "" : next;
   } while (!cursor.empty());
-  print(words.json ? json::serialize(json::object{{"sandboxes", std::move(all)}}) + "\n"
+  print_text(words.json ? json::serialize(json::object{{"sandboxes", std::move(all)}}) + "\n"
                    : table(rows));
   return 0;
 }
@@ -178,14 +176,14 @@ int show_fields(const std::string& body, std::initializer_list<const char*> name
     const std::string text = shown(*answer, "isolation", name);
     if (text != "-") rows.push_back({name, text});
   }
-  print(table(rows));
+  print_text(table(rows));
   return 0;
 }
 
-int show(const SandboxWords& words, const Asked& asked) {
+int show_sandbox(const SandboxWords& words, const Asked& asked) {
   if (asked.status != 0) return asked.status;
   if (words.json) {
-    print(asked.body);
+    print_text(asked.body);
     return 0;
   }
   return show_fields(asked.body, {"id", "state", "reason", "template", "snapshot", "agent_id",
@@ -198,12 +196,12 @@ int kill_all(const SandboxWords& words, std::span<const std::string> ids) {
   for (const std::string& id : ids) {
     const Asked asked =
         ask(words.place,
-            {.method = http::Method::kDelete, .target = path_of(id), .headers = {}, .body = {}});
+            {.method = http::Method::kDelete, .target = sandbox_path(id), .headers = {}, .body = {}});
     if (asked.status != 0) {
       status = asked.status;
       continue;
     }
-    print(words.json ? json::serialize(json::object{{"id", id}, {"killed", true}}) + "\n"
+    print_text(words.json ? json::serialize(json::object{{"id", id}, {"killed", true}}) + "\n"
                      : "killed " + printable(id) + "\n");
   }
   return status;
@@ -212,17 +210,17 @@ int kill_all(const SandboxWords& words, std::span<const std::string> ids) {
 int snapshot(const SandboxWords& words, const std::string& id) {
   json::object body;
   if (!words.name.empty()) body["name"] = words.name;
-  const Asked asked = post(words, path_of(id, "/snapshots"), json::serialize(body));
+  const Asked asked = post(words, sandbox_path(id, "/snapshots"), json::serialize(body));
   if (asked.status != 0) return asked.status;
   if (words.json) {
-    print(asked.body);
+    print_text(asked.body);
     return 0;
   }
   const auto made = parse_answer(asked.body);
   if (!made) return failure(made.error());
   std::fprintf(stderr, "%s files, %s bytes; memory is not kept\n",
                printable(shown(*made, "files")).c_str(), printable(shown(*made, "bytes")).c_str());
-  print(printable(shown(*made, "id")) + "\n");
+  print_text(printable(shown(*made, "id")) + "\n");
   return 0;
 }
 
@@ -230,7 +228,7 @@ int snapshots(const SandboxWords& words) {
   const Asked asked = get(words, "/v1/snapshots");
   if (asked.status != 0) return asked.status;
   if (words.json) {
-    print(asked.body);
+    print_text(asked.body);
     return 0;
   }
   const auto answer = parse_answer(asked.body);
@@ -246,7 +244,7 @@ int snapshots(const SandboxWords& words) {
                     shown(one, "files"), shown(one, "bytes"), shown(one, "created_at"),
                     shown(one, "sandbox")});
   }
-  print(table(rows));
+  print_text(table(rows));
   return 0;
 }
 
@@ -256,7 +254,7 @@ int forget(const SandboxWords& words, const std::string& id) {
                                         .headers = {},
                                         .body = {}});
   if (asked.status != 0) return asked.status;
-  print(words.json ? json::serialize(json::object{{"id", id}, {"removed", true}}) + "\n"
+  print_text(words.json ? json::serialize(json::object{{"id", id}, {"removed", true}}) + "\n"
                    : "removed " + printable(id) + "\n");
   return 0;
 }
@@ -268,7 +266,7 @@ int keepalive(const SandboxWords& words, const std::string& id) {
     if (!seconds) return usage_error(seconds.error().message());
     body["ttl_s"] = *seconds;
   }
-  return show(words, post(words, path_of(id, "/keepalive"), json::serialize(body)));
+  return show_sandbox(words, post(words, sandbox_path(id, "/keepalive"), json::serialize(body)));
 }
 
 }  // namespace
@@ -306,20 +304,20 @@ int sandbox_command(const std::vector<std::string>& args) {
   const auto rest = take_options(args, options, "sandbox");
   if (!rest) return usage_error(rest.error().message());
   if (words.help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
+    std::printf("%s%s%s", kSandboxUsage, kPlaceHelp, kSandboxHelp);
     return 0;
   }
   const std::string verb = rest->empty() ? "" : rest->front();
   const std::size_t count = rest->size();
-  if (verb == "create" && count == 1) return create(words);
-  if (verb == "list" && count == 1) return list(words);
+  if (verb == "create" && count == 1) return create_sandbox(words);
+  if (verb == "list" && count == 1) return list_sandboxes(words);
   if (verb == "snapshots" && count == 1) return snapshots(words);
   if (verb == "kill" && count >= 2) return kill_all(words, std::span(*rest).subspan(1));
   if (count == 2) {
     const std::string& id = (*rest)[1];
-    if (verb == "show") return show(words, get(words, path_of(id)));
-    if (verb == "pause") return show(words, post(words, path_of(id, "/pause")));
-    if (verb == "resume") return show(words, post(words, path_of(id, "/resume")));
+    if (verb == "show") return show_sandbox(words, get(words, sandbox_path(id)));
+    if (verb == "pause") return show_sandbox(words, post(words, sandbox_path(id, "/pause")));
+    if (verb == "resume") return show_sandbox(words, post(words, sandbox_path(id, "/resume")));
     if (verb == "keepalive") return keepalive(words, id);
     if (verb == "snapshot") return snapshot(words, id);
     if (verb == "forget") return forget(words, id);

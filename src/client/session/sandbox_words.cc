@@ -14,18 +14,12 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint64_t kMegabyte = 1u << 20;
-
-tl::unexpected<Error> bad(std::string message) {
-  return fail(Errc::kInvalidArgument, std::move(message));
-}
-
 Result<json::object> pairs_of(const std::vector<std::string>& words, std::string_view option) {
   json::object object;
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
     if (equals == 0 || equals == std::string::npos) {
-      return bad(std::string(option) + " must be NAME=VALUE, not '" + word + "'");
+      return fail_invalid(std::string(option) + " must be NAME=VALUE, not '" + word + "'");
     }
     object[word.substr(0, equals)] = word.substr(equals + 1);
   }
@@ -35,7 +29,7 @@ Result<json::object> pairs_of(const std::vector<std::string>& words, std::string
 Result<json::object> mount_of(const std::string& word) {
   const std::size_t colon = word.find(':');
   if (colon == 0 || colon == std::string::npos) {
-    return bad("--mount must be NAME:/guest/path or NAME:/guest/path:rw, not '" + word + "'");
+    return fail_invalid("--mount must be NAME:/guest/path or NAME:/guest/path:rw, not '" + word + "'");
   }
   std::string path = word.substr(colon + 1);
   std::string mode = "ro";
@@ -43,24 +37,17 @@ Result<json::object> mount_of(const std::string& word) {
     mode = path.substr(last + 1);
     path.resize(last);
   }
-  if (mode != "ro" && mode != "rw") return bad("--mount: '" + mode + "' is neither ro nor rw");
+  if (mode != "ro" && mode != "rw") return fail_invalid("--mount: '" + mode + "' is neither ro nor rw");
   return json::object{{"name", word.substr(0, colon)}, {"path", path}, {"mode", mode}};
 }
 
-Result<std::uint64_t> megabytes_of(const std::string& text, std::string_view option) {
-  auto bytes = parse_size(text);
-  if (!bytes) return fail(std::move(bytes.error()).context(option));
-  if (*bytes < kMegabyte) return bad(std::string(option) + " must be at least 1M");
-  return *bytes / kMegabyte;
-}
-
-Result<json::object> profile_of(const NewSandboxWords& words) {
+Result<json::object> sandbox_profile(const NewSandboxWords& words) {
   json::object profile;
   if (!words.memory.empty()) {
-    TRY(profile["memory_mb"], megabytes_of(words.memory, "--memory"));
+    TRY(profile["memory_mb"], parse_megabytes(words.memory, "--memory"));
   }
   if (!words.disk.empty()) {
-    TRY(profile["disk_mb"], megabytes_of(words.disk, "--disk"));
+    TRY(profile["disk_mb"], parse_megabytes(words.disk, "--disk"));
   }
   if (!words.pids.empty()) {
     TRY(profile["pids"], parse_count(words.pids, "--pids", 65'536));
@@ -70,7 +57,7 @@ Result<json::object> profile_of(const NewSandboxWords& words) {
     const char* end = words.cpus.data() + words.cpus.size();
     const auto [last, error] = std::from_chars(words.cpus.data(), end, cpus);
     if (error != std::errc{} || last != end || !(cpus > 0)) {
-      return bad("--cpus must be a number like 0.5 or 2");
+      return fail_invalid("--cpus must be a number like 0.5 or 2");
     }
     profile["cpus"] = cpus;
   }
@@ -93,14 +80,14 @@ Result<std::uint64_t> seconds_of(const std::string& text, std::string_view optio
   auto time = parse_duration(text);
   if (!time) return fail(std::move(time.error()).context(option));
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(*time).count();
-  if (seconds < 1) return bad(std::string(option) + " must be at least 1s");
+  if (seconds < 1) return fail_invalid(std::string(option) + " must be at least 1s");
   return static_cast<std::uint64_t>(seconds);
 }
 
 Result<std::string> new_sandbox_json(const NewSandboxWords& words) {
   json::object body;
   if (!words.template_name.empty() && !words.snapshot.empty()) {
-    return bad("a sandbox is made of a template or of a snapshot: say one of the two");
+    return fail_invalid("a sandbox is made of a template or of a snapshot: say one of the two");
   }
   if (!words.template_name.empty()) body["template"] = words.template_name;
   if (!words.snapshot.empty()) body["snapshot"] = words.snapshot;
@@ -109,7 +96,7 @@ Result<std::string> new_sandbox_json(const NewSandboxWords& words) {
   }
   if (!words.on_timeout.empty()) {
     if (words.on_timeout != "kill" && words.on_timeout != "pause") {
-      return bad("--on-timeout must be kill or pause");
+      return fail_invalid("--on-timeout must be kill or pause");
     }
     body["on_timeout"] = words.on_timeout;
   }
@@ -120,7 +107,7 @@ Result<std::string> new_sandbox_json(const NewSandboxWords& words) {
   if (!env.empty()) body["env"] = std::move(env);
   TRY(json::object metadata, pairs_of(words.metadata, "--metadata"));
   if (!metadata.empty()) body["metadata"] = std::move(metadata);
-  TRY(json::object profile, profile_of(words));
+  TRY(json::object profile, sandbox_profile(words));
   if (words.packages.is_given()) {
     TRY(const Dependencies wanted, wire::read_dependency_words(words.packages));
     profile["dependencies"] = wire::dependencies_json(wanted);

@@ -19,7 +19,7 @@ namespace {
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr const char* kUsage =
+constexpr const char* kTopUsage =
     "usage: glovebox top [OPTIONS]\n"
     "\n"
     "The living sandboxes of your project and what they use, those with the most CPU first.\n"
@@ -27,7 +27,7 @@ constexpr const char* kUsage =
     "  --once                 once, and end (also when the output is no terminal)\n"
     "  --interval SECONDS     how long between two looks (default: 2)\n"
     "  --limit N              look at N sandboxes at most (default: 50)\n";
-constexpr const char* kMore =
+constexpr const char* kTopHelp =
     "  --json                 print one object per look\n"
     "  --help                 this text\n"
     "\n"
@@ -171,7 +171,7 @@ int top_command(const std::vector<std::string>& args) {
   const auto rest = take_options(args, options, "top");
   if (!rest) return usage_error(rest.error().message());
   if (help) {
-    std::printf("%s%s%s", kUsage, kPlaceHelp, kMore);
+    std::printf("%s%s%s", kTopUsage, kPlaceHelp, kTopHelp);
     return 0;
   }
   if (!rest->empty()) return usage_error("`glovebox top` takes no '" + rest->front() + "'");

@@ -9,7 +9,7 @@ namespace glovebox::control {
 namespace {
 
 // Enough to find a secret that begins before the cut.
-constexpr std::size_t kKept = 8 * BuildLines::kMostLine;
+constexpr std::size_t kKeptOfLine = 8 * BuildLines::kMostLine;
 constexpr std::string_view kHidden = "****";
 constexpr std::string_view kCut = "...";
 
@@ -23,7 +23,7 @@ void hide(std::string& text, const std::vector<std::string>& secrets) {
 }
 
 // Not in the middle of a character.
-std::string cut(std::string text, std::size_t most) {
+std::string cut_line(std::string text, std::size_t most) {
   if (text.size() <= most) return text;
   std::size_t size = most - std::min(most, kCut.size());
   while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0u) == 0x80u) --size;
@@ -70,7 +70,7 @@ std::string shown_line(std::string_view line, std::size_t most,
   std::string text(line.substr(0, 4 * most));
   hide(text, secrets);
   std::replace(text.begin(), text.end(), '\t', ' ');
-  return cut(without_turns(wire::printable(cut(std::move(text), most))), most);
+  return cut_line(without_turns(wire::printable(cut_line(std::move(text), most))), most);
 }
 
 std::string shown_text(std::string_view text, std::size_t most,
@@ -88,7 +88,7 @@ std::string shown_text(std::string_view text, std::size_t most,
     shown += one;
   }
   while (!shown.empty() && shown.back() == '\n') shown.pop_back();
-  return cut(std::move(shown), most);
+  return cut_line(std::move(shown), most);
 }
 
 BuildLines::BuildLines(Say say, std::vector<std::string> secrets,
@@ -103,7 +103,7 @@ void BuildLines::add(From from, std::string_view bytes) {
   while (!bytes.empty()) {
     const std::size_t end = bytes.find_first_of("\r\n");
     const std::string_view piece = bytes.substr(0, end);
-    begun += piece.substr(0, kKept - std::min(kKept, begun.size()));
+    begun += piece.substr(0, kKeptOfLine - std::min(kKeptOfLine, begun.size()));
     if (end == std::string_view::npos) return;
     line(std::exchange(begun, {}));
     bytes.remove_prefix(end + 1);

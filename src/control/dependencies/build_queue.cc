@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "control/dependencies/words.h"
 #include "node/bell.h"
 #include "node/fair_queue.h"
 
@@ -19,12 +20,9 @@ namespace glovebox::control {
 namespace {
 
 constexpr std::size_t kLastWords = 40;  // for those who come late
-constexpr std::size_t kMostProjects = 64;
+constexpr std::size_t kMostProjectsInQueue = 64;
 
 tl::unexpected<Error> stopping() { return fail(Errc::kUnavailable, "the server is stopping"); }
-tl::unexpected<Error> nobody_waits() {
-  return fail(Errc::kUnavailable, "nobody waits for it any more");
-}
 
 }  // namespace
 
@@ -44,7 +42,7 @@ struct BuildQueue::Build {
   }
 
   void note_project(const std::string& one) {
-    if (projects.size() >= kMostProjects) return;
+    if (projects.size() >= kMostProjectsInQueue) return;
     if (std::find(projects.begin(), projects.end(), one) == projects.end()) projects.push_back(one);
   }
 

@@ -26,7 +26,7 @@ bool is_letter_or_digit(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-bool is_of(std::string_view text, std::string_view more) {
+bool is_among(std::string_view text, std::string_view more) {
   return std::all_of(text.begin(), text.end(), [more](char c) {
     return is_letter_or_digit(c) || more.find(c) != std::string_view::npos;
   });
@@ -38,7 +38,7 @@ bool is_hash(std::string_view text) {
   for (const std::string_view kind : {"sha512-", "sha384-", "sha256-", "sha1-"}) {
     if (!text.starts_with(kind)) continue;
     const std::string_view value = text.substr(kind.size());
-    return !value.empty() && value.size() <= kMaxHash && is_of(value, "+/=");
+    return !value.empty() && value.size() <= kMaxHash && is_among(value, "+/=");
   }
   return false;
 }
@@ -107,7 +107,7 @@ Result<BuildResult> parse(std::string_view text) {
   }
   TRY(std::optional<std::string> interpreter, from.text("interpreter", kMaxInterpreter));
   result.interpreter = interpreter.value_or("");
-  if (!is_of(result.interpreter, ".-_")) return from.bad("interpreter", "is no interpreter");
+  if (!is_among(result.interpreter, ".-_")) return from.bad("interpreter", "is no interpreter");
   TRY(std::optional<std::string> file, from.text("file", kMaxArtefactWord));
   result.file = file.value_or("");
   return result;
@@ -138,7 +138,7 @@ bool is_wheel_of(std::string_view file, std::string_view name) {
   if (file.size() > kMaxArtefactWord || !file.ends_with(".whl") || file.starts_with('.')) {
     return false;
   }
-  if (!is_of(file, "._+!-")) return false;
+  if (!is_among(file, "._+!-")) return false;
   // name-version(-build)-python-abi-platform.whl
   const auto dashes = std::count(file.begin(), file.end(), '-');
   if (dashes != 4 && dashes != 5) return false;

@@ -4,12 +4,12 @@
 #include <thread>
 #include <utility>
 
+#include "base/units.h"
 #include "control/dependencies/build_inputs.h"
 
 namespace glovebox::control {
 namespace {
 
-constexpr std::uint64_t kMegabyte = 1u << 20;
 constexpr std::uint32_t kPids = 512;
 constexpr unsigned kMostCpus = 4;
 // Of a sandbox that only writes or reads a layer: the layer itself is on the host's disk.
@@ -32,7 +32,7 @@ MoveEnd end_of(const BuildBox& box, wire::FileOp op, std::string path, std::stri
   return end;
 }
 
-std::string how_it_ended(const wire::ProcessEnd& end) {
+std::string how_step_ended(const wire::ProcessEnd& end) {
   if (end.oom_killed) return "was killed for want of memory (deps.build_memory)";
   if (end.signal != 0) return "was killed by signal " + std::to_string(end.signal);
   return "ended with code " + std::to_string(end.code) + " and left no result";
@@ -92,7 +92,7 @@ Task<BuildResult> BuildSteps::run(BuildBox box, std::string script, BuildPhase p
   if (!text) {
     CO_TRY_OK(watch.verdict());
     if (!box->session()->alive()) co_return fail(std::move(text.error()).context(step));
-    std::string words = step + " " + how_it_ended(*ended);
+    std::string words = step + " " + how_step_ended(*ended);
     if (const std::string tail = lines.tail(); !tail.empty()) words += ":\n" + tail;
     co_return fail(Errc::kInvalidArgument, std::move(words));
   }

@@ -13,32 +13,32 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::int64_t kForm = 1;
-constexpr std::size_t kMaxText = 600;  // of any one word in it
+constexpr std::int64_t kNoteForm = 1;
+constexpr std::size_t kMaxNoteText = 600;  // of any one word in it
 constexpr std::size_t kMaxName = 200;  // of a package's words
 constexpr std::size_t kMaxProject = 64;
 constexpr std::size_t kSpecSize = 64;
 
-std::string cut(std::string_view text, std::size_t most) {
+std::string cut_text(std::string_view text, std::size_t most) {
   return wire::to_utf8(text.substr(0, most));
 }
 
-json::array texts(const std::vector<std::string>& list) {
+json::array cut_texts(const std::vector<std::string>& list) {
   json::array out;
-  for (const std::string& one : list) out.emplace_back(cut(one, kMaxProject));
+  for (const std::string& one : list) out.emplace_back(cut_text(one, kMaxProject));
   return out;
 }
 
 json::array package_json(const Artefact& one) {
-  return {cut(one.name, kMaxName), cut(one.version, kMaxName), cut(one.file, kMaxName),
-          cut(one.sha256, kMaxName)};
+  return {cut_text(one.name, kMaxName), cut_text(one.version, kMaxName), cut_text(one.file, kMaxName),
+          cut_text(one.sha256, kMaxName)};
 }
 
 json::object asked_json(const LayerNote::Asked& one) {
   return {{"spec", one.spec},
-          {"text", cut(one.text, kMaxText)},
+          {"text", cut_text(one.text, kMaxNoteText)},
           {"at_ms", one.at_ms},
-          {"projects", texts(one.projects)}};
+          {"projects", cut_texts(one.projects)}};
 }
 
 // Moves `what` to the end. Whether it was not there.
@@ -107,16 +107,16 @@ class Reader {
   std::size_t seen_ = 0;
 };
 
-tl::unexpected<Error> bad(const std::string& what) {
+tl::unexpected<Error> bad_note(const std::string& what) {
   return fail(Errc::kInvalidArgument, "a layer's note: " + what);
 }
 
 Result<Artefact> parse_package(const json::value& value) {
-  if (!value.is_array() || value.get_array().size() != 4) return bad("packages");
+  if (!value.is_array() || value.get_array().size() != 4) return bad_note("packages");
   std::string words[4];
   for (std::size_t i = 0; i < 4; ++i) {
     const json::value& word = value.get_array()[i];
-    if (!word.is_string() || word.get_string().size() > 3 * kMaxName) return bad("packages");
+    if (!word.is_string() || word.get_string().size() > 3 * kMaxName) return bad_note("packages");
     words[i] = std::string(word.get_string());
   }
   return Artefact{std::move(words[0]), std::move(words[1]), std::move(words[2]),
@@ -124,15 +124,15 @@ Result<Artefact> parse_package(const json::value& value) {
 }
 
 Result<LayerNote::Asked> parse_asked(const json::value& value) {
-  if (!value.is_object()) return bad("asked");
+  if (!value.is_object()) return bad_note("asked");
   Reader reader(value.get_object());
   LayerNote::Asked asked;
   asked.spec = reader.text("spec", kSpecSize);
-  asked.text = reader.text("text", 3 * kMaxText);
+  asked.text = reader.text("text", 3 * kMaxNoteText);
   asked.at_ms = reader.number("at_ms");
   asked.projects = reader.texts("projects", LayerNote::kMostProjectsOfOne);
-  if (!reader.what_is_wrong().empty()) return bad("asked." + reader.what_is_wrong());
-  if (asked.spec.size() != kSpecSize) return bad("asked.spec");
+  if (!reader.what_is_wrong().empty()) return bad_note("asked." + reader.what_is_wrong());
+  if (asked.spec.size() != kSpecSize) return bad_note("asked.spec");
   return asked;
 }
 
@@ -172,16 +172,16 @@ std::string note_text(LayerNote note) {
   for (const Artefact& one : note.packages) packages.push_back(package_json(one));
   json::array asked;
   for (const LayerNote::Asked& one : note.asked) asked.push_back(asked_json(one));
-  json::object object{{"form", kForm},
-                      {"manager", cut(note.manager, kMaxName)},
-                      {"interpreter", cut(note.interpreter, kMaxName)},
-                      {"index", cut(note.index, kMaxText)},
-                      {"template", cut(note.template_name, kMaxName)},
+  json::object object{{"form", kNoteForm},
+                      {"manager", cut_text(note.manager, kMaxName)},
+                      {"interpreter", cut_text(note.interpreter, kMaxName)},
+                      {"index", cut_text(note.index, kMaxNoteText)},
+                      {"template", cut_text(note.template_name, kMaxName)},
                       {"packages", std::move(packages)},
                       {"packages_left_out", note.packages_left_out},
                       {"asked", std::move(asked)},
-                      {"projects", texts(note.projects)},
-                      {"boot_id", cut(note.boot_id, kMaxName)},
+                      {"projects", cut_texts(note.projects)},
+                      {"boot_id", cut_text(note.boot_id, kMaxName)},
                       {"checked_ms", note.checked_ms},
                       {"corrupt", note.corrupt}};
   std::string text = json::serialize(object);
@@ -211,15 +211,15 @@ std::string note_text(LayerNote note) {
 }
 
 Result<LayerNote> parse_note(std::string_view text) {
-  if (text.size() > kMaxLayerNote) return bad("too large");
+  if (text.size() > kMaxLayerNote) return bad_note("too large");
   TRY(const json::value value, wire::parse_strict_json(text, {.depth = 5, .values = 10'000}));
-  if (!value.is_object()) return bad("no object");
+  if (!value.is_object()) return bad_note("no object");
   Reader reader(value.get_object());
-  if (reader.number("form") != kForm) return bad("form");
+  if (reader.number("form") != kNoteForm) return bad_note("form");
   LayerNote note;
   note.manager = reader.text("manager", 3 * kMaxName);
   note.interpreter = reader.text("interpreter", 3 * kMaxName);
-  note.index = reader.text("index", 3 * kMaxText);
+  note.index = reader.text("index", 3 * kMaxNoteText);
   note.template_name = reader.text("template", 3 * kMaxName);
   for (const json::value& one : reader.list("packages", kMaxLayerNote)) {
     TRY(Artefact package, parse_package(one));
@@ -234,9 +234,9 @@ Result<LayerNote> parse_note(std::string_view text) {
   note.boot_id = reader.text("boot_id", 3 * kMaxName);
   note.checked_ms = reader.number("checked_ms");
   note.corrupt = reader.flag("corrupt");
-  if (!reader.what_is_wrong().empty()) return bad(reader.what_is_wrong());
-  if (reader.seen() != value.get_object().size()) return bad("it has fields that are not known");
-  if (note.manager != "pip" && note.manager != "npm") return bad("manager");
+  if (!reader.what_is_wrong().empty()) return bad_note(reader.what_is_wrong());
+  if (reader.seen() != value.get_object().size()) return bad_note("it has fields that are not known");
+  if (note.manager != "pip" && note.manager != "npm") return bad_note("manager");
   return note;
 }
 

@@ -29,7 +29,7 @@ std::vector<std::string> projects_of(const LayerMemory::Known& known) {
   return known.note ? known.note->projects : std::vector<std::string>{};
 }
 
-tl::unexpected<Error> no_such() { return fail(Errc::kNotFound, "there is no such layer"); }
+tl::unexpected<Error> no_such_layer() { return fail(Errc::kNotFound, "there is no such layer"); }
 
 }  // namespace
 
@@ -55,7 +55,7 @@ LayerShelf::Due LayerShelf::check_due(const LayerMemory::Known& known) const {
 Task<CheckReport> LayerShelf::check(std::string id, std::string project, OnBuildWord say,
                                     std::shared_ptr<node::CancelFlag> cancel) {
   const LayerMemory::Known* known = memory_.find(id);
-  if (known == nullptr) co_return no_such();
+  if (known == nullptr) co_return no_such_layer();
   CheckReport report;
   report.expected = known->record.digest;
   const BuildQueue::Work work = [this, id](OnBuildWord told,
@@ -94,12 +94,12 @@ std::string LayerShelf::reading_template(const LayerMemory::Known& known) const 
 Task<std::string> LayerShelf::compare(std::string id, OnBuildWord say,
                                       std::shared_ptr<node::CancelFlag> cancel) {
   const LayerMemory::Known* known = memory_.find(id);
-  if (known == nullptr) co_return no_such();
+  if (known == nullptr) co_return no_such_layer();
   say({BuildPhase::kChecking, ""});
   std::string from = reading_template(*known);
   CO_TRY(std::string found, co_await pipeline_.digest_of(id, std::move(from), std::move(cancel)));
   known = memory_.find(id);
-  if (known == nullptr) co_return no_such();
+  if (known == nullptr) co_return no_such_layer();
   if (found != known->record.digest) {
     CO_TRY_OK(co_await found_corrupt(id, found));
     co_return found;
@@ -142,7 +142,7 @@ std::string LayerShelf::pinned_by(const LayerMemory::Known& known) const {
 
 Task<> LayerShelf::drop(std::string id, std::string why) {
   const LayerMemory::Known* there = memory_.find(id);
-  if (there == nullptr) co_return no_such();
+  if (there == nullptr) co_return no_such_layer();
   if (const std::string whose = pinned_by(*there); !whose.empty()) {
     co_return fail(Errc::kConflict, "the layer is in use by " + whose);
   }

@@ -83,7 +83,7 @@ bool is_of_another(std::string_view mark, std::string_view interpreter) {
   return mark.substr(0, mark.find(' ')) != interpreter;
 }
 
-bool is_of(const LayerMemory::Known& known, const std::string& project) {
+bool belongs_to(const LayerMemory::Known& known, const std::string& project) {
   if (project == "*") return true;
   return known.note && std::find(known.note->projects.begin(), known.note->projects.end(),
                                  project) != known.note->projects.end();
@@ -375,7 +375,7 @@ Task<std::vector<LayerView>> PackageBook::list(std::string project) {
   CO_TRY_OK(co_await memory_.load());
   std::vector<LayerView> views;
   for (const auto& [id, known] : memory_.all()) {
-    if (is_of(known, project)) views.push_back(view_for(known, project));
+    if (belongs_to(known, project)) views.push_back(view_for(known, project));
   }
   std::stable_sort(views.begin(), views.end(), [](const LayerView& a, const LayerView& b) {
     return std::max(a.record.used_ms, a.record.made_ms) >
@@ -389,7 +389,7 @@ Task<std::string> PackageBook::full_id(std::string project, std::string id) {
   std::string found;
   const bool is_word = id.size() >= kShortId && id.size() <= kLayerIdSize;
   for (const auto& [known_id, known] : memory_.all()) {
-    if (!is_word || known_id.rfind(id, 0) != 0 || !is_of(known, project)) continue;
+    if (!is_word || known_id.rfind(id, 0) != 0 || !belongs_to(known, project)) continue;
     if (!found.empty()) {
       co_return fail(Errc::kInvalidArgument, "several layers begin so; say more of the id");
     }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "control/dependencies/words.h"
 
 namespace glovebox::control {
 namespace {
@@ -11,13 +12,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // For what another server of this host is making already.
-constexpr std::chrono::minutes kPatience{5};
+constexpr std::chrono::minutes kBuildPatience{5};
 // So many of one set that are corrupt and in use, and then it is an error.
-constexpr unsigned kMostAttempts = 8;
-
-tl::unexpected<Error> nobody_waits() {
-  return fail(Errc::kUnavailable, "nobody waits for it any more");
-}
+constexpr unsigned kMostBuildAttempts = 8;
 
 // What is wrong with the wish, or with the index just now. What is ours may be over in a moment.
 bool is_worth_remembering(const Error& error) {
@@ -94,7 +91,7 @@ Task<SetBuilder::Made> SetBuilder::fetch_and_make(SetWork work, OnBuildWord say,
   if (!kept) {
     if (kept.error().code() != Errc::kConflict) co_return fail(std::move(kept.error()));
     // Another server of this host was faster, or is at it: a private one of another command.
-    const Clock::time_point patience = Clock::now() + kPatience;
+    const Clock::time_point patience = Clock::now() + kBuildPatience;
     while (true) {
       CO_TRY_OK(co_await memory_.load());
       const LayerMemory::Known* known = memory_.find(made.id);
@@ -118,7 +115,7 @@ Task<SetBuilder::Made> SetBuilder::fetch_and_make(SetWork work, OnBuildWord say,
 // The set's own; beside it if there is a bad one in use. Waits for one that is being made.
 Task<std::string> SetBuilder::free_id(const SetWork& work, const Fetched& fetched,
                                       std::shared_ptr<node::CancelFlag> cancel) {
-  for (unsigned attempt = 0; attempt < kMostAttempts; ++attempt) {
+  for (unsigned attempt = 0; attempt < kMostBuildAttempts; ++attempt) {
     const std::string id = layer_id(work.place, fetched.interpreter, fetched.artefacts, attempt);
     while (true) {
       const auto other = making_->find(id);

@@ -17,7 +17,7 @@ constexpr double kLinesAtOnce = 10;
 constexpr unsigned kLinesOfABuild = 60;
 constexpr std::size_t kMaxLine = 500;
 constexpr std::size_t kMaxError = 4000;
-constexpr std::size_t kMostProjects = 8;  // that are told of one thing
+constexpr std::size_t kMostProjectsTold = 8;  // that are told of one thing
 
 std::string cut(std::string_view text, std::size_t most) {
   return wire::to_utf8(text.substr(0, most));
@@ -29,12 +29,12 @@ void publish(EventHub& hub, const std::vector<std::string>& projects, const char
   std::size_t told = 0;
   for (const std::string& project : projects) {
     // To the hub that would be everybody.
-    if (project.empty() || told++ >= kMostProjects) continue;
+    if (project.empty() || told++ >= kMostProjectsTold) continue;
     hub.publish(project, type, text);
   }
 }
 
-json::object words_of(const BuildStory::About& about) {
+json::object build_json(const BuildStory::About& about) {
   return {{"set", about.spec.substr(0, 16)},
           {"manager", about.manager},
           {"asked", wire::to_utf8(about.asked)}};
@@ -42,7 +42,7 @@ json::object words_of(const BuildStory::About& about) {
 
 }  // namespace
 
-void BuildStory::begun() { publish(hub_, projects_(), "layer.building", words_of(about_)); }
+void BuildStory::begun() { publish(hub_, projects_(), "layer.building", build_json(about_)); }
 
 bool BuildStory::may_tell(bool is_line) {
   if (!is_line) return true;
@@ -62,7 +62,7 @@ bool BuildStory::may_tell(bool is_line) {
 void BuildStory::said(const BuildWord& word) {
   // A build has few phases; a source package is one more each.
   if (!may_tell(!word.text.empty() || word.phase == BuildPhase::kBuilding)) return;
-  json::object data = words_of(about_);
+  json::object data = build_json(about_);
   data["phase"] = phase_name(word.phase);
   data["text"] = cut(word.text, kMaxLine);
   data["left_out"] = std::exchange(left_out_, 0);
@@ -70,7 +70,7 @@ void BuildStory::said(const BuildWord& word) {
 }
 
 void BuildStory::built(const LayerRecord& layer, bool reused, std::chrono::milliseconds took) {
-  json::object data = words_of(about_);
+  json::object data = build_json(about_);
   data["layer"] = layer.id;
   data["bytes"] = layer.bytes;
   data["entries"] = layer.entries;
@@ -80,7 +80,7 @@ void BuildStory::built(const LayerRecord& layer, bool reused, std::chrono::milli
 }
 
 void BuildStory::failed(const Error& error) {
-  json::object data = words_of(about_);
+  json::object data = build_json(about_);
   data["error"] = cut(error.message(), kMaxError);
   publish(hub_, projects_(), "layer.failed", data);
 }

@@ -11,7 +11,7 @@ namespace glovebox::control {
 namespace {
 
 // Of the layout of layers and of these texts: layers of another are never taken for ours.
-constexpr std::string_view kForm = "glovebox set 1";
+constexpr std::string_view kKeyForm = "glovebox set 1";
 constexpr std::size_t kMaxAskedText = 400;
 
 // Fields with their sizes before them: no field can be taken for two, or two for one.
@@ -39,7 +39,7 @@ bool is_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_space(std::string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   return text;
@@ -62,7 +62,7 @@ std::vector<std::string> split(std::string_view text, char at) {
   std::vector<std::string> parts;
   while (true) {
     const std::size_t end = text.find(at);
-    parts.emplace_back(trimmed(text.substr(0, end)));
+    parts.emplace_back(without_space(text.substr(0, end)));
     if (end == std::string_view::npos) return parts;
     text.remove_prefix(end + 1);
   }
@@ -82,7 +82,7 @@ bool is_version(char c) { return is_name(c) || c == '*' || c == '+' || c == '!';
 std::optional<std::string> canonical_clause(std::string_view text) {
   for (const std::string_view op : {"===", "==", "~=", "!=", "<=", ">=", "<", ">"}) {
     if (text.substr(0, op.size()) != op) continue;
-    const std::string_view version = trimmed(text.substr(op.size()));
+    const std::string_view version = without_space(text.substr(op.size()));
     if (version.empty() || !std::all_of(version.begin(), version.end(), is_version)) break;
     return std::string(op) + std::string(version);
   }
@@ -92,13 +92,13 @@ std::optional<std::string> canonical_clause(std::string_view text) {
 // NAME [EXTRAS] VERSIONS ; MARKER, as PEP 508 has it. Only what is wholly that is given another
 // form: a wish that is wrong must not be taken for one that is right, which others may have.
 std::string canonical_requirement(std::string_view text) {
-  text = trimmed(text);
+  text = without_space(text);
   const std::string as_it_is(text);
   std::size_t end = 0;
   while (end < text.size() && is_name(text[end])) ++end;
   if (end == 0) return as_it_is;
   std::string out = canonical_name(text.substr(0, end));
-  text = trimmed(text.substr(end));
+  text = without_space(text.substr(end));
   if (!text.empty() && text.front() == '[') {
     const std::size_t close = text.find(']');
     if (close == std::string_view::npos) return as_it_is;
@@ -108,10 +108,10 @@ std::string canonical_requirement(std::string_view text) {
       extra = canonical_name(extra);
     }
     out += '[' + sorted_list(std::move(extras)) + ']';
-    text = trimmed(text.substr(close + 1));
+    text = without_space(text.substr(close + 1));
   }
   const std::size_t semicolon = text.find(';');
-  if (const std::string_view clauses = trimmed(text.substr(0, semicolon)); !clauses.empty()) {
+  if (const std::string_view clauses = without_space(text.substr(0, semicolon)); !clauses.empty()) {
     std::vector<std::string> versions;
     for (const std::string& clause : split(clauses, ',')) {
       std::optional<std::string> version = canonical_clause(clause);
@@ -122,7 +122,7 @@ std::string canonical_requirement(std::string_view text) {
   }
   if (semicolon != std::string_view::npos) {
     out += ';';
-    out += trimmed(text.substr(semicolon + 1));
+    out += without_space(text.substr(semicolon + 1));
   }
   return out;
 }
@@ -141,7 +141,7 @@ std::string with_plain_lines(std::string_view text) {
 
 std::string canonical_package(PackageManager manager, std::string_view text) {
   // npm's names have a case, and what follows them may be a tag.
-  return manager == PackageManager::kPip ? canonical_requirement(text) : std::string(trimmed(text));
+  return manager == PackageManager::kPip ? canonical_requirement(text) : std::string(without_space(text));
 }
 
 std::string spec_key(const SetPlace& place, const Dependencies& wanted) {
@@ -152,7 +152,7 @@ std::string spec_key(const SetPlace& place, const Dependencies& wanted) {
   std::sort(packages.begin(), packages.end());
   packages.erase(std::unique(packages.begin(), packages.end()), packages.end());
   Text text;
-  text.add(kForm).add("spec").add(manager_name(place.manager)).add(place.index);
+  text.add(kKeyForm).add("spec").add(manager_name(place.manager)).add(place.index);
   text.add(place.architecture).add(place.interpreter_mark).add(place.template_name);
   text.add(place.template_layers).add(packages);
   text.add(with_plain_lines(wanted.requirements)).add(with_plain_lines(wanted.lock));
@@ -169,7 +169,7 @@ std::string layer_id(const SetPlace& place, const std::string& interpreter,
   }
   std::sort(all.begin(), all.end());
   Text text;
-  text.add(kForm).add("layer").add(manager_name(place.manager)).add(place.index);
+  text.add(kKeyForm).add("layer").add(manager_name(place.manager)).add(place.index);
   text.add(place.architecture).add(interpreter).add(place.template_layers).add(all);
   text.add(place.lock.empty() ? "" : sha256_hex(place.lock)).add(std::to_string(attempt));
   return text.digest().substr(0, kLayerIdSize);
@@ -181,7 +181,7 @@ std::string derived_template_id(const std::string& project, const TemplateDefini
   constexpr std::size_t kLabel = 20;
   const Limits& limits = definition.limits;
   Text text;
-  text.add(kForm).add("template").add(project).add(definition.from);
+  text.add(kKeyForm).add("template").add(project).add(definition.from);
   text.add(definition.preload).add(definition.env).add(definition.layers);
   const auto limit = [&](LimitKind kind, std::uint64_t value) {
     text.add(limits.was_asked_for(kind) ? std::to_string(value) : "");

@@ -6,19 +6,16 @@
 
 #include "base/log.h"
 #include "control/dependencies/set_key.h"
+#include "control/dependencies/words.h"
 #include "model/template_rules.h"
 
 namespace glovebox::control {
 namespace {
 
-constexpr std::chrono::seconds kWindow{60};
-constexpr unsigned kMostAttempts = 3;
+constexpr std::chrono::seconds kWarmWindow{60};
+constexpr unsigned kMostWarmAttempts = 3;
 // An interpreter that nobody starts: the launcher has no room for it.
 constexpr std::chrono::seconds kStaysIdle{3};
-
-tl::unexpected<Error> nobody_waits() {
-  return fail(Errc::kUnavailable, "nobody waits for it any more");
-}
 
 bool has_layer(const TemplateDefinition& definition, const std::string& layer) {
   return std::find(definition.layers.begin(), definition.layers.end(), layer) !=
@@ -71,7 +68,7 @@ Task<SetTemplates::Ready> SetTemplates::ready(std::string project, TemplateDefin
       if (!was_defined) all_.erase(definition.id);
       // Another server of this launcher's has one of this id.
       const bool is_taken = is_derived && defined.error().code() == Errc::kConflict;
-      if (is_taken && attempt + 1 < kMostAttempts) continue;
+      if (is_taken && attempt + 1 < kMostWarmAttempts) continue;
       co_return fail(std::move(defined.error()));
     }
     CO_TRY(std::string cold_because, co_await warm(entry, cancel));
@@ -104,12 +101,12 @@ Result<SetTemplates::EntryPtr> SetTemplates::entry_for(const std::string& projec
 Result<> SetTemplates::count_new(const std::string& project) {
   const Clock::time_point now = options_.now();
   for (auto& [name, times] : made_at_) {
-    while (!times.empty() && times.front() + kWindow <= now) times.pop_front();
+    while (!times.empty() && times.front() + kWarmWindow <= now) times.pop_front();
   }
   std::erase_if(made_at_, [](const auto& one) { return one.second.empty(); });
   std::deque<Clock::time_point>& times = made_at_[project];
   if (times.size() >= options_.most_new_in_a_minute) {
-    const auto wait = std::chrono::ceil<std::chrono::seconds>(times.front() + kWindow - now);
+    const auto wait = std::chrono::ceil<std::chrono::seconds>(times.front() + kWarmWindow - now);
     return fail(Errc::kResourceExhausted,
                 "the project may begin with " + std::to_string(options_.most_new_in_a_minute) +
                     " new sets of packages per minute, and has; again in " +

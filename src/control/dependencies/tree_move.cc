@@ -7,7 +7,7 @@ namespace glovebox::control {
 namespace {
 
 // So much at a time keeps the server's one thread for a fraction of a millisecond.
-constexpr std::size_t kChunk = 128 * 1024;
+constexpr std::size_t kTreeChunk = 128 * 1024;
 
 using TransferPtr = std::shared_ptr<node::FileTransfer>;
 
@@ -67,7 +67,7 @@ Task<TransferPtr> open_end(const MoveEnd& end) {
 // `in` and `hash`: each may be null. False: the taker has had enough, and says why.
 Task<bool> pump(node::FileTransfer& out, node::FileTransfer* in, StreamHash* hash,
                 Watchdog& watchdog, std::uint64_t most, std::uint64_t& moved) {
-  std::string buffer(kChunk, '\0');
+  std::string buffer(kTreeChunk, '\0');
   while (true) {
     const std::size_t got = co_await out.read_some(buffer.data(), buffer.size());
     watchdog.feed();

@@ -24,4 +24,8 @@ const char* phase_name(BuildPhase phase) {
   return "unknown";
 }
 
+tl::unexpected<Error> nobody_waits() {
+  return fail(Errc::kUnavailable, "nobody waits for it any more");
+}
+
 }  // namespace glovebox::control

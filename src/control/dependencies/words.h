@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "model/layer.h"
 
 namespace glovebox::control {
@@ -27,6 +28,9 @@ struct BuildWord {
   std::string text;  // a line of the installer's, or empty: the phase has begun
 };
 using OnBuildWord = std::function<void(const BuildWord&)>;
+
+// A build or a warming that all have left who asked for it.
+tl::unexpected<Error> nobody_waits();
 
 // One artefact that a set resolved to.
 struct Artefact {

@@ -8,6 +8,7 @@
 #include "control/large_answer.h"
 #include "control/routes/handlers.h"
 #include "control/run_output.h"
+#include "control/run_refusal.h"
 #include "control/session_of.h"
 #include "http/status.h"
 #include "wire/cell.h"
@@ -19,7 +20,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kClientClosedRequest = 499;
 constexpr std::uint64_t kDefaultTimeoutMs = 60'000;
 constexpr std::uint64_t kMaxOutputKb = 16 * 1024;
 
@@ -78,7 +78,7 @@ CellAnswer about_cell(const Request& request, const Context& context) {
 
 Response client_gone() {
   // Nobody reads it; the number is for the log.
-  return Response::refuse(kClientClosedRequest, "client_gone", "the client went away");
+  return refuse_gone_client();
 }
 
 Task<Response> run_and_answer(App& app, Request& request, std::shared_ptr<ContextTable> table,

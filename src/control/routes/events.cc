@@ -10,7 +10,7 @@ namespace glovebox::control::routes {
 namespace {
 
 // A comment now and then: a vanished client is noticed, and proxies keep the line open.
-constexpr std::chrono::seconds kHeartbeat{15};
+constexpr std::chrono::seconds kEventsHeartbeat{15};
 
 std::optional<std::uint64_t> last_event_id(const Request& request) {
   const std::string_view text = request.header("Last-Event-ID");
@@ -34,7 +34,7 @@ std::string as_text(EventHub::Subscription& events) {
 
 // The subscription may end before the connection notices: on_disconnect() is called "never after
 // the handler has returned", and this goes with the handler.
-asio::awaitable<void> stream(App& app, std::unique_ptr<EventHub::Subscription> events,
+asio::awaitable<void> send_events(App& app, std::unique_ptr<EventHub::Subscription> events,
                              Request& request, ResponseWriter& writer) {
   EventHub::Subscription* borrowed = events.get();
   request.on_disconnect([borrowed] { borrowed->close(); });
@@ -43,7 +43,7 @@ asio::awaitable<void> stream(App& app, std::unique_ptr<EventHub::Subscription> e
   while (true) {
     const bool there = co_await writer.write(std::move(text));
     if (!there) co_return;
-    const auto woken = co_await events->wait(kHeartbeat);
+    const auto woken = co_await events->wait(kEventsHeartbeat);
     if (woken == EventHub::Subscription::Wake::kClosed) break;
     if (!principal_of(app, request)) break;  // its key was revoked meanwhile
     text = woken == EventHub::Subscription::Wake::kNothing ? ": still here\n\n" : as_text(*events);
@@ -76,7 +76,7 @@ Task<Response> stream_events(App& app, Request& request, ResponseWriter& writer)
                         {"Cache-Control", "no-store"},
                         {"X-Accel-Buffering", "no"}};
   const bool there = co_await writer.begin(200, std::move(headers));
-  if (there) co_await stream(app, std::move(events), request, writer);
+  if (there) co_await send_events(app, std::move(events), request, writer);
   co_return Response::streamed();
 }
 

@@ -11,6 +11,7 @@
 #include "control/large_answer.h"
 #include "control/routes/handlers.h"
 #include "control/run_output.h"
+#include "control/run_refusal.h"
 #include "control/session_of.h"
 #include "wire/run_answer.h"
 
@@ -21,7 +22,6 @@ namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kDefaultTimeout{60'000};
-constexpr int kClientClosedRequest = 499;
 
 std::string metrics_json(const Collected& all) {
   char text[160];
@@ -97,7 +97,7 @@ Task<Response> run_and_collect(App& app, Request& request, std::shared_ptr<node:
   app.sessions.note(session->id(), "exit", "status " + std::to_string(outcome.exit_code),
                     process.number);
   if (request.disconnected()) {
-    co_return Response::refuse(kClientClosedRequest, "client_gone", "the client went away");
+    co_return refuse_gone_client();
   }
   if (!outcome.timed_out) {
     outcome.oom_killed = co_await app.ooms.was_killed(session->id(), all->end);

@@ -18,7 +18,7 @@ using wire::FileOp;
 using wire::FileRequest;
 
 // A comment now and then: a vanished client is noticed, and proxies keep the line open.
-constexpr std::chrono::seconds kHeartbeat{15};
+constexpr std::chrono::seconds kWatchHeartbeat{15};
 // So often it is looked whether the server stops and the key is still good.
 constexpr std::chrono::seconds kLook{1};
 
@@ -53,7 +53,7 @@ bool may_go_on(App& app, const Request& request) {
   return !app.stopping && principal_of(app, request).has_value();
 }
 
-asio::awaitable<void> stream(App& app, Watch watch, Request& request, ResponseWriter& writer) {
+asio::awaitable<void> stream_changes(App& app, Watch watch, Request& request, ResponseWriter& writer) {
   auto heard = std::chrono::steady_clock::now();
   while (!watch.feed->ended() && may_go_on(app, request)) {
     co_await watch.feed->wait(kLook);
@@ -63,7 +63,7 @@ asio::awaitable<void> stream(App& app, Watch watch, Request& request, ResponseWr
               "\ndata: " + watch_json(event, watch.path) + "\n\n";
     }
     const auto now = std::chrono::steady_clock::now();
-    if (text.empty() && now - heard < kHeartbeat) continue;
+    if (text.empty() && now - heard < kWatchHeartbeat) continue;
     if (text.empty()) text = ": still here\n\n";
     heard = now;
     const bool there = co_await writer.write(std::move(text));
@@ -112,7 +112,7 @@ Task<Response> watch_files(App& app, Request& request, ResponseWriter& writer) {
   request.on_disconnect([feed = watch.feed] { feed->close(); });
   const bool there = co_await writer.begin(200, std::move(headers));
   if (there && request.method != http::Method::kHead) {
-    co_await stream(app, watch, request, writer);
+    co_await stream_changes(app, watch, request, writer);
   }
   watch.feed->close();
   co_return Response::streamed();

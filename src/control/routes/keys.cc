@@ -47,7 +47,7 @@ Result<store::NewKey> read_new_key(std::string_view body) {
   return key;
 }
 
-json::value time_or_null(const std::optional<std::int64_t>& ms) {
+json::value optional_time(const std::optional<std::int64_t>& ms) {
   return ms ? json::value(utc_text(*ms)) : json::value(nullptr);
 }
 
@@ -61,8 +61,8 @@ json::object key_json(const store::KeyRecord& key) {
             {"runs_per_minute", key.limits.runs_per_minute},
             {"max_memory_mb", key.limits.max_memory_bytes >> 20}}},
           {"created_at", utc_text(key.created_ms)},
-          {"last_used_at", time_or_null(key.last_used_ms)},
-          {"revoked_at", time_or_null(key.revoked_ms)}};
+          {"last_used_at", optional_time(key.last_used_ms)},
+          {"revoked_at", optional_time(key.revoked_ms)}};
 }
 
 std::optional<std::string> project_filter(const Request& request) {

@@ -22,7 +22,7 @@ namespace json = boost::json;
 Error no_book() { return Error(Errc::kUnsupported, "this server installs no packages"); }
 
 // An admin key sees all of them, unless it names a project; anybody else those of its own.
-Result<std::string> project_for(App& app, const Request& request) {
+Result<std::string> layer_project(App& app, const Request& request) {
   TRY(const Caller caller, caller_of(app, request));
   const bool says_nothing = request.query.find("project") == nullptr;
   return caller.who.is_admin() && says_nothing ? std::string("*") : caller.project;
@@ -42,7 +42,7 @@ Response refuse_layer(const Error& error) {
   return Response::from_error(error);
 }
 
-std::string id_of(const Request& request) { return std::string(request.param("id")); }
+std::string requested_layer(const Request& request) { return std::string(request.param("id")); }
 
 // The whole id of one that was named by its beginning, by whoever may do anything with it.
 Task<std::string> whole_id(App& app, std::string said) {
@@ -91,7 +91,7 @@ Task<Response> stream_build(App& app, Request& request, ResponseWriter& writer, 
 
 Task<Response> list_layers(App& app, Request& request, ResponseWriter&) {
   if (app.dependencies == nullptr) co_return refuse_layer(no_book());
-  CO_TRY(const std::string project, project_for(app, request));
+  CO_TRY(const std::string project, layer_project(app, request));
   auto layers = co_await app.dependencies->list(project);
   if (!layers) co_return refuse_layer(layers.error());
   json::array list;
@@ -102,8 +102,8 @@ Task<Response> list_layers(App& app, Request& request, ResponseWriter&) {
 
 Task<Response> get_layer(App& app, Request& request, ResponseWriter&) {
   if (app.dependencies == nullptr) co_return refuse_layer(no_book());
-  CO_TRY(const std::string project, project_for(app, request));
-  auto layer = co_await app.dependencies->find(project, id_of(request));
+  CO_TRY(const std::string project, layer_project(app, request));
+  auto layer = co_await app.dependencies->find(project, requested_layer(request));
   if (!layer) co_return refuse_layer(layer.error());
   co_return Response::json(json::serialize(layer_json(*layer, project)) + "\n");
 }
@@ -141,7 +141,7 @@ Task<Response> build_layer(App& app, Request& request, ResponseWriter& writer) {
 }
 
 Task<Response> remove_layer(App& app, Request& request, ResponseWriter&) {
-  auto id = co_await whole_id(app, id_of(request));
+  auto id = co_await whole_id(app, requested_layer(request));
   if (!id) co_return refuse_layer(id.error());
   Result<> removed = co_await app.dependencies->remove(std::move(*id));
   if (!removed) co_return refuse_layer(removed.error());
@@ -162,7 +162,7 @@ Task<Response> prune_layers(App& app, Request& request, ResponseWriter&) {
 }
 
 Task<Response> check_layer(App& app, Request& request, ResponseWriter&) {
-  auto id = co_await whole_id(app, id_of(request));
+  auto id = co_await whole_id(app, requested_layer(request));
   if (!id) co_return refuse_layer(id.error());
   auto report = co_await app.dependencies->check(*id);
   if (!report) co_return refuse_layer(report.error());

@@ -17,7 +17,7 @@ Response sandbox_answer(const store::SessionRecord& session, int status = 200) {
   return Response::json(json::serialize(sandbox_json(session)) + "\n", status);
 }
 
-std::string id_of(const Request& request) { return std::string(request.param("id")); }
+std::string requested_sandbox(const Request& request) { return std::string(request.param("id")); }
 
 }  // namespace
 
@@ -55,13 +55,13 @@ Task<Response> list_sandboxes(App& app, Request& request, ResponseWriter&) {
 
 Task<Response> get_sandbox(App& app, Request& request, ResponseWriter&) {
   CO_TRY(const Caller caller, caller_of(app, request));
-  CO_TRY(const auto session, co_await app.keeper->get(caller.project, id_of(request)));
+  CO_TRY(const auto session, co_await app.keeper->get(caller.project, requested_sandbox(request)));
   co_return sandbox_answer(session);
 }
 
 Task<Response> delete_sandbox(App& app, Request& request, ResponseWriter&) {
   CO_TRY(const Caller caller, caller_of(app, request));
-  CO_TRY_OK(co_await app.keeper->destroy(caller.project, id_of(request)));
+  CO_TRY_OK(co_await app.keeper->destroy(caller.project, requested_sandbox(request)));
   co_return Response::empty(204);
 }
 
@@ -69,19 +69,19 @@ Task<Response> change_sandbox(App& app, Request& request, ResponseWriter&) {
   CO_TRY(const Caller caller, caller_of(app, request));
   CO_TRY(ChangeRequest wanted, parse_change_request(request.body));
   CO_TRY(const auto session,
-         co_await app.keeper->change(caller.project, id_of(request), std::move(wanted)));
+         co_await app.keeper->change(caller.project, requested_sandbox(request), std::move(wanted)));
   co_return sandbox_answer(session);
 }
 
 Task<Response> pause_sandbox(App& app, Request& request, ResponseWriter&) {
   CO_TRY(const Caller caller, caller_of(app, request));
-  CO_TRY(const auto session, co_await app.keeper->pause(caller.project, id_of(request)));
+  CO_TRY(const auto session, co_await app.keeper->pause(caller.project, requested_sandbox(request)));
   co_return sandbox_answer(session);
 }
 
 Task<Response> resume_sandbox(App& app, Request& request, ResponseWriter&) {
   CO_TRY(const Caller caller, caller_of(app, request));
-  CO_TRY(const auto session, co_await app.keeper->resume(caller.project, id_of(request)));
+  CO_TRY(const auto session, co_await app.keeper->resume(caller.project, requested_sandbox(request)));
   co_return sandbox_answer(session);
 }
 
@@ -89,7 +89,7 @@ Task<Response> keep_sandbox_alive(App& app, Request& request, ResponseWriter&) {
   CO_TRY(const Caller caller, caller_of(app, request));
   CO_TRY(const auto ttl_s, parse_keepalive_request(request.body));
   CO_TRY(const auto session,
-         co_await app.keeper->keep_alive(caller.project, id_of(request), ttl_s));
+         co_await app.keeper->keep_alive(caller.project, requested_sandbox(request), ttl_s));
   co_return sandbox_answer(session);
 }
 

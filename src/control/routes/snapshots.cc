@@ -18,7 +18,7 @@ Response snapshot_answer(const store::SnapshotRecord& snapshot, int status = 200
   return Response::json(json::serialize(snapshot_json(snapshot)) + "\n", status);
 }
 
-Result<std::string> project_for(App& app, const Request& request) {
+Result<std::string> snapshot_project(App& app, const Request& request) {
   const auto who = principal_of(app, request);
   if (!who) return fail(Errc::kPermissionDenied, "this API key is not valid any more");
   return project_of(*who, request);
@@ -35,7 +35,7 @@ Response refuse_snapshot(const Error& error) {
 }  // namespace
 
 Task<Response> create_snapshot(App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const std::string project, project_for(app, request));
+  CO_TRY(const std::string project, snapshot_project(app, request));
   CO_TRY(std::string name, parse_snapshot_request(request.body));
   auto cancel = std::make_shared<node::CancelFlag>();
   request.on_disconnect([cancel] { cancel->cancel(); });
@@ -49,7 +49,7 @@ Task<Response> create_snapshot(App& app, Request& request, ResponseWriter&) {
 }
 
 Task<Response> list_snapshots(App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const std::string project, project_for(app, request));
+  CO_TRY(const std::string project, snapshot_project(app, request));
   json::array snapshots;
   for (const store::SnapshotRecord& snapshot : app.keeper->shelf().list(project)) {
     snapshots.push_back(snapshot_json(snapshot));
@@ -59,14 +59,14 @@ Task<Response> list_snapshots(App& app, Request& request, ResponseWriter&) {
 }
 
 Task<Response> get_snapshot(App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const std::string project, project_for(app, request));
+  CO_TRY(const std::string project, snapshot_project(app, request));
   CO_TRY(const store::SnapshotRecord snapshot,
          app.keeper->shelf().find(project, request.param("id")));
   co_return snapshot_answer(snapshot);
 }
 
 Task<Response> delete_snapshot(App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const std::string project, project_for(app, request));
+  CO_TRY(const std::string project, snapshot_project(app, request));
   std::string id(request.param("id"));
   CO_TRY_OK(check_unused(app, project, id));
   CO_TRY_OK(co_await app.keeper->shelf().remove(project, std::move(id)));

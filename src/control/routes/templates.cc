@@ -7,9 +7,11 @@
 #include "control/auth.h"
 #include "control/clock.h"
 #include "control/dependency_words.h"
+#include "control/json_fields.h"
 #include "control/package_plan.h"
 #include "control/routes/handlers.h"
 #include "control/run_refusal.h"
+#include "control/session_creation.h"
 #include "control/session_keeper.h"
 #include "control/set_flow.h"
 #include "control/template_book.h"
@@ -22,12 +24,6 @@ namespace glovebox::control::routes {
 namespace {
 
 namespace json = boost::json;
-
-json::array texts(const std::vector<std::string>& list) {
-  json::array out;
-  for (const std::string& text : list) out.emplace_back(wire::to_utf8(text));
-  return out;
-}
 
 json::object profile_of(const Limits& limits) {
   json::object profile{{"timeout_ms", limits.wall.count()},
@@ -51,7 +47,7 @@ json::object template_json(const TemplateStatus& status) {
                       {"built_in", made_of.built_in},
                       {"runtime", runtime_name(made_of.runtime)},
                       {"language", made_of.language},
-                      {"preload", texts(made_of.preload)},
+                      {"preload", text_array(made_of.preload)},
                       {"layers", std::move(layers)},
                       {"profile", profile_of(made_of.limits)},
                       {"pool", {{"min", made_of.pool_min}, {"max", made_of.pool_max}}},
@@ -147,18 +143,6 @@ Task<store::TemplateRecord> create_of_snapshot(App& app, store::TemplateRecord w
 
 Response no_such() {
   return Response::refuse(404, "template_not_found", "there is no such template");
-}
-
-struct Caller {
-  store::Principal who;
-  std::string project;
-};
-
-Result<Caller> caller_of(App& app, const Request& request) {
-  auto who = principal_of(app, request);
-  if (!who) return fail(Errc::kPermissionDenied, "this API key is not valid any more");
-  TRY(std::string project, project_of(*who, request));
-  return Caller{std::move(*who), std::move(project)};
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ constexpr char kGuard[] =
     ;
 constexpr const char* kGuardPath = "/home/user/.glovebox/import_policy.py";
 
-bool is_module_name(const std::string& name) {
+bool is_top_level_name(const std::string& name) {
   if (name.empty() || name.size() > 100) return false;
   return std::all_of(name.begin(), name.end(),
                      [](unsigned char c) { return std::isalnum(c) || c == '_'; });
@@ -29,7 +29,7 @@ ImportPolicy ImportPolicy::standard() {
 Result<> apply_import_policy(const ImportPolicy& policy, RunRequest& request) {
   std::string names;
   for (const std::string& name : policy.modules) {
-    if (!is_module_name(name)) {
+    if (!is_top_level_name(name)) {
       return fail(Errc::kInvalidArgument,
                   "'" + name + "' is not the name of a top-level Python module");
     }

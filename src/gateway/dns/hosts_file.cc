@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kBlanks = " \t\r\f\v";
 
 // Takes the first word off the front.
-std::string_view take_word(std::string_view& line) {
+std::string_view take_host_field(std::string_view& line) {
   line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
   const std::string_view word = line.substr(0, line.find_first_of(kBlanks));
   line.remove_prefix(word.size());
@@ -24,9 +24,9 @@ HostsTable parse_hosts(std::string_view text) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     line = line.substr(0, line.find('#'));
-    const auto address = net::IpAddress::parse(take_word(line));
+    const auto address = net::IpAddress::parse(take_host_field(line));
     if (!address) continue;
-    for (auto word = take_word(line); !word.empty(); word = take_word(line)) {
+    for (auto word = take_host_field(line); !word.empty(); word = take_host_field(line)) {
       const auto name = net::HostName::parse(word);
       if (!name) continue;
       std::vector<net::IpAddress>& known = table[name->str()];

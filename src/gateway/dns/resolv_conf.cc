@@ -9,7 +9,7 @@ namespace {
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 // Takes the first word off the front.
-std::string_view take_word(std::string_view& line) {
+std::string_view take_resolv_field(std::string_view& line) {
   while (!line.empty() && is_blank(line.front())) line.remove_prefix(1);
   std::size_t size = 0;
   while (size < line.size() && !is_blank(line[size])) ++size;
@@ -25,8 +25,8 @@ std::vector<DnsServer> parse_resolv_conf(std::string_view text) {
   while (!text.empty() && servers.size() < kMaxDnsServers) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
-    if (take_word(line) != "nameserver") continue;
-    const auto address = net::IpAddress::parse(take_word(line));
+    if (take_resolv_field(line) != "nameserver") continue;
+    const auto address = net::IpAddress::parse(take_resolv_field(line));
     if (!address) continue;
     const DnsServer server{.address = *address};
     if (std::find(servers.begin(), servers.end(), server) == servers.end()) {

@@ -8,6 +8,8 @@
 
 namespace glovebox::launcher {
 
+inline constexpr std::uint32_t kGuestUser = 1000;  // inside a sandbox
+
 struct HostUser {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;

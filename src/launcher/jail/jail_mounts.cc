@@ -8,12 +8,11 @@
 
 #include <algorithm>
 
+#include "launcher/jail/idmap.h"
 #include "launcher/policy/request_checks.h"
 
 namespace glovebox::launcher {
 namespace {
-
-constexpr std::uint32_t kGuestUser = 1000;
 
 // Only ordinary groups are mapped: a user's directory may belong to root's group.
 constexpr std::uint32_t kFirstOrdinaryGroup = 1000;

@@ -18,14 +18,9 @@ namespace {
 constexpr std::chrono::seconds kSetupTimeout{20};
 // Shorter, because a zygote's modules could delay it.
 constexpr std::chrono::seconds kWarmSetupTimeout{2};
-constexpr std::chrono::seconds kJoinTimeout{3};
-constexpr int kExitTimeoutMs = 2000;
+constexpr std::chrono::seconds kSetupJoinTimeout{3};
+constexpr int kJailExitTimeoutMs = 2000;
 constexpr const char* kAgentOomScore = "-999";
-
-bool is_readable(int fd) {
-  pollfd event{fd, POLLIN, 0};
-  return ::poll(&event, 1, 0) == 1;
-}
 
 // The next message of the sandbox's first process. It is our own program and the only one in the
 // sandbox so far; its messages are bounded all the same.
@@ -128,11 +123,11 @@ Result<bool> JailSetup::advance(Clock::time_point now) {
     TRY(const bool answered, on_answer());
     if (answered) stage_ = Stage::kStarted;
   }
-  if (stage_ == Stage::kStarted && is_readable(setup_.get())) {
+  if (stage_ == Stage::kStarted && sys::is_readable(setup_.get())) {
     TRY_OK(on_hello());
     stage_ = Stage::kPlanned;
   }
-  if (stage_ == Stage::kPlanned && is_readable(setup_.get())) {
+  if (stage_ == Stage::kPlanned && sys::is_readable(setup_.get())) {
     TRY_OK(on_sealed());
     stage_ = Stage::kDone;
   }
@@ -277,7 +272,7 @@ Sandbox JailSetup::take_sandbox() {
   if (network_) sandbox.set_network(std::move(*network_));
   if (runtime_ != RuntimeKind::kNone) {
     sandbox.joining.emplace(
-        Sandbox::Joining{request_.create.template_name, zygote_uid_, Clock::now() + kJoinTimeout});
+        Sandbox::Joining{request_.create.template_name, zygote_uid_, Clock::now() + kSetupJoinTimeout});
   }
   if (is_session()) {
     const std::string& name = request_.create.template_name;
@@ -315,7 +310,7 @@ JailSetup::~JailSetup() {
   if (init_) {
     sys::send_signal(init_.get(), SIGKILL);
     pollfd dead{init_.get(), POLLIN, 0};
-    ::poll(&dead, 1, kExitTimeoutMs);
+    ::poll(&dead, 1, kJailExitTimeoutMs);
   }
   if (slice_) (*resources_.slices)->give_back(*slice_);
 }

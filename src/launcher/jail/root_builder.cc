@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "launcher/jail/idmap.h"
 #include "sys/mount.h"
 
 namespace glovebox::launcher {
@@ -15,7 +16,6 @@ namespace {
 constexpr std::uint64_t kLayerFlags = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr std::uint64_t kRootFlags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr std::uint64_t kSessionFlags = MOUNT_ATTR_NODEV;
-constexpr std::uint32_t kGuestUser = 1000;
 
 struct DevLink {
   const char* name;

@@ -25,7 +25,7 @@ namespace {
 
 constexpr int kNiceness = 5;
 constexpr int kFinishTimeoutMs = 5000;
-constexpr int kExitTimeoutMs = 2000;
+constexpr int kTaskExitTimeoutMs = 2000;
 
 bool lock_soon(int fd) {
   constexpr int kTries = 100;
@@ -70,7 +70,7 @@ void DiskTask::kill() {
   if (pid_ <= 0 || is_finished(0)) return;
   sys::send_signal(pidfd_.get(), SIGKILL);
   // A process in uninterruptible sleep dies when the disk answers; init reaps it then.
-  if (!is_finished(kExitTimeoutMs)) log::warn("a killed disk task has not exited in time");
+  if (!is_finished(kTaskExitTimeoutMs)) log::warn("a killed disk task has not exited in time");
   pid_ = 0;
 }
 

@@ -61,7 +61,7 @@ constexpr LayerFile kOwnFiles[] = {
     {"etc/environment", ""},
 };
 
-constexpr const char* kDirectories[] = {
+constexpr const char* kHostDirectories[] = {
     "dev", "etc", "home", "mnt", "opt",       "proc",    "root",    "run",     "srv",
     "sys", "tmp", "usr",  "var", "var/cache", "var/lib", "var/log", "var/tmp",
 };
@@ -128,7 +128,7 @@ void copy_readable(const fs::path& from, const fs::path& to, std::error_code& er
 
 Result<> build(const fs::path& root) {
   std::error_code error;
-  for (const char* directory : kDirectories) fs::create_directories(root / directory, error);
+  for (const char* directory : kHostDirectories) fs::create_directories(root / directory, error);
   for (const char* directory : package_tool_directories()) {
     fs::create_directories(root / directory, error);
   }

@@ -29,7 +29,7 @@ constexpr int kLockPauseMs = 1;
 
 std::string staged_name(const std::string& id) { return std::string(kNew) + id; }
 
-UniqueFd open_directory(int at, const std::string& name) {
+UniqueFd open_layer_directory(int at, const std::string& name) {
   return UniqueFd(::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
 }
 
@@ -67,7 +67,7 @@ tl::unexpected<Error> no_such_layer(const std::string& id) {
 
 std::vector<std::string> names_in(int dir) {
   std::vector<std::string> names;
-  UniqueFd copy = open_directory(dir, ".");
+  UniqueFd copy = open_layer_directory(dir, ".");
   DIR* listing = copy ? ::fdopendir(copy.get()) : nullptr;
   if (listing == nullptr) return names;
   (void)copy.release();
@@ -94,7 +94,7 @@ Result<int> LayerStore::open(IfMissing missing) {
       return fail(Error::from_errno("make " + sets_));
     }
   }
-  UniqueFd dir = open_directory(AT_FDCWD, sets_);
+  UniqueFd dir = open_layer_directory(AT_FDCWD, sets_);
   if (!dir && errno == ENOENT)
     return fail(Errc::kNotFound, sets_ + " does not exist: there are no layers");
   if (!dir) return fail(Error::from_errno("open " + sets_));
@@ -129,7 +129,7 @@ void LayerStore::sweep_one(const std::string& name) {
   const bool staged =
       name.starts_with(kNew) && is_layer_id(std::string_view(name).substr(kNew.size()));
   if (!staged && !is_layer_id(name)) return;  // not a name of ours
-  const UniqueFd layer = open_directory(dir_.get(), name);
+  const UniqueFd layer = open_layer_directory(dir_.get(), name);
   if (!layer || ::flock(layer.get(), LOCK_EX | LOCK_NB) != 0) return;  // in use
   if (!is_still_named(layer.get(), dir_.get(), name)) return;
   if (!staged && read_record(layer.get()) && open_tree(layer.get())) return;
@@ -161,7 +161,7 @@ Result<UniqueFd> LayerStore::open_kept(const std::string& id, int lock) {
   auto dir = open(IfMissing::kFail);
   if (!dir && dir.error().code() == Errc::kNotFound) return no_such_layer(id);
   if (!dir) return fail(std::move(dir.error()));
-  UniqueFd layer = open_directory(*dir, id);
+  UniqueFd layer = open_layer_directory(*dir, id);
   if (!layer && errno == ENOENT) return no_such_layer(id);
   if (!layer) return fail(Error::from_errno("layer " + id));
   if (!try_lock(layer.get(), lock)) {
@@ -175,7 +175,7 @@ Result<UniqueFd> LayerStore::open_kept(const std::string& id, int lock) {
 // A layer is as trusted as a program of root: a user who can write it gets into every sandbox that
 // uses it.
 Result<UniqueFd> LayerStore::open_tree(int layer) const {
-  UniqueFd tree = open_directory(layer, kTree);
+  UniqueFd tree = open_layer_directory(layer, kTree);
   if (!tree) return fail(Error::from_errno("open a layer's tree"));
   struct stat info {};
   if (::fstat(tree.get(), &info) != 0 || info.st_uid != ::geteuid() || (info.st_mode & 022) != 0) {
@@ -269,7 +269,7 @@ Result<LayerRef> LayerStore::begin(const std::string& id, const void* owner) {
   for (int tries = 0; tries < kTries; ++tries) {
     const bool made = ::mkdirat(dir, name.c_str(), 0700) == 0;
     if (!made && errno != EEXIST) return fail(Error::from_errno("make layer " + id));
-    UniqueFd lock = open_directory(dir, name);
+    UniqueFd lock = open_layer_directory(dir, name);
     if (!lock) continue;  // another launcher has swept it
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return being_made();  // by another launcher
     if (!is_still_named(lock.get(), dir, name)) continue;
@@ -308,7 +308,7 @@ Result<> LayerStore::keep(LayerRecord record, const void* owner) {
   }
   const Making& made = making_.find(id)->second;
   // The sandbox may have changed the mode of the top directory.
-  const UniqueFd tree = open_directory(made.lock.get(), kTree);
+  const UniqueFd tree = open_layer_directory(made.lock.get(), kTree);
   if (!tree || ::fchmod(tree.get(), 0755) != 0) {
     return fail(Error::from_errno("chmod layer " + id));
   }
@@ -361,7 +361,7 @@ Result<> LayerStore::drop(const std::string& id) {
 Result<LayerRecord> LayerStore::record(const std::string& id) {
   auto dir = open(IfMissing::kFail);
   if (!dir) return no_such_layer(id);
-  const UniqueFd layer = open_directory(*dir, id);
+  const UniqueFd layer = open_layer_directory(*dir, id);
   if (!layer) return no_such_layer(id);
   auto record = read_record(layer.get());
   if (!record) return fail(Errc::kNotFound, "layer " + id + ": " + record.error().message());

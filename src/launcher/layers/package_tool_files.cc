@@ -48,7 +48,7 @@ constexpr LayerFile kFiles[] = {
     {"var/lib/dpkg/diversions", ""},  // replaced below if the host has one
 };
 
-constexpr const char* kDirectories[] = {
+constexpr const char* kPackageDirectories[] = {
     "etc/apt/apt.conf.d",
     "etc/apt/preferences.d",
     "etc/apt/sources.list.d",
@@ -103,7 +103,7 @@ bool is_temporary(std::string_view name) {
 
 std::span<const LayerFile> package_tool_files() { return kFiles; }
 
-std::span<const char* const> package_tool_directories() { return kDirectories; }
+std::span<const char* const> package_tool_directories() { return kPackageDirectories; }
 
 Result<> name_certificates(const fs::path& root) {
   std::error_code error;

@@ -39,7 +39,7 @@ int die_with_the_launcher(const NurseryPlan&) noexcept {
 }
 
 // Neither the caller's terminal nor our log: no descriptor of the host is open inside.
-int drop_standard_streams(const NurseryPlan&) noexcept {
+int drop_nursery_streams(const NurseryPlan&) noexcept {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null < 0) return errno;
   for (const int stream : {0, 1, 2}) {
@@ -79,7 +79,7 @@ int pivot_into_root(const NurseryPlan&) noexcept {
   return ::chdir("/") == 0 ? 0 : errno;
 }
 
-int keep_only_our_descriptors(const NurseryPlan& plan) noexcept {
+int keep_only_nursery_descriptors(const NurseryPlan& plan) noexcept {
   if (plan.socket_fd != kBrokerSocket) {
     if (::dup3(plan.socket_fd, kBrokerSocket, 0) < 0) return errno;
   } else if (::fcntl(kBrokerSocket, F_SETFD, 0) != 0) {
@@ -88,33 +88,33 @@ int keep_only_our_descriptors(const NurseryPlan& plan) noexcept {
   return ::syscall(SYS_close_range, kBrokerSocket + 1u, ~0u, CLOSE_RANGE_CLOEXEC) == 0 ? 0 : errno;
 }
 
-struct Step {
+struct NurseryStep {
   const char* name;
   int (*run)(const NurseryPlan&) noexcept;
 };
 
-constexpr Step kSteps[] = {
+constexpr NurseryStep kNurserySteps[] = {
     {"map users", wait_for_users},
     {"become root inside", become_root_inside},
     {"die with the launcher", die_with_the_launcher},
-    {"drop standard streams", drop_standard_streams},
+    {"drop standard streams", drop_nursery_streams},
     {"make mounts private", make_mounts_private},  // else they propagate to the host
     {"mount a tiny root", mount_tiny_root},
     {"mount proc", mount_proc},  // before the pivot: needs a visible /proc
     {"pivot into root", pivot_into_root},
-    {"keep only our descriptors", keep_only_our_descriptors},
+    {"keep only our descriptors", keep_only_nursery_descriptors},
 };
 
 }  // namespace
 
 const char* nursery_step_name(unsigned step) noexcept {
-  return step < std::size(kSteps) ? kSteps[step].name : "execute the broker";
+  return step < std::size(kNurserySteps) ? kNurserySteps[step].name : "execute the broker";
 }
 
 void run_nursery_child(const NurseryPlan& plan) noexcept {
   NurseryFailure failure{};
-  for (; failure.step < std::size(kSteps); ++failure.step) {
-    failure.error = kSteps[failure.step].run(plan);
+  for (; failure.step < std::size(kNurserySteps); ++failure.step) {
+    failure.error = kNurserySteps[failure.step].run(plan);
     if (failure.error != 0) break;
   }
   if (failure.error == 0) {

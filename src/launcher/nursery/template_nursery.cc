@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "sys/file.h"
 
 namespace glovebox::launcher {
 namespace {
@@ -21,10 +22,7 @@ std::chrono::milliseconds retry_delay(unsigned failures) {
   return kFirstRetry * (1 << std::min(failures - 1, kMaxDoublings));
 }
 
-bool has_message(const Zygote& zygote) {
-  pollfd event{zygote.socket(), POLLIN, 0};
-  return zygote.socket() >= 0 && ::poll(&event, 1, 0) == 1;
-}
+bool has_message(const Zygote& zygote) { return sys::is_readable(zygote.socket()); }
 
 }  // namespace
 

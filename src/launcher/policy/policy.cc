@@ -19,7 +19,7 @@
 namespace glovebox::launcher {
 namespace {
 
-tl::unexpected<Error> bad(const std::string& name, const std::string& what) {
+tl::unexpected<Error> bad_name(const std::string& name, const std::string& what) {
   return fail(Errc::kInvalidArgument, name + ": " + what);
 }
 
@@ -156,10 +156,10 @@ Result<Policy> parse_policy(const std::string& text, const std::string& name) {
   const bool plain = std::all_of(text.begin(), text.end(), [](unsigned char c) {
     return (c >= 0x20 && c < 0x7f) || c == '\n' || c == '\t' || c == '\r';
   });
-  if (!plain) return bad(name, "contains characters that are not printable ASCII");
+  if (!plain) return bad_name(name, "contains characters that are not printable ASCII");
   const toml::parse_result parsed = toml::parse(text, name);
   if (!parsed) {
-    return bad(name, "line " + std::to_string(parsed.error().source().begin.line) + ": " +
+    return bad_name(name, "line " + std::to_string(parsed.error().source().begin.line) + ": " +
                          std::string(parsed.error().description()));
   }
   struct Section {
@@ -179,7 +179,7 @@ Result<Policy> parse_policy(const std::string& text, const std::string& name) {
     for (const Section& one : kSections) {
       if (section_name == one.name) known = &one;
     }
-    if (known == nullptr || section == nullptr) return bad(name, "unknown key " + section_name);
+    if (known == nullptr || section == nullptr) return bad_name(name, "unknown key " + section_name);
     for (const auto& [key, node] : *section) {
       const std::string where = section_name + "." + std::string(key.str());
       if (auto read = known->read(policy, key.str(), node, where); !read) {
@@ -191,7 +191,7 @@ Result<Policy> parse_policy(const std::string& text, const std::string& name) {
   for (const auto& [outer_name, outer] : policy.named_mounts) {
     for (const auto& [inner_name, inner] : policy.named_mounts) {
       if (outer.writable && inner.path.rfind(outer.path + "/", 0) == 0) {
-        return bad(name, "mounts." + inner_name + " is in mounts." + outer_name +
+        return bad_name(name, "mounts." + inner_name + " is in mounts." + outer_name +
                              ", which is writable by guests");
       }
     }
@@ -199,7 +199,7 @@ Result<Policy> parse_policy(const std::string& text, const std::string& name) {
   // A slice below 65,536 would give a guest the uids of the host's own users.
   if (policy.uid_first < 65536 || policy.uid_first % 65536 != 0 ||
       policy.uid_last < policy.uid_first || policy.uid_last - policy.uid_first < 4 * 65536u - 1) {
-    return bad(name, "uids.first must be a multiple of 65536 and leave room for four slices");
+    return bad_name(name, "uids.first must be a multiple of 65536 and leave room for four slices");
   }
   return policy;
 }

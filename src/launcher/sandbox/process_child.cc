@@ -29,7 +29,7 @@ int wait_for_cgroups(const ProcessPlan& plan) noexcept {
 
 int lead_a_session(const ProcessPlan&) noexcept { return ::setsid() < 0 ? errno : 0; }
 
-int drop_standard_streams(const ProcessPlan&) noexcept {
+int drop_process_streams(const ProcessPlan&) noexcept {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null < 0) return errno;
   for (const int stream : {0, 1, 2}) {
@@ -38,7 +38,7 @@ int drop_standard_streams(const ProcessPlan&) noexcept {
   return 0;
 }
 
-int keep_only_our_descriptors(const ProcessPlan& plan) noexcept {
+int keep_only_process_descriptors(const ProcessPlan& plan) noexcept {
   // Moved out of the way first: one of them may have the target number of another.
   const int setup = ::fcntl(plan.setup_fd, F_DUPFD, 100);
   const int link = ::fcntl(plan.link_fd, F_DUPFD, 100);
@@ -70,16 +70,16 @@ int forbid_new_privileges(const ProcessPlan&) noexcept {
   return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? 0 : errno;
 }
 
-struct Step {
+struct ProcessStep {
   const char* name;
   int (*run)(const ProcessPlan&) noexcept;
 };
 
-constexpr Step kSteps[] = {
+constexpr ProcessStep kProcessSteps[] = {
     {"join cgroups", wait_for_cgroups},
     {"lead a session", lead_a_session},
-    {"drop standard streams", drop_standard_streams},
-    {"keep only our descriptors", keep_only_our_descriptors},
+    {"drop standard streams", drop_process_streams},
+    {"keep only our descriptors", keep_only_process_descriptors},
     {"become an ordinary user", become_the_user},  // never uid 0, whatever started us
     {"forbid new privileges", forbid_new_privileges},
 };
@@ -87,17 +87,17 @@ constexpr Step kSteps[] = {
 }  // namespace
 
 const char* process_step_name(unsigned step) noexcept {
-  return step < std::size(kSteps) ? kSteps[step].name : "execute the agent";
+  return step < std::size(kProcessSteps) ? kProcessSteps[step].name : "execute the agent";
 }
 
 void run_process_child(const ProcessPlan& plan) noexcept {
   ProcessFailure failure{};
   int failure_fd = plan.failure_fd;
   int agent_fd = plan.agent_fd;
-  for (; failure.step < std::size(kSteps); ++failure.step) {
-    failure.error = kSteps[failure.step].run(plan);
+  for (; failure.step < std::size(kProcessSteps); ++failure.step) {
+    failure.error = kProcessSteps[failure.step].run(plan);
     if (failure.error != 0) break;
-    if (kSteps[failure.step].run == keep_only_our_descriptors) {
+    if (kProcessSteps[failure.step].run == keep_only_process_descriptors) {
       agent_fd = kLinkSocket + 1;
       failure_fd = kLinkSocket + 2;
     }

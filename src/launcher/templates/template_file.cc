@@ -45,7 +45,7 @@ struct Key {
   const toml::node& node;
 };
 
-tl::unexpected<Error> bad(const Key& key, const std::string& what) {
+tl::unexpected<Error> bad_key(const Key& key, const std::string& what) {
   return fail(Errc::kInvalidArgument,
               std::to_string(key.node.source().begin.line) + ": " + key.path + " " + what);
 }
@@ -69,25 +69,25 @@ bool is_plain_path(std::string_view path) {
 
 Result<std::string> text_of(const Key& key, const toml::node& node) {
   const auto value = node.value_exact<std::string>();
-  if (!node.is_string() || !value) return bad(key, "must be a string");
+  if (!node.is_string() || !value) return bad_key(key, "must be a string");
   // Escape sequences can spell characters that the file itself may not contain.
   const bool plain = std::all_of(value->begin(), value->end(),
                                  [](unsigned char c) { return c >= 0x20 && c < 0x7f; });
   if (!plain || value->size() > kMaxText)
-    return bad(key, "must be one line of printable ASCII text");
+    return bad_key(key, "must be one line of printable ASCII text");
   return *value;
 }
 
 Result<std::vector<std::string>> texts_of(const Key& key) {
   const toml::array* list = key.node.as_array();
   if (list == nullptr || list->size() > kMaxList) {
-    return bad(key, "must be a list of at most " + std::to_string(kMaxList) + " strings");
+    return bad_key(key, "must be a list of at most " + std::to_string(kMaxList) + " strings");
   }
   std::vector<std::string> texts;
   for (const toml::node& entry : *list) {
     TRY(std::string text, text_of(key, entry));
     if (std::find(texts.begin(), texts.end(), text) != texts.end()) {
-      return bad(key, "names " + text + " twice");
+      return bad_key(key, "names " + text + " twice");
     }
     texts.push_back(std::move(text));
   }
@@ -97,7 +97,7 @@ Result<std::vector<std::string>> texts_of(const Key& key) {
 Result<std::uint32_t> count_of(const Key& key, std::uint32_t least, std::uint32_t most) {
   const auto value = key.node.value_exact<std::int64_t>();
   if (!key.node.is_integer() || !value || *value < least || *value > most) {
-    return bad(key, "must be a whole number from " + std::to_string(least) + " to " +
+    return bad_key(key, "must be a whole number from " + std::to_string(least) + " to " +
                         std::to_string(most));
   }
   return static_cast<std::uint32_t>(*value);
@@ -107,7 +107,7 @@ template <class Parse>
 auto unit_of(const Key& key, Parse parse) -> decltype(parse(std::string_view())) {
   TRY(const std::string text, text_of(key, key.node));
   auto value = parse(text);
-  if (!value) return bad({key.path + ":", key.name, key.node}, value.error().message());
+  if (!value) return bad_key({key.path + ":", key.name, key.node}, value.error().message());
   return value;
 }
 
@@ -117,7 +117,7 @@ Result<> read_top(Template& into, const Key& key) {
   } else if (key.name == "language") {
     TRY(into.language, text_of(key, key.node));
     if (!is_template_name(into.language))
-      return bad(key, "must consist of lower-case letters, digits and dashes");
+      return bad_key(key, "must consist of lower-case letters, digits and dashes");
   } else if (key.name == "runtime") {
     TRY(const std::string text, text_of(key, key.node));
     if (text == "none") {
@@ -127,18 +127,18 @@ Result<> read_top(Template& into, const Key& key) {
     } else if (text == "node") {
       into.runtime = RuntimeKind::kNode;
     } else {
-      return bad(key, "must be \"none\", \"python\" or \"node\"");
+      return bad_key(key, "must be \"none\", \"python\" or \"node\"");
     }
   } else if (key.name == "layers") {
     TRY(into.layers, texts_of(key));
     for (const std::string& layer : into.layers) {
-      if (!is_plain_path(layer)) return bad(key, "must contain absolute paths without . or ..");
+      if (!is_plain_path(layer)) return bad_key(key, "must contain absolute paths without . or ..");
     }
   } else if (key.name == "preload") {
     TRY(into.preload, texts_of(key));
     for (const std::string& module : into.preload) {
       if (!is_module_name(module))
-        return bad(key, "must contain module names such as numpy or os.path");
+        return bad_key(key, "must contain module names such as numpy or os.path");
     }
   } else {
     return unknown(key);
@@ -147,7 +147,7 @@ Result<> read_top(Template& into, const Key& key) {
 }
 
 Result<> read_env(Template& into, const Key& key) {
-  if (!is_identifier(key.name)) return bad(key, "is not a valid name of a variable");
+  if (!is_identifier(key.name)) return bad_key(key, "is not a valid name of a variable");
   TRY(const std::string value, text_of(key, key.node));
   into.env.push_back(key.name + "=" + value);
   return {};
@@ -157,7 +157,7 @@ Result<std::uint32_t> thousandths_of(const Key& key) {
   const auto value = key.node.value<double>();
   // NaN fails both comparisons.
   if (!key.node.is_number() || !value || !(*value >= 0.01 && *value <= 4096)) {
-    return bad(key, "must be a number of CPUs from 0.01 to 4096");
+    return bad_key(key, "must be a number of CPUs from 0.01 to 4096");
   }
   return static_cast<std::uint32_t>(std::lround(*value * 1000));
 }
@@ -169,7 +169,7 @@ Result<> read_profile(Template& into, const Key& key) {
     (key.name == "timeout" ? limits.wall : limits.cpu_time) = time;
   } else if (key.name == "memory" || key.name == "disk") {
     TRY(const std::uint64_t bytes, unit_of(key, parse_size));
-    if (bytes < (1u << 20)) return bad(key, "must be at least one megabyte");
+    if (bytes < (1u << 20)) return bad_key(key, "must be at least one megabyte");
     (key.name == "memory" ? limits.memory_bytes : limits.disk_bytes) = bytes;
   } else if (key.name == "pids") {
     TRY(limits.pids, count_of(key, 2, 1u << 22));
@@ -200,8 +200,8 @@ constexpr Section kSections[] = {{"env", read_env}, {"profile", read_profile}, {
 
 Result<> read_section(Template& into, const Section& section, const Key& whole) {
   const toml::table* table = whole.node.as_table();
-  if (table == nullptr) return bad(whole, "must be a section: [" + whole.name + "]");
-  if (table->size() > kMaxList) return bad(whole, "has too many keys");
+  if (table == nullptr) return bad_key(whole, "must be a section: [" + whole.name + "]");
+  if (table->size() > kMaxList) return bad_key(whole, "has too many keys");
   for (const auto& [name, node] : *table) {
     const Key key{whole.name + "." + std::string(name.str()), std::string(name.str()), node};
     TRY_OK(section.read(into, key));
@@ -217,14 +217,14 @@ Result<> check_whole(Template& made, const toml::table& table) {
                                                          : "shell";
   }
   if (!made.preload.empty() && made.runtime != RuntimeKind::kPython) {
-    return bad({"preload", "preload", *table.get("preload")}, "needs runtime = \"python\"");
+    return bad_key({"preload", "preload", *table.get("preload")}, "needs runtime = \"python\"");
   }
   const toml::table* pool = table["pool"].as_table();
   if (pool == nullptr || !pool->contains("max")) {
     made.pool_max = std::max(made.pool_min, kDefaultPoolMax);
   }
   if (made.pool_min > made.pool_max) {
-    return bad({"pool", "pool", *table.get("pool")}, "has a min above its max");
+    return bad_key({"pool", "pool", *table.get("pool")}, "has a min above its max");
   }
   return {};
 }

@@ -10,9 +10,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::uint8_t kEndOfStream = 2;
-constexpr std::size_t kHead = 5;
-
 struct Row {
   Code code;
   std::string_view name;
@@ -91,14 +88,14 @@ json::object failure_json(const Failure& failure) {
 Result<std::string_view> payload_of(const http::Request& request) {
   if (!request.header("Content-Type").starts_with("application/connect+json")) return request.body;
   const std::string_view body = request.body;
-  if (body.size() < kHead) return fail(Errc::kInvalidArgument, "the envelope is not whole");
+  if (body.size() < kEnvelopeHead) return fail(Errc::kInvalidArgument, "the envelope is not whole");
   std::size_t size = 0;
-  for (std::size_t i = 1; i < kHead; ++i) size = size << 8 | static_cast<unsigned char>(body[i]);
+  for (std::size_t i = 1; i < kEnvelopeHead; ++i) size = size << 8 | static_cast<unsigned char>(body[i]);
   if (body[0] != 0) return fail(Errc::kInvalidArgument, "the envelope is compressed, or an end");
-  if (body.size() - kHead != size) {
+  if (body.size() - kEnvelopeHead != size) {
     return fail(Errc::kInvalidArgument, "one envelope is expected, and nothing behind it");
   }
-  return body.substr(kHead);
+  return body.substr(kEnvelopeHead);
 }
 
 }  // namespace
@@ -132,7 +129,7 @@ http::Response failure_answer(const Failure& failure) {
 
 std::string envelope(std::string_view payload, std::uint8_t flags) {
   std::string bytes;
-  bytes.reserve(kHead + payload.size());
+  bytes.reserve(kEnvelopeHead + payload.size());
   bytes.push_back(static_cast<char>(flags));
   for (int shift = 24; shift >= 0; shift -= 8) {
     bytes.push_back(static_cast<char>(payload.size() >> shift & 0xff));

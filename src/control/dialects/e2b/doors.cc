@@ -51,7 +51,7 @@ constexpr RouteRow kEnvd[] = {
      false, Dialect::kE2b},
 };
 
-constexpr RouteRow kInterpreter[] = {
+constexpr RouteRow kInterpreterRoutes[] = {
     call("/execute", interpreter_execute, "Run code in a context"),
     call("/contexts", interpreter_create_context, "Make a code context"),
     {Method::kGet, "/contexts", Access::kOpen, interpreter_list_contexts,
@@ -91,11 +91,11 @@ constexpr RouteRow kNothing = call("(envd)", say_nothing_there, "");
 
 std::span<const RouteRow> envd_routes() { return kEnvd; }
 
-std::span<const RouteRow> interpreter_routes() { return kInterpreter; }
+std::span<const RouteRow> interpreter_routes() { return kInterpreterRoutes; }
 
 Doors::Doors(App& app)
     : envd_(router_of(app, kEnvd)),
-      interpreter_(router_of(app, kInterpreter)),
+      interpreter_(router_of(app, kInterpreterRoutes)),
       nothing_(route_of(app, kNothing)) {}
 
 const http::Route* Doors::find(http::Request& request, const PortWish& wish) const {

@@ -18,7 +18,7 @@ namespace json = boost::json;
 constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
 
 // Of all its CPUs, since the sample before; the first knows of none.
-double cpu_percent(const SessionKeeper::Measured& measured, std::uint32_t cpus) {
+double measured_cpu_percent(const SessionKeeper::Measured& measured, std::uint32_t cpus) {
   if (measured.history.empty()) return 0;
   const SessionSample& before = measured.history.back();
   const SessionSample& now = measured.now;
@@ -49,7 +49,7 @@ Task<Response> envd_metrics(App& app, Request& request, ResponseWriter&) {
   const std::uint64_t total = limits.memory_bytes + limits.disk_bytes;
   json::object body{{"ts", wall_clock_ms() / 1000},
                     {"cpu_count", cpus},
-                    {"cpu_used_pct", cpu_percent(*measured, cpus)},
+                    {"cpu_used_pct", measured_cpu_percent(*measured, cpus)},
                     {"mem_total", total},
                     {"mem_used", now.memory_bytes},
                     {"mem_cache", 0},

@@ -70,7 +70,7 @@ std::string words_of(const Error& error, std::string_view path) {
   }
 }
 
-int status_of(const Error& error) {
+int http_status_of(const Error& error) {
   switch (error.sys_errno()) {
     case ENOENT:
       return 404;
@@ -160,7 +160,7 @@ Failure file_failure(const Error& error, std::string_view path) {
 
 http::Response file_refusal(const Error& error, std::string_view path) {
   if (is_no_such_user(error)) return refusal(401, error.message());
-  return refusal(status_of(error), words_of(error, path));
+  return refusal(http_status_of(error), words_of(error, path));
 }
 
 }  // namespace glovebox::control::e2b

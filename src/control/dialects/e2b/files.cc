@@ -19,7 +19,7 @@ namespace json = boost::json;
 using wire::FileOp;
 using wire::FileRequest;
 
-constexpr std::uint64_t kMostEntries = 1'000'000;
+constexpr std::uint64_t kMostListed = 1'000'000;
 constexpr std::size_t kRecords = 64 * 1024;
 // An answer up to here is whole, and can still be an error; a larger one is sent as it comes.
 constexpr std::size_t kHeld = 512 * 1024;
@@ -50,7 +50,7 @@ class DirAnswer {
       if (!there) co_return Response::streamed();
     }
     auto done = co_await transfer_.done();
-    if (done && (!reader_.empty() || done->message == "truncated" || count_ > kMostEntries)) {
+    if (done && (!reader_.empty() || done->message == "truncated" || count_ > kMostListed)) {
       done = fail(Errc::kResourceExhausted, "the directory has too many entries");
     }
     if (!done && writer_.begun()) co_return fail(Error(done.error()));
@@ -72,7 +72,7 @@ class DirAnswer {
       TRY(const std::optional<std::string> record, reader_.next());
       if (!record) return {};
       TRY(const wire::FileEntry entry, wire::decode_file_entry(*record));
-      if (++count_ > kMostEntries) continue;  // it was told how many
+      if (++count_ > kMostListed) continue;  // it was told how many
       if (count_ > 1) text_ += ',';
       text_ += json::serialize(entry_json(entry, path_below(directory_, entry.path)));
     }
@@ -119,7 +119,7 @@ Task<Response> files_list_dir(App& app, Request& request, ResponseWriter& writer
   if (!depth) co_return failure_answer(failure_of(depth.error()));
   FileRequest file = file_request(FileOp::kList, call->user, call->at);
   file.depth = *depth == 0 ? 1 : *depth;
-  file.most = kMostEntries;
+  file.most = kMostListed;
   auto opened = co_await open_file(gate.session, std::move(file));
   if (!opened) co_return failure_answer(file_failure(opened.error(), call->path));
   const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);

@@ -17,11 +17,11 @@ const json::value* field(const json::object& message, std::string_view name) {
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 
-tl::unexpected<Error> bad(std::string_view name, std::string_view what) {
+tl::unexpected<Error> bad_field(std::string_view name, std::string_view what) {
   return fail(Errc::kInvalidArgument, std::string(name) + " must be " + std::string(what));
 }
 
-tl::unexpected<Failure> refuse(const Error& error) {
+tl::unexpected<Failure> refuse_files(const Error& error) {
   return tl::unexpected<Failure>(failure_of(error));
 }
 
@@ -30,14 +30,14 @@ tl::unexpected<Failure> refuse(const Error& error) {
 Result<std::string> text_field(const json::object& message, std::string_view name) {
   const json::value* value = field(message, name);
   if (value == nullptr) return std::string();
-  if (!value->is_string()) return bad(name, "a string");
+  if (!value->is_string()) return bad_field(name, "a string");
   return std::string(value->get_string());
 }
 
 Result<bool> truth_field(const json::object& message, std::string_view name) {
   const json::value* value = field(message, name);
   if (value == nullptr) return false;
-  if (!value->is_bool()) return bad(name, "true or false");
+  if (!value->is_bool()) return bad_field(name, "true or false");
   return value->get_bool();
 }
 
@@ -49,13 +49,13 @@ Result<std::uint32_t> number_field(const json::object& message, std::string_view
   if (value->is_string()) {
     const auto& text = value->get_string();
     const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (ec != std::errc{} || end != text.data() + text.size()) return bad(name, "a whole number");
+    if (ec != std::errc{} || end != text.data() + text.size()) return bad_field(name, "a whole number");
     return number;
   }
-  if (!value->is_number()) return bad(name, "a whole number");
+  if (!value->is_number()) return bad_field(name, "a whole number");
   const auto real = value->to_number<double>();
   if (!(real >= 0 && real <= UINT32_MAX) || std::floor(real) != real) {
-    return bad(name, "a whole number");
+    return bad_field(name, "a whole number");
   }
   return static_cast<std::uint32_t>(real);
 }
@@ -69,13 +69,13 @@ tl::expected<FileCall, Failure> read_file_call(const http::Request& request,
   }
   call.user = std::move(*user);
   auto message = read_message(request);
-  if (!message) return refuse(message.error());
+  if (!message) return refuse_files(message.error());
   call.message = std::move(*message);
   auto path = text_field(call.message, name);
-  if (!path) return refuse(path.error());
+  if (!path) return refuse_files(path.error());
   call.path = std::move(*path);
   auto at = request_path(call.path);
-  if (!at) return refuse(at.error());
+  if (!at) return refuse_files(at.error());
   call.at = std::move(*at);
   return call;
 }

@@ -28,7 +28,7 @@ using wire::FileRequest;
 
 constexpr std::chrono::seconds kKeepalive{90};
 // So often it is looked whether the server stops.
-constexpr milliseconds kLook{1000};
+constexpr milliseconds kLookForEvents{1000};
 constexpr milliseconds kOnItsWay{50};
 
 // Digits of a header; nothing when it is absent or none.
@@ -96,7 +96,7 @@ struct Times {
   milliseconds next() const {
     const auto until = std::min(deadline, heard + keepalive);
     const auto left = std::chrono::ceil<milliseconds>(until - Clock::now());
-    return std::clamp(left, milliseconds(1), kLook);
+    return std::clamp(left, milliseconds(1), kLookForEvents);
   }
   bool is_over() const { return Clock::now() >= deadline; }
   bool is_quiet() const { return Clock::now() - heard >= keepalive; }

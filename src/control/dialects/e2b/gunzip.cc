@@ -11,7 +11,7 @@ constexpr std::size_t kInput = 64 * 1024;
 constexpr std::size_t kAtOnce = 256 * 1024;
 constexpr int kGzipOnly = 16 + MAX_WBITS;
 
-tl::unexpected<Error> bad(std::string_view why) {
+tl::unexpected<Error> bad_gzip(std::string_view why) {
   return fail(Errc::kInvalidArgument, "the gzip body " + std::string(why));
 }
 
@@ -31,14 +31,14 @@ Result<std::size_t> GunzipBody::inflate_some(char* into, std::size_t size) {
   stream_.avail_out = static_cast<uInt>(size);
   while (stream_.avail_in > 0 && stream_.avail_out > 0) {
     // Several may be one behind the other.
-    if (!in_member_ && ::inflateReset(&stream_) != Z_OK) return bad("cannot be read");
+    if (!in_member_ && ::inflateReset(&stream_) != Z_OK) return bad_gzip("cannot be read");
     in_member_ = true;
     any_ = true;
     const int outcome = ::inflate(&stream_, Z_NO_FLUSH);
     if (outcome == Z_STREAM_END) {
       in_member_ = false;
     } else if (outcome != Z_OK) {
-      return bad("is damaged");
+      return bad_gzip("is damaged");
     }
   }
   // What is in its window still comes when there is no input left.
@@ -47,13 +47,13 @@ Result<std::size_t> GunzipBody::inflate_some(char* into, std::size_t size) {
     const int outcome = ::inflate(&stream_, Z_NO_FLUSH);
     if (outcome == Z_STREAM_END) in_member_ = false;
     if (outcome != Z_OK && outcome != Z_STREAM_END && outcome != Z_BUF_ERROR) {
-      return bad("is damaged");
+      return bad_gzip("is damaged");
     }
     if (stream_.avail_out == before) break;
   }
   const std::size_t got = size - stream_.avail_out;
   total_ += got;
-  if (total_ > kMostBytes) return bad("is too large when it is unpacked");
+  if (total_ > kMostBytes) return bad_gzip("is too large when it is unpacked");
   return got;
 }
 
@@ -69,7 +69,7 @@ asio::awaitable<Result<std::size_t>> GunzipBody::read_some(char* into, std::size
     }
     CO_TRY(const std::size_t more, co_await packed_.read_some(input_.data(), input_.size()));
     if (more == 0) {
-      if (in_member_ || !any_) co_return bad("ends too early");
+      if (in_member_ || !any_) co_return bad_gzip("ends too early");
       co_return 0;
     }
     stream_.next_in = reinterpret_cast<Bytef*>(input_.data());

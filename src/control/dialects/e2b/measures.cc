@@ -21,7 +21,7 @@ constexpr std::size_t kMostAsked = 100;  // sandboxes of one question
 constexpr std::uint64_t kEver = 1ull << 53;
 
 // Of all its CPUs, since the sample before.
-double cpu_percent(const SessionSample& sample, const SessionSample* before, std::uint32_t cpus) {
+double sampled_cpu_percent(const SessionSample& sample, const SessionSample* before, std::uint32_t cpus) {
   if (before == nullptr || sample.at_ms <= before->at_ms || sample.cpu_us < before->cpu_us)
     return 0;
   const double spent_us = static_cast<double>(sample.cpu_us - before->cpu_us);
@@ -35,7 +35,7 @@ json::object metric_json(const SessionSample& sample, const SessionSample* befor
   return {{"timestamp", utc_text(sample.at_ms)},
           {"timestampUnix", sample.at_ms / 1000},
           {"cpuCount", cpus},
-          {"cpuUsedPct", cpu_percent(sample, before, cpus)},
+          {"cpuUsedPct", sampled_cpu_percent(sample, before, cpus)},
           {"memUsed", sample.memory_bytes},
           // What the kernel holds it to: the disk is memory too.
           {"memTotal", measured.limits.memory_bytes + measured.limits.disk_bytes},
@@ -52,7 +52,7 @@ std::string_view level_of(const SessionLine& line) {
   return line.kind == "error" || line.kind == "oom" ? "error" : "info";
 }
 
-json::object entry_json(const SessionLine& line) {
+json::object measure_json(const SessionLine& line) {
   json::object fields{{"kind", line.kind}};
   if (line.process != 0) fields["process"] = std::to_string(line.process);
   const std::string message = wire::to_utf8(line.message);
@@ -111,7 +111,7 @@ Task<Response> sandbox_logs(App& app, Request& request, ResponseWriter&) {
   json::array entries;
   for (const SessionLine& line : *lines) {
     if (static_cast<std::uint64_t>(line.at_ms) < start || logs.size() >= limit) continue;
-    json::object entry = entry_json(line);
+    json::object entry = measure_json(line);
     logs.push_back(json::object{{"timestamp", entry["timestamp"]}, {"line", entry["message"]}});
     entries.push_back(std::move(entry));
   }
@@ -137,7 +137,7 @@ Task<Response> sandbox_logs_v2(App& app, Request& request, ResponseWriter&) {
   for (const SessionLine& line : *lines) {
     const auto at = static_cast<std::uint64_t>(line.at_ms);
     const bool is_wanted = is_backward ? at <= cursor : at >= cursor;
-    if (is_wanted && logs.size() < limit) logs.push_back(entry_json(line));
+    if (is_wanted && logs.size() < limit) logs.push_back(measure_json(line));
   }
   const json::object body{{"logs", std::move(logs)}};
   co_return Response::json(json::serialize(body));

@@ -24,12 +24,11 @@ using Clock = std::chrono::steady_clock;
 using Done = tl::expected<void, Failure>;
 
 constexpr std::chrono::seconds kInputWithin{20};
-constexpr std::size_t kHead = 5;
 constexpr std::size_t kMaxEnvelope = 4u << 20;
 // Clients say every 50 s that they are still there.
 constexpr std::chrono::seconds kSilent{120};
 
-tl::unexpected<Failure> refuse(Code code, std::string message) {
+tl::unexpected<Failure> refuse_process(Code code, std::string message) {
   return tl::unexpected(Failure{code, std::move(message)});
 }
 
@@ -47,7 +46,7 @@ tl::expected<Target, Failure> find_target(App& app, const Request& request,
   const auto selector = read_selector(target.message);
   if (!selector) return tl::unexpected(failure_of(selector.error()));
   auto process = ProcessHubs::of(app).find_running(session, *selector);
-  if (!process) return refuse(Code::kNotFound, not_found_message(*selector));
+  if (!process) return refuse_process(Code::kNotFound, not_found_message(*selector));
   target.process = std::move(*process);
   return target;
 }
@@ -76,21 +75,21 @@ json::object described(const node::ProcessInfo& process) {
 asio::awaitable<Done> give(App& app, std::shared_ptr<node::Session> session,
                            node::ProcessInfo process, InputWish input) {
   if (input.is_terminal && !process.terminal) {
-    co_return refuse(Code::kInternal, "the process has no pty");
+    co_return refuse_process(Code::kInternal, "the process has no pty");
   }
   if (!input.is_terminal && process.terminal) {
-    co_return refuse(Code::kInternal, "the process has a pty: its input goes there, not to stdin");
+    co_return refuse_process(Code::kInternal, "the process has a pty: its input goes there, not to stdin");
   }
   const auto pump = app.inputs.of(session, process.number);
   const auto deadline = Clock::now() + kInputWithin;
   const auto pushed = co_await pump->push(std::move(input.bytes), deadline);
   if (pushed == InputPump::Pushed::kNoRoom) {
-    co_return refuse(Code::kResourceExhausted, "the process does not read what was sent before");
+    co_return refuse_process(Code::kResourceExhausted, "the process does not read what was sent before");
   }
   bool is_closed = pushed == InputPump::Pushed::kClosed;
   // What it has not read by then is on its way.
   if (!is_closed && !co_await pump->drained(deadline)) is_closed = pump->is_closed();
-  if (is_closed) co_return refuse(Code::kInternal, "stdin is not open");
+  if (is_closed) co_return refuse_process(Code::kInternal, "stdin is not open");
   co_return Done();
 }
 
@@ -107,9 +106,9 @@ class Envelopes {
     }
     while (true) {
       CO_TRY(const auto size, size_of_next());
-      if (size && bytes_.size() - at_ - kHead >= *size) {
-        const std::string_view payload = std::string_view(bytes_).substr(at_ + kHead, *size);
-        at_ += kHead + *size;
+      if (size && bytes_.size() - at_ - kEnvelopeHead >= *size) {
+        const std::string_view payload = std::string_view(bytes_).substr(at_ + kEnvelopeHead, *size);
+        at_ += kEnvelopeHead + *size;
         CO_TRY(json::value message, wire::parse_strict_json(payload));
         co_return std::optional<json::value>(std::move(message));
       }
@@ -127,10 +126,10 @@ class Envelopes {
 
   Result<std::optional<std::size_t>> size_of_next() const {
     const std::string_view rest = std::string_view(bytes_).substr(at_);
-    if (rest.size() < kHead) return std::nullopt;
+    if (rest.size() < kEnvelopeHead) return std::nullopt;
     if (rest[0] != 0) return fail(Errc::kInvalidArgument, "an envelope is compressed, or an end");
     std::size_t size = 0;
-    for (std::size_t i = 1; i < kHead; ++i) {
+    for (std::size_t i = 1; i < kEnvelopeHead; ++i) {
       size = size << 8 | static_cast<unsigned char>(rest[i]);
     }
     if (size > kMaxEnvelope) return fail(Errc::kInvalidArgument, "an envelope is too large");
@@ -156,7 +155,7 @@ tl::expected<node::ProcessInfo, Failure> find_started(App& app, const node::Sess
   const auto selector = read_selector(start);
   if (!selector) return tl::unexpected(failure_of(selector.error()));
   auto process = ProcessHubs::of(app).find_running(session, *selector);
-  if (!process) return refuse(Code::kNotFound, not_found_message(*selector));
+  if (!process) return refuse_process(Code::kNotFound, not_found_message(*selector));
   return std::move(*process);
 }
 
@@ -170,8 +169,8 @@ asio::awaitable<Done> take_stream(App& app, Request& request,
     if (!*message) co_return Done();
     const json::value* start = part(**message, "start");
     if ((start != nullptr) == process.has_value()) {
-      if (start != nullptr) co_return refuse(Code::kInvalidArgument, "start comes once");
-      co_return refuse(Code::kInvalidArgument, "the first message must be start");
+      if (start != nullptr) co_return refuse_process(Code::kInvalidArgument, "start comes once");
+      co_return refuse_process(Code::kInvalidArgument, "the first message must be start");
     }
     if (start != nullptr) {
       auto found = find_started(app, *session, *start);
@@ -185,7 +184,7 @@ asio::awaitable<Done> take_stream(App& app, Request& request,
     if (!input) co_return tl::unexpected(failure_of(input.error()));
     const auto now = session->find_process(process->number);
     if (!now || now->ended) {
-      co_return refuse(Code::kNotFound, not_found_message({process->pid, {}}));
+      co_return refuse_process(Code::kNotFound, not_found_message({process->pid, {}}));
     }
     const Done given = co_await give(app, session, *process, std::move(*input));
     if (!given) co_return given;

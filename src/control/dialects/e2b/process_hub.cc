@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 using node::Attachment;
 
 // How long a sandbox may stand still before its streams are cut.
-constexpr std::chrono::seconds kLook{1};
+constexpr std::chrono::seconds kLookForProcesses{1};
 constexpr std::chrono::milliseconds kLookWhileFull{200};
 // How long the others wait for one who takes nothing.
 constexpr std::chrono::seconds kPatience{5};
@@ -106,7 +106,7 @@ asio::awaitable<void> ProcessHub::read() {
       look_while_full();
       continue;
     }
-    Attachment::Event event = co_await attachment_->next(Clock::now() + kLook);
+    Attachment::Event event = co_await attachment_->next(Clock::now() + kLookForProcesses);
     on_event(std::move(event));
   }
   attachment_.reset();

@@ -25,7 +25,7 @@ bool is_meant(const Selector& selector, std::uint32_t pid, std::string_view tag)
   return selector.pid ? *selector.pid == pid : !tag.empty() && selector.tag == tag;
 }
 
-Clock::time_point deadline_of(const ProcessLabel& label) {
+Clock::time_point hub_deadline(const ProcessLabel& label) {
   if (label.deadline_ms == 0) return Clock::time_point::max();
   // What comes back from a sandbox may be any number.
   constexpr std::int64_t kMost = 366ll * 24 * 3600 * 1000;
@@ -80,7 +80,7 @@ std::shared_ptr<ProcessHub> ProcessHubs::hub(const std::shared_ptr<node::Session
 
 // May run at once, and be over when this returns.
 void ProcessHubs::begin_watch(const std::shared_ptr<ProcessHub>& hub, const ProcessLabel& label) {
-  asio::co_spawn(app_.io, watch(hub, deadline_of(label)), asio::detached);
+  asio::co_spawn(app_.io, watch(hub, hub_deadline(label)), asio::detached);
 }
 
 void ProcessHubs::look_after(const std::shared_ptr<node::Session>& session) {

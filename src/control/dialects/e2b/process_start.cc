@@ -19,8 +19,6 @@ namespace {
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint8_t kEndOfStream = 2;
-
 // The answer of a stream that does not even begin.
 Task<Response> refuse_stream(ResponseWriter& writer, Failure failure) {
   MessageStream stream(writer);

@@ -108,16 +108,16 @@ bool take_mark(std::string_view& text, std::string_view marks) {
 }
 
 // The part behind the seconds: ".123456".
-bool take_fraction(std::string_view& text, int& milliseconds) {
+bool take_fraction(std::string_view& text, int& thousandths) {
   if (text.empty() || text[0] != '.') return true;
   text.remove_prefix(1);
   int digits = 0;
   while (!text.empty() && text[0] >= '0' && text[0] <= '9') {
-    if (digits < 3) milliseconds = milliseconds * 10 + (text[0] - '0');
+    if (digits < 3) thousandths = thousandths * 10 + (text[0] - '0');
     ++digits;
     text.remove_prefix(1);
   }
-  for (int i = digits; i < 3; ++i) milliseconds *= 10;
+  for (int i = digits; i < 3; ++i) thousandths *= 10;
   return digits > 0;
 }
 

@@ -8,7 +8,7 @@
 namespace glovebox::control::e2b {
 namespace {
 
-constexpr std::string_view kInterpreter = "code-interpreter-v1";
+constexpr std::string_view kInterpreterTemplate = "code-interpreter-v1";
 constexpr std::string_view kInterpreterHere = "python-data";
 constexpr std::string_view kTag = "default";
 constexpr std::size_t kMostName = 256;
@@ -44,7 +44,7 @@ bool is_word(std::string_view text) {
 
 const TemplateStatus* find_template(App& app, std::string_view name) {
   const TemplateStatus* status = app.node.find_template(name);
-  if (status == nullptr && name == kInterpreter) status = app.node.find_template(kInterpreterHere);
+  if (status == nullptr && name == kInterpreterTemplate) status = app.node.find_template(kInterpreterHere);
   return status != nullptr && status->state != RuntimeState::kRemoved ? status : nullptr;
 }
 
@@ -83,7 +83,7 @@ Result<Source> find_source(App& app, const std::string& project, std::string_vie
 }
 
 std::string alias_of(const std::string& template_name) {
-  return template_name == kInterpreterHere ? std::string(kInterpreter) : template_name;
+  return template_name == kInterpreterHere ? std::string(kInterpreterTemplate) : template_name;
 }
 
 std::string snapshot_id(const store::SnapshotRecord& snapshot) {

@@ -12,7 +12,7 @@ namespace json = boost::json;
 constexpr std::size_t kMaxToken = 256;
 constexpr std::size_t kMaxMethod = 128;
 
-tl::unexpected<RpcError> refuse(int code, std::string message, json::value id = nullptr) {
+tl::unexpected<RpcError> refuse_rpc(int code, std::string message, json::value id = nullptr) {
   return tl::unexpected<RpcError>(RpcError{code, std::move(message), std::move(id)});
 }
 
@@ -25,19 +25,19 @@ bool is_token(const json::value& value) {
 
 tl::expected<Message, RpcError> parse_message(std::string_view text) {
   auto document = wire::parse_strict_json(text, {.depth = 32});
-  if (!document) return refuse(kParseError, "Parse error: " + document.error().message());
+  if (!document) return refuse_rpc(kParseError, "Parse error: " + document.error().message());
   if (document->is_array()) {
-    return refuse(kInvalidRequest, "Invalid Request: batches are not taken; send one message each");
+    return refuse_rpc(kInvalidRequest, "Invalid Request: batches are not taken; send one message each");
   }
   json::object* object = document->if_object();
-  if (object == nullptr) return refuse(kInvalidRequest, "Invalid Request: not a JSON object");
+  if (object == nullptr) return refuse_rpc(kInvalidRequest, "Invalid Request: not a JSON object");
 
   Message message;
   const json::value* id = object->if_contains("id");
   const bool has_id = id != nullptr && is_token(*id);
   if (has_id) message.id = *id;
   const auto bad = [&message](const char* why) {
-    return refuse(kInvalidRequest, std::string("Invalid Request: ") + why, message.id);
+    return refuse_rpc(kInvalidRequest, std::string("Invalid Request: ") + why, message.id);
   };
   const json::value* version = object->if_contains("jsonrpc");
   if (version == nullptr || *version != "2.0") return bad("jsonrpc must be \"2.0\"");

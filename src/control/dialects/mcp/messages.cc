@@ -34,7 +34,7 @@ bool is_version(std::string_view word) {
   return false;
 }
 
-Response refuse(int status, int code, std::string message, json::value id = nullptr) {
+Response refuse_message(int status, int code, std::string message, json::value id = nullptr) {
   RpcError error{code, std::move(message), std::move(id)};
   return json_answer(error_text(error), status);
 }
@@ -56,11 +56,11 @@ std::optional<Response> check_headers(const Request& request) {
   const std::string_view type = request.header("Content-Type");
   const std::string_view essence = type.substr(0, type.find_first_of("; \t"));
   if (essence != "application/json") {
-    return refuse(415, kServerError, "Unsupported Media Type: send Content-Type: application/json");
+    return refuse_message(415, kServerError, "Unsupported Media Type: send Content-Type: application/json");
   }
   const AnswerForms forms = answer_forms(request);
   if (!forms.json && !forms.events) {
-    return refuse(406, kServerError,
+    return refuse_message(406, kServerError,
                   "Not Acceptable: send Accept: application/json, text/event-stream");
   }
   return std::nullopt;
@@ -71,7 +71,7 @@ std::optional<Response> check_version(const Request& request) {
   if (version == nullptr || is_version(*version)) return std::nullopt;
   std::string known;
   for (const std::string_view one : kVersions) (known += known.empty() ? "" : ", ") += one;
-  return refuse(400, kServerError,
+  return refuse_message(400, kServerError,
                 "Bad Request: MCP-Protocol-Version is none that is known here: " + known);
 }
 
@@ -87,11 +87,11 @@ Found find_conversation(App& app, const Request& request, const std::string& pro
     found.refusal = std::move(refused);
   } else if (id == nullptr) {
     found.refusal =
-        refuse(400, kServerError, "Bad Request: Mcp-Session-Id is missing; begin with initialize");
+        refuse_message(400, kServerError, "Bad Request: Mcp-Session-Id is missing; begin with initialize");
   } else {
     found.conversation = Conversations::of(app).find(project, *id);
     if (found.conversation == nullptr) {
-      found.refusal = refuse(404, -32001,
+      found.refusal = refuse_message(404, -32001,
                              "Session not found: it has ended or was never begun; begin anew with "
                              "initialize");
     }
@@ -111,7 +111,7 @@ Response answer_now(const Request& request, const std::string& message) {
 
 Task<Response> initialize(App& app, Request& request, const Caller& caller, Message message) {
   if (request.headers.find(kSessionHeader) != nullptr) {
-    co_return refuse(400, kInvalidRequest,
+    co_return refuse_message(400, kInvalidRequest,
                      "Invalid Request: this conversation has begun; initialize comes without "
                      "Mcp-Session-Id",
                      message.id);
@@ -124,7 +124,7 @@ Task<Response> initialize(App& app, Request& request, const Caller& caller, Mess
   co_await wait_for_templates(app);
   auto begun = Conversations::of(app).begin(caller.project);
   if (!begun) {
-    Response refused = refuse(429, kServerError, begun.error().message(), message.id);
+    Response refused = refuse_message(429, kServerError, begun.error().message(), message.id);
     refused.headers.set("Retry-After", "60");
     co_return refused;
   }
@@ -315,7 +315,7 @@ Task<Response> post_message(App& app, Request& request, ResponseWriter& writer) 
 
 Task<Response> open_stream(App&, Request&, ResponseWriter&) {
   Response refused =
-      refuse(405, kServerError, "Method Not Allowed: this server begins no messages of its own");
+      refuse_message(405, kServerError, "Method Not Allowed: this server begins no messages of its own");
   refused.headers.set("Allow", "POST, DELETE");
   co_return refused;
 }

@@ -69,7 +69,7 @@ void put_result(json::object& end, CellValue value) {
   }
 }
 
-std::string_view status_of(const json::object& end, const CellReport& report) {
+std::string_view execution_status(const json::object& end, const CellReport& report) {
   if (report.outcome.timed_out) return "timeout";
   return end.at("error").is_null() && report.outcome.exit_code == 0 ? "completed" : "failed";
 }
@@ -78,7 +78,7 @@ json::object end_json(const Execution& execution, const CellReport& report) {
   const Outcome& outcome = report.outcome;
   json::object end = begun_json(execution);
   put_result(end, cell_value(report));
-  end["status"] = status_of(end, report);
+  end["status"] = execution_status(end, report);
   end["finished_at"] = utc_text(wall_clock_ms());
   end["exit_code"] = outcome.exit_code;
   end["timed_out"] = outcome.timed_out;

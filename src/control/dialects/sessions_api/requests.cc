@@ -63,7 +63,7 @@ constexpr std::string_view kDriver = R"py(def __glovebox_handle(names, code, eve
 std::string literal(std::string_view text) { return json::serialize(json::string(text)); }
 
 // "512Mi", "1G", "64MB".
-Result<std::optional<std::uint64_t>> read_bytes(ObjectReader& fields, std::string_view name) {
+Result<std::optional<std::uint64_t>> read_file_bytes(ObjectReader& fields, std::string_view name) {
   TRY(const auto text, fields.text(name, 32));
   if (!text) return std::nullopt;
   const auto bytes = parse_size(text->ends_with('i') ? *text + "B" : *text);
@@ -89,8 +89,8 @@ Result<> read_resources(const json::value& value, ProfileWishes& profile) {
   TRY(ObjectReader fields, ObjectReader::open(value, "resources"));
   TRY(const auto cpus, read_cpus(fields));
   if (cpus) profile.cpu_thousandths = static_cast<std::uint32_t>(std::lround(*cpus * 1000));
-  TRY(profile.memory_bytes, read_bytes(fields, "memory"));
-  TRY(profile.disk_bytes, read_bytes(fields, "disk"));
+  TRY(profile.memory_bytes, read_file_bytes(fields, "memory"));
+  TRY(profile.disk_bytes, read_file_bytes(fields, "disk"));
   TRY(const auto memory_mb, fields.whole("memory_mb", 8, 1u << 20));
   if (memory_mb) profile.memory_bytes = *memory_mb * kMb;
   TRY(const auto disk_mb, fields.whole("disk_mb", 1, 1u << 20));

@@ -6,6 +6,7 @@
 #include "control/dialects/sessions_api/handlers.h"
 #include "control/dialects/sessions_api/requests.h"
 #include "control/dialects/sessions_api/session_words.h"
+#include "control/json_fields.h"
 #include "control/session_creation.h"
 #include "control/store_call.h"
 #include "wire/utf8.h"
@@ -14,14 +15,6 @@ namespace glovebox::control::sessions_api {
 namespace {
 
 namespace json = boost::json;
-
-json::value text_or_null(const std::string& text) {
-  return text.empty() ? json::value(nullptr) : json::value(wire::to_utf8(text));
-}
-
-json::value time_or_null(std::int64_t ms) {
-  return ms == 0 ? json::value(nullptr) : json::value(utc_text(ms));
-}
 
 json::object resources_json(const Limits& limits) {
   return {{"cpu", static_cast<double>(limits.cpu_thousandths) / 1000.0},

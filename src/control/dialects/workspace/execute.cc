@@ -11,6 +11,7 @@
 #include "control/large_answer.h"
 #include "control/routes/handlers.h"
 #include "control/run_output.h"
+#include "control/run_refusal.h"
 
 namespace glovebox::control::workspace {
 namespace {
@@ -18,7 +19,6 @@ namespace {
 namespace json = boost::json;
 using std::chrono::milliseconds;
 
-constexpr int kClientClosedRequest = 499;
 constexpr std::uint64_t kVariablesLimit = 0;  // what is printed on the way is nobody's
 constexpr milliseconds kVariablesTime{10'000};
 
@@ -67,7 +67,7 @@ Task<Response> run_python(App& app, Request& request, std::shared_ptr<node::Sess
   KeepingSink sink(app.held_output);
   auto report = co_await table->run(context, std::move(cell), sink, cancel);
   if (cancel->cancelled()) {
-    co_return Response::refuse(kClientClosedRequest, "client_gone", "the client went away");
+    co_return refuse_gone_client();
   }
   if (!report) co_return fail(std::move(report.error()));
   report->outcome.truncated = report->outcome.truncated || sink.truncated();

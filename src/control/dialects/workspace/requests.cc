@@ -46,7 +46,7 @@ Result<> read_size(ObjectReader& fields, CreateRequest& request) {
   return {};
 }
 
-bool is_identifier(std::string_view name) {
+bool is_session_identifier(std::string_view name) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
   };
@@ -143,7 +143,7 @@ Result<CodeRequest> parse_code(std::string_view body, milliseconds most) {
   if (params != nullptr) {
     TRY(request.output_params, fields.texts("output_params", kMaxNames, kMaxName));
     for (const std::string& name : *request.output_params) {
-      if (!is_identifier(name)) return fields.bad("output_params", "must be names of variables");
+      if (!is_session_identifier(name)) return fields.bad("output_params", "must be names of variables");
     }
   }
   TRY_OK(fields.finish());

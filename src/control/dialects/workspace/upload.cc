@@ -13,7 +13,7 @@ namespace glovebox::control::workspace {
 namespace {
 
 namespace json = boost::json;
-using Event = http::MultipartReader::Event;
+using PartEvent = http::MultipartReader::Event;
 
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
 constexpr std::size_t kMaxFiles = 256;
@@ -29,16 +29,16 @@ class Upload {
 
   Task<json::array> take() {
     while (true) {
-      const Event event = reader_.next();
-      if (event == Event::kEnd) break;
-      if (event == Event::kBad) co_return bad("the body: is no multipart/form-data");
-      if (event == Event::kMore) {
+      const PartEvent event = reader_.next();
+      if (event == PartEvent::kEnd) break;
+      if (event == PartEvent::kBad) co_return bad("the body: is no multipart/form-data");
+      if (event == PartEvent::kMore) {
         CO_TRY(const std::size_t got, co_await body_.read_some(buffer_.data(), buffer_.size()));
         if (got == 0) co_return bad("the body: ends too early");
         reader_.add({buffer_.data(), got});
-      } else if (event == Event::kPart) {
+      } else if (event == PartEvent::kPart) {
         CO_TRY_OK(co_await begin_part());
-      } else if (event == Event::kData) {
+      } else if (event == PartEvent::kData) {
         CO_TRY_OK(co_await take_data());
       }
     }

@@ -9,13 +9,12 @@
 #include "guest/agent/files/extended_attributes.h"
 #include "guest/agent/files/resolved_path.h"
 #include "guest/agent/files/tar_writer.h"
+#include "guest/agent/files/tree_walk.h"
 
 namespace glovebox::agent {
 namespace {
 
 constexpr std::size_t kMostFirstNames = 500'000;
-
-bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
 
 TarEntry entry_of(const struct stat& info, const std::string& path, TarType type) {
   TarEntry entry;

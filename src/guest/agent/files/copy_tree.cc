@@ -15,9 +15,7 @@
 namespace glovebox::agent {
 namespace {
 
-constexpr std::size_t kAtOnce = 1024 * 1024;
-
-bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
+constexpr std::size_t kCopyAtOnce = 1024 * 1024;
 
 bool same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
@@ -58,7 +56,7 @@ Result<std::uint64_t> copy_range(int from, int to, off_t at, std::uint64_t size)
   while (done < size) {
     off_t here = at + static_cast<off_t>(done);
     off_t there = here;
-    const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(size - done, kAtOnce));
+    const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(size - done, kCopyAtOnce));
     ssize_t moved = -1;
     if (in_kernel) {
       moved = ::copy_file_range(from, &here, to, &there, want, 0);
@@ -234,7 +232,7 @@ Result<> TreeCopy::copy_directory(UniqueFd from, UniqueFd to) {
 }
 
 // Whether `dir` is, or is below, what `info` is of.
-Result<bool> is_below(int dir, const struct stat& info) {
+Result<bool> is_directory_below(int dir, const struct stat& info) {
   TRY(UniqueFd at, open_path(dir, ".", O_PATH | O_DIRECTORY));
   struct stat last {};
   for (;;) {
@@ -288,7 +286,7 @@ Result<> copy_tree(const Place& from, const Place& to, Trees trees, Replace repl
   TRY(UniqueFd source, open_child(from.dir.get(), from.name));
   if (in_proc(source.get())) return fail_with(EACCES);
   if (::fstat(source.get(), &info) != 0) return fail_with(errno);
-  TRY(const bool inside, is_below(to.dir.get(), info));
+  TRY(const bool inside, is_directory_below(to.dir.get(), info));
   if (inside) {
     return fail(Error(Errc::kInvalidArgument, "a directory cannot be copied into itself", EINVAL));
   }

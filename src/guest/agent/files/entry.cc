@@ -13,7 +13,7 @@
 namespace glovebox::agent {
 namespace {
 
-wire::FileType type_of(std::uint32_t mode) {
+wire::FileType file_type(std::uint32_t mode) {
   switch (mode & S_IFMT) {
     case S_IFDIR:
       return wire::FileType::kDirectory;
@@ -54,7 +54,7 @@ std::optional<wire::LinkEnd> end_of_link(int dir, const std::string& name) {
       ::statx(end->get(), "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &info) != 0) {
     return std::nullopt;
   }
-  return wire::LinkEnd{path_of(end->get()), type_of(info.stx_mode), info.stx_mode & 07777u};
+  return wire::LinkEnd{path_of(end->get()), file_type(info.stx_mode), info.stx_mode & 07777u};
 }
 
 // Mostly there is none: to ask so costs less than to open each file of a directory. The call knows
@@ -119,7 +119,7 @@ Result<wire::FileEntry> look_at(int dir, const std::string& name, const UserName
     return fail_with(errno);
   }
   wire::FileEntry entry;
-  entry.type = type_of(info.stx_mode);
+  entry.type = file_type(info.stx_mode);
   entry.mode = info.stx_mode & 07777u;
   entry.uid = info.stx_uid;
   entry.gid = info.stx_gid;

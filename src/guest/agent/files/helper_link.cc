@@ -14,9 +14,9 @@
 namespace glovebox::agent {
 namespace {
 
-constexpr int kPipeBytes = 1024 * 1024;
+constexpr int kHelperPipeBytes = 1024 * 1024;
 constexpr std::size_t kBuffered = 64 * 1024;
-constexpr std::size_t kAtOnce = 256 * 1024;  // what is read and written where splice does not work
+constexpr std::size_t kReadAtOnce = 256 * 1024;  // what is read and written where splice does not work
 constexpr std::size_t kLongestEnd = 100;     // of each end of a message
 
 // A path may be as long as it likes; what went wrong is at the end.
@@ -34,7 +34,7 @@ HelperLink::HelperLink(const wire::FileRequest& request, const HelperPlaces& pla
   // Waiting here is what slows it to the speed of its reader.
   const int flags = ::fcntl(places.data, F_GETFL);
   if (flags >= 0) (void)::fcntl(places.data, F_SETFL, flags & ~O_NONBLOCK);
-  (void)::fcntl(places.data, F_SETPIPE_SZ, kPipeBytes);  // larger is faster; it may be refused
+  (void)::fcntl(places.data, F_SETPIPE_SZ, kHelperPipeBytes);  // larger is faster; it may be refused
 }
 
 Result<> HelperLink::say(const wire::SessionFrame& frame) {
@@ -134,7 +134,7 @@ Result<std::uint64_t> PipeWriter::send_file(int file, std::uint64_t offset, std:
   bool by_pages = true;
   std::string buffer;
   while (sent < size) {
-    const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(size - sent, kPipeBytes));
+    const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(size - sent, kHelperPipeBytes));
     auto at = static_cast<off_t>(offset + sent);
     if (by_pages) {
       const ssize_t moved = ::splice(file, &at, fd_, nullptr, want, SPLICE_F_MOVE);
@@ -147,7 +147,7 @@ Result<std::uint64_t> PipeWriter::send_file(int file, std::uint64_t offset, std:
       }
       by_pages = false;  // not of this file system, or not into what is no pipe
     }
-    buffer.resize(std::min(want, kAtOnce));
+    buffer.resize(std::min(want, kReadAtOnce));
     const ssize_t got = ::pread(file, buffer.data(), buffer.size(), at);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail_with(errno);

@@ -10,7 +10,7 @@
 namespace glovebox::agent {
 namespace {
 
-constexpr std::size_t kAtOnce = 1024 * 1024;
+constexpr std::size_t kWriteAtOnce = 1024 * 1024;
 
 bool no_such_facility(int error) {
   return error == EOPNOTSUPP || error == EISDIR || error == EINVAL || error == ENOENT;
@@ -60,13 +60,13 @@ Result<> receive_all(int pipe, int file, std::uint64_t& bytes) {
   for (bool by_pages = true;;) {
     ssize_t moved = 0;
     if (by_pages) {
-      moved = ::splice(pipe, nullptr, file, nullptr, kAtOnce, SPLICE_F_MOVE);
+      moved = ::splice(pipe, nullptr, file, nullptr, kWriteAtOnce, SPLICE_F_MOVE);
       if (moved < 0 && errno == EINVAL) {
         by_pages = false;
         continue;
       }
     } else {
-      buffer.resize(kAtOnce);
+      buffer.resize(kWriteAtOnce);
       moved = ::read(pipe, buffer.data(), buffer.size());
     }
     if (moved < 0 && errno == EINTR) continue;

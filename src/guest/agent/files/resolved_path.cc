@@ -27,7 +27,7 @@ struct Parts {
 };
 
 // "/a//b/" is "/a" and "b".
-Parts split(std::string_view path) {
+Parts split_path(std::string_view path) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
   const std::size_t slash = path.rfind('/');
   if (slash == std::string_view::npos) return {"", std::string(path)};
@@ -119,7 +119,7 @@ Result<UniqueFd> open_content(int dir, const std::string& path, bool follow, str
 }
 
 Result<Place> find_place(const std::string& path) {
-  Parts parts = split(path);
+  Parts parts = split_path(path);
   if (!is_entry(parts.name)) {
     return fail(Error(Errc::kInvalidArgument, "not the name of an entry", EINVAL));
   }
@@ -128,7 +128,7 @@ Result<Place> find_place(const std::string& path) {
 }
 
 Result<Place> make_way_to(const std::string& path, const Owner& owner) {
-  Parts parts = split(path);
+  Parts parts = split_path(path);
   if (!is_entry(parts.name)) return fail_with(EISDIR);
   // Mostly it is there.
   if (auto dir = open_dir_path(AT_FDCWD, parts.parent)) {
@@ -155,7 +155,7 @@ Result<Place> follow_links(Place place) {
         ::fstatat(place.dir.get(), place.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
     if (!there || !S_ISLNK(info.st_mode)) return place;
     TRY(const std::string target, read_link(place.dir.get(), place.name));
-    Parts parts = split(target);
+    Parts parts = split_path(target);
     if (!is_entry(parts.name)) return fail_with(EISDIR);
     TRY(place.dir, open_dir_path(place.dir.get(), parts.parent));
     place.name = std::move(parts.name);

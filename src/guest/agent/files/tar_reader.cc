@@ -90,7 +90,7 @@ Result<std::pair<std::int64_t, std::uint32_t>> parse_time(std::string_view text)
   return std::pair{signed_seconds, nanoseconds};
 }
 
-TarType type_of(char letter) {
+TarType tar_type(char letter) {
   switch (letter) {
     case '0':
     case '\0':
@@ -213,7 +213,7 @@ Result<> TarReader::take_record(std::string_view key, std::string_view value, Ex
 
 Result<TarEntry> TarReader::entry_of(std::string_view block, Extra extra) {
   TarEntry entry;
-  entry.type = type_of(block[156]);
+  entry.type = tar_type(block[156]);
   if (block[156] == 'S') {
     return malformed("files with holes are not read; make it without --sparse");
   }

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cerrno>
 #include <deque>
 #include <string>
 #include <vector>
@@ -40,6 +41,9 @@ struct DirName {
 // Some of the names that were not read yet, sorted; "." and ".." left out. At most `most`; none
 // left is the end.
 Result<std::vector<DirName>> read_names(int dir, std::size_t most);
+
+// What a walk has found, and somebody has taken away or replaced meanwhile.
+inline bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
 
 class TreeWalk {
  public:

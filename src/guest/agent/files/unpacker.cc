@@ -17,7 +17,7 @@ namespace glovebox::agent {
 namespace {
 
 constexpr std::size_t kMostDirectories = 1'000'000;
-constexpr std::size_t kAtOnce = 256 * 1024;
+constexpr std::size_t kUnpackAtOnce = 256 * 1024;
 constexpr std::size_t kLongestStep = 2048;  // of a path that is opened in one call
 constexpr int kMostTries = 8;               // against somebody who puts things in the way
 
@@ -183,7 +183,7 @@ Result<> Unpacker::write_file(const Spot& spot, const TarEntry& entry, TarReader
     if (made) file = std::move(*made);
     if (!file) TRY_OK(make_room(spot));
   }
-  std::string buffer(kAtOnce, '\0');
+  std::string buffer(kUnpackAtOnce, '\0');
   std::size_t have = 0;
   std::uint64_t written = 0;
   const auto put = [&]() -> Result<> {

@@ -17,7 +17,7 @@ constexpr std::uint32_t kOfDirectory = IN_CREATE | IN_MODIFY | IN_DELETE | IN_MO
 constexpr std::uint32_t kOfFile = IN_MODIFY | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF;
 constexpr std::size_t kEventBytes = 64 * 1024;
 
-bool is_gone(int error) {
+bool is_gone_or_hidden(int error) {
   return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EACCES;
 }
 
@@ -25,7 +25,7 @@ std::string join(const std::string& dir, const std::string& name) {
   return dir.empty() ? name : dir + "/" + name;
 }
 
-bool is_below(const std::string& path, const std::string& top) {
+bool is_path_below(const std::string& path, const std::string& top) {
   return path == top || (path.starts_with(top) && path[top.size()] == '/');
 }
 
@@ -113,12 +113,12 @@ Result<UniqueFd> WatchTree::open_below(const std::string& path) {
 // The directories below, and, when they are new, what is in them.
 Result<> WatchTree::watch_below(const std::string& path, Found found) {
   auto start = open_below(path);
-  if (!start && is_gone(start.error().sys_errno())) return {};
+  if (!start && is_gone_or_hidden(start.error().sys_errno())) return {};
   if (!start) return fail(std::move(start.error()));
   if (!path.empty()) {
     // The watch comes before the listing: what is made in between is seen by one of the two.
     auto added = add_watch(start->get(), path);
-    if (!added && is_gone(added.error().sys_errno())) return {};
+    if (!added && is_gone_or_hidden(added.error().sys_errno())) return {};
     if (!added) return fail(std::move(added.error()));
   }
   TreeWalk walk(std::move(*start));
@@ -137,7 +137,7 @@ Result<> WatchTree::watch_below(const std::string& path, Found found) {
     auto dir = open_child(walk.dir(), name->name);
     if (!dir || in_proc(dir->get())) continue;
     auto added = add_watch(dir->get(), whole);
-    if (!added && is_gone(added.error().sys_errno())) continue;
+    if (!added && is_gone_or_hidden(added.error().sys_errno())) continue;
     if (!added) return fail(std::move(added.error()));
     TRY_OK(walk.enter(name->name, std::move(*dir)));
   }
@@ -167,7 +167,7 @@ Result<> WatchTree::tell_content(const std::string& dir, const std::string& name
 
 void WatchTree::forget_below(const std::string& path) {
   for (auto it = paths_.begin(); it != paths_.end();) {
-    if (it->first != top_watch_ && is_below(it->second, path)) {
+    if (it->first != top_watch_ && is_path_below(it->second, path)) {
       (void)::inotify_rm_watch(inotify_.get(), it->first);
       it = paths_.erase(it);
     } else {
@@ -178,7 +178,7 @@ void WatchTree::forget_below(const std::string& path) {
 
 void WatchTree::rename_below(const std::string& from, const std::string& to) {
   for (auto& [watch, path] : paths_) {
-    if (watch != top_watch_ && is_below(path, from)) path = to + path.substr(from.size());
+    if (watch != top_watch_ && is_path_below(path, from)) path = to + path.substr(from.size());
   }
 }
 

@@ -134,7 +134,7 @@ Result<> receive_basics(Setup& setup) {
   return {};
 }
 
-Result<> receive_plan(Setup& setup) {
+Result<> receive_setup_plan(Setup& setup) {
   TRY(Received received,
       receive_message(setup.launcher.get(), wire::kMaxPlanMessage, kMaxPassedFds));
   TRY(wire::PlanMessage message, wire::decode_plan_message(received.bytes));
@@ -212,7 +212,7 @@ Result<> attach_mounts(Setup& setup) {
   return {};
 }
 
-Result<> join_cgroups(Setup& setup) {
+Result<> join_setup_cgroups(Setup& setup) {
   for (const UniqueFd& cgroup : setup.cgroups) {
     // "0" is the writing thread itself, for which the kernel needs no lock of everybody's.
     if (::write(cgroup.get(), "0", 1) != 1) return fail(Error::from_errno("join"));
@@ -316,18 +316,18 @@ Result<> prepare_landlock(Setup& setup) {
   return {};
 }
 
-struct Step {
+struct SetupStep {
   const char* name;
   Result<> (*run)(Setup&);
 };
 
 // The order is the design; each step may rely on all those above it.
-constexpr Step kSteps[] = {
+constexpr SetupStep kSetupSteps[] = {
     {"map users", wait_for_users},
     {"become root inside", become_root_inside},
     {"say hello", say_hello},  // the launcher builds the mounts meanwhile
     {"receive the basics", receive_basics},
-    {"join cgroups", join_cgroups},  // from here on what it does and forks is counted and bounded
+    {"join cgroups", join_setup_cgroups},  // from here on what it does and forks is counted and bounded
     {"hide cgroups", hide_cgroups},
     {"name the host", name_the_host},
     {"bring loopback up", bring_loopback_up},
@@ -338,7 +338,7 @@ constexpr Step kSteps[] = {
     {"bound socket buffers", bound_socket_buffers},
     {"attach /dev", attach_dev},
     {"mask proc", mask_proc},
-    {"receive the plan", receive_plan},
+    {"receive the plan", receive_setup_plan},
     {"attach the root", attach_root},
     {"move /proc and /dev", bring_proc_and_dev},
     {"attach mounts", attach_mounts},
@@ -427,7 +427,7 @@ void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice) {
   setup.go = std::move(go);
   setup.launcher = std::move(setup_socket);
   setup.own_slice = own_slice;
-  for (const Step& step : kSteps) {
+  for (const SetupStep& step : kSetupSteps) {
     if (auto done = step.run(setup); !done) give_up(setup, step.name, done.error());
   }
   // These are set in every program's own start and stop it if they fail; see guest_child.cc. A

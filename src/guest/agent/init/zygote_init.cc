@@ -17,6 +17,7 @@
 #include "guest/agent/init/proc_mask.h"
 #include "guest/agent/init/root_view.h"
 #include "guest/agent/init/seccomp_filter.h"
+#include "guest/agent/run/program.h"
 #include "sys/landlock.h"
 
 namespace glovebox::agent {
@@ -35,7 +36,7 @@ Result<> check_descriptors(Birth& birth) {
   return fail(Errc::kProtocol, "a zygote with other descriptors than it says");
 }
 
-Result<> join_cgroups(Birth& birth) {
+Result<> join_birth_cgroups(Birth& birth) {
   for (std::size_t i = kFirstCgroupFd; i < birth.fds.size(); ++i) {
     if (::write(birth.fds[i].get(), "0", 1) != 1) return fail(Error::from_errno("join"));
   }
@@ -119,7 +120,7 @@ Result<> shut_itself_in(Birth&) {
   return {};
 }
 
-Result<> reset_signals(Birth&) {
+Result<> reset_birth_signals(Birth&) {
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
   for (int signal = 1; signal < 65; ++signal) ::sigaction(signal, &standard, nullptr);
@@ -137,13 +138,6 @@ Result<> install_filter(Birth&) {
   return {};
 }
 
-std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
-  std::vector<char*> pointers;
-  for (const std::string& text : strings) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 Result<> execute(Birth& birth) {
   const std::vector<char*> argv = pointers_to(birth.make.argv);
   const std::vector<char*> envp = pointers_to(birth.make.env);
@@ -151,18 +145,18 @@ Result<> execute(Birth& birth) {
   return fail(Error::from_errno("execute " + birth.make.argv[0]));
 }
 
-struct Step {
+struct BirthStep {
   const char* name;
   Result<> (*run)(Birth&);
 };
 
 // The order is the design; each step may rely on all those above it.
-constexpr Step kSteps[] = {
+constexpr BirthStep kBirthSteps[] = {
     {"check descriptors", check_descriptors},
-    {"join cgroups", join_cgroups},  // from here on what it imports is counted and bounded
+    {"join cgroups", join_birth_cgroups},  // from here on what it imports is counted and bounded
     {"see the template", see_the_template},
     {"bound itself", bound_itself},
-    {"reset signals", reset_signals},
+    {"reset signals", reset_birth_signals},
     {"take descriptors", take_descriptors},
     {"shut itself in", shut_itself_in},   // both while it may without no_new_privs
     {"install seccomp", install_filter},  // denies nothing that comes after it
@@ -174,7 +168,7 @@ constexpr Step kSteps[] = {
 
 void run_zygote_init(const wire::MakeZygote& make, std::vector<UniqueFd> fds) {
   Birth birth{make, std::move(fds)};
-  for (const Step& step : kSteps) {
+  for (const BirthStep& step : kBirthSteps) {
     if (auto done = step.run(birth); !done) {
       const wire::SandboxFailed failed{std::string(step.name) + ": " + done.error().message(),
                                        done.error().sys_errno()};

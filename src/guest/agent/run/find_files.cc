@@ -20,7 +20,7 @@ constexpr std::size_t kMostEntries = 50'000;  // looked at
 constexpr std::size_t kDeepest = 32;
 constexpr std::size_t kMostNameBytes = 96 * 1024;  // all names together: they go in one frame
 
-std::vector<std::string> split(std::string_view pattern) {
+std::vector<std::string> split_pattern(std::string_view pattern) {
   std::vector<std::string> parts;
   while (!pattern.empty()) {
     const std::string_view part = pattern.substr(0, pattern.find('/'));
@@ -126,7 +126,7 @@ wire::FoundFiles Search::take() {
 
 wire::FoundFiles find_files(const std::string& pattern) {
   Search search;
-  const std::vector<std::string> parts = split(pattern);
+  const std::vector<std::string> parts = split_pattern(pattern);
   const UniqueFd root(::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parts.empty() && root) search.look(root.get(), "", parts, 0);
   return search.take();

@@ -124,13 +124,13 @@ int keep_what_he_has(const GuestPlan& plan) noexcept {
   return keep_session_capabilities(plan.identity);
 }
 
-struct Step {
+struct GuestStep {
   const char* name;
   int (*run)(const GuestPlan&) noexcept;
 };
 
 // The order is the design; each step may rely on all those above it.
-constexpr Step kSteps[] = {
+constexpr GuestStep kGuestSteps[] = {
     {"reset signals", reset_signals},
     {"lead a session", lead_a_session},
     {"take standard streams", take_standard_streams},
@@ -145,7 +145,7 @@ constexpr Step kSteps[] = {
     {"install seccomp", install_seccomp},  // last: it denies what the others call
 };
 
-constexpr Step kSessionSteps[] = {
+constexpr GuestStep kSessionSteps[] = {
     {"reset signals", reset_signals},
     {"lead a session", lead_a_session},
     {"take standard streams", take_standard_streams},
@@ -158,22 +158,22 @@ constexpr Step kSessionSteps[] = {
     {"enter working directory", enter_workdir},  // with the user's rights, not ours
 };
 
-std::span<const Step> steps_of(bool session) noexcept {
+std::span<const GuestStep> steps_of(bool session) noexcept {
   if (session) return kSessionSteps;
-  return kSteps;
+  return kGuestSteps;
 }
 
 }  // namespace
 
 const char* guest_step_name(bool session, unsigned step) noexcept {
-  const std::span<const Step> steps = steps_of(session);
+  const std::span<const GuestStep> steps = steps_of(session);
   return step < steps.size() ? steps[step].name : "execute";
 }
 
 void run_guest_child(const GuestPlan& plan) noexcept {
   GuestFailure failure{};
   ::umask(022);
-  const std::span<const Step> steps = steps_of(plan.session);
+  const std::span<const GuestStep> steps = steps_of(plan.session);
   for (; failure.step < steps.size(); ++failure.step) {
     failure.error = steps[failure.step].run(plan);
     if (failure.error != 0) break;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kAbiWithScopedSignals = 6;
 
-Result<wire::SandboxPlan> receive_plan(int launcher) {
+Result<wire::SandboxPlan> receive_process_plan(int launcher) {
   TRY(const Received received, receive_message(launcher, wire::kMaxPlanMessage, 0));
   TRY(wire::PlanMessage message, wire::decode_plan_message(received.bytes));
   auto* plan = std::get_if<wire::SandboxPlan>(&message);
@@ -92,7 +92,7 @@ int run_process_agent(int launcher_socket, int link_socket) {
   ::fcntl(launcher.get(), F_SETFD, FD_CLOEXEC);
   ::fcntl(link.get(), F_SETFD, FD_CLOEXEC);
   WallSet walls;
-  auto plan = receive_plan(launcher.get());
+  auto plan = receive_process_plan(launcher.get());
   if (!plan) return 1;
   auto serve_plan = shut_in(*plan, walls);
   if (!serve_plan) {

@@ -21,7 +21,7 @@ struct Streams {
   UniqueFd master;
 };
 
-bool make_pipe(UniqueFd& read_end, UniqueFd& write_end) {
+bool make_output_pipe(UniqueFd& read_end, UniqueFd& write_end) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return false;
   read_end.reset(ends[0]);
@@ -32,12 +32,12 @@ bool make_pipe(UniqueFd& read_end, UniqueFd& write_end) {
 bool make_pipes(Streams& streams, bool change_user) {
   const AsGuestUser as_user(change_user);  // who may open them again by name (/dev/stdout)
   streams.client_ends.resize(3);
-  return make_pipe(streams.guest_in, streams.client_ends[0]) &&
-         make_pipe(streams.client_ends[1], streams.guest_out) &&
-         make_pipe(streams.client_ends[2], streams.guest_err);
+  return make_output_pipe(streams.guest_in, streams.client_ends[0]) &&
+         make_output_pipe(streams.client_ends[1], streams.guest_out) &&
+         make_output_pipe(streams.client_ends[2], streams.guest_err);
 }
 
-bool make_terminal(Streams& streams, TerminalSize size, bool change_user) {
+bool make_program_terminal(Streams& streams, TerminalSize size, bool change_user) {
   const AsGuestUser as_user(change_user);  // the slave belongs to whoever opened the master
   if (!open_terminal(size, streams.master, streams.guest_in)) return false;
   streams.guest_out.reset(::fcntl(streams.guest_in.get(), F_DUPFD_CLOEXEC, 3));
@@ -125,7 +125,7 @@ StartOutcome start_with(const ServePlan& plan, const ExecSpec& exec, Streams str
 
 StartOutcome start_program(const ServePlan& plan, const ExecSpec& exec) {
   Streams streams;
-  const bool made = exec.terminal ? make_terminal(streams, *exec.terminal, plan.change_user)
+  const bool made = exec.terminal ? make_program_terminal(streams, *exec.terminal, plan.change_user)
                                   : make_pipes(streams, plan.change_user);
   if (!made) return failed("make standard streams", errno);
   return start_with(plan, exec, std::move(streams), rlimits_of(plan));
@@ -172,7 +172,7 @@ StartOutcome start_with(const ServePlan& plan, const ExecSpec& exec, Streams str
                         const std::vector<RlimitEntry>& rlimits) {
   UniqueFd failure_read;
   UniqueFd failure_write;
-  if (!make_pipe(failure_read, failure_write)) return failed("pipe", errno);
+  if (!make_output_pipe(failure_read, failure_write)) return failed("pipe", errno);
   failure_write.reset(::fcntl(failure_write.get(), F_DUPFD_CLOEXEC, kAboveItsOwn));
   if (!failure_write) return failed("pipe", errno);
 

@@ -20,7 +20,7 @@
 namespace glovebox::agent {
 namespace {
 
-UniqueFd move_up(int fd) {
+UniqueFd moved_up(int fd) {
   UniqueFd moved(::fcntl(fd, F_DUPFD_CLOEXEC, kAboveItsOwn));
   ::close(fd);
   return moved;
@@ -29,8 +29,8 @@ UniqueFd move_up(int fd) {
 Result<> add_pipe(std::vector<UniqueFd>& read_ends, std::vector<UniqueFd>& write_ends) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail(Error::from_errno("pipe"));
-  read_ends.push_back(move_up(ends[0]));
-  write_ends.push_back(move_up(ends[1]));
+  read_ends.push_back(moved_up(ends[0]));
+  write_ends.push_back(moved_up(ends[1]));
   if (!read_ends.back() || !write_ends.back()) return fail(Error::from_errno("pipe"));
   return {};
 }
@@ -95,13 +95,13 @@ Result<RuntimePlaces> make_runtime_places(bool change_user) {
   TRY_OK(add_pipe(clients, theirs));  // results
   const int job = ::memfd_create("job", MFD_CLOEXEC);
   if (job < 0) return fail(Error::from_errno("memfd"));
-  places.ours.job = move_up(job);
+  places.ours.job = moved_up(job);
   theirs.emplace_back(::fcntl(places.ours.job.get(), F_DUPFD_CLOEXEC, kAboveItsOwn));
   TRY(SocketPair pair, seqpacket_pair());
   const int on = 1;
   ::setsockopt(pair.ours.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
   places.ours.socket = std::move(pair.ours);
-  theirs.push_back(move_up(pair.theirs.release()));
+  theirs.push_back(moved_up(pair.theirs.release()));
   return places;
 }
 

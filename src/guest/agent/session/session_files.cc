@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostHelpers = 32;
 constexpr std::chrono::seconds kToCleanUp{2};
 constexpr std::size_t kMaxStatus = 64 * 1024;
-constexpr int kPipeBytes = 256 * 1024;
+constexpr int kFilePipeBytes = 256 * 1024;
 
 enum class Data { kNone, kToServer, kFromServer };
 
@@ -51,18 +51,18 @@ struct Ends {
   UniqueFd data, status, control;
 };
 
-bool make_pipe(UniqueFd& read_end, UniqueFd& write_end) {
+bool make_file_pipe(UniqueFd& read_end, UniqueFd& write_end) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return false;
   read_end.reset(ends[0]);
   write_end.reset(ends[1]);
-  (void)::fcntl(ends[0], F_SETPIPE_SZ, kPipeBytes);  // a small one is slower, and does as well
+  (void)::fcntl(ends[0], F_SETPIPE_SZ, kFilePipeBytes);  // a small one is slower, and does as well
   return true;
 }
 
 bool make_ends(Data data, Ends& ours, Ends& theirs) {
-  if (data == Data::kToServer && !make_pipe(ours.data, theirs.data)) return false;
-  if (data == Data::kFromServer && !make_pipe(theirs.data, ours.data)) return false;
+  if (data == Data::kToServer && !make_file_pipe(ours.data, theirs.data)) return false;
+  if (data == Data::kFromServer && !make_file_pipe(theirs.data, ours.data)) return false;
   auto status = seqpacket_pair();
   auto control = seqpacket_pair();
   if (!status || !control) return false;

@@ -12,7 +12,7 @@
 namespace glovebox::agent {
 namespace {
 
-bool move_up(UniqueFd& fd) {
+bool move_past_standard_streams(UniqueFd& fd) {
   fd.reset(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kAboveItsOwn));
   return static_cast<bool>(fd);
 }
@@ -27,7 +27,7 @@ bool pipe_between(UniqueFd& read_end, UniqueFd& write_end, UniqueFd& ours, Uniqu
   if (::pipe2(ends, O_CLOEXEC) != 0) return false;
   read_end.reset(ends[0]);
   write_end.reset(ends[1]);
-  return does_not_block(ours.get()) && move_up(theirs);
+  return does_not_block(ours.get()) && move_past_standard_streams(theirs);
 }
 bool pipe_to_them(UniqueFd& ours, UniqueFd& theirs) {
   return pipe_between(theirs, ours, ours, theirs);
@@ -41,7 +41,7 @@ bool copy_up(int fd, UniqueFd& copy) {
   return static_cast<bool>(copy);
 }
 
-bool make_terminal(TerminalSize size, SessionStreams& streams) {
+bool make_session_terminal(TerminalSize size, SessionStreams& streams) {
   UniqueFd slave;
   if (!open_terminal(size, streams.ours.out, slave) || !does_not_block(streams.ours.out.get()) ||
       !copy_up(streams.ours.out.get(), streams.ours.in)) {
@@ -102,7 +102,7 @@ bool make_streams(const wire::StartProcess& start, const SessionUser& user, bool
                   int null, SessionStreams& streams) {
   // His own: he may open his streams again by name (/dev/stdout), and so does his terminal.
   const AsGuestUser as_user(change_user, user.uid, user.gid);
-  if (start.exec.terminal) return make_terminal(*start.exec.terminal, streams);
+  if (start.exec.terminal) return make_session_terminal(*start.exec.terminal, streams);
   StreamEnds& ours = streams.ours;
   StreamEnds& theirs = streams.theirs;
   const bool made =
@@ -120,7 +120,7 @@ Forked fork_program(const SessionPlan& plan, const wire::StartProcess& start,
   Forked forked;
   forked.failure.reset(ends[0]);
   UniqueFd failure(ends[1]);
-  if (!move_up(failure)) return refused("pipe", errno);
+  if (!move_past_standard_streams(failure)) return refused("pipe", errno);
 
   ExecSpec exec = start.exec;
   add_users_own(user, exec.terminal.has_value(), exec.env);

@@ -31,7 +31,7 @@ std::string_view next_piece(std::string_view& rest, char separator) {
 
 // Calls take(fields) for each line with at least `least` fields, until it says true.
 template <class Take>
-void for_each_line(std::string_view file, std::size_t least, Take take) {
+void for_each_row(std::string_view file, std::size_t least, Take take) {
   while (!file.empty()) {
     std::string_view line = next_piece(file, '\n');
     std::vector<std::string_view> fields;
@@ -51,7 +51,7 @@ bool usable(std::string_view text) {
 std::optional<SessionUser> from_passwd(std::string_view passwd, const std::string& wanted) {
   const auto number = parse_id(wanted);
   std::optional<SessionUser> found;
-  for_each_line(passwd, 6, [&](const std::vector<std::string_view>& fields) {
+  for_each_row(passwd, 6, [&](const std::vector<std::string_view>& fields) {
     const auto uid = parse_id(fields[2]);
     const auto gid = parse_id(fields[3]);
     const std::string_view shell = fields.size() > 6 ? fields[6] : std::string_view();
@@ -76,7 +76,7 @@ std::optional<SessionUser> without_entry(const std::string& wanted) {
 }
 
 void add_groups(std::string_view group, SessionUser& user) {
-  for_each_line(group, 4, [&](const std::vector<std::string_view>& fields) {
+  for_each_row(group, 4, [&](const std::vector<std::string_view>& fields) {
     const auto gid = parse_id(fields[2]);
     if (!gid || *gid == user.gid) return false;
     std::string_view members = fields[3];

@@ -1,0 +1,33 @@
+// Values of JSON as many answers have them.
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <boost/json/value.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "control/clock.h"
+#include "wire/utf8.h"
+
+namespace glovebox::control {
+
+// Empty text is null.
+inline boost::json::value text_or_null(const std::string& text) {
+  if (text.empty()) return nullptr;
+  return boost::json::value(wire::to_utf8(text));
+}
+
+// 0 is null: it has not happened.
+inline boost::json::value time_or_null(std::int64_t ms) {
+  if (ms == 0) return nullptr;
+  return boost::json::value(utc_text(ms));
+}
+
+inline boost::json::array text_array(const std::vector<std::string>& list) {
+  boost::json::array out;
+  for (const std::string& text : list) out.emplace_back(wire::to_utf8(text));
+  return out;
+}
+
+}  // namespace glovebox::control
