@@ -17,7 +17,8 @@ constexpr std::size_t kDescriptors = 3;
 }  // namespace
 
 std::shared_ptr<ClientConnection> ClientConnection::start(asio::io_context& io, UniqueFd socket,
-                                              Gateway& gateway, std::function<void()> closed) {
+                                                          Gateway& gateway,
+                                                          std::function<void()> closed) {
   ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) | O_NONBLOCK);
   std::shared_ptr<ClientConnection> link(
       new ClientConnection(io, std::move(socket), gateway, std::move(closed)));
@@ -26,7 +27,7 @@ std::shared_ptr<ClientConnection> ClientConnection::start(asio::io_context& io, 
 }
 
 ClientConnection::ClientConnection(asio::io_context& io, UniqueFd socket, Gateway& gateway,
-                       std::function<void()> closed)
+                                   std::function<void()> closed)
     : io_(io), socket_(io, socket.release()), gateway_(gateway), closed_(std::move(closed)) {}
 
 void ClientConnection::close() {

@@ -20,14 +20,15 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   static constexpr std::size_t kMaxUnsent = 256;  // notifications beyond this are dropped
 
   // `closed` is called once when the client has gone or violated the protocol; not by close().
-  static std::shared_ptr<ClientConnection> start(asio::io_context& io, UniqueFd socket, Gateway& gateway,
-                                           std::function<void()> closed);
+  static std::shared_ptr<ClientConnection> start(asio::io_context& io, UniqueFd socket,
+                                                 Gateway& gateway, std::function<void()> closed);
   void notify(const wire::NetworkDecided& decided);
   void close();
 
  private:
   using Socket = asio::posix::stream_descriptor;
-  ClientConnection(asio::io_context& io, UniqueFd socket, Gateway& gateway, std::function<void()> closed);
+  ClientConnection(asio::io_context& io, UniqueFd socket, Gateway& gateway,
+                   std::function<void()> closed);
   static asio::awaitable<void> serve(std::shared_ptr<ClientConnection> self);
   static asio::awaitable<void> send_rest(std::shared_ptr<ClientConnection> self);
   bool answer_one();

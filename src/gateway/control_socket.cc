@@ -31,7 +31,8 @@ Result<UniqueFd> listen_at(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {
-    return fail(Errc::kInvalidArgument, path + ": too long for the path of a socket; use a shorter data_dir");
+    return fail(Errc::kInvalidArgument,
+                path + ": too long for the path of a socket; use a shorter data_dir");
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

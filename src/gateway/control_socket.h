@@ -1,6 +1,6 @@
-// Accepts the gateway's clients, on a socket that only the user who started it may use, or takes one
-// connected descriptor. There is one client at a time, and a new one replaces the old: a restarted
-// server does not wait for its predecessor's connection to close.
+// Accepts the gateway's clients, on a socket that only the user who started it may use, or takes
+// one connected descriptor. There is one client at a time, and a new one replaces the old: a
+// restarted server does not wait for its predecessor's connection to close.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// The decisions for one sandbox. Equal ones (same name, address, port and rule) are one entry with a
-// count. Bounded: the denied requests of a hostile sandbox cannot push out the allowed ones.
+// The decisions for one sandbox. Equal ones (same name, address, port and rule) are one entry with
+// a count. Bounded: the denied requests of a hostile sandbox cannot push out the allowed ones.
 #pragma once
 
 #include <cstdint>

@@ -9,8 +9,8 @@
 namespace glovebox::gateway {
 namespace {
 
-// How many pipes and relays fit into so many descriptors. A relay and a pipe have two each, a network
-// has three, a query to a resolver one.
+// How many pipes and relays fit into so many descriptors. A relay and a pipe have two each, a
+// network has three, a query to a resolver one.
 struct Room {
   std::size_t pipes = 0;
   std::size_t relays = 0;
@@ -103,14 +103,17 @@ wire::GatewayReply Gateway::answer(wire::GatewayRequest request, std::vector<Uni
 }
 
 Result<> Gateway::open(wire::OpenNetwork request, std::vector<UniqueFd> fds) {
-  if (fds.size() != 3) return fail(Errc::kProtocol, "OpenNetwork needs three descriptors, not " + std::to_string(fds.size()));
+  if (fds.size() != 3)
+    return fail(Errc::kProtocol,
+                "OpenNetwork needs three descriptors, not " + std::to_string(fds.size()));
   if (request.is_build && no_builds_) return fail(*no_builds_);
   TRY_OK(net::check_within(request.policy,
                            request.is_build ? shared_.build_ceiling : shared_.ceiling));
   const auto known = networks_.find(request.id);
   const bool is_new = known == networks_.end();
   if (is_new && networks_.size() >= max_networks_) {
-    return fail(Errc::kResourceExhausted, "the gateway has " + std::to_string(networks_.size()) + " networks, its limit");
+    return fail(Errc::kResourceExhausted,
+                "the gateway has " + std::to_string(networks_.size()) + " networks, its limit");
   }
   // The cache of resolver answers belongs to a tenant, so a network cannot change its tenant.
   if (!is_new && known->second.network->tenant() != request.tenant) {

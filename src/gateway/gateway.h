@@ -1,5 +1,6 @@
-// The networks of this host's sandboxes, and the requests of the server about them. The server parses
-// its clients' input and may be compromised, so the administrator's ceiling is enforced here.
+// The networks of this host's sandboxes, and the requests of the server about them. The server
+// parses its clients' input and may be compromised, so the administrator's ceiling is enforced
+// here.
 //
 // Runs on the one thread of its io_context.
 #pragma once

@@ -46,7 +46,8 @@ Result<> check_sockets(const NetworkSockets& sockets) {
                        socket_option(connections, SO_TYPE) == SOCK_STREAM &&
                        (socket_option(connections, SO_DOMAIN) == AF_INET6 ||
                         socket_option(connections, SO_DOMAIN) == AF_INET);
-  if (!listens) return fail(Errc::kInvalidArgument, "the first descriptor is not a listening TCP socket");
+  if (!listens)
+    return fail(Errc::kInvalidArgument, "the first descriptor is not a listening TCP socket");
   if (socket_option(sockets.names.get(), SO_TYPE) != SOCK_DGRAM ||
       socket_option(sockets.names.get(), SO_DOMAIN) != AF_INET) {
     return fail(Errc::kInvalidArgument, "the second descriptor is not a datagram socket for DNS");
@@ -269,7 +270,8 @@ void Network::handle_connection(UniqueFd guest) {
 std::optional<std::string> Network::local_address_refusal(const Target& target) {
   const auto location = shared_.own_addresses.find(target.address);
   if (!location) {
-    log::warn("the route of an address could not be looked up", {{"error", location.error().message()}});
+    log::warn("the route of an address could not be looked up",
+              {{"error", location.error().message()}});
     return "no answer";
   }
   if (*location == OwnAddresses::Location::kElsewhere) return std::nullopt;
@@ -346,16 +348,17 @@ asio::awaitable<net::Verdict> Network::decide_by_hello(std::shared_ptr<Socket> g
   }
   target.server_name = std::get<net::HelloName>(hello).name;
   if (!decided.unnamed_too) {
-    net::Verdict confirmed = co_await SandboxNames::confirm(names_, *target.server_name, target.address);
+    net::Verdict confirmed =
+        co_await SandboxNames::confirm(names_, *target.server_name, target.address);
     if (!confirmed.allowed) co_return confirmed;
   }
   co_return decide_now(target);
 }
 
 asio::awaitable<void> Network::dial_and_relay(std::shared_ptr<Network> self,
-                                               std::shared_ptr<Socket> guest,
-                                               std::shared_ptr<Socket> dialling, Target target,
-                                               net::Verdict verdict) {
+                                              std::shared_ptr<Socket> guest,
+                                              std::shared_ptr<Socket> dialling, Target target,
+                                              net::Verdict verdict) {
   const std::size_t most_waiting = receive_bytes(self->links_.size() + self->setting_up_ - 1);
   auto server = co_await dial(dialling, target.address, target.port, most_waiting,
                               Clock::now() + kMayTakeToConnect);

@@ -1,6 +1,7 @@
-// The network of one sandbox: accepts the connections of its listening socket, decides by the policy,
-// dials exactly the address that was decided on, and has the connection relayed. Keeps the totals and
-// the log. What a guest does is bounded per sandbox: connections in setup or open, budgets, the rate.
+// The network of one sandbox: accepts the connections of its listening socket, decides by the
+// policy, dials exactly the address that was decided on, and has the connection relayed. Keeps the
+// totals and the log. What a guest does is bounded per sandbox: connections in setup or open,
+// budgets, the rate.
 //
 // The life of a connection: handle_connection() decides by address; admit() waits for a ClientHello
 // where the name matters; dial_and_relay() dials; on_relay_end() ends it.
@@ -22,10 +23,10 @@
 #include "base/unique_fd.h"
 #include "gateway/decision_log.h"
 #include "gateway/dns/dns_responder.h"
-#include "gateway/own_addresses.h"
-#include "gateway/relay/relays.h"
 #include "gateway/dns/resolver.h"
 #include "gateway/dns/sandbox_names.h"
+#include "gateway/own_addresses.h"
+#include "gateway/relay/relays.h"
 #include "gateway/token_bucket.h"
 #include "net/net_policy.h"
 #include "wire/gateway_messages.h"
@@ -111,9 +112,9 @@ class Network final : public std::enable_shared_from_this<Network>, private Rela
   static asio::awaitable<void> admit(std::shared_ptr<Network> self, UniqueFd guest, Target target,
                                      net::AtConnect decided);
   static asio::awaitable<void> dial_and_relay(std::shared_ptr<Network> self,
-                                               std::shared_ptr<Socket> guest,
-                                               std::shared_ptr<Socket> dialling, Target target,
-                                               net::Verdict verdict);
+                                              std::shared_ptr<Socket> guest,
+                                              std::shared_ptr<Socket> dialling, Target target,
+                                              net::Verdict verdict);
   asio::awaitable<net::Verdict> decide_by_hello(std::shared_ptr<Socket> guest, Target& target,
                                                 net::AtConnect decided);
   net::Verdict decide_now(const Target& target) const;

@@ -1,5 +1,5 @@
-// Tells by the kernel's current routes whether an address is local: packets to it would not leave the
-// host but reach a service on it.
+// Tells by the kernel's current routes whether an address is local: packets to it would not leave
+// the host but reach a service on it.
 #pragma once
 
 #include "base/result.h"

@@ -21,12 +21,12 @@ struct NeedsGateway {};
 struct ChannelClosed {};
 using FromServer = std::variant<ServerReady, NeedsLauncher, NeedsGateway, ChannelClosed>;
 
-// The next message. The server parses clients' input and may be compromised: any other message is an
-// error and is not interpreted.
+// The next message. The server parses clients' input and may be compromised: any other message is
+// an error and is not interpreted.
 Result<FromServer> receive_from_server(int channel);
 
-// Connects to the launcher, which the server itself may not do, tells it that this client is a server,
-// and passes the connection on. kUnavailable: the launcher does not listen (yet).
+// Connects to the launcher, which the server itself may not do, tells it that this client is a
+// server, and passes the connection on. kUnavailable: the launcher does not listen (yet).
 Result<> pass_launcher_connection(const std::string& launcher_socket, int channel);
 // The same for the gateway, which needs no first message.
 Result<> pass_gateway_connection(const std::string& gateway_socket, int channel);

@@ -11,8 +11,8 @@
 
 namespace glovebox::supervisor {
 
-// The content of `<data-dir>/serve.json`. The pids are for people and hints for programs: no process
-// is signalled because of them.
+// The content of `<data-dir>/serve.json`. The pids are for people and hints for programs: no
+// process is signalled because of them.
 struct ServeInfo {
   std::string url;
   pid_t pid = 0;
@@ -49,8 +49,8 @@ class DataDir {
   UniqueFd lock_;
 };
 
-// Whether a url that the server reported is well-formed. It is printed to a terminal and written to a
-// file, and the server is not trusted.
+// Whether a url that the server reported is well-formed. It is printed to a terminal and written to
+// a file, and the server is not trusted.
 bool is_plain_url(const std::string& url);
 
 }  // namespace glovebox::supervisor

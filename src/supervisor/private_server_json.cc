@@ -8,7 +8,8 @@
 
 namespace glovebox::supervisor {
 
-Result<std::string> private_server_json(const std::string& url, const std::string& key_path, pid_t pid) {
+Result<std::string> private_server_json(const std::string& url, const std::string& key_path,
+                                        pid_t pid) {
   std::string key;
   std::getline(std::ifstream(key_path), key);
   // Both come from the server, which is not trusted to send valid JSON strings.

@@ -10,6 +10,7 @@
 namespace glovebox::supervisor {
 
 // {"url":...,"api_key":...,"pid":...}; the key is read from the file `key_path`.
-Result<std::string> private_server_json(const std::string& url, const std::string& key_path, pid_t pid);
+Result<std::string> private_server_json(const std::string& url, const std::string& key_path,
+                                        pid_t pid);
 
 }  // namespace glovebox::supervisor

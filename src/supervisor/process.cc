@@ -124,9 +124,9 @@ Result<UniqueFd> connect_to(const std::string& path) {
   return socket;
 }
 
-// The kernel reports the pid that called listen(), but the pid may be reused by the time we open it.
-// So: connect, open the pidfd, and check that the connection is still open and the process alive. A
-// connection ends with its process, so that process had the pid all the time.
+// The kernel reports the pid that called listen(), but the pid may be reused by the time we open
+// it. So: connect, open the pidfd, and check that the connection is still open and the process
+// alive. A connection ends with its process, so that process had the pid all the time.
 std::optional<Found> find_listener(const std::string& path) {
   auto socket = connect_to(path);
   if (!socket) return std::nullopt;
@@ -139,8 +139,8 @@ std::optional<Found> find_listener(const std::string& path) {
   return found;
 }
 
-// The kernel reports the holder of a record lock, which lives while it holds it. The pidfd is opened
-// between two queries: if both report the same pid, it belongs to the holder.
+// The kernel reports the holder of a record lock, which lives while it holds it. The pidfd is
+// opened between two queries: if both report the same pid, it belongs to the holder.
 std::optional<Process> find_lock_holder(int fd) {
   const pid_t pid = lock_holder_pid(fd);
   if (pid <= 0) return std::nullopt;

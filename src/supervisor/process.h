@@ -25,8 +25,8 @@ struct StartPlan {
   std::vector<std::string> environment{};  // "NAME=value"; nothing else is inherited
   int fd3 = -1;                            // becomes its descriptor 3
 };
-// Starts a program in its own session, with /dev/null as input, our standard error as output, default
-// signal handlers, and no other descriptor than fd3.
+// Starts a program in its own session, with /dev/null as input, our standard error as output,
+// default signal handlers, and no other descriptor than fd3.
 Result<Process> start(const StartPlan& plan);
 
 // By pidfd, so a reused pid is never signalled.

@@ -10,7 +10,8 @@
 namespace glovebox::supervisor {
 namespace {
 
-// The supervisor stops the server, which has a timeout of its own, then the launcher and the gateway.
+// The supervisor stops the server, which has a timeout of its own, then the launcher and the
+// gateway.
 Result<> stop_supervisor(const Process& process, const config::Settings& settings) {
   if (auto sent = send_signal(process, SIGTERM); !sent) {
     return fail(std::move(sent.error()).context("stop process " + std::to_string(process.pid)));
@@ -20,7 +21,8 @@ Result<> stop_supervisor(const Process& process, const config::Settings& setting
   const auto deadline = Clock::now() + limit;
   while (::poll(&ended, 1, 1000) <= 0) {
     if (Clock::now() > deadline) {
-      return fail(Errc::kTimeout, "process " + std::to_string(process.pid) + " has not stopped in time");
+      return fail(Errc::kTimeout,
+                  "process " + std::to_string(process.pid) + " has not stopped in time");
     }
   }
   std::printf("stopped\n");
@@ -33,7 +35,9 @@ Result<> stop_serving(config::Loaded config, DataDir data, const std::string& ve
   TRY(const bool is_ours, data.try_lock());
   if (!is_ours) {
     const auto holder = find_lock_holder(data.lock_fd());
-    if (!holder) return fail(Errc::kUnavailable, "another `glovebox serve` is starting or stopping; try again");
+    if (!holder)
+      return fail(Errc::kUnavailable,
+                  "another `glovebox serve` is starting or stopping; try again");
     return stop_supervisor(*holder, config.settings);
   }
   // No supervisor is running, and while we hold the lock none will start: stop what is left.

@@ -1,8 +1,7 @@
-// One of the programs that the supervisor keeps running: its current process, and when it is started
-// again after its end.
+// One of the programs that the supervisor keeps running: its current process, and when it is
+// started again after its end.
 #pragma once
 
-#include <chrono>
 #include <chrono>
 #include <string>
 

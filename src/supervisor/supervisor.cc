@@ -181,8 +181,7 @@ void Supervisor::connect_launcher_to_server(Clock::time_point now) {
     log::warn("the server could not be given a connection to the launcher",
               {{"error", passed.error().message()}});
   } else if (now - launcher_since_ > kLauncherListenTimeout) {
-    log::warn("the launcher does not listen and is killed",
-              {{"error", passed.error().message()}});
+    log::warn("the launcher does not listen and is killed", {{"error", passed.error().message()}});
     launcher_since_ = now;
     launcher_.signal(SIGKILL);
   }
@@ -339,8 +338,8 @@ void Supervisor::handle_message(Clock::time_point now) {
   }
 }
 
-// If a server loses a live launcher repeatedly and at once, the two are of different versions: one of
-// them was started before an upgrade. The launcher is replaced by one of the current version.
+// If a server loses a live launcher repeatedly and at once, the two are of different versions: one
+// of them was started before an upgrade. The launcher is replaced by one of the current version.
 void Supervisor::launcher_connection_lost(Clock::time_point now) {
   quick_losses_ = now - connected_at_ < kQuickLoss ? quick_losses_ + 1 : 0;
   if (quick_losses_ < kMaxQuickLosses || !launcher_.is_running()) return;
@@ -385,7 +384,8 @@ void Supervisor::begin_stop(Clock::time_point now) {
 // After a second signal. The launcher still gets a moment: no other program removes its mounts and
 // cgroups before the next start.
 void Supervisor::hurry_stop(Clock::time_point now) {
-  stop_deadline_ = stopping_ == Stopping::kServer ? now : std::min(stop_deadline_, now + kHurriedStopTimeout);
+  stop_deadline_ =
+      stopping_ == Stopping::kServer ? now : std::min(stop_deadline_, now + kHurriedStopTimeout);
 }
 
 SupervisedProgram& Supervisor::stopping_program() {

@@ -2,8 +2,8 @@
 // connections to the other two.
 //
 // It listens on no socket and has one thread. The three do not die with it: a new supervisor on the
-// same data directory adopts those that still run, and `glovebox serve --stop` stops them. Processes
-// are identified by pidfds, never by pids.
+// same data directory adopts those that still run, and `glovebox serve --stop` stops them.
+// Processes are identified by pidfds, never by pids.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@
 
 namespace glovebox::supervisor {
 
-// Sandboxes of a private server at once. Every launcher leases uid slices for all its sandboxes, and a
-// host has some 4,000 slices, which have to suffice for many private servers.
+// Sandboxes of a private server at once. Every launcher leases uid slices for all its sandboxes,
+// and a host has some 4,000 slices, which have to suffice for many private servers.
 inline constexpr std::uint32_t kPrivateSandboxes = 128;
 
 enum class Then : std::uint8_t { kServe, kStop };
@@ -96,6 +96,5 @@ class Supervisor {
   bool has_killed_ = false;
   Clock::time_point stop_deadline_{};
 };
-
 
 }  // namespace glovebox::supervisor

@@ -102,8 +102,8 @@ DnsResponder::Inner::Step DnsResponder::Inner::serve_one(const std::shared_ptr<I
   const ssize_t got = ::recvmsg(self->socket.native_handle(), &message, MSG_DONTWAIT);
   if (got < 0) {
     if (errno == EAGAIN) return Step::kEmpty;
-    // An ICMP error about an earlier reply is reported here once and can be ignored. Any other error
-    // (no memory) may have passed after a delay.
+    // An ICMP error about an earlier reply is reported here once and can be ignored. Any other
+    // error (no memory) may have passed after a delay.
     const bool is_told = errno == EINTR || errno == ECONNREFUSED || errno == ENETUNREACH ||
                          errno == EHOSTUNREACH || errno == EPERM || errno == EACCES;
     return is_told ? Step::kServed : Step::kOverloaded;
@@ -130,13 +130,13 @@ DnsResponder::Inner::Step DnsResponder::Inner::serve_one(const std::shared_ptr<I
 }
 
 asio::awaitable<void> DnsResponder::Inner::answer_later(std::shared_ptr<Inner> self, Asker asker,
-                                                   net::DnsQuery query) {
+                                                        net::DnsQuery query) {
   const NameReply reply = co_await SandboxNames::resolve_and_reply(self->names, query);
   if (!self->closed) self->answer(asker, query, reply);
 }
 
 void DnsResponder::Inner::answer(const Asker& asker, const net::DnsQuery& query,
-                            const NameReply& reply) {
+                                 const NameReply& reply) {
   send(asker, net::write_answer(query, reply.code, reply.addresses, reply.ttl_s, reply.why));
 }
 
@@ -163,7 +163,7 @@ void DnsResponder::Inner::send(const Asker& asker, std::span<const std::byte> by
 }
 
 Result<std::unique_ptr<DnsResponder>> DnsResponder::open(asio::io_context& io, UniqueFd socket,
-                                               std::shared_ptr<SandboxNames> names) {
+                                                         std::shared_ptr<SandboxNames> names) {
   int domain = 0;
   int type = 0;
   socklen_t size = sizeof domain;

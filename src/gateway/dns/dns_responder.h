@@ -1,6 +1,6 @@
-// Answers the DNS queries of one sandbox on its datagram socket. Whatever address the sandbox sent a
-// query to (port 53), the reply comes from that address. Only a few datagrams are read each time the
-// socket is ready, so that others are served too; the kernel drops a flood.
+// Answers the DNS queries of one sandbox on its datagram socket. Whatever address the sandbox sent
+// a query to (port 53), the reply comes from that address. Only a few datagrams are read each time
+// the socket is ready, so that others are served too; the kernel drops a flood.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -17,7 +17,7 @@ class DnsResponder {
   // `socket`: an IPv4 datagram socket with IP_PKTINFO, created inside the sandbox. Serves until
   // close() or the destructor.
   static Result<std::unique_ptr<DnsResponder>> open(asio::io_context& io, UniqueFd socket,
-                                               std::shared_ptr<SandboxNames> names);
+                                                    std::shared_ptr<SandboxNames> names);
   ~DnsResponder() { close(); }
   DnsResponder(const DnsResponder&) = delete;
   DnsResponder& operator=(const DnsResponder&) = delete;

@@ -232,8 +232,10 @@ TEST_F(DnsResponderTest, ClosesWithQuestionsUnderWay) {
 }
 
 TEST_F(DnsResponderTest, TakesNoOtherSocket) {
-  EXPECT_FALSE(DnsResponder::open(io, UniqueFd(::socket(AF_INET, SOCK_STREAM, 0)), names).has_value());
-  EXPECT_FALSE(DnsResponder::open(io, UniqueFd(::socket(AF_UNIX, SOCK_DGRAM, 0)), names).has_value());
+  EXPECT_FALSE(
+      DnsResponder::open(io, UniqueFd(::socket(AF_INET, SOCK_STREAM, 0)), names).has_value());
+  EXPECT_FALSE(
+      DnsResponder::open(io, UniqueFd(::socket(AF_UNIX, SOCK_DGRAM, 0)), names).has_value());
   EXPECT_FALSE(DnsResponder::open(io, UniqueFd(), names).has_value());
 }
 

@@ -167,7 +167,8 @@ Task<net::DnsAnswer> DnsUpstream::ask_one(DnsServer server, Question question) {
   CO_TRY(net::DnsAnswer answer, co_await ask_datagram(server, question));
   if (!answer.truncated) co_return answer;
   CO_TRY(answer, co_await ask_stream(server, question));
-  if (answer.truncated) co_return fail(Errc::kProtocol, "the resolver truncated its answer over TCP");
+  if (answer.truncated)
+    co_return fail(Errc::kProtocol, "the resolver truncated its answer over TCP");
   co_return answer;
 }
 
@@ -213,7 +214,8 @@ Task<net::DnsAnswer> DnsUpstream::ask_stream(DnsServer server, Question question
   CO_TRY(const std::vector<std::byte> head, co_await receive_exactly(wire, 2, question.end));
   const std::size_t length =
       std::to_integer<std::size_t>(head[0]) << 8 | std::to_integer<std::size_t>(head[1]);
-  if (length > net::kMaxDnsAnswer) co_return fail(Errc::kProtocol, "the resolver's answer is too long");
+  if (length > net::kMaxDnsAnswer)
+    co_return fail(Errc::kProtocol, "the resolver's answer is too long");
   CO_TRY(const std::vector<std::byte> bytes, co_await receive_exactly(wire, length, question.end));
   co_return net::read_answer(bytes, id, question.name, question.type);
 }

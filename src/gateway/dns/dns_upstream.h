@@ -1,6 +1,6 @@
 // Sends one query to the host's resolvers: over UDP from a new connected socket (the kernel picks a
-// random port and accepts only that server's answers) with a random id, and over TCP when the answer
-// was truncated. Answers to other queries are ignored. Knows nothing of sandboxes.
+// random port and accepts only that server's answers) with a random id, and over TCP when the
+// answer was truncated. Answers to other queries are ignored. Knows nothing of sandboxes.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -19,8 +19,8 @@ struct UpstreamOptions {
   std::chrono::milliseconds try_time{2000};    // for one try at one server
   std::chrono::milliseconds whole_time{8000};  // for all of them
   int tries = 2;                               // of the whole list of servers
-  std::size_t max_open = 1024;  // queries under way; more are kResourceExhausted
-  int max_mismatched = 64;      // datagrams on one socket that do not answer its query
+  std::size_t max_open = 1024;                 // queries under way; more are kResourceExhausted
+  int max_mismatched = 64;               // datagrams on one socket that do not answer its query
   std::chrono::seconds silent_life{30};  // how long a server that timed out is asked last
 };
 

@@ -1,6 +1,6 @@
-// Which addresses DNS has returned to a sandbox for which names. A policy's rule for a name applies to
-// an address only if the pair is here. Bounded per sandbox: the oldest pair is dropped first, which
-// affects only the sandbox that asks for thousands of names.
+// Which addresses DNS has returned to a sandbox for which names. A policy's rule for a name applies
+// to an address only if the pair is here. Bounded per sandbox: the oldest pair is dropped first,
+// which affects only the sandbox that asks for thousands of names.
 #pragma once
 
 #include <chrono>

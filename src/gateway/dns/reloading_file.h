@@ -1,5 +1,5 @@
-// A small file of the host that other programs change: checked every few seconds and read again when
-// it has changed.
+// A small file of the host that other programs change: checked every few seconds and read again
+// when it has changed.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
-// The gateway's resolver: asks the cache, then the host's resolvers, with one query at a time for each
-// name of a tenant. Returns their answers unfiltered: sandbox_names.h decides what of it a sandbox
-// gets. One for the whole gateway.
+// The gateway's resolver: asks the cache, then the host's resolvers, with one query at a time for
+// each name of a tenant. Returns their answers unfiltered: sandbox_names.h decides what of it a
+// sandbox gets. One for the whole gateway.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -164,7 +164,7 @@ struct Open {
 }  // namespace
 
 asio::awaitable<NameReply> SandboxNames::resolve_and_reply(std::shared_ptr<SandboxNames> self,
-                                                     net::DnsQuery query) {
+                                                           net::DnsQuery query) {
   const Open counted(self->open_);
   const net::DnsType type = static_cast<net::DnsType>(query.type);
   const NameAnswer answer = co_await self->resolver_.find(self->options_.tenant, query.name, type);
@@ -174,7 +174,7 @@ asio::awaitable<NameReply> SandboxNames::resolve_and_reply(std::shared_ptr<Sandb
 
 // Filters an answer by the current rules, which may have changed since the query.
 NameReply SandboxNames::reply_from(const net::HostName& name, net::DnsType type,
-                             const NameAnswer& answer) {
+                                   const NameAnswer& answer) {
   const net::Verdict verdict = net::may_resolve(*rules_, name);
   std::optional<std::string> denied;
   if (!verdict.allowed) denied = verdict.rule;
@@ -208,7 +208,8 @@ NameReply SandboxNames::reply_from(const net::HostName& name, net::DnsType type,
     if (!place.allowed) {
       if (withheld.empty()) note(false, name.str(), address.text(), place.rule);
       withheld = place.rule;
-    } else if (address.is_v4() == (type == net::DnsType::kA) && reply.addresses.size() < kMaxAddressesPerReply) {
+    } else if (address.is_v4() == (type == net::DnsType::kA) &&
+               reply.addresses.size() < kMaxAddressesPerReply) {
       reply.addresses.push_back(address);
     }
   }

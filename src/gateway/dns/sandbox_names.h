@@ -73,12 +73,12 @@ class SandboxNames : public std::enable_shared_from_this<SandboxNames> {
   // The reply if no query has to be sent; else nothing: call resolve_and_reply().
   std::optional<NameReply> reply_now(const net::DnsQuery& query);
   static asio::awaitable<NameReply> resolve_and_reply(std::shared_ptr<SandboxNames> self,
-                                                net::DnsQuery query);
+                                                      net::DnsQuery query);
 
   // The names for which the sandbox got this address, for net::decide_at_connect().
   std::vector<net::HostName> names_of(const net::IpAddress& address) const;
-  // A ClientHello names `name` at `address`: allowed if the sandbox got that address for the name, or
-  // the resolver returns it now. Otherwise `rule` is the reason: a rule, "rate: names", "budget:
+  // A ClientHello names `name` at `address`: allowed if the sandbox got that address for the name,
+  // or the resolver returns it now. Otherwise `rule` is the reason: a rule, "rate: names", "budget:
   // names", "no answer", "not an address of this name". Without a pin this counts as a query and
   // perhaps as a name. net::decide_named() still has to be called.
   static asio::awaitable<net::Verdict> confirm(std::shared_ptr<SandboxNames> self,

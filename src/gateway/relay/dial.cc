@@ -30,7 +30,8 @@ Task<UniqueFd> dial(std::shared_ptr<Socket> dialling, net::IpAddress address, st
   if (errno != EINPROGRESS) co_return fail(Error::from_errno("connect"));
   boost::system::error_code unusable;
   dialling->assign(fd.get(), unusable);
-  if (unusable) co_return fail(Errc::kResourceExhausted, "the socket cannot be polled: out of resources");
+  if (unusable)
+    co_return fail(Errc::kResourceExhausted, "the socket cannot be polled: out of resources");
   (void)fd.release();
 
   asio::steady_timer timer(dialling->get_executor(), deadline);

@@ -11,8 +11,9 @@
 
 namespace glovebox::gateway {
 
-// Returns a connected, non-blocking socket. `receive_bytes` bounds the socket's receive buffer (0: the
-// kernel's default, which may be megabytes). `dialling` is the socket meanwhile; closing it cancels.
+// Returns a connected, non-blocking socket. `receive_bytes` bounds the socket's receive buffer (0:
+// the kernel's default, which may be megabytes). `dialling` is the socket meanwhile; closing it
+// cancels.
 Task<UniqueFd> dial(std::shared_ptr<asio::posix::stream_descriptor> dialling,
                     net::IpAddress address, std::uint16_t port, std::size_t receive_bytes,
                     std::chrono::steady_clock::time_point deadline);

@@ -15,8 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A normal client sends it in one to four segments. Each check parses all of it, so after these it is
-// checked less and less often: some twenty times in ten seconds.
+// A normal client sends it in one to four segments. Each check parses all of it, so after these it
+// is checked less and less often: some twenty times in ten seconds.
 constexpr int kQuickLooks = 6;
 constexpr std::chrono::milliseconds kFirstPause{25};
 constexpr std::chrono::milliseconds kLongestPause{800};
@@ -34,7 +34,8 @@ struct Look {
 
 // Nothing: the client has closed or reset the connection before it sent anything.
 std::optional<Look> look_at(int socket) {
-  static std::array<std::byte, net::kMaxClientHello> bytes;  // used by one thread; nothing stays in it
+  static std::array<std::byte, net::kMaxClientHello>
+      bytes;  // used by one thread; nothing stays in it
   ssize_t size = -1;
   do {
     size = ::recv(socket, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);

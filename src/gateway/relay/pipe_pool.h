@@ -18,7 +18,8 @@ struct Pipe {
 class PipePool {
  public:
   // The size an ordinary user may ask for, for up to 64 pipes; beyond that the kernel gives less. A
-  // larger pipe means fewer wake-ups: 200 ms of CPU per gigabyte instead of 280 with a quarter of it.
+  // larger pipe means fewer wake-ups: 200 ms of CPU per gigabyte instead of 280 with a quarter of
+  // it.
   static constexpr std::size_t kPipeBytes = 1024 * 1024;
   static constexpr std::size_t kMaxIdle = 16;
 

@@ -1,7 +1,7 @@
-// One relayed connection: copies bytes both ways between a guest's socket and a server's, like one TCP
-// connection. A half-close is passed on as a half-close, a reset as a reset; a side that does not read
-// stops the other from sending. Uses splice(2) with a pipe that it holds only while data is in it.
-// Moves bytes only in transfer(), which Relays calls.
+// One relayed connection: copies bytes both ways between a guest's socket and a server's, like one
+// TCP connection. A half-close is passed on as a half-close, a reset as a reset; a side that does
+// not read stops the other from sending. Uses splice(2) with a pipe that it holds only while data
+// is in it. Moves bytes only in transfer(), which Relays calls.
 #pragma once
 
 #include <cstddef>

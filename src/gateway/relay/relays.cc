@@ -43,8 +43,8 @@ void prepare(int socket) {
 }
 
 // The path to a guest is this host's memory, without loss or contention, so the simplest congestion
-// control is enough. The host's default may pace packets by a timer (bbr), which costs a third of the
-// relay's time.
+// control is enough. The host's default may pace packets by a timer (bbr), which costs a third of
+// the relay's time.
 void prepare_for_guest(int socket) {
   constexpr std::string_view kSimplest = "reno";
   (void)::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, kSimplest.data(), kSimplest.size());

@@ -1,6 +1,6 @@
-// All relays of the gateway, in one epoll set: each socket is added once, so that an idle relay costs
-// nothing and a busy one only the calls that move bytes. Ready relays are served round robin, one of
-// each sandbox after the other; after some bytes the rest of the process runs.
+// All relays of the gateway, in one epoll set: each socket is added once, so that an idle relay
+// costs nothing and a busy one only the calls that move bytes. Ready relays are served round robin,
+// one of each sandbox after the other; after some bytes the rest of the process runs.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -23,8 +23,8 @@ class Relays {
   Relays(const Relays&) = delete;
   Relays& operator=(const Relays&) = delete;
 
-  // Both connected. Sets O_NONBLOCK, TCP_NODELAY and keep-alive. Calls nothing of the owner before it
-  // has returned.
+  // Both connected. Sets O_NONBLOCK, TCP_NODELAY and keep-alive. Calls nothing of the owner before
+  // it has returned.
   Result<RelayId> start(UniqueFd guest, UniqueFd server, RelayOwner& owner);
   // Resets both connections.
   void cut(RelayId id);

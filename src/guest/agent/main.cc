@@ -1,6 +1,6 @@
-// glovebox-agent: our program inside. One static binary that is the broker of a nursery, by a
-// fork of that the first process of every jail, and the agent of the process engine. Started by the
-// launcher only.
+// glovebox-agent: Glovebox's program inside sandboxes. One static binary that is the broker of a
+// nursery, by a fork of that the first process of every jail, and the agent of the process engine.
+// Only the launcher starts it.
 #include <cstdio>
 #include <exception>
 #include <string_view>

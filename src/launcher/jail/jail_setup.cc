@@ -271,8 +271,8 @@ Sandbox JailSetup::take_sandbox() {
   sandbox.hold_layers(std::move(request_.layers));
   if (network_) sandbox.set_network(std::move(*network_));
   if (runtime_ != RuntimeKind::kNone) {
-    sandbox.joining.emplace(
-        Sandbox::Joining{request_.create.template_name, zygote_uid_, Clock::now() + kSetupJoinTimeout});
+    sandbox.joining.emplace(Sandbox::Joining{request_.create.template_name, zygote_uid_,
+                                             Clock::now() + kSetupJoinTimeout});
   }
   if (is_session()) {
     const std::string& name = request_.create.template_name;

@@ -98,7 +98,7 @@ Result<std::uint32_t> count_of(const Key& key, std::uint32_t least, std::uint32_
   const auto value = key.node.value_exact<std::int64_t>();
   if (!key.node.is_integer() || !value || *value < least || *value > most) {
     return bad_key(key, "must be a whole number from " + std::to_string(least) + " to " +
-                        std::to_string(most));
+                            std::to_string(most));
   }
   return static_cast<std::uint32_t>(*value);
 }

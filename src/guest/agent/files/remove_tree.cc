@@ -10,7 +10,7 @@
 namespace glovebox::agent {
 namespace {
 
-constexpr int kMostRounds = 16;  // for one directory that somebody fills meanwhile
+constexpr int kMaxRounds = 16;  // for one directory that somebody fills meanwhile
 
 Result<UniqueFd> open_to_empty(int dir, const std::string& name, OtherMounts mounts) {
   const std::uint64_t resolve =
@@ -98,7 +98,7 @@ class Remover {
     if (errno == ENOENT || errno == ENOTDIR) return {};
     // Somebody put more into it; or the listing of what was removed meanwhile left some out.
     const bool full = errno == ENOTEMPTY || errno == EEXIST;
-    if (full && ++left.rounds < kMostRounds) return go_into(std::move(left));
+    if (full && ++left.rounds < kMaxRounds) return go_into(std::move(left));
     if (mounts_ == OtherMounts::kLeave && (full || errno == EBUSY)) return {};
     return fail_with(errno, walk_.path() + left.name);
   }
@@ -122,7 +122,7 @@ Result<> empty_directory(int dir, OtherMounts mounts, std::uint64_t& removed) {
 
 Result<> remove_tree_at(int dir, const std::string& name, OtherMounts mounts,
                         std::uint64_t& removed) {
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     TRY(const Gone gone, remove_entry(dir, name, removed));
     if (gone == Gone::kYes) return {};
     auto top = open_to_empty(dir, name, mounts);

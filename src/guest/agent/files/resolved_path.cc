@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kTemporary = ".glovebox-";
 constexpr std::size_t kTemporaryLetters = 16;
-constexpr int kMostLinks = 40;  // as the kernel has it
+constexpr int kMaxLinks = 40;  // as the kernel has it
 
 struct Parts {
   std::string parent;  // empty: the directory it starts at
@@ -47,7 +47,7 @@ Result<UniqueFd> enter_or_make(int dir, const std::string& name, const Owner& ow
   if (!made && errno != EEXIST) return fail_with(errno);
   if (made && owner.given() &&
       ::fchownat(dir, name.c_str(), owner.uid, owner.gid, AT_SYMLINK_NOFOLLOW) != 0) {
-    return fail_with(errno, "give a directory to its owner");
+    return fail_with(errno, "change the owner of a directory");
   }
   return open_dir_path(dir, name);
 }
@@ -66,7 +66,7 @@ Result<> set_mode(int fd, unsigned mode) {
   struct statvfs where {};
   if (::fstatvfs(fd, &where) != 0) return fail_with(errno);
   const unsigned most = (where.f_flag & ST_NOSUID) != 0 ? 01777u : 07777u;
-  if (::fchmod(fd, mode & most) != 0) return fail_with(errno, "change its mode");
+  if (::fchmod(fd, mode & most) != 0) return fail_with(errno, "change the mode");
   return {};
 }
 
@@ -80,7 +80,7 @@ Result<UniqueFd> open_path(int dir, const std::string& path, int flags, unsigned
   if (path.find('\0') != std::string::npos) return fail_with(EINVAL);
   open_how how{};
   how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
-  // O_PATH opens nothing, so there is nothing to wait for; openat2 refuses the two together.
+  // O_PATH never blocks, and openat2 refuses it together with these.
   if ((flags & O_PATH) == 0) how.flags |= O_NONBLOCK | O_NOCTTY;
   const bool makes = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
   how.mode = makes ? mode : 0;
@@ -113,26 +113,26 @@ Result<UniqueFd> open_content(int dir, const std::string& path, bool follow, str
   }
   // "self" there is this helper.
   if (in_proc(fd.get())) {
-    return fail(Error(Errc::kPermissionDenied, "nothing is read from /proc", EACCES));
+    return fail(Error(Errc::kPermissionDenied, "files in /proc cannot be read", EACCES));
   }
   return fd;
 }
 
-Result<Place> find_place(const std::string& path) {
+Result<ResolvedPath> resolve_path(const std::string& path) {
   Parts parts = split_path(path);
   if (!is_entry(parts.name)) {
-    return fail(Error(Errc::kInvalidArgument, "not the name of an entry", EINVAL));
+    return fail(Error(Errc::kInvalidArgument, "the path does not name a directory entry", EINVAL));
   }
   TRY(UniqueFd dir, open_dir_path(AT_FDCWD, parts.parent));
-  return Place{std::move(dir), std::move(parts.name)};
+  return ResolvedPath{std::move(dir), std::move(parts.name)};
 }
 
-Result<Place> make_way_to(const std::string& path, const Owner& owner) {
+Result<ResolvedPath> resolve_creating_parents(const std::string& path, const Owner& owner) {
   Parts parts = split_path(path);
   if (!is_entry(parts.name)) return fail_with(EISDIR);
-  // Mostly it is there.
+  // Usually it exists.
   if (auto dir = open_dir_path(AT_FDCWD, parts.parent)) {
-    return Place{std::move(*dir), std::move(parts.name)};
+    return ResolvedPath{std::move(*dir), std::move(parts.name)};
   }
   TRY(UniqueFd at, open_dir_path(AT_FDCWD, path.starts_with('/') ? "/" : "."));
   std::string_view rest = parts.parent;
@@ -142,23 +142,23 @@ Result<Place> make_way_to(const std::string& path, const Owner& owner) {
     if (name.empty()) continue;
     TRY(at, enter_or_make(at.get(), name, owner));
   }
-  return Place{std::move(at), std::move(parts.name)};
+  return ResolvedPath{std::move(at), std::move(parts.name)};
 }
 
-Result<Place> follow_links(Place place) {
-  for (int links = 0; links < kMostLinks; ++links) {
-    if (in_proc(place.dir.get())) {
-      return fail(Error(Errc::kPermissionDenied, "nothing is written to /proc", EACCES));
+Result<ResolvedPath> follow_links(ResolvedPath resolved) {
+  for (int links = 0; links < kMaxLinks; ++links) {
+    if (in_proc(resolved.dir.get())) {
+      return fail(Error(Errc::kPermissionDenied, "files in /proc cannot be written", EACCES));
     }
     struct stat info {};
     const bool there =
-        ::fstatat(place.dir.get(), place.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
-    if (!there || !S_ISLNK(info.st_mode)) return place;
-    TRY(const std::string target, read_link(place.dir.get(), place.name));
+        ::fstatat(resolved.dir.get(), resolved.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+    if (!there || !S_ISLNK(info.st_mode)) return resolved;
+    TRY(const std::string target, read_link(resolved.dir.get(), resolved.name));
     Parts parts = split_path(target);
     if (!is_entry(parts.name)) return fail_with(EISDIR);
-    TRY(place.dir, open_dir_path(place.dir.get(), parts.parent));
-    place.name = std::move(parts.name);
+    TRY(resolved.dir, open_dir_path(resolved.dir.get(), parts.parent));
+    resolved.name = std::move(parts.name);
   }
   return fail_with(ELOOP);
 }

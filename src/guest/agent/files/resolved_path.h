@@ -1,6 +1,6 @@
-// Where a path of a request leads. Followed as a program of the guest's would follow it, save that
-// no magic link of /proc is ever followed: in there "self" is our own process. What is opened is
-// worked on by its descriptor; nothing is looked up twice.
+// Resolves the paths of requests. Symlinks are followed as a guest's program would follow them,
+// except for magic links of /proc, where "self" is our own process. Once a path is resolved, the
+// descriptor is used; no path is looked up twice.
 #pragma once
 
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 
 namespace glovebox::agent {
 
-// Who shall own what is made; kKeep: whoever makes it.
+// The owner of what is created; kKeep: the process's own user.
 struct Owner {
   static constexpr std::uint32_t kKeep = UINT32_MAX;
   std::uint32_t uid = kKeep;
@@ -22,43 +22,43 @@ struct Owner {
 };
 
 // A name in a directory. The name is never ".", ".." or empty.
-struct Place {
+struct ResolvedPath {
   UniqueFd dir;
   std::string name;
 };
 
 inline constexpr unsigned kDirMode = 0755;
 
-// openat2 without magic links, and never waiting: for a FIFO, a terminal, a device.
+// openat2 without magic links. Never blocks on a FIFO, a terminal or a device.
 Result<UniqueFd> open_path(int dir, const std::string& path, int flags, unsigned mode = 0,
                            std::uint64_t resolve = 0);
-// The same, for a directory to list.
+// The same for a directory that is to be listed.
 Result<UniqueFd> open_listing(int dir, const std::string& path, std::uint64_t resolve = 0);
-// A directory of the one at `dir`, never through a link; `name` is one component.
+// A subdirectory of `dir`, never through a symlink; `name` is one component.
 Result<UniqueFd> open_child(int dir, const std::string& name);
-// A regular file to read from: not a FIFO, not a device, not of /proc.
+// A regular file for reading: no FIFO, no device, nothing in /proc.
 Result<UniqueFd> open_content(int dir, const std::string& path, bool follow, struct stat& info);
 
-// True of what the kernel makes up as it is read. A failure to tell counts as yes.
+// Whether a file is in /proc or /sys. True if that cannot be determined.
 bool in_proc(int fd);
 
-// The place a path names, itself and not what it links to. Error when it names no entry of a
-// directory, like "/" or "a/..".
-Result<Place> find_place(const std::string& path);
-// Makes the directories that lead to it. They get the owner too.
-Result<Place> make_way_to(const std::string& path, const Owner& owner);
-// Goes on through links, to the place a program would write to.
-Result<Place> follow_links(Place place);
+// The directory entry that a path names, without following a final symlink. An error if it names no
+// entry of a directory, like "/" or "a/..".
+Result<ResolvedPath> resolve_path(const std::string& path);
+// The same, creating missing parent directories with this owner.
+Result<ResolvedPath> resolve_creating_parents(const std::string& path, const Owner& owner);
+// Follows symlinks to the entry that a program would write to.
+Result<ResolvedPath> follow_links(ResolvedPath resolved);
 
-// A name that nobody can have guessed; watches do not tell of such.
+// An unpredictable name; watches do not report such files.
 std::string temporary_name();
 bool is_temporary_name(std::string_view name);
 
-// Changes a mode. Where setuid files do not count, none is made either: such a place is a directory
-// of the host's, and out there it would count.
+// Changes a mode. On a nosuid mount the setuid bits are dropped: it is a directory of the host,
+// where they would have an effect.
 Result<> set_mode(int fd, unsigned mode);
 
-// Fails with `err`, saying to what it happened where the request does not say it.
+// Fails with `err`; `where` says what failed if the request does not.
 tl::unexpected<Error> fail_with(int err, const std::string& where = {});
 
 }  // namespace glovebox::agent

@@ -1,5 +1,6 @@
-// Walks a tree of any depth and width by descriptors, following no link, with few descriptors and
-// no recursion. What somebody moves meanwhile ends the walk with ESTALE; it never leads elsewhere.
+// Walks a tree of any depth and width by descriptors, following no symlink, with a bounded number
+// of descriptors and without recursion. If a directory is moved meanwhile, the walk fails with
+// ESTALE; it never leaves the tree.
 #pragma once
 
 #include <sys/types.h>
@@ -48,7 +49,7 @@ inline bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || e
 class TreeWalk {
  public:
   // More names than this in one directory are taken in groups of so many, each sorted in itself.
-  static constexpr std::size_t kMostNames = 128 * 1024;
+  static constexpr std::size_t kMaxNames = 128 * 1024;
 
   explicit TreeWalk(UniqueFd top) : top_(std::move(top)) {}
 

@@ -24,9 +24,9 @@ namespace {
 constexpr std::uint64_t kSandboxNamespaces =
     CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
 
-// The kernel keeps these as the ceiling of a user namespace's whole population, counted against
-// its creator; each sandbox has a creator of its own, so no neighbour can use another's up.
-void bound_what_the_next_namespace_may_hold() {
+// The kernel counts these for a whole user namespace against its creator. Each sandbox has a
+// creator of its own, so none can use up another's share.
+void limit_next_user_namespace() {
   for (const auto& [resource, most] :
        {std::pair{RLIMIT_SIGPENDING, rlim_t{1024}}, std::pair{RLIMIT_MSGQUEUE, rlim_t{819200}},
         std::pair{RLIMIT_MEMLOCK, rlim_t{8u << 20}}}) {
@@ -39,7 +39,7 @@ void bound_what_the_next_namespace_may_hold() {
 
 Result<> map_users(pid_t pid, const wire::MakeSandbox& make) {
   const std::string proc = "/proc/" + std::to_string(pid) + "/";
-  // With a slice, ids keep their numbers from 0; without one, the nursery's only user is the
+  // With a slice, ids 0 to 65535 are mapped; without one, the nursery's only user becomes the
   // guest's `user`.
   const bool slice = make.slice_count > 1;
   const std::string map =
@@ -50,17 +50,18 @@ Result<> map_users(pid_t pid, const wire::MakeSandbox& make) {
   return sys::write_control(AT_FDCWD, proc + "gid_map", map);
 }
 
-// In the parent: the sandbox's first process, mapped and told to go on. The child never returns.
+// In the parent: maps the users of the sandbox's first process and lets it continue. The child
+// never returns.
 Result<UniqueFd> make_sandbox(const wire::MakeSandbox& make, UniqueFd setup, UniqueFd cgroup,
                               int launcher_socket) {
   int mapped[2];
   if (::pipe2(mapped, O_CLOEXEC) != 0) return fail(Error::from_errno("pipe"));
   UniqueFd wait_end(mapped[0]);
   UniqueFd go_end(mapped[1]);
-  // See MakeSandbox for who that is.
+  // MakeSandbox says which user creates the namespace.
   if (make.slice_count > 1) TRY_OK(sys::become_effective(make.maker, make.maker));
-  // The child's uid_map is ours to write only while the child is dumpable, which it takes from us;
-  // it stops being so before there is anybody in its sandbox.
+  // We may write the child's uid_map only while the child is dumpable, which it inherits from us;
+  // it clears that before any guest is in its sandbox.
   ::prctl(PR_SET_DUMPABLE, 1);
   auto cloned = sys::clone_into(kSandboxNamespaces, cgroup.get());
   if (cloned && cloned->pid == 0) {
@@ -72,7 +73,7 @@ Result<UniqueFd> make_sandbox(const wire::MakeSandbox& make, UniqueFd setup, Uni
   }
   ::prctl(PR_SET_DUMPABLE, 0);
   if (make.slice_count > 1) TRY_OK(sys::become_effective(0, 0));
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // the kernel forgets it when the user changes
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // cleared by the kernel when the user changes
   if (!cloned) return fail(std::move(cloned.error()));
   if (auto done = map_users(cloned->pid, make); !done) {
     sys::send_signal(cloned->pidfd.get(), SIGKILL);
@@ -104,16 +105,16 @@ Result<UniqueFd> make_zygote(const wire::MakeZygote& make, std::vector<UniqueFd>
   }
 }
 
-// What to answer with: a process, or why there is none.
-Result<UniqueFd> obey(const wire::PlanMessage& message, std::vector<UniqueFd> fds,
-                      int launcher_socket) {
+// The pidfd for the answer, or the error.
+Result<UniqueFd> handle_request(const wire::PlanMessage& message, std::vector<UniqueFd> fds,
+                                int launcher_socket) {
   if (const auto* make = std::get_if<wire::MakeSandbox>(&message);
       make != nullptr && !fds.empty()) {
     UniqueFd cgroup = fds.size() > 1 ? std::move(fds[1]) : UniqueFd();
     return make_sandbox(*make, std::move(fds[0]), std::move(cgroup), launcher_socket);
   }
   const auto* zygote = std::get_if<wire::MakeZygote>(&message);
-  if (zygote == nullptr) return fail(Errc::kProtocol, "the launcher asks for something else");
+  if (zygote == nullptr) return fail(Errc::kProtocol, "the launcher sent an unexpected request");
   return make_zygote(*zygote, fds, launcher_socket);
 }
 
@@ -121,16 +122,17 @@ Result<UniqueFd> obey(const wire::PlanMessage& message, std::vector<UniqueFd> fd
 
 int run_broker(int launcher_socket) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::signal(SIGCHLD, SIG_IGN);  // the launcher watches sandboxes by pidfd; nobody waits here
-  // A rootless nursery has one user and nobody to become.
+  ::signal(SIGCHLD,
+           SIG_IGN);  // the launcher watches sandboxes by pidfd, so children need no wait()
+  // A rootless nursery has only one user.
   (void)sys::keep_capabilities_across_uid_changes();
-  bound_what_the_next_namespace_may_hold();
+  limit_next_user_namespace();
   while (true) {
     auto received = receive_message(launcher_socket, wire::kMaxPlanMessage, kMaxPassedFds);
     if (!received || received->bytes.empty()) return 0;
     const auto message = wire::decode_plan_message(received->bytes);
     if (!message) return 1;
-    auto pidfd = obey(*message, std::move(received->fds), launcher_socket);
+    auto pidfd = handle_request(*message, std::move(received->fds), launcher_socket);
     Result<> sent;
     if (pidfd) {
       const int fds[] = {pidfd->get()};

@@ -1,6 +1,6 @@
-// The broker: PID 1 of a nursery, the only process in it with capabilities. It makes empty
-// sandboxes when the launcher asks, and does nothing else; when the launcher goes, it goes, and
-// the kernel takes every sandbox with it.
+// The broker: PID 1 of a nursery, the only process in it with capabilities. It creates empty
+// sandboxes and zygotes at the launcher's request, and does nothing else. It exits with the
+// launcher, and the kernel then kills every sandbox in the nursery.
 #pragma once
 
 namespace glovebox::agent {

@@ -1,4 +1,4 @@
-// Who the guest's program is inside every sandbox.
+// The ids of the guest's programs inside every sandbox.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// Hides what a fresh /proc still tells about the host, and makes its switches read-only.
+// Covers the parts of a new /proc that reveal the host, and makes its settings read-only.
 #pragma once
 
 #include <string>

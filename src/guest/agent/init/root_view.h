@@ -1,5 +1,5 @@
-// Steps that give a process a root of its own, shared by sandboxes and zygotes: mounts that the
-// launcher made are put together over the nursery's tiny root, then that is left for good.
+// Steps that give a process its own root, shared by sandboxes and zygotes: the launcher's mounts
+// are attached over the nursery's minimal root, which is then left with pivot_root.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace glovebox::agent {
 
-inline constexpr const char* kStage = "/stage";  // where the nursery's root has a place for ours
+inline constexpr const char* kStage =
+    "/stage";  // the directory of the nursery's root where ours is built
 
 Result<> attach(int mount_fd, const std::string& where);
-// Our copies must not tell the nursery's mount namespace anything.
+// Our mounts must not propagate to the nursery's mount namespace.
 Result<> make_mounts_private();
 // Before the pivot: the kernel allows a fresh proc in a user namespace only while a fully visible
 // one is mounted in the same mount namespace. It and /dev are made over the nursery's own and moved

@@ -20,10 +20,10 @@
 #include "base/fd_message.h"
 #include "guest/agent/init/guest_ids.h"
 #include "guest/agent/init/proc_mask.h"
-#include "guest/agent/run/program.h"
 #include "guest/agent/init/root_view.h"
-#include "guest/agent/run/runtime.h"
 #include "guest/agent/init/sandbox_wait.h"
+#include "guest/agent/run/program.h"
+#include "guest/agent/run/runtime.h"
 #include "guest/agent/run/serve.h"
 #include "guest/agent/session/session_agent.h"
 #include "guest/agent/session/session_child.h"
@@ -61,9 +61,10 @@ Result<> errno_result(const char* what, int error) {
 
 Result<> wait_for_users(Setup& setup) {
   char byte = 0;
-  if (::read(setup.go.get(), &byte, 1) != 1) return fail(Errc::kUnavailable, "the broker is gone");
+  if (::read(setup.go.get(), &byte, 1) != 1)
+    return fail(Errc::kUnavailable, "the broker has exited");
   setup.go.reset();
-  // From here on nobody in this sandbox, root inside included, can read or trace us.
+  // From here on no process in this sandbox, including root inside, can read or trace us.
   if (::prctl(PR_SET_DUMPABLE, 0) != 0) return fail(Error::from_errno("become undumpable"));
   return {};
 }
@@ -79,8 +80,8 @@ Result<> become_root_inside(Setup& setup) {
   return {};
 }
 
-Result<> say_hello(Setup& setup) {
-  // The launcher needs this namespace to show the layers' owners through it.
+Result<> send_hello(Setup& setup) {
+  // The launcher needs this namespace for idmapped mounts of the layers.
   const UniqueFd userns(::open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC));
   if (!userns) return fail(Error::from_errno("open own user namespace"));
   const int fds[] = {userns.get()};
@@ -88,7 +89,7 @@ Result<> say_hello(Setup& setup) {
                       fds);
 }
 
-Result<> name_the_host(Setup& setup) {
+Result<> set_host_name(Setup& setup) {
   setup.walls.add(Wall::kPidNamespace);
   setup.walls.add(Wall::kMountNamespace);
   setup.walls.add(Wall::kIpcNamespace);
@@ -106,12 +107,12 @@ Result<> bring_loopback_up(Setup& setup) {
   return {};
 }
 
-// Before there is anybody else: only what has CAP_NET_ADMIN here could change it afterwards.
+// Before any guest runs: afterwards only a process with CAP_NET_ADMIN here could change it.
 Result<> prepare_network(Setup& setup) {
   if (setup.network == NetworkStage::kNone) return {};
   auto sockets = sys::prepare_own_network();
   if (!sockets) {
-    // Nobody has asked for more yet; it is said that there is none to be had.
+    // It was not asked for explicitly: the sandbox is reported to have none.
     if (setup.network == NetworkStage::kPrepared) return {};
     return fail(std::move(sockets.error()));
   }
@@ -125,7 +126,7 @@ Result<> receive_basics(Setup& setup) {
   TRY(const wire::PlanMessage message, wire::decode_plan_message(received.bytes));
   const auto* basics = std::get_if<wire::SandboxBasics>(&message);
   if (basics == nullptr || received.fds.size() != 1u + basics->cgroups) {
-    return fail(Errc::kProtocol, "the launcher's first message is not one");
+    return fail(Errc::kProtocol, "the launcher's first message is not SandboxBasics");
   }
   setup.network = basics->network;
   setup.dev = std::move(received.fds.front());
@@ -141,7 +142,7 @@ Result<> receive_setup_plan(Setup& setup) {
   auto* plan = std::get_if<wire::SandboxPlan>(&message);
   const std::size_t upper = plan != nullptr && plan->session ? 1 : 0;
   if (plan == nullptr || received.fds.size() != kFirstMountFd + upper + plan->mounts.size()) {
-    return fail(Errc::kProtocol, "the launcher's plan is not one");
+    return fail(Errc::kProtocol, "the launcher's second message is not a SandboxPlan");
   }
   setup.plan = std::move(*plan);
   setup.mounts = std::move(received.fds);
@@ -202,7 +203,7 @@ Result<> attach_mounts(Setup& setup) {
   for (std::size_t i = 0; i < setup.plan.mounts.size(); ++i) {
     const int source = setup.mounts[kFirstMountFd + i].get();
     struct stat info {};
-    if (::fstat(source, &info) != 0) return fail(Error::from_errno("look at a mount"));
+    if (::fstat(source, &info) != 0) return fail(Error::from_errno("stat a mount"));
     TRY(const UniqueFd target, mount_point(setup.plan.mounts[i], S_ISDIR(info.st_mode)));
     constexpr unsigned kBothByDescriptor = 0x00000044;  // F_EMPTY_PATH | T_EMPTY_PATH
     if (::syscall(SYS_move_mount, source, "", target.get(), "", kBothByDescriptor) != 0) {
@@ -221,7 +222,7 @@ Result<> join_setup_cgroups(Setup& setup) {
   return {};
 }
 
-Result<> bring_proc_and_dev(Setup& setup) {
+Result<> move_proc_and_dev_step(Setup& setup) {
   TRY_OK(move_proc_and_dev());
   return attach(setup.mounts[kShmFd].get(), "/stage/dev/shm");
 }
@@ -325,11 +326,12 @@ struct SetupStep {
 constexpr SetupStep kSetupSteps[] = {
     {"map users", wait_for_users},
     {"become root inside", become_root_inside},
-    {"say hello", say_hello},  // the launcher builds the mounts meanwhile
+    {"send hello", send_hello},  // the launcher builds the mounts meanwhile
     {"receive the basics", receive_basics},
-    {"join cgroups", join_setup_cgroups},  // from here on what it does and forks is counted and bounded
+    {"join cgroups",
+     join_setup_cgroups},  // from here on what it does and forks is counted and bounded
     {"hide cgroups", hide_cgroups},
-    {"name the host", name_the_host},
+    {"set the host name", set_host_name},
     {"bring loopback up", bring_loopback_up},
     {"prepare the network", prepare_network},
     {"make mounts private", [](Setup&) { return make_mounts_private(); }},
@@ -340,7 +342,7 @@ constexpr SetupStep kSetupSteps[] = {
     {"mask proc", mask_proc},
     {"receive the plan", receive_setup_plan},
     {"attach the root", attach_root},
-    {"move /proc and /dev", bring_proc_and_dev},
+    {"move /proc and /dev", move_proc_and_dev_step},
     {"attach mounts", attach_mounts},
     {"pivot into the root", pivot_into_root},
     {"empty the bounding set", empty_the_bounding_set},
@@ -348,13 +350,14 @@ constexpr SetupStep kSetupSteps[] = {
 };
 
 // What a zygote's child needs to join: this sandbox's namespaces, and the places made for it.
-Result<std::vector<UniqueFd>> what_joining_needs(const Setup& setup, RuntimePlaces& places) {
+Result<std::vector<UniqueFd>> join_descriptors(const Setup& setup,
+                                               RuntimeDescriptors& descriptors) {
   std::vector<UniqueFd> fds;
   for (const char* name : {"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"}) {
     fds.emplace_back(::open((std::string("/proc/self/ns/") + name).c_str(), O_RDONLY | O_CLOEXEC));
     if (!fds.back()) return fail(Error::from_errno(std::string("open namespace ") + name));
   }
-  for (UniqueFd& place : places.theirs) fds.push_back(std::move(place));
+  for (UniqueFd& place : descriptors.theirs) fds.push_back(std::move(place));
   if (setup.landlock) {
     fds.emplace_back(::fcntl(setup.landlock.get(), F_DUPFD_CLOEXEC, 3));
     if (!fds.back()) return fail(Error::from_errno("copy the ruleset"));
@@ -367,17 +370,17 @@ Result<std::vector<UniqueFd>> what_joining_needs(const Setup& setup, RuntimePlac
 Result<> report_sealed(Setup& setup, ServePlan& serve_plan) {
   std::vector<UniqueFd> joining;
   if (setup.plan.runtime != RuntimeKind::kNone) {
-    TRY(RuntimePlaces places, make_runtime_places(setup.own_slice));
+    TRY(RuntimeDescriptors descriptors, make_runtime_descriptors(setup.own_slice));
     if (setup.plan.runtime == RuntimeKind::kPython) {
-      TRY(joining, what_joining_needs(setup, places));
-      serve_plan.runtime = std::move(places.ours);
+      TRY(joining, join_descriptors(setup, descriptors));
+      serve_plan.runtime = std::move(descriptors.ours);
       serve_plan.runtime->filters = kJoinedFilters;
     } else {
       ExecSpec exec;
       exec.argv = setup.plan.runtime_argv;
       exec.env = setup.plan.runtime_env;
       if (exec.argv.empty()) return fail(Errc::kProtocol, "a runtime without a program");
-      StartOutcome outcome = start_runtime(serve_plan, exec, std::move(places), Ahead::kYes);
+      StartOutcome outcome = start_runtime(serve_plan, exec, std::move(descriptors), Ahead::kYes);
       if (!outcome.failure.step.empty()) {
         return fail(Error::from_errno(outcome.failure.step, outcome.failure.error));
       }
@@ -398,7 +401,7 @@ Result<> report_sealed(Setup& setup, ServePlan& serve_plan) {
 }
 
 // Its launcher stays: it is asked for warm contexts, and the session ends with it.
-[[noreturn]] void be_a_sessions_agent(Setup& setup, Taken taken) {
+[[noreturn]] void run_session_agent(Setup& setup, Taken taken) {
   SessionPlan plan;
   plan.link = std::move(taken.link);
   plan.launcher = std::move(setup.launcher);
@@ -448,7 +451,7 @@ void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice) {
   serve_plan.change_user = own_slice;
   // The ruleset is lent to whatever is started before there is a caller.
   if (setup.landlock) {
-    serve_plan.landlock.reset(::fcntl(setup.landlock.get(), F_DUPFD_CLOEXEC, kAboveItsOwn));
+    serve_plan.landlock.reset(::fcntl(setup.landlock.get(), F_DUPFD_CLOEXEC, kFirstFreeFd));
   }
   if (auto reported = report_sealed(setup, serve_plan); !reported) {
     give_up(setup, "make a runtime ready", reported.error());
@@ -457,7 +460,7 @@ void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice) {
   auto taken = wait_until_taken(setup.launcher.get(), serve_plan.runtime, own_slice);
   if (!taken) ::_exit(0);
   if (taken->network_up && !sys::raise_own_network()) ::_exit(1);
-  if (setup.plan.session) be_a_sessions_agent(setup, std::move(*taken));
+  if (setup.plan.session) run_session_agent(setup, std::move(*taken));
   setup.launcher.reset();
   serve_plan.link = std::move(taken->link);
   serve_plan.limits = taken->limits;

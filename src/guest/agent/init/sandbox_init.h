@@ -1,5 +1,5 @@
-// The first process of a sandbox, from its birth to the moment the walls stand: it builds the
-// sandbox's own view of the world with what the launcher hands it, reports, and becomes the agent.
+// The first process of a sandbox, from clone() until its walls are up: it builds the sandbox's view
+// of files, processes and network from what the launcher passes, reports, and becomes the agent.
 #pragma once
 
 #include "base/unique_fd.h"

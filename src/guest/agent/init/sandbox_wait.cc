@@ -9,9 +9,9 @@
 namespace glovebox::agent {
 namespace {
 
-// A fresh overlay knows no name yet, and the first look at each goes down to the layers' own disk.
-// Nearly every program needs these: a sandbox that waits looks them up ahead.
-void look_up_the_usual_names() {
+// A new overlay has an empty dentry cache, and the first lookup of each name goes down to the disk.
+// Nearly every program needs these names, so a waiting sandbox looks them up ahead.
+void warm_dentry_cache() {
   for (const char* name :
        {"/bin/sh", "/usr/bin/python3", "/lib64/ld-linux-x86-64.so.2", "/etc/ld.so.cache",
         "/etc/ld.so.preload", "/lib/x86_64-linux-gnu/libc.so.6", "/usr/local/bin", "/home/user"}) {
@@ -19,18 +19,18 @@ void look_up_the_usual_names() {
   }
 }
 
-bool tell(int launcher, const wire::PlanMessage& message) {
+bool send_to_launcher(int launcher, const wire::PlanMessage& message) {
   return send_message(launcher, wire::encode(message)).has_value();
 }
 
-// Whether the launcher knows now that the runtime is ready.
+// Returns whether the launcher was told that the runtime is ready.
 bool runtime_is_ready(int launcher, Runtime& runtime, bool change_user) {
   if (auto ready = await_ready(runtime, change_user); !ready) {
-    (void)tell(launcher, wire::SandboxFailed{"runtime: " + ready.error().message(),
-                                             ready.error().sys_errno()});
+    (void)send_to_launcher(launcher, wire::SandboxFailed{"runtime: " + ready.error().message(),
+                                                         ready.error().sys_errno()});
     return false;
   }
-  return tell(launcher, wire::RuntimeReady{});
+  return send_to_launcher(launcher, wire::RuntimeReady{});
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ bool runtime_is_ready(int launcher, Runtime& runtime, bool change_user) {
 std::optional<Taken> wait_until_taken(int launcher, std::optional<Runtime>& runtime,
                                       bool change_user) {
   pollfd events[] = {{launcher, POLLIN, 0}, {runtime ? runtime->socket.get() : -1, POLLIN, 0}};
-  if (::poll(events, 1, 0) == 0 && !runtime) look_up_the_usual_names();
+  if (::poll(events, 1, 0) == 0 && !runtime) warm_dentry_cache();
   bool ready = false;
   while (true) {
     if (::poll(events, 2, -1) < 0) {

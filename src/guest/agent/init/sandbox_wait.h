@@ -1,5 +1,5 @@
-// The time between a sealed sandbox and its caller: the agent waits, with a runtime beside it if
-// one was asked for, until the launcher hands over the caller's socket.
+// Waits in a sealed sandbox, with a runtime if one was asked for, until the launcher passes the
+// client's socket.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ struct Taken {
   Limits limits;
   bool network_up = false;
 };
-// Tells the launcher when the runtime is ready. Nothing: the launcher is gone, or the runtime is
-// not what it should be or has died, and so must the sandbox.
+// Tells the launcher when the runtime is ready. Nothing: the launcher has gone, or the runtime died
+// or is not sealed, and the sandbox has to end.
 std::optional<Taken> wait_until_taken(int launcher, std::optional<Runtime>& runtime,
                                       bool change_user);
 

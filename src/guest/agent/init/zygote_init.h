@@ -1,6 +1,6 @@
-// The birth of a zygote: from the broker's clone to an interpreter without capabilities, with a
-// view of its template's files, no network, and a filter. It keeps the nursery's user and pid
-// namespaces, which is what lets its children join sandboxes, and nothing else of the nursery.
+// Starts a zygote: from the broker's clone to an interpreter without capabilities, with its
+// template's files, no network, and a seccomp filter. Of the nursery it keeps only the user and pid
+// namespaces, which let its children join sandboxes.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace glovebox::agent {
 
-// `fds` as MakeZygote says. A failed step is told on the zygote's socket. Never returns.
+// `fds` as in MakeZygote. A failed step is reported on the zygote's socket. Never returns.
 [[noreturn]] void run_zygote_init(const wire::MakeZygote& make, std::vector<UniqueFd> fds);
 
 }  // namespace glovebox::agent

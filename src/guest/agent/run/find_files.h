@@ -1,5 +1,5 @@
-// Which regular files of the guest's match a pattern, looked for inside the sandbox with the guest
-// user's rights. Bounded: a guest may have made any number of files at any depth.
+// Finds the guest's regular files that match a pattern, inside the sandbox with the guest user's
+// rights. Bounded: a guest may have created any number of files at any depth.
 #pragma once
 
 #include <string>

@@ -59,9 +59,9 @@ int mark_the_rest_close_on_exec(const GuestPlan& plan) noexcept {
   return ::syscall(SYS_close_range, first, ~0u, CLOSE_RANGE_CLOEXEC) == 0 ? 0 : errno;
 }
 
-// In a session there is more than one guest, so nobody may hold up another's pipe: one that is
-// stopped on its way to the exec has nothing open.
-int close_the_rest(const GuestPlan& plan) noexcept {
+// A session has more than one guest process, and none may keep another's pipe open: one that is
+// stopped before its exec has no other descriptors.
+int close_other_descriptors(const GuestPlan& plan) noexcept {
   return close_all_but(3 + plan.more_count, &plan.failure_fd, 1);
 }
 
@@ -116,11 +116,11 @@ int install_session_seccomp(const GuestPlan& plan) noexcept {
   return install_session_filters(plan.setuid_files);
 }
 
-int become_whoever_it_is(const GuestPlan& plan) noexcept {
+int become_the_session_user(const GuestPlan& plan) noexcept {
   return become_session_user(plan.identity);
 }
 
-int keep_what_he_has(const GuestPlan& plan) noexcept {
+int limit_session_capabilities(const GuestPlan& plan) noexcept {
   return keep_session_capabilities(plan.identity);
 }
 
@@ -149,12 +149,12 @@ constexpr GuestStep kSessionSteps[] = {
     {"reset signals", reset_signals},
     {"lead a session", lead_a_session},
     {"take standard streams", take_standard_streams},
-    {"close descriptors", close_the_rest},
+    {"close descriptors", close_other_descriptors},
     {"become killable", be_killable},
     {"set rlimits", set_rlimits},
     {"install seccomp", install_session_seccomp},  // while we may without no_new_privs
-    {"become the user", become_whoever_it_is},
-    {"drop capabilities", keep_what_he_has},
+    {"become the user", become_the_session_user},
+    {"drop capabilities", limit_session_capabilities},
     {"enter working directory", enter_workdir},  // with the user's rights, not ours
 };
 

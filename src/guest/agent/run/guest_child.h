@@ -1,4 +1,4 @@
-// The last steps of a guest program's start, in the forked child, between fork and exec.
+// Starts a guest's program, in the forked child, between fork and exec.
 #pragma once
 
 #include <sys/resource.h>
@@ -33,7 +33,7 @@ struct GuestPlan {
   ExtraFilter extra_filter = ExtraFilter::kNone;
   const RlimitEntry* rlimits = nullptr;
   std::size_t rlimit_count = 0;
-  // In a session: whoever it is becomes him, and may become root inside again; see session_child.h.
+  // In a session: the user to become, who may become root inside again; see session_child.h.
   bool session = false;
   SessionIdentity identity;
   SetuidFiles setuid_files = SetuidFiles::kRefused;

@@ -25,14 +25,14 @@ Result<UniqueFd> open_plain(const std::string& path, int flags, unsigned mode) {
   struct stat info {};
   struct statfs where {};
   if (::fstat(fd.get(), &info) != 0 || ::fstatfs(fd.get(), &where) != 0) {
-    return fail(Error::from_errno("look at " + path));
+    return fail(Error::from_errno("stat " + path));
   }
   if (!S_ISREG(info.st_mode)) {
     return fail(Error(Errc::kInvalidArgument, path + " is not a regular file", EINVAL));
   }
   // "self" there is the agent.
   if (where.f_type == PROC_SUPER_MAGIC) {
-    return fail(Error(Errc::kPermissionDenied, path + " is in /proc", EACCES));
+    return fail(Error(Errc::kPermissionDenied, path + ": files in /proc cannot be read", EACCES));
   }
   return fd;
 }
@@ -62,7 +62,7 @@ Result<UniqueFd> create_guest_file(const std::string& path, unsigned mode) {
     if (::mkdir(parent.c_str(), 0755) == 0 || errno == EEXIST) continue;
     // No right to make it and it is there: the open below tells what matters.
     if (errno == EACCES || errno == EROFS) continue;
-    return fail(Error::from_errno("make directory " + parent));
+    return fail(Error::from_errno("create directory " + parent));
   }
   TRY(UniqueFd fd, open_plain(path, O_WRONLY | O_CREAT, mode));
   if (::ftruncate(fd.get(), 0) != 0 || ::fchmod(fd.get(), mode) != 0) {

@@ -1,5 +1,5 @@
-// Files into and out of the sandbox, opened inside it with the guest user's rights. Nothing here
-// blocks on what a guest prepared: no FIFO, no device, no file of /proc.
+// Opens files for uploads and downloads, inside the sandbox with the guest user's rights. Never
+// blocks on what a guest prepared: no FIFO, no device, no file in /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@
 
 namespace glovebox::agent {
 
-// While it lives, this process opens files as the guest's user and not as root inside.
+// While this object exists, the process opens files as the guest's user and not as root inside.
 class AsGuestUser {
  public:
   explicit AsGuestUser(bool change_user);
@@ -24,7 +24,7 @@ class AsGuestUser {
   bool changed_;
 };
 
-// Made or truncated, parents made on the way (0755).
+// Created or truncated; missing parents are created (0755).
 Result<UniqueFd> create_guest_file(const std::string& path, unsigned mode);
 // A regular file, for reading.
 Result<UniqueFd> open_guest_file(const std::string& path);

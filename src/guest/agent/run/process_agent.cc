@@ -19,7 +19,8 @@ Result<wire::SandboxPlan> receive_process_plan(int launcher) {
   TRY(const Received received, receive_message(launcher, wire::kMaxPlanMessage, 0));
   TRY(wire::PlanMessage message, wire::decode_plan_message(received.bytes));
   auto* plan = std::get_if<wire::SandboxPlan>(&message);
-  if (plan == nullptr || plan->home.empty()) return fail(Errc::kProtocol, "not a plan");
+  if (plan == nullptr || plan->home.empty())
+    return fail(Errc::kProtocol, "the launcher's message is not a plan for the process engine");
   return std::move(*plan);
 }
 
@@ -52,13 +53,14 @@ Result<UniqueFd> make_ruleset(int abi, const std::string& home) {
 Result<ServePlan> shut_in(const wire::SandboxPlan& plan, WallSet& walls) {
   const int abi = sys::landlock_abi();
   if (abi == 0) {
-    return fail(Errc::kUnsupported,
-                "this kernel has no Landlock, without which the process engine could read every "
-                "file its user can");
+    return fail(
+        Errc::kUnsupported,
+        "this kernel has no Landlock, without which a guest of the process engine could read "
+        "every file that its user can read");
   }
   ServePlan serve_plan;
   TRY(const UniqueFd ruleset, make_ruleset(abi, plan.home));
-  serve_plan.landlock.reset(::fcntl(ruleset.get(), F_DUPFD_CLOEXEC, kAboveItsOwn));
+  serve_plan.landlock.reset(::fcntl(ruleset.get(), F_DUPFD_CLOEXEC, kFirstFreeFd));
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return fail(Error::from_errno("become subreaper"));
   serve_plan.limits = plan.limits;
   serve_plan.memory_is_bounded = plan.memory_is_bounded;

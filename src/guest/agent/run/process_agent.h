@@ -1,5 +1,5 @@
-// The agent of the process engine: started by the launcher as an ordinary user, it shuts itself in
-// with Landlock, reports, and serves as the jail's agent does.
+// The agent of the process engine: the launcher starts it as an ordinary user; it restricts itself
+// with Landlock, reports, and serves like the jail's agent.
 #pragma once
 
 namespace glovebox::agent {

@@ -14,7 +14,7 @@ constexpr std::string_view kGuestHome = "/home/user";
 
 }  // namespace
 
-std::string place_in_home(std::string_view path, std::string_view home) {
+std::string path_in_home(std::string_view path, std::string_view home) {
   const bool inside = path.substr(0, kGuestHome.size()) == kGuestHome &&
                       (path.size() == kGuestHome.size() || path[kGuestHome.size()] == '/');
   if (!inside) return std::string(path);
@@ -22,13 +22,13 @@ std::string place_in_home(std::string_view path, std::string_view home) {
 }
 
 ExecSpec with_home(ExecSpec exec, std::string_view home) {
-  for (std::string& argument : exec.argv) argument = place_in_home(argument, home);
+  for (std::string& argument : exec.argv) argument = path_in_home(argument, home);
   for (std::string& variable : exec.env) {
     const std::size_t equals = variable.find('=');
     if (equals == std::string::npos) continue;
-    variable = variable.substr(0, equals + 1) + place_in_home(variable.substr(equals + 1), home);
+    variable = variable.substr(0, equals + 1) + path_in_home(variable.substr(equals + 1), home);
   }
-  exec.workdir = place_in_home(exec.workdir, home);
+  exec.workdir = path_in_home(exec.workdir, home);
   // There is no /tmp to write to.
   for (std::string& variable : exec.env) {
     if (variable == "TMPDIR=/tmp") variable = "TMPDIR=" + std::string(home);

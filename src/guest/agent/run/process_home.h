@@ -1,5 +1,5 @@
-// The process engine has no root of its own: /home/user stands for a private directory of the
-// host's, in paths, arguments and environment alike.
+// The process engine has no root of its own: /home/user is replaced by a private directory of the
+// host, in paths, arguments and environment.
 #pragma once
 
 #include <string>
@@ -10,13 +10,12 @@
 
 namespace glovebox::agent {
 
-std::string place_in_home(std::string_view path, std::string_view home);
+std::string path_in_home(std::string_view path, std::string_view home);
 ExecSpec with_home(ExecSpec exec, std::string_view home);
 
 // The list of this process's children, opened while /proc may still be.
 UniqueFd open_list_of_children();
-// Kills what descends from this process, however it hid: being its subreaper, everything orphaned
-// comes back as a child.
+// Kills all descendants of this process. As it is their subreaper, every orphan becomes its child.
 void kill_descendants(int list_of_children);
 
 }  // namespace glovebox::agent

@@ -6,10 +6,10 @@ namespace glovebox::agent {
 namespace {
 
 TEST(ProcessHome, StandsForTheGuestsHomeAndNothingElse) {
-  EXPECT_EQ(place_in_home("/home/user/a.py", "/run/h"), "/run/h/a.py");
-  EXPECT_EQ(place_in_home("/home/user", "/run/h"), "/run/h");
-  EXPECT_EQ(place_in_home("/home/username/a", "/run/h"), "/home/username/a");
-  EXPECT_EQ(place_in_home("/usr/bin/python3", "/run/h"), "/usr/bin/python3");
+  EXPECT_EQ(path_in_home("/home/user/a.py", "/run/h"), "/run/h/a.py");
+  EXPECT_EQ(path_in_home("/home/user", "/run/h"), "/run/h");
+  EXPECT_EQ(path_in_home("/home/username/a", "/run/h"), "/home/username/a");
+  EXPECT_EQ(path_in_home("/usr/bin/python3", "/run/h"), "/usr/bin/python3");
 }
 
 TEST(ProcessHome, IsInArgumentsEnvironmentAndWorkdir) {

@@ -127,25 +127,25 @@ StartOutcome start_program(const ServePlan& plan, const ExecSpec& exec) {
   Streams streams;
   const bool made = exec.terminal ? make_program_terminal(streams, *exec.terminal, plan.change_user)
                                   : make_pipes(streams, plan.change_user);
-  if (!made) return failed("make standard streams", errno);
+  if (!made) return failed("create standard streams", errno);
   return start_with(plan, exec, std::move(streams), rlimits_of(plan));
 }
 
-StartOutcome start_runtime(const ServePlan& plan, const ExecSpec& exec, RuntimePlaces places,
-                           Ahead ahead) {
+StartOutcome start_runtime(const ServePlan& plan, const ExecSpec& exec,
+                           RuntimeDescriptors descriptors, Ahead ahead) {
   Streams streams;
-  streams.guest_in = std::move(places.theirs[0]);
-  streams.guest_out = std::move(places.theirs[1]);
-  streams.guest_err = std::move(places.theirs[2]);
-  streams.more.push_back(std::move(places.theirs[3]));
-  streams.more.push_back(std::move(places.theirs[4]));
-  if (ahead == Ahead::kYes) streams.more.push_back(std::move(places.theirs[5]));
-  streams.client_ends = std::move(places.ours.client_ends);
+  streams.guest_in = std::move(descriptors.theirs[0]);
+  streams.guest_out = std::move(descriptors.theirs[1]);
+  streams.guest_err = std::move(descriptors.theirs[2]);
+  streams.more.push_back(std::move(descriptors.theirs[3]));
+  streams.more.push_back(std::move(descriptors.theirs[4]));
+  if (ahead == Ahead::kYes) streams.more.push_back(std::move(descriptors.theirs[5]));
+  streams.client_ends = std::move(descriptors.ours.client_ends);
   StartOutcome outcome =
       start_with(plan, exec, std::move(streams),
                  ahead == Ahead::kYes ? std::vector<RlimitEntry>() : rlimits_of(plan));
-  outcome.started.job = std::move(places.ours.job);
-  outcome.started.socket = std::move(places.ours.socket);
+  outcome.started.job = std::move(descriptors.ours.job);
+  outcome.started.socket = std::move(descriptors.ours.socket);
   return outcome;
 }
 
@@ -154,12 +154,12 @@ Result<> limit_runtime(const ServePlan& plan, pid_t pid) {
     const auto resource = static_cast<__rlimit_resource>(entry.resource);
     rlimit now{};
     if (::prlimit(pid, resource, nullptr, &now) != 0) {
-      return fail(Error::from_errno("look at a limit"));
+      return fail(Error::from_errno("read an rlimit"));
     }
     // A hard limit below ours is a stronger one; see set_rlimits in guest_child.cc.
     rlimit limit{std::min(entry.soft, now.rlim_max), std::min(entry.hard, now.rlim_max)};
     if (::prlimit(pid, resource, &limit, nullptr) != 0) {
-      return fail(Error::from_errno("set a limit"));
+      return fail(Error::from_errno("set an rlimit"));
     }
   }
   return {};
@@ -173,7 +173,7 @@ StartOutcome start_with(const ServePlan& plan, const ExecSpec& exec, Streams str
   UniqueFd failure_read;
   UniqueFd failure_write;
   if (!make_output_pipe(failure_read, failure_write)) return failed("pipe", errno);
-  failure_write.reset(::fcntl(failure_write.get(), F_DUPFD_CLOEXEC, kAboveItsOwn));
+  failure_write.reset(::fcntl(failure_write.get(), F_DUPFD_CLOEXEC, kFirstFreeFd));
   if (!failure_write) return failed("pipe", errno);
 
   ExecSpec resolved = exec;

@@ -1,5 +1,5 @@
-// Starts the guest's program: pipes or a pty made inside the sandbox, one fork, and the child's
-// own account of what went wrong if it did.
+// Starts the guest's program: pipes or a pty created inside the sandbox, one fork, and the failed
+// step and errno that the child reports if it does not start.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@ namespace glovebox::agent {
 struct StartedProgram {
   pid_t pid = 0;
   std::vector<UniqueFd> client_ends;  // stdin, stdout, stderr; or the pty's master
-  UniqueFd master;                    // ours too, to resize it
+  UniqueFd master;                    // a copy, for resizing it
   UniqueFd job;                       // of a runtime
   UniqueFd socket;                    // of a runtime
 };
@@ -37,18 +37,18 @@ StartOutcome start_program(const ServePlan& plan, const ExecSpec& exec);
 // A runtime as a program: with the streams and further descriptors that were made for it. One that
 // is started ahead is not limited yet: the caller's limits come with the take.
 enum class Ahead : bool { kNo, kYes };
-StartOutcome start_runtime(const ServePlan& plan, const ExecSpec& exec, RuntimePlaces places,
-                           Ahead ahead);
+StartOutcome start_runtime(const ServePlan& plan, const ExecSpec& exec,
+                           RuntimeDescriptors descriptors, Ahead ahead);
 // Sets a waiting runtime's limits, from outside.
 Result<> limit_runtime(const ServePlan& plan, pid_t pid);
 
 void resize_terminal(int master, TerminalSize size);
 
-// ---- what sessions start their programs with too
+// ---- also used to start programs of sessions
 
-// Both ends of a new pty; the slave belongs to whoever this process is for files.
+// Both ends of a new pty; the slave belongs to the process's current file-system user.
 bool open_terminal(TerminalSize size, UniqueFd& master, UniqueFd& slave);
-// As a shell would: a name without a slash is looked for along the program's own PATH.
+// Like a shell: a name without a slash is searched in the program's own PATH.
 std::string find_program(const ExecSpec& exec);
 std::vector<RlimitEntry> rlimits_of(const ServePlan& plan);
 // For execve; the strings are the caller's.

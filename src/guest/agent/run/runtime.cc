@@ -12,8 +12,8 @@
 #include <string>
 
 #include "base/fd_message.h"
-#include "guest/agent/run/guest_files.h"
 #include "guest/agent/init/guest_ids.h"
+#include "guest/agent/run/guest_files.h"
 #include "guest/agent/session/session_child.h"
 #include "sys/file.h"
 
@@ -21,7 +21,7 @@ namespace glovebox::agent {
 namespace {
 
 UniqueFd moved_up(int fd) {
-  UniqueFd moved(::fcntl(fd, F_DUPFD_CLOEXEC, kAboveItsOwn));
+  UniqueFd moved(::fcntl(fd, F_DUPFD_CLOEXEC, kFirstFreeFd));
   ::close(fd);
   return moved;
 }
@@ -83,26 +83,26 @@ Result<std::vector<pid_t>> others() {
 
 }  // namespace
 
-Result<RuntimePlaces> make_runtime_places(bool change_user) {
+Result<RuntimeDescriptors> make_runtime_descriptors(bool change_user) {
   // The guest's own: it may open its streams again by name (/dev/stdout).
   const AsGuestUser as_user(change_user);
-  RuntimePlaces places;
-  std::vector<UniqueFd>& theirs = places.theirs;
-  std::vector<UniqueFd>& clients = places.ours.client_ends;
+  RuntimeDescriptors descriptors;
+  std::vector<UniqueFd>& theirs = descriptors.theirs;
+  std::vector<UniqueFd>& clients = descriptors.ours.client_ends;
   TRY_OK(add_pipe(theirs, clients));  // stdin
   TRY_OK(add_pipe(clients, theirs));  // stdout
   TRY_OK(add_pipe(clients, theirs));  // stderr
   TRY_OK(add_pipe(clients, theirs));  // results
   const int job = ::memfd_create("job", MFD_CLOEXEC);
   if (job < 0) return fail(Error::from_errno("memfd"));
-  places.ours.job = moved_up(job);
-  theirs.emplace_back(::fcntl(places.ours.job.get(), F_DUPFD_CLOEXEC, kAboveItsOwn));
+  descriptors.ours.job = moved_up(job);
+  theirs.emplace_back(::fcntl(descriptors.ours.job.get(), F_DUPFD_CLOEXEC, kFirstFreeFd));
   TRY(SocketPair pair, seqpacket_pair());
   const int on = 1;
   ::setsockopt(pair.ours.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
-  places.ours.socket = std::move(pair.ours);
+  descriptors.ours.socket = std::move(pair.ours);
   theirs.push_back(moved_up(pair.theirs.release()));
-  return places;
+  return descriptors;
 }
 
 Result<> check_sealed(std::string_view status, bool change_user, unsigned filters_wanted,
@@ -147,7 +147,7 @@ Result<> await_ready(Runtime& runtime, bool change_user) {
   runtime.pid = ready.sender_pid;
   TRY(const std::vector<pid_t> pids, others());
   if (pids.size() != 1 || pids[0] != runtime.pid) {
-    return fail(Errc::kPolicy, "there is somebody beside the runtime");
+    return fail(Errc::kPolicy, "there is another process beside the runtime");
   }
   TRY(const std::string status,
       sys::read_small_file(AT_FDCWD, "/proc/" + std::to_string(runtime.pid) + "/status"));

@@ -1,6 +1,6 @@
 // A runtime that waits in a sandbox for its job: an interpreter forked from a zygote, or a process
-// started ahead. It has its streams, and is sealed as any program of a guest's, before there is a
-// caller; at the take it gets the caller's limits and job.
+// started ahead. It has its streams and is sealed like any guest program before the sandbox is
+// taken; then it gets the client's limits and job.
 #pragma once
 
 #include <sys/types.h>
@@ -14,8 +14,8 @@
 namespace glovebox::agent {
 
 // The lowest descriptor that a runtime's start may still need when the runtime's own, 0 to 5, are
-// put in their places.
-inline constexpr int kAboveItsOwn = 16;
+// put in their descriptors.
+inline constexpr int kFirstFreeFd = 16;
 
 // A guest's own; and those of a guest that was forked from a zygote.
 inline constexpr unsigned kGuestFilters = 2;
@@ -26,24 +26,24 @@ struct Runtime {
   pid_t pid = 0;
   unsigned filters = kGuestFilters;  // that it must have at least
   UniqueFd job;     // what JobChunk brings is written here, to be read by the runtime
-  UniqueFd socket;  // the runtime says that it is ready, and is told to go
+  UniqueFd socket;  // the runtime reports that it is ready, and is told to start
   std::vector<UniqueFd> client_ends;  // stdin, stdout, stderr, results
 };
 
 // Its own side, in the order in which it finds them as its descriptors 0 to 5.
-struct RuntimePlaces {
+struct RuntimeDescriptors {
   Runtime ours;
   std::vector<UniqueFd> theirs;
 };
-Result<RuntimePlaces> make_runtime_places(bool change_user);
+Result<RuntimeDescriptors> make_runtime_descriptors(bool change_user);
 
-// Until the runtime says that it is ready. It is then looked at from outside, because it was forked
-// from something that we do not trust: no capability, the guest's user, no new privileges, the
-// guest's filters, and nobody else in the sandbox. Fails if it is anything else.
+// Waits until the runtime reports that it is ready. It was forked from a zygote, which is not
+// trusted, so it is then checked from outside: no capability, the guest's user, no_new_privs, the
+// guest's filters, and no other process in the sandbox. Fails otherwise.
 Result<> await_ready(Runtime& runtime, bool change_user);
 
-// What /proc/<pid>/status says of a process that is sealed as a guest's must be. In a session it
-// may gain privileges: those of root inside.
+// Checks by /proc/<pid>/status that a process is sealed like a guest's. In a session it may gain
+// the privileges of root inside.
 enum class SealOf : bool { kRun, kSession };
 Result<> check_sealed(std::string_view status, bool change_user, unsigned filters,
                       SealOf seal = SealOf::kRun);

@@ -44,7 +44,7 @@ class Agent {
   Result<> reap();
   void kill_the_rest();
   std::string place_of(const GuestPath& path) const;
-  Result<> say(const wire::AgentFrame& frame, std::span<const int> fds = {}) {
+  Result<> send_frame(const wire::AgentFrame& frame, std::span<const int> fds = {}) {
     return send_message(plan_.link.get(), wire::encode(frame), fds);
   }
 
@@ -52,7 +52,7 @@ class Agent {
   UniqueFd upload_;
   std::optional<wire::FileFailed> upload_failure_;
   bool an_upload_failed_ = false;
-  std::optional<RuntimePlaces> cold_runtime_;  // made when its job's first piece comes
+  std::optional<RuntimeDescriptors> cold_runtime_;  // made when its job's first piece comes
   std::uint64_t job_bytes_ = 0;
   pid_t program_ = 0;
   UniqueFd master_;
@@ -85,7 +85,7 @@ int Agent::run() {
 
 Result<> Agent::on_frame() {
   TRY(const Received received, receive_message(plan_.link.get(), wire::kMaxGuestFrame, 0));
-  if (received.bytes.empty()) return fail(Errc::kUnavailable, "the client is gone");
+  if (received.bytes.empty()) return fail(Errc::kUnavailable, "the client has gone");
   TRY(const wire::ClientFrame frame, wire::decode_client_frame(received.bytes));
   return std::visit([this](const auto& one) { return handle(one); }, frame);
 }
@@ -115,9 +115,9 @@ Result<> Agent::handle(const wire::FileEnd&) {
   upload_.reset();
   if (upload_failure_) {
     an_upload_failed_ = true;
-    return say(*upload_failure_);
+    return send_frame(*upload_failure_);
   }
-  return say(wire::FileStored{});
+  return send_frame(wire::FileStored{});
 }
 
 Result<> Agent::handle(const wire::GetFile& get) {
@@ -125,34 +125,35 @@ Result<> Agent::handle(const wire::GetFile& get) {
     const AsGuestUser as_user(plan_.change_user);
     return open_guest_file(place_of(get.path));
   }();
-  if (!file) return say(wire::FileFailed{file.error().sys_errno(), file.error().message()});
+  if (!file) return send_frame(wire::FileFailed{file.error().sys_errno(), file.error().message()});
   wire::FileChunk chunk;
   while (true) {
     chunk.bytes.resize(wire::kMaxChunk);
     const ssize_t got = ::read(file->get(), chunk.bytes.data(), chunk.bytes.size());
-    if (got < 0) return say(wire::FileFailed{errno, "read " + get.path.str()});
-    if (got == 0) return say(wire::FileEnd{});
+    if (got < 0) return send_frame(wire::FileFailed{errno, "read " + get.path.str()});
+    if (got == 0) return send_frame(wire::FileEnd{});
     chunk.bytes.resize(static_cast<std::size_t>(got));
-    TRY_OK(say(chunk));
+    TRY_OK(send_frame(chunk));
   }
 }
 
 // What a started program is to the client: its id and the ends of its streams.
 Result<> Agent::say_started(StartOutcome outcome) {
   if (!outcome.failure.step.empty()) {
-    return say(wire::StartFailed{outcome.failure.error, outcome.failure.step});
+    return send_frame(wire::StartFailed{outcome.failure.error, outcome.failure.step});
   }
   program_ = outcome.started.pid;
   master_ = std::move(outcome.started.master);
   std::vector<int> fds;
   for (const UniqueFd& end : outcome.started.client_ends) fds.push_back(end.get());
-  return say(wire::ProgramStarted{static_cast<std::uint32_t>(program_)}, fds);
+  return send_frame(wire::ProgramStarted{static_cast<std::uint32_t>(program_)}, fds);
 }
 
 Result<> Agent::handle(const wire::StartProgram& start) {
-  if (program_ != 0) return say(wire::StartFailed{EBUSY, "a program runs already"});
+  if (program_ != 0) return send_frame(wire::StartFailed{EBUSY, "a program is running already"});
   // The client sends files and start in one go; a program must not run without its files.
-  if (an_upload_failed_) return say(wire::StartFailed{ENOENT, "a file could not be put in"});
+  if (an_upload_failed_)
+    return send_frame(wire::StartFailed{ENOENT, "a file could not be uploaded"});
   if (plan_.runtime) {
     // It was not what was wanted, and nobody else may be in the sandbox of a program.
     ::kill(plan_.runtime->pid, SIGKILL);
@@ -160,30 +161,32 @@ Result<> Agent::handle(const wire::StartProgram& start) {
   }
   const ExecSpec exec = plan_.process ? with_home(start.exec, plan_.process->home) : start.exec;
   if (!start.runtime) return say_started(start_program(plan_, exec));
-  if (!cold_runtime_) return say(wire::StartFailed{EINVAL, "there is no job for the runtime"});
-  RuntimePlaces places = std::move(*cold_runtime_);
+  if (!cold_runtime_) return send_frame(wire::StartFailed{EINVAL, "the runtime has no job"});
+  RuntimeDescriptors places = std::move(*cold_runtime_);
   cold_runtime_.reset();
-  return say_started(start_runtime(plan_, exec, std::move(places), Ahead::kNo));
+  return say_started(start_runtime(plan_, exec, std::move(descriptors), Ahead::kNo));
 }
 
 Result<> Agent::handle(const wire::JobChunk& chunk) {
   if (!plan_.runtime && !cold_runtime_) {
-    TRY(cold_runtime_, make_runtime_places(plan_.change_user));
+    TRY(cold_runtime_, make_runtime_descriptors(plan_.change_user));
   }
   job_bytes_ += chunk.bytes.size();
-  if (job_bytes_ > wire::kMaxJobBytes) return fail(Errc::kProtocol, "the job is too large");
+  if (job_bytes_ > wire::kMaxJobBytes)
+    return fail(Errc::kProtocol, "the job exceeds the size limit");
   const int job = plan_.runtime ? plan_.runtime->job.get() : cold_runtime_->ours.job.get();
   return write_all(job, chunk.bytes);
 }
 
 Result<> Agent::handle(const wire::StartJob&) {
-  if (program_ != 0) return say(wire::StartFailed{EBUSY, "a program runs already"});
-  if (an_upload_failed_) return say(wire::StartFailed{ENOENT, "a file could not be put in"});
+  if (program_ != 0) return send_frame(wire::StartFailed{EBUSY, "a program is running already"});
+  if (an_upload_failed_)
+    return send_frame(wire::StartFailed{ENOENT, "a file could not be uploaded"});
   if (!plan_.runtime || job_bytes_ == 0) {
-    return say(wire::StartFailed{EINVAL, "no runtime or no job waits here"});
+    return send_frame(wire::StartFailed{EINVAL, "there is no waiting runtime or no job"});
   }
   if (auto limited = limit_runtime(plan_, plan_.runtime->pid); !limited) {
-    return say(wire::StartFailed{limited.error().sys_errno(), "limit the runtime"});
+    return send_frame(wire::StartFailed{limited.error().sys_errno(), "limit the runtime"});
   }
   Runtime runtime = std::move(*plan_.runtime);
   plan_.runtime.reset();
@@ -192,13 +195,13 @@ Result<> Agent::handle(const wire::StartJob&) {
   TRY_OK(send_message(runtime.socket.get(), std::as_bytes(std::span("g", 1))));
   std::vector<int> fds;
   for (const UniqueFd& end : runtime.client_ends) fds.push_back(end.get());
-  return say(wire::ProgramStarted{static_cast<std::uint32_t>(program_)}, fds);
+  return send_frame(wire::ProgramStarted{static_cast<std::uint32_t>(program_)}, fds);
 }
 
 Result<> Agent::handle(const wire::FindFiles& find) {
   const AsGuestUser as_user(plan_.change_user);
-  return say(
-      find_files(plan_.process ? place_in_home(find.pattern, plan_.process->home) : find.pattern));
+  return send_frame(
+      find_files(plan_.process ? path_in_home(find.pattern, plan_.process->home) : find.pattern));
 }
 
 Result<> Agent::handle(const wire::SignalProgram& signal) {
@@ -220,7 +223,7 @@ void Agent::kill_the_rest() {
 }
 
 std::string Agent::place_of(const GuestPath& path) const {
-  return plan_.process ? place_in_home(path.str(), plan_.process->home) : path.str();
+  return plan_.process ? path_in_home(path.str(), plan_.process->home) : path.str();
 }
 
 Result<> Agent::reap() {
@@ -245,7 +248,7 @@ Result<> Agent::reap() {
         static_cast<std::uint64_t>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1'000'000 +
         static_cast<std::uint64_t>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     exited.max_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-    TRY_OK(say(exited));
+    TRY_OK(send_frame(exited));
   }
 }
 

@@ -1,21 +1,21 @@
-// The agent proper: PID 1 of a sealed sandbox. Takes frames from the client, puts files in and
-// out, starts the one program of a run, reaps whatever is orphaned, and ends with its client.
+// The agent of a run: PID 1 of a sealed sandbox. Handles the client's frames: uploads and downloads
+// files, starts the one program of the run, reaps orphans, and exits with its client.
 #pragma once
 
 #include <optional>
 #include <string>
 
 #include "base/unique_fd.h"
-#include "guest/agent/run/runtime.h"
 #include "guest/agent/init/seccomp_filter.h"
+#include "guest/agent/run/runtime.h"
 #include "model/limits.h"
 
 namespace glovebox::agent {
 
-// What is different where there are no namespaces.
+// What is different without namespaces.
 struct ProcessEngine {
   std::string home;      // stands for /home/user
-  bool own_uid = false;  // nobody else in the world has it
+  bool own_uid = false;  // no other process of the host has it
   ExtraFilter filter = ExtraFilter::kProcess;
   UniqueFd children;  // open_list_of_children()
 };

@@ -1,5 +1,5 @@
-// What a process of a session printed and somebody may still want: the newest bytes of one stream,
-// each with its offset from the stream's beginning. Takes memory as it is needed, up to a bound.
+// The newest output of one stream of a session's process, with offsets from the stream's beginning,
+// for clients that read it later. Allocates memory as needed, up to a bound.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ class OutputBuffer {
   std::uint64_t end() const { return end_; }      // all that was ever added
   // How much can be added without losing anything from `needed_from` on.
   std::size_t room(std::uint64_t needed_from) const;
-  // Loses the oldest bytes where there is no room. `bytes` are at most what is kept.
+  // Drops the oldest bytes if there is no room. `bytes` must not exceed the bound.
   void add(std::string_view bytes);
   // At most `most` bytes from `from` on, which is not before begin().
   std::string copy(std::uint64_t from, std::size_t most) const;

@@ -11,8 +11,8 @@
 #include <deque>
 
 #include "base/fd_message.h"
-#include "guest/agent/run/guest_child.h"
 #include "guest/agent/init/guest_ids.h"
+#include "guest/agent/run/guest_child.h"
 #include "guest/agent/session/session_files.h"
 #include "guest/agent/session/session_join.h"
 #include "guest/agent/session/session_outbox.h"
@@ -26,11 +26,11 @@
 namespace glovebox::agent {
 namespace {
 
-constexpr std::size_t kMostRunning = 512;
-constexpr std::size_t kMostWaitingToJoin = 16;
+constexpr std::size_t kMaxRunning = 512;
+constexpr std::size_t kMaxWaitingToJoin = 16;
 constexpr int kFramesAtOnce = 32;
 
-// What an event of the epoll is about: its highest byte, then whose, then a Part of a process.
+// What an event of the epoll is about: its highest byte, then whose, then a StreamFd of a process.
 enum Topic : std::uint64_t {
   kLink = 1ull << 56,
   kLauncher = 2ull << 56,
@@ -204,13 +204,13 @@ void SessionAgent::on_time() {
   on_joined(join_.on_time(now));
 }
 
-// False: nobody can talk to us any more.
+// False: the connection to the server has ended.
 bool SessionAgent::on_link() {
   for (int i = 0; i < kFramesAtOnce && !outbox_.is_long(); ++i) {
     const auto received = receive_message(plan_.link.get(), wire::kMaxSessionFrame, 0);
     if (!received) {
       if (received.error().sys_errno() == EAGAIN) return true;
-      // What is no frame is no request; whoever sent it has himself to blame.
+      // A malformed frame is ignored.
       if (received.error().code() == Errc::kProtocol) continue;
       return false;
     }
@@ -237,22 +237,22 @@ bool SessionAgent::on_launcher() {
 }
 
 void SessionAgent::on_process(std::uint64_t key) {
-  const std::uint64_t part = key & ((1u << ProcessTable::kPartBits) - 1);
+  const std::uint64_t part = key & ((1u << ProcessTable::kStreamBits) - 1);
   SessionProcess* process = processes_.find_by_key(key - part);
   if (process == nullptr) return;
-  if (static_cast<Part>(part) == Part::kFailure) {
+  if (static_cast<StreamFd>(part) == StreamFd::kFailure) {
     conclude_start(*process);
     return;
   }
-  process->on_event(static_cast<Part>(part));
-  processes_.has_something_to_say(*process);
+  process->on_event(static_cast<StreamFd>(part));
+  processes_.queue_for_sending(*process);
 }
 
 // Sends as much as the socket takes: first the answers, then of each process a piece in turn.
 bool SessionAgent::flush() {
   while (true) {
     const Outbox::Sent sent = outbox_.send();
-    if (sent == Outbox::Sent::kNobodyIsThere) return false;
+    if (sent == Outbox::Sent::kClosed) return false;
     if (sent == Outbox::Sent::kSocketIsFull) {
       link_.want(outbox_.is_long() ? EPOLLOUT : EPOLLIN | EPOLLOUT);
       return true;
@@ -262,7 +262,7 @@ bool SessionAgent::flush() {
       link_.want(EPOLLIN);
       return true;
     }
-    outbox_.say(*frame);
+    outbox_.queue(*frame);
   }
 }
 
@@ -274,7 +274,7 @@ void SessionAgent::reap() {
     if (pid <= 0) break;
     note_end(pid, status, usage);
   }
-  processes_.keep_bounds();
+  processes_.enforce_bounds();
 }
 
 void SessionAgent::note_end(pid_t pid, int status, const rusage& usage) {
@@ -296,7 +296,7 @@ void SessionAgent::note_end(pid_t pid, int status, const rusage& usage) {
   end.max_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
   process->ended(end);
   processes_.has_ended(*process);
-  processes_.has_something_to_say(*process);
+  processes_.queue_for_sending(*process);
 }
 
 // ---- processes -----------------------------------------------------------------------------
@@ -307,29 +307,29 @@ void SessionAgent::handle(const wire::Hello& hello) {
   outbox_.discard();
   processes_.for_each([this](SessionProcess& process) {
     process.unsubscribe_all();
-    process.forget_what_was_to_be_said();
-    outbox_.say(process.describe());
+    process.discard_unsent_exit();
+    outbox_.queue(process.describe());
   });
-  outbox_.say(wire::Welcome{hello.epoch});
+  outbox_.queue(wire::Welcome{hello.epoch});
 }
 
 void SessionAgent::handle(const wire::StartProcess& start) {
   const auto refuse = [&](int error, const char* step) {
-    outbox_.say(wire::StartRefused{start.process, error, step});
+    outbox_.queue(wire::StartRefused{start.process, error, step});
   };
   if (processes_.find(start.process) != nullptr)
-    return refuse(EEXIST, "there is a process of this number");
-  if (processes_.running() >= kMostRunning) {
-    return refuse(EAGAIN, "there are too many processes");
+    return refuse(EEXIST, "a process with this number exists already");
+  if (processes_.running() >= kMaxRunning) {
+    return refuse(EAGAIN, "too many processes");
   }
   const auto user = look_up_user(start.user);
-  if (!user) return refuse(EINVAL, "there is no such user");
+  if (!user) return refuse(EINVAL, "no such user");
   if (!plan_.change_user && user->uid != kGuestUid) {
-    return refuse(EPERM, "here is one user only");
+    return refuse(EPERM, "this sandbox has only one user (rootless)");
   }
   SessionProcess& process = processes_.add(start, epoll_.get());
   const bool warm = start.kind == wire::ProcessKind::kWarmContext && user->uid == kGuestUid;
-  if (warm && join_.busy() && waiting_to_join_.size() < kMostWaitingToJoin) {
+  if (warm && join_.busy() && waiting_to_join_.size() < kMaxWaitingToJoin) {
     waiting_to_join_.push_back({process.key(), start});
   } else if (warm && !join_.busy()) {
     start_warm(process, start, *user);
@@ -341,7 +341,7 @@ void SessionAgent::handle(const wire::StartProcess& start) {
 void SessionAgent::start_warm(SessionProcess& process, const wire::StartProcess& start,
                               const SessionUser& user) {
   if (!join_.begin(process.key(), start, user)) return start_cold(process, start, user);
-  waiting_to_join_.push_front({process.key(), start});  // should nobody come
+  waiting_to_join_.push_front({process.key(), start});  // if none arrives, it is started cold
 }
 
 // The first that waits is the one that was asked for.
@@ -354,15 +354,15 @@ void SessionAgent::on_joined(std::optional<SessionJoin::Joined> joined) {
     process->take_streams(std::move(joined->ours));
     process->take_process(*joined->pid, UniqueFd(), true);
     processes_.has_pid(*process);
-    outbox_.say(
+    outbox_.queue(
         wire::ProcessStarted{process->number(), static_cast<std::uint32_t>(*joined->pid), true});
-    processes_.has_something_to_say(*process);
+    processes_.queue_for_sending(*process);
   } else if (process != nullptr) {
     const auto user = look_up_user(asked.start.user);
     if (user) {
       start_cold(*process, asked.start, *user);
     } else {
-      refuse_start(*process, EINVAL, "there is no such user");
+      refuse_start(*process, EINVAL, "no such user");
     }
   }
   while (!waiting_to_join_.empty() && !join_.busy()) {
@@ -371,7 +371,7 @@ void SessionAgent::on_joined(std::optional<SessionJoin::Joined> joined) {
     SessionProcess* waiting = processes_.find_by_key(next.key);
     const auto user = look_up_user(next.start.user);
     if (waiting != nullptr && user) start_warm(*waiting, next.start, *user);
-    if (waiting != nullptr && !user) refuse_start(*waiting, EINVAL, "there is no such user");
+    if (waiting != nullptr && !user) refuse_start(*waiting, EINVAL, "no such user");
   }
 }
 
@@ -379,7 +379,7 @@ void SessionAgent::start_cold(SessionProcess& process, const wire::StartProcess&
                               const SessionUser& user) {
   SessionStreams streams;
   if (!make_streams(start, user, plan_.change_user, null_.get(), streams)) {
-    return refuse_start(process, errno, "make standard streams");
+    return refuse_start(process, errno, "create standard streams");
   }
   Forked forked = fork_program(plan_, start, user, streams.theirs);
   if (!forked.step.empty()) return refuse_start(process, forked.error, forked.step);
@@ -389,7 +389,7 @@ void SessionAgent::start_cold(SessionProcess& process, const wire::StartProcess&
 }
 
 void SessionAgent::refuse_start(SessionProcess& process, int error, const std::string& step) {
-  outbox_.say(wire::StartRefused{process.number(), error, step});
+  outbox_.queue(wire::StartRefused{process.number(), error, step});
   processes_.forget(process.key());
 }
 
@@ -400,37 +400,37 @@ bool SessionAgent::conclude_start(SessionProcess& process) {
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
   process.failure.close();
   if (got == static_cast<ssize_t>(sizeof failure)) {
-    processes_.pid_is_nobodys(process.pid());  // it is about to end by itself
+    processes_.forget_pid(process.pid());  // it is about to end by itself
     refuse_start(process, failure.error, guest_step_name(true, failure.step));
     return false;
   }
-  outbox_.say(
+  outbox_.queue(
       wire::ProcessStarted{process.number(), static_cast<std::uint32_t>(process.pid()), false});
-  processes_.has_something_to_say(process);
+  processes_.queue_for_sending(process);
   return true;
 }
 
 void SessionAgent::handle(const wire::Input& input) {
   SessionProcess* process = processes_.find(input.process);
   if (process == nullptr) {
-    return outbox_.say(wire::InputTaken{input.process, input.stream, 0, true});
+    return outbox_.queue(wire::InputTaken{input.process, input.stream, 0, true});
   }
-  process->give(input);
-  processes_.has_something_to_say(*process);
+  process->write_input(input);
+  processes_.queue_for_sending(*process);
 }
 
 void SessionAgent::handle(const wire::CloseInput& close) {
   SessionProcess* process = processes_.find(close.process);
   if (process == nullptr) return;
   process->close_input(close.stream);
-  processes_.has_something_to_say(*process);
+  processes_.queue_for_sending(*process);
 }
 
 void SessionAgent::handle(const wire::Subscribe& subscribe) {
   SessionProcess* process = processes_.find(subscribe.process);
   if (process == nullptr) return;
   process->subscribe(subscribe);
-  processes_.has_something_to_say(*process);
+  processes_.queue_for_sending(*process);
 }
 
 void SessionAgent::handle(const wire::Unsubscribe& unsubscribe) {
@@ -442,14 +442,14 @@ void SessionAgent::handle(const wire::Acknowledge& acknowledge) {
   SessionProcess* process = processes_.find(acknowledge.process);
   if (process == nullptr) return;
   process->acknowledge(acknowledge);
-  processes_.has_something_to_say(*process);
+  processes_.queue_for_sending(*process);
 }
 
 void SessionAgent::handle(const wire::SetLossy& lossy) {
   SessionProcess* process = processes_.find(lossy.process);
   if (process == nullptr) return;
   process->set_lossy(lossy.lossy);
-  processes_.has_something_to_say(*process);
+  processes_.queue_for_sending(*process);
 }
 
 void SessionAgent::handle(const wire::SignalProcess& signal) {

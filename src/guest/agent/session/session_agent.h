@@ -1,6 +1,6 @@
-// The agent of a session: PID 1 of a sealed sandbox that lives, holds state and is talked to. One
-// loop that never waits for anybody but all of them: the server, the launcher, and its children. It
-// reaps whatever is orphaned, and ends with its sockets.
+// The agent of a session (a persistent sandbox): PID 1 of a sealed sandbox. One event loop serves
+// the server, the launcher and all processes without blocking on any of them. It reaps orphans, and
+// exits when its sockets are closed.
 #pragma once
 
 #include "guest/agent/session/session_plan.h"

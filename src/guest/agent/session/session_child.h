@@ -1,6 +1,7 @@
-// What a forked child of a session's agent does before it is a guest's: it gives up what the agent
-// has, and becomes the user that was asked for. Unlike a run's program it may gain privileges again
-// (sudo), but never more than root inside has: the session's capabilities, of its own namespace.
+// What a forked child of a session's agent does before it runs a guest's program: it drops the
+// agent's privileges and descriptors, and becomes the requested user. Unlike a run's program it may
+// gain privileges again (sudo), but never more than root inside has: the session's capabilities, in
+// its own namespace.
 #pragma once
 
 #include <sys/types.h>
@@ -27,7 +28,7 @@ int be_killable_by_oom() noexcept;
 // Keeps `kept` of the descriptors from `first` on, which are in ascending order.
 int close_all_but(unsigned first, const int* kept, std::size_t kept_count) noexcept;
 int become_session_user(const SessionIdentity& identity) noexcept;
-// For root inside the session's capabilities, for all others none.
+// Keeps the session's capabilities for root inside, none for other users.
 int keep_session_capabilities(const SessionIdentity& identity) noexcept;
 
 }  // namespace glovebox::agent

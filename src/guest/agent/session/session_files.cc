@@ -13,7 +13,7 @@
 namespace glovebox::agent {
 namespace {
 
-constexpr std::size_t kMostHelpers = 32;
+constexpr std::size_t kMaxHelpers = 32;
 constexpr std::chrono::seconds kToCleanUp{2};
 constexpr std::size_t kMaxStatus = 64 * 1024;
 constexpr int kFilePipeBytes = 256 * 1024;
@@ -37,7 +37,7 @@ Data data_of(wire::FileOp op) {
   }
 }
 
-bool is_of_the_whole_disk(wire::FileOp op) {
+bool concerns_whole_disk(wire::FileOp op) {
   return op == wire::FileOp::kSnapshotOut || op == wire::FileOp::kSnapshotIn;
 }
 
@@ -77,7 +77,7 @@ bool make_ends(Data data, Ends& ours, Ends& theirs) {
 // In the child. It has the agent's memory and nothing else of it: no descriptor, no capability
 // beyond the user's; and as it is not dumpable, nobody in the sandbox can look into it.
 [[noreturn]] void be_the_helper(const wire::FileRequest& request, const SessionUser& user,
-                                bool change_user, int null, const HelperPlaces& places) {
+                                bool change_user, int null, const HelperDescriptors& places) {
   for (int fd = 0; fd < 3; ++fd) {
     if (::dup2(null, fd) < 0) ::_exit(71);
   }
@@ -94,12 +94,12 @@ bool make_ends(Data data, Ends& ours, Ends& theirs) {
 
 }  // namespace
 
-void SessionFiles::say_done(wire::RequestNumber request, int error, std::string message) {
+void SessionFiles::send_done(wire::RequestNumber request, int error, std::string message) {
   wire::FileDone done;
   done.request = request;
   done.sys_errno = error;
   done.message = std::move(message);
-  outbox_.say(done);
+  outbox_.queue(done);
 }
 
 SessionFiles::Helper* SessionFiles::find(wire::RequestNumber request) {
@@ -111,29 +111,29 @@ SessionFiles::Helper* SessionFiles::find(wire::RequestNumber request) {
 
 void SessionFiles::start(const wire::FileRequest& asked) {
   if (find(asked.request) != nullptr) return;  // numbers are used once
-  if (helpers_.size() >= kMostHelpers) {
-    return say_done(asked.request, EAGAIN, "too many file requests at once");
+  if (helpers_.size() >= kMaxHelpers) {
+    return send_done(asked.request, EAGAIN, "too many file requests at once");
   }
   // What concerns the whole disk is the platform's own: whoever the guest calls root.
-  const auto user = is_of_the_whole_disk(asked.op)
+  const auto user = concerns_whole_disk(asked.op)
                         ? std::optional(SessionUser{"root", 0, 0, "/", "", {}})
                         : look_up_user(asked.user);
-  if (!user) return say_done(asked.request, EINVAL, std::string(wire::kNoSuchUser) + asked.user);
+  if (!user) return send_done(asked.request, EINVAL, std::string(wire::kNoSuchUser) + asked.user);
   wire::FileRequest request = asked;
   make_absolute(request.path, *user);
   make_absolute(request.target, *user);
   Ends ours;
   Ends theirs;
   if (!make_ends(data_of(request.op), ours, theirs)) {
-    return say_done(asked.request, errno, "make the helper's pipes");
+    return send_done(asked.request, errno, "create the helper's pipes");
   }
-  HelperPlaces places;
+  HelperDescriptors places;
   places.data = theirs.data.get();
   places.status = theirs.status.get();
   places.control = theirs.control.get();
-  places.upper = is_of_the_whole_disk(request.op) ? plan_.upper.get() : -1;
+  places.upper = concerns_whole_disk(request.op) ? plan_.upper.get() : -1;
   const pid_t pid = ::fork();
-  if (pid < 0) return say_done(asked.request, errno, "start the helper");
+  if (pid < 0) return send_done(asked.request, errno, "start the helper");
   if (pid == 0) be_the_helper(request, *user, plan_.change_user, null_, places);
   const std::uint64_t number = ++last_;
   Helper& helper = helpers_[number];
@@ -177,17 +177,17 @@ void SessionFiles::on_event(std::uint64_t number) {
   if (frame) {
     if (auto* opened = std::get_if<wire::FileOpened>(&*frame); opened && !helper.killed_at) {
       opened->request = helper.request;
-      if (helper.data) outbox_.say(*opened, std::move(helper.data));
+      if (helper.data) outbox_.queue(*opened, std::move(helper.data));
       return;
     }
     if (auto* done = std::get_if<wire::FileDone>(&*frame)) {
       done->request = helper.request;
-      if (!helper.killed_at) outbox_.say(*done);
+      if (!helper.killed_at) outbox_.queue(*done);
       return end(number);
     }
     return;
   }
-  if (!helper.killed_at) say_done(helper.request, EIO, "the helper was ended");
+  if (!helper.killed_at) send_done(helper.request, EIO, "the helper was killed");
   end(number);
 }
 

@@ -1,5 +1,5 @@
-// The file requests of a session: for each a helper process, as the user that was asked for, and
-// the relay of what it says. See files/file_helper.h for what a helper does.
+// The file requests of a session: starts a helper process for each, as the requested user, and
+// relays its messages. See files/file_helper.h for what a helper does.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ class SessionFiles {
 
   void start(const wire::FileRequest& request);
   void commit(wire::RequestNumber request);
-  // A helper that is not wanted any more gets a moment to clean up after itself.
+  // An abandoned helper gets a moment to clean up.
   void abandon(wire::RequestNumber request);
   void abandon_all();
   void on_event(std::uint64_t helper);
@@ -41,7 +41,7 @@ class SessionFiles {
     UniqueFd data;                                    // the server's end, until it is opened
     std::optional<AgentClock::time_point> killed_at;  // it is abandoned
   };
-  void say_done(wire::RequestNumber request, int error, std::string message);
+  void send_done(wire::RequestNumber request, int error, std::string message);
   Helper* find(wire::RequestNumber request);
   void abandon(Helper& helper);
   void end(std::uint64_t number);

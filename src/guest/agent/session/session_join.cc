@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kToArrive{3};
 
-// It was forked from something that we do not trust.
+// It was forked from a zygote, which is not trusted.
 bool is_as_it_should_be(pid_t pid, bool change_user) {
   const auto status = sys::read_small_file(AT_FDCWD, "/proc/" + std::to_string(pid) + "/status");
   return status && check_sealed(*status, change_user, kJoinedFilters, SealOf::kSession).has_value();
@@ -49,11 +49,11 @@ bool SessionJoin::begin(std::uint64_t process, const wire::StartProcess& start,
 }
 
 // How it ended, so that the next may be asked for. If it is not taken, the launcher waits a little.
-void SessionJoin::tell_launcher(const wire::PlanMessage& message) {
+void SessionJoin::notify_launcher(const wire::PlanMessage& message) {
   (void)send_message(plan_.launcher.get(), wire::encode(message));
 }
 
-// Whoever comes late finds nobody at the other ends, and goes.
+// A process that arrives later finds its descriptors closed, and exits.
 SessionJoin::Joined SessionJoin::failed() {
   const std::uint64_t process = pending_->process;
   pending_.reset();
@@ -67,17 +67,17 @@ std::optional<SessionJoin::Joined> SessionJoin::on_ready() {
   const auto ready = receive_message(pending_->socket.get(), 1, 0);
   if (!ready && ready.error().sys_errno() == EAGAIN) return std::nullopt;
   if (!ready || ready->bytes.size() != 1 || ready->sender_pid <= 1) {
-    tell_launcher(wire::SandboxFailed{"the runtime died on its way", 0});
+    notify_launcher(wire::SandboxFailed{"the runtime died before it was ready", 0});
     return failed();
   }
   const pid_t pid = ready->sender_pid;
   if (!is_as_it_should_be(pid, plan_.change_user) || !limit_process(plan_, pid) ||
       !send_message(pending_->socket.get(), std::as_bytes(std::span("c", 1)))) {
     ::kill(pid, SIGKILL);
-    tell_launcher(wire::SandboxFailed{"the runtime is not sealed", 0});
+    notify_launcher(wire::SandboxFailed{"the runtime is not sealed", 0});
     return failed();
   }
-  tell_launcher(wire::RuntimeReady{});
+  notify_launcher(wire::RuntimeReady{});
   Joined joined;
   joined.process = pending_->process;
   joined.pid = pid;
@@ -98,7 +98,7 @@ std::optional<AgentClock::time_point> SessionJoin::next_deadline() const {
 
 std::optional<SessionJoin::Joined> SessionJoin::on_time(AgentClock::time_point now) {
   if (!pending_ || pending_->deadline > now) return std::nullopt;
-  tell_launcher(wire::SandboxFailed{"the runtime does not arrive", 0});
+  notify_launcher(wire::SandboxFailed{"the runtime did not arrive in time", 0});
   return failed();
 }
 

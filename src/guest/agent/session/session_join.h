@@ -1,5 +1,6 @@
-// Warm contexts: an interpreter that the template's zygote forks into this sandbox. The agent makes
-// its places and asks the launcher; what arrives is looked at before it is believed. One at a time.
+// Warm contexts: an interpreter that the template's zygote forks into this sandbox. The agent
+// creates its descriptors and asks the launcher; the process that arrives is checked before it is
+// used. One at a time.
 #pragma once
 
 #include <chrono>
@@ -17,7 +18,7 @@ class SessionJoin {
   SessionJoin(const SessionPlan& plan, int epoll, std::uint64_t key, int null)
       : plan_(plan), epoll_(epoll), key_(key), null_(null) {}
 
-  // How it ended, for which process of the agent's. Without a pid: nobody came, or not who should.
+  // The result, for a process of the agent. Without a pid: none arrived, or it was not sealed.
   struct Joined {
     std::uint64_t process = 0;
     std::optional<pid_t> pid;
@@ -25,7 +26,7 @@ class SessionJoin {
   };
 
   bool busy() const { return pending_.has_value(); }
-  // False: the launcher cannot be asked.
+  // False: the launcher could not be asked.
   bool begin(std::uint64_t process, const wire::StartProcess& start, const SessionUser& user);
   std::optional<Joined> on_ready();
   std::optional<Joined> on_refused(std::uint32_t ticket);
@@ -41,7 +42,7 @@ class SessionJoin {
     AgentClock::time_point deadline;
   };
   Joined failed();
-  void tell_launcher(const wire::PlanMessage& message);
+  void notify_launcher(const wire::PlanMessage& message);
 
   const SessionPlan& plan_;
   int epoll_;

@@ -6,7 +6,7 @@
 
 namespace glovebox::agent {
 
-void Outbox::say(const wire::SessionFrame& frame, UniqueFd fd) {
+void Outbox::queue(const wire::SessionFrame& frame, UniqueFd fd) {
   waiting_.push_back({wire::encode(frame), std::move(fd)});
 }
 
@@ -20,7 +20,7 @@ Outbox::Sent Outbox::send() {
       const int error = sent.error().sys_errno();
       // Too many descriptors are under way to who does not read: later.
       if (error == EAGAIN || error == ENOBUFS || error == ETOOMANYREFS) return Sent::kSocketIsFull;
-      return Sent::kNobodyIsThere;
+      return Sent::kClosed;
     }
     waiting_.pop_front();
   }

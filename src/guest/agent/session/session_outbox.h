@@ -1,5 +1,5 @@
-// What the agent has to say to the server and the socket has not taken yet. Nobody may read at the
-// other end for as long as a server is being replaced, so it never waits for the socket.
+// The agent's messages to the server that the socket has not taken yet. While a server is replaced
+// no process reads the other end, so the agent never blocks on the socket.
 #pragma once
 
 #include <deque>
@@ -13,12 +13,12 @@ namespace glovebox::agent {
 class Outbox {
  public:
   explicit Outbox(int link) : link_(link) {}
-  // A descriptor goes along, if there is one.
-  void say(const wire::SessionFrame& frame, UniqueFd fd = UniqueFd());
-  enum class Sent { kAll, kSocketIsFull, kNobodyIsThere };
+  // With a descriptor, if there is one.
+  void queue(const wire::SessionFrame& frame, UniqueFd fd = UniqueFd());
+  enum class Sent { kAll, kSocketIsFull, kClosed };
   Sent send();
   void discard() { waiting_.clear(); }
-  // Then nothing more should be asked of us.
+  // If so, no more requests should be read.
   bool is_long() const { return waiting_.size() > kLong; }
 
  private:

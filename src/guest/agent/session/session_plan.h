@@ -1,4 +1,4 @@
-// What a session's agent is given: its sockets, its limits, and what of the sandbox it must know.
+// What a session's agent is started with: its sockets, its limits, and properties of the sandbox.
 #pragma once
 
 #include "base/unique_fd.h"

@@ -6,7 +6,7 @@
 namespace glovebox::agent {
 namespace {
 
-constexpr std::size_t kMostPending = 128;
+constexpr std::size_t kMaxPending = 128;
 // Loopback answers at once, or its queue is full: then the server waits, not we.
 constexpr std::chrono::milliseconds kToAnswer{500};
 
@@ -34,12 +34,13 @@ int connect_to(int socket, std::uint16_t port, bool version_6) {
 void SessionPorts::connect(const wire::ConnectPort& asked) { begin(asked, false); }
 
 void SessionPorts::begin(const wire::ConnectPort& asked, bool last_try) {
-  if (pending_.size() >= kMostPending) return outbox_.say(wire::PortRefused{asked.request, EAGAIN});
+  if (pending_.size() >= kMaxPending)
+    return outbox_.queue(wire::PortRefused{asked.request, EAGAIN});
   UniqueFd socket(
       ::socket(last_try ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) {
     const int error = last_try ? ECONNREFUSED : errno;
-    return outbox_.say(wire::PortRefused{asked.request, error});
+    return outbox_.queue(wire::PortRefused{asked.request, error});
   }
   const int error = connect_to(socket.get(), asked.port, last_try);
   const std::uint64_t number = ++last_;
@@ -66,10 +67,10 @@ void SessionPorts::conclude(std::uint64_t number, int error) {
   Pending pending = std::move(at->second);
   pending_.erase(at);
   if (error == 0 || error == EINPROGRESS) {
-    return outbox_.say(wire::PortConnected{pending.asked.request}, pending.socket.take());
+    return outbox_.queue(wire::PortConnected{pending.asked.request}, pending.socket.take());
   }
   if (!pending.last_try) return begin(pending.asked, true);
-  outbox_.say(wire::PortRefused{pending.asked.request, error});
+  outbox_.queue(wire::PortRefused{pending.asked.request, error});
 }
 
 std::optional<AgentClock::time_point> SessionPorts::next_deadline() const {

@@ -1,5 +1,5 @@
-// Connections from outside to what listens in the sandbox: made here, in the sandbox's own network,
-// and handed to the server. First to 127.0.0.1, then to ::1.
+// Connections from outside to servers in the sandbox: opened here, in the sandbox's network, and
+// passed to Glovebox's server. First to 127.0.0.1, then to ::1.
 #pragma once
 
 #include <chrono>

@@ -13,7 +13,7 @@
 namespace glovebox::agent {
 namespace {
 
-constexpr std::size_t kMostMarks = 1024;
+constexpr std::size_t kMaxMarks = 1024;
 // More than a terminal holds of what was printed and not read.
 constexpr std::uint64_t kTerminalHolds = 128 * 1024;
 constexpr char kEndOfInput = 4;  // what Ctrl-D types
@@ -50,14 +50,14 @@ SessionProcess::SessionProcess(const wire::StartProcess& start, int epoll, std::
 }
 
 void SessionProcess::take_streams(StreamEnds ours) {
-  const auto watched = [&](Part part, UniqueFd fd) {
+  const auto watched = [&](StreamFd part, UniqueFd fd) {
     return WatchedFd(epoll_, key_ + static_cast<std::uint64_t>(part), std::move(fd));
   };
-  in_.fd = watched(Part::kStdin, std::move(ours.in));
-  out_.fd = watched(Part::kStdout, std::move(ours.out));
-  err_.fd = watched(Part::kStderr, std::move(ours.err));
-  results_.fd = watched(Part::kResults, std::move(ours.results));
-  requests_.fd = watched(Part::kRequests, std::move(ours.requests));
+  in_.fd = watched(StreamFd::kStdin, std::move(ours.in));
+  out_.fd = watched(StreamFd::kStdout, std::move(ours.out));
+  err_.fd = watched(StreamFd::kStderr, std::move(ours.err));
+  results_.fd = watched(StreamFd::kResults, std::move(ours.results));
+  requests_.fd = watched(StreamFd::kRequests, std::move(ours.requests));
   write_some(in_);
   write_some(requests_);
   update_interest();
@@ -66,8 +66,8 @@ void SessionProcess::take_streams(StreamEnds ours) {
 void SessionProcess::take_process(pid_t pid, UniqueFd failure_pipe, bool warm) {
   pid_ = pid;
   warm_ = warm;
-  failure =
-      WatchedFd(epoll_, key_ + static_cast<std::uint64_t>(Part::kFailure), std::move(failure_pipe));
+  failure = WatchedFd(epoll_, key_ + static_cast<std::uint64_t>(StreamFd::kFailure),
+                      std::move(failure_pipe));
   failure.want(EPOLLIN);
 }
 
@@ -89,27 +89,27 @@ SessionProcess::Incoming* SessionProcess::incoming(wire::Stream stream) {
   return stream == wire::Stream::kRequests ? &requests_ : nullptr;
 }
 
-void SessionProcess::on_event(Part part) {
+void SessionProcess::on_event(StreamFd part) {
   switch (part) {
-    case Part::kStdin:
+    case StreamFd::kStdin:
       write_some(in_);
       break;
-    case Part::kRequests:
+    case StreamFd::kRequests:
       write_some(requests_);
       break;
-    case Part::kStdout:
+    case StreamFd::kStdout:
       read_some(out_, wire::kMaxSessionChunk);
       break;
-    case Part::kStderr:
+    case StreamFd::kStderr:
       read_some(err_, wire::kMaxSessionChunk);
       break;
-    case Part::kResults:
+    case StreamFd::kResults:
       read_results();
       break;
-    case Part::kFailure:
+    case StreamFd::kFailure:
       break;
   }
-  if (end_) read_what_it_left();
+  if (end_) read_remaining_output();
   update_interest();
 }
 
@@ -169,7 +169,7 @@ void SessionProcess::add_mark() {
   }
   const bool same =
       !marks_.empty() && marks_.back().out == mark.out && marks_.back().err == mark.err;
-  if (same || marks_.size() >= kMostMarks) {
+  if (same || marks_.size() >= kMaxMarks) {
     marks_.back() = mark;
   } else {
     marks_.push_back(mark);
@@ -178,19 +178,19 @@ void SessionProcess::add_mark() {
 
 void SessionProcess::ended(const wire::ProcessEnd& end) {
   end_ = end;
-  exit_was_said_ = false;
+  exit_sent_ = false;
   // Results first: see read_results().
   for (Outgoing* stream : {&results_, &out_, &err_}) {
     if (stream->fd) stream->left_at_end = terminal_ ? kTerminalHolds : bytes_in(stream->fd.get());
   }
-  read_what_it_left();
+  read_remaining_output();
   update_interest();
 }
 
 // Until what it left in its pipes is read, or there is no room for more of it now. What its
 // children write after it is not waited for.
-void SessionProcess::read_what_it_left() {
-  if (exit_to_say_ || exit_was_said_) return;
+void SessionProcess::read_remaining_output() {
+  if (exit_unsent_ || exit_sent_) return;
   for (Outgoing* stream : {&results_, &out_, &err_}) {
     while (stream->fd && stream->left_at_end > 0) {
       const Reading reading =
@@ -203,7 +203,7 @@ void SessionProcess::read_what_it_left() {
   }
   if (!all_was_read()) return;
   for (Outgoing* stream : {&out_, &err_, &results_}) stream->end_at_end = stream->kept.end();
-  exit_to_say_ = true;
+  exit_unsent_ = true;
   stop_input(in_);
   stop_input(requests_);
 }
@@ -242,13 +242,13 @@ void SessionProcess::acknowledge(const wire::Acknowledge& acknowledge) {
   if (stream == nullptr) return;
   const std::uint64_t most = stream->subscribed ? stream->sent : stream->kept.end();
   stream->acknowledged = std::max(stream->acknowledged, std::min(acknowledge.offset, most));
-  if (end_) read_what_it_left();
+  if (end_) read_remaining_output();
   update_interest();
 }
 
 void SessionProcess::set_lossy(bool lossy) {
   lossy_ = lossy;
-  if (end_) read_what_it_left();
+  if (end_) read_remaining_output();
   update_interest();
 }
 
@@ -267,11 +267,11 @@ void SessionProcess::drop_output() {
 
 // ---- what it is given ----------------------------------------------------------------------
 
-void SessionProcess::give(const wire::Input& input) {
+void SessionProcess::write_input(const wire::Input& input) {
   Incoming* stream = incoming(input.stream);
   if (stream == nullptr) return;
-  if (stream->closed || stream->close_wanted) {
-    stream->to_say = true;  // that it is
+  if (stream->closed || stream->close_requested) {
+    stream->unsent = true;  // that it is
     return;
   }
   const std::uint64_t received = stream->taken + stream->waiting.size();
@@ -288,8 +288,8 @@ void SessionProcess::give(const wire::Input& input) {
 
 void SessionProcess::close_input(wire::Stream name) {
   Incoming* stream = incoming(name);
-  if (stream == nullptr || stream->closed || stream->close_wanted) return;
-  stream->close_wanted = true;
+  if (stream == nullptr || stream->closed || stream->close_requested) return;
+  stream->close_requested = true;
   write_some(*stream);
   update_interest();
 }
@@ -309,11 +309,12 @@ void SessionProcess::write_some(Incoming& stream) {
   if (written > 0) {
     stream.waiting.erase(0, written);
     stream.taken += written;
-    stream.to_say = true;
+    stream.unsent = true;
   }
   if (stream.waiting.empty() && stream.waiting.capacity() > 4096) stream.waiting.shrink_to_fit();
   // A terminal cannot be closed from one side: its end is typed, and is not part of the stream.
-  if (terminal_ && stream.close_wanted && !stream.end_typed && stream.waiting.empty() && !broken) {
+  if (terminal_ && stream.close_requested && !stream.end_typed && stream.waiting.empty() &&
+      !broken) {
     stream.end_typed = ::write(stream.fd.get(), &kEndOfInput, 1) == 1;
   }
   // A pipe that nobody reads any more says so of itself.
@@ -321,14 +322,15 @@ void SessionProcess::write_some(Incoming& stream) {
     pollfd state{stream.fd.get(), 0, 0};
     broken = ::poll(&state, 1, 0) > 0 && (state.revents & POLLERR) != 0;
   }
-  if (broken || (stream.close_wanted && stream.waiting.empty() && !terminal_)) stop_input(stream);
+  if (broken || (stream.close_requested && stream.waiting.empty() && !terminal_))
+    stop_input(stream);
 }
 
 void SessionProcess::stop_input(Incoming& stream) {
   if (stream.closed) return;
   stream.fd.close();
   stream.closed = true;
-  stream.to_say = true;
+  stream.unsent = true;
   stream.waiting = std::string();
 }
 
@@ -344,7 +346,7 @@ void SessionProcess::update_interest() {
   read_when(err_, room(err_) > 0);
   read_when(results_, room(results_) > 0 && !stuck(out_) && !stuck(err_));
   for (Incoming* stream : {&in_, &requests_}) {
-    if (!stream->waiting.empty() || (terminal_ && stream->close_wanted && !stream->end_typed)) {
+    if (!stream->waiting.empty() || (terminal_ && stream->close_requested && !stream->end_typed)) {
       stream->fd.want(EPOLLOUT);
     } else if (terminal_) {
       stream->fd.ignore();  // its hangup is told by its output
@@ -410,18 +412,18 @@ std::optional<wire::SessionFrame> SessionProcess::next_frame() {
   constexpr wire::Stream kIn[] = {wire::Stream::kStdin, wire::Stream::kRequests};
   for (const wire::Stream name : kIn) {
     Incoming& stream = *incoming(name);
-    if (!std::exchange(stream.to_say, false)) continue;
+    if (!std::exchange(stream.unsent, false)) continue;
     return wire::InputTaken{number_, name, stream.taken, stream.closed};
   }
-  if (exit_to_say_ && all_was_sent()) {
-    exit_to_say_ = false;
-    exit_was_said_ = true;
+  if (exit_unsent_ && all_was_sent()) {
+    exit_unsent_ = false;
+    exit_sent_ = true;
     return exited();
   }
   constexpr wire::Stream kOut[] = {wire::Stream::kStdout, wire::Stream::kStderr,
                                    wire::Stream::kResults};
   for (unsigned i = 0; i < 3; ++i) {
-    const wire::Stream name = kOut[turn_++ % 3];
+    const wire::Stream name = kOut[next_stream_++ % 3];
     Outgoing& stream = *outgoing(name);
     if (has_output(stream)) return next_output(stream, name);
   }
@@ -435,11 +437,11 @@ wire::ProcessExited SessionProcess::exited() const {
   return {number_, *end_, state(out_), state(err_), state(results_)};
 }
 
-void SessionProcess::forget_what_was_to_be_said() {
-  in_.to_say = false;
-  requests_.to_say = false;
-  if (exit_to_say_) exit_was_said_ = true;
-  exit_to_say_ = false;
+void SessionProcess::discard_unsent_exit() {
+  in_.unsent = false;
+  requests_.unsent = false;
+  if (exit_unsent_) exit_sent_ = true;
+  exit_unsent_ = false;
 }
 
 wire::ProcessIs SessionProcess::describe() const {
@@ -459,7 +461,7 @@ wire::ProcessIs SessionProcess::describe() const {
   is.input_taken = in_.taken + in_.waiting.size();
   is.requests_taken = requests_.taken + requests_.waiting.size();
   // One whose last output is not read yet still runs, for who asks.
-  if (end_ && (exit_to_say_ || exit_was_said_)) is.ended = *end_;
+  if (end_ && (exit_unsent_ || exit_sent_)) is.ended = *end_;
   return is;
 }
 

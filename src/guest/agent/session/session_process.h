@@ -1,6 +1,6 @@
-// One process of a session as the agent keeps it: what it printed, what is to be given to it, and
-// what of all that the server has yet to be told. It never blocks, and its memory is bounded: where
-// a buffer is full, the process's own pipe fills up and the process waits.
+// The agent's state of one process of a session: its output, its input, and what has to be sent to
+// the server. Never blocks, and its memory is bounded: when a buffer is full, the process's pipe
+// fills up and the process waits.
 #pragma once
 
 #include <deque>
@@ -13,20 +13,20 @@
 
 namespace glovebox::agent {
 
-// Which descriptor of a process an event of the epoll is about.
-enum class Part : std::uint8_t { kStdin, kStdout, kStderr, kResults, kRequests, kFailure };
+// Which descriptor of a process an epoll event is about.
+enum class StreamFd : std::uint8_t { kStdin, kStdout, kStderr, kResults, kRequests, kFailure };
 
 class SessionProcess {
  public:
-  // `key` is what its descriptors' events begin with; a Part is added to it.
+  // The epoll keys of its descriptors are `key` plus a StreamFd.
   SessionProcess(const wire::StartProcess& start, int epoll, std::uint64_t key);
 
   // Its streams, once they are made; and the process.
   void take_streams(StreamEnds ours);
   void take_process(pid_t pid, UniqueFd failure, bool warm);
 
-  void on_event(Part part);
-  void give(const wire::Input& input);
+  void on_event(StreamFd which);
+  void write_input(const wire::Input& input);
   void close_input(wire::Stream stream);
   void subscribe(const wire::Subscribe& subscribe);
   void unsubscribe(wire::Stream stream);
@@ -37,11 +37,11 @@ class SessionProcess {
   void resize(TerminalSize size);
   // It has ended; what it printed may still be in its pipes.
   void ended(const wire::ProcessEnd& end);
-  // Nobody asked for the exit to be told again: a new server learns it from describe().
-  void forget_what_was_to_be_said();
+  // The server was replaced: a new one learns of the exit from describe().
+  void discard_unsent_exit();
   void drop_output();
 
-  // The next thing to tell the server, if there is one now.
+  // The next frame for the server, if there is one now.
   std::optional<wire::SessionFrame> next_frame();
   wire::ProcessIs describe() const;
 
@@ -55,7 +55,8 @@ class SessionProcess {
 
   // Between fork and exec; see Forked.
   WatchedFd failure;
-  bool queued = false;  // the agent's: it is in the list of those that have something to say
+  bool queued =
+      false;  // maintained by ProcessTable: it is in the list of those with frames to send
 
  private:
   struct Outgoing {
@@ -72,10 +73,10 @@ class SessionProcess {
     WatchedFd fd;
     std::string waiting;  // received, not written yet
     std::uint64_t taken = 0;
-    bool close_wanted = false;
+    bool close_requested = false;
     bool end_typed = false;  // of a terminal
     bool closed = true;
-    bool to_say = false;
+    bool unsent = false;
   };
   // Results that were read when so much had been printed.
   struct Mark {
@@ -93,7 +94,7 @@ class SessionProcess {
   bool drain(Outgoing& stream);
   Reading read_results();
   void add_mark();
-  void read_what_it_left();
+  void read_remaining_output();
   bool all_was_read() const;
   bool all_was_sent() const;
   void write_some(Incoming& stream);
@@ -117,9 +118,9 @@ class SessionProcess {
   Incoming in_, requests_;
   std::deque<Mark> marks_;
   std::optional<wire::ProcessEnd> end_;
-  bool exit_to_say_ = false;
-  bool exit_was_said_ = false;
-  unsigned turn_ = 0;  // whose output is next
+  bool exit_unsent_ = false;
+  bool exit_sent_ = false;
+  unsigned next_stream_ = 0;  // the stream whose output is sent next
 };
 
 }  // namespace glovebox::agent

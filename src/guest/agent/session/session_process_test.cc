@@ -53,7 +53,7 @@ class Driven {
     for (int rounds = 0; rounds < 1000; ++rounds) {
       const int count = ::epoll_wait(epoll_.get(), events, 16, 0);
       if (count <= 0) return;
-      for (int i = 0; i < count; ++i) process->on_event(static_cast<Part>(events[i].data.u64));
+      for (int i = 0; i < count; ++i) process->on_event(static_cast<StreamFd>(events[i].data.u64));
     }
     FAIL() << "it spins";
   }
@@ -209,16 +209,16 @@ TEST(SessionProcess, AGuestThatReadsItsOwnPipesStillEnds) {
 
 TEST(SessionProcess, InputIsTakenOnceAndBounded) {
   Driven driven;
-  driven.process->give({7, Stream::kStdin, 0, "abc"});
-  driven.process->give({7, Stream::kStdin, 0, "abcdef"});
-  driven.process->give({7, Stream::kStdin, 99, "gap"});
+  driven.process->write_input({7, Stream::kStdin, 0, "abc"});
+  driven.process->write_input({7, Stream::kStdin, 0, "abcdef"});
+  driven.process->write_input({7, Stream::kStdin, 99, "gap"});
   char buffer[64];
   EXPECT_EQ(::read(driven.theirs.in.get(), buffer, sizeof buffer), 6);
   EXPECT_EQ(std::string(buffer, 6), "abcdef");
   std::uint64_t sent = 6;
   for (int i = 0; i < 20; ++i) {
     const std::uint64_t had = driven.process->describe().input_taken;
-    driven.process->give({7, Stream::kStdin, had, std::string(wire::kInputWindow, 'x')});
+    driven.process->write_input({7, Stream::kStdin, had, std::string(wire::kInputWindow, 'x')});
     sent = driven.process->describe().input_taken;
   }
   EXPECT_LE(sent, 6 + 65536 + 2 * wire::kInputWindow);

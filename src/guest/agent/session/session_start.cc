@@ -13,7 +13,7 @@ namespace glovebox::agent {
 namespace {
 
 bool move_past_standard_streams(UniqueFd& fd) {
-  fd.reset(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kAboveItsOwn));
+  fd.reset(::fcntl(fd.get(), F_DUPFD_CLOEXEC, kFirstFreeFd));
   return static_cast<bool>(fd);
 }
 
@@ -37,7 +37,7 @@ bool pipe_from_them(UniqueFd& ours, UniqueFd& theirs) {
 }
 
 bool copy_up(int fd, UniqueFd& copy) {
-  copy.reset(::fcntl(fd, F_DUPFD_CLOEXEC, kAboveItsOwn));
+  copy.reset(::fcntl(fd, F_DUPFD_CLOEXEC, kFirstFreeFd));
   return static_cast<bool>(copy);
 }
 

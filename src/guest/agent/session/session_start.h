@@ -1,5 +1,5 @@
-// Starts programs of a session: their streams, made as the user they are for, and one fork. Nobody
-// waits for the exec: a guest may stop any process of his own user's on its way there.
+// Starts programs of a session: creates their streams as their user, and forks. The agent does not
+// wait for the exec: a guest may stop any process of its own user before that.
 #pragma once
 
 #include <sys/types.h>
@@ -30,13 +30,13 @@ bool make_streams(const wire::StartProcess& start, const SessionUser& user, bool
 struct Forked {
   pid_t pid = 0;
   UniqueFd failure;  // end of file: it was executed, or died; else a GuestFailure
-  std::string step;  // not empty: it was not even forked, and `error` says why
+  std::string step;  // not empty: the fork failed, with `error`
   int error = 0;
 };
 Forked fork_program(const SessionPlan& plan, const wire::StartProcess& start,
                     const SessionUser& user, const StreamEnds& theirs);
 
-// The limits of a process that was forked elsewhere; false: it has them not.
+// Sets the limits of a process that a zygote forked; false: that failed.
 bool limit_process(const SessionPlan& plan, pid_t pid);
 
 }  // namespace glovebox::agent

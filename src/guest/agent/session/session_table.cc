@@ -5,13 +5,13 @@
 namespace glovebox::agent {
 namespace {
 
-constexpr std::size_t kMostEnded = 256;
-constexpr std::size_t kMostEndedOutput = 8 * 1024 * 1024;
+constexpr std::size_t kMaxEnded = 256;
+constexpr std::size_t kMaxEndedOutput = 8 * 1024 * 1024;
 
 }  // namespace
 
 SessionProcess& ProcessTable::add(const wire::StartProcess& start, int epoll) {
-  const std::uint64_t key = topic_ + (++last_ << kPartBits);
+  const std::uint64_t key = topic_ + (++last_ << kStreamBits);
   auto& process = processes_[key];
   process = std::make_unique<SessionProcess>(start, epoll, key);
   keys_[start.process] = key;
@@ -44,31 +44,31 @@ SessionProcess* ProcessTable::reaped(pid_t pid) {
   return find_by_key(key);
 }
 
-void ProcessTable::keep_bounds() {
-  while (ended_.size() > kMostEnded) forget(ended_.front());
+void ProcessTable::enforce_bounds() {
+  while (ended_.size() > kMaxEnded) forget(ended_.front());
   std::size_t memory = 0;
   for (auto at = ended_.rbegin(); at != ended_.rend(); ++at) {
     SessionProcess* process = find_by_key(*at);
     memory += process->output_memory();
-    if (memory > kMostEndedOutput && !process->is_subscribed()) process->drop_output();
+    if (memory > kMaxEndedOutput && !process->is_subscribed()) process->drop_output();
   }
 }
 
-void ProcessTable::has_something_to_say(SessionProcess& process) {
+void ProcessTable::queue_for_sending(SessionProcess& process) {
   if (std::exchange(process.queued, true)) return;
-  talkers_.push_back(process.key());
+  ready_.push_back(process.key());
 }
 
 std::optional<wire::SessionFrame> ProcessTable::next_frame() {
-  while (!talkers_.empty()) {
-    SessionProcess* process = find_by_key(talkers_.front());
-    talkers_.pop_front();
+  while (!ready_.empty()) {
+    SessionProcess* process = find_by_key(ready_.front());
+    ready_.pop_front();
     if (process == nullptr) continue;
     process->queued = false;
     if (process->failure) continue;  // it has not started yet: when it has
     auto frame = process->next_frame();
     if (!frame) continue;
-    has_something_to_say(*process);
+    queue_for_sending(*process);
     return frame;
   }
   return std::nullopt;

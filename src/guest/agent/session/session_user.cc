@@ -5,19 +5,19 @@
 #include <algorithm>
 #include <charconv>
 
-#include "guest/agent/run/guest_files.h"
 #include "guest/agent/init/guest_ids.h"
+#include "guest/agent/run/guest_files.h"
 
 namespace glovebox::agent {
 namespace {
 
 constexpr std::size_t kMaxField = 1024;
-constexpr std::uint32_t kMostId = 65534;  // of a sandbox's slice
+constexpr std::uint32_t kMaxId = 65534;  // of a sandbox's slice
 
 std::optional<std::uint32_t> parse_id(std::string_view text) {
   std::uint32_t id = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty() || id > kMostId) {
+  if (error != std::errc() || end != text.data() + text.size() || text.empty() || id > kMaxId) {
     return std::nullopt;
   }
   return id;

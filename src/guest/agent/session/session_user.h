@@ -1,6 +1,5 @@
-// Users of a session, by the guest's own passwd and group files. The guest writes those, so they
-// are read with bounds and believed only inside: a user is never more than a number in the
-// sandbox's own namespace.
+// Users of a session, from the guest's own passwd and group files. The guest writes those, so
+// reading is bounded, and a user is never more than an id in the sandbox's own namespace.
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +20,7 @@ struct SessionUser {
   gid_t gid = 0;
   std::string home;
   std::string shell;
-  std::vector<gid_t> groups;  // the others that he is in
+  std::vector<gid_t> groups;  // supplementary
 };
 
 // By name or by number. A number needs no entry; root and the guest's user need none either, so

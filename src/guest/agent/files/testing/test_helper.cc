@@ -95,8 +95,8 @@ void TestHelper::commit(Commit commit) {
 }
 
 bool TestHelper::read_some(std::string& into) {
-  pollfd place{data_.get(), POLLIN, 0};
-  if (::poll(&place, 1, kDeadlineMs) <= 0) {
+  pollfd event{data_.get(), POLLIN, 0};
+  if (::poll(&event, 1, kDeadlineMs) <= 0) {
     ADD_FAILURE() << "the helper hangs";
     return false;
   }
@@ -109,8 +109,8 @@ bool TestHelper::read_some(std::string& into) {
 
 void TestHelper::take_status(Answer& answer) {
   for (;;) {
-    pollfd place{status_.get(), POLLIN, 0};
-    if (::poll(&place, 1, kDeadlineMs) <= 0) {
+    pollfd event{status_.get(), POLLIN, 0};
+    if (::poll(&event, 1, kDeadlineMs) <= 0) {
       ADD_FAILURE() << "the helper hangs";
       return;
     }
