@@ -202,11 +202,11 @@ Result<> check_indexes(const Settings& settings, const Table& table) {
 // What can only be seen with several values in hand.
 Result<> check_together(const Settings& settings, const Table& table) {
   if (settings.data_dir.empty()) {
-    return bad_setting("server.data_dir is not set, and neither XDG_DATA_HOME nor HOME says where it is");
+    return bad_setting("server.data_dir is not set, and neither is XDG_DATA_HOME or HOME");
   }
   if (settings.data_dir.size() > kLongestDataDir) {
     return bad_setting("server.data_dir" + origin_of(table, "server.data_dir") + " must be at most " +
-               std::to_string(kLongestDataDir) + " bytes long: there are sockets in it");
+               std::to_string(kLongestDataDir) + " bytes long, because it contains sockets");
   }
   if (settings.tls_cert.empty() != settings.tls_key.empty()) {
     const char* given = settings.tls_cert.empty() ? "server.tls_key" : "server.tls_cert";
@@ -302,7 +302,7 @@ Result<> check_servable(const Loaded& loaded) {
   if (settings.workspace_pool_size != 0) {
     return refuse("workspace.pool_size",
                   "must be 0, not " + std::to_string(settings.workspace_pool_size) +
-                      ": sessions are made when they are asked for, in milliseconds, and none "
+                      ": sessions are created on request, in milliseconds, and none "
                       "waits in a pool");
   }
   return {};

@@ -97,17 +97,17 @@ class PipReader {
  private:
   Result<> begin_section(std::string_view line) {
     const auto end = line.rfind(']');
-    if (end == line.npos || end < 2) return lines_.wrong("a section is written [global]");
+    if (end == line.npos || end < 2) return lines_.wrong("a section has the form [global]");
     section_ = std::string(line.substr(1, end - 1));
     option_ = nullptr;
-    if (!begun_.insert(section_).second) return lines_.wrong("this section stands here twice");
+    if (!begun_.insert(section_).second) return lines_.wrong("this section occurs twice");
     return {};
   }
 
   Result<> begin_option(std::string_view line) {
-    if (section_.empty()) return lines_.wrong("comes before the first [section]");
+    if (section_.empty()) return lines_.wrong("is before the first [section]");
     const auto sign = line.find_first_of("=:");
-    if (sign == line.npos || sign == 0) return lines_.wrong("is no line like index-url = ...");
+    if (sign == line.npos || sign == 0) return lines_.wrong("is not of the form index-url = ...");
     const std::string name = option_name(line.substr(0, sign));
     Option made{std::string(without_blanks(line.substr(sign + 1))), lines_.where()};
     // Of a section that is none of ours: read, so that its further lines are known as such.
@@ -117,7 +117,7 @@ class PipReader {
       return {};
     }
     const auto [at, is_new] = sections_[section_].emplace(name, std::move(made));
-    if (!is_new) return lines_.wrong("'" + name.substr(0, 40) + "' stands here a second time");
+    if (!is_new) return lines_.wrong("'" + name.substr(0, 40) + "' occurs twice");
     option_ = &at->second;
     return {};
   }
@@ -250,10 +250,10 @@ Result<NpmFile> parse_npm_config(std::string_view text, const std::string& path)
     auto word = npm_word(*key);
     if (*key == "ca" || *key == "ca[]") {
       leave_out(
-          "certificates in the file itself are not read: put them into a file, and name it "
-          "with cafile");
+          "inline certificates are not supported: put them into a file and set "
+          "cafile");
     } else if (*key == "_auth" || *key == "_authToken" || *key == "_password") {
-      leave_out("says of no registry that it is meant for it: //host/:" + *key + "=...");
+      leave_out("does not name its registry: //host/:" + *key + "=...");
     }
     if (!is_registry && *key != "cafile" && !word) continue;
     if (!value || !is_graphic(*value) || value->size() > kMaxWord) {
@@ -261,13 +261,13 @@ Result<NpmFile> parse_npm_config(std::string_view text, const std::string& path)
     }
     const bool has_variable = value->find("${") != value->npos;
     if (word && has_variable) {
-      leave_out("has a ${...}, which is not expanded here: write the value itself");
+      leave_out("contains ${...}, which is not expanded here: write the value itself");
     } else if (word) {
       word->value = *value;
       file.words.push_back(std::move(*word));
-      if (file.words.size() > kMaxWords) return lines.wrong("says too much of registries");
+      if (file.words.size() > kMaxWords) return lines.wrong("has too many credentials of registries");
     } else if (has_variable) {
-      return lines.wrong("has a ${...}, which is not expanded here: write the value itself");
+      return lines.wrong("contains ${...}, which is not expanded here: write the value itself");
     } else if (!value->empty()) {
       // Of two the last counts.
       (is_registry ? file.registry : file.cafile) = SaidThere{*value, lines.where()};

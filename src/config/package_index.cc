@@ -156,7 +156,7 @@ Result<IndexUrl> read_url(const SaidThere& said) {
   if (!url) return wrong(said, url.error().message());
   if (url->has_user && said.where.starts_with("deps.")) {
     return wrong(said,
-                 "has a user or a password in it, which everybody on this host could read in the "
+                 "contains a user or a password, which every user of this host could read in the "
                  "list of processes: put it into the file of deps.pip_config or deps.npm_config");
   }
   return url;
@@ -201,7 +201,7 @@ Result<Urls> read_urls(const Settings& settings, const Said& said) {
             .pip_rules = {},
             .npm_rules = {}};
   if (said.pip_extra.size() > kMaxIndexes) {
-    return wrong(said.pip_extra.front(), "names too many indexes");
+    return wrong(said.pip_extra.front(), "has too many indexes");
   }
   add_index(urls.pip_rules, urls.pip);
   for (const SaidThere& one : said.pip_extra) {
@@ -225,7 +225,7 @@ Result<std::string> read_certificates(const std::vector<SaidThere>& files) {
     auto text = read_text_file(file.text, Missing::kIsAnError, Trust::kAnybodys);
     if (!text) return wrong(file, text.error().message());
     const std::string certificates = only_certificates(*text);
-    if (certificates.empty()) return wrong(file, file.text + " has no certificate (PEM) in it");
+    if (certificates.empty()) return wrong(file, file.text + " contains no PEM certificate");
     bundle += certificates;
   }
   if (!files.empty()) return bundle;

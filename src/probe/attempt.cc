@@ -74,7 +74,7 @@ std::string describe_end(int status) {
     const char* name = ::sigabbrev_np(WTERMSIG(status));
     return std::string("the helper was killed by SIG") + (name != nullptr ? name : "?");
   }
-  return "the helper ended without an answer";
+  return "the helper exited without an answer";
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ struct GuestPlan {
   bool session = false;
   SessionIdentity identity;
   SetuidFiles setuid_files = SetuidFiles::kRefused;
-  int landlock_fd = -1;  // -1: this kernel has none, or it is a session
+  int landlock_fd = -1;  // -1: this kernel does not have it, or it is a session
   int failure_fd = -1;   // CLOEXEC: end of file means the exec worked
 };
 

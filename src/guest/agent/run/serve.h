@@ -22,7 +22,7 @@ struct ProcessEngine {
 
 struct ServePlan {
   UniqueFd link;
-  UniqueFd landlock;  // empty: this kernel has none
+  UniqueFd landlock;  // empty: this kernel does not have it
   Limits limits;
   bool memory_is_bounded = true;
   bool change_user = true;
