@@ -103,7 +103,7 @@ class Steps:
     def fetch(self, *packages, requirements="", lock="", index=None, more="", root=None):
         root = root or self.new_root()
         self.pip_settings(root, index, more)
-        write_json(os.path.join(root, "in", "wish.json"), {"packages": list(packages), "requirements": requirements, "lock": lock})
+        write_json(os.path.join(root, "in", "request.json"), {"packages": list(packages), "requirements": requirements, "lock": lock})
         return self.run("pip_fetch.py", root)
 
     def build(self, fetched):
@@ -140,7 +140,7 @@ class Steps:
         root = self.new_root()
         with open(os.path.join(root, "in", "npmrc"), "w") as file:
             file.write(f"registry={self.address}/npm/\n{npmrc}")
-        write_json(os.path.join(root, "in", "wish.json"), {"packages": list(packages), "requirements": requirements, "lock": lock})
+        write_json(os.path.join(root, "in", "request.json"), {"packages": list(packages), "requirements": requirements, "lock": lock})
         return self.run("npm_fetch.py", root)
 
     def npm_install(self, fetched):

@@ -77,7 +77,7 @@ class Requirements(Words):
                            (package + f"version = '1'\nmarker = 1\nwheels = [{{hashes = {{sha256 = '{SHA}'}}}}]", "marker"),
                            (package + "version = '1'\n[packages.vcs]\nurl = 'x'", "vcs"), (package + "[packages.directory]\npath = '.'", "directory"),
                            (package + "[packages.archive]\nurl = 'x'", "archive"),
-                           (head + f"[[packages]]\nname = 'a @ http://x/'\nversion = '1'\nwheels = [{{hashes = {{sha256 = '{SHA}'}}}}]", "address")):
+                           (head + f"[[packages]]\nname = 'a @ http://x/'\nversion = '1'\nwheels = [{{hashes = {{sha256 = '{SHA}'}}}}]", "URL")):
             with self.subTest(text):
                 self.refused(word, pylock.wanted_by, text)
 
@@ -160,8 +160,8 @@ class Sources(Words):
         self.assertEqual(self.requires({"a-1/pyproject.toml": "[build-system]\nrequires = []\nbuild-backend = 'own'\nbackend-path = ['.']"}), [])
         with unittest.mock.patch("shutil.which", lambda name, path=None: None if name == "ninja" else name):
             self.assertEqual(self.requires({"a-1/pyproject.toml": "[build-system]\nrequires = ['meson-python']\nbuild-backend = 'mesonpy'"}), ["meson-python", "ninja"])
-        for text, word in (("[build-system]\nrequires = 'x'", "no list"), ("build-system = 3", "no list"), ("x = ", "pyproject.toml: not TOML"),
-                           ("[build-system]\nrequires = ['x @ file:///etc']", "address"), ("[build-system]\nrequires = ['-r x']", "option"),
+        for text, word in (("[build-system]\nrequires = 'x'", "not a list"), ("build-system = 3", "not a list"), ("x = ", "pyproject.toml: not TOML"),
+                           ("[build-system]\nrequires = ['x @ file:///etc']", "URL"), ("[build-system]\nrequires = ['-r x']", "option"),
                            ("#" * (2 << 20), "too long")):
             self.refused(word, self.requires, {"a-1/pyproject.toml": text})
         self.refused("cannot be read", self.requires, {}, b"no archive")
@@ -173,7 +173,7 @@ class Output(unittest.TestCase):
     def place(self):
         directory = tempfile.TemporaryDirectory(prefix="gbx-test-")
         self.addCleanup(directory.cleanup)
-        place = build_step.Workplace(directory.name)
+        place = build_step.BuildDirectories(directory.name)
         place.prepare()
         return place
 
@@ -204,7 +204,7 @@ class Output(unittest.TestCase):
         ended, shown = self.run_program("import sys; print('a pass-word b'); print('ERROR: first'); print('why ' * 50 + chr(10)) or [print('more', n) for n in range(3000)]; sys.exit(3)", ["pass-word"])
         self.assertNotIn("pass-word", shown + "".join(ended.lines))
         self.assertEqual(ended.status, 3)
-        words = ended.words(re.compile("^ERROR"))
+        words = ended.error_text(re.compile("^ERROR"))
         self.assertTrue(words.endswith("more 2999"))
         self.assertLess(len(build_step.shorten(words)), 8193)
 
@@ -225,7 +225,7 @@ class Output(unittest.TestCase):
     def test_a_silent_one(self):
         import re
         ended, _ = self.run_program("import os; os.kill(os.getpid(), 9)")
-        self.assertEqual(ended.words(re.compile("^ERROR")), "it ended by signal 9 and said nothing")
+        self.assertEqual(ended.error_text(re.compile("^ERROR")), "it was killed by signal 9 without output")
 
     def test_a_flood(self):
         ended, shown = self.run_program("for n in range(200000): print('line', n, '.' * 100)")

@@ -270,7 +270,7 @@ def _index(tree: Any, depth: int, most: int = MOST_ROWS) -> Any:
 
 
 def _check_members(columns: List[Any]) -> None:
-    """An index is a hash table as soon as somebody looks something up."""
+    """An index is a hash table at the first lookup."""
     for column in columns:
         if hasattr(column, "asi8"):  # dates with a zone
             column = column.asi8

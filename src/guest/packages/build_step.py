@@ -1,5 +1,5 @@
-"""Where a step of a build works: what it is asked comes in in/, what it made goes to out/, and its
-answer is out/result.json. The server reads that as a stranger's word: small, strict JSON.
+"""The directories of a build step: its input is in in/, its output in out/, and its result is
+out/result.json. The server does not trust that file: it must be small, strict JSON.
 
 A step is a program of this directory, run with `python3 -I PROGRAM [ROOT]`; `root` is the home of
 the build's user, or a directory of a test's.
@@ -11,18 +11,18 @@ import re
 import shutil
 import sys
 
-MOST_ERROR = 8 << 10
-MOST_RESULT = 1 << 20
-MOST_WISH = 8 << 20
+MAX_ERROR = 8 << 10
+MAX_RESULT = 1 << 20
+MAX_REQUEST = 8 << 20
 # Every file of a layer has this time, so that the same packages give the same layer.
 FIXED_TIME = 315532800  # 1980-01-01, the first that a zip archive knows
 
 
 class Refused(Exception):
-    """The step cannot be done; its text is for the person who asked."""
+    """The step cannot be done; the text is shown to the user who requested it."""
 
 
-class Workplace:
+class BuildDirectories:
     def __init__(self, root):
         self.root = os.path.abspath(root)
         self.given = os.path.join(self.root, "in")
@@ -48,16 +48,16 @@ class Workplace:
         os.makedirs(path, exist_ok=True)
         return path
 
-    def wish(self):
-        """What was asked for: lists and texts, nothing missing."""
-        wish = self.read_json("wish.json")
-        packages = wish.get("packages") or []
-        texts = {name: wish.get(name) or "" for name in ("requirements", "lock")}
+    def request(self):
+        """The requested packages, requirements and lock; empty if missing."""
+        request = self.read_json("request.json")
+        packages = request.get("packages") or []
+        texts = {name: request.get(name) or "" for name in ("requirements", "lock")}
         if not isinstance(packages, list) or not all(isinstance(one, str) for one in packages) \
                 or not all(isinstance(one, str) for one in texts.values()):
-            raise Refused("wish.json: packages is a list of strings, requirements and lock are strings")
+            raise Refused("request.json: packages must be a list of strings, requirements and lock must be strings")
         if texts["lock"] and (packages or texts["requirements"]):
-            raise Refused("a lock file stands alone: it names every package already")
+            raise Refused("a lock cannot be combined with packages or requirements: it names every package already")
         return packages, texts["requirements"], texts["lock"]
 
     def read_json(self, name, missing=None):
@@ -65,18 +65,18 @@ class Workplace:
         if missing is not None and not os.path.exists(path):
             return missing
         with open(path, "rb") as file:
-            data = file.read(MOST_WISH + 1)
-        if len(data) > MOST_WISH:
+            data = file.read(MAX_REQUEST + 1)
+        if len(data) > MAX_REQUEST:
             raise Refused("%s is too long" % name)
         value = json.loads(data)
         if not isinstance(value, dict):
-            raise Refused("%s is no object" % name)
+            raise Refused("%s is not a JSON object" % name)
         return value
 
     def answer(self, result):
         text = json.dumps(result)
-        if len(text) > MOST_RESULT:
-            text = json.dumps({"state": "failed", "error": "the set has too many packages"})
+        if len(text) > MAX_RESULT:
+            text = json.dumps({"state": "failed", "error": "the package set has too many packages"})
         path = self.output("result.json")
         os.makedirs(self.out, exist_ok=True)
         # Whatever a package's code put in its place is replaced, not followed.
@@ -87,27 +87,27 @@ class Workplace:
 
 def run_step(step):
     """Runs step(build_step), which gives the result; what goes wrong is a result as well."""
-    place = Workplace(sys.argv[1] if len(sys.argv) > 1 else "/home/user")
+    build = BuildDirectories(sys.argv[1] if len(sys.argv) > 1 else "/home/user")
     # Output is a person's to read as it comes, whatever the locale says.
     sys.stdout.reconfigure(encoding="utf-8", errors="replace", line_buffering=True)
-    place.prepare()
+    build.prepare()
     try:
-        result = step(place)
+        result = step(build)
     except Refused as refused:
         result = {"state": "failed", "error": shorten(str(refused))}
     except OSError as error:
-        result = {"state": "failed", "error": shorten(os_words(error))}
-    place.answer(result)
+        result = {"state": "failed", "error": shorten(os_error_text(error))}
+    build.answer(result)
 
 
-def os_words(error):
+def os_error_text(error):
     import errno
     if error.errno == errno.ENOSPC:
         return "the build ran out of disk space (deps.build_disk)"
     return "%s: %s" % (error.strerror or type(error).__name__, error.filename or "")
 
 
-def shorten(text, most=MOST_ERROR):
+def shorten(text, most=MAX_ERROR):
     """Its end, whole lines where that is possible."""
     data = text.strip().encode("utf-8", "replace")
     if len(data) <= most:
@@ -134,7 +134,7 @@ def wheel_parts(file):
     """(canonical name, version) by the file's name."""
     parts = file[:-4].split("-") if file.endswith(".whl") else []
     if len(parts) not in (5, 6) or not all(parts):
-        raise Refused("%s is no wheel's name" % file[:200])
+        raise Refused("%s is not the file name of a wheel" % file[:200])
     return canonical(parts[0]), parts[1].replace("_", "-")
 
 

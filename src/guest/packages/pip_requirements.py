@@ -1,6 +1,6 @@
-"""What may be asked of pip: requirement specifiers (PEP 508) and files of them. Options that lead
-elsewhere, paths and addresses are refused, each with its line, before pip sees them: what a set is
-made of comes from the index that the administrator named, and is found there by name.
+"""Which packages may be requested from pip: requirement specifiers (PEP 508) and files of them. Options,
+paths and URLs are refused, with their line, before pip sees them: packages of a set come by name from
+the index that the administrator configured.
 """
 import re
 
@@ -10,7 +10,7 @@ NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 HASH = re.compile(r"--hash(?:=|[ \t]+)(sha256|sha384|sha512):([0-9a-fA-F]{64,128})(?=[ \t]|$)")
 HASH_DIGITS = {"sha256": 64, "sha384": 96, "sha512": 128}
 ALONE = {"--pre", "--require-hashes", "--prefer-binary"}
-INSTEAD = "name it by its name and version, as the index has it"
+INSTEAD = "use its name and version in the index"
 
 
 class Wanted:
@@ -32,25 +32,25 @@ def check(text, where):
     """The requirement, if it is one and nothing else."""
     text = text.strip()
     if not text or any(ord(one) < 32 or ord(one) == 127 for one in text):
-        raise Refused("%s: it is empty or has a control character in it" % where)
+        raise Refused("%s: it is empty or contains a control character" % where)
     if text.startswith("-"):
         raise Refused("%s: '%s' is an option of pip, not a package" % (where, text[:100]))
     head = text.partition(";")[0]
     if "@" in head or "://" in head:
-        raise Refused("%s: '%s' is an address; %s" % (where, text[:100], INSTEAD))
+        raise Refused("%s: '%s' is a URL; %s" % (where, text[:100], INSTEAD))
     if "/" in head or "\\" in head or head.lstrip().startswith(".") or re.search(r"\.(whl|zip|tar\.gz|tgz)$", head.strip()):
         raise Refused("%s: '%s' is a path; %s" % (where, text[:100], INSTEAD))
     if not NAME.match(text) or re.search(r"\s--?[a-z]", text):
-        raise Refused("%s: '%s' is no package's name with a version ('pandas>=2')" % (where, text[:100]))
+        raise Refused("%s: '%s' is not a package name with an optional version ('pandas>=2')" % (where, text[:100]))
     try:
         from pip._vendor.packaging.requirements import InvalidRequirement, Requirement
     except ImportError:  # pip says what is wrong itself
         return text
     try:
         if Requirement(text).url:
-            raise Refused("%s: '%s' is an address; %s" % (where, text[:100], INSTEAD))
+            raise Refused("%s: '%s' is a URL; %s" % (where, text[:100], INSTEAD))
     except InvalidRequirement as error:
-        raise Refused("%s: '%s' is no package's name with a version: %s" % (where, text[:100], str(error)[:300]))
+        raise Refused("%s: '%s' is not a valid requirement: %s" % (where, text[:100], str(error)[:300]))
     return text
 
 
@@ -66,7 +66,7 @@ def from_file(text):
         if line in ALONE:
             options.append(line)
         elif line.startswith("-"):
-            raise Refused("%s: '%s' is not taken here; only packages with versions, markers and --hash are"
+            raise Refused("%s: '%s' is not supported; only packages with versions, markers and --hash are"
                           % (where, line.split("=")[0].split(" ")[0][:60]))
         else:
             wanted.append(with_hashes(line, where))
@@ -99,7 +99,7 @@ def with_hashes(line, where):
     while rest:
         found = HASH.match(rest)
         if not found or len(found[2]) != HASH_DIGITS[found[1]]:
-            raise Refused("%s: '%s' is not taken here; after a package come only --hash=sha256:... (or sha384, sha512)"
+            raise Refused("%s: '%s' is not supported; only --hash=sha256:... (or sha384, sha512) may follow a package"
                           % (where, rest[:60]))
         hashes.append("%s:%s" % (found[1], found[2].lower()))
         rest = rest[found.end():].strip()
