@@ -1,4 +1,4 @@
-// Where settings come from, in rising precedence: what is compiled in, a TOML file, environment
+// Loads the settings, in rising precedence: compiled-in defaults, a TOML file, environment
 // variables, flags. Every value remembers its origin.
 #pragma once
 
@@ -12,12 +12,12 @@
 
 namespace glovebox::config {
 
-// What is outside, so that tests can have their own.
+// The process's surroundings, so that tests can have their own.
 struct Surroundings {
   std::vector<std::string> environment;  // "NAME=value"
   std::string data_dir;                  // the default
-  std::string file;                      // read if it is there
-  bool is_root = false;                  // then `file` must be root's
+  std::string file;                      // read if it exists
+  bool is_root = false;                  // then root must own `file`
   std::string policy;                    // the launcher's, for its uid range
   static Surroundings here();
 };
@@ -32,16 +32,16 @@ using Table = std::vector<Entry>;  // in the order of the keys
 struct Loaded {
   Settings settings;
   Table table;
-  std::vector<std::string> rest;  // arguments that are no settings, in their order
+  std::vector<std::string> rest;  // other arguments, in their order
 };
 
 // Takes --listen, --data-dir, --config, --no-config and --set (also as --listen=...) out of `args`.
 Result<Loaded> load(std::span<const std::string> args, const Surroundings& surroundings);
 
-// What can be said and not be done: refused by who serves, not ignored.
+// Refuses settings that are valid but cannot be served.
 Result<> check_servable(const Loaded& loaded);
 
-// Arguments that give another program of ours the same settings, whatever its surroundings are.
+// Arguments that give another Glovebox program the same settings, whatever its surroundings.
 std::vector<std::string> as_arguments(const Table& table);
 
 // The option lines for a command's --help.

@@ -272,8 +272,7 @@ Result<Cidr> Cidr::parse(std::string_view text) {
   const std::string_view head = text.substr(0, slash);
   const auto address = IpAddress::parse(head);
   if (!address) {
-    return fail(Errc::kInvalidArgument,
-                "not an IPv4 or IPv6 address, with an optional /prefix");
+    return fail(Errc::kInvalidArgument, "not an IPv4 or IPv6 address, with an optional /prefix");
   }
   const auto bits = static_cast<unsigned>(address->size() * 8);
   unsigned prefix = bits;
@@ -290,8 +289,7 @@ Result<Cidr> Cidr::parse(std::string_view text) {
   }
   Cidr range(*address, static_cast<std::uint8_t>(prefix));
   if (range.base() != *address) {
-    return fail(Errc::kInvalidArgument,
-                "bits beyond the prefix are set: write " + range.text());
+    return fail(Errc::kInvalidArgument, "bits beyond the prefix are set: write " + range.text());
   }
   return range;
 }

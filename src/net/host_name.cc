@@ -31,16 +31,20 @@ Result<HostName> HostName::parse(std::string_view text) {
     }
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     const bool is_known = is_digit(c) || (c >= 'a' && c <= 'z') || c == '-' || c == '_' || c == '.';
-    if (!is_known) return fail_invalid("a name may only contain letters, digits, '-', '_' and dots");
+    if (!is_known)
+      return fail_invalid("a name may only contain letters, digits, '-', '_' and dots");
   }
   std::string_view rest = name;
   while (true) {
     const std::string_view label = rest.substr(0, rest.find('.'));
     if (label.empty()) return fail_invalid("a name must not have an empty label");
-    if (label.size() > kMaxLabel) return fail_invalid("a label of a name may have at most 63 bytes");
+    if (label.size() > kMaxLabel)
+      return fail_invalid("a label of a name may have at most 63 bytes");
     if (label.size() == rest.size()) {
       if (is_number(label)) {
-        return fail_invalid("the last label of a name must not be a number: an IPv4 address has four decimal numbers");
+        return fail_invalid(
+            "the last label of a name must not be a number: an IPv4 address has four decimal "
+            "numbers");
       }
       return HostName(std::move(name));
     }

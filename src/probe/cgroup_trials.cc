@@ -86,7 +86,8 @@ bool wait_until_frozen(const std::string& path) {
 
 Result<TrialGroup> TrialGroup::make(const std::string& parent, const std::string& what) {
   std::string path = parent + "/" + std::string(kPrefix) + std::to_string(::getpid()) + "-" + what;
-  if (::mkdir(path.c_str(), 0755) != 0) return fail(Error::from_errno("create a cgroup in " + parent));
+  if (::mkdir(path.c_str(), 0755) != 0)
+    return fail(Error::from_errno("create a cgroup in " + parent));
   return TrialGroup(std::move(path));
 }
 
@@ -105,7 +106,8 @@ Attempt try_memory_limit(const TrialGroup& group, CgroupVersion version) {
   if (const int err = write_text(limit, std::to_string(kMemoryLimit)); err != 0) {
     return Attempt::failed("set a memory limit", err);
   }
-  if (read_number(limit) != kMemoryLimit) return Attempt::failed("the limit was not kept by the kernel", -1);
+  if (read_number(limit) != kMemoryLimit)
+    return Attempt::failed("the limit was not kept by the kernel", -1);
   return attempt_in_helper(
       [&] {
         if (const int err = join_group(group.path()); err != 0) {

@@ -75,7 +75,8 @@ ControllerTrial try_controller(const std::string& name, CgroupFacts& facts) {
   sweep_trial_groups(place->parent);
   const Result<TrialGroup> group = TrialGroup::make(place->parent, name);
   if (!group) {
-    trial.attempt = Attempt::failed("create a cgroup in " + place->parent, group.error().sys_errno());
+    trial.attempt =
+        Attempt::failed("create a cgroup in " + place->parent, group.error().sys_errno());
     return trial;
   }
   if (!group->has(limit_file(name, place->version))) {
@@ -166,8 +167,9 @@ void explain_levers(const CgroupFacts& facts, Findings& findings) {
   if (!facts.memory_peak) lacking = "memory";
   if (!facts.pids_peak) lacking += lacking.empty() ? "processes" : " and processes";
   findings.push_back({"cgroups", "peaks", peaks ? State::kOk : State::kWarn,
-                      peaks ? "the kernel records the peaks of memory and processes"
-                            : "no peak of " + lacking + " from the kernel; they are sampled instead",
+                      peaks
+                          ? "the kernel records the peaks of memory and processes"
+                          : "no peak of " + lacking + " from the kernel; they are sampled instead",
                       ""});
 }
 
@@ -223,12 +225,12 @@ void explain(const CgroupFacts& facts, Findings& findings) {
     findings.push_back(std::move(finding));
   }
   if (!facts.is_root) {
-    findings.push_back({"cgroups", "delegation",
-                        facts.own_group_delegated ? State::kOk : State::kWarn,
-                        facts.own_group.empty()     ? "this user has no v2 cgroup"
-                        : facts.own_group_delegated ? facts.own_group + " is delegated to this user"
-                                                    : facts.own_group + " is not delegated to this user",
-                        facts.own_group_delegated || facts.own_group.empty() ? "" : kDelegate});
+    findings.push_back(
+        {"cgroups", "delegation", facts.own_group_delegated ? State::kOk : State::kWarn,
+         facts.own_group.empty()     ? "this user has no v2 cgroup"
+         : facts.own_group_delegated ? facts.own_group + " is delegated to this user"
+                                     : facts.own_group + " is not delegated to this user",
+         facts.own_group_delegated || facts.own_group.empty() ? "" : kDelegate});
   }
   explain_levers(facts, findings);
 }

@@ -33,7 +33,8 @@ EngineOutlook judge_jail(const HostFacts& host) {
                              : "without: " + missing;
   // On top, and said, but not part of the grade.
   if (!host.landlock.enforced.ok() || host.landlock.abi == 0) jail.why += "; no Landlock";
-  if (!host.mounts.overlay_on_idmapped.ok()) jail.why += "; files appear as owned by nobody (uid 65534)";
+  if (!host.mounts.overlay_on_idmapped.ok())
+    jail.why += "; files appear as owned by nobody (uid 65534)";
   return jail;
 }
 

@@ -121,10 +121,11 @@ void explain(const KernelFacts& facts, Findings& findings) {
   if (facts.can_shield_from_oom) {
     findings.push_back({"kernel", "oom shield", State::kOk, "oom_score_adj -1000 may be set", ""});
   } else {
-    findings.push_back({"kernel", "oom shield", State::kWarn,
-                        "oom_score_adj cannot be lowered (no CAP_SYS_RESOURCE): when a sandbox is out of "
-                        "memory, the kernel may kill its agent",
-                        facts.euid == 0 ? "give the launcher CAP_SYS_RESOURCE" : ""});
+    findings.push_back(
+        {"kernel", "oom shield", State::kWarn,
+         "oom_score_adj cannot be lowered (no CAP_SYS_RESOURCE): when a sandbox is out of "
+         "memory, the kernel may kill its agent",
+         facts.euid == 0 ? "give the launcher CAP_SYS_RESOURCE" : ""});
   }
 }
 

@@ -86,8 +86,7 @@ KvmFacts judge_guest(const GuestRun& run, double native_seconds_per_round) {
   facts.slowdown = run.seconds / static_cast<double>(run.rounds) / native_seconds_per_round;
   if (facts.slowdown > kTooSlowFactor) {
     facts.verdict = KvmFacts::Verdict::kTooSlow;
-    facts.detail =
-        "works, but is " + times_text(facts.slowdown) + " times slower than native";
+    facts.detail = "works, but is " + times_text(facts.slowdown) + " times slower than native";
     return facts;
   }
   if (!run.finished) {
@@ -99,8 +98,8 @@ KvmFacts judge_guest(const GuestRun& run, double native_seconds_per_round) {
   facts.detail = "a guest ran " + std::to_string(run.rounds / 1'000'000) +
                  " million rounds of a loop at native speed";
   if (facts.slowdown > 2) {
-    facts.detail =
-        "the test guest ran correctly, but " + times_text(facts.slowdown) + " times slower than native";
+    facts.detail = "the test guest ran correctly, but " + times_text(facts.slowdown) +
+                   " times slower than native";
   }
   return facts;
 }

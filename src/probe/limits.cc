@@ -39,7 +39,8 @@ Finding of_ceiling(const Want& want, std::int64_t value) {
   finding.state = State::kWarn;
   finding.detail += std::string(", small: ") + want.why;
   const std::string line = std::string(want.sysctl) + "=" + std::to_string(want.recommend);
-  finding.fix = "sudo sysctl -w " + line + "   (to make it permanent: /etc/sysctl.d/60-glovebox.conf)";
+  finding.fix =
+      "sudo sysctl -w " + line + "   (to make it permanent: /etc/sysctl.d/60-glovebox.conf)";
   return finding;
 }
 

@@ -29,15 +29,17 @@ Finding of_attempt(const char* name, const Attempt& attempt, State if_not, std::
 
 void explain_idmaps(const MountFacts& facts, Findings& findings) {
   if (facts.idmapped.ok()) {
-    findings.push_back(
-        {"mounts", "idmapped", State::kOk, "/usr was mounted with its owner mapped to a slice's root", ""});
-    findings.push_back(of_attempt(
-        "overlay on idmapped", facts.overlay_on_idmapped, State::kWarn, "owners are kept",
-        "use kernel 5.19 or later; until then files in the sandbox appear as owned by nobody (uid 65534)"));
+    findings.push_back({"mounts", "idmapped", State::kOk,
+                        "/usr was mounted with its owner mapped to a slice's root", ""});
+    findings.push_back(of_attempt("overlay on idmapped", facts.overlay_on_idmapped, State::kWarn,
+                                  "owners are kept",
+                                  "use kernel 5.19 or later; until then files in the sandbox "
+                                  "appear as owned by nobody (uid 65534)"));
     return;
   }
-  Finding finding{"mounts", "idmapped", State::kWarn,
-                  facts.idmapped.why() + "; files in the sandbox appear as owned by nobody (uid 65534)", ""};
+  Finding finding{
+      "mounts", "idmapped", State::kWarn,
+      facts.idmapped.why() + "; files in the sandbox appear as owned by nobody (uid 65534)", ""};
   if (!facts.is_root) {
     finding.detail = "needs root; files in the sandbox appear as owned by nobody (uid 65534)";
   } else if (facts.root_is_overlay) {
@@ -89,11 +91,10 @@ void explain(const MountFacts& facts, Findings& findings) {
     findings.push_back(
         {"mounts", "proc pidns", State::kOk, "proc mounted for another namespace", ""});
   } else {
-    findings.push_back(
-        {"mounts", "proc pidns", State::kWarn,
-         (facts.is_root ? facts.proc_of_a_pidns.why() : std::string("needs root")) +
-             "; proc is mounted before masking instead",
-         ""});
+    findings.push_back({"mounts", "proc pidns", State::kWarn,
+                        (facts.is_root ? facts.proc_of_a_pidns.why() : std::string("needs root")) +
+                            "; proc is mounted before masking instead",
+                        ""});
   }
   findings.push_back(
       {"mounts", "root filesystem", facts.root_is_overlay ? State::kWarn : State::kOk,

@@ -76,10 +76,11 @@ void explain(const NamespaceFacts& facts, Findings& findings) {
       findings.push_back({"namespaces", trial.name, State::kOk, how, ""});
       continue;
     }
-    findings.push_back({"namespaces", trial.name, State::kMissing, trial.attempt.why(),
-                        trial.attempt.error == EINVAL
-                            ? "this kernel was built without it (CONFIG_*_NS): use a distribution kernel"
-                            : "run as root, or let this user create user namespaces (see above)"});
+    findings.push_back(
+        {"namespaces", trial.name, State::kMissing, trial.attempt.why(),
+         trial.attempt.error == EINVAL
+             ? "this kernel was built without it (CONFIG_*_NS): use a distribution kernel"
+             : "run as root, or let this user create user namespaces (see above)"});
   }
 }
 

@@ -40,7 +40,8 @@ Attempt make_one() {
 NetworkFacts probe_network() { return {.own = attempt_in_helper(make_one)}; }
 
 void explain(const NetworkFacts& facts, Findings& findings) {
-  Finding finding{"network", "own", State::kOk, "a connection was redirected to our own socket", ""};
+  Finding finding{"network", "own", State::kOk, "a connection was redirected to our own socket",
+                  ""};
   if (!facts.own.ok()) {
     finding.state = State::kWarn;
     finding.detail = facts.own.why() + "; sandboxes have only loopback";

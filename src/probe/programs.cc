@@ -97,7 +97,8 @@ void explain_runtime(const ProgramFact& fact, Findings& findings) {
   const std::string package = fact.name == "node" ? "nodejs" : fact.name;
   if (fact.path.empty()) {
     finding.state = State::kWarn;
-    finding.detail = "not at /usr/bin/" + fact.name + ": this language is not available in the default template";
+    finding.detail =
+        "not at /usr/bin/" + fact.name + ": this language is not available in the default template";
     finding.fix = "sudo apt install " + package;
   } else if (fact.version.empty()) {
     finding.state = State::kWarn;
@@ -127,7 +128,8 @@ void explain_installers(const ProgramFacts& facts, Findings& findings) {
 
 // Without them every other template works.
 void explain_data_modules(const std::vector<std::string>& absent, Findings& findings) {
-  Finding finding{"programs", "python-data", State::kOk, "numpy, pandas and matplotlib are installed", ""};
+  Finding finding{"programs", "python-data", State::kOk,
+                  "numpy, pandas and matplotlib are installed", ""};
   if (!absent.empty()) {
     std::string modules;
     finding.fix = "sudo apt install";

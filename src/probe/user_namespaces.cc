@@ -147,17 +147,18 @@ void explain(const UserNamespaceFacts& facts, Findings& findings) {
   findings.push_back(std::move(ordinary));
 
   if (facts.uid_slice.ok()) {
-    findings.push_back({"user namespaces", "uid slice", State::kOk,
-                        "nested twice, with 65536 host uids", ""});
+    findings.push_back(
+        {"user namespaces", "uid slice", State::kOk, "nested twice, with 65536 host uids", ""});
   } else if (!facts.is_root) {
     findings.push_back({"user namespaces", "uid slice", State::kWarn,
                         "needs root; without it guests run with your own uid",
                         "run as root for grade jail"});
   } else {
-    findings.push_back({"user namespaces", "uid slice", State::kMissing, facts.uid_slice.why(),
-                        facts.uid_slice.error == ENOSPC
-                            ? "sudo sysctl -w user.max_user_namespaces=65536"
-                            : "run directly on the host: the uids from 1879048192 must be mapped here"});
+    findings.push_back(
+        {"user namespaces", "uid slice", State::kMissing, facts.uid_slice.why(),
+         facts.uid_slice.error == ENOSPC
+             ? "sudo sysctl -w user.max_user_namespaces=65536"
+             : "run directly on the host: the uids from 1879048192 must be mapped here"});
   }
 }
 

@@ -142,7 +142,8 @@ TEST_F(TemplateDefinitionsTest, NotLargerThanCanBeTold) {
   wanted.preload = {"a", "b", "c"};
   const Result<> modules = define(wanted, one_);
   EXPECT_EQ(code_of(modules), Errc::kInvalidArgument);
-  EXPECT_THAT(modules.error().message(), HasSubstr("preload: at most 64 modules, including those of template \"python\""));
+  EXPECT_THAT(modules.error().message(),
+              HasSubstr("preload: at most 64 modules, including those of template \"python\""));
 }
 
 TEST_F(TemplateDefinitionsTest, NotMoreVariablesThanWithTheBases) {
@@ -154,7 +155,8 @@ TEST_F(TemplateDefinitionsTest, NotMoreVariablesThanWithTheBases) {
   wanted.env.push_back("V62=1");
   const Result<> variables = define(wanted, one_);
   EXPECT_EQ(code_of(variables), Errc::kInvalidArgument);
-  EXPECT_THAT(variables.error().message(), HasSubstr("env: at most 64 variables, including those of template \"python\""));
+  EXPECT_THAT(variables.error().message(),
+              HasSubstr("env: at most 64 variables, including those of template \"python\""));
 }
 
 TEST_F(TemplateDefinitionsTest, NoneWhereTheAdministratorWantsNone) {
