@@ -90,7 +90,7 @@ Result<Flags> read_flags(std::span<const std::string> args) {
 }
 
 // Kubernetes tells every pod of a service called "glovebox" in variables of these forms; they are
-// nobody's typing errors.
+// not typing errors.
 bool is_service_link(std::string_view name) {
   return name.find("_SERVICE_") != std::string_view::npos ||
          name.find("_PORT") != std::string_view::npos;

@@ -23,7 +23,7 @@ constexpr std::array kHostsCertificates = {"/etc/ssl/certs/ca-certificates.crt",
 constexpr std::array kVariables = {
     "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST",   "PIP_CERT",
     "SSL_CERT_FILE", "NPM_CONFIG_REGISTRY", "npm_config_registry"};
-// Of an index's own files, where they are elsewhere and everybody knows where.
+// Of an index's own files, on well-known other hosts.
 struct KnownFileHost {
   const char* index;
   const char* files;
@@ -106,7 +106,7 @@ class Sources {
     return {};
   }
 
-  // Only the one that nobody named may be missing: a private index must not become the public one
+  // Only the default file may be missing: a private index must not become the public one
   // by a mistyped path.
   static Result<std::string> read_file(const char* name, const std::string& path, Trust trust) {
     const bool is_default = path == find_key(name)->default_text;
@@ -132,7 +132,7 @@ class Sources {
     return found;
   }
 
-  // The one that somebody chose; those of both files, which may be of one client each.
+  // The configured one; or those of both files, which may be of one client each.
   std::vector<SourcedValue> certificates() const {
     if (const auto raw = setting("deps.ca_bundle", settings_.deps_ca_bundle)) return {*raw};
     if (const auto raw = environment("PIP_CERT")) return {*raw};

@@ -242,7 +242,7 @@ TEST(Gateway, BudgetsAreKeptAndSaidToBeSpent) {
 TEST(Gateway, BytesBeyondTheBudgetDoNotLeave) {
   in_box([] {
     GatewayOptions options;
-    options.ceiling.policy.budgets.bytes_out = 3;  // the administrator's, though nobody asks
+    options.ceiling.policy.budgets.bytes_out = 3;  // the administrator's, without a request
     Box box(std::move(options));
     Guest guest;
     Listener server(kServer, 8000);

@@ -155,8 +155,8 @@ const Cidr& nat64() {
   return range;
 }
 
-// Only a range that lies inside the reserved one opens anything of it: whoever opens 0.0.0.0/0 or
-// 169.254.0.0/16 has not meant the metadata service.
+// Only a range that lies inside the reserved one opens anything of it: opening 0.0.0.0/0 or
+// 169.254.0.0/16 does not include the metadata service.
 bool opens(const ParsedRange& reserved, const Cidr& opened) {
   return reserved.range.contains(opened);
 }

@@ -83,7 +83,7 @@ HelloResult read_server_name(Bytes extension) {
 }
 
 HelloResult read_extensions(Bytes extensions) {
-  // A kind that comes twice is forbidden (RFC 8446, 4.2), and which of them counts is anybody's
+  // A kind that comes twice is forbidden (RFC 8446, 4.2), and which of them counts is a
   // guess. One bit for each kind.
   std::bitset<65536> seen;
   std::optional<Bytes> server_name;

@@ -263,7 +263,7 @@ IpAddress address_of(Bytes message, const Record& record) {
 }
 
 // From the name that was asked along its aliases to the addresses at their end, whatever the order
-// of the records. Those of names that are not on this way are nobody's.
+// of the records. Records of names that are not in this chain are ignored.
 Result<> follow(Bytes message, std::span<const Record> records, const HostName& name, DnsType type,
                 DnsAnswer& answer) {
   HostName current = name;

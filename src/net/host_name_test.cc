@@ -52,7 +52,7 @@ TEST(HostName, RefusesWhatIsNoName) {
 }
 
 TEST(HostName, RefusesNonAsciiWithAWordAboutXn) {
-  // The last three are taken for "pypi.org" by whoever folds or normalises: Kelvin-like letters, a
+  // The last three are taken for "pypi.org" by programs that fold or normalise: Kelvin-like letters, a
   // full-width dot, a soft hyphen.
   for (const char* text :
        {"bücher.example", "pypı.org", "pypi。org", "py\xc2\xadpi.org", "\xff.a"}) {

@@ -285,7 +285,7 @@ TEST(Decide, DeniedNamesAreReadFromTheHello) {
   EXPECT_EQ(resolves(rules, "evil.example"), "DENY deny evil.example");
   EXPECT_EQ(resolves(rules, "x.bad.example"), "ALLOW base all");
   EXPECT_EQ(resolves(rules, "good.example"), "ALLOW base all");
-  // A denied name somewhere else does not make anybody wait for a hello.
+  // A denied name somewhere else does not cause a wait for a ClientHello.
   const NetRules at_22 = under_no_ceiling(policy(NetBase::kAll, {}, {"evil.example:22"}));
   EXPECT_EQ(at_connect(at_22, kPublic, 443), "ALLOW base all");
   const NetRules range =

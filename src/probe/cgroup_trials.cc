@@ -29,7 +29,7 @@ constexpr milliseconds kTrialDeadline{1500};
 
 int join_group(const std::string& path) { return write_text(path + "/cgroup.procs", "0"); }
 
-// A group empties only when the last process in it is reaped by whoever started it, and v1 has no
+// A group empties only when the last process in it is reaped by its parent, and v1 has no
 // event for it: EBUSY is retried for a moment.
 void remove_group(const std::string& path) {
   // v1 keeps a removed memory group for as long as its pages are somewhere; other trees lack this.

@@ -17,7 +17,7 @@ import package_index
 PACKAGES = ROOT / "src" / "guest" / "packages"
 PYTHON = os.environ.get("GBX_TRY_PYTHON", "/usr/bin/python3")
 DEADLINE = 120
-# What whoever starts a step has in its environment must not matter.
+# The environment of the process that starts a step must not matter.
 MISLEADING = {"PIP_FIND_LINKS": "/nonexistent", "PIP_INDEX_URL": "http://127.0.0.1:1/", "PIP_REQUIRE_HASHES": "1", "PYTHONPATH": "/nonexistent",
               "NPM_CONFIG_REGISTRY": "http://127.0.0.1:1/", "http_proxy": "http://127.0.0.1:1/", "https_proxy": "http://127.0.0.1:1/",
               "SECRET_OF_THE_SERVER": "secret"}

@@ -117,7 +117,7 @@ class Sources(PipFetch):
         made = self.steps.build(fetched)
         self.assertEqual(made.state, "failed", made)
         self.assertIn("expected 'impostor', got 'good'", made.error)
-        # And a fetch does not take it from whoever brings it.
+        # And a fetch does not take it from an untrusted source.
         os.makedirs(os.path.join(fetched.root, "in", "built"))
         with open(os.path.join(fetched.root, "in", "built", "good-99.0-py3-none-any.whl"), "wb") as file:
             file.write(b"x")

@@ -183,7 +183,7 @@ TEST_F(DnsResponderTest, OthersHaveTheirTurnDuringAFlood) {
   Guest guest(port);
   for (int i = 0; i < 100; ++i) guest.ask(static_cast<std::uint16_t>(i), "no.evil.example");
   int turns = 0;
-  // A chain of posts is somebody else's work: it goes on between the responder's pieces.
+  // A chain of posts is other work: it goes on between the responder's pieces.
   std::function<void()> work = [&] {
     ++turns;
     if (decisions.size() < 100 && turns < 100000) asio::post(io, work);

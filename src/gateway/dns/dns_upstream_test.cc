@@ -132,7 +132,7 @@ TEST_F(DnsUpstreamTest, ALateAnswerIsNotTakenForTheNextQuestion) {
       return {};
     }
     const Bytes late = good(*first, {ip("203.0.113.66")});
-    self->send(first->from, late);  // nobody there any more
+    self->send(first->from, late);  // the receiver has gone
     return {late, good(asked, kAddresses)};
   });
   self = &dns;

@@ -93,7 +93,7 @@ TEST_F(ResolverTest, TellsAbsenceFromFailure) {
   EXPECT_EQ(finish(io, resolver.find("t", host("bare.example"), kA)).state, State::kNoAddress);
   EXPECT_EQ(finish(io, resolver.find("t", host("fails.example"), kA)).state, State::kNoAnswer);
   EXPECT_EQ(finish(io, resolver.find("t", host("silent.example"), kA)).state, State::kNoAnswer);
-  // Even a failure is remembered for a moment: nobody hammers resolvers that are down.
+  // Even a failure is remembered for a moment: resolvers that are down are not hammered.
   EXPECT_TRUE(resolver.find_now("t", host("silent.example"), kA).has_value());
 }
 

@@ -55,7 +55,7 @@ class RelaysTest : public ::testing::TestWithParam<std::size_t> {
     made.id = relays_->start(std::move(left.server), std::move(right.client), owner_).value();
     return made;
   }
-  // As much as the connection takes until nobody reads it.
+  // As much as the connection takes without a reader.
   std::string send_until_full(const UniqueFd& socket) {
     std::string sent;
     std::string part(64 * 1024, '\0');
@@ -372,7 +372,7 @@ TEST(Relays, AThousandThatAreSilentHoldTheirSocketsAndNothingElse) {
   // Ours here, theirs there, and a few idle pipes.
   EXPECT_LE(open_descriptors(), before + 4 * all.size() + 2 * PipePool::kMaxIdle);
   EXPECT_EQ(relays->open(), all.size());
-  // Nobody is woken while nothing happens.
+  // There are no wake-ups while nothing happens.
   io.restart();
   EXPECT_EQ(io.run_for(std::chrono::milliseconds(50)), 0u);
 }

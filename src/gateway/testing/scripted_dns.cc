@@ -15,7 +15,7 @@ struct ScriptedDns::State {
   State(asio::io_context& one, Script given)
       : io(one), script(std::move(given)), datagrams(one), streams(one) {
     const auto loopback = asio::ip::address_v4::loopback();
-    // One port for both; another try if somebody has it for TCP.
+    // One port for both; another try if the TCP port is taken.
     for (int tries = 0; tries < 50; ++tries) {
       boost::system::error_code error;
       datagrams = udp::socket(io, udp::endpoint(loopback, 0));

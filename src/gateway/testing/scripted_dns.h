@@ -40,7 +40,7 @@ class ScriptedDns {
   const std::vector<Asked>& asked() const;
   // From the port that was asked, now.
   void send(const asio::ip::udp::endpoint& to, const Bytes& bytes);
-  // From a port that nobody asked.
+  // From a port that was not asked.
   void send_from_elsewhere(const asio::ip::udp::endpoint& to, const Bytes& bytes);
 
  private:

@@ -366,7 +366,7 @@ function send(line) {
   try {
     while (data.length > 0) data = data.subarray(writeSync(RESULTS_FD, data));
   } catch {
-    // Nobody reads, or the program closed it.
+    // There is no reader, or the program closed it.
   }
 }
 

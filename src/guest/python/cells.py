@@ -115,7 +115,7 @@ def _read_exactly(size):
         try:
             part = os.read(_cells, min(size, 1 << 20))
         except BlockingIOError:
-            # Somebody who shares the description made it so.
+            # Another process that shares the file description made it so.
             os.set_blocking(_cells, True)
             continue
         except OSError:

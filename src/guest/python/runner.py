@@ -392,7 +392,7 @@ def _finish(status, main):
         _quietly(_die_of_sigint)
         status = 130
     # The kernel takes this process's memory apart before it closes its pipes: 0.4 ms, and 2.4 ms
-    # with the data stack. Whoever waits need not wait for that.
+    # with the data stack. The client need not wait for that.
     _results.send(b'{"type":"exit","code":%d}\n' % status)
     _results.close()
     for fd in (0, 1, 2):

@@ -243,7 +243,7 @@ int fork_into(Sandbox& sandbox, PyObject* prepare, PyObject* run) {
   if (joiner == 0) {
     error = enter(sandbox);
     if (error != 0) _exit(1);
-    // Root in a session may stop whatever it sees of its own user namespace, the shim too. Nobody
+    // Root in a session may stop whatever it sees of its own user namespace, the shim too. No process
     // may wait for that: there the shim is a copy of its own, at the price of a second one.
     const bool alone = sandbox.join.session != 0;
     const pid_t shim =

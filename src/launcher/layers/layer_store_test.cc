@@ -73,7 +73,7 @@ class LayerStoreTest : public ::testing::Test {
     const auto kept = layer_store.keep(record_of(id, note), this);
     ASSERT_TRUE(kept) << kept.error().message();
   }
-  static bool nobody(const std::string&) { return false; }
+  static bool not_awaited(const std::string&) { return false; }
 
   std::string place_;
 };
@@ -162,7 +162,7 @@ TEST_F(LayerStoreTest, TwoLaunchersNeedNotKnowOfEachOther) {
   auto making = one.begin(kOne, this);
   ASSERT_TRUE(making);
   EXPECT_EQ(code_of(other.begin(kOne, this)), Errc::kConflict);
-  other.sweep();  // it is somebody's
+  other.sweep();  // another launcher is making it
   making->reset();
   ASSERT_TRUE(one.keep(record_of(kOne), this));
   auto held = other.use(kOne, Counts::kYes);
@@ -182,19 +182,19 @@ TEST_F(LayerStoreTest, WhatNobodyKeepsGoes) {
   ASSERT_TRUE(layer_store.begin(kOne, this));
   auto living = layer_store.begin(kTwo, this);
   const auto now = LayerStore::Clock::now();
-  layer_store.tidy(now, nobody);
+  layer_store.tidy(now, not_awaited);
   EXPECT_EQ(layer_store.staged(kOne, this), Staged::kMade);
   layer_store.tidy(now + LayerStore::kKeepTimeout,
                    [](const std::string& id) { return id == kOne; });
-  EXPECT_EQ(layer_store.staged(kOne, this), Staged::kMade);  // somebody is about to keep it
-  layer_store.tidy(now + LayerStore::kKeepTimeout, nobody);
+  EXPECT_EQ(layer_store.staged(kOne, this), Staged::kMade);  // a request to keep it is pending
+  layer_store.tidy(now + LayerStore::kKeepTimeout, not_awaited);
   EXPECT_EQ(layer_store.staged(kOne, this), Staged::kNone);
   EXPECT_EQ(layer_store.staged(kTwo, this), Staged::kMaking);
   layer_store.owner_gone(this);
-  layer_store.tidy(now, nobody);
+  layer_store.tidy(now, not_awaited);
   EXPECT_TRUE(comes_to(layer_store, {std::string("new-") + kTwo}));  // its sandbox is there still
   living->reset();
-  layer_store.tidy(now, nobody);
+  layer_store.tidy(now, not_awaited);
   EXPECT_TRUE(comes_to(layer_store, {}));
 }
 
@@ -207,10 +207,10 @@ TEST_F(LayerStoreTest, ADeadLaunchersLeftoversAreSwept) {
   }
   std::ofstream(sets() / kTwo / "record") << "glovebox-layer 1\nbytes 7\n";
   fs::create_directory(sets() / "gone-1");
-  fs::create_directory(sets() / "somebody's own");
+  fs::create_directory(sets() / "foreign");
   LayerStore layer_store(place_);
   layer_store.sweep();
-  EXPECT_TRUE(comes_to(layer_store, {kOne, "somebody's own"}));
+  EXPECT_TRUE(comes_to(layer_store, {kOne, "foreign"}));
   EXPECT_EQ(layer_store.record(kOne)->note, "good");
 }
 
@@ -296,7 +296,7 @@ TEST(DiskTask, TellsHowItWentAndHasNoneOfOurDescriptors) {
   EXPECT_FALSE(task->is_finished(0));
   writer.reset();
   char byte = 0;
-  EXPECT_EQ(::read(reader.get(), &byte, 1), 0);  // nobody else has it open
+  EXPECT_EQ(::read(reader.get(), &byte, 1), 0);  // no other process has it open
   auto good = DiskTask::start([] { return 0; });
   auto bad = DiskTask::start([] { return 3; });
   ASSERT_TRUE(good && bad);

@@ -8,7 +8,7 @@
 
 namespace glovebox::launcher {
 
-// A socket at `path` (0600). One that nobody answers on is replaced, a live one is an error.
+// A socket at `path` (0600). A stale one is replaced, a live one is an error.
 Result<UniqueFd> listen_at(const std::string& path);
 
 }  // namespace glovebox::launcher

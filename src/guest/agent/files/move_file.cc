@@ -21,7 +21,7 @@ Result<> rename_to(const ResolvedPath& from, const std::string& name, const Reso
 }
 
 // From another file system; or a directory that the template shipped, which an overlay cannot
-// rename. Complete under a name of our own first, so that nobody sees half of it.
+// rename. Complete under a name of our own first, so that no half of it is ever visible.
 Result<> move_by_copy(const ResolvedPath& from, const ResolvedPath& to, Replace replace,
                       Copied& copied) {
   std::uint64_t removed = 0;

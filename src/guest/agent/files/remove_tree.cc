@@ -10,7 +10,7 @@
 namespace glovebox::agent {
 namespace {
 
-constexpr int kMaxRounds = 16;  // for one directory that somebody fills meanwhile
+constexpr int kMaxRounds = 16;  // for one directory that is being filled meanwhile
 
 Result<UniqueFd> open_to_empty(int dir, const std::string& name, OtherMounts mounts) {
   const std::uint64_t resolve =
@@ -79,7 +79,7 @@ class Remover {
       inside_.push_back(std::move(inside));
       return {};
     }
-    // Another mount; or swapped for something else meanwhile: whoever removes what it is in will
+    // Another mount, or replaced by something else meanwhile: removing its parent directory will
     // find that out.
     const int error = dir.error().sys_errno();
     if (error == EXDEV || error == ENOENT || error == ENOTDIR || error == ELOOP) return {};
@@ -96,7 +96,7 @@ class Remover {
       return {};
     }
     if (errno == ENOENT || errno == ENOTDIR) return {};
-    // Somebody put more into it; or the listing of what was removed meanwhile left some out.
+    // More was put into it, or the listing of what was removed meanwhile left some out.
     const bool full = errno == ENOTEMPTY || errno == EEXIST;
     if (full && ++left.rounds < kMaxRounds) return go_into(std::move(left));
     if (mounts_ == OtherMounts::kLeave && (full || errno == EBUSY)) return {};

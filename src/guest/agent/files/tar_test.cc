@@ -1,4 +1,4 @@
-// Archives: both ways, with the system's tar, and those that somebody made to harm.
+// Archives: both ways, with the system's tar, and malicious ones.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -43,7 +43,7 @@ struct DirName {
 // left is the end.
 Result<std::vector<DirName>> read_names(int dir, std::size_t most);
 
-// What a walk has found, and somebody has taken away or replaced meanwhile.
+// What a walk has found and what was removed or replaced meanwhile.
 inline bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
 
 class TreeWalk {

@@ -304,7 +304,7 @@ Result<> Unpacker::take(const TarEntry& entry, TarReader& reader) {
   auto outcome = unpack(path, entry, reader);
   if (!outcome) {
     const int error = outcome.error().sys_errno();
-    // Behind or under another mount: nobody would see it.
+    // Behind or under another mount, where it would not be visible.
     if (rules_.snapshot && (error == EXDEV || error == EBUSY)) return {};
     return fail(std::move(outcome.error()).context(path));
   }

@@ -44,7 +44,7 @@ TEST(WatchFiles, TellsWhatHappensInADirectory) {
   ASSERT_EQ(::chmod((dir / "b").c_str(), 0600), 0);
   EXPECT_NEXT(helper, {WatchKind::kAttribute, false, "b", ""});
   write_whole(dir / "sub/unseen", "x");
-  ASSERT_EQ(::rename((dir / "b").c_str(), (dir / "sub/b").c_str()), 0);  // to where nobody looks
+  ASSERT_EQ(::rename((dir / "b").c_str(), (dir / "sub/b").c_str()), 0);  // to a directory that is not watched
   EXPECT_NEXT(helper, {WatchKind::kRemoved, false, "b", ""});
   ASSERT_EQ(::rename((dir / "sub/b").c_str(), (dir / "c").c_str()), 0);
   EXPECT_NEXT(helper, {WatchKind::kCreated, false, "c", ""});
@@ -146,7 +146,7 @@ TEST(WatchFiles, SaysThatSomeWereLost) {
   const TestDir dir;
   TestHelper helper(watch(dir.path(), true));
   EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
-  // Nobody reads: the pipe fills up, then the kernel's queue. A name is long, a queue is not.
+  // There is no reader: the pipe fills up, then the kernel's queue. A name is long, a queue is not.
   const std::string name(200, 'n');
   for (int i = 0; i < 60'000; ++i) {
     const std::string path = dir / (name + std::to_string(i % 500));

@@ -207,7 +207,7 @@ Result<> WatchTree::moved_to(const inotify_event& event, const std::string& path
   return send_event(wire::WatchKind::kRenamed, directory, moved.path, path);
 }
 
-// The kernel calls a file without a name "#" and its number: nobody sees it in the directory.
+// The kernel calls a file without a name "#" and its number: it is not visible in the directory.
 bool WatchTree::is_nameless(const std::string& dir, const std::string& name) {
   if (name[0] != '#' || name.find_first_not_of("0123456789", 1) != std::string::npos) return false;
   const auto at = open_below(dir);
@@ -259,7 +259,7 @@ Result<bool> WatchTree::handle_event(const inotify_event& event, const std::stri
   if ((event.mask & IN_Q_OVERFLOW) != 0) {
     TRY_OK(end_move());
     TRY_OK(send_event(wire::WatchKind::kOverflow, false, ""));
-    // Directories may have been made that nobody told of.
+    // Directories may have been created without an event.
     if (recursive_ && top_is_directory_) TRY_OK(watch_below("", Found::kKnown));
     return false;
   }

@@ -58,7 +58,7 @@ scmp_filter_ctx begin(std::uint32_t default_action) {
 constexpr std::uint64_t kLow32 = 0xffffffffull;  // the kernel looks at no more of an int argument
 
 void refuse_ioctls(scmp_filter_ctx filter) {
-  // Characters pushed into a terminal, and the console's own commands, act on whoever reads it.
+  // Characters pushed into a terminal, and the console's own commands, act on the process that reads it.
   for (const std::uint64_t command : {0x5412ull /* TIOCSTI */, 0x541cull /* TIOCLINUX */,
                                       0x5423ull /* TIOCSETD: loads modules */}) {
     must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
@@ -93,7 +93,7 @@ void refuse_sockets(scmp_filter_ctx filter) {
          "socket");
   };
   // Unix and Internet sockets only. Of the others, netlink is the one that programs know: but what
-  // waits in its sockets is the kernel's memory and charged to nobody, so it would be a way past
+  // waits in its sockets is kernel memory that is not charged, so it would be a way past
   // the memory limit, and in a sandbox with nothing but loopback there is little to ask it.
   for (std::uint64_t family = 0; family < AF_INET6; ++family) {
     if (family != AF_UNIX && family != AF_INET) refuse_family(family);
@@ -150,7 +150,7 @@ void refuse_setuid_files(scmp_filter_ctx filter) {
 }
 
 void refuse_the_rest(scmp_filter_ctx filter) {
-  // A tracee that stops at its exit dies only when its tracer lets it, whoever kills it: two that
+  // A tracee that stops at its exit dies only when its tracer lets it, even if it is killed: two that
   // trace each other so would never die, and neither would their sandbox.
   for (const std::uint64_t request : {0x4206ull /* SEIZE */, 0x4200ull /* SETOPTIONS */}) {
     must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ptrace), 2,

@@ -39,7 +39,7 @@ Result<> mask_proc_below(const std::string& root) {
   const std::string null = root + "/dev/null";
   for (const char* name : kHiddenFiles) {
     const std::string target = root + "/proc/" + name;
-    // What only the host's root may open needs no cover: nobody in here is that, nor has rights
+    // What only the host's root may open needs no cover: no process in here is that user, nor has rights
     // over a file of its.
     struct stat info {};
     if (::stat(target.c_str(), &info) != 0 || (info.st_mode & 0077) == 0) continue;

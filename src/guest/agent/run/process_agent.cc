@@ -65,7 +65,7 @@ Result<ServePlan> shut_in(const wire::SandboxPlan& plan, WallSet& walls) {
   serve_plan.limits = plan.limits;
   serve_plan.memory_is_bounded = plan.memory_is_bounded;
   serve_plan.change_user = false;
-  // A guest must not be able to end its own agent, nor anybody else.
+  // A guest must not be able to kill its own agent or any other process.
   const bool signals_kept_in = abi >= kAbiWithScopedSignals;
   serve_plan.process = ProcessEngine{
       .home = plan.home,

@@ -38,7 +38,7 @@ bool make_pipes(Streams& streams, bool change_user) {
 }
 
 bool make_program_terminal(Streams& streams, TerminalSize size, bool change_user) {
-  const AsGuestUser as_user(change_user);  // the slave belongs to whoever opened the master
+  const AsGuestUser as_user(change_user);  // the slave belongs to the user who opened the master
   if (!open_terminal(size, streams.master, streams.guest_in)) return false;
   streams.guest_out.reset(::fcntl(streams.guest_in.get(), F_DUPFD_CLOEXEC, 3));
   streams.guest_err.reset(::fcntl(streams.guest_in.get(), F_DUPFD_CLOEXEC, 3));

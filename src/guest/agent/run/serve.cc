@@ -155,7 +155,7 @@ Result<> Agent::handle(const wire::StartProgram& start) {
   if (an_upload_failed_)
     return send_frame(wire::StartFailed{ENOENT, "a file could not be uploaded"});
   if (plan_.runtime) {
-    // It was not what was wanted, and nobody else may be in the sandbox of a program.
+    // The waiting runtime is not used, and no other process may be in a program's sandbox.
     ::kill(plan_.runtime->pid, SIGKILL);
     plan_.runtime.reset();
   }
@@ -217,7 +217,7 @@ Result<> Agent::handle(const wire::ResizeTerminal& resize) {
 
 void Agent::kill_the_rest() {
   if (plan_.process) return kill_descendants(plan_.process->children.get());
-  // "Everybody" is everybody in our own pid namespace only as its first process.
+  // kill(-1) is limited to our own pid namespace only if we are its first process.
   GBX_ASSERT(::getpid() == 1);
   ::kill(-1, SIGKILL);
 }

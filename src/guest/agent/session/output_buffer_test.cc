@@ -43,7 +43,7 @@ TEST(OutputBuffer, RoomIsWhatIsNotNeeded) {
   buffer.add(std::string(60, 'x'));
   EXPECT_EQ(buffer.room(0), 40u);
   EXPECT_EQ(buffer.room(50), 90u);
-  EXPECT_EQ(buffer.room(1000), 100u);  // nobody needs more than there is
+  EXPECT_EQ(buffer.room(1000), 100u);  // no more is needed than there is
   buffer.add(std::string(40, 'y'));
   EXPECT_EQ(buffer.room(0), 0u);
   buffer.add(std::string(10, 'z'));

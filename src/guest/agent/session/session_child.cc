@@ -33,7 +33,7 @@ bool is_session_capability(int capability) noexcept {
 int be_killable_by_oom() noexcept {
   // The agent is protected from the OOM killer as far as the launcher may; what it starts is the
   // first to go, so that the agent is not even where it is not protected. The file is the host
-  // root's while we are not dumpable. Being so for a moment lets nobody in: until the user is
+  // root's while we are not dumpable. Being so for a moment is harmless: until the user is
   // changed we have capabilities that no guest has, and the kernel lets only equals trace us.
   if (::prctl(PR_SET_DUMPABLE, 1) != 0) return errno;
   int error = 0;

@@ -75,7 +75,7 @@ bool make_ends(Data data, Ends& ours, Ends& theirs) {
 }
 
 // In the child. It has the agent's memory and nothing else of it: no descriptor, no capability
-// beyond the user's; and as it is not dumpable, nobody in the sandbox can look into it.
+// beyond the user's; and as it is not dumpable, no process in the sandbox can read its memory.
 [[noreturn]] void be_the_helper(const wire::FileRequest& request, const SessionUser& user,
                                 bool change_user, int null, const HelperDescriptors& places) {
   for (int fd = 0; fd < 3; ++fd) {
@@ -114,7 +114,7 @@ void SessionFiles::start(const wire::FileRequest& asked) {
   if (helpers_.size() >= kMaxHelpers) {
     return send_done(asked.request, EAGAIN, "too many file requests at once");
   }
-  // What concerns the whole disk is the platform's own: whoever the guest calls root.
+  // Requests about the whole disk are the platform's own: they run as uid 0, whatever passwd says.
   const auto user = concerns_whole_disk(asked.op)
                         ? std::optional(SessionUser{"root", 0, 0, "/", "", {}})
                         : look_up_user(asked.user);

@@ -129,7 +129,7 @@ SessionProcess::Reading SessionProcess::read_some(Outgoing& stream, std::size_t 
   if (most == 0) return Reading::kFull;
   const ssize_t got = ::read(stream.fd.get(), buffer, most);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return Reading::kNothing;
-  if (got <= 0) {  // a terminal that nobody has open says EIO
+  if (got <= 0) {  // a terminal that no process has open returns EIO
     stream.fd.close();
     if (terminal_) stop_input(in_);
     return Reading::kClosed;
@@ -196,7 +196,7 @@ void SessionProcess::read_remaining_output() {
       const Reading reading =
           stream == &results_ ? read_results()
                               : read_some(*stream, static_cast<std::size_t>(stream->left_at_end));
-      // Somebody else has read it: a guest can open its own pipes.
+      // Another process has read it: a guest can open its own pipes.
       if (reading == Reading::kNothing) stream->left_at_end = 0;
       if (reading != Reading::kSome) break;
     }
@@ -317,7 +317,7 @@ void SessionProcess::write_some(Incoming& stream) {
       !broken) {
     stream.end_typed = ::write(stream.fd.get(), &kEndOfInput, 1) == 1;
   }
-  // A pipe that nobody reads any more says so of itself.
+  // A pipe without a reader reports that itself.
   if (!broken && !terminal_ && stream.waiting.empty()) {
     pollfd state{stream.fd.get(), 0, 0};
     broken = ::poll(&state, 1, 0) > 0 && (state.revents & POLLERR) != 0;
