@@ -1,0 +1,477 @@
+#include "sys/cgroup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+
+#include "base/log.h"
+#include "sys/file.h"
+
+namespace glovebox::sys {
+namespace {
+
+std::uint64_t to_number(std::string_view text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+std::optional<std::uint64_t> read_number(const UniqueFd& dir, const char* file) {
+  const auto text = read_small_file(dir.get(), file);
+  if (!text) return std::nullopt;
+  return to_number(*text);
+}
+
+// "key value" lines, as in memory.events, cpu.stat and v1's memory.oom_control.
+std::uint64_t read_key(const UniqueFd& dir, const char* file, std::string_view key) {
+  const auto text = read_small_file(dir.get(), file);
+  if (!text) return 0;
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (line.size() > key.size() && line.substr(0, key.size()) == key && line[key.size()] == ' ') {
+      return to_number(line.substr(key.size() + 1));
+    }
+  }
+  return 0;
+}
+
+// cpu.max and cfs_quota are refused below a millisecond of quota.
+std::string quota_us(std::uint32_t cpu_thousandths, std::uint32_t period_us) {
+  const std::uint64_t quota = static_cast<std::uint64_t>(cpu_thousandths) * period_us / 1000;
+  return std::to_string(std::max<std::uint64_t>(quota, 1000));
+}
+
+constexpr std::uint32_t kCpuPeriodUs = 100'000;
+
+// In place of an event: the kernel tells nobody when the last dead task has left a v1 cgroup.
+// Bounded by the caller, and in practice the first try succeeds.
+void pause_briefly(int ms) { ::poll(nullptr, 0, ms); }
+
+// In all about 150 ms: whoever has more patience comes again.
+constexpr int kMostTries = 30;
+
+Result<> remove_directory(int parent_fd, const std::string& name, int most_tries = kMostTries) {
+  for (int tries = 0;; ++tries) {
+    if (::unlinkat(parent_fd, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+    if (errno != EBUSY || tries >= most_tries) {
+      return fail(Error::from_errno("remove cgroup " + name));
+    }
+    pause_briefly(tries < 10 ? 1 : 5);
+  }
+}
+
+void kill_members(int dir_fd) {
+  if (write_control(dir_fd, "cgroup.kill", "1")) return;
+  const auto procs = read_small_file(dir_fd, "cgroup.procs");
+  if (!procs) return;
+  std::string_view rest = *procs;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    const auto pid = static_cast<pid_t>(to_number(line));
+    if (pid <= 1) continue;
+    // By a handle, and only if it is a member still: its number may be another's by now.
+    const UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    const auto again = read_small_file(dir_fd, "cgroup.procs");
+    if (!process || !again) continue;
+    const std::string text = "\n" + *again;
+    if (text.find("\n" + std::string(line) + "\n") == std::string::npos) continue;
+    (void)::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+  }
+}
+
+// For the cgroups below. What the host does not offer stays off and is told by features().
+void enable_controllers(const std::string& path) {
+  for (const char* controller : {"+memory", "+pids", "+cpu"}) {
+    (void)write_control(AT_FDCWD, path + "/cgroup.subtree_control", controller);
+  }
+}
+
+// A family's sandboxes and its nursery.
+void remove_children(int dir_fd) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::fdopendir(::fcntl(dir_fd, F_DUPFD_CLOEXEC, 3)),
+                                                ::closedir);
+  if (!dir) return;
+  while (const dirent* entry = ::readdir(dir.get())) {
+    if (entry->d_type == DT_DIR && entry->d_name[0] != '.') {
+      (void)remove_directory(dir_fd, entry->d_name);
+    }
+  }
+}
+
+}  // namespace
+
+Result<CgroupFamily> CgroupFamily::create(const CgroupRoots& roots, const std::string& name,
+                                          uid_t root) {
+  CgroupFamily family;
+  family.path_ = roots.v2 + "/" + name;
+  family.root_ = root;
+  enable_controllers(roots.v2);
+  if (::mkdir(family.path_.c_str(), 0755) != 0) {
+    const int error = errno;
+    family.path_.clear();
+    return fail(Error::from_errno("create cgroup " + name, error));
+  }
+  enable_controllers(family.path_);
+  // A cgroup with controllers has processes or children, never both.
+  const std::string nursery = family.path_ + "/nursery";
+  if (::mkdir(nursery.c_str(), 0755) != 0)
+    return fail(Error::from_errno("create cgroup " + nursery));
+  if (::chown((family.path_ + "/cgroup.procs").c_str(), root, root) != 0) {
+    return fail(Error::from_errno("change the owner of " + family.path_));
+  }
+  TRY(family.nursery_, open_dir(AT_FDCWD, nursery));
+  return family;
+}
+
+CgroupFamily::~CgroupFamily() {
+  if (path_.empty()) return;
+  nursery_.reset();
+  (void)remove_directory(AT_FDCWD, path_ + "/nursery");
+  if (const auto removed = remove_directory(AT_FDCWD, path_); !removed) {
+    log::warn("a cgroup could not be removed",
+              {{"name", path_}, {"error", removed.error().message()}});
+  }
+}
+
+Result<Cgroup> Cgroup::create(const CgroupRoots& roots, const CgroupFamily* family,
+                              const std::string& name, const CgroupLimits& limits) {
+  Cgroup group;
+  group.name_ = name;
+  const auto try_part = [&](const std::string& root, Part part) -> bool {
+    if (root.empty()) return false;
+    if (!part.v2) return group.add_part(root, std::move(part)).has_value();
+    if (family == nullptr) {
+      if (roots.v2_controls && roots.v2_directly) enable_controllers(root);
+      return roots.v2_directly && group.add_part(root, std::move(part)).has_value();
+    }
+    if (!group.add_part(family->path(), std::move(part))) return false;
+    // Forking into it needs the right to write this.
+    const int dir = group.parts_.back().dir.get();
+    return ::fchownat(dir, "cgroup.procs", family->root(), family->root(), 0) == 0;
+  };
+  if (roots.v2_controls) {
+    Part part;
+    part.v2 = part.memory = part.pids = part.cpu = part.cpuacct = part.freezer = true;
+    try_part(roots.v2, std::move(part));
+  } else {
+    Part unified;
+    unified.v2 = unified.freezer = true;
+    try_part(roots.v2, std::move(unified));
+    Part memory;
+    memory.memory = true;
+    try_part(roots.v1_memory, std::move(memory));
+    Part pids;
+    pids.pids = true;
+    try_part(roots.v1_pids, std::move(pids));
+    Part cpu;
+    cpu.cpu = true;
+    cpu.cpuacct = roots.v1_cpuacct == roots.v1_cpu;
+    try_part(roots.v1_cpu, std::move(cpu));
+    if (roots.v1_cpuacct != roots.v1_cpu) {
+      Part cpuacct;
+      cpuacct.cpuacct = true;
+      try_part(roots.v1_cpuacct, std::move(cpuacct));
+    }
+    Part freezer;
+    freezer.freezer = true;
+    try_part(roots.v1_freezer, std::move(freezer));
+  }
+  group.features_.any = !group.parts_.empty();
+  group.set_limits(limits);
+  for (const Part& part : group.parts_) {
+    // What every sandbox has alike. Absent where there is no swap.
+    if (part.v2 && part.memory) (void)write_control(part.dir.get(), "memory.swap.max", "0");
+    if (!part.v2 && part.memory) (void)write_control(part.dir.get(), "memory.swappiness", "0");
+  }
+  return group;
+}
+
+void Cgroup::set_limits(const CgroupLimits& limits) {
+  const std::string bytes = std::to_string(limits.memory_bytes);
+  const std::string quota = quota_us(limits.cpu_thousandths, kCpuPeriodUs);
+  const std::string period = std::to_string(kCpuPeriodUs);
+  for (const Part& part : parts_) {
+    const int dir = part.dir.get();
+    const auto set = [dir](const char* file, const std::string& value) {
+      return write_control(dir, file, value).has_value();
+    };
+    if (part.pids) features_.pids = set("pids.max", std::to_string(limits.pids));
+    if (part.memory && part.v2) features_.memory = set("memory.max", bytes);
+    if (part.memory && !part.v2) {
+      features_.memory = set("memory.limit_in_bytes", bytes);
+      // Absent without swap accounting; with it, memory and swap together get the same bound, and
+      // have to be raised before memory alone can be.
+      (void)set("memory.memsw.limit_in_bytes", bytes);
+      if (!features_.memory) features_.memory = set("memory.limit_in_bytes", bytes);
+      // On v1 the buffers of sockets are counted apart, and not at all unless they have a limit.
+      (void)set("memory.kmem.tcp.limit_in_bytes", bytes);
+    }
+    if (part.cpu && part.v2) features_.cpu = set("cpu.max", quota + " " + period);
+    if (part.cpu && !part.v2) {
+      features_.cpu = set("cpu.cfs_period_us", period) && set("cpu.cfs_quota_us", quota);
+    }
+  }
+}
+
+Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
+  if (this != &other) {
+    (void)remove();
+    name_ = std::move(other.name_);
+    parts_ = std::move(other.parts_);
+    features_ = other.features_;
+    other.parts_.clear();
+  }
+  return *this;
+}
+
+Cgroup::~Cgroup() {
+  if (const auto removed = remove(); !removed) {
+    log::warn("a cgroup could not be removed",
+              {{"name", name_}, {"error", removed.error().message()}});
+  }
+}
+
+Result<> Cgroup::add_part(const std::string& parent, Part part) {
+  const std::string path = parent + "/" + name_;
+  if (::mkdir(path.c_str(), 0755) != 0) return fail(Error::from_errno("create cgroup " + path));
+  part.parent = parent;
+  auto dir = open_dir(AT_FDCWD, path);
+  if (!dir) {
+    ::rmdir(path.c_str());
+    return fail(std::move(dir.error()));
+  }
+  part.dir = std::move(*dir);
+  parts_.push_back(std::move(part));
+  return {};
+}
+
+const Cgroup::Part* Cgroup::part_with(bool Part::*what) const {
+  for (const Part& part : parts_) {
+    if (part.*what) return &part;
+  }
+  return nullptr;
+}
+
+Result<std::vector<UniqueFd>> Cgroup::open_join_files(JoinV2 v2, std::size_t* throttling) const {
+  std::vector<UniqueFd> files;
+  std::vector<UniqueFd> slow;
+  for (const Part& part : parts_) {
+    if (part.v2 && v2 == JoinV2::kNo) continue;
+    const char* file = part.v2 ? "cgroup.procs" : "tasks";
+    UniqueFd tasks(::openat(part.dir.get(), file, O_WRONLY | O_CLOEXEC));
+    if (!tasks) return fail(Error::from_errno("join cgroup in " + part.parent));
+    const bool slows = !part.v2 && (part.cpu || part.freezer);
+    (slows ? slow : files).push_back(std::move(tasks));
+  }
+  if (throttling != nullptr) *throttling = slow.size();
+  for (UniqueFd& file : slow) files.push_back(std::move(file));
+  return files;
+}
+
+int Cgroup::v2_dir() const {
+  const Part* part = part_with(&Part::v2);
+  return part != nullptr ? part->dir.get() : -1;
+}
+
+Result<> Cgroup::join(pid_t pid) const {
+  for (const Part& part : parts_) {
+    if (auto joined = write_control(part.dir.get(), "cgroup.procs", std::to_string(pid)); !joined) {
+      return fail(std::move(joined.error()).context("join cgroup in " + part.parent));
+    }
+  }
+  return {};
+}
+
+std::uint64_t Cgroup::cpu_us() const {
+  if (const Part* part = part_with(&Part::cpuacct); part != nullptr && !part->v2) {
+    return read_number(part->dir, "cpuacct.usage").value_or(0) / 1000;
+  }
+  // cpu.stat's usage is there in every v2 cgroup, with or without the controller.
+  const Part* part = part_with(&Part::v2);
+  return part != nullptr ? read_key(part->dir, "cpu.stat", "usage_usec") : 0;
+}
+
+CgroupUsage Cgroup::usage() const {
+  CgroupUsage usage;
+  usage.cpu_us = cpu_us();
+  if (const Part* part = part_with(&Part::memory); part != nullptr) {
+    usage.peak_memory_bytes =
+        read_number(part->dir, part->v2 ? "memory.peak" : "memory.max_usage_in_bytes");
+    usage.oom_kills = static_cast<std::uint32_t>(
+        read_key(part->dir, part->v2 ? "memory.events" : "memory.oom_control", "oom_kill"));
+  }
+  if (const Part* part = part_with(&Part::pids); part != nullptr) {
+    if (const auto peak = read_number(part->dir, "pids.peak")) {
+      usage.processes_peak = static_cast<std::uint32_t>(*peak);
+    }
+  }
+  return usage;
+}
+
+CgroupNow Cgroup::now() const {
+  CgroupNow now;
+  if (const Part* part = part_with(&Part::memory); part != nullptr) {
+    now.memory_bytes =
+        read_number(part->dir, part->v2 ? "memory.current" : "memory.usage_in_bytes");
+  }
+  if (const Part* part = part_with(&Part::pids); part != nullptr) {
+    if (const auto tasks = read_number(part->dir, "pids.current")) {
+      now.processes = static_cast<std::uint32_t>(*tasks);
+    }
+  }
+  return now;
+}
+
+std::optional<std::uint64_t> Cgroup::firm_memory_bytes() const {
+  const Part* part = part_with(&Part::memory);
+  if (part == nullptr) return std::nullopt;
+  const auto all = read_number(part->dir, part->v2 ? "memory.current" : "memory.usage_in_bytes");
+  if (!all) return std::nullopt;
+  const std::uint64_t files = read_key(part->dir, "memory.stat", "inactive_file") +
+                              read_key(part->dir, "memory.stat", "active_file");
+  return *all > files ? *all - files : 0;
+}
+
+std::optional<std::size_t> Cgroup::members() const {
+  // Whoever enters writes to these first.
+  const Part* part = part_with(&Part::pids);
+  if (part == nullptr) part = part_with(&Part::memory);
+  if (part == nullptr) return std::nullopt;
+  const auto procs = read_small_file(part->dir.get(), "cgroup.procs");
+  if (!procs) return std::nullopt;
+  return static_cast<std::size_t>(std::count(procs->begin(), procs->end(), '\n'));
+}
+
+Result<> Cgroup::freeze(bool frozen) const {
+  const Part* part = part_with(&Part::freezer);
+  if (part == nullptr) {
+    return fail(Errc::kUnsupported, "no cgroup hierarchy of this host can freeze processes");
+  }
+  if (part->v2) return write_control(part->dir.get(), "cgroup.freeze", frozen ? "1" : "0");
+  return write_control(part->dir.get(), "freezer.state", frozen ? "FROZEN" : "THAWED");
+}
+
+bool Cgroup::is_frozen() const {
+  const Part* part = part_with(&Part::freezer);
+  if (part == nullptr) return false;
+  if (part->v2) return read_key(part->dir, "cgroup.events", "frozen") == 1;
+  const auto state = read_small_file(part->dir.get(), "freezer.state");
+  return state && state->rfind("FROZEN", 0) == 0;
+}
+
+void Cgroup::kill() const {
+  for (const Part& part : parts_) {
+    if (part.v2) (void)write_control(part.dir.get(), "cgroup.kill", "1");
+    // v1: what is frozen dies only when it goes on.
+    if (!part.v2 && part.freezer) (void)write_control(part.dir.get(), "freezer.state", "THAWED");
+  }
+}
+
+Result<> Cgroup::remove() { return remove_parts(true); }
+
+Result<> Cgroup::remove_but_for_memory() { return remove_parts(false); }
+
+Result<> Cgroup::remove_parts(bool memory_too) {
+  Result<> outcome;
+  std::vector<Part> left;
+  for (Part& part : parts_) {
+    const bool v1_memory = part.memory && !part.v2;
+    if (v1_memory && !memory_too) {
+      left.push_back(std::move(part));
+      continue;
+    }
+    auto removed = remove_part(part, true);
+    if (removed) continue;
+    outcome = std::move(removed);
+    left.push_back(std::move(part));
+  }
+  parts_ = std::move(left);
+  return outcome;
+}
+
+Result<> Cgroup::remove_part(Part& part, bool waits) {
+  TRY(const UniqueFd parent, open_dir(AT_FDCWD, part.parent));
+  // Pages of a removed v1 memory cgroup keep it alive in the kernel unless they are dropped now.
+  if (part.memory && !part.v2 && read_number(part.dir, "memory.usage_in_bytes").value_or(1) != 0) {
+    (void)write_control(part.dir.get(), "memory.force_empty", "0");
+  }
+  auto removed = remove_directory(parent.get(), name_, waits ? 2 : 0);
+  if (removed || !waits) return removed;
+  // Somebody is in it who did not die with the sandbox.
+  if (part.freezer && !part.v2) (void)write_control(part.dir.get(), "freezer.state", "THAWED");
+  kill_members(part.dir.get());
+  return remove_directory(parent.get(), name_);
+}
+
+Result<> Cgroup::remove_now() {
+  Result<> outcome;
+  std::vector<Part> left;
+  for (Part& part : parts_) {
+    // Nobody multiplies while he is killed.
+    if (part.pids) (void)write_control(part.dir.get(), "pids.max", "0");
+    const auto procs = read_small_file(part.dir.get(), "cgroup.procs");
+    if (procs && !procs->empty()) {
+      if (part.freezer && !part.v2) (void)write_control(part.dir.get(), "freezer.state", "THAWED");
+      kill_members(part.dir.get());
+      outcome = fail(Errc::kConflict, "cgroup " + name_ + " is not empty");
+    } else if (auto removed = remove_part(part, false); !removed) {
+      outcome = std::move(removed);
+    } else {
+      continue;
+    }
+    left.push_back(std::move(part));
+  }
+  parts_ = std::move(left);
+  return outcome;
+}
+
+int Cgroup::sweep(const CgroupRoots& roots, std::string_view prefix) {
+  int removed = 0;
+  std::vector<std::string> places = {roots.v2, roots.v1_memory, roots.v1_pids, roots.v1_cpu,
+                                     roots.v1_cpuacct};
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  // First: what is frozen dies when it goes on, and is in all the others until then.
+  places.insert(places.begin(), roots.v1_freezer);
+  std::vector<std::pair<std::string, std::string>> busy;  // whoever is in them takes long to die
+  for (const std::string& place : places) {
+    if (place.empty()) continue;
+    const bool freezer = place == roots.v1_freezer;
+    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(place.c_str()), ::closedir);
+    if (!dir) continue;
+    while (const dirent* entry = ::readdir(dir.get())) {
+      const std::string name = entry->d_name;
+      if (name.compare(0, prefix.size(), prefix) != 0) continue;
+      const UniqueFd group(::openat(::dirfd(dir.get()), entry->d_name,
+                                    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+      if (!group) continue;
+      kill_members(group.get());
+      if (freezer) (void)write_control(group.get(), "freezer.state", "THAWED");
+      if (place == roots.v2) remove_children(group.get());
+      (void)write_control(group.get(), "memory.force_empty", "0");
+      if (remove_directory(::dirfd(dir.get()), name)) {
+        ++removed;
+      } else {
+        busy.emplace_back(place, name);
+      }
+    }
+  }
+  for (const auto& [place, name] : busy) {
+    const auto dir = open_dir(AT_FDCWD, place);
+    if (dir && remove_directory(dir->get(), name)) ++removed;
+  }
+  return removed;
+}
+
+}  // namespace glovebox::sys

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "launcher/server/clients.h"
+#include "launcher/server/client.h"
 #include "model/template_rules.h"
 
 namespace glovebox::launcher {
