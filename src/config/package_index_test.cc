@@ -63,7 +63,7 @@ class PackageIndex : public ::testing::Test {
   std::string dir_;
 };
 
-TEST_F(PackageIndex, IsPyPiAndNpmsOwnUnlessSomebodySaysOtherwise) {
+TEST_F(PackageIndex, DefaultsToPyPiAndTheNpmRegistry) {
   const auto indexes = read();
   ASSERT_TRUE(indexes) << indexes.error().message();
   EXPECT_EQ(indexes->pip_index, "https://pypi.org/simple");

@@ -71,7 +71,7 @@ TEST(Gateway, ResetsWhatItDoesNot) {
   });
 }
 
-TEST(Gateway, ANameCountsForTheAddressThatItWasToldFor) {
+TEST(Gateway, ANameCountsForTheAddressesItResolvedTo) {
   in_box([] {
     Box box;
     Guest guest;
@@ -90,7 +90,7 @@ TEST(Gateway, ANameCountsForTheAddressThatItWasToldFor) {
   });
 }
 
-TEST(Gateway, AtPort443TheClientMustSayAName) {
+TEST(Gateway, Port443NeedsAServerName) {
   in_box([] {
     Box box;
     Guest guest;
@@ -219,7 +219,7 @@ TEST(Gateway, ANewPolicyCutsWhatItForbidsAndLeavesTheRest) {
   });
 }
 
-TEST(Gateway, BudgetsAreKeptAndSaidToBeSpent) {
+TEST(Gateway, EnforcesBudgetsAndReportsThatTheyAreSpent) {
   in_box([] {
     Box box;
     Guest guest;
@@ -281,7 +281,7 @@ TEST(Gateway, OnlySoManyAreOpenAtOnce) {
   });
 }
 
-TEST(Gateway, AServerThatIsNotThereIsSaidToBe) {
+TEST(Gateway, ReportsAServerThatDoesNotListen) {
   in_box([] {
     Box box;
     Guest guest;

@@ -44,7 +44,7 @@ TEST(Cgroups, AllLimitsMeansEachOfThem) {
   EXPECT_FALSE(facts.all_limits());
 }
 
-TEST(Cgroups, AnOrdinaryUserOnV2IsToldOfDelegation) {
+TEST(Cgroups, TellsAnOrdinaryUserOnV2OfDelegation) {
   CgroupFacts facts;
   facts.layout = pure_v2();
   facts.own_group = "/sys/fs/cgroup/user.slice/user-1000.slice/session-2.scope";
@@ -76,7 +76,7 @@ TEST(Cgroups, AUserWithoutAV2GroupIsNotSentToDelegation) {
   EXPECT_EQ(find(findings, "delegation")->fix, "");
 }
 
-TEST(Cgroups, AHostWithoutAnyTreeIsTold) {
+TEST(Cgroups, ReportsAHostWithoutAnyHierarchy) {
   CgroupFacts facts;
   facts.is_root = true;
   facts.freeze = facts.kill = Attempt::failed("no v2 tree", -1);
@@ -86,7 +86,7 @@ TEST(Cgroups, AHostWithoutAnyTreeIsTold) {
   EXPECT_EQ(find(findings, "layout")->state, State::kMissing);
 }
 
-TEST(Cgroups, AnOldKernelWithoutKillIsToldWhichKernelHasIt) {
+TEST(Cgroups, NamesTheKernelThatHasKill) {
   CgroupFacts facts;
   facts.layout = pure_v2();
   facts.is_root = true;

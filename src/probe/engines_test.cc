@@ -46,7 +46,7 @@ TEST(Engines, EachMissingLimitMakesItPartialAndIsNamed) {
   }
 }
 
-TEST(Engines, LandlockIsSaidAndDoesNotLowerTheJail) {
+TEST(Engines, LandlockIsReportedAndDoesNotLowerTheGrade) {
   HostFacts host = good_host();
   host.landlock = {.abi = 0, .error = ENOSYS};
   EXPECT_EQ(jail_on(host).strength, Strength::kFull);

@@ -27,7 +27,7 @@ class ProgramArguments : public ::testing::Test {
   config::Settings settings;
 };
 
-TEST_F(ProgramArguments, OnlyTheServerHearsOfPasswordsOfIndexes) {
+TEST_F(ProgramArguments, OnlyTheServerGetsPasswordsOfIndexes) {
   ::setenv("PIP_INDEX_URL", "https://me:topsecret@mirror.corp/simple", 1);
   ::setenv("PIP_CERT", "/etc/ca.pem", 1);
   ::setenv("PIP_FIND_LINKS", "/home/me", 1);
@@ -41,7 +41,7 @@ TEST_F(ProgramArguments, OnlyTheServerHearsOfPasswordsOfIndexes) {
   ::unsetenv("PIP_FIND_LINKS");
 }
 
-TEST_F(ProgramArguments, AGatewayIsToldOfNoIndexWhereThereAreNoBuilds) {
+TEST_F(ProgramArguments, AGatewayGetsNoIndexWithoutBuilds) {
   EXPECT_THAT(index_arguments(settings), Contains("pypi.org:443"));
   settings.deps_enabled = false;
   EXPECT_THAT(index_arguments(settings), IsEmpty());

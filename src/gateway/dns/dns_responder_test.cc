@@ -122,7 +122,7 @@ TEST_F(DnsResponderTest, AnswersFromTheAddressThatWasAsked) {
   }
 }
 
-TEST_F(DnsResponderTest, ADeniedNameDoesNotExistAndNobodyIsAsked) {
+TEST_F(DnsResponderTest, ADeniedNameDoesNotExistAndIsNotQueried) {
   Guest guest(port);
   guest.ask(1, "c2VjcmV0.evil.example");
   EXPECT_EQ(code(wait_for(guest)), DnsCode::kNxDomain);

@@ -94,7 +94,7 @@ TEST_F(DnsUpstreamTest, AnswersToOtherQuestionsAreAsIfTheyHadNotCome) {
   EXPECT_EQ(dns.asked().size(), 1u);
 }
 
-TEST_F(DnsUpstreamTest, NothingFromElsewhereIsHeard) {
+TEST_F(DnsUpstreamTest, IgnoresDatagramsFromElsewhere) {
   ScriptedDns* self = nullptr;
   ScriptedDns dns(io, [&](const Asked& asked) {
     self->send_from_elsewhere(asked.from, good(asked, {ip("203.0.113.66")}));
@@ -106,7 +106,7 @@ TEST_F(DnsUpstreamTest, NothingFromElsewhereIsHeard) {
   EXPECT_EQ(answer->addresses, kAddresses);
 }
 
-TEST_F(DnsUpstreamTest, WhoeverGuessesManyIdsEndsTheTryAndFindsAnotherPort) {
+TEST_F(DnsUpstreamTest, ManyWrongIdsEndTheAttemptAndTheNextUsesAnotherPort) {
   ScriptedDns dns(io, [](const Asked& asked) {
     Asked other = asked;
     std::vector<Bytes> out;

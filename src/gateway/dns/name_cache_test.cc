@@ -22,7 +22,7 @@ NameAnswer nothing(State state) {
   return {.state = state, .addresses = {}, .aliases = {}, .ttl = 3600s};
 }
 
-TEST(NameCache, KeepsAnAnswerForItsTimeAndSaysWhatIsLeftOfIt) {
+TEST(NameCache, CachesAnAnswerForItsTtlAndReturnsTheRemainingTtl) {
   NameCache cache({});
   EXPECT_FALSE(cache.find("t", host("a.example"), kA, kStart).has_value());
   EXPECT_EQ(cache.keep("t", host("a.example"), kA, found(10s), kStart).ttl, 10s);

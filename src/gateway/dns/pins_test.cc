@@ -19,7 +19,7 @@ net::IpAddress numbered(std::size_t i) {
       {192, 1, static_cast<std::uint8_t>(i >> 8), static_cast<std::uint8_t>(i & 0xff)});
 }
 
-TEST(Pins, HoldWhatWasTold) {
+TEST(Pins, HoldReturnedAddresses) {
   Pins pins;
   pins.add(host("a.example"), Addresses{ip("192.0.2.1"), ip("192.0.2.2")}, kStart);
   EXPECT_TRUE(pins.has(host("a.example"), ip("192.0.2.2"), kStart));
@@ -45,7 +45,7 @@ TEST(Pins, AMappedAddressIsTheSame) {
   EXPECT_TRUE(pins.has(host("a.example"), ip("::ffff:192.0.2.1"), kStart));
 }
 
-TEST(Pins, EndAfterTheirLifeUnlessToldAgain) {
+TEST(Pins, ExpireUnlessReturnedAgain) {
   Pins pins;
   pins.add(host("a.example"), Addresses{ip("192.0.2.1")}, kStart);
   pins.add(host("b.example"), Addresses{ip("192.0.2.1")}, kStart);

@@ -85,7 +85,7 @@ TEST_F(ResolvConfFile, WithoutAnyTheHostItselfIsAsked) {
   EXPECT_EQ(texts(conf.servers(start + 15s)), Texts{"127.0.0.1"});
 }
 
-TEST_F(ResolvConfFile, SomethingElseInItsPlaceBlocksNobody) {
+TEST_F(ResolvConfFile, AForeignFileInItsPlaceDoesNotBlock) {
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   ResolvConf conf(path);
   EXPECT_EQ(texts(conf.servers(start)), Texts{"127.0.0.1"});

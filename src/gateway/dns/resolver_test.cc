@@ -34,7 +34,7 @@ class ResolverTest : public ::testing::Test {
   asio::io_context io;
 };
 
-TEST_F(ResolverTest, SaysWhatTheResolversSayWhateverItIs) {
+TEST_F(ResolverTest, ReturnsTheResolversAnswerUnfiltered) {
   ScriptedDns dns(io, both);
   Resolver resolver(io, options(dns));
   EXPECT_FALSE(resolver.find_now("t", host("a.example"), kA).has_value());
@@ -72,7 +72,7 @@ TEST_F(ResolverTest, ThoseWhoAskAtOnceShareOneQuestion) {
   EXPECT_EQ(dns.asked().size(), 1u);
 }
 
-TEST_F(ResolverTest, WithoutIpv6NobodyIsAskedForIt) {
+TEST_F(ResolverTest, WithoutIpv6NoAaaaQueryIsSent) {
   ScriptedDns dns(io, both);
   Resolver resolver(io, options(dns, false));
   EXPECT_EQ(resolver.find_now("t", host("a.example"), kAaaa)->state, State::kNoAddress);
@@ -80,7 +80,7 @@ TEST_F(ResolverTest, WithoutIpv6NobodyIsAskedForIt) {
   EXPECT_TRUE(dns.asked().empty());
 }
 
-TEST_F(ResolverTest, TellsAbsenceFromFailure) {
+TEST_F(ResolverTest, DistinguishesAbsenceFromFailure) {
   ScriptedDns dns(io, [](const Asked& asked) {
     const std::string& name = asked.query.name.str();
     if (name == "none.example") return one(with_code(asked, net::DnsCode::kNxDomain));
@@ -97,7 +97,7 @@ TEST_F(ResolverTest, TellsAbsenceFromFailure) {
   EXPECT_TRUE(resolver.find_now("t", host("silent.example"), kA).has_value());
 }
 
-TEST_F(ResolverTest, SaysTheNamesOnTheWay) {
+TEST_F(ResolverTest, ReturnsTheAliases) {
   ScriptedDns dns(
       io, [](const Asked& asked) { return one(alias(asked, "cdn.example", ip("192.0.2.7"))); });
   Resolver resolver(io, options(dns));
@@ -132,7 +132,7 @@ TEST_F(ResolverTest, QuestionsOfATenantAreBoundedAndHinderNoOther) {
   EXPECT_EQ(finish(io, resolver.find("loud", host("quick.example"), kA)).state, State::kFound);
 }
 
-TEST_F(ResolverTest, MayGoWhileSomebodyWaits) {
+TEST_F(ResolverTest, MayBeDestroyedWhileTasksWait) {
   ScriptedDns dns(io, [](const Asked&) { return std::vector<Bytes>(); });
   int ended = 0;
   {

@@ -78,7 +78,7 @@ class SandboxNamesTest : public ::testing::Test {
   std::chrono::steady_clock::time_point now{100h};
 };
 
-TEST_F(SandboxNamesTest, TellsAnAllowedNameAndRemembersWhatItTold) {
+TEST_F(SandboxNamesTest, ResolvesAnAllowedNameAndPinsTheAddresses) {
   addresses["www.example.org"] = {ip("93.184.216.34"), ip("93.184.216.35")};
   const auto names = make(allowing({"*.example.org"}));
   const NameReply reply = ask(names, "www.example.org");
@@ -92,7 +92,7 @@ TEST_F(SandboxNamesTest, TellsAnAllowedNameAndRemembersWhatItTold) {
   EXPECT_EQ(decisions.back().what, wire::NetDecision::What::kResolve);
 }
 
-TEST_F(SandboxNamesTest, ForANameThatIsNotAllowedNobodyIsAsked) {
+TEST_F(SandboxNamesTest, ANameThatIsNotAllowedIsNotQueried) {
   addresses["secret.evil.example"] = {ip("93.184.216.34")};
   const auto names = make(allowing({"www.example.org"}));
   for (const unsigned type : {1u, 28u, 16u, 65u}) {
@@ -106,7 +106,7 @@ TEST_F(SandboxNamesTest, ForANameThatIsNotAllowedNobodyIsAsked) {
   EXPECT_EQ(names->names(), 0u);
 }
 
-TEST_F(SandboxNamesTest, OtherTypesAreEmptyAndAskNobody) {
+TEST_F(SandboxNamesTest, OtherTypesAreEmptyAndNotQueried) {
   const auto names = make(allowing({"www.example.org"}));
   for (const unsigned type : {64u, 65u, 16u, 15u, 255u, 252u}) {
     const NameReply reply = ask(names, "www.example.org", type);
@@ -118,7 +118,7 @@ TEST_F(SandboxNamesTest, OtherTypesAreEmptyAndAskNobody) {
   EXPECT_TRUE(decisions.empty());
 }
 
-TEST_F(SandboxNamesTest, ReservedAddressesAreNeitherToldNorPinned) {
+TEST_F(SandboxNamesTest, ReservedAddressesAreNeitherReturnedNorPinned) {
   addresses["rebind.example.org"] = {ip("127.0.0.1"), ip("93.184.216.34"), ip("10.0.0.1"),
                                      ip("169.254.169.254")};
   const auto names = make(allowing({"*.example.org"}));
@@ -140,7 +140,7 @@ TEST_F(SandboxNamesTest, OnlyReservedAddressesAreNoneWithTheReason) {
   EXPECT_FALSE(confirm(names, "rebind.example.org", "10.0.0.2").allowed);
 }
 
-TEST_F(SandboxNamesTest, AnOpenedRangeIsTold) {
+TEST_F(SandboxNamesTest, ReportsAnOpenedRange) {
   addresses["in.example.org"] = {ip("10.1.2.3")};
   net::NetRules rules = *allowing({"*.example.org"});
   rules.ceiling.opened.push_back(net::Cidr::parse("10.1.0.0/16").value());
@@ -163,7 +163,7 @@ TEST_F(SandboxNamesTest, AddressesOfTheOtherFamilyAreNotPinnedByAQuestion) {
   EXPECT_TRUE(names->names_of(ip("93.184.216.34")).empty());
 }
 
-TEST_F(SandboxNamesTest, TellsAtMostEightAddresses) {
+TEST_F(SandboxNamesTest, ReturnsAtMostEightAddresses) {
   for (int i = 0; i < 20; ++i) {
     addresses["many.example.org"].push_back(ip("93.184.216." + std::to_string(i)));
   }
@@ -258,7 +258,7 @@ TEST_F(SandboxNamesTest, QuestionsHaveARateAndRefusalsToo) {
   EXPECT_EQ(within, 50);
 }
 
-TEST_F(SandboxNamesTest, ConfirmsWhatWasToldWithoutAsking) {
+TEST_F(SandboxNamesTest, ConfirmsAPinWithoutAQuery) {
   addresses["www.example.org"] = {ip("93.184.216.34")};
   const auto names = make(allowing({"*.example.org"}));
   ask(names, "www.example.org");
@@ -267,7 +267,7 @@ TEST_F(SandboxNamesTest, ConfirmsWhatWasToldWithoutAsking) {
   EXPECT_EQ(dns.asked().size(), 1u);
 }
 
-TEST_F(SandboxNamesTest, ConfirmsWhatTheResolverSaysNow) {
+TEST_F(SandboxNamesTest, ConfirmsWhatTheResolverReturnsNow) {
   addresses["www.example.org"] = {ip("93.184.216.34")};
   addresses["six.example.org"] = {ip("2606:2800::1")};
   const auto names = make(allowing({"*.example.org"}));

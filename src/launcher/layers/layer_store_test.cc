@@ -115,7 +115,7 @@ TEST_F(LayerStoreTest, WhatASandboxMadeIsKeptWithItsRecord) {
   EXPECT_EQ(code_of(layer_store.begin(kOne, this)), Errc::kConflict);
 }
 
-TEST_F(LayerStoreTest, WhatWasDoneToItsTopFromInsideIsUndone) {
+TEST_F(LayerStoreTest, RestoresTheModeOfItsTopDirectory) {
   LayerStore layer_store(place_);
   {
     const auto held = layer_store.begin(kOne, this);
@@ -126,7 +126,7 @@ TEST_F(LayerStoreTest, WhatWasDoneToItsTopFromInsideIsUndone) {
   EXPECT_TRUE(layer_store.use(kOne, Counts::kYes));
 }
 
-TEST_F(LayerStoreTest, OneThatOthersCanWriteIsNotUsed) {
+TEST_F(LayerStoreTest, DoesNotUseATreeThatOthersCanWrite) {
   LayerStore layer_store(place_);
   make(layer_store, kOne);
   fs::permissions(sets() / kOne / "tree", fs::perms::others_write, fs::perm_options::add);
@@ -136,7 +136,7 @@ TEST_F(LayerStoreTest, OneThatOthersCanWriteIsNotUsed) {
   EXPECT_FALSE(layer_store.use(kOne, Counts::kYes));
 }
 
-TEST_F(LayerStoreTest, IsNotTakenFromWhoeverUsesIt) {
+TEST_F(LayerStoreTest, IsNotRemovedWhileInUse) {
   LayerStore layer_store(place_);
   make(layer_store, kOne);
   auto held = layer_store.use(kOne, Counts::kYes);
@@ -156,7 +156,7 @@ TEST_F(LayerStoreTest, IsNotTakenFromWhoeverUsesIt) {
   EXPECT_TRUE(comes_to(layer_store, {}));
 }
 
-TEST_F(LayerStoreTest, TwoLaunchersNeedNotKnowOfEachOther) {
+TEST_F(LayerStoreTest, IsSharedByTwoLaunchers) {
   LayerStore one(place_);
   LayerStore other(place_);
   auto making = one.begin(kOne, this);
@@ -177,7 +177,7 @@ TEST_F(LayerStoreTest, TwoLaunchersNeedNotKnowOfEachOther) {
   EXPECT_TRUE(comes_to(one, {}));
 }
 
-TEST_F(LayerStoreTest, WhatNobodyKeepsGoes) {
+TEST_F(LayerStoreTest, RemovesLayersThatAreNotKept) {
   LayerStore layer_store(place_);
   ASSERT_TRUE(layer_store.begin(kOne, this));
   auto living = layer_store.begin(kTwo, this);
@@ -214,7 +214,7 @@ TEST_F(LayerStoreTest, ADeadLaunchersLeftoversAreSwept) {
   EXPECT_EQ(layer_store.record(kOne)->note, "good");
 }
 
-TEST_F(LayerStoreTest, OneOfADeadLauncherIsBegunAnew) {
+TEST_F(LayerStoreTest, BeginsALayerOfADeadLauncherAnew) {
   {
     LayerStore dead(place_);
     auto held = dead.begin(kOne, this);
@@ -228,7 +228,7 @@ TEST_F(LayerStoreTest, OneOfADeadLauncherIsBegunAnew) {
   EXPECT_TRUE(comes_to(layer_store, {std::string("new-") + kOne}));
 }
 
-TEST_F(LayerStoreTest, AUseIsNotedOnceAMinute) {
+TEST_F(LayerStoreTest, StoresTheTimeOfUseOnceAMinute) {
   LayerStore layer_store(place_);
   make(layer_store, kOne);
   const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(48);
@@ -244,7 +244,7 @@ TEST_F(LayerStoreTest, AUseIsNotedOnceAMinute) {
   EXPECT_GT(layer_store.record(kOne)->used_ms, before);
 }
 
-TEST_F(LayerStoreTest, ABrokenRecordIsNoLayerAndCanBeDropped) {
+TEST_F(LayerStoreTest, ALayerWithAnInvalidRecordCanBeDropped) {
   LayerStore layer_store(place_);
   make(layer_store, kOne);
   std::ofstream(sets() / kOne / "record") << "nonsense";
@@ -253,7 +253,7 @@ TEST_F(LayerStoreTest, ABrokenRecordIsNoLayerAndCanBeDropped) {
   EXPECT_TRUE(layer_store.drop(kOne));
 }
 
-TEST_F(LayerStoreTest, RefusesAnIdThatIsNone) {
+TEST_F(LayerStoreTest, RefusesAnInvalidId) {
   LayerStore layer_store(place_);
   for (const char* id : {"", "..", "../x", "0123456789ABCDEF0123456789abcdef"}) {
     EXPECT_EQ(code_of(layer_store.begin(id, this)), Errc::kInvalidArgument) << id;
@@ -283,7 +283,7 @@ TEST(LayerRecordText, IsReadAsItWasWrittenAndNothingElseIs) {
   EXPECT_FALSE(parse_record(negative));
 }
 
-TEST(DiskTask, TellsHowItWentAndHasNoneOfOurDescriptors) {
+TEST(DiskTask, ReportsItsResultAndHasNoneOfOurDescriptors) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
   const UniqueFd reader(ends[0]);

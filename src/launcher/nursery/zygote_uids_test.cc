@@ -8,13 +8,13 @@
 namespace glovebox::launcher {
 namespace {
 
-TEST(ZygoteUids, AreGivenInACircle) {
+TEST(ZygoteUids, AreAssignedRoundRobin) {
   ZygoteUids uids(3);
   for (const std::uint32_t expected : {1u, 2u, 3u, 1u}) EXPECT_EQ(*uids.take().value(), expected);
 }
 
 // A sandbox that its zygote made may live for days.
-TEST(ZygoteUids, NotOneThatSomebodyHas) {
+TEST(ZygoteUids, SkipsUidsInUse) {
   ZygoteUids uids(3);
   ZygoteUids::Lease first = uids.take().value();
   const std::shared_ptr<const void> of_a_sandbox = first;
@@ -31,7 +31,7 @@ TEST(ZygoteUids, AreBounded) {
   EXPECT_EQ(*uids.take().value(), 2u);
 }
 
-TEST(ZygoteUids, OutliveWhoGaveThem) {
+TEST(ZygoteUids, OutliveTheAllocator) {
   std::optional<ZygoteUids> uids(std::in_place, 3);
   const ZygoteUids::Lease held = uids->take().value();
   uids.reset();

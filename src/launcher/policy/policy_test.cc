@@ -47,7 +47,7 @@ TEST(Policy, AnUnknownKeyOrWrongTypeIsAnErrorWithItsName) {
   }
 }
 
-TEST(Policy, BytesThatAreNoTextAreAnError) {
+TEST(Policy, RefusesNonAsciiText) {
   EXPECT_FALSE(parse_policy(std::string("\xef\xbb\xbe\0", 4), "p"));
   EXPECT_FALSE(parse_policy("\xff", "p"));
   EXPECT_FALSE(parse_policy(std::string("a\0b", 3), "p"));
@@ -67,7 +67,7 @@ TEST(Policy, AFileThatOthersMayWriteIsRefused) {
   ::unlink(path);
 }
 
-TEST(Policy, ADefaultIsLoweredToItsCeilingAndAWishIsNot) {
+TEST(Policy, ADefaultIsLoweredToItsCeilingAndARequestedLimitIsNot) {
   Policy policy;
   policy.max_memory_bytes = 128u << 20;
   Limits limits;
@@ -88,7 +88,7 @@ TEST(Policy, NoListedMountIsInsideOneThatGuestsMayWrite) {
   EXPECT_FALSE(with("/srv/a/b"));
 }
 
-TEST(Policy, RefusesWhatIsPastACeilingAndSaysWhich) {
+TEST(Policy, RefusesALimitAboveItsCeilingAndNamesIt) {
   Policy policy;
   policy.max_pids = 10;
   Limits limits;

@@ -107,7 +107,7 @@ TEST_F(TemplateDefinitionsTest, IsItsBaseWithAFewThingsChanged) {
   EXPECT_EQ(made.language, "python");
 }
 
-TEST_F(TemplateDefinitionsTest, WhatIsNotTaken) {
+TEST_F(TemplateDefinitionsTest, RefusesInvalidDefinitions) {
   EXPECT_EQ(code_of(define(definition("nope"), one_)), Errc::kNotFound);
   TemplateDefinition wanted = definition("base");
   wanted.preload = {"json"};
@@ -133,7 +133,7 @@ TEST_F(TemplateDefinitionsTest, NotOfAnotherDefinedOne) {
 }
 
 // The base's own words count too: a server must be able to read what it is told.
-TEST_F(TemplateDefinitionsTest, NotLargerThanCanBeTold) {
+TEST_F(TemplateDefinitionsTest, MustFitIntoAMessage) {
   for (int i = 0; i < 60; ++i) files_[1].preload.push_back("m" + std::to_string(i));
   TemplateDefinition wanted = definition();
   wanted.preload = {"a", "b"};

@@ -91,7 +91,7 @@ TEST(Template, ReadsEveryKey) {
   EXPECT_FALSE(made.built_in);
 }
 
-TEST(Template, WhatIsNotSaidHasADefault) {
+TEST(Template, UnsetKeysHaveDefaults) {
   const Template made = parse("runtime = 'node'\n");
   EXPECT_EQ(made.language, "javascript");
   EXPECT_EQ(made.limits, Limits{});

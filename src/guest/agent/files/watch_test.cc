@@ -31,7 +31,7 @@ wire::FileRequest watch(const std::string& path, bool recursive) {
     EXPECT_EQ(got->directory, expected.directory);                                        \
   } while (false)
 
-TEST(WatchFiles, TellsWhatHappensInADirectory) {
+TEST(WatchFiles, ReportsEventsInADirectory) {
   const TestDir dir;
   ASSERT_EQ(::mkdir((dir / "sub").c_str(), 0755), 0);
   TestHelper helper(watch(dir.path(), false));
@@ -75,7 +75,7 @@ TEST(WatchFiles, SeesWhatIsMadeInNewDirectories) {
   EXPECT_NEXT(helper, {WatchKind::kRemoved, false, "n/c/f", ""});
 }
 
-TEST(WatchFiles, TellsNothingTwiceAndMissesNothingOfManyNewDirectories) {
+TEST(WatchFiles, ReportsManyNewDirectoriesCompletelyAndOnce) {
   const TestDir dir;
   TestHelper helper(watch(dir.path(), true));
   EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
@@ -92,7 +92,7 @@ TEST(WatchFiles, TellsNothingTwiceAndMissesNothingOfManyNewDirectories) {
   for (const auto& [path, times] : created) EXPECT_EQ(times, 1) << path;
 }
 
-TEST(WatchFiles, TellsAWriteThroughAHelperAsOne) {
+TEST(WatchFiles, ReportsAWriteThroughAHelperOnce) {
   const TestDir dir;
   write_whole(dir / "a", "old");
   TestHelper helper(watch(dir.path(), false));
@@ -103,7 +103,7 @@ TEST(WatchFiles, TellsAWriteThroughAHelperAsOne) {
   EXPECT_NEXT(helper, {WatchKind::kCreated, false, "end", ""});
 }
 
-TEST(WatchFiles, TellsThatANewFileOfAHelperIsWritten) {
+TEST(WatchFiles, ReportsThatANewFileOfAHelperIsWritten) {
   const TestDir dir;
   TestHelper helper(watch(dir.path(), true));
   EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
@@ -142,7 +142,7 @@ TEST(WatchFiles, EndsWithWhatIsWatched) {
   EXPECT_EQ(run_helper(watch("/proc/self", true)).error(), EACCES);
 }
 
-TEST(WatchFiles, SaysThatSomeWereLost) {
+TEST(WatchFiles, ReportsThatSomeWereLost) {
   const TestDir dir;
   TestHelper helper(watch(dir.path(), true));
   EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});

@@ -81,7 +81,7 @@ class Driven {
   UniqueFd null_;
 };
 
-TEST(SessionProcess, StopsReadingWhenNobodyAcknowledges) {
+TEST(SessionProcess, StopsReadingWithoutAcknowledgements) {
   Driven driven;
   std::size_t printed = 0;
   for (int i = 0; i < 100; ++i) {
@@ -97,7 +97,7 @@ TEST(SessionProcess, StopsReadingWhenNobodyAcknowledges) {
   EXPECT_EQ(driven.process->describe().out.end, printed);
 }
 
-TEST(SessionProcess, LossyLosesTheOldestWhileNobodyIsSubscribed) {
+TEST(SessionProcess, LossyDropsTheOldestOutputWithoutASubscriber) {
   Driven driven(true, false);
   for (int i = 0; i < 100; ++i) {
     ASSERT_EQ(driven.print(driven.theirs.out, std::string(10'000, 'x')), 10'000u);
