@@ -63,7 +63,7 @@ std::string canonical_text(const NetPolicy& policy);
 struct NetCeiling {
   NetPolicy policy{.base = NetBase::kAll};
   std::vector<Cidr> opened;  // reserved ranges that count as public
-  // What `policy` allows may be at any address that is somebody's: a package index is often a
+  // What `policy` allows may be at any assigned address: a package index is often a
   // private mirror. What nobodys() names in address.h stays reserved.
   bool any_address = false;
 };

@@ -63,7 +63,7 @@ Heard hear_report(int pipe, std::chrono::milliseconds deadline, Report& report) 
 
 void die_with_parent(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The parent may have died before the line above; then nobody would end us. In a new pid
+  // The parent may have died before the line above; then no process would kill us. In a new pid
   // namespace the parent's number is 0, and cannot be compared.
   const pid_t now = ::getppid();
   if (now != parent && now != 0) ::_exit(127);
@@ -74,7 +74,7 @@ std::string describe_end(int status) {
     const char* name = ::sigabbrev_np(WTERMSIG(status));
     return std::string("the helper was killed by SIG") + (name != nullptr ? name : "?");
   }
-  return "the helper ended without an answer";
+  return "the helper exited without an answer";
 }
 
 }  // namespace

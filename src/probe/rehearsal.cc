@@ -133,8 +133,8 @@ void explain_rehearsal(const Attempt& rehearsal, Way way, Findings& findings) {
   const char* name = "rehearsal";
   if (rehearsal.ok()) {
     findings.push_back({"jail", name, State::kOk,
-                        way == Way::kDirect ? "a jail in small was built and left, with a uid slice"
-                                            : "a jail in small was built and left, rootless",
+                        way == Way::kDirect ? "a test jail was built and left, with a uid slice"
+                                            : "a test jail was built and left, rootless",
                         ""});
     return;
   }

@@ -120,14 +120,15 @@ Result<CgroupFamily> CgroupFamily::create(const CgroupRoots& roots, const std::s
   if (::mkdir(family.path_.c_str(), 0755) != 0) {
     const int error = errno;
     family.path_.clear();
-    return fail(Error::from_errno("make cgroup " + name, error));
+    return fail(Error::from_errno("create cgroup " + name, error));
   }
   enable_controllers(family.path_);
   // A cgroup with controllers has processes or children, never both.
   const std::string nursery = family.path_ + "/nursery";
-  if (::mkdir(nursery.c_str(), 0755) != 0) return fail(Error::from_errno("make cgroup " + nursery));
+  if (::mkdir(nursery.c_str(), 0755) != 0)
+    return fail(Error::from_errno("create cgroup " + nursery));
   if (::chown((family.path_ + "/cgroup.procs").c_str(), root, root) != 0) {
-    return fail(Error::from_errno("give away " + family.path_));
+    return fail(Error::from_errno("change the owner of " + family.path_));
   }
   TRY(family.nursery_, open_dir(AT_FDCWD, nursery));
   return family;
@@ -138,7 +139,8 @@ CgroupFamily::~CgroupFamily() {
   nursery_.reset();
   (void)remove_directory(AT_FDCWD, path_ + "/nursery");
   if (const auto removed = remove_directory(AT_FDCWD, path_); !removed) {
-    log::warn("cgroup not removed", {{"name", path_}, {"error", removed.error().message()}});
+    log::warn("a cgroup could not be removed",
+              {{"name", path_}, {"error", removed.error().message()}});
   }
 }
 
@@ -235,13 +237,14 @@ Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
 
 Cgroup::~Cgroup() {
   if (const auto removed = remove(); !removed) {
-    log::warn("cgroup not removed", {{"name", name_}, {"error", removed.error().message()}});
+    log::warn("a cgroup could not be removed",
+              {{"name", name_}, {"error", removed.error().message()}});
   }
 }
 
 Result<> Cgroup::add_part(const std::string& parent, Part part) {
   const std::string path = parent + "/" + name_;
-  if (::mkdir(path.c_str(), 0755) != 0) return fail(Error::from_errno("make cgroup " + path));
+  if (::mkdir(path.c_str(), 0755) != 0) return fail(Error::from_errno("create cgroup " + path));
   part.parent = parent;
   auto dir = open_dir(AT_FDCWD, path);
   if (!dir) {
@@ -260,7 +263,7 @@ const Cgroup::Part* Cgroup::part_with(bool Part::*what) const {
   return nullptr;
 }
 
-Result<std::vector<UniqueFd>> Cgroup::open_join_files(JoinV2 v2, std::size_t* slowing) const {
+Result<std::vector<UniqueFd>> Cgroup::open_join_files(JoinV2 v2, std::size_t* throttling) const {
   std::vector<UniqueFd> files;
   std::vector<UniqueFd> slow;
   for (const Part& part : parts_) {
@@ -271,7 +274,7 @@ Result<std::vector<UniqueFd>> Cgroup::open_join_files(JoinV2 v2, std::size_t* sl
     const bool slows = !part.v2 && (part.cpu || part.freezer);
     (slows ? slow : files).push_back(std::move(tasks));
   }
-  if (slowing != nullptr) *slowing = slow.size();
+  if (throttling != nullptr) *throttling = slow.size();
   for (UniqueFd& file : slow) files.push_back(std::move(file));
   return files;
 }
@@ -353,7 +356,7 @@ std::optional<std::size_t> Cgroup::members() const {
 Result<> Cgroup::freeze(bool frozen) const {
   const Part* part = part_with(&Part::freezer);
   if (part == nullptr) {
-    return fail(Errc::kUnsupported, "no cgroup here can stop and continue what is inside");
+    return fail(Errc::kUnsupported, "no cgroup hierarchy of this host can freeze processes");
   }
   if (part->v2) return write_control(part->dir.get(), "cgroup.freeze", frozen ? "1" : "0");
   return write_control(part->dir.get(), "freezer.state", frozen ? "FROZEN" : "THAWED");

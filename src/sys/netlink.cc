@@ -83,7 +83,7 @@ Result<> NetlinkBatch::send(int protocol, const char* what) {
   while (true) {
     pollfd event{socket.get(), POLLIN, 0};
     if (::poll(&event, 1, kAnswersWithinMs) != 1) {
-      return fail(Errc::kTimeout, std::string(what) + ": the kernel does not answer");
+      return fail(Errc::kTimeout, std::string(what) + ": the kernel did not answer in time");
     }
     const ssize_t got = ::recv(socket.get(), buffer.data(), buffer.size(), 0);
     if (got < 0) return fail(Error::from_errno(what));

@@ -208,7 +208,7 @@ class LifeOfARun(unittest.TestCase):
 class Policy(unittest.TestCase):
     def test_every_key_is_documented_and_accepted(self):
         keys = documented_keys((ROOT / "docs" / "operations.md").read_text())
-        source = (ROOT / "src" / "launcher" / "policy.cc").read_text()
+        source = (ROOT / "src" / "launcher" / "policy" / "policy.cc").read_text()
         self.assertEqual(policy_keys(source), {key.rpartition(".")[2] for key in keys})
         sections = set(re.findall(r'\{"([a-z]+)", read_\w+\}', source))
         self.assertEqual(sections, {key.partition(".")[0] for key in keys})

@@ -15,7 +15,7 @@
 // Joiner and shim share our memory and stop us until they end (vfork), so joining costs no second
 // copy of the page tables. The joiner may join because our user made the sandbox's user namespace;
 // it has no capability anywhere else. Once it has joined it holds all of them in there, and from
-// then until the guest has given them up nobody may trace it: we are not dumpable, and so it is
+// then until the guest has given them up no process may trace it: we are not dumpable, and so it is
 // not. The shim is there to die: the kernel gives an orphan to the first process of its parent's
 // pid namespace, and the joiner's is still the nursery's. So the guest becomes the agent's child.
 //
@@ -36,8 +36,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "guest/agent/guest_ids.h"
-#include "guest/agent/seccomp_filter.h"
+#include "guest/agent/init/guest_ids.h"
+#include "guest/agent/init/seccomp_filter.h"
 
 namespace {
 
@@ -107,7 +107,7 @@ int receive(int socket, Sandbox& sandbox) {
   return -1;
 }
 
-// "0" is the writer itself; the right to it is of whoever opened the file.
+// "0" is the writer itself; the kernel checks the rights of the process that opened the file.
 int enter_cgroups(const Sandbox& sandbox, int from, int to) {
   for (int i = from; i < to; ++i) {
     if (write(sandbox.fds[kNamespaces + i], "0", 1) != 1) return errno;
@@ -219,13 +219,13 @@ int seal(const Sandbox& sandbox) {
   do {
     got = read(kSocket, &byte, 1);
   } while (got < 0 && errno == EINTR);
-  if (got != 1) _exit(0);  // nobody wanted this sandbox
+  if (got != 1) _exit(0);  // the sandbox was ended
   close(kSocket);
   done = PyObject_CallFunctionObjArgs(run, nullptr);
   _exit(done == nullptr ? 70 : 0);
 }
 
-// Waits until everybody between the zygote and the guest is gone: nobody holds the gate then.
+// Waits until every process between the zygote and the guest has exited and closed the gate.
 void wait_at(const int gate[2]) {
   close(gate[1]);
   char byte;
@@ -243,7 +243,7 @@ int fork_into(Sandbox& sandbox, PyObject* prepare, PyObject* run) {
   if (joiner == 0) {
     error = enter(sandbox);
     if (error != 0) _exit(1);
-    // Root in a session may stop whatever it sees of its own user namespace, the shim too. Nobody
+    // Root in a session may stop whatever it sees of its own user namespace, the shim too. No process
     // may wait for that: there the shim is a copy of its own, at the price of a second one.
     const bool alone = sandbox.join.session != 0;
     const pid_t shim =
@@ -369,7 +369,7 @@ PyModuleDef module = {PyModuleDef_HEAD_INIT,
 
 }  // namespace
 
-// Importing it is the first thing a zygote does: from then on nobody can trace it or read it.
+// Importing it is the first thing a zygote does: from then on no process can trace or read it.
 PyMODINIT_FUNC PyInit__glovebox_zygote() {
   if (prctl(PR_SET_DUMPABLE, 0) != 0) return PyErr_SetFromErrno(PyExc_OSError);
   return PyModule_Create(&module);

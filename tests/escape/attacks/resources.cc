@@ -206,7 +206,7 @@ Clock::time_point end_of(const Args& args) {
   return Clock::now() + std::chrono::milliseconds(args.number("millis", 20000));
 }
 Verdict never_stopped(const Args& args) {
-  return succeeded("nobody stopped it for " + args.get("millis", "20000") + " ms");
+  return succeeded("it was not stopped for " + args.get("millis", "20000") + " ms");
 }
 
 Verdict spin(const Args& args) {
@@ -277,7 +277,7 @@ Verdict close_stdio(const Args& args) {
 Verdict stop_itself(const Args& args) {
   if (args.get("millis").empty()) {
     raise(SIGSTOP);
-    return denied("somebody sent SIGCONT");
+    return denied("another process sent SIGCONT");
   }
   const pid_t child = fork();
   if (child == 0) {
