@@ -1,9 +1,8 @@
-#include "dialects/mcp/conversation.h"
+#include "dialects/mcp/conversations.h"
 
 #include <algorithm>
 
 #include "base/id.h"
-#include "sessions/session_keeper.h"
 
 namespace glovebox::mcp {
 namespace {
@@ -13,9 +12,9 @@ constexpr std::size_t kMaxEarly = 16;
 constexpr std::string_view kPrefix = "mc";
 
 bool is_conversation_id(std::string_view text) {
-  const auto good = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  const auto is_allowed = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   return text.size() == kPrefix.size() + kIdLength && text.starts_with(kPrefix) &&
-         std::all_of(text.begin(), text.end(), good);
+         std::all_of(text.begin(), text.end(), is_allowed);
 }
 
 }  // namespace
@@ -35,7 +34,7 @@ std::shared_ptr<node::CancelFlag> Conversation::begin_call(const std::string& ca
 void Conversation::cancel_call(const std::string& call_id) {
   const auto found = calls.find(call_id);
   if (found != calls.end()) {
-    const auto flag = found->second;  // the call may go while it is told
+    const auto flag = found->second;  // cancel() may end the call and erase the entry
     if (!flag->cancelled()) flag->cancel();
     return;
   }
@@ -50,30 +49,25 @@ void Conversation::cancel_all() {
   }
 }
 
-Conversations& Conversations::of(routing::App& app) {
-  if (!app.conversations) app.conversations = std::make_shared<Conversations>(app);
-  return *app.conversations;
-}
-
 std::shared_ptr<Conversation> Conversations::add(std::string id, std::string project) {
-  auto made = std::make_shared<Conversation>(app_.io, id, std::move(project));
+  auto made = std::make_shared<Conversation>(io_, id, std::move(project));
   made->used = Clock::now();
   by_id_.emplace(std::move(id), made);
   return made;
 }
 
 Result<std::shared_ptr<Conversation>> Conversations::begin(std::string project) {
-  forget_silent(Clock::now());
+  forget_idle(Clock::now());
   const auto is_theirs = [&project](const auto& one) { return one.second->project == project; };
   const auto theirs =
       static_cast<std::uint64_t>(std::count_if(by_id_.begin(), by_id_.end(), is_theirs));
-  if (theirs >= app_.settings.mcp.conversations && !make_room(&project)) {
+  if (theirs >= settings_.conversations && !drop_oldest(&project)) {
     return fail(Errc::kResourceExhausted,
                 "this project has " + std::to_string(theirs) +
-                    " conversations at work already (mcp.conversations); end one of them");
+                    " active conversations already (mcp.conversations); end one of them");
   }
-  if (by_id_.size() >= kMaxOfAll && !make_room(nullptr)) {
-    return fail(Errc::kResourceExhausted, "there are too many conversations");
+  if (by_id_.size() >= kMaxOfAll && !drop_oldest(nullptr)) {
+    return fail(Errc::kResourceExhausted, "too many conversations on this server; try again later");
   }
   return add(std::string(kPrefix) + random_label(kIdLength), std::move(project));
 }
@@ -83,15 +77,13 @@ std::shared_ptr<Conversation> Conversations::find(const std::string& project, st
   if (found != by_id_.end()) {
     const auto& known = found->second;
     const auto now = Clock::now();
-    if (known->project != project || known->has_ended || is_silent(*known, now)) return nullptr;
+    if (known->project != project || known->has_ended || is_idle(*known, now)) return nullptr;
     known->used = now;
     return known;
   }
-  // Begun at a server before us, whose sandboxes are still there.
-  if (!is_conversation_id(id) || app_.keeper == nullptr || by_id_.size() >= kMaxOfAll) {
-    return nullptr;
-  }
-  const auto record = app_.keeper->of_agent(project, "mcp:" + std::string(id));
+  // Begun before the server was restarted, and its sandbox still lives.
+  if (!is_conversation_id(id) || by_id_.size() >= kMaxOfAll) return nullptr;
+  const auto record = registry_.of_agent(project, "mcp:" + std::string(id));
   if (!record) return nullptr;
   auto again = add(std::string(id), project);
   again->sandbox = record->id.str();
@@ -103,20 +95,21 @@ void Conversations::end(const Conversation& conversation) {
   if (found != by_id_.end()) by_id_.erase(found);
 }
 
-void Conversations::forget_silent(Clock::time_point now) {
-  std::erase_if(by_id_, [this, now](const auto& one) { return is_silent(*one.second, now); });
+void Conversations::forget_idle(Clock::time_point now) {
+  std::erase_if(by_id_, [this, now](const auto& one) { return is_idle(*one.second, now); });
 }
 
-bool Conversations::is_silent(const Conversation& one, Clock::time_point now) const {
-  return one.calls.empty() && now - one.used > app_.settings.mcp.idle;
+bool Conversations::is_idle(const Conversation& conversation, Clock::time_point now) const {
+  return conversation.calls.empty() && now - conversation.used > settings_.idle;
 }
 
-bool Conversations::has_state(const Conversation& one) const {
-  if (!one.calls.empty()) return true;
-  return !one.sandbox.empty() && app_.keeper->of_agent(one.project, one.agent_id()).has_value();
+bool Conversations::has_state(const Conversation& conversation) const {
+  if (!conversation.calls.empty()) return true;
+  return !conversation.sandbox.empty() &&
+         registry_.of_agent(conversation.project, conversation.agent_id()).has_value();
 }
 
-bool Conversations::make_room(const std::string* project) {
+bool Conversations::drop_oldest(const std::string* project) {
   auto oldest = by_id_.end();
   for (auto one = by_id_.begin(); one != by_id_.end(); ++one) {
     const Conversation& conversation = *one->second;

@@ -3,6 +3,7 @@
 // sandbox carries the id as its agent_id, so that a conversation outlives a restart of the server.
 #pragma once
 
+#include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cstddef>
 #include <deque>
@@ -13,17 +14,12 @@
 #include <utility>
 
 #include "base/result.h"
+#include "dialects/mcp/settings.h"
 #include "node/async/async_fifo_lock.h"
 #include "node/runs/run_job.h"
-#include "routing/app.h"
+#include "sessions/session_registry.h"
 
 namespace glovebox::mcp {
-
-// What a call can take at most. Beyond its own time the sandbox may have to be made, and other
-// calls may be before it.
-inline std::chrono::milliseconds longest_call(const Settings& settings) {
-  return 2 * settings.timeout + std::chrono::seconds(30);
-}
 
 struct Conversation {
   using Clock = std::chrono::steady_clock;
@@ -37,19 +33,19 @@ struct Conversation {
   // The flag of a call that begins now. Null: there are too many, or one with this id.
   std::shared_ptr<node::CancelFlag> begin_call(const std::string& call_id);
   void end_call(const std::string& call_id) { calls.erase(call_id); }
-  // Also of a call that has not come yet: messages can overtake each other.
+  // Also of a call that has not arrived yet: messages can overtake each other.
   void cancel_call(const std::string& call_id);
   void cancel_all();
 
   const std::string id;
   const std::string project;
-  std::string client;      // what it calls itself, printable; for people
-  node::AsyncFifoLock lock;             // of those who make its sandbox or end it
-  std::string sandbox;     // its id, also after it has ended until somebody notices; empty: none
-  std::string lost;        // why the one before is no more, for the next result
-  bool has_ended = false;  // by DELETE: nothing is made for it any more
+  std::string client;        // the name it gave, printable; for logs and metadata
+  node::AsyncFifoLock lock;  // held while its sandbox is created or destroyed
+  std::string sandbox;       // its id, kept until a call notices that it ended; empty: none
+  std::string lost;          // why the previous sandbox is gone, for the next result
+  bool has_ended = false;    // by DELETE: no sandbox is created for it any more
   Clock::time_point used{};
-  Clock::time_point reached{};  // when its sandbox's time was begun anew
+  Clock::time_point renewed{};  // when its sandbox's time to live last began anew
   std::map<std::string, std::shared_ptr<node::CancelFlag>> calls{};  // by id, as JSON
   std::deque<std::string> cancelled_early{};
 };
@@ -59,28 +55,35 @@ class Conversations {
   using Clock = Conversation::Clock;
   static constexpr std::size_t kMaxOfAll = 16'384;
 
-  explicit Conversations(routing::App& app) : app_(app) {}
-  static Conversations& of(routing::App& app);
+  // All are borrowed and outlive this.
+  Conversations(asio::io_context& io, const sessions::SessionRegistry& registry,
+                const Settings& settings)
+      : io_(io), registry_(registry), settings_(settings) {}
 
   // kResourceExhausted: the project has as many as it may, and all of them have a sandbox or a
-  // call under way; else the one that was silent for longest makes room.
+  // call under way; else the one that was idle for longest is dropped.
   Result<std::shared_ptr<Conversation>> begin(std::string project);
-  // The project's own. Null: there is none, or none any more.
+  // The project's own. Null: unknown, or it has ended.
   std::shared_ptr<Conversation> find(const std::string& project, std::string_view id);
   void end(const Conversation& conversation);
+  // As a restart of the server does: a conversation with a living sandbox is found again.
+  void forget_all() { by_id_.clear(); }
   std::size_t size() const { return by_id_.size(); }
 
  private:
   using Table = std::map<std::string, std::shared_ptr<Conversation>, std::less<>>;
 
   std::shared_ptr<Conversation> add(std::string id, std::string project);
-  void forget_silent(Clock::time_point now);
-  bool is_silent(const Conversation& one, Clock::time_point now) const;
-  bool has_state(const Conversation& one) const;
-  // False: all of them have.
-  bool make_room(const std::string* project);
+  void forget_idle(Clock::time_point now);
+  bool is_idle(const Conversation& conversation, Clock::time_point now) const;
+  bool has_state(const Conversation& conversation) const;
+  // Drops the one of the project (null: of all) that was idle for longest and has no state. False:
+  // there is none.
+  bool drop_oldest(const std::string* project);
 
-  routing::App& app_;
+  asio::io_context& io_;
+  const sessions::SessionRegistry& registry_;
+  const Settings& settings_;
   Table by_id_;
 };
 

@@ -1,17 +1,17 @@
-#include "dialects/mcp/tools.h"
+#include "dialects/mcp/toolbox.h"
 
-#include <cmath>
+#include <string>
 #include <utility>
 
 #include "base/utf8.h"
-#include "dialects/mcp/sandbox.h"
 
 namespace glovebox::mcp {
 namespace {
 
 namespace json = boost::json;
 
-std::string note_of(Conversation& conversation) {
+// Once: the next result does not repeat it.
+std::string take_note(Conversation& conversation) {
   if (conversation.lost.empty()) return {};
   const std::string why = printable(std::exchange(conversation.lost, {}));
   return "The sandbox of this conversation has ended (" + why +
@@ -20,26 +20,28 @@ std::string note_of(Conversation& conversation) {
 
 }  // namespace
 
-json::object text_block(std::string text) { return {{"type", "text"}, {"text", std::move(text)}}; }
-
-Result<std::chrono::milliseconds> read_timeout(const routing::App& app, wire::ObjectReader& fields) {
-  const std::chrono::milliseconds most = app.settings.mcp.timeout;
-  const double most_s = static_cast<double>(most.count()) / 1000.0;
-  TRY(const auto seconds, fields.number("timeout_s", 0.001, most_s));
-  if (!seconds) return most;
-  return std::chrono::milliseconds(std::llround(std::ceil(*seconds * 1000.0)));
+const Toolbox::Tool* Toolbox::find(std::string_view name) {
+  static constexpr Tool kByName[] = {
+      {"run_code", &Toolbox::run_code},     {"run_command", &Toolbox::run_command},
+      {"read_file", &Toolbox::read_file},   {"write_file", &Toolbox::write_file},
+      {"list_files", &Toolbox::list_files}, {"reset_sandbox", &Toolbox::reset_sandbox},
+  };
+  for (const Tool& tool : kByName) {
+    if (tool.name == name) return &tool;
+  }
+  return nullptr;
 }
 
-asio::awaitable<json::object> run_tool(const Tool& tool, ToolCall& call) {
-  Result<ToolResult> result = co_await tool.run(call);
+asio::awaitable<json::object> Toolbox::run(const Tool& tool, ToolCall& call) {
+  Result<ToolResult> result = co_await (this->*tool.run)(call);
   if (!result) {
-    ToolResult refused;
-    refused.content.push_back(text_block("Error: " + to_utf8(result.error().message())));
-    refused.is_error = true;
-    result = std::move(refused);
+    ToolResult failed;
+    failed.content.push_back(text_block("Error: " + to_utf8(result.error().message())));
+    failed.is_error = true;
+    result = std::move(failed);
   }
-  co_await keep_sandbox(call.app, call.conversation);
-  const std::string note = note_of(*call.conversation);
+  co_await sandboxes_.keep(call.conversation);
+  const std::string note = take_note(*call.conversation);
   if (!note.empty()) {
     result->content.insert(result->content.begin(), text_block("Note: " + note));
     if (result->structured) (*result->structured)["note"] = note;
@@ -50,10 +52,10 @@ asio::awaitable<json::object> run_tool(const Tool& tool, ToolCall& call) {
   co_return object;
 }
 
-Task<ToolResult> reset_sandbox(ToolCall& call) {
+Task<ToolResult> Toolbox::reset_sandbox(ToolCall& call) {
   CO_TRY(wire::ObjectReader fields, wire::ObjectReader::open(call.arguments, ""));
   CO_TRY_OK(fields.finish());
-  CO_TRY(const bool was_there, co_await end_sandbox(call.app, call.conversation));
+  CO_TRY(const bool was_there, co_await sandboxes_.end(call.conversation));
   ToolResult result;
   result.content.push_back(text_block(was_there
                                           ? "The sandbox is gone. The next call gets a fresh one."

@@ -4,7 +4,7 @@
 
 #include <boost/json.hpp>
 
-#include "dialects/mcp/conversation.h"
+#include "dialects/mcp/conversations.h"
 #include "sessions/testing/fake_session.h"
 #include "api/testing/test_app.h"
 
