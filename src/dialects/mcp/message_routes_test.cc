@@ -1,12 +1,11 @@
-// /mcp over the routes, with the real keeper and the real store, and sessions that are none.
+// /mcp through the whole API, with the real session services and the real store, over fake sessions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
 
-#include "dialects/mcp/conversations.h"
+#include "api/testing/test_server.h"
 #include "sessions/testing/fake_session.h"
-#include "api/testing/test_app.h"
 
 namespace glovebox::mcp {
 namespace {
@@ -34,14 +33,14 @@ class McpRoutes : public ::testing::Test {
       return Result<std::shared_ptr<node::Session>>(session);
     };
   }
-  static routing::AppSettings small() {
-    routing::AppSettings settings;
+  static api::ApiSettings small() {
+    api::ApiSettings settings;
     settings.mcp.conversations = 2;
     settings.mcp.memory_bytes = 99u << 20;
     return settings;
   }
-  static sessions::KeeperOptions roomy() {
-    sessions::KeeperOptions options;
+  static sessions::SessionOptions roomy() {
+    sessions::SessionOptions options;
     options.available_memory = [] { return std::optional<std::uint64_t>(1ull << 40); };
     return options;
   }
@@ -84,13 +83,13 @@ class McpRoutes : public ::testing::Test {
     return static_cast<int>(json::parse(answer.body).at("error").at("code").as_int64());
   }
 
-  api::TestApp test_{small(), roomy()};
+  api::TestServer test_{small(), roomy()};
   std::string key_;
   std::vector<node::SessionSpec> specs_;
   std::shared_ptr<sessions::FakeSession> last_;
 };
 
-TEST_F(McpRoutes, AConversationHasOneSandboxFromTheFirstToolThatNeedsIt) {
+TEST_F(McpRoutes, AConversationHasOneSandboxFromItsFirstToolCall) {
   const std::string session = begin();
   EXPECT_EQ(session.size(), 34u);
   EXPECT_EQ(post(session, R"({"jsonrpc":"2.0","id":1,"method":"tools/list"})").status, 200);
@@ -106,7 +105,7 @@ TEST_F(McpRoutes, AConversationHasOneSandboxFromTheFirstToolThatNeedsIt) {
   EXPECT_EQ(post(session, R"({"jsonrpc":"2.0","id":1,"method":"ping"})").status, 404);
 }
 
-TEST_F(McpRoutes, AConversationIsOfItsProjectAlone) {
+TEST_F(McpRoutes, AConversationBelongsToOneProject) {
   const std::string session = begin();
   const std::string other = test_.make_key("other", store::KeyRole::kUser);
   EXPECT_EQ(post(session, R"({"jsonrpc":"2.0","id":1,"method":"ping"})", other).status, 404);
@@ -115,7 +114,7 @@ TEST_F(McpRoutes, AConversationIsOfItsProjectAlone) {
   EXPECT_EQ(test_.send(Method::kPost, "/mcp", "", "{}", headers(session)).status, 401);
 }
 
-TEST_F(McpRoutes, ASandboxThatHasEndedIsReplacedAndThatIsSaid) {
+TEST_F(McpRoutes, ASandboxThatHasEndedIsReplacedAndTheResultSaysSo) {
   const std::string session = begin();
   EXPECT_THAT(text(post(session, call(1, "run_code", R"({"code":"a"})"))), Not(HasSubstr("Note")));
   const std::string id = last_->id().str();
@@ -127,7 +126,7 @@ TEST_F(McpRoutes, ASandboxThatHasEndedIsReplacedAndThatIsSaid) {
   EXPECT_EQ(text(post(session, call(3, "run_code", R"({"code":"c"})"))), "said c|");
 }
 
-TEST_F(McpRoutes, WhatWasLostWithAConversationIsSaidOnceInTheNextOne) {
+TEST_F(McpRoutes, ALostConversationIsReportedOnceInTheNextOne) {
   const api::Answer begun = post(
       "",
       R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","_meta":{"glovebox/resumes":true}}})");
@@ -137,7 +136,7 @@ TEST_F(McpRoutes, WhatWasLostWithAConversationIsSaidOnceInTheNextOne) {
   EXPECT_EQ(text(post(session, call(2, "run_code", R"({"code":"b"})"))), "said b|");
 }
 
-TEST_F(McpRoutes, NobodyElseMakesAConversationsSandbox) {
+TEST_F(McpRoutes, OtherRoutesCannotCreateAConversationsSandbox) {
   const std::string id = "mc" + std::string(32, 'z');
   const api::Answer made = test_.send(Method::kPost, "/v1/sandboxes", key_,
                                  R"({"template":"python","agent_id":"mcp:)" + id + "\"}");
@@ -145,7 +144,7 @@ TEST_F(McpRoutes, NobodyElseMakesAConversationsSandbox) {
   EXPECT_EQ(post(id, R"({"jsonrpc":"2.0","id":1,"method":"ping"})").status, 404);
 }
 
-TEST_F(McpRoutes, AFailureOfAToolIsAResultAndAMistakeOfTheClientAnError) {
+TEST_F(McpRoutes, AToolFailureIsAResultAndAClientMistakeIsAnError) {
   const std::string session = begin();
   const json::object refused =
       result(post(session, call(1, "run_code", R"({"code":"a","timeout_s":1e9})")));
@@ -160,7 +159,7 @@ TEST_F(McpRoutes, AFailureOfAToolIsAResultAndAMistakeOfTheClientAnError) {
   EXPECT_TRUE(specs_.empty());
 }
 
-TEST_F(McpRoutes, ACommandGivesItsStructure) {
+TEST_F(McpRoutes, ACommandHasAStructuredResult) {
   const std::string session = begin();
   post(session, call(1, "run_code", R"({"code":"a"})"));
   last_->on_start = [](sessions::FakeProcess& process) {
@@ -174,7 +173,7 @@ TEST_F(McpRoutes, ACommandGivesItsStructure) {
   EXPECT_EQ(ended.at("structuredContent").at("stdout"), "out");
 }
 
-TEST_F(McpRoutes, ACancelledCallEndsAndHasNoAnswer) {
+TEST_F(McpRoutes, ACancelledCallIsKilledAndHasNoAnswer) {
   const std::string session = begin();
   post(session, call(1, "run_code", R"({"code":"a"})"));
   int signal = 0;
@@ -226,11 +225,11 @@ TEST_F(McpRoutes, HeadersAreChecked) {
   EXPECT_EQ(post(session, R"({"jsonrpc":"2.0","id":1,"method":"initialize"})").status, 400);
 }
 
-TEST_F(McpRoutes, AProjectHasSoManyConversationsAndIdleOnesMakeRoom) {
+TEST_F(McpRoutes, AProjectsConversationsAreLimitedAndIdleOnesAreDropped) {
   const std::string first = begin();
   const std::string second = begin();
   post(first, call(1, "run_code", R"({"code":"a"})"));
-  const std::string third = begin();  // in the place of the second, which has no sandbox
+  const std::string third = begin();  // replaces the second, which has no sandbox
   EXPECT_EQ(post(second, R"({"jsonrpc":"2.0","id":1,"method":"ping"})").status, 404);
   post(third, call(1, "run_code", R"({"code":"a"})"));
   const api::Answer full = post(
@@ -240,13 +239,13 @@ TEST_F(McpRoutes, AProjectHasSoManyConversationsAndIdleOnesMakeRoom) {
   EXPECT_FALSE(begin(test_.make_key("other", store::KeyRole::kUser)).empty());
 }
 
-TEST_F(McpRoutes, AConversationOutlivesTheServersMemory) {
+TEST_F(McpRoutes, AConversationSurvivesARestart) {
   const std::string session = begin();
   post(session, call(1, "run_code", R"({"code":"a"})"));
-  test_.app->conversations = nullptr;  // as after a restart
+  test_.api->mcp.conversations().forget_all();  // as after a restart
   EXPECT_EQ(text(post(session, call(2, "run_code", R"({"code":"b"})"))), "said b|");
   EXPECT_EQ(specs_.size(), 1u);
-  test_.app->conversations = nullptr;
+  test_.api->mcp.conversations().forget_all();
   const std::string other = test_.make_key("other", store::KeyRole::kUser);
   EXPECT_EQ(post(session, R"({"jsonrpc":"2.0","id":1,"method":"ping"})", other).status, 404);
 }

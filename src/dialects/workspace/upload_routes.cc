@@ -1,15 +1,21 @@
-// POST /workspace/se/upload: the files of a form, each written whole or not at all, as fast as the
-// sandbox takes them.
+#include "dialects/workspace/upload_routes.h"
+
 #include <boost/json.hpp>
+#include <memory>
+#include <string>
 #include <utility>
 
-#include "dialects/workspace/client_session.h"
-#include "dialects/workspace/handlers.h"
 #include "dialects/workspace/requests.h"
-#include "sessions/files/file_json.h"
 #include "http/multipart.h"
+#include "routing/file_query.h"
+#include "sessions/files/file_json.h"
 
 namespace glovebox::workspace {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
+
 namespace {
 
 namespace json = boost::json;
@@ -18,7 +24,9 @@ using PartEvent = http::MultipartReader::Event;
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
 constexpr std::size_t kMaxFiles = 256;
 
-tl::unexpected<Error> bad(std::string why) { return fail(Errc::kInvalidArgument, std::move(why)); }
+tl::unexpected<Error> bad_upload(std::string why) {
+  return fail(Errc::kInvalidArgument, std::move(why));
+}
 
 // One form on its way into a sandbox.
 class Upload {
@@ -31,10 +39,10 @@ class Upload {
     while (true) {
       const PartEvent event = reader_.next();
       if (event == PartEvent::kEnd) break;
-      if (event == PartEvent::kBad) co_return bad("the body: is no multipart/form-data");
+      if (event == PartEvent::kBad) co_return bad_upload("the body: malformed multipart/form-data");
       if (event == PartEvent::kMore) {
         CO_TRY(const std::size_t got, co_await body_.read_some(buffer_.data(), buffer_.size()));
-        if (got == 0) co_return bad("the body: ends too early");
+        if (got == 0) co_return bad_upload("the body: ended before the last boundary");
         reader_.add({buffer_.data(), got});
       } else if (event == PartEvent::kPart) {
         CO_TRY_OK(co_await begin_part());
@@ -43,8 +51,8 @@ class Upload {
       }
     }
     CO_TRY_OK(co_await finish_file());
-    if (files_.empty()) co_return bad("file: is missing; send a part with a filename");
-    while (true) {  // what follows the last boundary is nobody's
+    if (files_.empty()) co_return bad_upload("file: is missing; send a part with a filename");
+    while (true) {  // what follows the last boundary is ignored
       CO_TRY(const std::size_t got, co_await body_.read_some(buffer_.data(), buffer_.size()));
       if (got == 0) break;
     }
@@ -61,8 +69,8 @@ class Upload {
       CO_TRY_OK(co_await begin_file(*part.filename));
       in_file_ = true;
     } else if (part.name == "path") {
-      // A file that is not finished yet is as it was.
-      if (transfer_ || !files_.empty()) co_return bad("path: must come before the file");
+      // Without a commit, an unfinished file stays as it was.
+      if (transfer_ || !files_.empty()) co_return bad_upload("path: must come before the file");
       in_path_ = true;
     }
     co_return Result<>();
@@ -71,27 +79,27 @@ class Upload {
   Task<> take_data() {
     if (in_path_) {
       path_.append(reader_.data());
-      if (path_.size() > wire::kMaxSessionPath) co_return bad("path: is longer than 4096 bytes");
+      if (path_.size() > wire::kMaxSessionPath) co_return bad_upload("path: is longer than 4096 bytes");
     } else if (in_file_) {
-      const bool taken = co_await transfer_->write(reader_.data());
-      if (!taken) {
+      const bool was_taken = co_await transfer_->write(reader_.data());
+      if (!was_taken) {
         CO_TRY_OK(co_await transfer_->done());
-        co_return fail(Errc::kUnavailable, "the sandbox did not take all of it");
+        co_return fail(Errc::kUnavailable, "the sandbox did not accept the whole file");
       }
     }
     co_return Result<>();
   }
 
   Task<> begin_file(std::string name) {
-    if (files_.size() == kMaxFiles) co_return bad("file: there are too many of them");
-    // A path with a slash at its end is a directory, another one is the file's new name.
+    if (files_.size() == kMaxFiles) co_return bad_upload("file: too many files in one form");
+    // A path that ends with a slash is a directory; otherwise it is the new name of the file.
     if (path_.ends_with('/')) {
       name = path_ + name;
     } else if (!path_.empty()) {
-      if (!files_.empty()) co_return bad("path: is the name of one file; end it with a slash");
+      if (!files_.empty()) co_return bad_upload("path: names one file; end it with a slash for several");
       name = path_;
     }
-    if (name.ends_with('/')) co_return bad("filename: is the name of a directory");
+    if (name.ends_with('/')) co_return bad_upload("filename: names a directory");
     CO_TRY(target_, path_of(name));
     wire::FileRequest request;
     request.op = wire::FileOp::kWrite;
@@ -106,9 +114,9 @@ class Upload {
     CO_TRY(const wire::FileDone done, co_await transfer_->done());
     transfer_.reset();
     CO_TRY(const wire::FileEntry entry, sessions::entry_of(done.entry));
-    const json::object words = sessions::entry_json(entry, target_);
+    const json::object known = sessions::entry_json(entry, target_);
     files_.push_back(
-        {{"filename", words.at("name")}, {"path", words.at("path")}, {"size", words.at("size")}});
+        {{"filename", known.at("name")}, {"path", known.at("path")}, {"size", known.at("size")}});
     co_return Result<>();
   }
 
@@ -120,19 +128,26 @@ class Upload {
   std::string target_;
   bool in_path_ = false;
   bool in_file_ = false;
-  std::unique_ptr<node::FileTransfer> transfer_;  // of the file that is being taken
+  std::unique_ptr<node::FileTransfer> transfer_;  // of the file that is being uploaded
   json::array files_;
 };
 
 }  // namespace
 
-Task<Response> upload_file(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const ClientSession session, client_session(app, request));
+std::span<const routing::RouteRow<UploadRoutes>> UploadRoutes::rows() {
+  static constexpr routing::RouteRow<UploadRoutes> kRows[] = {
+      {http::Method::kPost, "/workspace/se/upload/{session_id}", routing::Access::kKey,
+       &UploadRoutes::upload_file, "Upload a file to a session", 0, nullptr, true},
+  };
+  return kRows;
+}
+
+Task<Response> UploadRoutes::upload_file(Request& request, ResponseWriter&) {
+  CO_TRY(const ClientSession session, clients_.parse(request));
   const auto boundary = http::multipart_boundary(request.header("Content-Type"));
-  if (!boundary) co_return bad("Content-Type: must be multipart/form-data with a boundary");
-  CO_TRY(const store::SessionRecord record, find_record(app, session));
-  CO_TRY(const auto there, app.sessions.use(session.caller.project, record.id.str()));
-  Upload upload(there, *request.body_stream, *boundary);
+  if (!boundary) co_return bad_upload("Content-Type: must be multipart/form-data with a boundary");
+  CO_TRY(auto running, clients_.use(session));
+  Upload upload(std::move(running), *request.body_stream, *boundary);
   auto files = co_await upload.take();
   if (!files) co_return routing::file_refusal(files.error());
   json::object body{{"session_id", session.id}, {"files", *files}};

@@ -1,12 +1,12 @@
-// /workspace/se over the routes, with the real keeper and the real store, and sessions that are
-// none.
+// /workspace/se through the whole API, with the real session services and the real store, over fake
+// sessions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
 
+#include "api/testing/test_server.h"
 #include "sessions/testing/fake_session.h"
-#include "api/testing/test_app.h"
 
 namespace glovebox::workspace {
 namespace {
@@ -27,13 +27,14 @@ class WorkspaceRoutes : public ::testing::Test {
       return Result<std::shared_ptr<node::Session>>(session);
     };
   }
-  static sessions::KeeperOptions roomy() {
-    sessions::KeeperOptions options;
+  static sessions::SessionOptions roomy() {
+    sessions::SessionOptions options;
     options.available_memory = [] { return std::optional<std::uint64_t>(1ull << 40); };
     return options;
   }
 
-  api::Answer send(Method method, const std::string& path, std::string body = {}, std::string key = {}) {
+  api::Answer send(Method method, const std::string& path, std::string body = {},
+                   std::string key = {}) {
     return test_.send(method, "/workspace/se/" + path, key.empty() ? key_ : key, std::move(body));
   }
   static json::object object(const api::Answer& answer) {
@@ -41,13 +42,13 @@ class WorkspaceRoutes : public ::testing::Test {
     return json::parse(answer.body).as_object();
   }
 
-  api::TestApp test_{{}, roomy()};
+  api::TestServer test_{{}, roomy()};
   std::string key_;
   std::vector<node::SessionSpec> specs_;
   std::shared_ptr<sessions::FakeSession> last_;
 };
 
-TEST_F(WorkspaceRoutes, AnIdIsOneSessionOfItsProject) {
+TEST_F(WorkspaceRoutes, AnIdNamesOneSessionOfItsProject) {
   const api::Answer made = send(Method::kPost, "session/..%2F..");
   ASSERT_EQ(made.status, 201) << made.body;
   EXPECT_EQ(object(made).at("session_id"), "../..");
@@ -65,7 +66,7 @@ TEST_F(WorkspaceRoutes, AnIdIsOneSessionOfItsProject) {
   EXPECT_EQ(send(Method::kGet, "status/..%2F..", {}, other).status, 200);
 }
 
-TEST_F(WorkspaceRoutes, CodeIsACellAndItsValueComesBack) {
+TEST_F(WorkspaceRoutes, CodeRunsAsACellAndReturnsItsValue) {
   ASSERT_EQ(send(Method::kPost, "session/s").status, 201);
   last_->on_cell = [](sessions::FakeProcess& process, const wire::Cell& cell) {
     process.print("said " + cell.code);
@@ -83,7 +84,7 @@ TEST_F(WorkspaceRoutes, CodeIsACellAndItsValueComesBack) {
   EXPECT_FALSE(named.contains("result"));
 }
 
-TEST_F(WorkspaceRoutes, ACommandIsAnExec) {
+TEST_F(WorkspaceRoutes, ACommandRunsAsAnExec) {
   ASSERT_EQ(send(Method::kPost, "session/s").status, 201);
   last_->on_start = [](sessions::FakeProcess& process) {
     process.print("out");
