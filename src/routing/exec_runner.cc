@@ -54,8 +54,9 @@ Task<http::Response> ExecRunner::run(http::Request& request, std::shared_ptr<nod
   const auto began = Clock::now();
   const auto deadline = sessions::deadline_of(exec, kDefaultExecTimeout);
   const bool has_terminal = exec.terminal.has_value();
-  CO_TRY(node::Session::Started started,
-         co_await deps_.processes.start_exec(session, std::move(exec), sessions::ExecKind::kCollect));
+  CO_TRY(
+      node::Session::Started started,
+      co_await deps_.processes.start_exec(session, std::move(exec), sessions::ExecKind::kCollect));
   const node::ProcessInfo process = started.info;
   if (given || has_terminal) {
     deps_.processes.feed_stdin(session, process.number, std::move(given).value_or(std::string()),

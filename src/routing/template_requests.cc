@@ -116,14 +116,13 @@ Task<Response> TemplateRequests::create_of_base(Request& request, Caller caller,
                                                 store::TemplateRecord wanted) const {
   const TemplateStatus* base = deps_.node.find_template(wanted.definition.from);
   const Template* described = base != nullptr ? &base->description : nullptr;
-  const auto checked =
-      templates::check_memory_of(caller.who.limits, wanted.definition, described);
+  const auto checked = templates::check_memory_of(caller.who.limits, wanted.definition, described);
   if (!checked) co_return Response::refuse(403, "key_limit", checked.error().message());
   TemplatePackages wanted_packages{deps_.preparation, std::make_shared<node::CancelFlag>()};
   templates::ProjectTemplates::Define define;
   if (!wanted.dependencies.empty()) {
-    const auto fits = packages::choose_template_with(
-        deps_.node, nullptr, caller.project, wanted.definition.from, wanted.dependencies);
+    const auto fits = packages::choose_template_with(deps_.node, nullptr, caller.project,
+                                                     wanted.definition.from, wanted.dependencies);
     if (!fits) co_return refuse_run(fits.error());
     request.on_disconnect([cancel = wanted_packages.cancel] { cancel->cancel(); });
     define = [&wanted_packages](store::TemplateRecord& record) {

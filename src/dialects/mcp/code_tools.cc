@@ -51,7 +51,8 @@ struct CommandArguments {
   std::string stdin_text;
 };
 
-Result<CommandArguments> read_command_arguments(const Settings& settings, const json::value& arguments) {
+Result<CommandArguments> read_command_arguments(const Settings& settings,
+                                                const json::value& arguments) {
   CommandArguments wanted;
   TRY(wire::ObjectReader fields, wire::ObjectReader::open(arguments, ""));
   TRY(auto command, fields.text("command", wire::kMaxExecBytes - 32 * 1024));
@@ -104,9 +105,8 @@ class KillOnCancel {
                wire::ProcessNumber number)
       : cancel_(std::move(cancel)) {
     if (cancel_->cancelled()) (void)session->signal(number, SIGKILL, true);
-    cancel_->on_cancel([session = std::move(session), number] {
-      (void)session->signal(number, SIGKILL, true);
-    });
+    cancel_->on_cancel(
+        [session = std::move(session), number] { (void)session->signal(number, SIGKILL, true); });
   }
   ~KillOnCancel() { cancel_->on_cancel({}); }
   KillOnCancel(const KillOnCancel&) = delete;
@@ -120,8 +120,8 @@ class KillOnCancel {
 
 Task<ToolResult> CodeTools::run_code(ToolCall& call) {
   CO_TRY(CodeArguments wanted, read_code_arguments(settings_, call.arguments));
-  CO_TRY(const auto session, co_await deps_.sandboxes.enter(call.request, call.caller,
-                                                            call.conversation, call.cancel));
+  CO_TRY(const auto session,
+         co_await deps_.sandboxes.enter(call.request, call.caller, call.conversation, call.cancel));
   const auto table = deps_.contexts.of(session);
   CO_TRY(const auto context, co_await table->default_of(wanted.language));
   sessions::CellRequest cell;
@@ -141,8 +141,8 @@ Task<ToolResult> CodeTools::run_code(ToolCall& call) {
 Task<ToolResult> CodeTools::run_command(ToolCall& call) {
   using Clock = std::chrono::steady_clock;
   CO_TRY(CommandArguments wanted, read_command_arguments(settings_, call.arguments));
-  CO_TRY(const auto session, co_await deps_.sandboxes.enter(call.request, call.caller,
-                                                            call.conversation, call.cancel));
+  CO_TRY(const auto session,
+         co_await deps_.sandboxes.enter(call.request, call.caller, call.conversation, call.cancel));
   std::optional<std::string> given;
   if (wanted.exec.stdin_bytes) given = std::move(wanted.stdin_text);
   CO_TRY(std::shared_ptr<void> claim, deps_.processes.claim_stdin(given));

@@ -1,5 +1,5 @@
-// The Model Context Protocol at /mcp: streamable HTTP, one JSON-RPC message to a request. A client's
-// conversation has a sandbox of its own, and a model works in it with six tools.
+// The Model Context Protocol at /mcp: streamable HTTP, one JSON-RPC message to a request. A
+// client's conversation has a sandbox of its own, and a model works in it with six tools.
 //
 // Owns the conversations; they are in memory and bounded. Single-threaded, on the server's
 // io_context. Errors of a request that is no message have the form of /v1.

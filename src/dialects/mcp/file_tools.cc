@@ -265,7 +265,9 @@ Task<ToolResult> FileTools::read_file(ToolCall& call) {
   const std::string_view type = wanted.is_whole ? image_type(bytes) : std::string_view();
   if (!type.empty() && entry.size <= kMaxImageBytes) {
     const std::shared_ptr<void> claim = memory_budget_.claim(3 * entry.size);
-    if (!claim) co_return fail(Errc::kResourceExhausted, "the server has no memory left for images; try again later");
+    if (!claim)
+      co_return fail(Errc::kResourceExhausted,
+                     "the server has no memory left for images; try again later");
     read = co_await read_more(*transfer, bytes, kMaxImageBytes + 1 - bytes.size());
     if (!read) co_return fail(std::move(read.error()));
     if (bytes.size() <= kMaxImageBytes && is_image(bytes, type)) {

@@ -12,8 +12,7 @@ namespace glovebox::mcp {
 class FileTools {
  public:
   // All are borrowed and outlive this.
-  FileTools(ConversationSandboxes& sandboxes, MemoryBudget& memory_budget,
-            const Settings& settings)
+  FileTools(ConversationSandboxes& sandboxes, MemoryBudget& memory_budget, const Settings& settings)
       : sandboxes_(sandboxes), memory_budget_(memory_budget), settings_(settings) {}
 
   Task<ToolResult> read_file(ToolCall& call);

@@ -48,7 +48,8 @@ std::string KeptText::cut(std::size_t half) const {
   wire::Utf8Chunker pieces;
   std::string text = to_utf8(pieces.add(head));
   const std::uint64_t missing = total_ - head.size() - tail.size();
-  for (int i = 0; i < 3 && !tail.empty() && is_continuation(tail.front()); ++i) tail.remove_prefix(1);
+  for (int i = 0; i < 3 && !tail.empty() && is_continuation(tail.front()); ++i)
+    tail.remove_prefix(1);
   text += "\n[... " + std::to_string(missing) + " bytes are left out here ...]\n";
   return text + to_utf8(tail);
 }

@@ -20,7 +20,8 @@ class KeptText {
   std::uint64_t total() const { return total_; }
   // UTF-8, with a line in the middle that says how much is not there.
   std::string text() const { return text(2 * half_); }
-  // The same of at most `most` bytes, and that line: bytes that are not UTF-8 take more room as text.
+  // The same of at most `most` bytes, and that line: bytes that are not UTF-8 take more room as
+  // text.
   std::string text(std::size_t most, bool* was_cut = nullptr) const;
 
  private:

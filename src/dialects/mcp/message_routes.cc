@@ -191,13 +191,14 @@ MessageRoutes::Found MessageRoutes::find_conversation(const Request& request,
   if (auto refused = check_version(request)) {
     found.refusal = std::move(refused);
   } else if (id == nullptr) {
-    found.refusal = refuse_message(
-        400, kServerError, "Bad Request: Mcp-Session-Id is missing; begin with initialize");
+    found.refusal = refuse_message(400, kServerError,
+                                   "Bad Request: Mcp-Session-Id is missing; begin with initialize");
   } else {
     found.conversation = deps_.conversations.find(project, *id);
     if (found.conversation == nullptr) {
       found.refusal = refuse_message(
-          404, -32001, "Session not found: it is unknown or has ended; begin again with initialize");
+          404, -32001,
+          "Session not found: it is unknown or has ended; begin again with initialize");
     }
   }
   return found;
@@ -256,8 +257,7 @@ Task<Response> MessageRoutes::answer_request(Request& request, ResponseWriter& w
   if (message.method == "tools/list") {
     if (message.params.contains("cursor")) {
       const RpcError error{kInvalidParams,
-                           "Invalid params: unknown cursor; all tools are on one page",
-                           message.id};
+                           "Invalid params: unknown cursor; all tools are on one page", message.id};
       co_return answer_now(request, error_text(error));
     }
     json::object result{{"tools", list_tools(settings_)}};

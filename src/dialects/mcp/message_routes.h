@@ -57,8 +57,8 @@ class MessageRoutes {
                                       routing::Caller caller,
                                       std::shared_ptr<Conversation> conversation, Message message);
   Task<http::Response> call_tool(http::Request& request, http::ResponseWriter& writer,
-                                 routing::Caller caller,
-                                 std::shared_ptr<Conversation> conversation, Message message);
+                                 routing::Caller caller, std::shared_ptr<Conversation> conversation,
+                                 Message message);
 
   const Dependencies deps_;
   const Settings& settings_;

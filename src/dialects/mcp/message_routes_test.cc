@@ -1,4 +1,5 @@
-// /mcp through the whole API, with the real session services and the real store, over fake sessions.
+// /mcp through the whole API, with the real session services and the real store, over fake
+// sessions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -139,7 +140,7 @@ TEST_F(McpRoutes, ALostConversationIsReportedOnceInTheNextOne) {
 TEST_F(McpRoutes, OtherRoutesCannotCreateAConversationsSandbox) {
   const std::string id = "mc" + std::string(32, 'z');
   const api::Answer made = test_.send(Method::kPost, "/v1/sandboxes", key_,
-                                 R"({"template":"python","agent_id":"mcp:)" + id + "\"}");
+                                      R"({"template":"python","agent_id":"mcp:)" + id + "\"}");
   EXPECT_EQ(made.status, 400) << made.body;
   EXPECT_EQ(post(id, R"({"jsonrpc":"2.0","id":1,"method":"ping"})").status, 404);
 }

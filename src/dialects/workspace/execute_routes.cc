@@ -92,8 +92,8 @@ Task<Response> ExecuteRoutes::execute_command(Request& request, ResponseWriter&)
   // A malformed request is reported before a missing session.
   CO_TRY_OK(translate_command(request.body, settings_.timeout, milliseconds(1)));
   CO_TRY(const store::SessionRecord record, deps_.clients.find(session));
-  CO_TRY(std::string exec, translate_command(request.body, settings_.timeout,
-                                             deps_.clients.default_timeout(record)));
+  CO_TRY(std::string exec,
+         translate_command(request.body, settings_.timeout, deps_.clients.default_timeout(record)));
   request.body = std::string();  // it can be large
   CO_TRY(auto running, deps_.clients.use(session, record));
   co_return co_await run_exec(request, std::move(running), std::move(exec));

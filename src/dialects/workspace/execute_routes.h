@@ -1,6 +1,6 @@
 // /workspace/se/execute_code: a cell in the session's Python context, whose state lasts, or a shell
-// script. /workspace/se/execute: a command. Scripts and commands run as POST /v1/sandboxes/{id}/exec
-// runs them.
+// script. /workspace/se/execute: a command. Scripts and commands run as POST
+// /v1/sandboxes/{id}/exec runs them.
 #pragma once
 
 #include <chrono>

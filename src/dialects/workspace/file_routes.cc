@@ -36,8 +36,8 @@ json::object file_json(const wire::FileEntry& entry) {
 }
 
 // {"files", "truncated"} after what `body` has.
-Task<json::object> list_directory(std::shared_ptr<node::Session> session,
-                                  wire::FileRequest wanted, json::object body) {
+Task<json::object> list_directory(std::shared_ptr<node::Session> session, wire::FileRequest wanted,
+                                  json::object body) {
   const std::uint64_t most = wanted.most;
   CO_TRY(const std::unique_ptr<node::FileTransfer> transfer,
          co_await session->transfer(std::move(wanted)));
@@ -93,8 +93,8 @@ Task<Response> FileRoutes::list_files(Request& request, ResponseWriter&) {
   wanted.most = kMaxListed;
   CO_TRY(auto running, clients_.use(session));
   json::object begun{{"session_id", session.id}};
-  const auto body = co_await list_directory(std::move(running), std::move(wanted),
-                                            std::move(begun));
+  const auto body =
+      co_await list_directory(std::move(running), std::move(wanted), std::move(begun));
   if (!body) co_return routing::file_refusal(body.error());
   co_return Response::json(json::serialize(*body) + "\n");
 }

@@ -95,7 +95,8 @@ Result<sessions::CreateRequest> parse_create(std::string_view body, const Settin
   TRY(const auto name, fields.text("template", 64));
   if (name) {
     if (!is_template_name(*name)) {
-      return fields.bad("template", "must be a template name: lower-case letters, digits and dashes");
+      return fields.bad("template",
+                        "must be a template name: lower-case letters, digits and dashes");
     }
     request.template_name = *name;
   }
@@ -137,7 +138,8 @@ Result<CodeRequest> parse_code(std::string_view body, milliseconds max_timeout) 
   }
   request.shell = kind == "shell";
   if (!request.shell && !request.args.empty()) {
-    return fields.bad("args", "only apply to script_type shell; Python code runs in one lasting interpreter");
+    return fields.bad(
+        "args", "only apply to script_type shell; Python code runs in one lasting interpreter");
   }
   TRY(request.timeout, read_timeout(fields, max_timeout));
   const json::value* params = fields.take("output_params");

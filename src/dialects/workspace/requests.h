@@ -1,5 +1,5 @@
-// The ids, bodies and file names of /workspace/se, parsed once and strictly. Whether a session exists
-// is not looked at here.
+// The ids, bodies and file names of /workspace/se, parsed once and strictly. Whether a session
+// exists is not looked at here.
 #pragma once
 
 #include <chrono>

@@ -96,10 +96,10 @@ TEST(WorkspaceCommand, IsALineForAShellOrWords) {
   ASSERT_TRUE(line);
   EXPECT_EQ(boost::json::parse(*line),
             boost::json::parse(R"({"timeout_ms":7000,"cmd":"ls | wc"})"));
-  const auto words =
+  const auto translated =
       translate_command(R"({"command":"ls","args":["-l","a b"],"timeout":1})", kMost, kMost);
-  ASSERT_TRUE(words);
-  EXPECT_EQ(boost::json::parse(*words),
+  ASSERT_TRUE(translated);
+  EXPECT_EQ(boost::json::parse(*translated),
             boost::json::parse(R"({"timeout_ms":1000,"argv":["ls","-l","a b"]})"));
   for (const char* body : {"", "{}", R"({"command":""})", R"({"command":["ls"]})",
                            R"({"command":"ls","user":"root"})", R"({"command":"ls","args":"x"})"}) {

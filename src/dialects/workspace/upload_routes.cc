@@ -79,7 +79,8 @@ class Upload {
   Task<> take_data() {
     if (in_path_) {
       path_.append(reader_.data());
-      if (path_.size() > wire::kMaxSessionPath) co_return bad_upload("path: is longer than 4096 bytes");
+      if (path_.size() > wire::kMaxSessionPath)
+        co_return bad_upload("path: is longer than 4096 bytes");
     } else if (in_file_) {
       const bool was_taken = co_await transfer_->write(reader_.data());
       if (!was_taken) {
@@ -96,7 +97,8 @@ class Upload {
     if (path_.ends_with('/')) {
       name = path_ + name;
     } else if (!path_.empty()) {
-      if (!files_.empty()) co_return bad_upload("path: names one file; end it with a slash for several");
+      if (!files_.empty())
+        co_return bad_upload("path: names one file; end it with a slash for several");
       name = path_;
     }
     if (name.ends_with('/')) co_return bad_upload("filename: names a directory");

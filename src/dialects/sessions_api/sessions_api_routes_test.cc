@@ -1,11 +1,12 @@
-// /api/v1 over the routes, with the real keeper and the real store, and sessions that are none.
+// /api/v1 through the whole API, with the real session services and the real store, over fake
+// sessions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
 
+#include "api/testing/test_server.h"
 #include "sessions/testing/fake_session.h"
-#include "api/testing/test_app.h"
 
 namespace glovebox::sessions_api {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 namespace json = boost::json;
 using http::Method;
 
-class ApiRoutes : public ::testing::Test {
+class SessionsApiRoutes : public ::testing::Test {
  protected:
   void SetUp() override {
     key_ = test_.make_key("default", store::KeyRole::kUser);
@@ -24,13 +25,14 @@ class ApiRoutes : public ::testing::Test {
       return Result<std::shared_ptr<node::Session>>(session);
     };
   }
-  static sessions::KeeperOptions roomy() {
-    sessions::KeeperOptions options;
+  static sessions::SessionOptions roomy() {
+    sessions::SessionOptions options;
     options.available_memory = [] { return std::optional<std::uint64_t>(1ull << 40); };
     return options;
   }
 
-  api::Answer send(Method method, const std::string& path, std::string body = {}, std::string key = {}) {
+  api::Answer send(Method method, const std::string& path, std::string body = {},
+                   std::string key = {}) {
     return test_.send(method, "/api/v1/sessions" + path, key.empty() ? key_ : key, std::move(body));
   }
   static json::object object(const api::Answer& answer) {
@@ -40,8 +42,8 @@ class ApiRoutes : public ::testing::Test {
   std::string make(std::string body) {
     return std::string(object(send(Method::kPost, "", std::move(body))).at("id").as_string());
   }
-  // Every cell gives this text of JSON as its value.
-  void gives(std::string text) {
+  // Every cell returns this JSON text as its value.
+  void return_value(std::string text) {
     last_->on_cell = [text](sessions::FakeProcess& process, const wire::Cell& cell) {
       process.print("log");
       const json::object mime{{"application/json", text}};
@@ -59,16 +61,16 @@ class ApiRoutes : public ::testing::Test {
     return object(answer);
   }
 
-  api::TestApp test_{{}, roomy()};
+  api::TestServer test_{{}, roomy()};
   std::string key_;
   std::shared_ptr<sessions::FakeSession> last_;
 };
 
 constexpr const char* kHandler = R"({"code":"def handler(e, c): pass"})";
 
-TEST_F(ApiRoutes, AnEphemeralSessionIsGoneWhenItsResultIsThere) {
+TEST_F(SessionsApiRoutes, AnEphemeralSessionHasEndedWhenItsResultIsReady) {
   const std::string id = make("{}");
-  gives(R"({"a":[1,null]})");
+  return_value(R"({"a":[1,null]})");
   ASSERT_EQ(send(Method::kPost, "/" + id + "/execute", kHandler).status, 202);
   // A second one is refused, also while the first one runs.
   EXPECT_EQ(send(Method::kPost, "/" + id + "/execute", kHandler).status, 409);
@@ -81,9 +83,9 @@ TEST_F(ApiRoutes, AnEphemeralSessionIsGoneWhenItsResultIsThere) {
   EXPECT_EQ(send(Method::kDelete, "/" + id).status, 204);
 }
 
-TEST_F(ApiRoutes, APersistentSessionIsReusedAndStays) {
+TEST_F(SessionsApiRoutes, APersistentSessionIsReusedAndStays) {
   const std::string id = make(R"({"mode":"persistent","agent_id":"a"})");
-  gives("7");
+  return_value("7");
   EXPECT_EQ(make(R"({"mode":"persistent","agent_id":"a"})"), id);
   ASSERT_EQ(send(Method::kPost, "/" + id + "/execute", kHandler).status, 202);
   EXPECT_EQ(result(id).at("result"), 7);
@@ -91,10 +93,10 @@ TEST_F(ApiRoutes, APersistentSessionIsReusedAndStays) {
   EXPECT_TRUE(test_.session_service.destroyed.empty());
 }
 
-TEST_F(ApiRoutes, WhatAGuestSaysOfItsResultIsNotBelieved) {
+TEST_F(SessionsApiRoutes, AMalformedResultOfTheGuestIsAFailure) {
   const std::string id = make(R"({"mode":"persistent"})");
   for (const std::string& text : {std::string("{"), std::string("[1,]"), std::string(200, '[')}) {
-    gives(text);
+    return_value(text);
     ASSERT_EQ(send(Method::kPost, "/" + id + "/execute", kHandler).status, 202);
     const json::object done = result(id);
     EXPECT_EQ(done.at("status"), "failed") << text;
@@ -102,9 +104,9 @@ TEST_F(ApiRoutes, WhatAGuestSaysOfItsResultIsNotBelieved) {
   }
 }
 
-TEST_F(ApiRoutes, AResultIsItsProjects) {
+TEST_F(SessionsApiRoutes, AResultBelongsToItsProject) {
   const std::string id = make(R"({"mode":"persistent"})");
-  gives("1");
+  return_value("1");
   const json::object begun = object(send(Method::kPost, "/" + id + "/execute", kHandler));
   const std::string execution(begun.at("execution_id").as_string());
   (void)result(id);
