@@ -152,9 +152,9 @@ Table defaults(const Surroundings& surroundings) {
 
 void override_with(Table& table, std::vector<Entry> values) {
   for (Entry& value : values) {
-    for (Entry& entry : table) {
-      if (entry.key == value.key) entry = std::move(value);
-    }
+    const auto known = std::find_if(table.begin(), table.end(),
+                                    [&](const Entry& entry) { return entry.key == value.key; });
+    if (known != table.end()) *known = std::move(value);
   }
 }
 
