@@ -97,12 +97,12 @@ sources = $(shell find src tests \( -name "*.cc" -o -name "*.h" \) | sort)
 format: deps-lint ## lay out every source file with clang-format
 	@clang-format -i $(sources)
 
-lint: deps-lint build/dev/build.ninja ## check layout (clang-format) and code (clang-tidy)
+lint: deps-lint build/lint/build.ninja ## check layout (clang-format) and code (clang-tidy)
 	@clang-format --dry-run -Werror $(sources)
-	@cmake --build --preset dev --parallel $(JOBS) --target guest_filter
+	@cmake --build --preset lint --parallel $(JOBS) --target guest_filter
 	@find src -name '*.cc' -print0 | sort -z \
 	  | xargs -0 -n 4 -P $(JOBS) clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option \
-	      --extra-arg=-Wno-missing-field-initializers -p build/dev
+	      --extra-arg=-Wno-missing-field-initializers -p build/lint
 
 # ---- Installing --------------------------------------------------------------------------------
 
