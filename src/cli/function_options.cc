@@ -63,7 +63,8 @@ Result<std::string> read_file(const std::string& path, std::size_t most) {
 }
 
 Result<> read_handler(const Words& words, FunctionOptions& options) {
-  if (words.file.empty()) return fail_invalid("name the FILE of the handler (see `sandbox-run --help`)");
+  if (words.file.empty())
+    return fail_invalid("name the FILE of the handler (see `sandbox-run --help`)");
   wire::FunctionCall& call = options.call;
   TRY(call.code, read_file(words.file, kMaxCode));
   const std::string name = words.file.substr(words.file.rfind('/') + 1);
@@ -72,8 +73,9 @@ Result<> read_handler(const Words& words, FunctionOptions& options) {
   if (extension == ".js" || extension == ".mjs" || extension == ".cjs") {
     call.language = wire::FunctionLanguage::kNode;
   } else if (extension != ".py") {
-    return fail_invalid("the language of '" + words.file +
-               "' is not known by its extension: .py is Python, .js, .mjs and .cjs are Node");
+    return fail_invalid(
+        "the language of '" + words.file +
+        "' is not known by its extension: .py is Python, .js, .mjs and .cjs are Node");
   }
   if (!wire::is_utf8(call.code)) return unreadable(words.file, "is not UTF-8");
   if (call.code.find('\0') != std::string::npos) {
@@ -111,7 +113,8 @@ Result<> read_limits(const Words& words, FunctionOptions& options) {
   if (!words.timeout.empty()) {
     const auto time = parse_duration(words.timeout);
     if (!time) return fail_invalid("--timeout: " + time.error().message());
-    if (*time > wire::kMaxFunctionTime) return fail_invalid("--timeout may be at most 3600 seconds");
+    if (*time > wire::kMaxFunctionTime)
+      return fail_invalid("--timeout may be at most 3600 seconds");
     options.call.asked_time = *time;
   }
   options.limits.wall = wire::time_of(options.call);
@@ -137,7 +140,8 @@ Result<> read_environment(const Words& words, FunctionOptions& options) {
     bytes += variable.size() + 1;
     options.env.push_back(variable);
   }
-  if (bytes > wire::kMaxExecBytes - 8192) return fail_invalid("--env: all together are larger than 120K");
+  if (bytes > wire::kMaxExecBytes - 8192)
+    return fail_invalid("--env: all together are larger than 120K");
   return {};
 }
 
@@ -148,7 +152,8 @@ Result<> choose_function_place(const Words& words, FunctionOptions& options) {
   options.is_remote = is_for_a_server(words.server, words.local);
   options.url = words.url;
   if (options.is_remote && words.engine != engine::kDefaultEngine) {
-    return fail_invalid("--engine " + words.engine + ": a server has its own; say --local to run here");
+    return fail_invalid("--engine " + words.engine +
+                        ": a server has its own; say --local to run here");
   }
   return {};
 }

@@ -68,7 +68,7 @@ Result<const Language*> choose_language(const RunWords& words) {
   const Language* language = language_of_file(words.file);
   if (language == nullptr) {
     return fail_invalid("the language of '" + words.file +
-               "' is not known by its extension; say --lang, or --exec");
+                        "' is not known by its extension; say --lang, or --exec");
   }
   return language;
 }
@@ -91,7 +91,8 @@ Result<> choose_program(const RunWords& words, RunOptions& options,
   if (sources == 0)
     return fail_invalid(
         "nothing to run: name a FILE, or say -c CODE, or - for standard input, or --exec PROGRAM");
-  if (sources > 1) return fail_invalid("say only one of FILE, -c and --exec (arguments go behind --)");
+  if (sources > 1)
+    return fail_invalid("say only one of FILE, -c and --exec (arguments go behind --)");
   if (!words.program.empty()) {
     if (!words.lang.empty()) return fail_invalid("--lang goes with code, not with --exec");
     exec.argv = {words.program};
@@ -100,7 +101,7 @@ Result<> choose_program(const RunWords& words, RunOptions& options,
     options.language = language->name;
     if (!options.is_remote && ::access(language->program, X_OK) != 0) {
       return fail_invalid(std::string(language->name) + " is not installed on this host (" +
-                 language->program + ")");
+                          language->program + ")");
     }
     FileIn code{.host = "", .guest = GuestPath::parse("main").value(), .content = std::nullopt};
     std::string name = std::string("main") + language->extension;
@@ -134,7 +135,8 @@ Result<std::uint32_t> parse_count(const std::string& text, const char* what, std
     value = value * 10 + static_cast<std::uint64_t>(c - '0');
   }
   if (!good || value == 0 || value > most) {
-    return fail_invalid(std::string(what) + " must be a whole number from 1 to " + std::to_string(most));
+    return fail_invalid(std::string(what) + " must be a whole number from 1 to " +
+                        std::to_string(most));
   }
   return static_cast<std::uint32_t>(value);
 }
@@ -195,7 +197,8 @@ Result<> set_limits(const RunWords& words, RunOptions& options) {
 Result<MountSpec> parse_mount(const std::string& text) {
   const std::string form =
       "--mount " + text + ": write it like ro:/host/dir or rw:/host/dir:/guest/dir";
-  if (text.size() < 4 || (text.rfind("ro:", 0) != 0 && text.rfind("rw:", 0) != 0)) return fail_invalid(form);
+  if (text.size() < 4 || (text.rfind("ro:", 0) != 0 && text.rfind("rw:", 0) != 0))
+    return fail_invalid(form);
   std::string host = text.substr(3);
   std::string guest;
   if (const std::size_t colon = host.rfind(":/"); colon != std::string::npos && colon > 0) {
@@ -227,7 +230,8 @@ Result<std::string> parse_out_target(std::string path) {
       std::free(resolved);
       if (::lstat(path.c_str(), &info) != 0) return fail(Error::from_errno("--out " + path));
     }
-    if (S_ISDIR(info.st_mode)) return fail_invalid("--out " + path + " is a directory; name the file");
+    if (S_ISDIR(info.st_mode))
+      return fail_invalid("--out " + path + " is a directory; name the file");
     if (!S_ISREG(info.st_mode)) return fail_invalid("--out " + path + " is not a plain file");
   }
   const std::size_t slash = path.rfind('/');
@@ -356,8 +360,9 @@ Result<> choose_run_place(const RunWords& words, RunOptions& options) {
 Result<> set_packages(const RunWords& words, RunOptions& options) {
   if (!words.packages.is_given()) return {};
   if (options.language != "python" && options.language != "node") {
-    return fail_invalid("--with and its like go with Python or Node code" +
-               std::string(options.language.empty() ? ", not with --exec" : ", not with bash"));
+    return fail_invalid(
+        "--with and its like go with Python or Node code" +
+        std::string(options.language.empty() ? ", not with --exec" : ", not with bash"));
   }
   if (options.language == "node" && !words.packages.preload.empty()) {
     return fail_invalid("--preload is for Python only");
@@ -409,13 +414,14 @@ Result<ParsedRun> parse_run_options(std::span<const std::string> args,
   TRY_OK(choose_run_place(words, options));
   TRY(options.net, wire::parse_net_words(words.net, words.net_deny));
   if (!options.net.is_none() && words.engine == "process") {
-    return fail_invalid("--net goes with --engine jail: the process engine has no walls to hold a policy");
+    return fail_invalid(
+        "--net goes with --engine jail: the process engine has no walls to hold a policy");
   }
   if (!words.min_grade.empty()) {
     const Grade* grade = parse_grade(words.min_grade);
     if (grade == nullptr) {
       return fail_invalid("unknown grade '" + words.min_grade +
-                 "'; there are: process, jail-partial, jail, user-kernel, vm");
+                          "'; there are: process, jail-partial, jail, user-kernel, vm");
     }
     options.request.min_grade = *grade;
   }

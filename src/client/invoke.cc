@@ -52,8 +52,9 @@ int invoke_failed(const InvokeWords& words, int status, const Error& error) {
 // What the request says is wrong, or the server did not start anything.
 int refused_call(const InvokeWords& words, const Refusal& refusal) {
   const bool is_callers = refusal.status == 400 || refusal.status == 413;
-  return invoke_failed(words, is_callers ? wire::kFunctionFailed : wire::kFunctionNotStarted,
-                Error(is_callers ? Errc::kInvalidArgument : Errc::kUnavailable, refusal.message));
+  return invoke_failed(
+      words, is_callers ? wire::kFunctionFailed : wire::kFunctionNotStarted,
+      Error(is_callers ? Errc::kInvalidArgument : Errc::kUnavailable, refusal.message));
 }
 
 int show_result(const InvokeWords& words, const std::string& answer) {

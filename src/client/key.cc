@@ -124,7 +124,7 @@ int revoke(const KeyWords& words, const std::string& id) {
                                         .body = {}});
   if (asked.status != 0) return asked.status;
   print_text(words.json ? json::serialize(json::object{{"id", id}, {"revoked", true}}) + "\n"
-                   : "revoked " + printable(id) + "\n");
+                        : "revoked " + printable(id) + "\n");
   return 0;
 }
 

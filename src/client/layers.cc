@@ -138,7 +138,7 @@ Result<std::unique_ptr<PrivateServer>> serve_where_nobody_does(PlaceWords& place
 
 // Live, so that nobody wonders what takes so long; what is printed at the end is the layer.
 int build_layer(const PlaceWords& place_words, const LayerWords& words, const std::string& body,
-          bool is_json) {
+                bool is_json) {
   auto place = find_place(place_words, PlaceSurroundings::here());
   if (!place) {
     if (place.error().code() == Errc::kInvalidArgument) return usage_error(place.error().message());
@@ -193,8 +193,8 @@ int check(const std::string& body, bool is_json) {
   } else if (is_intact) {
     print_text("intact\n");
   } else {
-    print_text("not what it was: its digest was " + printable(shown(*answer, "expected")) + " and is " +
-          printable(shown(*answer, "found")) + "\n");
+    print_text("not what it was: its digest was " + printable(shown(*answer, "expected")) +
+               " and is " + printable(shown(*answer, "found")) + "\n");
   }
   return is_intact ? 0 : 1;
 }
@@ -217,7 +217,7 @@ int prune(const PlaceWords& place, const LayerWords& words, const std::string& b
     if (id.is_string()) print_text(printable(std::string(id.get_string())) + "\n");
   }
   print_text((words.dry_run ? "would remove " : "removed ") + std::to_string(removed->size()) +
-        " layers, " + size_text(count_in(*answer, "bytes")) + "\n");
+             " layers, " + size_text(count_in(*answer, "bytes")) + "\n");
   return 0;
 }
 
@@ -228,7 +228,7 @@ int remove_layer(const PlaceWords& place, const std::string& id, bool is_json) {
                                   .body = {}});
   if (asked.status != 0) return asked.status;
   print_text(is_json ? json::serialize(json::object{{"id", id}, {"removed", true}}) + "\n"
-                : printable(id) + "\n");
+                     : printable(id) + "\n");
   return 0;
 }
 

@@ -121,10 +121,10 @@ int run_live(Api& api, RunWords& words) {
   const auto answer = events.take_end();
   if (!answer) {
     const bool is_of_packages = events.failure_code() == "dependencies_failed";
-    return is_of_packages
-               ? run_failed(words, events.failure_code(),
-                        Error(Errc::kUnavailable, progress.failure_words(answer.error().message())))
-               : run_failed(words, events.failure_code(), answer.error());
+    return is_of_packages ? run_failed(words, events.failure_code(),
+                                       Error(Errc::kUnavailable,
+                                             progress.failure_words(answer.error().message())))
+                          : run_failed(words, events.failure_code(), answer.error());
   }
   return finish(words, *answer);
 }

@@ -69,7 +69,8 @@ struct RunEvents::State {
       const json::string* message = text_in_event(event, "message");
       failure.emplace(Errc::kUnavailable,
                       message != nullptr ? std::string(*message) : "the server could not go on");
-      if (const json::string* code = text_in_event(event, "code")) failure_code = std::string(*code);
+      if (const json::string* code = text_in_event(event, "code"))
+        failure_code = std::string(*code);
     }
     return true;
   }

@@ -108,7 +108,7 @@ int show_template(const std::string& body) {
 }
 
 int create_template(const PlaceWords& place, const std::string& name, const NewTemplateWords& words,
-           bool is_json) {
+                    bool is_json) {
   const auto body = new_template_json(name, words);
   if (!body) return usage_error(body.error().message());
   // Packages may take their time.
@@ -128,7 +128,7 @@ int remove_template(const PlaceWords& place, const std::string& name, bool is_js
                                   .body = {}});
   if (asked.status != 0) return asked.status;
   print_text(is_json ? json::serialize(json::object{{"name", name}, {"deleted", true}}) + "\n"
-                : "deleted " + printable(name) + "\n");
+                     : "deleted " + printable(name) + "\n");
   return 0;
 }
 
@@ -166,7 +166,8 @@ int template_command(const std::vector<std::string>& args) {
   if (fresh.is_given() && verb != "create" && !verb.empty()) {
     return usage_error("--from and what follows it go with `glovebox template create`");
   }
-  if (verb == "create" && rest->size() == 2) return create_template(place, (*rest)[1], fresh, is_json);
+  if (verb == "create" && rest->size() == 2)
+    return create_template(place, (*rest)[1], fresh, is_json);
   if (verb == "delete" && rest->size() == 2) return remove_template(place, (*rest)[1], is_json);
   const bool is_list = verb == "list" && rest->size() == 1;
   const bool is_show = verb == "show" && rest->size() == 2;

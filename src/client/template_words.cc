@@ -19,7 +19,8 @@ Result<json::array> modules_of(const std::vector<std::string>& words) {
     std::size_t begin = 0;
     while (begin <= word.size()) {
       const std::size_t end = std::min(word.find(',', begin), word.size());
-      if (end == begin) return fail_invalid("--preload must be names of modules with commas between them");
+      if (end == begin)
+        return fail_invalid("--preload must be names of modules with commas between them");
       modules.emplace_back(word.substr(begin, end - begin));
       begin = end + 1;
     }
@@ -80,7 +81,8 @@ Result<json::object> template_profile(const NewTemplateWords& words, const Depen
 Result<std::string> new_template_json(const std::string& name, const NewTemplateWords& words) {
   if (!words.snapshot.empty()) {
     if (!words.from.empty() || words.changes_something()) {
-      return fail_invalid("--snapshot goes alone, or with --description: it has everything else already");
+      return fail_invalid(
+          "--snapshot goes alone, or with --description: it has everything else already");
     }
     json::object body{{"name", name}, {"snapshot", words.snapshot}};
     if (!words.description.empty()) body["description"] = words.description;

@@ -31,7 +31,7 @@ Result<std::vector<std::string>> take_options(std::span<const std::string> words
     const Option* option = option_named(options, name);
     if (option == nullptr) {
       return fail_invalid("unknown option '" + name + "'; see `glovebox " + std::string(command) +
-                 " --help`");
+                          " --help`");
     }
     if (bool* const* flag = std::get_if<bool*>(&option->to)) {
       if (equals != std::string::npos) return fail_invalid(name + " takes no value");
@@ -61,7 +61,8 @@ Result<std::uint64_t> parse_count(std::string_view text, std::string_view option
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size() || number > most) {
-    return fail_invalid(std::string(option) + " must be a whole number from 0 to " + std::to_string(most));
+    return fail_invalid(std::string(option) + " must be a whole number from 0 to " +
+                        std::to_string(most));
   }
   return number;
 }

@@ -34,7 +34,8 @@ Result<> check_reachable(const net::NetRule::Target& target) {
         "is on loopback, which in a sandbox is the sandbox's own: name this host by another of its "
         "addresses, and let the index listen there");
   }
-  return fail_invalid("has an address at which nothing can be reached (" + std::string(*kind) + ")");
+  return fail_invalid("has an address at which nothing can be reached (" + std::string(*kind) +
+                      ")");
 }
 
 struct HostAndPort {
@@ -124,7 +125,8 @@ Result<IndexUrl> parse_index_url(std::string_view text) {
 Result<net::NetRule> parse_file_host(std::string_view text) {
   // What else a rule may be is of no help here.
   auto parsed = net::NetRule::parse(text);
-  if (!parsed) return fail_invalid("must be a host name like files.example.com or files.example.com:80");
+  if (!parsed)
+    return fail_invalid("must be a host name like files.example.com or files.example.com:80");
   net::NetRule rule = std::move(*parsed);
   if (std::holds_alternative<net::AnyTarget>(rule.target)) {
     return fail_invalid("would let a build reach everything: name the hosts of the index's files");

@@ -39,14 +39,17 @@ struct Flags {
   std::vector<std::string> rest;
 };
 
-tl::unexpected<Error> bad_setting(const std::string& what) { return fail(Errc::kInvalidArgument, what); }
+tl::unexpected<Error> bad_setting(const std::string& what) {
+  return fail(Errc::kInvalidArgument, what);
+}
 
 Result<Entry> entry_of_set(const std::string& word) {
   const std::size_t equals = word.find('=');
   if (equals == std::string::npos) return bad_setting("--set takes KEY=VALUE, not '" + word + "'");
   const std::string name = word.substr(0, equals);
   const Key* key = find_key(name);
-  if (key == nullptr) return bad_setting("--set: unknown key '" + name + "'" + suggestion_for_key(name));
+  if (key == nullptr)
+    return bad_setting("--set: unknown key '" + name + "'" + suggestion_for_key(name));
   return Entry{key, word.substr(equals + 1), "flag --set"};
 }
 
@@ -112,7 +115,7 @@ Result<> check_unknown_variable(const std::string& name) {
   const std::string_view near = nearest(name, known);
   if (!in_a_section && near.empty()) return {};
   return bad_setting("environment: unknown variable " + name +
-             (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
+                     (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
 }
 
 // The short form first, so that the full one has the last word.
@@ -202,16 +205,18 @@ Result<> check_indexes(const Settings& settings, const Table& table) {
 // What can only be seen with several values in hand.
 Result<> check_together(const Settings& settings, const Table& table) {
   if (settings.data_dir.empty()) {
-    return bad_setting("server.data_dir is not set, and neither XDG_DATA_HOME nor HOME says where it is");
+    return bad_setting(
+        "server.data_dir is not set, and neither XDG_DATA_HOME nor HOME says where it is");
   }
   if (settings.data_dir.size() > kLongestDataDir) {
-    return bad_setting("server.data_dir" + origin_of(table, "server.data_dir") + " must be at most " +
-               std::to_string(kLongestDataDir) + " bytes long: there are sockets in it");
+    return bad_setting("server.data_dir" + origin_of(table, "server.data_dir") +
+                       " must be at most " + std::to_string(kLongestDataDir) +
+                       " bytes long: there are sockets in it");
   }
   if (settings.tls_cert.empty() != settings.tls_key.empty()) {
     const char* given = settings.tls_cert.empty() ? "server.tls_key" : "server.tls_cert";
     return bad_setting(given + origin_of(table, given) +
-               ": server.tls_cert and server.tls_key are needed together");
+                       ": server.tls_cert and server.tls_key are needed together");
   }
   TRY_OK(check_network(settings, table));
   return check_indexes(settings, table);
@@ -264,7 +269,7 @@ Result<Loaded> load(std::span<const std::string> args, const Surroundings& surro
   for (Entry& entry : loaded.table) {
     if (auto assigned = assign(loaded.settings, *entry.key, entry.text); !assigned) {
       return bad_setting(std::string(entry.key->name) + " (" + entry.origin + ") " +
-                 assigned.error().message() + ", not '" + entry.text.substr(0, 100) + "'");
+                         assigned.error().message() + ", not '" + entry.text.substr(0, 100) + "'");
     }
     if (entry.key->kind == Kind::kPath) {  // absolute now
       entry.text = loaded.settings.*std::get<std::string Settings::*>(entry.key->member);

@@ -69,8 +69,8 @@ std::string how_interpreter_ended(const wire::ProcessEnd& end) {
 
 // Its own coroutine, so that a runtime that does not read keeps nobody from its deadline: when the
 // process is killed this ends, too.
-asio::awaitable<void> write_whole(std::shared_ptr<node::Session> session, wire::ProcessNumber process,
-                                std::string bytes) {
+asio::awaitable<void> write_whole(std::shared_ptr<node::Session> session,
+                                  wire::ProcessNumber process, std::string bytes) {
   const auto written =
       co_await session->write_input(process, wire::Stream::kRequests, std::move(bytes));
   if (!written) log::debug("a context took no more", {{"why", written.error().message()}});
@@ -257,7 +257,8 @@ Task<> ContextTable::wait_until_ready(Context& context, std::unique_ptr<Attachme
         context.read.out = end;
       }
     } else if (const auto* exited = std::get_if<Attachment::Exited>(&event)) {
-      std::string why = "the interpreter " + how_interpreter_ended(exited->end) + " before it was ready";
+      std::string why =
+          "the interpreter " + how_interpreter_ended(exited->end) + " before it was ready";
       if (!said.empty()) why += ": " + wire::printable(said);
       co_return fail(Errc::kInvalidArgument, std::move(why));
     } else if (const auto* gone = std::get_if<Attachment::Gone>(&event)) {

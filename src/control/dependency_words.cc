@@ -27,7 +27,7 @@ std::string hash_text(const std::string& hash) {
   return hash.find('-') == std::string::npos ? "sha256:" + hash : hash;
 }
 
-http::Response refuse_with_code(int status, std::string code, const Error& error, int retry_after) {
+http::Response refuse_set_for(int status, std::string code, const Error& error, int retry_after) {
   http::Response response =
       http::Response::refuse(status, std::move(code), wire::to_utf8(error.message()));
   if (retry_after > 0) response.headers.set("Retry-After", std::to_string(retry_after));
@@ -91,12 +91,12 @@ http::Response refuse_set(const Error& error) {
   switch (error.code()) {
     case Errc::kInvalidArgument:
     case Errc::kTimeout:
-      return refuse_with_code(422, "dependencies_failed", error, 0);
+      return refuse_set_for(422, "dependencies_failed", error, 0);
     case Errc::kResourceExhausted:
       if (error.sys_errno() == ENOSPC || error.sys_errno() == EDQUOT) {
-        return refuse_with_code(507, "disk_full", error, 0);
+        return refuse_set_for(507, "disk_full", error, 0);
       }
-      return refuse_with_code(503, "builds_full", error, 5);
+      return refuse_set_for(503, "builds_full", error, 5);
     default:
       return refuse_run(error);
   }

@@ -94,7 +94,8 @@ const std::string* FileQuery::take(std::string_view name) {
 Result<std::string> FileQuery::path() {
   const std::string* text = take("path");
   const std::string* encoded = take("path_base64");
-  if (text != nullptr && encoded != nullptr) return bad_parameter("path", "goes not with path_base64");
+  if (text != nullptr && encoded != nullptr)
+    return bad_parameter("path", "goes not with path_base64");
   if (text == nullptr && encoded == nullptr) return bad_parameter("path", "is missing");
   if (text != nullptr) return good_path(*text, "path");
   auto bytes = wire::base64_decode(*encoded);

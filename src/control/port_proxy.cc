@@ -38,7 +38,7 @@ bool begins(std::string_view text, std::string_view with) {
 std::string_view credential_in(std::string_view authorization) {
   constexpr std::string_view kScheme = "Bearer ";
   return without_blanks(begins(authorization, kScheme) ? authorization.substr(kScheme.size())
-                                                : authorization);
+                                                       : authorization);
 }
 
 // Nothing that opens our own doors goes on. By path the caller has shown a key: whatever it was in.

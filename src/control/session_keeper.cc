@@ -12,7 +12,9 @@
 namespace glovebox::control {
 namespace {
 
-tl::unexpected<Error> no_such_sandbox() { return fail(Errc::kNotFound, "there is no such sandbox"); }
+tl::unexpected<Error> no_such_sandbox() {
+  return fail(Errc::kNotFound, "there is no such sandbox");
+}
 
 }  // namespace
 

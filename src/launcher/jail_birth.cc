@@ -263,8 +263,8 @@ Sandbox JailBirth::take_sandbox() {
   sandbox.hold_layers(std::move(wish_.layers));
   if (network_) sandbox.keep_network(std::move(*network_));
   if (runtime_ != RuntimeKind::kNone) {
-    sandbox.joining.emplace(
-        Sandbox::Joining{wish_.request.template_name, zygote_uid_, Clock::now() + kBirthJoinsWithin});
+    sandbox.joining.emplace(Sandbox::Joining{wish_.request.template_name, zygote_uid_,
+                                             Clock::now() + kBirthJoinsWithin});
   }
   if (is_session()) {
     const std::string& name = wish_.request.template_name;

@@ -160,7 +160,7 @@ Result<Policy> parse_policy(const std::string& text, const std::string& name) {
   const toml::parse_result parsed = toml::parse(text, name);
   if (!parsed) {
     return bad_name(name, "line " + std::to_string(parsed.error().source().begin.line) + ": " +
-                         std::string(parsed.error().description()));
+                              std::string(parsed.error().description()));
   }
   struct Section {
     const char* name;
@@ -179,7 +179,8 @@ Result<Policy> parse_policy(const std::string& text, const std::string& name) {
     for (const Section& one : kSections) {
       if (section_name == one.name) known = &one;
     }
-    if (known == nullptr || section == nullptr) return bad_name(name, "unknown key " + section_name);
+    if (known == nullptr || section == nullptr)
+      return bad_name(name, "unknown key " + section_name);
     for (const auto& [key, node] : *section) {
       const std::string where = section_name + "." + std::string(key.str());
       if (auto read = known->read(policy, key.str(), node, where); !read) {
@@ -193,7 +194,7 @@ Result<Policy> parse_policy(const std::string& text, const std::string& name) {
     for (const auto& [inner_name, inner] : policy.named_mounts) {
       if (outer.writable && inner.path.rfind(outer.path + "/", 0) == 0) {
         return bad_name(name, "mounts." + inner_name + " is in mounts." + outer_name +
-                             ", which guests may write");
+                                  ", which guests may write");
       }
     }
   }

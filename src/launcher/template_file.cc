@@ -73,7 +73,8 @@ Result<std::string> text_of(const Key& key, const toml::node& node) {
   // Escapes can spell what the file itself may not contain.
   const bool plain = std::all_of(value->begin(), value->end(),
                                  [](unsigned char c) { return c >= 0x20 && c < 0x7f; });
-  if (!plain || value->size() > kMaxText) return bad_key(key, "must be one line of plain ASCII text");
+  if (!plain || value->size() > kMaxText)
+    return bad_key(key, "must be one line of plain ASCII text");
   return *value;
 }
 
@@ -97,7 +98,7 @@ Result<std::uint32_t> count_of(const Key& key, std::uint32_t least, std::uint32_
   const auto value = key.node.value_exact<std::int64_t>();
   if (!key.node.is_integer() || !value || *value < least || *value > most) {
     return bad_key(key, "must be a whole number from " + std::to_string(least) + " to " +
-                        std::to_string(most));
+                            std::to_string(most));
   }
   return static_cast<std::uint32_t>(*value);
 }
@@ -115,7 +116,8 @@ Result<> read_top(Template& into, const Key& key) {
     TRY(into.description, text_of(key, key.node));
   } else if (key.name == "language") {
     TRY(into.language, text_of(key, key.node));
-    if (!is_template_name(into.language)) return bad_key(key, "must be small letters, digits and dashes");
+    if (!is_template_name(into.language))
+      return bad_key(key, "must be small letters, digits and dashes");
   } else if (key.name == "runtime") {
     TRY(const std::string text, text_of(key, key.node));
     if (text == "none") {
@@ -135,7 +137,8 @@ Result<> read_top(Template& into, const Key& key) {
   } else if (key.name == "preload") {
     TRY(into.preload, texts_of(key));
     for (const std::string& module : into.preload) {
-      if (!is_module_name(module)) return bad_key(key, "must hold names of modules: numpy, os.path");
+      if (!is_module_name(module))
+        return bad_key(key, "must hold names of modules: numpy, os.path");
     }
   } else {
     return unknown(key);

@@ -40,7 +40,8 @@ Result<HostName> HostName::parse(std::string_view text) {
     if (label.size() > kMaxLabel) return fail_invalid("a part of a name has at most 63 bytes");
     if (label.size() == rest.size()) {
       if (is_number(label)) {
-        return fail_invalid("the last part of a name is no number: an address is four decimal numbers");
+        return fail_invalid(
+            "the last part of a name is no number: an address is four decimal numbers");
       }
       return HostName(std::move(name));
     }

@@ -49,7 +49,8 @@ Result<Halves> split(std::string_view text) {
     if (end == text.npos) return fail_invalid("a ']' is missing");
     const std::string_view target = text.substr(1, end - 1);
     const std::string_view rest = text.substr(end + 1);
-    if (target.find(':') == target.npos) return fail_invalid("only IPv6 addresses are written in [ ]");
+    if (target.find(':') == target.npos)
+      return fail_invalid("only IPv6 addresses are written in [ ]");
     if (rest.empty()) return Halves{.target = target, .is_range = true};
     if (rest[0] != ':') return fail_invalid("after ']' comes nothing but a ':' and a port");
     return Halves{.target = target, .ports = rest.substr(1), .is_range = true};

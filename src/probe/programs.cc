@@ -127,7 +127,8 @@ void explain_installers(const ProgramFacts& facts, Findings& findings) {
 
 // Without them every other template works.
 void explain_data_modules(const std::vector<std::string>& absent, Findings& findings) {
-  Finding finding{"programs", "python-data", State::kOk, "numpy, pandas and matplotlib are here", ""};
+  Finding finding{"programs", "python-data", State::kOk, "numpy, pandas and matplotlib are here",
+                  ""};
   if (!absent.empty()) {
     std::string modules;
     finding.fix = "sudo apt install";

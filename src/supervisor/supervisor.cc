@@ -21,8 +21,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kBetweenLauncherTries = 20ms;        // a launcher that was just started does not listen yet
-constexpr auto kLauncherMayTake = 30s;      // until it listens
+constexpr auto kBetweenLauncherTries =
+    20ms;                               // a launcher that was just started does not listen yet
+constexpr auto kLauncherMayTake = 30s;  // until it listens
 constexpr auto kBetweenServerReconnects = 500ms;  // to a server that closed its channel
 constexpr auto kAfterTheServersOwnLimit = 2s;
 constexpr auto kLauncherMayStop = 20s;

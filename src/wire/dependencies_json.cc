@@ -71,7 +71,8 @@ bool has_path(std::string_view word) {
 
 Result<std::vector<std::string>> read_words(const json::array& list, const std::string& path) {
   if (list.size() > kMaxDependencies) {
-    return fail_invalid(path + ": must have at most " + std::to_string(kMaxDependencies) + " entries");
+    return fail_invalid(path + ": must have at most " + std::to_string(kMaxDependencies) +
+                        " entries");
   }
   std::vector<std::string> words;
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -79,7 +80,8 @@ Result<std::vector<std::string>> read_words(const json::array& list, const std::
     const json::string* text = list[i].if_string();
     if (text == nullptr) return fail_invalid(at + "must be a string");
     const std::string_view word = trimmed(std::string_view(text->data(), text->size()));
-    if (auto good = check_package_word(word); !good) return fail_invalid(at + good.error().message());
+    if (auto good = check_package_word(word); !good)
+      return fail_invalid(at + good.error().message());
     words.emplace_back(word);
   }
   std::sort(words.begin(), words.end());

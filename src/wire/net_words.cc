@@ -28,10 +28,12 @@ std::vector<std::string> split_all(const std::vector<std::string>& values) {
 Result<> add_rule(const char* option, const std::string& word, std::vector<net::NetRule>& rules) {
   auto rule = net::NetRule::parse(word);
   if (!rule) {
-    return fail_invalid(std::string(option) + " '" + word.substr(0, 80) + "': " + rule.error().message());
+    return fail_invalid(std::string(option) + " '" + word.substr(0, 80) +
+                        "': " + rule.error().message());
   }
   if (rules.size() == net::kMaxRules) {
-    return fail_invalid(std::string(option) + ": at most " + std::to_string(net::kMaxRules) + " rules");
+    return fail_invalid(std::string(option) + ": at most " + std::to_string(net::kMaxRules) +
+                        " rules");
   }
   rules.push_back(std::move(*rule));
   return {};
@@ -40,9 +42,10 @@ Result<> add_rule(const char* option, const std::string& word, std::vector<net::
 // "host" and "internet" are names, too, but hardly meant as such.
 Result<> check_is_no_typo(const std::string& word) {
   if (word.empty() || word == "*" || word.find_first_of(".:[") != std::string::npos) return {};
-  return fail_invalid("--net '" + word.substr(0, 80) +
-             "': the policies are none, https-only and all; a name of one part is written with a "
-             "port or a dot behind it");
+  return fail_invalid(
+      "--net '" + word.substr(0, 80) +
+      "': the policies are none, https-only and all; a name of one part is written with a "
+      "port or a dot behind it");
 }
 
 Result<net::NetPolicy> parse_json(const std::string& text) {
@@ -59,11 +62,13 @@ Result<net::NetPolicy> parse_net_words(const std::vector<std::string>& net,
                                        const std::vector<std::string>& deny) {
   net::NetPolicy policy;
   if (net.empty()) {
-    if (!deny.empty()) return fail_invalid("--net-deny says what is not reached of --net: say that, too");
+    if (!deny.empty())
+      return fail_invalid("--net-deny says what is not reached of --net: say that, too");
     return policy;
   }
   if (std::any_of(net.begin(), net.end(), is_json)) {
-    if (net.size() > 1 || !deny.empty()) return fail_invalid("--net with a policy in JSON is said alone");
+    if (net.size() > 1 || !deny.empty())
+      return fail_invalid("--net with a policy in JSON is said alone");
     return parse_json(net.front());
   }
   std::optional<net::NetBase> base;
@@ -76,12 +81,13 @@ Result<net::NetPolicy> parse_net_words(const std::vector<std::string>& net,
     }
     if (base && *base != *named) {
       return fail_invalid("--net: " + std::string(net::base_name(*base)) + " and " + word +
-                 " do not go together");
+                          " do not go together");
     }
     base = named;
   }
   if (base == net::NetBase::kNone && !policy.allow.empty()) {
-    return fail_invalid("--net: none and rules do not go together; rules alone are all that is reached");
+    return fail_invalid(
+        "--net: none and rules do not go together; rules alone are all that is reached");
   }
   for (const std::string& word : split_all(deny)) {
     TRY_OK(add_rule("--net-deny", word, policy.deny));

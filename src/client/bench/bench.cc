@@ -49,7 +49,7 @@ std::vector<Row> measure(std::vector<Subject> subjects, const Place& place, unsi
       if (!subject.row.skipped.empty() || bench::interrupted) continue;
       if (round >= std::max(rounds, subject.row.least_rounds)) continue;
       show_progress("round " + std::to_string(round + 1) + " of " + std::to_string(most) + ": " +
-          subject.row.name);
+                    subject.row.name);
       bench::wait_until_settled(place);
       subject.row.rounds.push_back(subject.measure());
     }

@@ -24,9 +24,10 @@ constexpr unsigned kLeastRounds = 5;  // two times that are close to each other
 // the proportional sizes of all processes. What the host has less is told, too; others change that.
 constexpr double kMostOfASetMb = 20;
 
-const Job kDataTemplate{R"j({"template":"python-data","code":")j"
-                R"j(import numpy, pandas, matplotlib.pyplot\nprint(numpy.arange(3).sum())"})j",
-                R"(3\n)"};
+const Job kDataTemplate{
+    R"j({"template":"python-data","code":")j"
+    R"j(import numpy, pandas, matplotlib.pyplot\nprint(numpy.arange(3).sum())"})j",
+    R"(3\n)"};
 const Job kThree{R"j({"language":"python","profile":{"dependencies":{"packages":["requests",)j"
                  R"j("pydantic","numpy"],"preload":["requests","pydantic","numpy"]}},"code":")j"
                  R"j(import numpy, pydantic, requests\nprint(numpy.arange(3).sum())"})j",
@@ -198,8 +199,8 @@ std::vector<Subject> make_deps_subjects(const client::Place& place, const DepsWo
   if (why_no_sets.empty()) why_no_sets = sets->build(effort.sets);
   const std::string name = "deps-" + std::to_string(effort.sets) + "-sets";
   add(make_row("deps-one-set"), why_no_sets, [sets] { return sets->call_one(); });
-  add(make_row(name, "deps-one-set", ratio_at_most(2, "all warm, p50 <= 2, <= 20 MB each")), why_no_sets,
-      [sets] { return sets->call_all(); });
+  add(make_row(name, "deps-one-set", ratio_at_most(2, "all warm, p50 <= 2, <= 20 MB each")),
+      why_no_sets, [sets] { return sets->call_all(); });
   return all;
 }
 

@@ -133,8 +133,8 @@ sys.stdout.write(";".join(" ".join("%.6f" % one for one in group) for group in g
 
 std::vector<std::string> program(const char* what, const NetTarget& to,
                                  std::vector<std::string> more) {
-  std::vector<std::string> argv = {
-      kPythonProgram, "-c", kProgram, what, to.address.text(), std::to_string(to.port)};
+  std::vector<std::string> argv = {kPythonProgram,         "-c", kProgram, what, to.address.text(),
+                                   std::to_string(to.port)};
   argv.insert(argv.end(), more.begin(), more.end());
   return argv;
 }

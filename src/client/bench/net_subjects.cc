@@ -43,8 +43,9 @@ std::vector<Subject> make_net_subjects(const NetServer& server, const Effort& ef
     });
   };
   started(make_row("net-none-paced"), kNone);
-  started(make_row("net-all-paced", "net-none-paced", bar(Bar::Kind::kRatioAtMost, 1.3, "p50 <= 1.3")),
-          kAll);
+  started(
+      make_row("net-all-paced", "net-none-paced", bar(Bar::Kind::kRatioAtMost, 1.3, "p50 <= 1.3")),
+      kAll);
 
   // One stream each way; the same program beside it over loopback, without a sandbox.
   const std::string size = std::to_string(effort.stream_mb) + "m";
@@ -70,9 +71,10 @@ std::vector<Subject> make_net_subjects(const NetServer& server, const Effort& ef
     return https_program({world.far->address(), world.tls->port()}, NetWorld::kName,
                          world.tls->certificate(), n, first);
   };
-  add(make_row("direct-https"), why_no_tls, [https] { return run_outside(https(FirstOf::kConnect)); });
-  add(make_row("net-https", "direct-https", bar(Bar::Kind::kAddedMsAtMost, 2, "p50 + 2 ms")), why_no_tls,
-      [&server, https] {
+  add(make_row("direct-https"), why_no_tls,
+      [https] { return run_outside(https(FirstOf::kConnect)); });
+  add(make_row("net-https", "direct-https", bar(Bar::Kind::kAddedMsAtMost, 2, "p50 + 2 ms")),
+      why_no_tls, [&server, https] {
         const std::string net = std::string(R"({"allow":[")") + NetWorld::kName + R"(:443"]})";
         return run_inside(server.place, net, https(FirstOf::kResolve));
       });
@@ -90,9 +92,9 @@ std::vector<Subject> make_net_subjects(const NetServer& server, const Effort& ef
   relays(1, make_row("net-connect-1-open"), make_row("net-echo-1-open"));
   relays(kManyCalls,
          make_row("net-connect-1000-open", "net-connect-1-open",
-             bar(Bar::Kind::kRatioAtMost, 1.5, "p50 <= 1.5")),
+                  bar(Bar::Kind::kRatioAtMost, 1.5, "p50 <= 1.5")),
          make_row("net-echo-1000-open", "net-echo-1-open",
-             bar(Bar::Kind::kRatioAtMost, 2, "p50 <= 2, all alive")));
+                  bar(Bar::Kind::kRatioAtMost, 2, "p50 <= 2, all alive")));
 
   const unsigned time = effort.beside_ms;
   const Bar tail = bar(Bar::Kind::kP99RatioAtMost, 2, "p99 <= 2");

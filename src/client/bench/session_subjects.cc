@@ -113,9 +113,10 @@ std::vector<Subject> make_session_subjects(const client::Place& place, const Eff
   if (effort.many_sessions) {
     add(make_row("session-create-10-alive"),
         [calls, n = effort.sessions] { return calls->create_among(kFew, n); });
-    add(make_row("api-get-10-alive"), [calls, n = effort.paced] { return calls->get_among(kFew, n); });
+    add(make_row("api-get-10-alive"),
+        [calls, n = effort.paced] { return calls->get_among(kFew, n); });
     add(make_row("session-create-1000-alive", "session-create-10-alive",
-            ratio_at_most(1.5, "p50 <= 1.5")),
+                 ratio_at_most(1.5, "p50 <= 1.5")),
         [calls, n = effort.sessions] { return calls->create_among(kManySessions, n); });
     add(make_row("api-get-1000-alive", "api-get-10-alive", ratio_at_most(1.5, "p50 <= 1.5")),
         [calls, n = effort.paced] {

@@ -25,8 +25,8 @@ const Job kFunction{
     "", R"({\"value\":49})"};
 const Job kShell{R"j({"language":"shell","code":"echo hello"})j", R"(hello\n)"};
 const Job kDataRun{R"j({"template":"python-data","code":")j"
-                R"j(import numpy, pandas, matplotlib.pyplot\nprint(numpy.arange(3).sum())"})j",
-                R"(3\n)"};
+                   R"j(import numpy, pandas, matplotlib.pyplot\nprint(numpy.arange(3).sum())"})j",
+                   R"(3\n)"};
 constexpr const char* kImports =
     "import numpy, pandas, matplotlib.pyplot\nprint(numpy.arange(3).sum())";
 
@@ -79,14 +79,15 @@ std::vector<Subject> make_subjects(const client::Place& place, const Effort& eff
   all.push_back(floor("floor-namespaces", empty_namespaces_timed, effort.floor));
 
   all.push_back(process("bwrap-python", "", bwrap(kPythonHello), effort.processes));
+  all.push_back(served(make_row("python-paced", "bwrap-python",
+                                ratio_and_tail_at_most(1.0 / 10, 5, "p50 <= 1/10, p99 <= 5 p50")),
+                       place, kHello, Begin::kWarm, in_turn(kHello, effort.paced, 10)));
   all.push_back(served(
-      make_row("python-paced", "bwrap-python", ratio_and_tail_at_most(1.0 / 10, 5, "p50 <= 1/10, p99 <= 5 p50")),
-      place, kHello, Begin::kWarm, in_turn(kHello, effort.paced, 10)));
-  all.push_back(served(make_row("function-paced", "python-paced", ratio_and_tail_at_most(1.5, 0, "p50 <= 1.5")),
-                       place, kFunction, Begin::kWarm, in_turn(kFunction, effort.paced, 10)));
-  all.push_back(
-      served(make_row("python-back-to-back", "bwrap-python", ratio_and_tail_at_most(1.0 / 6, 0, "p50 <= 1/6")),
-             place, kHello, Begin::kWarm, in_turn(kHello, effort.back_to_back, 0)));
+      make_row("function-paced", "python-paced", ratio_and_tail_at_most(1.5, 0, "p50 <= 1.5")),
+      place, kFunction, Begin::kWarm, in_turn(kFunction, effort.paced, 10)));
+  all.push_back(served(make_row("python-back-to-back", "bwrap-python",
+                                ratio_and_tail_at_most(1.0 / 6, 0, "p50 <= 1/6")),
+                       place, kHello, Begin::kWarm, in_turn(kHello, effort.back_to_back, 0)));
   all.push_back(served(make_row("python-cold", "bwrap-python"), place, kCold, Begin::kFresh,
                        in_turn(kCold, effort.cold, 10)));
 
@@ -97,8 +98,9 @@ std::vector<Subject> make_subjects(const client::Place& place, const Effort& eff
 
   const Command imports = bwrap({"/usr/bin/python3", "-c", kImports});
   all.push_back(process("bwrap-data", "", imports, effort.slow_processes));
-  all.push_back(served(make_row("data-paced", "bwrap-data", ratio_and_tail_at_most(1.0 / 150, 0, "p50 <= 1/150")),
-                       place, kDataRun, Begin::kWarm, in_turn(kDataRun, effort.data, 20)));
+  all.push_back(served(
+      make_row("data-paced", "bwrap-data", ratio_and_tail_at_most(1.0 / 150, 0, "p50 <= 1/150")),
+      place, kDataRun, Begin::kWarm, in_turn(kDataRun, effort.data, 20)));
 
   const Command hello = bwrap(kPythonHello);
   Subject loops{make_row("bwrap-two-loops"),
@@ -106,16 +108,17 @@ std::vector<Subject> make_subjects(const client::Place& place, const Effort& eff
   loops.row.measure = Measure::kRate;
   loops.row.skipped = why_not(hello);
   all.push_back(std::move(loops));
-  Row clients =
-      make_row("python-16-clients", "bwrap-two-loops",
-          {.kind = Bar::Kind::kRatioAtLeast, .value = 4, .tail = 0, .text = "per second >= 4"});
+  Row clients = make_row(
+      "python-16-clients", "bwrap-two-loops",
+      {.kind = Bar::Kind::kRatioAtLeast, .value = 4, .tail = 0, .text = "per second >= 4"});
   clients.measure = Measure::kRate;
   all.push_back(served(std::move(clients), place, kHello, Begin::kWarm, [&place, load_time] {
     return call_from_many(place, kHello, kClients, load_time);
   }));
   const unsigned bursts = effort.bursts;
   all.push_back(served(
-      make_row("python-burst-100", "",
+      make_row(
+          "python-burst-100", "",
           {.kind = Bar::Kind::kP99AtMost, .value = 250, .tail = 0, .text = "the last <= 250 ms"}),
       place, kHello, Begin::kWarm,
       [&place, bursts] { return call_at_once(place, kHello, kBurst, bursts); }));

@@ -163,7 +163,7 @@ int list_sandboxes(const SandboxWords& words) {
     cursor = next == "-" || next == cursor ? "" : next;
   } while (!cursor.empty());
   print_text(words.json ? json::serialize(json::object{{"sandboxes", std::move(all)}}) + "\n"
-                   : table(rows));
+                        : table(rows));
   return 0;
 }
 
@@ -194,15 +194,15 @@ int show_sandbox(const SandboxWords& words, const Asked& asked) {
 int kill_all(const SandboxWords& words, std::span<const std::string> ids) {
   int status = 0;
   for (const std::string& id : ids) {
-    const Asked asked =
-        ask(words.place,
-            {.method = http::Method::kDelete, .target = sandbox_path(id), .headers = {}, .body = {}});
+    const Asked asked = ask(
+        words.place,
+        {.method = http::Method::kDelete, .target = sandbox_path(id), .headers = {}, .body = {}});
     if (asked.status != 0) {
       status = asked.status;
       continue;
     }
     print_text(words.json ? json::serialize(json::object{{"id", id}, {"killed", true}}) + "\n"
-                     : "killed " + printable(id) + "\n");
+                          : "killed " + printable(id) + "\n");
   }
   return status;
 }
@@ -255,7 +255,7 @@ int forget(const SandboxWords& words, const std::string& id) {
                                         .body = {}});
   if (asked.status != 0) return asked.status;
   print_text(words.json ? json::serialize(json::object{{"id", id}, {"removed", true}}) + "\n"
-                   : "removed " + printable(id) + "\n");
+                        : "removed " + printable(id) + "\n");
   return 0;
 }
 

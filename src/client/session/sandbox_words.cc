@@ -29,7 +29,8 @@ Result<json::object> pairs_of(const std::vector<std::string>& words, std::string
 Result<json::object> mount_of(const std::string& word) {
   const std::size_t colon = word.find(':');
   if (colon == 0 || colon == std::string::npos) {
-    return fail_invalid("--mount must be NAME:/guest/path or NAME:/guest/path:rw, not '" + word + "'");
+    return fail_invalid("--mount must be NAME:/guest/path or NAME:/guest/path:rw, not '" + word +
+                        "'");
   }
   std::string path = word.substr(colon + 1);
   std::string mode = "ro";
@@ -37,7 +38,8 @@ Result<json::object> mount_of(const std::string& word) {
     mode = path.substr(last + 1);
     path.resize(last);
   }
-  if (mode != "ro" && mode != "rw") return fail_invalid("--mount: '" + mode + "' is neither ro nor rw");
+  if (mode != "ro" && mode != "rw")
+    return fail_invalid("--mount: '" + mode + "' is neither ro nor rw");
   return json::object{{"name", word.substr(0, colon)}, {"path", path}, {"mode", mode}};
 }
 

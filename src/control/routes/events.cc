@@ -35,7 +35,7 @@ std::string as_text(EventHub::Subscription& events) {
 // The subscription may end before the connection notices: on_disconnect() is called "never after
 // the handler has returned", and this goes with the handler.
 asio::awaitable<void> send_events(App& app, std::unique_ptr<EventHub::Subscription> events,
-                             Request& request, ResponseWriter& writer) {
+                                  Request& request, ResponseWriter& writer) {
   EventHub::Subscription* borrowed = events.get();
   request.on_disconnect([borrowed] { borrowed->close(); });
   // Sent at once, so that the client knows it listens.

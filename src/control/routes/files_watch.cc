@@ -53,7 +53,8 @@ bool may_go_on(App& app, const Request& request) {
   return !app.stopping && principal_of(app, request).has_value();
 }
 
-asio::awaitable<void> stream_changes(App& app, Watch watch, Request& request, ResponseWriter& writer) {
+asio::awaitable<void> stream_changes(App& app, Watch watch, Request& request,
+                                     ResponseWriter& writer) {
   auto heard = std::chrono::steady_clock::now();
   while (!watch.feed->ended() && may_go_on(app, request)) {
     co_await watch.feed->wait(kLook);

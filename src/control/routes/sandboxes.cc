@@ -68,20 +68,22 @@ Task<Response> delete_sandbox(App& app, Request& request, ResponseWriter&) {
 Task<Response> change_sandbox(App& app, Request& request, ResponseWriter&) {
   CO_TRY(const Caller caller, caller_of(app, request));
   CO_TRY(ChangeRequest wanted, parse_change_request(request.body));
-  CO_TRY(const auto session,
-         co_await app.keeper->change(caller.project, requested_sandbox(request), std::move(wanted)));
+  CO_TRY(const auto session, co_await app.keeper->change(caller.project, requested_sandbox(request),
+                                                         std::move(wanted)));
   co_return sandbox_answer(session);
 }
 
 Task<Response> pause_sandbox(App& app, Request& request, ResponseWriter&) {
   CO_TRY(const Caller caller, caller_of(app, request));
-  CO_TRY(const auto session, co_await app.keeper->pause(caller.project, requested_sandbox(request)));
+  CO_TRY(const auto session,
+         co_await app.keeper->pause(caller.project, requested_sandbox(request)));
   co_return sandbox_answer(session);
 }
 
 Task<Response> resume_sandbox(App& app, Request& request, ResponseWriter&) {
   CO_TRY(const Caller caller, caller_of(app, request));
-  CO_TRY(const auto session, co_await app.keeper->resume(caller.project, requested_sandbox(request)));
+  CO_TRY(const auto session,
+         co_await app.keeper->resume(caller.project, requested_sandbox(request)));
   co_return sandbox_answer(session);
 }
 

@@ -212,7 +212,7 @@ Result<> attach_mounts(Setup& setup) {
   return {};
 }
 
-Result<> join_setup_cgroups(Setup& setup) {
+Result<> join_cgroups(Setup& setup) {
   for (const UniqueFd& cgroup : setup.cgroups) {
     // "0" is the writing thread itself, for which the kernel needs no lock of everybody's.
     if (::write(cgroup.get(), "0", 1) != 1) return fail(Error::from_errno("join"));
@@ -327,7 +327,7 @@ constexpr SetupStep kSetupSteps[] = {
     {"become root inside", become_root_inside},
     {"say hello", say_hello},  // the launcher builds the mounts meanwhile
     {"receive the basics", receive_basics},
-    {"join cgroups", join_setup_cgroups},  // from here on what it does and forks is counted and bounded
+    {"join cgroups", join_cgroups},  // from here on what it does and forks is counted and bounded
     {"hide cgroups", hide_cgroups},
     {"name the host", name_the_host},
     {"bring loopback up", bring_loopback_up},

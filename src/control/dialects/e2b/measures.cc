@@ -21,7 +21,8 @@ constexpr std::size_t kMostAsked = 100;  // sandboxes of one question
 constexpr std::uint64_t kEver = 1ull << 53;
 
 // Of all its CPUs, since the sample before.
-double sampled_cpu_percent(const SessionSample& sample, const SessionSample* before, std::uint32_t cpus) {
+double sampled_cpu_percent(const SessionSample& sample, const SessionSample* before,
+                           std::uint32_t cpus) {
   if (before == nullptr || sample.at_ms <= before->at_ms || sample.cpu_us < before->cpu_us)
     return 0;
   const double spent_us = static_cast<double>(sample.cpu_us - before->cpu_us);

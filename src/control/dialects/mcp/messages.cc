@@ -56,12 +56,13 @@ std::optional<Response> check_headers(const Request& request) {
   const std::string_view type = request.header("Content-Type");
   const std::string_view essence = type.substr(0, type.find_first_of("; \t"));
   if (essence != "application/json") {
-    return refuse_message(415, kServerError, "Unsupported Media Type: send Content-Type: application/json");
+    return refuse_message(415, kServerError,
+                          "Unsupported Media Type: send Content-Type: application/json");
   }
   const AnswerForms forms = answer_forms(request);
   if (!forms.json && !forms.events) {
     return refuse_message(406, kServerError,
-                  "Not Acceptable: send Accept: application/json, text/event-stream");
+                          "Not Acceptable: send Accept: application/json, text/event-stream");
   }
   return std::nullopt;
 }
@@ -72,7 +73,7 @@ std::optional<Response> check_version(const Request& request) {
   std::string known;
   for (const std::string_view one : kVersions) (known += known.empty() ? "" : ", ") += one;
   return refuse_message(400, kServerError,
-                "Bad Request: MCP-Protocol-Version is none that is known here: " + known);
+                        "Bad Request: MCP-Protocol-Version is none that is known here: " + known);
 }
 
 struct Found {
@@ -86,14 +87,15 @@ Found find_conversation(App& app, const Request& request, const std::string& pro
   if (auto refused = check_version(request)) {
     found.refusal = std::move(refused);
   } else if (id == nullptr) {
-    found.refusal =
-        refuse_message(400, kServerError, "Bad Request: Mcp-Session-Id is missing; begin with initialize");
+    found.refusal = refuse_message(400, kServerError,
+                                   "Bad Request: Mcp-Session-Id is missing; begin with initialize");
   } else {
     found.conversation = Conversations::of(app).find(project, *id);
     if (found.conversation == nullptr) {
-      found.refusal = refuse_message(404, -32001,
-                             "Session not found: it has ended or was never begun; begin anew with "
-                             "initialize");
+      found.refusal =
+          refuse_message(404, -32001,
+                         "Session not found: it has ended or was never begun; begin anew with "
+                         "initialize");
     }
   }
   return found;
@@ -111,10 +113,11 @@ Response answer_now(const Request& request, const std::string& message) {
 
 Task<Response> initialize(App& app, Request& request, const Caller& caller, Message message) {
   if (request.headers.find(kSessionHeader) != nullptr) {
-    co_return refuse_message(400, kInvalidRequest,
-                     "Invalid Request: this conversation has begun; initialize comes without "
-                     "Mcp-Session-Id",
-                     message.id);
+    co_return refuse_message(
+        400, kInvalidRequest,
+        "Invalid Request: this conversation has begun; initialize comes without "
+        "Mcp-Session-Id",
+        message.id);
   }
   const std::string asked = text_in(message.params, "protocolVersion");
   if (asked.empty()) {
@@ -314,8 +317,8 @@ Task<Response> post_message(App& app, Request& request, ResponseWriter& writer) 
 }
 
 Task<Response> open_stream(App&, Request&, ResponseWriter&) {
-  Response refused =
-      refuse_message(405, kServerError, "Method Not Allowed: this server begins no messages of its own");
+  Response refused = refuse_message(
+      405, kServerError, "Method Not Allowed: this server begins no messages of its own");
   refused.headers.set("Allow", "POST, DELETE");
   co_return refused;
 }

@@ -143,7 +143,8 @@ Result<CodeRequest> parse_code(std::string_view body, milliseconds most) {
   if (params != nullptr) {
     TRY(request.output_params, fields.texts("output_params", kMaxNames, kMaxName));
     for (const std::string& name : *request.output_params) {
-      if (!is_session_identifier(name)) return fields.bad("output_params", "must be names of variables");
+      if (!is_session_identifier(name))
+        return fields.bad("output_params", "must be names of variables");
     }
   }
   TRY_OK(fields.finish());

@@ -16,8 +16,9 @@ namespace {
 
 constexpr int kHelperPipeBytes = 1024 * 1024;
 constexpr std::size_t kBuffered = 64 * 1024;
-constexpr std::size_t kReadAtOnce = 256 * 1024;  // what is read and written where splice does not work
-constexpr std::size_t kLongestEnd = 100;     // of each end of a message
+constexpr std::size_t kReadAtOnce =
+    256 * 1024;                           // what is read and written where splice does not work
+constexpr std::size_t kLongestEnd = 100;  // of each end of a message
 
 // A path may be as long as it likes; what went wrong is at the end.
 std::string shortened(const std::string& message) {
@@ -34,7 +35,8 @@ HelperLink::HelperLink(const wire::FileRequest& request, const HelperPlaces& pla
   // Waiting here is what slows it to the speed of its reader.
   const int flags = ::fcntl(places.data, F_GETFL);
   if (flags >= 0) (void)::fcntl(places.data, F_SETFL, flags & ~O_NONBLOCK);
-  (void)::fcntl(places.data, F_SETPIPE_SZ, kHelperPipeBytes);  // larger is faster; it may be refused
+  (void)::fcntl(places.data, F_SETPIPE_SZ,
+                kHelperPipeBytes);  // larger is faster; it may be refused
 }
 
 Result<> HelperLink::say(const wire::SessionFrame& frame) {
@@ -134,7 +136,8 @@ Result<std::uint64_t> PipeWriter::send_file(int file, std::uint64_t offset, std:
   bool by_pages = true;
   std::string buffer;
   while (sent < size) {
-    const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(size - sent, kHelperPipeBytes));
+    const auto want =
+        static_cast<std::size_t>(std::min<std::uint64_t>(size - sent, kHelperPipeBytes));
     auto at = static_cast<off_t>(offset + sent);
     if (by_pages) {
       const ssize_t moved = ::splice(file, &at, fd_, nullptr, want, SPLICE_F_MOVE);
