@@ -132,8 +132,8 @@ def documented_settings(text):
 
 
 def error_codes(source):
-    """What a source answers with: refuse(404, "code", ...), refuse_for(...), and {404, "code"}."""
-    return set(re.findall(r'(?:refuse(?:_for)?\(|return \{|say\()\s*\d{3},\s*"([a-z_]+)"', source))
+    """What a source answers with: refuse(404, "code", ...), refuse_run_for(...), and {404, "code"}."""
+    return set(re.findall(r'(?:refuse(?:_\w+)?\(|return \{|say\()\s*\d{3},\s*"([a-z_]+)"', source))
 
 
 def documented_codes(text):

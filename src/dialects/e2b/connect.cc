@@ -90,7 +90,8 @@ Result<std::string_view> payload_of(const http::Request& request) {
   const std::string_view body = request.body;
   if (body.size() < kEnvelopeHead) return fail(Errc::kInvalidArgument, "the envelope is not whole");
   std::size_t size = 0;
-  for (std::size_t i = 1; i < kEnvelopeHead; ++i) size = size << 8 | static_cast<unsigned char>(body[i]);
+  for (std::size_t i = 1; i < kEnvelopeHead; ++i)
+    size = size << 8 | static_cast<unsigned char>(body[i]);
   if (body[0] != 0) return fail(Errc::kInvalidArgument, "the envelope is compressed, or an end");
   if (body.size() - kEnvelopeHead != size) {
     return fail(Errc::kInvalidArgument, "one envelope is expected, and nothing behind it");

@@ -63,7 +63,7 @@ class MessageStream {
   http::ResponseWriter& writer_;
 };
 
-inline constexpr std::size_t kEnvelopeHead = 5;     // flags, and the length in four bytes
+inline constexpr std::size_t kEnvelopeHead = 5;  // flags, and the length in four bytes
 inline constexpr std::uint8_t kEndOfStream = 2;  // a flag
 std::string envelope(std::string_view payload, std::uint8_t flags);
 

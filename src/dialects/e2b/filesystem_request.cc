@@ -49,7 +49,8 @@ Result<std::uint32_t> number_field(const json::object& message, std::string_view
   if (value->is_string()) {
     const auto& text = value->get_string();
     const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (ec != std::errc{} || end != text.data() + text.size()) return bad_field(name, "a whole number");
+    if (ec != std::errc{} || end != text.data() + text.size())
+      return bad_field(name, "a whole number");
     return number;
   }
   if (!value->is_number()) return bad_field(name, "a whole number");

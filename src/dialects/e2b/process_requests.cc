@@ -77,7 +77,8 @@ asio::awaitable<Done> give(routing::App& app, std::shared_ptr<node::Session> ses
     co_return refuse_process(Code::kInternal, "the process has no pty");
   }
   if (!input.is_terminal && process.terminal) {
-    co_return refuse_process(Code::kInternal, "the process has a pty: its input goes there, not to stdin");
+    co_return refuse_process(Code::kInternal,
+                             "the process has a pty: its input goes there, not to stdin");
   }
   const auto pump = app.inputs.of(session, process.number);
   const auto deadline = Clock::now() + kInputWithin;
@@ -106,7 +107,8 @@ class Envelopes {
     while (true) {
       CO_TRY(const auto size, size_of_next());
       if (size && bytes_.size() - at_ - kEnvelopeHead >= *size) {
-        const std::string_view payload = std::string_view(bytes_).substr(at_ + kEnvelopeHead, *size);
+        const std::string_view payload =
+            std::string_view(bytes_).substr(at_ + kEnvelopeHead, *size);
         at_ += kEnvelopeHead + *size;
         CO_TRY(json::value message, wire::parse_strict_json(payload));
         co_return std::optional<json::value>(std::move(message));

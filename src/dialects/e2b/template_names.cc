@@ -44,7 +44,8 @@ bool is_word(std::string_view text) {
 
 const TemplateStatus* find_template(routing::App& app, std::string_view name) {
   const TemplateStatus* status = app.node.find_template(name);
-  if (status == nullptr && name == kInterpreterTemplate) status = app.node.find_template(kInterpreterHere);
+  if (status == nullptr && name == kInterpreterTemplate)
+    status = app.node.find_template(kInterpreterHere);
   return status != nullptr && status->state != RuntimeState::kRemoved ? status : nullptr;
 }
 
