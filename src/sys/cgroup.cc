@@ -53,17 +53,17 @@ std::string quota_us(std::uint32_t cpu_thousandths, std::uint32_t period_us) {
 
 constexpr std::uint32_t kCpuPeriodUs = 100'000;
 
-// In place of an event: the kernel tells nobody when the last dead task has left a v1 cgroup.
+// In place of an event: the kernel does not report when the last dead task has left a v1 cgroup.
 // Bounded by the caller, and in practice the first try succeeds.
 void pause_briefly(int ms) { ::poll(nullptr, 0, ms); }
 
 // In all about 150 ms: whoever has more patience comes again.
-constexpr int kMostTries = 30;
+constexpr int kMaxTries = 30;
 
-Result<> remove_directory(int parent_fd, const std::string& name, int most_tries = kMostTries) {
+Result<> remove_directory(int parent_fd, const std::string& name, int max_tries = kMaxTries) {
   for (int tries = 0;; ++tries) {
     if (::unlinkat(parent_fd, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
-    if (errno != EBUSY || tries >= most_tries) {
+    if (errno != EBUSY || tries >= max_tries) {
       return fail(Error::from_errno("remove cgroup " + name));
     }
     pause_briefly(tries < 10 ? 1 : 5);
@@ -438,17 +438,17 @@ Result<> Cgroup::remove_now() {
 
 int Cgroup::sweep(const CgroupRoots& roots, std::string_view prefix) {
   int removed = 0;
-  std::vector<std::string> places = {roots.v2, roots.v1_memory, roots.v1_pids, roots.v1_cpu,
-                                     roots.v1_cpuacct};
-  std::sort(places.begin(), places.end());
-  places.erase(std::unique(places.begin(), places.end()), places.end());
+  std::vector<std::string> parents = {roots.v2, roots.v1_memory, roots.v1_pids, roots.v1_cpu,
+                                      roots.v1_cpuacct};
+  std::sort(parents.begin(), parents.end());
+  parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
   // First: what is frozen dies when it goes on, and is in all the others until then.
-  places.insert(places.begin(), roots.v1_freezer);
+  parents.insert(parents.begin(), roots.v1_freezer);
   std::vector<std::pair<std::string, std::string>> busy;  // whoever is in them takes long to die
-  for (const std::string& place : places) {
-    if (place.empty()) continue;
-    const bool freezer = place == roots.v1_freezer;
-    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(place.c_str()), ::closedir);
+  for (const std::string& parent : parents) {
+    if (parent.empty()) continue;
+    const bool freezer = parent == roots.v1_freezer;
+    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(parent.c_str()), ::closedir);
     if (!dir) continue;
     while (const dirent* entry = ::readdir(dir.get())) {
       const std::string name = entry->d_name;
@@ -458,17 +458,17 @@ int Cgroup::sweep(const CgroupRoots& roots, std::string_view prefix) {
       if (!group) continue;
       kill_members(group.get());
       if (freezer) (void)write_control(group.get(), "freezer.state", "THAWED");
-      if (place == roots.v2) remove_children(group.get());
+      if (parent == roots.v2) remove_children(group.get());
       (void)write_control(group.get(), "memory.force_empty", "0");
       if (remove_directory(::dirfd(dir.get()), name)) {
         ++removed;
       } else {
-        busy.emplace_back(place, name);
+        busy.emplace_back(parent, name);
       }
     }
   }
-  for (const auto& [place, name] : busy) {
-    const auto dir = open_dir(AT_FDCWD, place);
+  for (const auto& [parent, name] : busy) {
+    const auto dir = open_dir(AT_FDCWD, parent);
     if (dir && remove_directory(dir->get(), name)) ++removed;
   }
   return removed;

@@ -169,7 +169,7 @@ Result<> attach_dev(Setup& setup) {
   return {};
 }
 
-// A place to attach a mount: made if it is not there, component by component, and never through a
+// A mount point: created if it does not exist, component by component, and never through a
 // link, so that it is where its name says.
 Result<UniqueFd> mount_point(const GuestPath& path, bool directory) {
   UniqueFd at(::open(kStage, O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -349,7 +349,7 @@ constexpr SetupStep kSetupSteps[] = {
     {"prepare landlock", prepare_landlock},
 };
 
-// What a zygote's child needs to join: this sandbox's namespaces, and the places made for it.
+// What a zygote's child needs to join: this sandbox's namespaces, and the descriptors made for it.
 Result<std::vector<UniqueFd>> join_descriptors(const Setup& setup,
                                                RuntimeDescriptors& descriptors) {
   std::vector<UniqueFd> fds;
@@ -357,7 +357,7 @@ Result<std::vector<UniqueFd>> join_descriptors(const Setup& setup,
     fds.emplace_back(::open((std::string("/proc/self/ns/") + name).c_str(), O_RDONLY | O_CLOEXEC));
     if (!fds.back()) return fail(Error::from_errno(std::string("open namespace ") + name));
   }
-  for (UniqueFd& place : descriptors.theirs) fds.push_back(std::move(place));
+  for (UniqueFd& one : descriptors.theirs) fds.push_back(std::move(one));
   if (setup.landlock) {
     fds.emplace_back(::fcntl(setup.landlock.get(), F_DUPFD_CLOEXEC, 3));
     if (!fds.back()) return fail(Error::from_errno("copy the ruleset"));

@@ -36,7 +36,7 @@ Result<> check_descriptors(ZygoteSetup& setup) {
   return fail(Errc::kProtocol, "the number of descriptors does not fit MakeZygote");
 }
 
-Result<> join_birth_cgroups(ZygoteSetup& setup) {
+Result<> join_zygote_cgroups(ZygoteSetup& setup) {
   for (std::size_t i = kFirstCgroupFd; i < setup.fds.size(); ++i) {
     if (::write(setup.fds[i].get(), "0", 1) != 1) return fail(Error::from_errno("join"));
   }
@@ -121,7 +121,7 @@ Result<> enter_zygote_landlock(ZygoteSetup&) {
   return {};
 }
 
-Result<> reset_birth_signals(ZygoteSetup&) {
+Result<> reset_zygote_signals(ZygoteSetup&) {
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
   for (int signal = 1; signal < 65; ++signal) ::sigaction(signal, &standard, nullptr);
@@ -146,18 +146,18 @@ Result<> execute(ZygoteSetup& setup) {
   return fail(Error::from_errno("execute " + setup.make.argv[0]));
 }
 
-struct BirthStep {
+struct ZygoteStep {
   const char* name;
   Result<> (*run)(ZygoteSetup&);
 };
 
 // The order is the design; each step may rely on all those above it.
-constexpr BirthStep kBirthSteps[] = {
+constexpr ZygoteStep kZygoteSteps[] = {
     {"check descriptors", check_descriptors},
-    {"join cgroups", join_birth_cgroups},  // from here on what it imports is counted and bounded
+    {"join cgroups", join_zygote_cgroups},  // from here on what it imports is counted and bounded
     {"mount the template's root", mount_template_root},
     {"set rlimits", set_zygote_rlimits},
-    {"reset signals", reset_birth_signals},
+    {"reset signals", reset_zygote_signals},
     {"take descriptors", take_descriptors},
     {"enter landlock", enter_zygote_landlock},  // both while it may without no_new_privs
     {"install seccomp", install_filter},        // denies nothing that comes after it
@@ -169,7 +169,7 @@ constexpr BirthStep kBirthSteps[] = {
 
 void run_zygote_init(const wire::MakeZygote& make, std::vector<UniqueFd> fds) {
   ZygoteSetup setup{make, std::move(fds)};
-  for (const BirthStep& step : kBirthSteps) {
+  for (const ZygoteStep& step : kZygoteSteps) {
     if (auto done = step.run(setup); !done) {
       const wire::SandboxFailed failed{std::string(step.name) + ": " + done.error().message(),
                                        done.error().sys_errno()};

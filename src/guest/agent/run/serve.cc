@@ -40,10 +40,10 @@ class Agent {
   Result<> handle(const wire::FindFiles& find);
   Result<> handle(const wire::SignalProgram& signal);
   Result<> handle(const wire::ResizeTerminal& resize);
-  Result<> say_started(StartOutcome outcome);
+  Result<> send_started(StartOutcome outcome);
   Result<> reap();
   void kill_the_rest();
-  std::string place_of(const GuestPath& path) const;
+  std::string path_of(const GuestPath& path) const;
   Result<> send_frame(const wire::AgentFrame& frame, std::span<const int> fds = {}) {
     return send_message(plan_.link.get(), wire::encode(frame), fds);
   }
@@ -93,7 +93,7 @@ Result<> Agent::on_frame() {
 Result<> Agent::handle(const wire::PutFile& put) {
   const AsGuestUser as_user(plan_.change_user);
   upload_failure_.reset();
-  auto file = create_guest_file(place_of(put.path), put.mode);
+  auto file = create_guest_file(path_of(put.path), put.mode);
   if (file) {
     upload_ = std::move(*file);
   } else {
@@ -123,7 +123,7 @@ Result<> Agent::handle(const wire::FileEnd&) {
 Result<> Agent::handle(const wire::GetFile& get) {
   Result<UniqueFd> file = [&] {
     const AsGuestUser as_user(plan_.change_user);
-    return open_guest_file(place_of(get.path));
+    return open_guest_file(path_of(get.path));
   }();
   if (!file) return send_frame(wire::FileFailed{file.error().sys_errno(), file.error().message()});
   wire::FileChunk chunk;
@@ -138,7 +138,7 @@ Result<> Agent::handle(const wire::GetFile& get) {
 }
 
 // What a started program is to the client: its id and the ends of its streams.
-Result<> Agent::say_started(StartOutcome outcome) {
+Result<> Agent::send_started(StartOutcome outcome) {
   if (!outcome.failure.step.empty()) {
     return send_frame(wire::StartFailed{outcome.failure.error, outcome.failure.step});
   }
@@ -160,11 +160,11 @@ Result<> Agent::handle(const wire::StartProgram& start) {
     plan_.runtime.reset();
   }
   const ExecSpec exec = plan_.process ? with_home(start.exec, plan_.process->home) : start.exec;
-  if (!start.runtime) return say_started(start_program(plan_, exec));
+  if (!start.runtime) return send_started(start_program(plan_, exec));
   if (!cold_runtime_) return send_frame(wire::StartFailed{EINVAL, "the runtime has no job"});
-  RuntimeDescriptors places = std::move(*cold_runtime_);
+  RuntimeDescriptors descriptors = std::move(*cold_runtime_);
   cold_runtime_.reset();
-  return say_started(start_runtime(plan_, exec, std::move(descriptors), Ahead::kNo));
+  return send_started(start_runtime(plan_, exec, std::move(descriptors), Ahead::kNo));
 }
 
 Result<> Agent::handle(const wire::JobChunk& chunk) {
@@ -222,7 +222,7 @@ void Agent::kill_the_rest() {
   ::kill(-1, SIGKILL);
 }
 
-std::string Agent::place_of(const GuestPath& path) const {
+std::string Agent::path_of(const GuestPath& path) const {
   return plan_.process ? path_in_home(path.str(), plan_.process->home) : path.str();
 }
 
