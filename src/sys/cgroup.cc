@@ -57,7 +57,7 @@ constexpr std::uint32_t kCpuPeriodUs = 100'000;
 // Bounded by the caller, and in practice the first try succeeds.
 void pause_briefly(int ms) { ::poll(nullptr, 0, ms); }
 
-// In all about 150 ms: whoever has more patience comes again.
+// About 150 ms in total; a caller may try again.
 constexpr int kMaxTries = 30;
 
 Result<> remove_directory(int parent_fd, const std::string& name, int max_tries = kMaxTries) {
@@ -90,7 +90,7 @@ void kill_members(int dir_fd) {
   }
 }
 
-// For the cgroups below. What the host does not offer stays off and is told by features().
+// For the cgroups below. What the host does not offer stays off; see features().
 void enable_controllers(const std::string& path) {
   for (const char* controller : {"+memory", "+pids", "+cpu"}) {
     (void)write_control(AT_FDCWD, path + "/cgroup.subtree_control", controller);
@@ -344,7 +344,7 @@ std::optional<std::uint64_t> Cgroup::firm_memory_bytes() const {
 }
 
 std::optional<std::size_t> Cgroup::members() const {
-  // Whoever enters writes to these first.
+  // A process that joins writes to these first.
   const Part* part = part_with(&Part::pids);
   if (part == nullptr) part = part_with(&Part::memory);
   if (part == nullptr) return std::nullopt;
@@ -408,7 +408,7 @@ Result<> Cgroup::remove_part(Part& part, bool waits) {
   }
   auto removed = remove_directory(parent.get(), name_, waits ? 2 : 0);
   if (removed || !waits) return removed;
-  // Somebody is in it who did not die with the sandbox.
+  // A process in it did not die with the sandbox.
   if (part.freezer && !part.v2) (void)write_control(part.dir.get(), "freezer.state", "THAWED");
   kill_members(part.dir.get());
   return remove_directory(parent.get(), name_);
@@ -418,7 +418,7 @@ Result<> Cgroup::remove_now() {
   Result<> outcome;
   std::vector<Part> left;
   for (Part& part : parts_) {
-    // Nobody multiplies while he is killed.
+    // No process may fork while the others are killed.
     if (part.pids) (void)write_control(part.dir.get(), "pids.max", "0");
     const auto procs = read_small_file(part.dir.get(), "cgroup.procs");
     if (procs && !procs->empty()) {
@@ -444,7 +444,7 @@ int Cgroup::sweep(const CgroupRoots& roots, std::string_view prefix) {
   parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
   // First: what is frozen dies when it goes on, and is in all the others until then.
   parents.insert(parents.begin(), roots.v1_freezer);
-  std::vector<std::pair<std::string, std::string>> busy;  // whoever is in them takes long to die
+  std::vector<std::pair<std::string, std::string>> busy;  // their processes take long to die
   for (const std::string& parent : parents) {
     if (parent.empty()) continue;
     const bool freezer = parent == roots.v1_freezer;
