@@ -65,7 +65,7 @@ int Agent::run() {
   ::sigprocmask(SIG_BLOCK, &children, nullptr);
   const UniqueFd child_events(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!child_events) return 1;
-  // What the guest left must not outlive us: with a pid namespace the kernel sees to that.
+  // Processes of the guest must not outlive the agent: with a pid namespace the kernel kills them.
   struct AtEnd {
     Agent* agent;
     ~AtEnd() { agent->kill_the_rest(); }
@@ -103,7 +103,7 @@ Result<> Agent::handle(const wire::PutFile& put) {
 }
 
 Result<> Agent::handle(const wire::FileChunk& chunk) {
-  if (!upload_) return {};  // it has failed already; the answer comes with the end
+  if (!upload_) return {};  // it has failed already; that is reported at its end
   if (auto written = write_all(upload_.get(), chunk.bytes); !written) {
     upload_failure_ = wire::FileFailed{written.error().sys_errno(), written.error().message()};
     upload_.reset();
@@ -137,7 +137,7 @@ Result<> Agent::handle(const wire::GetFile& get) {
   }
 }
 
-// What a started program is to the client: its id and the ends of its streams.
+// Tells the client that the program has started, with its id and the ends of its streams.
 Result<> Agent::send_started(StartOutcome outcome) {
   if (!outcome.failure.step.empty()) {
     return send_frame(wire::StartFailed{outcome.failure.error, outcome.failure.step});
@@ -191,7 +191,7 @@ Result<> Agent::handle(const wire::StartJob&) {
   Runtime runtime = std::move(*plan_.runtime);
   plan_.runtime.reset();
   program_ = runtime.pid;
-  // Its socket is closed with this: the runtime has one byte, and nothing more to say to us.
+  // This closes its socket: the runtime has received its byte, and sends nothing more.
   TRY_OK(send_message(runtime.socket.get(), std::as_bytes(std::span("g", 1))));
   std::vector<int> fds;
   for (const UniqueFd& end : runtime.client_ends) fds.push_back(end.get());
@@ -233,8 +233,8 @@ Result<> Agent::reap() {
     const pid_t pid = ::wait4(-1, &status, WNOHANG, &usage);
     if (pid <= 0) return {};
     if (pid != program_) continue;
-    // A run ends with its program. What it left behind goes now, which also closes the pipes, so
-    // that the client reads to the end and not to a guess.
+    // A run ends with its program. Processes that it left behind are killed now, which also closes
+    // the pipes, so that the client reads to their end.
     kill_the_rest();
     master_.reset();
     program_ = -1;

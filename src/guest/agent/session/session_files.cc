@@ -77,7 +77,7 @@ bool make_ends(Data data, Ends& ours, Ends& theirs) {
 // In the child. It has the agent's memory and nothing else of it: no descriptor, no capability
 // beyond the user's; and as it is not dumpable, no process in the sandbox can read its memory.
 [[noreturn]] void run_helper(const wire::FileRequest& request, const SessionUser& user,
-                                bool change_user, int null, const HelperDescriptors& descriptors) {
+                             bool change_user, int null, const HelperDescriptors& descriptors) {
   for (int fd = 0; fd < 3; ++fd) {
     if (::dup2(null, fd) < 0) ::_exit(71);
   }
