@@ -199,14 +199,14 @@ std::optional<NpmFile::Credential> npm_credential(std::string_view key) {
   if (!key.starts_with("//")) return std::nullopt;
   const auto colon = key.rfind(':');
   if (!is_npm_credential(key.substr(colon + 1))) return std::nullopt;
-  std::string_view place = key.substr(2, colon - 2);
-  while (place.ends_with('/')) place.remove_suffix(1);
-  const auto slash = place.find('/');
+  std::string_view registry = key.substr(2, colon - 2);
+  while (registry.ends_with('/')) registry.remove_suffix(1);
+  const auto slash = registry.find('/');
   NpmFile::Credential word;
-  word.host = lower(place.substr(0, slash));
-  if (slash != place.npos) word.path = std::string(place.substr(slash));
+  word.host = lower(registry.substr(0, slash));
+  if (slash != registry.npos) word.path = std::string(registry.substr(slash));
   word.name = std::string(key.substr(colon + 1));
-  if (word.host.empty() || !is_graphic(place)) return std::nullopt;
+  if (word.host.empty() || !is_graphic(registry)) return std::nullopt;
   return word;
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr off_t kMostBytes = 1 << 20;
 
-std::string place(const std::string& name, const toml::node& node) {
+std::string position_of(const std::string& name, const toml::node& node) {
   return name + ":" + std::to_string(node.source().begin.line);
 }
 
@@ -87,14 +87,14 @@ Result<std::vector<FileEntry>> parse_file(const std::string& text, const std::st
     const toml::table* section = section_node.as_table();
     if (section == nullptr) {
       const std::string key(section_name.str());
-      return fail(Errc::kInvalidArgument, place(name, section_node) + ": unknown key '" + key +
+      return fail(Errc::kInvalidArgument, position_of(name, section_node) + ": unknown key '" + key +
                                               "'" + suggestion_for_key(key));
     }
     for (const auto& [key_name, node] : *section) {
       FileEntry entry;
       entry.key = std::string(section_name.str()) + "." + std::string(key_name.str());
       entry.line = node.source().begin.line;
-      const std::string where = place(name, node);
+      const std::string where = position_of(name, node);
       const Key* key = find_key(entry.key);
       if (key == nullptr) {
         return fail(Errc::kInvalidArgument,

@@ -156,7 +156,7 @@ Result<> become_server_user(ServerIds ids) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return fail(Error::from_errno("forbid new privileges"));
   }
-  // Keys are in our memory: nobody of this user may trace us or find them in a core file.
+  // Keys are in our memory: no process of this user may trace us or find them in a core file.
   if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return fail(Error::from_errno("forbid dumps"));
   ::umask(077);
   return {};

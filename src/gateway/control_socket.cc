@@ -65,8 +65,8 @@ struct ControlSocket::State : std::enable_shared_from_this<State> {
 
 ControlSocket::ControlSocket(asio::io_context& io, Gateway& gateway)
     : state_(std::make_shared<State>(io, gateway)) {
-  gateway.on_decided = [state = state_.get()](const wire::NetworkDecided& news) {
-    if (state->client) state->client->notify(news);
+  gateway.on_decided = [state = state_.get()](const wire::NetworkDecided& decided) {
+    if (state->client) state->client->notify(decided);
   };
 }
 

@@ -129,8 +129,8 @@ constexpr ReservedRange kReserved[] = {
     {"8000::/1", "reserved"},
 };
 
-constexpr std::string_view kNobodys[] = {"metadata",  "this host", "loopback", "link-local",
-                                         "multicast", "broadcast", "discard"};
+constexpr std::string_view kNeverAssigned[] = {"metadata",  "this host", "loopback", "link-local",
+                                               "multicast", "broadcast", "discard"};
 
 struct ParsedRange {
   Cidr range;
@@ -325,15 +325,15 @@ std::optional<std::string_view> reserved_as(const IpAddress& address,
   return std::nullopt;
 }
 
-std::optional<std::string_view> nobodys(const IpAddress& address) {
+std::optional<std::string_view> never_assigned(const IpAddress& address) {
   if (const auto inner = address.embedded_v4()) {
-    if (const auto kind = nobodys(*inner)) return kind;
+    if (const auto kind = never_assigned(*inner)) return kind;
   }
   for (const ParsedRange& entry : reserved_ranges()) {
     if (!entry.range.contains(address)) continue;
-    const bool is_nobodys =
-        std::find(std::begin(kNobodys), std::end(kNobodys), entry.kind) != std::end(kNobodys);
-    return is_nobodys ? std::optional(entry.kind) : std::nullopt;
+    const bool is_never_assigned = std::find(std::begin(kNeverAssigned), std::end(kNeverAssigned),
+                                             entry.kind) != std::end(kNeverAssigned);
+    return is_never_assigned ? std::optional(entry.kind) : std::nullopt;
   }
   return std::nullopt;
 }

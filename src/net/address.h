@@ -75,7 +75,7 @@ std::optional<std::string_view> reserved_as(const IpAddress& address, std::span<
 // What no server is at, however private a network may be: "loopback" (of the dialling host), "this
 // host", "link-local", "metadata", "multicast", "broadcast", "discard"; nothing for an address that
 // may be assigned. An address that embeds another is what either of them is.
-std::optional<std::string_view> nobodys(const IpAddress& address);
+std::optional<std::string_view> never_assigned(const IpAddress& address);
 // All of a range: nothing in it could ever be reached.
 std::optional<std::string_view> reserved_as(const Cidr& range, std::span<const Cidr> opened);
 // For the configuration: kInvalidArgument for a range that is wider than a reserved one and so

@@ -196,7 +196,7 @@ TEST(Decide, WhereAnyAddressWillDoARulesNameMayBePrivate) {
 TEST(Decide, AnyAddressStillMustBeAssigned) {
   NetRules rules = under(policy(NetBase::kAll), policy(NetBase::kAll));
   rules.ceiling.any_address = true;
-  const std::pair<std::string_view, std::string_view> nobodys_own[] = {
+  const std::pair<std::string_view, std::string_view> unassigned[] = {
       {"127.0.0.1", "loopback"},
       {"127.9.9.9", "loopback"},
       {"::1", "loopback"},
@@ -221,7 +221,7 @@ TEST(Decide, AnyAddressStillMustBeAssigned) {
       {"64:ff9b::a9fe:a9fe", "metadata"},
       {"::127.0.0.1", "loopback"},
   };
-  for (const auto& [address, kind] : nobodys_own) {
+  for (const auto& [address, kind] : unassigned) {
     EXPECT_EQ(at_connect(rules, address, 80), "DENY reserved: " + std::string(kind)) << address;
     EXPECT_EQ(named(rules, address, 443, "mirror.corp"), "DENY reserved: " + std::string(kind));
   }

@@ -12,21 +12,21 @@ namespace glovebox::probe {
 namespace {
 
 // Where a group for this controller would go.
-struct Place {
+struct Parent {
   std::string parent;
   CgroupVersion version;
 };
 
-std::optional<Place> place_of(const std::string& controller, const CgroupFacts& facts) {
+std::optional<Parent> parent_of(const std::string& controller, const CgroupFacts& facts) {
   const CgroupLayout& layout = facts.layout;
   if (layout.usable_v2()) {
-    if (facts.is_root) return Place{layout.v2_mount, CgroupVersion::kV2};
+    if (facts.is_root) return Parent{layout.v2_mount, CgroupVersion::kV2};
     if (facts.own_group.empty()) return std::nullopt;
-    return Place{facts.own_group, CgroupVersion::kV2};
+    return Parent{facts.own_group, CgroupVersion::kV2};
   }
   const auto found = layout.v1_mounts.find(controller);
   if (found == layout.v1_mounts.end()) return std::nullopt;
-  return Place{found->second, CgroupVersion::kV1};
+  return Parent{found->second, CgroupVersion::kV1};
 }
 
 Attempt try_limit(const std::string& controller, const TrialGroup& group, CgroupVersion version) {
@@ -44,21 +44,21 @@ const char* limit_file(const std::string& controller, CgroupVersion version) {
 
 // The v2 tree gives groups below a controller only when the parent says so, and a parent with
 // processes of its own (save the root) cannot say so.
-void explain_absent_v2_controller(const Place& place, ControllerTrial& trial) {
-  const std::string offered = read_text(place.parent + "/cgroup.controllers").value_or("");
+void explain_absent_v2_controller(const Parent& found_parent, ControllerTrial& trial) {
+  const std::string offered = read_text(found_parent.parent + "/cgroup.controllers").value_or("");
   if (!lists_controller(offered, trial.name)) {
-    trial.attempt = Attempt::failed("not offered in " + place.parent, -1);
+    trial.attempt = Attempt::failed("not offered in " + found_parent.parent, -1);
     return;
   }
-  const bool is_root_group = ::access((place.parent + "/cgroup.type").c_str(), F_OK) != 0;
-  const std::string members = read_text(place.parent + "/cgroup.procs").value_or("");
+  const bool is_root_group = ::access((found_parent.parent + "/cgroup.type").c_str(), F_OK) != 0;
+  const std::string members = read_text(found_parent.parent + "/cgroup.procs").value_or("");
   if (!is_root_group && !trim(members).empty()) {
     trial.attempt = Attempt::failed(
-        place.parent + " contains processes, so it cannot delegate " + trial.name + " on", -1);
+        found_parent.parent + " contains processes, so it cannot delegate " + trial.name, -1);
     return;
   }
-  if (::access((place.parent + "/cgroup.subtree_control").c_str(), W_OK) != 0) {
-    trial.attempt = Attempt::failed("enable it in " + place.parent);
+  if (::access((found_parent.parent + "/cgroup.subtree_control").c_str(), W_OK) != 0) {
+    trial.attempt = Attempt::failed("enable it in " + found_parent.parent);
     return;
   }
   trial.to_be_enabled = true;
@@ -66,28 +66,28 @@ void explain_absent_v2_controller(const Place& place, ControllerTrial& trial) {
 
 ControllerTrial try_controller(const std::string& name, CgroupFacts& facts) {
   ControllerTrial trial{.name = name};
-  const std::optional<Place> place = place_of(name, facts);
-  if (!place) {
+  const std::optional<Parent> found_parent = parent_of(name, facts);
+  if (!found_parent) {
     trial.attempt = Attempt::failed("no mounted hierarchy has this controller", -1);
     return trial;
   }
-  trial.where = place->parent;
-  sweep_trial_groups(place->parent);
-  const Result<TrialGroup> group = TrialGroup::make(place->parent, name);
+  trial.where = found_parent->parent;
+  sweep_trial_groups(found_parent->parent);
+  const Result<TrialGroup> group = TrialGroup::make(found_parent->parent, name);
   if (!group) {
     trial.attempt =
-        Attempt::failed("create a cgroup in " + place->parent, group.error().sys_errno());
+        Attempt::failed("create a cgroup in " + found_parent->parent, group.error().sys_errno());
     return trial;
   }
-  if (!group->has(limit_file(name, place->version))) {
-    if (place->version == CgroupVersion::kV2) {
-      explain_absent_v2_controller(*place, trial);
+  if (!group->has(limit_file(name, found_parent->version))) {
+    if (found_parent->version == CgroupVersion::kV2) {
+      explain_absent_v2_controller(*found_parent, trial);
     } else {
       trial.attempt = Attempt::failed("cgroups have no limit file", -1);
     }
     return trial;
   }
-  trial.attempt = try_limit(name, *group, place->version);
+  trial.attempt = try_limit(name, *group, found_parent->version);
   if (name == "memory") {
     facts.memory_peak = group->has("memory.peak") || group->has("memory.max_usage_in_bytes");
   }

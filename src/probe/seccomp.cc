@@ -38,8 +38,8 @@ long ask_parent() { return ::syscall(SYS_getppid); }
 [[noreturn]] void ask_under_notification(int listener_pipe) {
   const int listener =
       static_cast<int>(install_filter(SECCOMP_RET_USER_NOTIF, SECCOMP_FILTER_FLAG_NEW_LISTENER));
-  const int told = listener < 0 ? -errno : listener;
-  if (::write(listener_pipe, &told, sizeof told) != sizeof told || listener < 0) ::_exit(1);
+  const int reported = listener < 0 ? -errno : listener;
+  if (::write(listener_pipe, &reported, sizeof reported) != sizeof reported || listener < 0) ::_exit(1);
   ::_exit(ask_parent() == kAnswer ? 0 : 2);
 }
 

@@ -104,9 +104,9 @@ DnsResponder::Inner::Step DnsResponder::Inner::serve_one(const std::shared_ptr<I
     if (errno == EAGAIN) return Step::kEmpty;
     // An ICMP error about an earlier reply is reported here once and can be ignored. Any other
     // error (no memory) may have passed after a delay.
-    const bool is_told = errno == EINTR || errno == ECONNREFUSED || errno == ENETUNREACH ||
+    const bool is_known = errno == EINTR || errno == ECONNREFUSED || errno == ENETUNREACH ||
                          errno == EHOSTUNREACH || errno == EPERM || errno == EACCES;
-    return is_told ? Step::kServed : Step::kOverloaded;
+    return is_known ? Step::kServed : Step::kOverloaded;
   }
   const SandboxNames::Rate rate = self->names->take_question();
   if (rate == SandboxNames::Rate::kSilent) return Step::kOverloaded;

@@ -55,22 +55,22 @@ Result<std::shared_ptr<Wire>> connect_to(asio::io_context& io, const DnsServer& 
 
 Task<> wait_for(std::shared_ptr<Wire> wire, Descriptor::wait_type which, Clock::time_point end) {
   // The timer's handler may run after everything else was destroyed.
-  struct Late {
+  struct Timeout {
     bool is_waiting = true;
-    bool was_late = false;
+    bool expired = false;
   };
-  const auto late = std::make_shared<Late>();
+  const auto timeout = std::make_shared<Timeout>();
   asio::steady_timer timer(wire->socket.get_executor(), end);
-  timer.async_wait([late, weak = std::weak_ptr(wire)](const boost::system::error_code& error) {
+  timer.async_wait([timeout, weak = std::weak_ptr(wire)](const boost::system::error_code& error) {
     const auto alive = weak.lock();
-    if (error || !alive || !late->is_waiting) return;
-    late->was_late = true;
+    if (error || !alive || !timeout->is_waiting) return;
+    timeout->expired = true;
     boost::system::error_code ignored;
     alive->socket.cancel(ignored);
   });
   const auto [error] = co_await wire->socket.async_wait(which, kAwaitTuple);
-  late->is_waiting = false;
-  if (late->was_late) co_return fail(Errc::kTimeout, "the resolver did not answer in time");
+  timeout->is_waiting = false;
+  if (timeout->expired) co_return fail(Errc::kTimeout, "the resolver did not answer in time");
   if (error) co_return fail(Errc::kUnavailable, "wait for the resolver: " + error.message());
   co_return Result<>();
 }
@@ -178,7 +178,7 @@ Task<net::DnsAnswer> DnsUpstream::ask_datagram(DnsServer server, Question questi
   CO_TRY_OK(
       co_await send_all(wire, net::write_question(id, question.name, question.type), question.end));
   std::array<std::byte, net::kMaxDnsAnswer + 1> buffer;
-  for (int strange = 0; strange < options_.max_mismatched;) {
+  for (int mismatched = 0; mismatched < options_.max_mismatched;) {
     const ssize_t got = ::recv(wire->fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) {
@@ -189,7 +189,7 @@ Task<net::DnsAnswer> DnsUpstream::ask_datagram(DnsServer server, Question questi
     const auto bytes = std::span(buffer).first(static_cast<std::size_t>(got));
     Result<net::DnsAnswer> answer = net::read_answer(bytes, id, question.name, question.type);
     if (answer || answer.error().code() != Errc::kNotFound) co_return answer;
-    ++strange;  // forged or late: the right answer may still come
+    ++mismatched;  // forged or timeout: the right answer may still come
   }
   co_return fail(Errc::kProtocol, "too many datagrams that do not answer the query");
 }

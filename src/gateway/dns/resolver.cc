@@ -18,7 +18,7 @@ namespace glovebox::gateway {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kLookForIpv6Every{5};
+constexpr std::chrono::seconds kIpv6CheckInterval{5};
 constexpr std::size_t kFew = 8;
 
 using Key = std::tuple<std::string, net::HostName, net::DnsType>;
@@ -58,13 +58,13 @@ struct Resolver::State {
   NameCache cache;
   std::map<Key, std::shared_ptr<Pending>> pending;
   std::map<std::string, std::size_t> open_of_tenant;
-  std::optional<Clock::time_point> ipv6_looked;
+  std::optional<Clock::time_point> ipv6_checked_at;
   bool ipv6 = false;
 
   bool has_ipv6(Clock::time_point now) {
     if (options.has_ipv6) return options.has_ipv6();
-    if (!ipv6_looked || now - *ipv6_looked >= kLookForIpv6Every) {
-      ipv6_looked = now;
+    if (!ipv6_checked_at || now - *ipv6_checked_at >= kIpv6CheckInterval) {
+      ipv6_checked_at = now;
       ipv6 = host_has_ipv6();
     }
     return ipv6;

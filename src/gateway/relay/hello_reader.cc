@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 // A normal client sends it in one to four segments. Each check parses all of it, so after these it
 // is checked less and less often: some twenty times in ten seconds.
-constexpr int kQuickLooks = 6;
+constexpr int kQuickChecks = 6;
 constexpr std::chrono::milliseconds kFirstPause{25};
 constexpr std::chrono::milliseconds kLongestPause{800};
 
@@ -27,23 +27,23 @@ void want(int socket, std::size_t size) {
   ::setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least);
 }
 
-struct Look {
+struct Peek {
   net::HelloResult result;
   std::size_t size = 0;
 };
 
 // Nothing: the client has closed or reset the connection before it sent anything.
-std::optional<Look> look_at(int socket) {
+std::optional<Peek> peek(int socket) {
   static std::array<std::byte, net::kMaxClientHello>
       bytes;  // used by one thread; nothing stays in it
   ssize_t size = -1;
   do {
     size = ::recv(socket, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
   } while (size < 0 && errno == EINTR);
-  if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Look{net::HelloIncomplete{}, 0};
+  if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return Peek{net::HelloIncomplete{}, 0};
   if (size <= 0) return std::nullopt;
   const auto has = static_cast<std::size_t>(size);
-  return Look{net::read_client_hello(std::span(bytes).first(has)), has};
+  return Peek{net::read_client_hello(std::span(bytes).first(has)), has};
 }
 
 bool has_ended(int socket) {
@@ -62,22 +62,22 @@ asio::awaitable<net::HelloResult> read_hello(std::shared_ptr<Socket> client,
   asio::steady_timer timer(client->get_executor());
   auto pause = kFirstPause;
   std::size_t had = 0;
-  for (int looks = 0;; ++looks) {
+  for (int checks = 0;; ++checks) {
     // Often it has arrived already, so the socket is checked before waiting.
-    const std::optional<Look> look = look_at(client->native_handle());
-    if (!look) co_return refused("ended before a ClientHello");
-    const auto* incomplete = std::get_if<net::HelloIncomplete>(&look->result);
+    const std::optional<Peek> peeked = peek(client->native_handle());
+    if (!peeked) co_return refused("ended before a ClientHello");
+    const auto* incomplete = std::get_if<net::HelloIncomplete>(&peeked->result);
     if (incomplete == nullptr) {
       want(client->native_handle(), 1);
-      co_return look->result;
+      co_return peeked->result;
     }
-    if (look->size == had && had > 0 && has_ended(client->native_handle())) {
+    if (peeked->size == had && had > 0 && has_ended(client->native_handle())) {
       co_return refused("ended inside the ClientHello");
     }
-    had = look->size;
+    had = peeked->size;
     want(client->native_handle(), std::max(had + 1, incomplete->needs));
     if (Clock::now() >= deadline) co_return refused("no ClientHello in time");
-    if (looks >= kQuickLooks) {
+    if (checks >= kQuickChecks) {
       timer.expires_after(pause);
       pause = std::min(pause * 2, kLongestPause);
       co_await timer.async_wait(kAwaitTuple);

@@ -31,11 +31,16 @@ SandboxTable::SandboxTable(SandboxMaker& maker, ClientConnections& clients, Sand
 
 void SandboxTable::create(Client& client, const wire::CreateSandbox& request,
                           std::vector<UniqueFd> fds) {
-  if (is_shut_down_ || records_.size() + pending_.size() >= max_sandboxes_) {
+  if (is_shut_down_) {
     return clients_.refuse(client, request.seq,
-                           Error(Errc::kResourceExhausted, "the launcher already has " +
-                                                               std::to_string(max_sandboxes_) +
-                                                               " sandboxes, its limit"));
+                           Error(Errc::kResourceExhausted,
+                                 "this private launcher has served its one sandbox and is ending"));
+  }
+  if (records_.size() + pending_.size() >= max_sandboxes_) {
+    return clients_.refuse(client, request.seq,
+                           Error(Errc::kResourceExhausted,
+                                 "the launcher has reached its limit of sandboxes at once: " +
+                                     std::to_string(max_sandboxes_)));
   }
   if (!maker_.may_use(request.template_name, &client)) {
     return clients_.refuse(

@@ -35,8 +35,8 @@ wire::FileType file_type(std::uint32_t mode) {
 // The guest may have set any time.
 std::int64_t nanoseconds(const struct statx_timestamp& time) {
   constexpr std::int64_t kSecond = 1'000'000'000;
-  constexpr std::int64_t kMost = INT64_MAX / kSecond - 1;
-  return std::clamp<std::int64_t>(time.tv_sec, -kMost, kMost) * kSecond + time.tv_nsec;
+  constexpr std::int64_t kMaxSeconds = INT64_MAX / kSecond - 1;
+  return std::clamp<std::int64_t>(time.tv_sec, -kMaxSeconds, kMaxSeconds) * kSecond + time.tv_nsec;
 }
 
 // The path of what is open here, as this process sees it.

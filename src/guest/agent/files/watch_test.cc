@@ -44,7 +44,8 @@ TEST(WatchFiles, ReportsEventsInADirectory) {
   ASSERT_EQ(::chmod((dir / "b").c_str(), 0600), 0);
   EXPECT_NEXT(helper, {WatchKind::kAttribute, false, "b", ""});
   write_whole(dir / "sub/unseen", "x");
-  ASSERT_EQ(::rename((dir / "b").c_str(), (dir / "sub/b").c_str()), 0);  // to a directory that is not watched
+  ASSERT_EQ(::rename((dir / "b").c_str(), (dir / "sub/b").c_str()),
+            0);  // to a directory that is not watched
   EXPECT_NEXT(helper, {WatchKind::kRemoved, false, "b", ""});
   ASSERT_EQ(::rename((dir / "sub/b").c_str(), (dir / "c").c_str()), 0);
   EXPECT_NEXT(helper, {WatchKind::kCreated, false, "c", ""});

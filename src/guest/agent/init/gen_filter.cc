@@ -58,7 +58,8 @@ scmp_filter_ctx begin(std::uint32_t default_action) {
 constexpr std::uint64_t kLow32 = 0xffffffffull;  // the kernel looks at no more of an int argument
 
 void refuse_ioctls(scmp_filter_ctx filter) {
-  // Characters pushed into a terminal, and the console's own commands, act on the process that reads it.
+  // Characters pushed into a terminal, and the console's own commands, act on the process that
+  // reads it.
   for (const std::uint64_t command : {0x5412ull /* TIOCSTI */, 0x541cull /* TIOCLINUX */,
                                       0x5423ull /* TIOCSETD: loads modules */}) {
     must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
@@ -122,7 +123,7 @@ void refuse_sockets(scmp_filter_ctx filter) {
   }
 }
 
-// A setuid file on a host directory that is mounted writable would be its owner's on the host.
+// A setuid file in a host directory that is mounted writable would be setuid on the host.
 void refuse_setuid_files(scmp_filter_ctx filter) {
   const auto refuse = [&](int number, std::initializer_list<scmp_arg_cmp> when, const char* what) {
     must(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), number,
@@ -138,7 +139,7 @@ void refuse_setuid_files(scmp_filter_ctx filter) {
     refuse(SCMP_SYS(mknod), {SCMP_A1(SCMP_CMP_MASKED_EQ, bit, bit)}, "mknod");
     refuse(SCMP_SYS(mknodat), {SCMP_A2(SCMP_CMP_MASKED_EQ, bit, bit)}, "mknodat");
     refuse(SCMP_SYS(creat), {SCMP_A1(SCMP_CMP_MASKED_EQ, bit, bit)}, "creat");
-    for (const std::uint64_t makes : {kCreate, kTmpfile}) {  // else the mode is not looked at
+    for (const std::uint64_t makes : {kCreate, kTmpfile}) {  // else the mode is ignored
       refuse(SCMP_SYS(open),
              {SCMP_A1(SCMP_CMP_MASKED_EQ, makes, makes), SCMP_A2(SCMP_CMP_MASKED_EQ, bit, bit)},
              "open");
@@ -150,15 +151,15 @@ void refuse_setuid_files(scmp_filter_ctx filter) {
 }
 
 void refuse_the_rest(scmp_filter_ctx filter) {
-  // A tracee that stops at its exit dies only when its tracer lets it, even if it is killed: two that
-  // trace each other so would never die, and neither would their sandbox.
+  // A tracee that stops at its exit dies only when its tracer lets it, even if it is killed: two
+  // that trace each other so would never die, and neither would their sandbox.
   for (const std::uint64_t request : {0x4206ull /* SEIZE */, 0x4200ull /* SETOPTIONS */}) {
     must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ptrace), 2,
                           SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, request),
                           SCMP_A3(SCMP_CMP_MASKED_EQ, 0x40, 0x40 /* PTRACE_O_TRACEEXIT */)),
          "hold at exit");
   }
-  // A supervisor for other processes' system calls: much kernel, no ordinary use.
+  // User notifications: a large kernel interface without ordinary use.
   must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(seccomp), 1,
                         SCMP_A1(SCMP_CMP_MASKED_EQ, 8, 8 /* FLAG_NEW_LISTENER */)),
        "listener");
@@ -248,8 +249,8 @@ scmp_filter_ctx make_allow(For whom) {
     if (number < 0) continue;  // not on this architecture
     must(seccomp_rule_add(allow, more ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(EPERM), number, 0), name);
   }
-  // Done, and nothing done: it would write back every disk of the host. fsync is there for one's
-  // own.
+  // sync() succeeds without effect: it would write back every disk of the host. fsync is there for
+  // one's own.
   must(seccomp_rule_add(allow, SCMP_ACT_ERRNO(0), SCMP_SYS(sync), 0), "sync");
   // Address randomisation must stay on: only "what is it" and the plain personality.
   for (const std::uint64_t persona : {0x0ull, 0xffffffffull, 0x8ull}) {

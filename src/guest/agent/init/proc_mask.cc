@@ -7,7 +7,7 @@
 namespace glovebox::agent {
 namespace {
 
-// Files that hold the host's secrets, addresses or shape: covered by the null device.
+// Files that reveal the host's secrets, addresses or hardware: covered by the null device.
 constexpr const char* kHiddenFiles[] = {
     "kcore",       "kallsyms",      "keys",          "key-users",   "kmsg",         "timer_list",
     "sched_debug", "latency_stats", "sysrq-trigger", "kpagecount",  "kpageflags",   "kpagecgroup",
@@ -39,8 +39,8 @@ Result<> mask_proc_below(const std::string& root) {
   const std::string null = root + "/dev/null";
   for (const char* name : kHiddenFiles) {
     const std::string target = root + "/proc/" + name;
-    // What only the host's root may open needs no cover: no process in here is that user, nor has rights
-    // over a file of its.
+    // What only the host's root may open needs no cover: no process in here is that user, nor has
+    // rights over a file of its.
     struct stat info {};
     if (::stat(target.c_str(), &info) != 0 || (info.st_mode & 0077) == 0) continue;
     TRY_OK(cover(null.c_str(), nullptr, MS_BIND, target));

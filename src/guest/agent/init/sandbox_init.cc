@@ -169,7 +169,7 @@ Result<> attach_dev(Setup& setup) {
   return {};
 }
 
-// A place to attach a mount: made if it is not there, component by component, and never through a
+// A mount point: created if it does not exist, component by component, and never through a
 // link, so that it is where its name says.
 Result<UniqueFd> mount_point(const GuestPath& path, bool directory) {
   UniqueFd at(::open(kStage, O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -239,8 +239,8 @@ Result<> set_quotas(Setup& setup) {
     const char* name;
     const char* most;
   };
-  // No namespace below this one, and a share of inotify and fanotify that leaves the rest of what
-  // the kernel grants to all of them together.
+  // No namespace below this one, and a share of inotify and fanotify that leaves enough of the
+  // per-user limit to the other sandboxes.
   static constexpr Quota kQuotas[] = {
       {"max_user_namespaces", "0"},    {"max_pid_namespaces", "0"},
       {"max_mnt_namespaces", "0"},     {"max_net_namespaces", "0"},
@@ -259,8 +259,8 @@ Result<> set_quotas(Setup& setup) {
   return {};
 }
 
-// Small buffers for each connection: what sockets hold is the kernel's memory, and a part of it is
-// shared by the whole host. Best effort: not every kernel gives a namespace these.
+// Small socket buffers: they are kernel memory, part of which is shared by the whole host. Best
+// effort: not every kernel has these settings per namespace.
 Result<> bound_socket_buffers(Setup&) {
   (void)sys::write_control(AT_FDCWD, "/proc/sys/net/ipv4/tcp_rmem", "4096 65536 262144");
   (void)sys::write_control(AT_FDCWD, "/proc/sys/net/ipv4/tcp_wmem", "4096 16384 262144");
@@ -285,11 +285,11 @@ bool has_writable_mount(const wire::SandboxPlan& plan) {
 }
 
 Result<> empty_the_bounding_set(Setup& setup) {
-  // What is not in the bounding set no exec can bring back. The agent keeps what it holds: it
+  // No exec can regain what is not in the bounding set. The agent keeps its own capabilities: it
   // never executes anything itself.
   for (int capability = 0; capability <= 63; ++capability) {
-    // Root inside has these; but where it can write to a directory of the host's it must not leave
-    // a file with capabilities there.
+    // Root inside has these, unless it can write to a directory of the host, where it must not
+    // leave a file with capabilities.
     const bool stays = setup.plan.session && is_session_capability(capability) &&
                        !(capability == CAP_SETFCAP && has_writable_mount(setup.plan));
     if (stays) continue;
@@ -349,7 +349,7 @@ constexpr SetupStep kSetupSteps[] = {
     {"prepare landlock", prepare_landlock},
 };
 
-// What a zygote's child needs to join: this sandbox's namespaces, and the places made for it.
+// What a zygote's child needs to join: this sandbox's namespaces, and the descriptors made for it.
 Result<std::vector<UniqueFd>> join_descriptors(const Setup& setup,
                                                RuntimeDescriptors& descriptors) {
   std::vector<UniqueFd> fds;
@@ -357,7 +357,7 @@ Result<std::vector<UniqueFd>> join_descriptors(const Setup& setup,
     fds.emplace_back(::open((std::string("/proc/self/ns/") + name).c_str(), O_RDONLY | O_CLOEXEC));
     if (!fds.back()) return fail(Error::from_errno(std::string("open namespace ") + name));
   }
-  for (UniqueFd& place : descriptors.theirs) fds.push_back(std::move(place));
+  for (UniqueFd& one : descriptors.theirs) fds.push_back(std::move(one));
   if (setup.landlock) {
     fds.emplace_back(::fcntl(setup.landlock.get(), F_DUPFD_CLOEXEC, 3));
     if (!fds.back()) return fail(Error::from_errno("copy the ruleset"));
@@ -365,8 +365,8 @@ Result<std::vector<UniqueFd>> join_descriptors(const Setup& setup,
   return fds;
 }
 
-// Tells the launcher that the walls stand. A runtime that is forked into the sandbox is on its way
-// then; one that is started here has been started.
+// Tells the launcher that the walls are up. A zygote then forks a runtime into the sandbox; one
+// that is started here is running already.
 Result<> report_sealed(Setup& setup, ServePlan& serve_plan) {
   std::vector<UniqueFd> joining;
   if (setup.plan.runtime != RuntimeKind::kNone) {
@@ -396,11 +396,11 @@ Result<> report_sealed(Setup& setup, ServePlan& serve_plan) {
   for (const UniqueFd& fd : joining) fds.push_back(fd.get());
   const wire::SandboxSealed sealed{setup.walls, setup.sockets.has_value()};
   TRY_OK(send_message(setup.launcher.get(), wire::encode(wire::PlanMessage(sealed)), fds));
-  setup.sockets.reset();  // from here on they are the gateway's
+  setup.sockets.reset();  // from here on only the gateway has them
   return {};
 }
 
-// Its launcher stays: it is asked for warm contexts, and the session ends with it.
+// Keeps the connection to the launcher: it provides warm contexts, and the session ends with it.
 [[noreturn]] void run_session_agent(Setup& setup, Taken taken) {
   SessionPlan plan;
   plan.link = std::move(taken.link);
@@ -409,7 +409,7 @@ Result<> report_sealed(Setup& setup, ServePlan& serve_plan) {
   plan.limits = taken.limits;
   plan.memory_is_bounded = setup.plan.memory_is_bounded;
   plan.change_user = setup.own_slice;
-  // A setuid file on a host's directory would be its owner's on the host.
+  // A setuid file in a directory of the host would be setuid there.
   const auto& writable = setup.plan.mount_is_writable;
   const bool reaches_out = std::find(writable.begin(), writable.end(), 1) != writable.end();
   plan.setuid_files = reaches_out ? SetuidFiles::kRefused : SetuidFiles::kAllowed;
@@ -449,7 +449,7 @@ void run_sandbox_init(UniqueFd go, UniqueFd setup_socket, bool own_slice) {
   serve_plan.limits = setup.plan.limits;
   serve_plan.memory_is_bounded = setup.plan.memory_is_bounded;
   serve_plan.change_user = own_slice;
-  // The ruleset is lent to whatever is started before there is a caller.
+  // The ruleset is needed for a runtime that is started before the sandbox is taken.
   if (setup.landlock) {
     serve_plan.landlock.reset(::fcntl(setup.landlock.get(), F_DUPFD_CLOEXEC, kFirstFreeFd));
   }

@@ -36,7 +36,7 @@ Result<> check_descriptors(ZygoteSetup& setup) {
   return fail(Errc::kProtocol, "the number of descriptors does not fit MakeZygote");
 }
 
-Result<> join_birth_cgroups(ZygoteSetup& setup) {
+Result<> join_zygote_cgroups(ZygoteSetup& setup) {
   for (std::size_t i = kFirstCgroupFd; i < setup.fds.size(); ++i) {
     if (::write(setup.fds[i].get(), "0", 1) != 1) return fail(Error::from_errno("join"));
   }
@@ -46,7 +46,7 @@ Result<> join_birth_cgroups(ZygoteSetup& setup) {
 
 Result<> mount_template_root(ZygoteSetup& setup) {
   TRY_OK(make_mounts_private());
-  // Of the processes around it, sandboxes' among them, it sees its own alone.
+  // It sees only its own processes, not those of sandboxes.
   TRY_OK(mount_proc("hidepid=2"));
   TRY_OK(attach(setup.fds[kDevFd].get(), "/dev"));
   TRY_OK(mask_proc_below(""));
@@ -61,7 +61,7 @@ Result<> set_zygote_rlimits(ZygoteSetup&) {
     __rlimit_resource resource;
     rlim_t most;
   };
-  // What its children may use is set for each at the take, and can only be less.
+  // The limits of its children are set when their sandbox is taken, and can only be lower.
   for (const Bound& bound : {Bound{RLIMIT_CORE, 0}, Bound{RLIMIT_RTPRIO, 0}}) {
     const rlimit limit{bound.most, bound.most};
     if (::setrlimit(bound.resource, &limit) != 0) return fail(Error::from_errno("set rlimit"));
@@ -82,9 +82,9 @@ Result<> take_descriptors(ZygoteSetup& setup) {
   return {};
 }
 
-// It lives without no_new_privs, because its children in sessions could never become root inside
-// (sudo) with it; those in runs set it themselves. There is nothing to gain here: its bounding set
-// is empty, and all that it sees is mounted nosuid.
+// It runs without no_new_privs, with which its children in sessions could never become root inside
+// (sudo); those in runs set it themselves. It cannot gain privileges anyway: its bounding set is
+// empty, and everything it sees is mounted nosuid.
 Result<> drop_zygote_capabilities(ZygoteSetup& setup) {
   for (int capability = 0; capability <= 63; ++capability) {
     if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) {
@@ -93,7 +93,7 @@ Result<> drop_zygote_capabilities(ZygoteSetup& setup) {
     }
   }
   const uid_t uid = setup.make.uid;
-  // Rootless there is one user, whom the zygote shares with the broker, and no groups to drop.
+  // Rootless, the zygote and the broker share the only user, and there are no groups to drop.
   if (uid != 0 &&
       (::syscall(SYS_setgroups, 0, nullptr) != 0 || ::syscall(SYS_setresgid, uid, uid, uid) != 0 ||
        ::syscall(SYS_setresuid, uid, uid, uid) != 0)) {
@@ -109,9 +109,9 @@ Result<> drop_zygote_capabilities(ZygoteSetup& setup) {
   return {};
 }
 
-// Its user made the sandboxes' user namespaces, which gives it every right over their first
-// processes while those are being set up: from inside a domain it cannot use it. Where the kernel
-// has no such domain a zygote's modules must be trusted; see docs/engines/jail.md.
+// Its user owns the sandboxes' user namespaces, which gives it every right over their first
+// processes while those are being set up; a process in a Landlock domain cannot use that. Where the
+// kernel has no such domain a zygote's modules must be trusted; see docs/engines/jail.md.
 Result<> enter_zygote_landlock(ZygoteSetup&) {
   if (sys::landlock_abi() < sys::kLandlockScopes) return {};
   TRY(const UniqueFd ruleset, sys::make_scoping_ruleset());
@@ -121,7 +121,7 @@ Result<> enter_zygote_landlock(ZygoteSetup&) {
   return {};
 }
 
-Result<> reset_birth_signals(ZygoteSetup&) {
+Result<> reset_zygote_signals(ZygoteSetup&) {
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
   for (int signal = 1; signal < 65; ++signal) ::sigaction(signal, &standard, nullptr);
@@ -146,18 +146,18 @@ Result<> execute(ZygoteSetup& setup) {
   return fail(Error::from_errno("execute " + setup.make.argv[0]));
 }
 
-struct BirthStep {
+struct ZygoteStep {
   const char* name;
   Result<> (*run)(ZygoteSetup&);
 };
 
 // The order is the design; each step may rely on all those above it.
-constexpr BirthStep kBirthSteps[] = {
+constexpr ZygoteStep kZygoteSteps[] = {
     {"check descriptors", check_descriptors},
-    {"join cgroups", join_birth_cgroups},  // from here on what it imports is counted and bounded
+    {"join cgroups", join_zygote_cgroups},  // from here on what it imports is counted and bounded
     {"mount the template's root", mount_template_root},
     {"set rlimits", set_zygote_rlimits},
-    {"reset signals", reset_birth_signals},
+    {"reset signals", reset_zygote_signals},
     {"take descriptors", take_descriptors},
     {"enter landlock", enter_zygote_landlock},  // both while it may without no_new_privs
     {"install seccomp", install_filter},        // denies nothing that comes after it
@@ -169,7 +169,7 @@ constexpr BirthStep kBirthSteps[] = {
 
 void run_zygote_init(const wire::MakeZygote& make, std::vector<UniqueFd> fds) {
   ZygoteSetup setup{make, std::move(fds)};
-  for (const BirthStep& step : kBirthSteps) {
+  for (const ZygoteStep& step : kZygoteSteps) {
     if (auto done = step.run(setup); !done) {
       const wire::SandboxFailed failed{std::string(step.name) + ": " + done.error().message(),
                                        done.error().sys_errno()};

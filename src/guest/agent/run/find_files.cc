@@ -16,9 +16,9 @@
 namespace glovebox::agent {
 namespace {
 
-constexpr std::size_t kMostEntries = 50'000;  // looked at
+constexpr std::size_t kMaxEntries = 50'000;  // looked at
 constexpr std::size_t kDeepest = 32;
-constexpr std::size_t kMostNameBytes = 96 * 1024;  // all names together: they go in one frame
+constexpr std::size_t kMaxNameBytes = 96 * 1024;  // all names together: they go in one frame
 
 std::vector<std::string> split_pattern(std::string_view pattern) {
   std::vector<std::string> parts;
@@ -43,8 +43,8 @@ bool matches(const std::string& part, const char* name) {
 
 class Search {
  public:
-  void look(int dir, const std::string& place, std::span<const std::string> parts,
-            std::size_t depth);
+  void search(int dir, const std::string& path, std::span<const std::string> parts,
+              std::size_t depth);
   wire::FoundFiles take();
 
  private:
@@ -59,15 +59,15 @@ void Search::take_file(const std::string& path, std::uint64_t size) {
   auto name = GuestPath::parse(path);
   if (!name || name->str() != path) return;
   name_bytes_ += path.size() + 16;
-  if (found_.files.size() >= wire::kMaxFoundFiles || name_bytes_ > kMostNameBytes) {
+  if (found_.files.size() >= wire::kMaxFoundFiles || name_bytes_ > kMaxNameBytes) {
     found_.complete = false;
     return;
   }
   found_.files.push_back({std::move(*name), size});
 }
 
-void Search::look(int dir, const std::string& place, std::span<const std::string> parts,
-                  std::size_t depth) {
+void Search::search(int dir, const std::string& path, std::span<const std::string> parts,
+                    std::size_t depth) {
   if (depth > kDeepest) {
     found_.complete = false;
     return;
@@ -81,7 +81,7 @@ void Search::look(int dir, const std::string& place, std::span<const std::string
   while (const dirent* entry = ::readdir(listing)) {
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
-    if (++entries_ > kMostEntries) {
+    if (++entries_ > kMaxEntries) {
       found_.complete = false;
       break;
     }
@@ -89,14 +89,14 @@ void Search::look(int dir, const std::string& place, std::span<const std::string
     if (::fstatat(dir, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (S_ISREG(info.st_mode)) {
       const bool here = after.empty() || (after.size() == 1 && matches(after[0], name.c_str()));
-      if (here) take_file(place + "/" + name, static_cast<std::uint64_t>(info.st_size));
+      if (here) take_file(path + "/" + name, static_cast<std::uint64_t>(info.st_size));
     } else if (S_ISDIR(info.st_mode)) {
       directories.push_back(name);
     }
   }
   ::closedir(listing);
   for (const std::string& name : directories) {
-    const bool kernels = place.empty() && (name == "proc" || name == "dev" || name == "sys");
+    const bool kernels = path.empty() && (name == "proc" || name == "dev" || name == "sys");
     if (kernels) continue;
     const bool deeper = any_depth && name[0] != '.';
     const bool next = !after.empty() && after.size() > 1 && matches(after[0], name.c_str());
@@ -104,8 +104,8 @@ void Search::look(int dir, const std::string& place, std::span<const std::string
     const UniqueFd below(
         ::openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
     if (!below) continue;
-    if (deeper) look(below.get(), place + "/" + name, parts, depth + 1);
-    if (next) look(below.get(), place + "/" + name, after.subspan(1), depth + 1);
+    if (deeper) search(below.get(), path + "/" + name, parts, depth + 1);
+    if (next) search(below.get(), path + "/" + name, after.subspan(1), depth + 1);
   }
 }
 
@@ -128,7 +128,7 @@ wire::FoundFiles find_files(const std::string& pattern) {
   Search search;
   const std::vector<std::string> parts = split_pattern(pattern);
   const UniqueFd root(::open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!parts.empty() && root) search.look(root.get(), "", parts, 0);
+  if (!parts.empty() && root) search.search(root.get(), "", parts, 0);
   return search.take();
 }
 

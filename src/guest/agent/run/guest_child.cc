@@ -75,8 +75,7 @@ int set_rlimits(const GuestPlan& plan) noexcept {
     rlimit limit{entry.soft, entry.hard};
     rlimit now{};
     if (::getrlimit(static_cast<__rlimit_resource>(entry.resource), &now) != 0) return errno;
-    // A hard limit below ours is a stronger one: kept, since without privileges over the host it
-    // could not be raised anyway.
+    // A lower hard limit is kept: without privileges on the host it could not be raised anyway.
     if (now.rlim_max < limit.rlim_max) limit.rlim_max = now.rlim_max;
     if (limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
     if (::setrlimit(static_cast<__rlimit_resource>(entry.resource), &limit) != 0) return errno;
@@ -139,7 +138,7 @@ constexpr GuestStep kGuestSteps[] = {
     {"set rlimits", set_rlimits},
     {"become the user", become_the_user},
     {"drop capabilities", drop_capabilities},
-    {"enter working directory", enter_workdir},  // with the user's rights, not ours
+    {"enter working directory", enter_workdir},  // with the user's rights, not the agent's
     {"forbid new privileges", forbid_new_privileges},
     {"enter landlock", enter_landlock},
     {"install seccomp", install_seccomp},  // last: it denies what the others call
@@ -155,7 +154,7 @@ constexpr GuestStep kSessionSteps[] = {
     {"install seccomp", install_session_seccomp},  // while we may without no_new_privs
     {"become the user", become_the_session_user},
     {"drop capabilities", limit_session_capabilities},
-    {"enter working directory", enter_workdir},  // with the user's rights, not ours
+    {"enter working directory", enter_workdir},  // with the user's rights, not the agent's
 };
 
 std::span<const GuestStep> steps_of(bool session) noexcept {

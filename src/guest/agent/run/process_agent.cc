@@ -24,7 +24,8 @@ Result<wire::SandboxPlan> receive_process_plan(int launcher) {
   return std::move(*plan);
 }
 
-// Programs and their libraries, no configuration, no homes, no /proc; its own directory to write.
+// Readable: programs and their libraries, but no configuration, no homes, no /proc. Writable: its
+// own directory.
 Result<UniqueFd> make_ruleset(int abi, const std::string& home) {
   sys::LandlockPaths paths;
   paths.readable = {"/usr",
@@ -73,8 +74,9 @@ Result<ServePlan> shut_in(const wire::SandboxPlan& plan, WallSet& walls) {
       .filter = signals_kept_in ? ExtraFilter::kProcess : ExtraFilter::kProcessAndSignals,
       .children = open_list_of_children()};
   if (!serve_plan.process->children) return fail(Error::from_errno("open list of children"));
-  // We go in ourselves: what we open for the client, a link of the guest's included, is then no
-  // more than the guest could open. Each program goes in once more, below us, and cannot signal us.
+  // The agent enters the ruleset as well: what it opens for the client, even through a guest's
+  // symlink, is then no more than the guest could open. Each program enters a nested one, and
+  // cannot signal the agent.
   if (const int error = sys::enter_landlock(serve_plan.landlock.get()); error != 0) {
     return fail(Error::from_errno("enter landlock", error));
   }

@@ -41,15 +41,15 @@ UniqueFd open_list_of_children() {
 }
 
 void kill_descendants(int list_of_children) {
-  // Each round kills the children there are; theirs become ours and are met in the next. Bounded,
-  // since a fork bomb that outruns us would otherwise keep us here; the cgroup ends that one.
+  // Each round kills the current children; their children become ours and are killed in the next
+  // round. Bounded, because a fork bomb could outrun this loop; the cgroup ends that.
   for (int round = 0; round < 2000; ++round) {
     char children[4096];
     const ssize_t size = ::pread(list_of_children, children, sizeof children - 1, 0);
     if (size <= 0) return;
     children[size] = '\0';
-    // Numbers with blanks between. Not by a stream: a stream brings the whole of locales with it,
-    // which every start of the agent would pay for.
+    // Numbers separated by blanks. No iostream: it would pull in locales, which every start of the
+    // agent would pay for.
     bool any = false;
     const char* at = children;
     char* end = nullptr;

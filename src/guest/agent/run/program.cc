@@ -30,7 +30,8 @@ bool make_output_pipe(UniqueFd& read_end, UniqueFd& write_end) {
 }
 
 bool make_pipes(Streams& streams, bool change_user) {
-  const AsGuestUser as_user(change_user);  // who may open them again by name (/dev/stdout)
+  const AsGuestUser as_user(
+      change_user);  // so that the guest may reopen them by name (/dev/stdout)
   streams.client_ends.resize(3);
   return make_output_pipe(streams.guest_in, streams.client_ends[0]) &&
          make_output_pipe(streams.client_ends[1], streams.guest_out) &&
@@ -83,7 +84,7 @@ std::string find_program(const ExecSpec& exec) {
 std::vector<RlimitEntry> rlimits_of(const ServePlan& plan) {
   std::vector<RlimitEntry> entries = {
       {RLIMIT_CORE, 0, 0},
-      {RLIMIT_NOFILE, 1024, 1024},  // times the processes: the host's table is one for all
+      {RLIMIT_NOFILE, 1024, 1024},  // per process; the host's file table is shared
       {RLIMIT_SIGPENDING, 256, 256},
       {RLIMIT_MSGQUEUE, 65536, 65536},
       {RLIMIT_MEMLOCK, 65536, 65536},
@@ -91,14 +92,14 @@ std::vector<RlimitEntry> rlimits_of(const ServePlan& plan) {
       {RLIMIT_RTPRIO, 0, 0},
       {RLIMIT_NICE, 0, 0},
   };
-  // Counted per user: only where the user is this sandbox's alone.
+  // Counted per user, so only if no other sandbox has the user.
   if (!plan.process || plan.process->own_uid) {
     entries.push_back({RLIMIT_NPROC, plan.limits.pids, plan.limits.pids});
   }
-  if (plan.process) {  // no quota on a directory of the host's: each file is bounded by itself
+  if (plan.process) {  // a host directory has no quota: only the size of each file is limited
     entries.push_back({RLIMIT_FSIZE, plan.limits.disk_bytes, plan.limits.disk_bytes});
   }
-  // Where no cgroup bounds it, each process is bounded by itself: weaker, and said in the walls.
+  // Without a memory cgroup each process is limited by itself: weaker, and visible in the walls.
   if (!plan.memory_is_bounded) {
     entries.push_back({RLIMIT_DATA, plan.limits.memory_bytes, plan.limits.memory_bytes});
   }
@@ -167,7 +168,7 @@ Result<> limit_runtime(const ServePlan& plan, pid_t pid) {
 
 namespace {
 
-// One fork, and the child's own account of what went wrong if it did.
+// One fork; if it fails, the child reports the step and errno.
 StartOutcome start_with(const ServePlan& plan, const ExecSpec& exec, Streams streams,
                         const std::vector<RlimitEntry>& rlimits) {
   UniqueFd failure_read;

@@ -54,7 +54,7 @@ bool is_one_number(std::string_view fields, const std::string& number) {
   return fields == number + "\t" + number + "\t" + number + "\t" + number;
 }
 
-// Whether an exec can bring no more back than root inside a session has.
+// Whether an exec can regain no more than root inside a session has.
 bool is_bounded(std::string_view set) {
   constexpr std::size_t kHexDigits = 16;
   std::uint64_t bits = 0;
@@ -68,7 +68,7 @@ bool is_bounded(std::string_view set) {
   return true;
 }
 
-// The pids in this sandbox, ours left out.
+// The pids in this sandbox except our own.
 Result<std::vector<pid_t>> others() {
   DIR* proc = ::opendir("/proc");
   if (proc == nullptr) return fail(Error::from_errno("list processes"));
@@ -84,7 +84,7 @@ Result<std::vector<pid_t>> others() {
 }  // namespace
 
 Result<RuntimeDescriptors> make_runtime_descriptors(bool change_user) {
-  // The guest's own: it may open its streams again by name (/dev/stdout).
+  // Owned by the guest, which may reopen its streams by name (/dev/stdout).
   const AsGuestUser as_user(change_user);
   RuntimeDescriptors descriptors;
   std::vector<UniqueFd>& theirs = descriptors.theirs;

@@ -40,10 +40,10 @@ class Agent {
   Result<> handle(const wire::FindFiles& find);
   Result<> handle(const wire::SignalProgram& signal);
   Result<> handle(const wire::ResizeTerminal& resize);
-  Result<> say_started(StartOutcome outcome);
+  Result<> send_started(StartOutcome outcome);
   Result<> reap();
   void kill_the_rest();
-  std::string place_of(const GuestPath& path) const;
+  std::string path_of(const GuestPath& path) const;
   Result<> send_frame(const wire::AgentFrame& frame, std::span<const int> fds = {}) {
     return send_message(plan_.link.get(), wire::encode(frame), fds);
   }
@@ -65,7 +65,7 @@ int Agent::run() {
   ::sigprocmask(SIG_BLOCK, &children, nullptr);
   const UniqueFd child_events(::signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!child_events) return 1;
-  // What the guest left must not outlive us: with a pid namespace the kernel sees to that.
+  // Processes of the guest must not outlive the agent: with a pid namespace the kernel kills them.
   struct AtEnd {
     Agent* agent;
     ~AtEnd() { agent->kill_the_rest(); }
@@ -93,7 +93,7 @@ Result<> Agent::on_frame() {
 Result<> Agent::handle(const wire::PutFile& put) {
   const AsGuestUser as_user(plan_.change_user);
   upload_failure_.reset();
-  auto file = create_guest_file(place_of(put.path), put.mode);
+  auto file = create_guest_file(path_of(put.path), put.mode);
   if (file) {
     upload_ = std::move(*file);
   } else {
@@ -103,7 +103,7 @@ Result<> Agent::handle(const wire::PutFile& put) {
 }
 
 Result<> Agent::handle(const wire::FileChunk& chunk) {
-  if (!upload_) return {};  // it has failed already; the answer comes with the end
+  if (!upload_) return {};  // it has failed already; that is reported at its end
   if (auto written = write_all(upload_.get(), chunk.bytes); !written) {
     upload_failure_ = wire::FileFailed{written.error().sys_errno(), written.error().message()};
     upload_.reset();
@@ -123,7 +123,7 @@ Result<> Agent::handle(const wire::FileEnd&) {
 Result<> Agent::handle(const wire::GetFile& get) {
   Result<UniqueFd> file = [&] {
     const AsGuestUser as_user(plan_.change_user);
-    return open_guest_file(place_of(get.path));
+    return open_guest_file(path_of(get.path));
   }();
   if (!file) return send_frame(wire::FileFailed{file.error().sys_errno(), file.error().message()});
   wire::FileChunk chunk;
@@ -137,8 +137,8 @@ Result<> Agent::handle(const wire::GetFile& get) {
   }
 }
 
-// What a started program is to the client: its id and the ends of its streams.
-Result<> Agent::say_started(StartOutcome outcome) {
+// Tells the client that the program has started, with its id and the ends of its streams.
+Result<> Agent::send_started(StartOutcome outcome) {
   if (!outcome.failure.step.empty()) {
     return send_frame(wire::StartFailed{outcome.failure.error, outcome.failure.step});
   }
@@ -160,11 +160,11 @@ Result<> Agent::handle(const wire::StartProgram& start) {
     plan_.runtime.reset();
   }
   const ExecSpec exec = plan_.process ? with_home(start.exec, plan_.process->home) : start.exec;
-  if (!start.runtime) return say_started(start_program(plan_, exec));
+  if (!start.runtime) return send_started(start_program(plan_, exec));
   if (!cold_runtime_) return send_frame(wire::StartFailed{EINVAL, "the runtime has no job"});
-  RuntimeDescriptors places = std::move(*cold_runtime_);
+  RuntimeDescriptors descriptors = std::move(*cold_runtime_);
   cold_runtime_.reset();
-  return say_started(start_runtime(plan_, exec, std::move(descriptors), Ahead::kNo));
+  return send_started(start_runtime(plan_, exec, std::move(descriptors), Ahead::kNo));
 }
 
 Result<> Agent::handle(const wire::JobChunk& chunk) {
@@ -191,7 +191,7 @@ Result<> Agent::handle(const wire::StartJob&) {
   Runtime runtime = std::move(*plan_.runtime);
   plan_.runtime.reset();
   program_ = runtime.pid;
-  // Its socket is closed with this: the runtime has one byte, and nothing more to say to us.
+  // This closes its socket: the runtime has received its byte, and sends nothing more.
   TRY_OK(send_message(runtime.socket.get(), std::as_bytes(std::span("g", 1))));
   std::vector<int> fds;
   for (const UniqueFd& end : runtime.client_ends) fds.push_back(end.get());
@@ -222,7 +222,7 @@ void Agent::kill_the_rest() {
   ::kill(-1, SIGKILL);
 }
 
-std::string Agent::place_of(const GuestPath& path) const {
+std::string Agent::path_of(const GuestPath& path) const {
   return plan_.process ? path_in_home(path.str(), plan_.process->home) : path.str();
 }
 
@@ -233,8 +233,8 @@ Result<> Agent::reap() {
     const pid_t pid = ::wait4(-1, &status, WNOHANG, &usage);
     if (pid <= 0) return {};
     if (pid != program_) continue;
-    // A run ends with its program. What it left behind goes now, which also closes the pipes, so
-    // that the client reads to the end and not to a guess.
+    // A run ends with its program. Processes that it left behind are killed now, which also closes
+    // the pipes, so that the client reads to their end.
     kill_the_rest();
     master_.reset();
     program_ = -1;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kFirstSize = 4096;
 
-// Calls part(place in the ring, bytes before it, how many) for each piece that is in one row.
+// Calls part(position in the ring, bytes before it, size) for each contiguous piece.
 template <class Part>
 void for_each_part(std::size_t ring, std::uint64_t offset, std::size_t count, Part part) {
   std::size_t done = 0;

@@ -30,7 +30,7 @@ constexpr std::size_t kMaxRunning = 512;
 constexpr std::size_t kMaxWaitingToJoin = 16;
 constexpr int kFramesAtOnce = 32;
 
-// What an event of the epoll is about: its highest byte, then whose, then a StreamFd of a process.
+// An epoll key: the topic in its highest byte, then the owner, then a StreamFd of a process.
 enum Topic : std::uint64_t {
   kLink = 1ull << 56,
   kLauncher = 2ull << 56,
@@ -119,7 +119,7 @@ bool SessionAgent::prepare() {
   ::sigemptyset(&children);
   ::sigaddset(&children, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &children, nullptr);
-  // Each process of the guest's is a handful of descriptors here.
+  // Each process of the guest needs a handful of descriptors here.
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
@@ -148,7 +148,7 @@ int SessionAgent::run() {
     for (int i = 0; i < count; ++i) {
       if (!on_event(events[i].data.u64)) return 0;
     }
-    // Last: one that joined must be known before its end is.
+    // Last: a process that joined must be known before its end is handled.
     if (std::exchange(children_changed_, false)) reap();
     on_time();
     if (!flush()) return 0;
@@ -344,7 +344,7 @@ void SessionAgent::start_warm(SessionProcess& process, const wire::StartProcess&
   waiting_to_join_.push_front({process.key(), start});  // if none arrives, it is started cold
 }
 
-// The first that waits is the one that was asked for.
+// The first in the queue is the one that the launcher was asked for.
 void SessionAgent::on_joined(std::optional<SessionJoin::Joined> joined) {
   if (!joined || waiting_to_join_.empty()) return;
   const WaitingToJoin asked = std::move(waiting_to_join_.front());

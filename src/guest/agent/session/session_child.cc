@@ -31,10 +31,10 @@ bool is_session_capability(int capability) noexcept {
 }
 
 int be_killable_by_oom() noexcept {
-  // The agent is protected from the OOM killer as far as the launcher may; what it starts is the
-  // first to go, so that the agent is not even where it is not protected. The file is the host
-  // root's while we are not dumpable. Being so for a moment is harmless: until the user is
-  // changed we have capabilities that no guest has, and the kernel lets only equals trace us.
+  // The agent is protected from the OOM killer if the launcher may do so; what it starts is killed
+  // first, so that the agent survives even without that. The file is the host root's while we are
+  // not dumpable. Being so for a moment is harmless: until the user is changed we have capabilities
+  // that no guest has, and the kernel lets only equals trace us.
   if (::prctl(PR_SET_DUMPABLE, 1) != 0) return errno;
   int error = 0;
   const int fd = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);

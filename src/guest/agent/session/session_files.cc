@@ -76,12 +76,12 @@ bool make_ends(Data data, Ends& ours, Ends& theirs) {
 
 // In the child. It has the agent's memory and nothing else of it: no descriptor, no capability
 // beyond the user's; and as it is not dumpable, no process in the sandbox can read its memory.
-[[noreturn]] void be_the_helper(const wire::FileRequest& request, const SessionUser& user,
-                                bool change_user, int null, const HelperDescriptors& places) {
+[[noreturn]] void run_helper(const wire::FileRequest& request, const SessionUser& user,
+                             bool change_user, int null, const HelperDescriptors& descriptors) {
   for (int fd = 0; fd < 3; ++fd) {
     if (::dup2(null, fd) < 0) ::_exit(71);
   }
-  int kept[] = {places.data, places.status, places.control, places.upper};
+  int kept[] = {descriptors.data, descriptors.status, descriptors.control, descriptors.upper};
   std::sort(std::begin(kept), std::end(kept));
   const SessionIdentity identity{user.uid, user.gid, user.groups.data(), user.groups.size(),
                                  change_user};
@@ -89,7 +89,7 @@ bool make_ends(Data data, Ends& ours, Ends& theirs) {
       become_session_user(identity) != 0 || keep_session_capabilities(identity) != 0) {
     ::_exit(71);
   }
-  run_file_helper(request, places);
+  run_file_helper(request, descriptors);
 }
 
 }  // namespace
@@ -127,14 +127,14 @@ void SessionFiles::start(const wire::FileRequest& asked) {
   if (!make_ends(data_of(request.op), ours, theirs)) {
     return send_done(asked.request, errno, "create the helper's pipes");
   }
-  HelperDescriptors places;
-  places.data = theirs.data.get();
-  places.status = theirs.status.get();
-  places.control = theirs.control.get();
-  places.upper = concerns_whole_disk(request.op) ? plan_.upper.get() : -1;
+  HelperDescriptors descriptors;
+  descriptors.data = theirs.data.get();
+  descriptors.status = theirs.status.get();
+  descriptors.control = theirs.control.get();
+  descriptors.upper = concerns_whole_disk(request.op) ? plan_.upper.get() : -1;
   const pid_t pid = ::fork();
   if (pid < 0) return send_done(asked.request, errno, "start the helper");
-  if (pid == 0) be_the_helper(request, *user, plan_.change_user, null_, places);
+  if (pid == 0) run_helper(request, *user, plan_.change_user, null_, descriptors);
   const std::uint64_t number = ++last_;
   Helper& helper = helpers_[number];
   helper.request = asked.request;

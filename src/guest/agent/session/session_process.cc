@@ -15,7 +15,7 @@ namespace glovebox::agent {
 namespace {
 
 constexpr std::size_t kMaxMarks = 1024;
-// More than a terminal holds of what was printed and not read.
+// More than the kernel buffers of a terminal's unread output.
 constexpr std::uint64_t kTerminalHolds = 128 * 1024;
 constexpr char kEndOfInput = 4;  // what Ctrl-D types
 
@@ -38,7 +38,7 @@ SessionProcess::SessionProcess(const wire::StartProcess& start, int epoll, std::
       key_(key),
       started_ms_(static_cast<std::uint64_t>(wall_clock_ms())) {
   for (Outgoing* stream : {&out_, &err_, &results_}) stream->subscribed = start.subscribed;
-  // Until its pipes are there, what it is given waits.
+  // Input is queued until its pipes exist.
   in_.closed = !start.has_stdin && !terminal_;
   requests_.closed = kind_ == wire::ProcessKind::kProgram;
 }
@@ -107,10 +107,10 @@ void SessionProcess::on_event(StreamFd part) {
   update_interest();
 }
 
-// ---- what it prints ------------------------------------------------------------------------
+// ---- output ------------------------------------------------------------------------
 
-// Who is subscribed loses nothing that he has not acknowledged; nor does a later subscriber, unless
-// the process is lossy.
+// A subscriber loses nothing that it has not acknowledged; nor does a later subscriber, unless the
+// process is lossy.
 std::size_t SessionProcess::room(const Outgoing& stream) const {
   if (lossy_ && !stream.subscribed) return wire::kKeptOutput;
   return stream.kept.room(stream.acknowledged);
@@ -133,7 +133,7 @@ SessionProcess::Reading SessionProcess::read_some(Outgoing& stream, std::size_t 
   return Reading::kSome;
 }
 
-// All that is in the pipe now. False: there is no room for it.
+// Reads all that is in the pipe now. False: there is no room for it.
 bool SessionProcess::drain(Outgoing& stream) {
   if (!stream.fd) return true;
   const std::uint64_t wanted = stream.kept.end() + bytes_in(stream.fd.get());
@@ -145,8 +145,8 @@ bool SessionProcess::drain(Outgoing& stream) {
   return true;
 }
 
-// What was printed before a result was written must be known before the result is: so first how
-// many results there are, then all that is printed, then no more than those results.
+// Output that was printed before a result must be read before the result: so first the number of
+// result bytes is taken, then all output is read, then exactly those result bytes.
 SessionProcess::Reading SessionProcess::read_results() {
   if (!results_.fd) return Reading::kClosed;
   const std::size_t there = bytes_in(results_.fd.get());
@@ -181,8 +181,8 @@ void SessionProcess::ended(const wire::ProcessEnd& end) {
   update_interest();
 }
 
-// Until what it left in its pipes is read, or there is no room for more of it now. What its
-// children write after it is not waited for.
+// Until what it left in its pipes is read, or there is no room for more now. Output that its
+// children write later is not waited for.
 void SessionProcess::read_remaining_output() {
   if (exit_unsent_ || exit_sent_) return;
   for (Outgoing* stream : {&results_, &out_, &err_}) {
@@ -259,7 +259,7 @@ void SessionProcess::drop_output() {
   marks_.clear();
 }
 
-// ---- what it is given ----------------------------------------------------------------------
+// ---- input ----------------------------------------------------------------------
 
 void SessionProcess::write_input(const wire::Input& input) {
   Incoming* stream = incoming(input.stream);
@@ -273,7 +273,7 @@ void SessionProcess::write_input(const wire::Input& input) {
   const std::uint64_t known = received - input.offset;
   if (known >= input.bytes.size()) return;
   const std::string_view fresh = std::string_view(input.bytes).substr(known);
-  // A new server counts from what we have received, the one before may have filled the window.
+  // A new server counts from what was received; the previous one may have filled the window.
   if (stream->waiting.size() + fresh.size() > 2 * wire::kInputWindow) return;
   stream->waiting.append(fresh);
   write_some(*stream);
@@ -306,7 +306,8 @@ void SessionProcess::write_some(Incoming& stream) {
     stream.unsent = true;
   }
   if (stream.waiting.empty() && stream.waiting.capacity() > 4096) stream.waiting.shrink_to_fit();
-  // A terminal cannot be closed from one side: its end is typed, and is not part of the stream.
+  // A terminal cannot be half-closed: the end of input is typed (Ctrl-D), and not part of the
+  // stream.
   if (terminal_ && stream.close_requested && !stream.end_typed && stream.waiting.empty() &&
       !broken) {
     stream.end_typed = ::write(stream.fd.get(), &kEndOfInput, 1) == 1;
@@ -343,18 +344,18 @@ void SessionProcess::update_interest() {
     if (!stream->waiting.empty() || (terminal_ && stream->close_requested && !stream->end_typed)) {
       stream->fd.want(EPOLLOUT);
     } else if (terminal_) {
-      stream->fd.ignore();  // its hangup is told by its output
+      stream->fd.ignore();  // its output reports the hang-up
     } else {
       stream->fd.want(0);
     }
   }
 }
 
-// ---- what is done to it --------------------------------------------------------------------
+// ---- control --------------------------------------------------------------------
 
 void SessionProcess::signal(int signal, bool group) {
   if (pid_ <= 1 || end_) return;
-  // One that was just forked does not lead its group yet.
+  // A process that was just forked does not lead its group yet.
   if (group && ::kill(-pid_, signal) == 0) return;
   ::kill(pid_, signal);
 }
@@ -363,7 +364,7 @@ void SessionProcess::resize(TerminalSize size) {
   if (terminal_ && out_.fd) resize_terminal(out_.fd.get(), size);
 }
 
-// ---- what is said of it --------------------------------------------------------------------
+// ---- frames to the server --------------------------------------------------------------------
 
 bool SessionProcess::has_output(const Outgoing& stream) const {
   return stream.subscribed && stream.sent < stream.kept.end() &&
@@ -451,10 +452,10 @@ wire::ProcessStatus SessionProcess::describe() const {
   is.out = state_of(out_.kept);
   is.err = state_of(err_.kept);
   is.results = state_of(results_.kept);
-  // All that we have: it will be written.
+  // All that was received: it will be written.
   is.input_taken = in_.taken + in_.waiting.size();
   is.requests_taken = requests_.taken + requests_.waiting.size();
-  // One whose last output is not read yet still runs, for who asks.
+  // A process whose last output is not read yet is reported as running.
   if (end_ && (exit_unsent_ || exit_sent_)) is.ended = *end_;
   return is;
 }

@@ -51,8 +51,8 @@ bool make_session_terminal(TerminalSize size, SessionStreams& streams) {
          copy_up(slave.get(), streams.theirs.err);
 }
 
-// A few processes are left for the agent itself: a guest that forks until it may no more can still
-// be looked at and repaired.
+// A few processes are reserved for the agent: a guest at its process limit can still be inspected
+// and repaired.
 std::uint32_t processes_of_a_user(std::uint32_t pids) {
   return pids - std::min<std::uint32_t>(8, pids / 4);
 }
@@ -72,7 +72,7 @@ bool has_variable(const std::vector<std::string>& env, std::string_view name) {
   });
 }
 
-// What every program expects of its user, where the caller has not said it.
+// The variables that programs expect of their user, unless the caller set them.
 void add_users_own(const SessionUser& user, bool terminal, std::vector<std::string>& env) {
   const bool root = user.uid == 0;
   const std::pair<std::string_view, std::string> own[] = {
@@ -100,7 +100,7 @@ Forked refused(std::string step, int error) {
 
 bool make_streams(const wire::StartProcess& start, const SessionUser& user, bool change_user,
                   int null, SessionStreams& streams) {
-  // His own: he may open his streams again by name (/dev/stdout), and so does his terminal.
+  // Owned by the user, who may reopen the streams by name (/dev/stdout) and the terminal as well.
   const AsGuestUser as_user(change_user, user.uid, user.gid);
   if (start.exec.terminal) return make_session_terminal(*start.exec.terminal, streams);
   StreamEnds& ours = streams.ours;
