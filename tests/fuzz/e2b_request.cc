@@ -3,14 +3,14 @@
 #include <boost/json.hpp>
 #include <string>
 
-#include "dialects/e2b/connect.h"
-#include "dialects/e2b/file_paths.h"
-#include "dialects/e2b/filesystem_request.h"
-#include "dialects/e2b/interpreter_stream.h"
-#include "dialects/e2b/interpreter_json.h"
-#include "dialects/e2b/process_json.h"
-#include "dialects/e2b/sandbox_request.h"
-#include "dialects/e2b/template_names.h"
+#include "dialects/e2b/envd/connect.h"
+#include "dialects/e2b/envd/file_paths.h"
+#include "dialects/e2b/envd/filesystem_request.h"
+#include "dialects/e2b/interpreter/interpreter_stream.h"
+#include "dialects/e2b/interpreter/interpreter_json.h"
+#include "dialects/e2b/envd/process_json.h"
+#include "dialects/e2b/control/sandbox_request.h"
+#include "dialects/e2b/control/template_names.h"
 #include "sessions/processes/process_label.h"
 #include "sessions/session_keeper.h"
 #include "fuzz_target.h"

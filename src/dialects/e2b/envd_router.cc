@@ -1,6 +1,6 @@
 #include "dialects/e2b/envd_router.h"
 
-#include "dialects/e2b/sandbox_access.h"
+#include "dialects/e2b/agent_access.h"
 #include "dialects/e2b/handlers.h"
 
 namespace glovebox::e2b {

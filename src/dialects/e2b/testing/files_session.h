@@ -12,7 +12,7 @@
 
 #include "api/testing/test_app.h"
 #include "dialects/e2b/handlers.h"
-#include "dialects/e2b/sandbox_access.h"
+#include "dialects/e2b/agent_access.h"
 #include "sessions/testing/fake_idle_session.h"
 #include "wire/guest/file_records.h"
 

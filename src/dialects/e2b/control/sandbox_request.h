@@ -1,0 +1,64 @@
+// The bodies and queries of E2B's control plane, checked and bounded. Fields that are not known are
+// passed over: clients are newer than servers. What is known and cannot be done here is refused.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "dialects/e2b/control/egress.h"
+#include "sessions/session_request.h"
+#include "http/message.h"
+#include "store/session_record.h"
+
+namespace glovebox::e2b {
+
+inline constexpr std::uint64_t kTimeoutV1 = 15;  // seconds, where a request does not say
+inline constexpr std::uint64_t kTimeoutV2 = 300;
+inline constexpr std::uint64_t kMostForks = 32;
+
+struct CreateWish {
+  std::string template_id = "base";
+  sessions::CreateRequest request{};  // without template, snapshot and net
+  EgressWish egress{};
+};
+Result<CreateWish> parse_create(std::string_view body, std::uint64_t default_timeout);
+
+struct ConnectWish {
+  std::uint64_t timeout_s = 0;
+  bool memory = true;  // false: as after a reboot
+};
+Result<ConnectWish> parse_connect(std::string_view body, std::uint64_t default_timeout);
+
+// {"timeout":60}, required; zero: at once.
+Result<std::uint64_t> parse_timeout(std::string_view body);
+// {"duration":60}
+Result<std::uint64_t> parse_refresh(std::string_view body);
+// {"memory":true}; nothing: it is not said.
+Result<std::optional<bool>> parse_memory(std::string_view body);
+
+struct ForkWish {
+  std::uint64_t count = 1;
+  std::uint64_t timeout_s = kTimeoutV1;
+};
+Result<ForkWish> parse_fork(std::string_view body);
+
+struct SnapshotWish {
+  std::string name{};
+  std::optional<bool> memory{};
+};
+Result<SnapshotWish> parse_snapshot(std::string_view body);
+
+// All but "template", which is looked up.
+Result<store::SessionFilter> parse_list(const http::Params& query);
+// `limit` of a listing, at most 100.
+Result<std::uint32_t> parse_limit(const http::Params& query);
+
+// "a=b%2520c&d=e", as it is in the query after its own decoding.
+Result<std::vector<std::pair<std::string, std::string>>> parse_metadata_filter(
+    std::string_view text);
+// RFC 3339, as milliseconds since 1970.
+Result<std::int64_t> parse_time(std::string_view text);
+
+}  // namespace glovebox::e2b

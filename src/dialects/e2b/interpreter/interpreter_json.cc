@@ -1,0 +1,134 @@
+#include "dialects/e2b/interpreter/interpreter_json.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/constant_time.h"
+#include "base/utf8.h"
+#include "http/status.h"
+#include "routing/port_proxy.h"
+#include "sessions/processes/process_json.h"
+#include "wire/guest/cell.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/strict_json.h"
+
+namespace glovebox::e2b {
+namespace {
+
+namespace json = boost::json;
+
+constexpr sessions::Language kFromTheStart[] = {sessions::Language::kPython, sessions::Language::kJavascript};
+constexpr std::string_view kNotServed[] = {"typescript", "ts", "r", "java"};
+
+bool is_token(std::string_view given, const std::string& token) {
+  return equal_in_constant_time(given, token);
+}
+
+}  // namespace
+
+asio::awaitable<Gate> enter_interpreter(routing::App& app, const http::Request& request, Token token) {
+  Gate gate = co_await enter(app, request, token);
+  if (gate.refusal) co_return gate;
+  const std::string id(request.param("id"));
+  const std::string wanted = app.sessions.door(id).token;
+  if (!wanted.empty() && !is_token(request.header("E2b-Traffic-Access-Token"), wanted) &&
+      !is_token(request.header("X-Glovebox-Port-Token"), wanted)) {
+    gate.session = nullptr;
+    gate.refusal = routing::port_refusal(
+        403, id, "This sandbox's ports are private: send its token in E2B-Traffic-Access-Token");
+  }
+  co_return gate;
+}
+
+LanguageWish read_language(std::string_view word) {
+  std::string lower(word);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  if (const auto known = sessions::parse_language(lower)) return {LanguageKind::kServed, *known};
+  const bool is_e2bs =
+      std::find(std::begin(kNotServed), std::end(kNotServed), lower) != std::end(kNotServed);
+  return {is_e2bs ? LanguageKind::kNotServed : LanguageKind::kUnknown, sessions::Language::kPython};
+}
+
+std::string language_refusal(std::string_view word) {
+  return "this server runs python, javascript and bash, not " + printable(word);
+}
+
+std::optional<sessions::Language> default_language(std::string_view id) {
+  for (const sessions::Language language : {sessions::Language::kPython, sessions::Language::kJavascript, sessions::Language::kBash}) {
+    if (id == sessions::language_name(language)) return language;
+  }
+  return std::nullopt;
+}
+
+Result<ExecuteWish> read_execute(std::string_view body) {
+  ExecuteWish wish;
+  TRY(const json::value document, wire::parse_strict_json(body));
+  TRY(wire::ObjectReader fields, wire::ObjectReader::open(document, ""));
+  TRY(auto code, fields.text("code", wire::kMaxCellBytes / 2 - 8192));
+  if (!code) return fields.bad("code", "is missing");
+  TRY_OK(wire::check_no_nul(*code, "code"));
+  wish.code = std::move(*code);
+  TRY(wish.context, fields.text("context_id", 64));
+  TRY(wish.language, fields.text("language", 32));
+  TRY(wish.env, wire::read_environment(fields, "env_vars"));
+  if (wish.context && wish.language) {
+    return fail(Errc::kInvalidArgument, "only one of context_id and language may be given");
+  }
+  return wish;
+}
+
+Result<ContextWish> read_context(std::string_view body) {
+  ContextWish wish;
+  TRY(const json::value document, wire::parse_strict_json(body.empty() ? "{}" : body));
+  TRY(wire::ObjectReader fields, wire::ObjectReader::open(document, ""));
+  TRY(auto language, fields.text("language", 32));
+  if (language) wish.language = std::move(*language);
+  TRY(auto cwd, fields.text("cwd", 4096));
+  if (cwd && !cwd->empty()) {
+    TRY_OK(wire::check_no_nul(*cwd, "cwd"));
+    wish.cwd = cwd->starts_with('/') ? *cwd : wish.cwd + "/" + *cwd;
+  }
+  return wish;
+}
+
+json::object context_json(std::string_view id, sessions::Language language, std::string_view cwd) {
+  return {{"id", id}, {"language", sessions::language_name(language)}, {"cwd", to_utf8(cwd)}};
+}
+
+json::array contexts_json(const sessions::ContextTable& table) {
+  json::array all;
+  for (const sessions::Language language : kFromTheStart) {
+    const std::string_view id = sessions::language_name(language);
+    const auto made = table.find(id);
+    const sessions::ContextSpec spec = made ? made->spec : sessions::ContextSpec{};
+    all.push_back(context_json(id, language, spec.cwd));
+  }
+  auto contexts = table.list();
+  std::sort(contexts.begin(), contexts.end(), [](const auto& a, const auto& b) {
+    return std::tie(a->created_ms, a->order, a->id) < std::tie(b->created_ms, b->order, b->id);
+  });
+  for (const auto& context : contexts) {
+    const auto standing = default_language(context->id);
+    const bool is_listed = standing && std::find(std::begin(kFromTheStart), std::end(kFromTheStart),
+                                                 *standing) != std::end(kFromTheStart);
+    if (is_listed) continue;
+    all.push_back(context_json(context->id, context->spec.language, context->spec.cwd));
+  }
+  return all;
+}
+
+http::Response plain_refusal(int status, std::string message) {
+  return http::Response::text(to_utf8(message), status);
+}
+
+http::Response plain_refusal(const Error& error) {
+  return plain_refusal(http::status_of(error.code()).status, error.message());
+}
+
+http::Response no_such_context(std::string_view id) {
+  return plain_refusal(404, "Context " + printable(id) + " not found");
+}
+
+}  // namespace glovebox::e2b
