@@ -33,12 +33,12 @@ bool is_read(const Result<T>& result) {
 }
 
 void create(std::string_view body) {
-  const auto wish = e2b::parse_create(body, e2b::kTimeoutV2);
-  if (!is_read(wish)) return;
-  const sessions::CreateRequest& request = wish->request;
+  const auto wanted = e2b::parse_create(body, e2b::kTimeoutV2);
+  if (!is_read(wanted)) return;
+  const sessions::CreateRequest& request = wanted->request;
   fuzz::promise(request.ttl_s && *request.ttl_s >= 1 && *request.ttl_s <= kYear,
                 "the time is in bounds");
-  fuzz::promise(!wish->template_id.empty() && wish->template_id.size() <= 256, "there is a name");
+  fuzz::promise(!wanted->template_id.empty() && wanted->template_id.size() <= 256, "there is a name");
   fuzz::promise(request.template_name.empty() && request.snapshot.empty(), "that is looked up");
   fuzz::promise(request.metadata.size() <= sessions::kMaxMetadata + 1, "metadata is bounded");
   for (const auto& [key, value] : request.metadata) {
@@ -58,7 +58,7 @@ void small_bodies(std::string_view body) {
   if (is_read(timeout)) fuzz::promise(*timeout <= kYear, "the time is in bounds");
   const auto fork = e2b::parse_fork(body);
   if (is_read(fork)) {
-    fuzz::promise(fork->count >= 1 && fork->count <= e2b::kMostForks, "forks are bounded");
+    fuzz::promise(fork->count >= 1 && fork->count <= e2b::kMaxForks, "forks are bounded");
   }
   const auto snapshot = e2b::parse_snapshot(body);
   if (is_read(snapshot)) fuzz::promise(snapshot->name.size() <= sessions::kMaxSnapshotName, "names, too");
@@ -92,13 +92,13 @@ void filter(std::string_view text) {
 
 void name(std::string_view text) {
   const store::SnapshotRecord unnamed{.project = "one"};
-  const bool is_it = e2b::is_called(unnamed, text);
+  const bool is_it = e2b::matches_name(unnamed, text);
   fuzz::promise(!is_it || text.find(unnamed.id.str()) != std::string_view::npos,
                 "one without a name has its id");
   store::SnapshotRecord named{.project = "one", .name = std::string(text)};
   if (text.empty() || text.find_first_of("/:") != std::string_view::npos) return;
-  fuzz::promise(e2b::is_called(named, text), "a name finds what it was given to");
-  fuzz::promise(e2b::is_called(named, e2b::snapshot_name(named)), "in its long form, too");
+  fuzz::promise(e2b::matches_name(named, text), "a name finds what it was given to");
+  fuzz::promise(e2b::matches_name(named, e2b::snapshot_name(named)), "in its long form, too");
 }
 
 void envelope(std::string_view text) {
@@ -118,11 +118,11 @@ void envelope(std::string_view text) {
 }
 
 void interpreter(std::string_view body) {
-  const auto wish = e2b::read_execute(body);
-  if (is_read(wish)) {
-    fuzz::promise(!wish->context || !wish->language, "one says where");
-    fuzz::promise(wish->code.find('\0') == std::string::npos, "code is text");
-    for (const std::string& word : wish->env) {
+  const auto wanted = e2b::read_execute(body);
+  if (is_read(wanted)) {
+    fuzz::promise(!wanted->context || !wanted->language, "one says where");
+    fuzz::promise(wanted->code.find('\0') == std::string::npos, "code is text");
+    for (const std::string& word : wanted->env) {
       fuzz::promise(word.find('=') != std::string::npos, "a variable has a name");
     }
   }
@@ -143,7 +143,7 @@ void files(std::string_view text) {
   }
   http::Request request;
   request.body = std::string(text);
-  const auto call = e2b::read_file_call(request);
+  const auto call = e2b::read_filesystem_request(request);
   if (!call) return;
   fuzz::promise(!call->at.empty() && call->user == "user", "there is a path, and somebody");
   (void)is_read(e2b::number_field(call->message, "depth"));
@@ -184,7 +184,7 @@ void process(std::string_view text) {
   const auto size = e2b::read_terminal(*message);
   if (is_read(size) && *size)
     fuzz::promise((*size)->rows > 0 && (*size)->columns > 0, "it is seen");
-  (void)e2b::read_signal_word(*message);
+  (void)e2b::read_signal(*message);
 }
 
 // A line that a sandbox wrote.

@@ -42,7 +42,7 @@ bool is_everything(const net::NetRule& rule) {
 
 }  // namespace
 
-bool says_something(const json::value* value) {
+bool is_given(const json::value* value) {
   if (value == nullptr) return false;
   if (const json::array* list = value->if_array()) return !list->empty();
   if (const json::object* object = value->if_object()) return !object->empty();
@@ -50,13 +50,13 @@ bool says_something(const json::value* value) {
   return true;
 }
 
-Result<> read_egress(ObjectReader& fields, EgressWish& wish) {
-  TRY(wish.allow, read_rules(fields, "allowOut"));
-  TRY(wish.deny, read_rules(fields, "denyOut"));
-  if (says_something(fields.take("rules"))) {
+Result<> read_egress(ObjectReader& fields, EgressRequest& wanted) {
+  TRY(wanted.allow, read_rules(fields, "allowOut"));
+  TRY(wanted.deny, read_rules(fields, "denyOut"));
+  if (is_given(fields.take("rules"))) {
     return fields.bad("rules", "are not supported: what goes out is not changed; leave it out");
   }
-  if (says_something(fields.take("egressProxy"))) {
+  if (is_given(fields.take("egressProxy"))) {
     return fields.bad("egressProxy",
                       "is not supported: the way out is the server's own gateway; "
                       "leave it out");
@@ -64,30 +64,30 @@ Result<> read_egress(ObjectReader& fields, EgressWish& wish) {
   return {};
 }
 
-Result<EgressWish> parse_egress(std::string_view body) {
-  EgressWish wish;
-  if (body.empty()) return wish;
+Result<EgressRequest> parse_egress(std::string_view body) {
+  EgressRequest wanted;
+  if (body.empty()) return wanted;
   TRY(const json::value document, wire::parse_strict_json(body));
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
   TRY(const auto internet, fields.truth("allow_internet_access"));
-  wish.internet = internet.value_or(true);
-  TRY_OK(read_egress(fields, wish));
-  return wish;
+  wanted.internet = internet.value_or(true);
+  TRY_OK(read_egress(fields, wanted));
+  return wanted;
 }
 
-net::NetPolicy policy_of(const EgressWish& wish, const net::NetCeiling& ceiling) {
+net::NetPolicy policy_of(const EgressRequest& wanted, const net::NetCeiling& ceiling) {
   const bool nothing_else =
-      !wish.internet || std::any_of(wish.deny.begin(), wish.deny.end(), is_everything);
+      !wanted.internet || std::any_of(wanted.deny.begin(), wanted.deny.end(), is_everything);
   net::NetPolicy policy;
   if (!nothing_else) policy = net::all_allowed(ceiling);
-  for (const net::NetRule& rule : wish.allow) {
+  for (const net::NetRule& rule : wanted.allow) {
     const bool is_there = std::any_of(policy.allow.begin(), policy.allow.end(),
                                       [&](const net::NetRule& one) { return one.covers(rule); });
     if (!is_there) policy.allow.push_back(rule);
   }
   policy.allow_wins = true;
   // What is denied anyway, or allowed all the same, need not be said.
-  if (!nothing_else) policy.deny = wish.deny;
+  if (!nothing_else) policy.deny = wanted.deny;
   return policy;
 }
 

@@ -12,7 +12,7 @@
 
 namespace glovebox::e2b {
 
-struct EgressWish {
+struct EgressRequest {
   bool internet = true;  // allow_internet_access
   std::vector<net::NetRule> allow{};
   std::vector<net::NetRule> deny{};
@@ -21,15 +21,15 @@ struct EgressWish {
 };
 
 // A field that is there and not empty.
-bool says_something(const boost::json::value* value);
+bool is_given(const boost::json::value* value);
 
 // allowOut and denyOut of `fields`; what it has besides and cannot be done here is refused.
-Result<> read_egress(wire::ObjectReader& fields, EgressWish& wish);
+Result<> read_egress(wire::ObjectReader& fields, EgressRequest& wanted);
 // The body of PUT /sandboxes/{id}/network: all of it, and what is left out is cleared.
-Result<EgressWish> parse_egress(std::string_view body);
+Result<EgressRequest> parse_egress(std::string_view body);
 
 // allowOut wins over denyOut. To deny 0.0.0.0/0 is to deny everything, IPv6 and names too.
-net::NetPolicy policy_of(const EgressWish& wish, const net::NetCeiling& ceiling);
+net::NetPolicy policy_of(const EgressRequest& wanted, const net::NetCeiling& ceiling);
 // {"allowOut":[...],"denyOut":[...]} of a policy that a sandbox has.
 boost::json::object egress_json(const net::NetPolicy& policy);
 

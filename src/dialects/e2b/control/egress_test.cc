@@ -11,9 +11,9 @@ namespace {
 using ::testing::HasSubstr;
 
 std::string meaning(std::string_view body, const net::NetCeiling& ceiling = {}) {
-  const auto wish = parse_egress(body);
-  if (!wish) return wish.error().message();
-  const net::NetPolicy policy = policy_of(*wish, ceiling);
+  const auto wanted = parse_egress(body);
+  if (!wanted) return wanted.error().message();
+  const net::NetPolicy policy = policy_of(*wanted, ceiling);
   const auto within = net::check_within(policy, ceiling);
   return within ? net::canonical_text(policy) : "beyond: " + within.error().message();
 }
@@ -57,11 +57,11 @@ TEST(E2bEgress, WhatTheCeilingCoversIsNotSaidTwice) {
   net::NetCeiling narrow;
   narrow.policy.base = net::NetBase::kHttpsOnly;
   narrow.policy.allow = {net::NetRule::parse("*.example.org").value()};
-  EgressWish wish;
+  EgressRequest wanted;
   for (std::size_t i = 0; i < net::kMaxRules; ++i) {
-    wish.allow.push_back(net::NetRule::parse("n" + std::to_string(i) + ".example.org").value());
+    wanted.allow.push_back(net::NetRule::parse("n" + std::to_string(i) + ".example.org").value());
   }
-  EXPECT_EQ(policy_of(wish, narrow).allow.size(), 1u);
+  EXPECT_EQ(policy_of(wanted, narrow).allow.size(), 1u);
 }
 
 TEST(E2bEgress, RefusesWhatCannotBeDone) {
@@ -73,8 +73,8 @@ TEST(E2bEgress, RefusesWhatCannotBeDone) {
 }
 
 TEST(E2bEgress, IsShownAsItWasSaid) {
-  const auto wish = parse_egress(R"({"allowOut":["a.example"],"denyOut":["0.0.0.0/0"]})");
-  const auto shown = egress_json(policy_of(*wish, {}));
+  const auto wanted = parse_egress(R"({"allowOut":["a.example"],"denyOut":["0.0.0.0/0"]})");
+  const auto shown = egress_json(policy_of(*wanted, {}));
   EXPECT_EQ(boost::json::serialize(shown), R"({"allowOut":["a.example"],"denyOut":["0.0.0.0/0"]})");
 }
 

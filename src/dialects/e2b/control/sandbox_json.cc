@@ -29,9 +29,9 @@ json::value domain_of(const routing::App& app, const http::Request& request) {
   return json::value(has_port ? "localhost" + host.substr(colon) : "localhost");
 }
 
-bool wakes_up(const store::SessionRecord& record) {
-  const auto wish = record.metadata.find(std::string(sessions::kAutoResume));
-  return wish != record.metadata.end() && wish->second == "true";
+bool resumes_automatically(const store::SessionRecord& record) {
+  const auto wanted = record.metadata.find(std::string(sessions::kAutoResume));
+  return wanted != record.metadata.end() && wanted->second == "true";
 }
 
 std::string template_of(const store::SessionRecord& record) {
@@ -87,7 +87,7 @@ json::object detail_json(const routing::App& app, const http::Request& request,
   const net::NetPolicy reach = wire::stored_policy(record.net);
   detail["allowInternetAccess"] = reach.base != net::NetBase::kNone;
   detail["lifecycle"] = {{"onTimeout", record.on_timeout == OnTimeout::kPause ? "pause" : "kill"},
-                         {"autoResume", wakes_up(record)}};
+                         {"autoResume", resumes_automatically(record)}};
   json::object network = egress_json(reach);
   network["allowPublicTraffic"] = record.port_token.empty();
   detail["network"] = std::move(network);

@@ -12,26 +12,26 @@ constexpr std::string_view kTtl = "ttl_s";  // the keeper's word for a timeout
 
 std::string sandbox_id_of(const http::Request& request) { return std::string(request.param("id")); }
 
-Error not_there(const std::string& id) {
+Error sandbox_not_found(const std::string& id) {
   return Error(Errc::kNotFound, "sandbox \"" + id.substr(0, 100) + "\" was not found");
 }
 
-Task<store::SessionRecord> present(routing::App& app, std::string project, std::string id) {
+Task<store::SessionRecord> find_sandbox(routing::App& app, std::string project, std::string id) {
   Result<store::SessionRecord> record = co_await app.keeper->get(std::move(project), id);
   if (!record && record.error().code() != Errc::kNotFound) co_return record;
-  if (!record || is_over(record->state)) co_return fail(not_there(id));
+  if (!record || is_over(record->state)) co_return fail(sandbox_not_found(id));
   co_return record;
 }
 
 Error change_error(Error error, const std::string& id) {
-  if (error.code() == Errc::kConflict || error.code() == Errc::kNotFound) return not_there(id);
+  if (error.code() == Errc::kConflict || error.code() == Errc::kNotFound) return sandbox_not_found(id);
   if (error.code() == Errc::kPolicy && error.message().starts_with(kTtl)) {
     return Error(Errc::kInvalidArgument, "timeout" + error.message().substr(kTtl.size()));
   }
   return error;
 }
 
-http::Response in_our_form(const http::Response& refused) {
+http::Response creation_refusal(const http::Response& refused) {
   const std::string message = refused.problem ? refused.problem->message : refused.body;
   http::Response response = refused.status == 403 && message.starts_with(kTtl)
                                 ? refusal(400, "timeout" + message.substr(kTtl.size()))

@@ -15,14 +15,14 @@ namespace glovebox::e2b {
 std::string sandbox_id_of(const http::Request& request);
 
 // Running or paused. What has ended is not there for these clients: kNotFound.
-Task<store::SessionRecord> present(routing::App& app, std::string project, std::string id);
-Error not_there(const std::string& id);
+Task<store::SessionRecord> find_sandbox(routing::App& app, std::string project, std::string id);
+Error sandbox_not_found(const std::string& id);
 // The error of a change to a sandbox that was there a moment ago. A time beyond the administrator's
 // ceiling is the request's mistake.
 Error change_error(Error error, const std::string& id);
 
 // The refusal of a creation as {"code","message"}, with what it says of when to come again.
-http::Response in_our_form(const http::Response& refused);
+http::Response creation_refusal(const http::Response& refused);
 // The same answer would come again: clients should not try on their own.
 http::Response without_retry(http::Response response);
 

@@ -17,8 +17,8 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMostAsked = 100;  // sandboxes of one question
-constexpr std::uint64_t kEver = 1ull << 53;
+constexpr std::size_t kMaxSandboxesPerQuery = 100;  // sandboxes of one question
+constexpr std::uint64_t kNoBound = 1ull << 53;
 
 // Of all its CPUs, since the sample before.
 double sampled_cpu_percent(const sessions::SessionSample& sample, const sessions::SessionSample* before, std::uint32_t cpus) {
@@ -66,10 +66,10 @@ json::object measure_json(const sessions::SessionLine& line) {
 
 Task<Response> sandbox_metrics(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  CO_TRY(const std::uint64_t start, routing::query_number(request, "start", 0, kEver, 0));
-  CO_TRY(const std::uint64_t end, routing::query_number(request, "end", 0, kEver, kEver));
+  CO_TRY(const std::uint64_t start, routing::query_number(request, "start", 0, kNoBound, 0));
+  CO_TRY(const std::uint64_t end, routing::query_number(request, "end", 0, kNoBound, kNoBound));
   const std::string id = sandbox_id_of(request);
-  CO_TRY_OK(co_await present(app, caller.project, id));
+  CO_TRY_OK(co_await find_sandbox(app, caller.project, id));
   auto measured = co_await app.keeper->measure(caller.project, id);
   if (!measured) co_return fail(change_error(std::move(measured.error()), id));
   json::array metrics;
@@ -89,7 +89,7 @@ Task<Response> all_metrics(routing::App& app, Request& request, ResponseWriter&)
   std::string_view rest = request.query.get("sandbox_ids");
   json::object sandboxes;
   for (std::size_t asked = 0; !rest.empty(); ++asked) {
-    if (asked == kMostAsked) co_return refusal(400, "sandbox_ids: at most 100 can be asked for");
+    if (asked == kMaxSandboxesPerQuery) co_return refusal(400, "sandbox_ids: at most 100 can be asked for");
     const std::string id(rest.substr(0, rest.find(',')));
     rest.remove_prefix(std::min(id.size() + 1, rest.size()));
     const auto measured = co_await app.keeper->measure(caller.project, id);
@@ -102,8 +102,8 @@ Task<Response> all_metrics(routing::App& app, Request& request, ResponseWriter&)
 
 Task<Response> sandbox_logs(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  CO_TRY(const std::uint64_t start, routing::query_number(request, "start", 0, kEver, 0));  // milliseconds
-  CO_TRY(const std::uint64_t limit, routing::query_number(request, "limit", 0, kEver, kEver));
+  CO_TRY(const std::uint64_t start, routing::query_number(request, "start", 0, kNoBound, 0));  // milliseconds
+  CO_TRY(const std::uint64_t limit, routing::query_number(request, "limit", 0, kNoBound, kNoBound));
   const std::string id = sandbox_id_of(request);
   auto lines = co_await app.keeper->lines(caller.project, id, sessions::SessionEntry::kLines);
   if (!lines) co_return fail(change_error(std::move(lines.error()), id));
@@ -126,9 +126,9 @@ Task<Response> sandbox_logs_v2(routing::App& app, Request& request, ResponseWrit
   if (!direction.empty() && !is_backward && direction != "forward") {
     co_return refusal(400, "direction: must be forward or backward");
   }
-  const std::uint64_t from = is_backward ? kEver : 0;
-  CO_TRY(const std::uint64_t cursor, routing::query_number(request, "cursor", 0, kEver, from));
-  CO_TRY(const std::uint64_t limit, routing::query_number(request, "limit", 0, kEver, kEver));
+  const std::uint64_t from = is_backward ? kNoBound : 0;
+  CO_TRY(const std::uint64_t cursor, routing::query_number(request, "cursor", 0, kNoBound, from));
+  CO_TRY(const std::uint64_t limit, routing::query_number(request, "limit", 0, kNoBound, kNoBound));
   const std::string id = sandbox_id_of(request);
   auto lines = co_await app.keeper->lines(caller.project, id, sessions::SessionEntry::kLines);
   if (!lines) co_return fail(change_error(std::move(lines.error()), id));

@@ -17,7 +17,7 @@ namespace {
 namespace json = boost::json;
 using wire::ObjectReader;
 
-constexpr std::uint64_t kMostTimeout = 365ull * 24 * 3600;  // what is allowed here is less
+constexpr std::uint64_t kMaxTimeout = 365ull * 24 * 3600;  // what is allowed here is less
 constexpr std::uint32_t kPage = 100;
 
 // An empty body is an empty object.
@@ -26,21 +26,21 @@ Result<json::value> read_body(std::string_view body) {
   return wire::parse_strict_json(body);
 }
 
-Result<> read_network(ObjectReader& fields, CreateWish& wish) {
+Result<> read_network(ObjectReader& fields, CreateSandboxRequest& wanted) {
   TRY(const auto internet, fields.truth("allow_internet_access"));
-  wish.egress.internet = internet.value_or(true);
+  wanted.egress.internet = internet.value_or(true);
   const json::value* value = fields.take("network");
   if (value == nullptr) return {};
   TRY(ObjectReader network, ObjectReader::open(*value, "network"));
-  TRY_OK(read_egress(network, wish.egress));
-  if (says_something(network.take("maskRequestHost"))) {
+  TRY_OK(read_egress(network, wanted.egress));
+  if (is_given(network.take("maskRequestHost"))) {
     return network.bad("maskRequestHost", "is not supported: services see the Host they are asked");
   }
-  if (says_something(network.take("httpsPorts"))) {
+  if (is_given(network.take("httpsPorts"))) {
     return network.bad("httpsPorts", "is not supported: services inside are asked over plain HTTP");
   }
   TRY(const auto is_public, network.truth("allowPublicTraffic"));
-  wish.request.private_ports = !is_public.value_or(true);
+  wanted.request.private_ports = !is_public.value_or(true);
   return {};
 }
 
@@ -63,16 +63,16 @@ Result<> read_lifecycle(ObjectReader& fields, sessions::CreateRequest& request) 
   return {};
 }
 
-Result<> refuse_the_hosted(ObjectReader& fields) {
-  if (says_something(fields.take("volumeMounts"))) {
+Result<> refuse_hosted_features(ObjectReader& fields) {
+  if (is_given(fields.take("volumeMounts"))) {
     return fields.bad("volumeMounts", "there are no volumes here");
   }
-  if (says_something(fields.take("mcp"))) {
+  if (is_given(fields.take("mcp"))) {
     return fields.bad("mcp", "there is no MCP gateway here");
   }
   const json::value* iam = fields.take("iam");
   if (iam == nullptr || !iam->is_object()) return {};
-  if (says_something(iam->get_object().if_contains("tokens"))) {
+  if (is_given(iam->get_object().if_contains("tokens"))) {
     return fields.bad("iam.tokens", "there are no workload identities here");
   }
   return {};
@@ -80,7 +80,7 @@ Result<> refuse_the_hosted(ObjectReader& fields) {
 
 Result<std::uint64_t> read_seconds(ObjectReader& fields, std::string_view name, std::uint64_t least,
                                    std::uint64_t otherwise) {
-  TRY(const auto seconds, fields.whole(name, least, kMostTimeout));
+  TRY(const auto seconds, fields.whole(name, least, kMaxTimeout));
   return seconds.value_or(otherwise);
 }
 
@@ -88,7 +88,7 @@ Result<std::uint64_t> need_seconds(std::string_view body, std::string_view name,
                                    std::uint64_t least) {
   TRY(const json::value document, read_body(body));
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
-  TRY(const auto seconds, fields.whole(name, least, kMostTimeout));
+  TRY(const auto seconds, fields.whole(name, least, kMaxTimeout));
   if (!seconds) return fields.bad(name, "is required");
   return *seconds;
 }
@@ -153,13 +153,13 @@ Result<> read_states(std::string_view text, store::SessionFilter& filter) {
 
 }  // namespace
 
-Result<CreateWish> parse_create(std::string_view body, std::uint64_t default_timeout) {
+Result<CreateSandboxRequest> parse_create(std::string_view body, std::uint64_t default_timeout) {
   TRY(const json::value document, read_body(body));
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
-  CreateWish wish;
+  CreateSandboxRequest wanted;
   TRY(const auto template_id, fields.text("templateID", 256));
-  if (template_id && !template_id->empty()) wish.template_id = *template_id;
-  sessions::CreateRequest& request = wish.request;
+  if (template_id && !template_id->empty()) wanted.template_id = *template_id;
+  sessions::CreateRequest& request = wanted.request;
   TRY(request.ttl_s, read_seconds(fields, "timeout", 1, default_timeout));
   TRY(request.env, wire::read_environment(fields, "envVars"));
   if (const json::value* metadata = fields.take("metadata")) {
@@ -169,19 +169,19 @@ Result<CreateWish> parse_create(std::string_view body, std::uint64_t default_tim
     }
   }
   TRY_OK(read_lifecycle(fields, request));
-  TRY_OK(read_network(fields, wish));
-  TRY_OK(refuse_the_hosted(fields));
-  return wish;
+  TRY_OK(read_network(fields, wanted));
+  TRY_OK(refuse_hosted_features(fields));
+  return wanted;
 }
 
-Result<ConnectWish> parse_connect(std::string_view body, std::uint64_t default_timeout) {
+Result<ConnectRequest> parse_connect(std::string_view body, std::uint64_t default_timeout) {
   TRY(const json::value document, read_body(body));
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
-  ConnectWish wish;
-  TRY(wish.timeout_s, read_seconds(fields, "timeout", 1, default_timeout));
+  ConnectRequest wanted;
+  TRY(wanted.timeout_s, read_seconds(fields, "timeout", 1, default_timeout));
   TRY(const auto memory, fields.truth("memory"));
-  wish.memory = memory.value_or(true);
-  return wish;
+  wanted.memory = memory.value_or(true);
+  return wanted;
 }
 
 Result<std::uint64_t> parse_timeout(std::string_view body) {
@@ -200,24 +200,24 @@ Result<std::optional<bool>> parse_memory(std::string_view body) {
   return fields.truth("memory");
 }
 
-Result<ForkWish> parse_fork(std::string_view body) {
+Result<ForkRequest> parse_fork(std::string_view body) {
   TRY(const json::value document, read_body(body));
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
-  ForkWish wish;
-  TRY(const auto count, fields.whole("count", 1, kMostForks));
-  wish.count = count.value_or(1);
-  TRY(wish.timeout_s, read_seconds(fields, "timeout", 1, kTimeoutV1));
-  return wish;
+  ForkRequest wanted;
+  TRY(const auto count, fields.whole("count", 1, kMaxForks));
+  wanted.count = count.value_or(1);
+  TRY(wanted.timeout_s, read_seconds(fields, "timeout", 1, kTimeoutV1));
+  return wanted;
 }
 
-Result<SnapshotWish> parse_snapshot(std::string_view body) {
+Result<SnapshotRequest> parse_snapshot(std::string_view body) {
   TRY(const json::value document, read_body(body));
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
-  SnapshotWish wish;
+  SnapshotRequest wanted;
   TRY(const auto name, fields.text("name", sessions::kMaxSnapshotName));
-  wish.name = name.value_or("");
-  TRY(wish.memory, fields.truth("memory"));
-  return wish;
+  wanted.name = name.value_or("");
+  TRY(wanted.memory, fields.truth("memory"));
+  return wanted;
 }
 
 Result<std::vector<std::pair<std::string, std::string>>> parse_metadata_filter(

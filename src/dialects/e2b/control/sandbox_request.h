@@ -16,20 +16,20 @@ namespace glovebox::e2b {
 
 inline constexpr std::uint64_t kTimeoutV1 = 15;  // seconds, where a request does not say
 inline constexpr std::uint64_t kTimeoutV2 = 300;
-inline constexpr std::uint64_t kMostForks = 32;
+inline constexpr std::uint64_t kMaxForks = 32;
 
-struct CreateWish {
+struct CreateSandboxRequest {
   std::string template_id = "base";
   sessions::CreateRequest request{};  // without template, snapshot and net
-  EgressWish egress{};
+  EgressRequest egress{};
 };
-Result<CreateWish> parse_create(std::string_view body, std::uint64_t default_timeout);
+Result<CreateSandboxRequest> parse_create(std::string_view body, std::uint64_t default_timeout);
 
-struct ConnectWish {
+struct ConnectRequest {
   std::uint64_t timeout_s = 0;
   bool memory = true;  // false: as after a reboot
 };
-Result<ConnectWish> parse_connect(std::string_view body, std::uint64_t default_timeout);
+Result<ConnectRequest> parse_connect(std::string_view body, std::uint64_t default_timeout);
 
 // {"timeout":60}, required; zero: at once.
 Result<std::uint64_t> parse_timeout(std::string_view body);
@@ -38,17 +38,17 @@ Result<std::uint64_t> parse_refresh(std::string_view body);
 // {"memory":true}; nothing: it is not said.
 Result<std::optional<bool>> parse_memory(std::string_view body);
 
-struct ForkWish {
+struct ForkRequest {
   std::uint64_t count = 1;
   std::uint64_t timeout_s = kTimeoutV1;
 };
-Result<ForkWish> parse_fork(std::string_view body);
+Result<ForkRequest> parse_fork(std::string_view body);
 
-struct SnapshotWish {
+struct SnapshotRequest {
   std::string name{};
   std::optional<bool> memory{};
 };
-Result<SnapshotWish> parse_snapshot(std::string_view body);
+Result<SnapshotRequest> parse_snapshot(std::string_view body);
 
 // All but "template", which is looked up.
 Result<store::SessionFilter> parse_list(const http::Params& query);

@@ -14,31 +14,31 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 
 TEST(E2bCreate, ABareRequestHasTheDefaultsOfItsGeneration) {
-  const CreateWish wish = parse_create("{}", kTimeoutV2).value();
-  EXPECT_EQ(wish.template_id, "base");
-  EXPECT_EQ(wish.request.ttl_s, 300u);
-  EXPECT_EQ(wish.request.on_timeout, OnTimeout::kKill);
-  EXPECT_FALSE(wish.request.private_ports);
+  const CreateSandboxRequest wanted = parse_create("{}", kTimeoutV2).value();
+  EXPECT_EQ(wanted.template_id, "base");
+  EXPECT_EQ(wanted.request.ttl_s, 300u);
+  EXPECT_EQ(wanted.request.on_timeout, OnTimeout::kKill);
+  EXPECT_FALSE(wanted.request.private_ports);
   EXPECT_EQ(parse_create("", kTimeoutV1).value().request.ttl_s, 15u);
 }
 
 TEST(E2bCreate, EverythingThatCanBeDoneIsRead) {
-  const CreateWish wish = parse_create(R"({"templateID":"code-interpreter-v1","timeout":7,
+  const CreateSandboxRequest wanted = parse_create(R"({"templateID":"code-interpreter-v1","timeout":7,
       "metadata":{"job":"42"},"envVars":{"A":"b"},"secure":true,"allow_internet_access":true,
       "autoPause":true,"autoPauseMemory":true,"autoResume":{"enabled":true},
       "network":{"allowOut":[],"denyOut":["0.0.0.0/0"],"allowPublicTraffic":false,"rules":{}},
       "iam":{"tokens":{}},"volumeMounts":[],"mcp":{},"what is this":[1]})",
                                        kTimeoutV2)
                               .value();
-  EXPECT_EQ(wish.template_id, "code-interpreter-v1");
-  EXPECT_EQ(wish.request.ttl_s, 7u);
-  EXPECT_THAT(wish.request.env, ElementsAre("A=b"));
-  EXPECT_THAT(wish.request.metadata,
+  EXPECT_EQ(wanted.template_id, "code-interpreter-v1");
+  EXPECT_EQ(wanted.request.ttl_s, 7u);
+  EXPECT_THAT(wanted.request.env, ElementsAre("A=b"));
+  EXPECT_THAT(wanted.request.metadata,
               ElementsAre(Pair(std::string(sessions::kAutoResume), "true"), Pair("job", "42")));
-  EXPECT_EQ(wish.request.on_timeout, OnTimeout::kPause);
-  EXPECT_TRUE(wish.request.private_ports);
-  EXPECT_TRUE(wish.egress.internet);
-  EXPECT_EQ(wish.egress.deny.size(), 1u);
+  EXPECT_EQ(wanted.request.on_timeout, OnTimeout::kPause);
+  EXPECT_TRUE(wanted.request.private_ports);
+  EXPECT_TRUE(wanted.egress.internet);
+  EXPECT_EQ(wanted.egress.deny.size(), 1u);
 }
 
 TEST(E2bCreate, WhatCannotBeDoneIsRefusedWithItsField) {
@@ -65,10 +65,10 @@ TEST(E2bCreate, WhatCannotBeDoneIsRefusedWithItsField) {
       {R"({"timeout":5,"timeout":6})", ""},
   };
   for (const auto& [body, word] : kBad) {
-    const auto wish = parse_create(body, kTimeoutV2);
-    ASSERT_FALSE(wish) << body;
-    EXPECT_EQ(wish.error().code(), Errc::kInvalidArgument) << body;
-    EXPECT_THAT(wish.error().message(), HasSubstr(word)) << body;
+    const auto wanted = parse_create(body, kTimeoutV2);
+    ASSERT_FALSE(wanted) << body;
+    EXPECT_EQ(wanted.error().code(), Errc::kInvalidArgument) << body;
+    EXPECT_THAT(wanted.error().message(), HasSubstr(word)) << body;
   }
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMostIdempotencyKey = 255;
+constexpr std::size_t kMaxIdempotencyKey = 255;
 constexpr std::string_view kNoReboot =
     "memory: a paused sandbox goes on where it was; it cannot be started anew here";
 
@@ -31,7 +31,7 @@ Response answer(const json::value& body, int status = 200) {
 Result<std::string> agent_of(const Request& request) {
   const std::string_view key = request.header("Idempotency-Key");
   if (key.empty()) return std::string();
-  if (key.size() > kMostIdempotencyKey) {
+  if (key.size() > kMaxIdempotencyKey) {
     return fail(Errc::kInvalidArgument, "Idempotency-Key: has at most 255 characters");
   }
   return "e2b:" + std::string(key);
@@ -39,17 +39,17 @@ Result<std::string> agent_of(const Request& request) {
 
 Task<Response> create(routing::App& app, Request& request, std::uint64_t default_timeout) {
   CO_TRY(routing::Caller caller, routing::caller_of_one_project(app, request));
-  CO_TRY(CreateWish wish, parse_create(request.body, default_timeout));
-  CO_TRY(wish.request.agent_id, agent_of(request));
+  CO_TRY(CreateSandboxRequest wanted, parse_create(request.body, default_timeout));
+  CO_TRY(wanted.request.agent_id, agent_of(request));
   co_await templates::wait_for_templates(app);
-  CO_TRY(Source source, find_source(app, caller.project, wish.template_id));
-  wish.request.template_name = std::move(source.template_name);
-  wish.request.snapshot = std::move(source.snapshot);
-  wish.request.profile.net = policy_of(wish.egress, app.settings.ceiling);
-  wish.request.net_is_default = wish.egress.is_default();
+  CO_TRY(Source source, find_source(app, caller.project, wanted.template_id));
+  wanted.request.template_name = std::move(source.template_name);
+  wanted.request.snapshot = std::move(source.snapshot);
+  wanted.request.profile.net = policy_of(wanted.egress, app.settings.ceiling);
+  wanted.request.net_is_default = wanted.egress.is_default();
   routing::Creation creation =
-      co_await create_session_for(app, request, std::move(caller), std::move(wish.request));
-  if (!creation.made) co_return in_our_form(creation.refusal);
+      co_await create_session_for(app, request, std::move(caller), std::move(wanted.request));
+  if (!creation.made) co_return creation_refusal(creation.refusal);
   co_return answer(sandbox_json(app, request, creation.made->record), 201);
 }
 
@@ -102,9 +102,9 @@ Task<Response> expire_now(routing::App& app, std::string project, std::string id
   co_return Response::empty(204);
 }
 
-Task<Response> reach(routing::App& app, Request& request, std::string project, ConnectWish wish) {
+Task<Response> reach(routing::App& app, Request& request, std::string project, ConnectRequest wanted) {
   const std::string id = sandbox_id_of(request);
-  auto reached = co_await app.keeper->reach(std::move(project), id, wish.timeout_s);
+  auto reached = co_await app.keeper->reach(std::move(project), id, wanted.timeout_s);
   if (!reached) co_return fail(change_error(std::move(reached.error()), id));
   co_return answer(sandbox_json(app, request, reached->record), reached->was_resumed ? 201 : 200);
 }
@@ -132,14 +132,14 @@ Task<Response> list_sandboxes_v2(routing::App& app, Request& request, ResponseWr
 
 Task<Response> get_sandbox(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  CO_TRY(const auto record, co_await present(app, caller.project, sandbox_id_of(request)));
+  CO_TRY(const auto record, co_await find_sandbox(app, caller.project, sandbox_id_of(request)));
   co_return answer(detail_json(app, request, record));
 }
 
 Task<Response> kill_sandbox(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
   const std::string id = sandbox_id_of(request);
-  CO_TRY_OK(co_await present(app, caller.project, id));
+  CO_TRY_OK(co_await find_sandbox(app, caller.project, id));
   co_return co_await expire_now(app, caller.project, id, OnTimeout::kKill);
 }
 
@@ -147,7 +147,7 @@ Task<Response> set_timeout(routing::App& app, Request& request, ResponseWriter&)
   CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
   CO_TRY(const std::uint64_t seconds, parse_timeout(request.body));
   const std::string id = sandbox_id_of(request);
-  CO_TRY(const auto record, co_await present(app, caller.project, id));
+  CO_TRY(const auto record, co_await find_sandbox(app, caller.project, id));
   if (record.state == SessionState::kPaused) {
     co_return refusal(404, "sandbox \"" + id + "\" is paused: connect to it, and it goes on");
   }
@@ -161,7 +161,7 @@ Task<Response> refresh(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
   CO_TRY(const std::uint64_t seconds, parse_refresh(request.body));
   const std::string id = sandbox_id_of(request);
-  CO_TRY(const auto record, co_await present(app, caller.project, id));
+  CO_TRY(const auto record, co_await find_sandbox(app, caller.project, id));
   if (record.state == SessionState::kPaused) {
     co_return refusal(404, "sandbox \"" + id + "\" is paused: connect to it, and it goes on");
   }
@@ -176,7 +176,7 @@ Task<Response> pause(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
   CO_TRY(const std::optional<bool> memory, parse_memory(request.body));
   const std::string id = sandbox_id_of(request);
-  CO_TRY(const auto record, co_await present(app, caller.project, id));
+  CO_TRY(const auto record, co_await find_sandbox(app, caller.project, id));
   if (record.state == SessionState::kPaused) co_return refusal(409, "the sandbox is paused");
   if (memory && !*memory) {
     co_return refusal(400,
@@ -187,7 +187,7 @@ Task<Response> pause(routing::App& app, Request& request, ResponseWriter&) {
   if (paused) co_return Response::empty(204);
   if (paused.error().code() == Errc::kConflict) {
     // Somebody was faster: paused it, or ended it.
-    CO_TRY_OK(co_await present(app, caller.project, id));
+    CO_TRY_OK(co_await find_sandbox(app, caller.project, id));
     co_return refusal(409, paused.error().message());
   }
   if (paused.error().code() == Errc::kResourceExhausted) {
@@ -198,27 +198,27 @@ Task<Response> pause(routing::App& app, Request& request, ResponseWriter&) {
 
 Task<Response> resume(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  CO_TRY(const ConnectWish wish, parse_connect(request.body, kTimeoutV1));
-  CO_TRY(const auto record, co_await present(app, caller.project, sandbox_id_of(request)));
+  CO_TRY(const ConnectRequest wanted, parse_connect(request.body, kTimeoutV1));
+  CO_TRY(const auto record, co_await find_sandbox(app, caller.project, sandbox_id_of(request)));
   if (record.state != SessionState::kPaused) co_return refusal(409, "the sandbox is running");
-  co_return co_await reach(app, request, caller.project, wish);
+  co_return co_await reach(app, request, caller.project, wanted);
 }
 
 Task<Response> connect(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
   const bool is_v2 = request.route.starts_with("/v2/");
-  CO_TRY(const ConnectWish wish, parse_connect(request.body, is_v2 ? kTimeoutV2 : kTimeoutV1));
-  CO_TRY(const auto record, co_await present(app, caller.project, sandbox_id_of(request)));
-  if (record.state == SessionState::kPaused && !wish.memory) co_return refusal(400, kNoReboot);
-  co_return co_await reach(app, request, caller.project, wish);
+  CO_TRY(const ConnectRequest wanted, parse_connect(request.body, is_v2 ? kTimeoutV2 : kTimeoutV1));
+  CO_TRY(const auto record, co_await find_sandbox(app, caller.project, sandbox_id_of(request)));
+  if (record.state == SessionState::kPaused && !wanted.memory) co_return refusal(400, kNoReboot);
+  co_return co_await reach(app, request, caller.project, wanted);
 }
 
 Task<Response> update_network(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  CO_TRY_OK(co_await present(app, caller.project, sandbox_id_of(request)));
-  CO_TRY(const EgressWish wish, parse_egress(request.body));
+  CO_TRY_OK(co_await find_sandbox(app, caller.project, sandbox_id_of(request)));
+  CO_TRY(const EgressRequest wanted, parse_egress(request.body));
   sessions::ChangeRequest change;
-  change.net = policy_of(wish, app.settings.ceiling);
+  change.net = policy_of(wanted, app.settings.ceiling);
   CO_TRY_OK(co_await app.keeper->change(caller.project, sandbox_id_of(request), std::move(change)));
   co_return Response::empty(204);
 }

@@ -96,21 +96,21 @@ json::value parsed(const std::string& text) {
 
 Task<Response> create_snapshot(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  CO_TRY(SnapshotWish wish, parse_snapshot(request.body));
-  if (wish.memory.value_or(false)) {
+  CO_TRY(SnapshotRequest wanted, parse_snapshot(request.body));
+  if (wanted.memory.value_or(false)) {
     co_return refusal(400, "memory: a snapshot keeps files only; say false, or leave it out");
   }
   const std::string id = sandbox_id_of(request);
-  CO_TRY(const auto record, co_await present(app, caller.project, id));
+  CO_TRY(const auto record, co_await find_sandbox(app, caller.project, id));
   if (record.state == SessionState::kPaused) {
     co_return refusal(409, "the sandbox is paused: connect to it first");
   }
-  if (!wish.name.empty()) {
-    CO_TRY(wish.name, kept_name(app, record.project, wish.name));
+  if (!wanted.name.empty()) {
+    CO_TRY(wanted.name, parse_snapshot_name(app, record.project, wanted.name));
   }
   auto cancel = std::make_shared<node::CancelFlag>();
   request.on_disconnect([cancel] { cancel->cancel(); });
-  auto kept = co_await app.keeper->snapshot(caller.project, id, std::move(wish.name), cancel);
+  auto kept = co_await app.keeper->snapshot(caller.project, id, std::move(wanted.name), cancel);
   if (!kept) co_return refuse_snapshot(kept.error(), id);
   co_return Response::json(json::serialize(snapshot_info(*kept)), 201);
 }
@@ -130,7 +130,7 @@ Task<Response> list_snapshots(routing::App& app, Request& request, ResponseWrite
   for (const store::SnapshotRecord& snapshot : app.keeper->shelf().list(caller.project)) {
     if (behind && !is_behind(snapshot, *behind)) continue;
     if (!sandbox.empty() && snapshot.sandbox != sandbox) continue;
-    if (!name.empty() && !is_called(snapshot, name)) continue;
+    if (!name.empty() && !matches_name(snapshot, name)) continue;
     if (page.size() == limit) {
       next = last;
       break;
@@ -145,9 +145,9 @@ Task<Response> list_snapshots(routing::App& app, Request& request, ResponseWrite
 
 Task<Response> fork(routing::App& app, Request& request, ResponseWriter&) {
   CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  CO_TRY(const ForkWish wish, parse_fork(request.body));
+  CO_TRY(const ForkRequest wanted, parse_fork(request.body));
   const std::string id = sandbox_id_of(request);
-  CO_TRY(const auto source, co_await present(app, caller.project, id));
+  CO_TRY(const auto source, co_await find_sandbox(app, caller.project, id));
   if (source.state != SessionState::kRunning) {
     co_return refusal(404, "sandbox \"" + id + "\" is not running");
   }
@@ -158,14 +158,14 @@ Task<Response> fork(routing::App& app, Request& request, ResponseWriter&) {
   // Of the source's project also when an admin key asks for another's.
   routing::Caller owner{caller.who, source.project};
   json::array results;
-  for (std::uint64_t i = 0; i < wish.count; ++i) {
-    sessions::CreateRequest wanted = copy_of(source, kept->id.str(), wish.timeout_s);
+  for (std::uint64_t i = 0; i < wanted.count; ++i) {
+    sessions::CreateRequest wanted = copy_of(source, kept->id.str(), wanted.timeout_s);
     routing::Creation creation = co_await routing::create_session_for(app, request, owner, std::move(wanted));
     if (creation.made) {
       results.push_back(
           json::object{{"sandbox", sandbox_json(app, request, creation.made->record)}});
     } else {
-      results.push_back(json::object{{"error", parsed(in_our_form(creation.refusal).body)}});
+      results.push_back(json::object{{"error", parsed(creation_refusal(creation.refusal).body)}});
     }
   }
   co_await app.keeper->shelf().remove(source.project, kept->id.str());

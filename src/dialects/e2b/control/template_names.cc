@@ -9,9 +9,9 @@ namespace glovebox::e2b {
 namespace {
 
 constexpr std::string_view kInterpreterTemplate = "code-interpreter-v1";
-constexpr std::string_view kInterpreterHere = "python-data";
+constexpr std::string_view kLocalInterpreter = "python-data";
 constexpr std::string_view kTag = "default";
-constexpr std::size_t kMostName = 256;
+constexpr std::size_t kMaxNameBytes = 256;
 
 // "space/word:tag"
 struct Name {
@@ -20,7 +20,7 @@ struct Name {
   std::string_view tag;
 };
 
-Name take_apart(std::string_view text) {
+Name split_name(std::string_view text) {
   Name name;
   const std::size_t slash = text.find('/');
   if (slash != std::string_view::npos) {
@@ -33,7 +33,7 @@ Name take_apart(std::string_view text) {
   return name;
 }
 
-bool is_usual(std::string_view tag) { return tag.empty() || tag == kTag; }
+bool is_default_tag(std::string_view tag) { return tag.empty() || tag == kTag; }
 
 bool is_word(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
@@ -44,7 +44,7 @@ bool is_word(std::string_view text) {
 
 const TemplateStatus* find_template(routing::App& app, std::string_view name) {
   const TemplateStatus* status = app.node.find_template(name);
-  if (status == nullptr && name == kInterpreterTemplate) status = app.node.find_template(kInterpreterHere);
+  if (status == nullptr && name == kInterpreterTemplate) status = app.node.find_template(kLocalInterpreter);
   return status != nullptr && status->state != RuntimeState::kRemoved ? status : nullptr;
 }
 
@@ -59,15 +59,15 @@ Result<Source> find_source(routing::App& app, const std::string& project, std::s
     return fail(Errc::kNotFound,
                 "template '" + std::string(text.substr(0, 100)) + "' was not found");
   };
-  if (text.size() > kMostName) return unknown();
-  const Name name = take_apart(text);
+  if (text.size() > kMaxNameBytes) return unknown();
+  const Name name = split_name(text);
   const snapshots::SnapshotStore& shelf = app.keeper->shelf();
   if (store::SnapshotId::parse(name.word)) {
-    if (!is_usual(name.tag) || !shelf.find(project, name.word)) return unknown();
+    if (!is_default_tag(name.tag) || !shelf.find(project, name.word)) return unknown();
     return Source{.snapshot = std::string(name.word)};
   }
   const bool is_ours = name.space.empty() || name.space == project;
-  if (is_ours && is_usual(name.tag)) {
+  if (is_ours && is_default_tag(name.tag)) {
     if (has_own(app, project, name.word)) {
       return Source{.template_name = std::string(name.word)};
     }
@@ -77,13 +77,13 @@ Result<Source> find_source(routing::App& app, const std::string& project, std::s
   }
   // Newest first: a name that was given again means what it was given to last.
   for (const store::SnapshotRecord& snapshot : shelf.list(project)) {
-    if (is_called(snapshot, text)) return Source{.snapshot = snapshot.id.str()};
+    if (matches_name(snapshot, text)) return Source{.snapshot = snapshot.id.str()};
   }
   return unknown();
 }
 
 std::string alias_of(const std::string& template_name) {
-  return template_name == kInterpreterHere ? std::string(kInterpreterTemplate) : template_name;
+  return template_name == kLocalInterpreter ? std::string(kInterpreterTemplate) : template_name;
 }
 
 std::string snapshot_id(const store::SnapshotRecord& snapshot) {
@@ -97,18 +97,18 @@ std::string snapshot_name(const store::SnapshotRecord& snapshot) {
   return name;
 }
 
-bool is_called(const store::SnapshotRecord& snapshot, std::string_view text) {
-  const Name asked = take_apart(text);
+bool matches_name(const store::SnapshotRecord& snapshot, std::string_view text) {
+  const Name asked = split_name(text);
   if (!asked.space.empty() && asked.space != snapshot.project) return false;
-  if (asked.word == snapshot.id.str()) return is_usual(asked.tag);
+  if (asked.word == snapshot.id.str()) return is_default_tag(asked.tag);
   if (snapshot.name.empty()) return false;
-  const Name has = take_apart(snapshot.name);
+  const Name has = split_name(snapshot.name);
   const auto usual = [](std::string_view tag) { return tag.empty() ? kTag : tag; };
   return asked.word == has.word && usual(asked.tag) == usual(has.tag);
 }
 
-Result<std::string> kept_name(routing::App& app, const std::string& project, std::string_view text) {
-  const Name name = take_apart(text);
+Result<std::string> parse_snapshot_name(routing::App& app, const std::string& project, std::string_view text) {
+  const Name name = split_name(text);
   if (!name.space.empty() && name.space != project) {
     return fail(Errc::kInvalidArgument, "name: is of another namespace than \"" + project + "\"");
   }
@@ -121,7 +121,7 @@ Result<std::string> kept_name(routing::App& app, const std::string& project, std
     return fail(Errc::kInvalidArgument, "name: there is a template of this name");
   }
   std::string kept(name.word);
-  if (!is_usual(name.tag)) kept += ":" + std::string(name.tag);
+  if (!is_default_tag(name.tag)) kept += ":" + std::string(name.tag);
   return kept;
 }
 

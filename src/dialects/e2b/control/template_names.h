@@ -26,8 +26,8 @@ std::string alias_of(const std::string& template_name);
 std::string snapshot_id(const store::SnapshotRecord& snapshot);
 std::string snapshot_name(const store::SnapshotRecord& snapshot);  // empty: it has none
 // Whether the filter of a listing means this snapshot.
-bool is_called(const store::SnapshotRecord& snapshot, std::string_view name);
+bool matches_name(const store::SnapshotRecord& snapshot, std::string_view name);
 // How a name that a client gives is kept: without the project and the usual tag.
-Result<std::string> kept_name(routing::App& app, const std::string& project, std::string_view name);
+Result<std::string> parse_snapshot_name(routing::App& app, const std::string& project, std::string_view name);
 
 }  // namespace glovebox::e2b

@@ -114,15 +114,15 @@ Result<json::object> read_message(const http::Request& request) {
   return std::move(document.get_object());
 }
 
-http::Response message_answer(const json::object& message) {
+http::Response message_response(const json::object& message) {
   http::Response response;
   response.headers.set("Content-Type", "application/json");
   response.body = json::serialize(message);
   return response;
 }
 
-http::Response failure_answer(const Failure& failure) {
-  http::Response response = message_answer(failure_json(failure));
+http::Response failure_response(const Failure& failure) {
+  http::Response response = message_response(failure_json(failure));
   response.status = code_status(failure.code);
   return response;
 }

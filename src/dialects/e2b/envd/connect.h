@@ -44,8 +44,8 @@ Failure failure_of(const Error& error);
 // the envelope is not whole.
 Result<boost::json::object> read_message(const http::Request& request);
 
-http::Response message_answer(const boost::json::object& message);
-http::Response failure_answer(const Failure& failure);
+http::Response message_response(const boost::json::object& message);
+http::Response failure_response(const Failure& failure);
 
 // The answer to a streaming call. Every send waits until the kernel has taken it; false: the
 // client is gone.

@@ -65,12 +65,12 @@ TEST(Connect, ErrorsHaveTheCodesThatClientsKnow) {
   EXPECT_EQ(failure_of(Error(Errc::kInternal, "x", EEXIST)).code, Code::kAlreadyExists);
   EXPECT_EQ(failure_of(Error(Errc::kInternal, "x", ENOTDIR)).code, Code::kInvalidArgument);
   EXPECT_EQ(failure_of(Error(Errc::kUnavailable, "x")).code, Code::kUnavailable);
-  const http::Response answer = failure_answer({Code::kNotFound, "no \"such\" file"});
+  const http::Response answer = failure_response({Code::kNotFound, "no \"such\" file"});
   EXPECT_EQ(answer.status, 404);
   EXPECT_EQ(answer.headers.get("Content-Type"), "application/json");
   EXPECT_EQ(answer.body, R"({"code":"not_found","message":"no \"such\" file"})");
   // A guest's bytes may be in it.
-  EXPECT_THAT(failure_answer({Code::kInternal, "\xff"}).body, HasSubstr("internal"));
+  EXPECT_THAT(failure_response({Code::kInternal, "\xff"}).body, HasSubstr("internal"));
 }
 
 }  // namespace

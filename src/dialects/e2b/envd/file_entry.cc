@@ -17,7 +17,7 @@ namespace {
 namespace json = boost::json;
 using wire::FileType;
 
-std::string_view type_word(FileType type) {
+std::string_view type_name(FileType type) {
   switch (type) {
     case FileType::kFile:
       return "FILE_TYPE_FILE";
@@ -53,7 +53,7 @@ std::string name_or_number(const std::string& name, std::uint32_t number) {
 }
 
 // In the client's words for it, so that the path is the one that it knows.
-std::string words_of(const Error& error, std::string_view path) {
+std::string file_message(const Error& error, std::string_view path) {
   const std::string quoted = "path '" + to_utf8(path) + "' ";
   switch (error.sys_errno()) {
     case ENOENT:
@@ -131,9 +131,9 @@ json::object entry_json(const wire::FileEntry& entry, const std::string& path) {
   json::object object;
   const bool is_link = entry.type == FileType::kSymlink;
   object["name"] = to_utf8(sessions::last_name(path));
-  object["type"] = !is_link    ? type_word(entry.type)
-                   : entry.end ? type_word(entry.end->type)
-                               : type_word(FileType::kSymlink);
+  object["type"] = !is_link    ? type_name(entry.type)
+                   : entry.end ? type_name(entry.end->type)
+                               : type_name(FileType::kSymlink);
   object["path"] = to_utf8(path);
   object["size"] = std::to_string(entry.size);
   object["mode"] = (is_link ? (entry.end ? entry.end->mode : 0) : entry.mode) & 0777u;
@@ -154,13 +154,13 @@ bool is_no_such_user(const Error& error) {
 Failure file_failure(const Error& error, std::string_view path) {
   if (is_no_such_user(error)) return {Code::kUnauthenticated, error.message()};
   Failure failure = failure_of(error);
-  failure.message = words_of(error, path);
+  failure.message = file_message(error, path);
   return failure;
 }
 
 http::Response file_refusal(const Error& error, std::string_view path) {
   if (is_no_such_user(error)) return refusal(401, error.message());
-  return refusal(http_status_of(error), words_of(error, path));
+  return refusal(http_status_of(error), file_message(error, path));
 }
 
 }  // namespace glovebox::e2b

@@ -29,8 +29,8 @@ using wire::FileOp;
 using wire::FileRequest;
 
 constexpr std::size_t kBuffer = 256 * 1024;
-constexpr std::size_t kMostFiles = 1000;             // of one form
-constexpr std::uint64_t kMostIgnored = 1024 * 1024;  // bytes of a form that are no file's
+constexpr std::size_t kMaxFormFiles = 1000;             // of one form
+constexpr std::uint64_t kMaxIgnored = 1024 * 1024;  // bytes of a form that are no file's
 constexpr std::string_view kMetadataHeader = "X-Metadata-";
 
 // What all files of an upload have in common.
@@ -142,7 +142,7 @@ class FormUpload {
   Refused begin_part() {
     transfer_.reset();
     if (reader_.part().name != "file") co_return std::nullopt;
-    if (files_.size() == kMostFiles) co_return refusal(400, "there are too many files in the form");
+    if (files_.size() == kMaxFormFiles) co_return refusal(400, "there are too many files in the form");
     given_ = path_ ? *path_ : reader_.part().filename.value_or("");
     if (given_.empty()) co_return refusal(400, "a file of the form has no path");
     auto at = request_path(given_);
@@ -175,7 +175,7 @@ class FormUpload {
     const std::string_view data = reader_.data();
     if (!transfer_) {
       ignored_ += data.size();
-      if (ignored_ > kMostIgnored) co_return refusal(400, "the form has too much beside its files");
+      if (ignored_ > kMaxIgnored) co_return refusal(400, "the form has too much beside its files");
       co_return std::nullopt;
     }
     const bool taken = co_await transfer_->write(data);
@@ -209,7 +209,7 @@ class FormUpload {
       CO_TRY(const std::size_t got, co_await body_.read_some(buffer.data(), buffer.size()));
       if (got == 0) break;
       behind += got;
-      if (behind > kMostIgnored) co_return refusal(400, "there is too much behind the form");
+      if (behind > kMaxIgnored) co_return refusal(400, "there is too much behind the form");
     }
     if (files_.empty()) co_return refusal(400, "there is no file in the form");
     co_return written(files_);

@@ -60,9 +60,9 @@ Result<std::uint32_t> number_field(const json::object& message, std::string_view
   return static_cast<std::uint32_t>(real);
 }
 
-tl::expected<FileCall, Failure> read_file_call(const http::Request& request,
+tl::expected<FilesystemRequest, Failure> read_filesystem_request(const http::Request& request,
                                                std::string_view name) {
-  FileCall call;
+  FilesystemRequest call;
   auto user = file_user(user_of(request));
   if (!user) {
     return tl::unexpected<Failure>(Failure{Code::kUnauthenticated, user.error().message()});

@@ -10,7 +10,7 @@
 
 namespace glovebox::e2b {
 
-struct FileCall {
+struct FilesystemRequest {
   boost::json::object message;
   std::string user;
   std::string path;  // as the client wrote it
@@ -18,7 +18,7 @@ struct FileCall {
 };
 
 // `name` is the field with the path. Unknown fields are passed over.
-tl::expected<FileCall, Failure> read_file_call(const http::Request& request,
+tl::expected<FilesystemRequest, Failure> read_filesystem_request(const http::Request& request,
                                                std::string_view name = "path");
 
 // One field; what is absent is what proto3 says it is: nothing, false, zero.

@@ -53,7 +53,7 @@ Result<std::size_t> GunzipBody::inflate_some(char* into, std::size_t size) {
   }
   const std::size_t got = size - stream_.avail_out;
   total_ += got;
-  if (total_ > kMostBytes) return bad_gzip("is too large when it is unpacked");
+  if (total_ > kMaxBytes) return bad_gzip("is too large when it is unpacked");
   return got;
 }
 

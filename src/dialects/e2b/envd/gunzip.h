@@ -13,7 +13,7 @@ namespace glovebox::e2b {
 
 class GunzipBody final : public http::BodyStream {
  public:
-  static constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 30;
+  static constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 30;
 
   explicit GunzipBody(http::BodyStream& packed);  // which outlives this
   ~GunzipBody() override;

@@ -38,7 +38,7 @@ asio::awaitable<Follower::Event> Follower::next(Deadline deadline) {
       messages_.pop_front();
       held_ -= message.bytes->size();
       if (full_since_) full_since_ = Clock::now();
-      if (held_ < ProcessFollowers::kMostHeld) full_since_.reset();
+      if (held_ < ProcessFollowers::kMaxHeld) full_since_.reset();
       hub_->changed_.notify_all();
       co_return message;
     }
@@ -66,7 +66,7 @@ ProcessFollowers::ProcessFollowers(asio::io_context& io, std::shared_ptr<node::S
       changed_(io) {}
 
 std::shared_ptr<Follower> ProcessFollowers::follow(std::unique_ptr<Attachment> attachment) {
-  if (followers_.size() >= kMostFollowers) return nullptr;
+  if (followers_.size() >= kMaxFollowers) return nullptr;
   if (attachment) attachment_ = std::move(attachment);
   return std::make_shared<Follower>(shared_from_this());
 }
@@ -157,7 +157,7 @@ void ProcessFollowers::hand(const Attachment::Chunk& chunk) {
     if (follower->left_ || follower->is_dropped_) continue;
     follower->messages_.push_back({bytes});
     follower->held_ += bytes->size();
-    if (follower->held_ >= kMostHeld && !follower->full_since_) {
+    if (follower->held_ >= kMaxHeld && !follower->full_since_) {
       follower->full_since_ = Clock::now();
     }
     follower->notifier_.notify_all();

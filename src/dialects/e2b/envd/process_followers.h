@@ -66,8 +66,8 @@ class Follower {
 
 class ProcessFollowers : public std::enable_shared_from_this<ProcessFollowers> {
  public:
-  static constexpr std::size_t kMostHeld = 128 * 1024;  // of one follower, and a message more
-  static constexpr std::size_t kMostFollowers = 64;
+  static constexpr std::size_t kMaxHeld = 128 * 1024;  // of one follower, and a message more
+  static constexpr std::size_t kMaxFollowers = 64;
 
   ProcessFollowers(asio::io_context& io, std::shared_ptr<node::Session> session,
              const node::ProcessInfo& info, std::string tag);

@@ -69,14 +69,14 @@ Result<std::vector<std::string>> read_variables(ObjectReader& fields, std::strin
 }
 
 // What the agent takes in one frame; the words of template and session are added later and are few.
-Result<> check_sizes(const ObjectReader& fields, const StartWish& wish) {
+Result<> check_sizes(const ObjectReader& fields, const StartRequest& start) {
   constexpr std::size_t kForTheSession = 16 * 1024;
-  std::size_t bytes = wish.cmd.size() + wish.cwd.size();
-  for (const auto* list : {&wish.args, &wish.envs}) {
+  std::size_t bytes = start.cmd.size() + start.cwd.size();
+  for (const auto* list : {&start.args, &start.envs}) {
     for (const std::string& text : *list) bytes += text.size() + 1;
   }
   if (bytes > wire::kMaxExecBytes - kForTheSession ||
-      wish.args.size() + wish.envs.size() > wire::kMaxExecStrings - 256) {
+      start.args.size() + start.envs.size() > wire::kMaxExecStrings - 256) {
     return fields.bad("args", "arguments and envs together are larger than 112 KB; use files");
   }
   return {};
@@ -101,7 +101,7 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
 }
 
 // As Go has them, which the clients' users know: "killed", "segmentation fault".
-std::string signal_words(int signal) {
+std::string signal_description(int signal) {
   const char* known = ::sigdescr_np(signal);
   if (known == nullptr) return "signal " + std::to_string(signal);
   std::string words = known;
@@ -112,28 +112,28 @@ std::string signal_words(int signal) {
 
 }  // namespace
 
-Result<StartWish> read_start(const json::value& message) {
+Result<StartRequest> read_start(const json::value& message) {
   TRY(ObjectReader fields, ObjectReader::open(message, ""));
-  StartWish wish;
+  StartRequest start;
   const json::value* process = fields.take("process");
   if (process == nullptr) return fields.bad("process", "is missing");
   TRY(ObjectReader config, ObjectReader::open(*process, "process"));
   TRY(auto cmd, config.text("cmd", wire::kMaxExecBytes));
   if (!cmd || cmd->empty()) return config.bad("cmd", "is missing");
   TRY_OK(wire::check_no_nul(*cmd, config.path_of("cmd")));
-  wish.cmd = std::move(*cmd);
-  TRY(wish.args, config.texts("args", wire::kMaxExecStrings, wire::kMaxExecBytes));
-  TRY(wish.envs, read_variables(config, "envs"));
+  start.cmd = std::move(*cmd);
+  TRY(start.args, config.texts("args", wire::kMaxExecStrings, wire::kMaxExecBytes));
+  TRY(start.envs, read_variables(config, "envs"));
   TRY(auto cwd, config.text("cwd", wire::kMaxSessionPath));
-  wish.cwd = std::move(cwd).value_or("");
-  TRY_OK(wire::check_no_nul(wish.cwd, config.path_of("cwd")));
-  TRY_OK(check_sizes(config, wish));
+  start.cwd = std::move(cwd).value_or("");
+  TRY_OK(wire::check_no_nul(start.cwd, config.path_of("cwd")));
+  TRY_OK(check_sizes(config, start));
   TRY(auto tag, fields.text("tag", sessions::kMaxTag));
-  wish.tag = std::move(tag).value_or("");
+  start.tag = std::move(tag).value_or("");
   TRY(const auto has_stdin, fields.truth("stdin"));
-  wish.has_stdin = has_stdin.value_or(true);
-  TRY(wish.terminal, read_terminal(message));
-  return wish;
+  start.has_stdin = has_stdin.value_or(true);
+  TRY(start.terminal, read_terminal(message));
+  return start;
 }
 
 Result<Selector> read_selector(const json::value& message) {
@@ -155,7 +155,7 @@ std::string not_found_message(const Selector& selector) {
   return "process with tag " + selector.tag + " not found";
 }
 
-Result<InputWish> read_input(const json::value& message) {
+Result<ProcessInput> read_input(const json::value& message) {
   TRY(ObjectReader fields, ObjectReader::open(message, ""));
   const json::value* input = fields.take("input");
   if (input == nullptr) return fields.bad("input", "is missing");
@@ -167,10 +167,10 @@ Result<InputWish> read_input(const json::value& message) {
   }
   auto bytes = base64_decode(to_stdin ? *to_stdin : *to_terminal);
   if (!bytes) return fields.bad("input", bytes.error().message());
-  return InputWish{std::move(*bytes), to_terminal.has_value()};
+  return ProcessInput{std::move(*bytes), to_terminal.has_value()};
 }
 
-std::optional<int> read_signal_word(const json::value& message) {
+std::optional<int> read_signal(const json::value& message) {
   const json::object* object = message.if_object();
   const json::value* value = object == nullptr ? nullptr : object->if_contains("signal");
   if (value == nullptr) return std::nullopt;
@@ -287,7 +287,7 @@ std::string keepalive_event() { return R"({"event":{"keepalive":{}}})"; }
 std::string end_event(const wire::ProcessEnd& end) {
   const bool exited = end.signal == 0;
   const std::string status =
-      exited ? "exit status " + std::to_string(end.code) : "signal: " + signal_words(end.signal);
+      exited ? "exit status " + std::to_string(end.code) : "signal: " + signal_description(end.signal);
   json::object told{{"exitCode", exited ? end.code : -1}, {"exited", exited}, {"status", status}};
   if (!exited || end.code != 0) told["error"] = status;
   return R"({"event":{"end":)" + json::serialize(told) + "}}";

@@ -18,7 +18,7 @@
 
 namespace glovebox::e2b {
 
-struct StartWish {
+struct StartRequest {
   std::string cmd;
   std::vector<std::string> args;
   std::vector<std::string> envs;  // "NAME=value"
@@ -27,7 +27,7 @@ struct StartWish {
   std::optional<TerminalSize> terminal;
   bool has_stdin = true;
 };
-Result<StartWish> read_start(const boost::json::value& message);
+Result<StartRequest> read_start(const boost::json::value& message);
 
 // Which process: by its pid inside, or by the tag that it was started with.
 struct Selector {
@@ -37,14 +37,14 @@ struct Selector {
 Result<Selector> read_selector(const boost::json::value& message);
 std::string not_found_message(const Selector& selector);
 
-struct InputWish {
+struct ProcessInput {
   std::string bytes;
   bool is_terminal = false;
 };
 // Of an object with the field "input".
-Result<InputWish> read_input(const boost::json::value& message);
+Result<ProcessInput> read_input(const boost::json::value& message);
 // SIGNAL_SIGTERM, SIGNAL_SIGKILL or their numbers; nothing: another one.
-std::optional<int> read_signal_word(const boost::json::value& message);
+std::optional<int> read_signal(const boost::json::value& message);
 Result<std::optional<TerminalSize>> read_terminal(const boost::json::value& message);
 
 // Absolute; a relative one is below the user's home, and so is "~/...". "": the home, where only

@@ -14,30 +14,30 @@ namespace json = boost::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-Result<StartWish> start_of(std::string_view text) { return read_start(json::parse(text)); }
+Result<StartRequest> start_of(std::string_view text) { return read_start(json::parse(text)); }
 
 TEST(E2bProcessWords, AStartIsReadWhole) {
-  const auto wish = start_of(
+  const auto start = start_of(
       R"({"process":{"cmd":"/bin/bash","args":["-l","-c","x"],"envs":{"A-b":"1=2"},"cwd":"/tmp"},
           "stdin":false,"tag":"t","pty":{"size":{"cols":"100","rows":30}},"unknown":{"a":1}})");
-  ASSERT_TRUE(wish.has_value());
-  EXPECT_EQ(wish->cmd, "/bin/bash");
-  EXPECT_THAT(wish->args, ElementsAre("-l", "-c", "x"));
-  EXPECT_THAT(wish->envs, ElementsAre("A-b=1=2"));
-  EXPECT_EQ(wish->cwd, "/tmp");
-  EXPECT_EQ(wish->tag, "t");
-  EXPECT_FALSE(wish->has_stdin);
-  ASSERT_TRUE(wish->terminal.has_value());
-  EXPECT_EQ(wish->terminal->columns, 100);
-  EXPECT_EQ(wish->terminal->rows, 30);
+  ASSERT_TRUE(start.has_value());
+  EXPECT_EQ(start->cmd, "/bin/bash");
+  EXPECT_THAT(start->args, ElementsAre("-l", "-c", "x"));
+  EXPECT_THAT(start->envs, ElementsAre("A-b=1=2"));
+  EXPECT_EQ(start->cwd, "/tmp");
+  EXPECT_EQ(start->tag, "t");
+  EXPECT_FALSE(start->has_stdin);
+  ASSERT_TRUE(start->terminal.has_value());
+  EXPECT_EQ(start->terminal->columns, 100);
+  EXPECT_EQ(start->terminal->rows, 30);
 }
 
 TEST(E2bProcessWords, WhatIsNotSaidHasItsDefault) {
-  const auto wish = start_of(R"({"process":{"cmd":"x","cwd":null}})");
-  ASSERT_TRUE(wish.has_value());
-  EXPECT_TRUE(wish->has_stdin);
-  EXPECT_FALSE(wish->terminal.has_value());
-  EXPECT_TRUE(wish->cwd.empty());
+  const auto start = start_of(R"({"process":{"cmd":"x","cwd":null}})");
+  ASSERT_TRUE(start.has_value());
+  EXPECT_TRUE(start->has_stdin);
+  EXPECT_FALSE(start->terminal.has_value());
+  EXPECT_TRUE(start->cwd.empty());
   const auto terminal = start_of(R"({"process":{"cmd":"x"},"pty":{"size":{"cols":0}}})");
   EXPECT_EQ(terminal->terminal->columns, 80);
   EXPECT_EQ(terminal->terminal->rows, 24);
@@ -87,10 +87,10 @@ TEST(E2bProcessWords, EmptyInputIsInput) {
 }
 
 TEST(E2bProcessWords, SignalsByNameAndNumber) {
-  EXPECT_EQ(read_signal_word(json::parse(R"({"signal":"SIGNAL_SIGKILL"})")), SIGKILL);
-  EXPECT_EQ(read_signal_word(json::parse(R"({"signal":15})")), SIGTERM);
+  EXPECT_EQ(read_signal(json::parse(R"({"signal":"SIGNAL_SIGKILL"})")), SIGKILL);
+  EXPECT_EQ(read_signal(json::parse(R"({"signal":15})")), SIGTERM);
   for (const char* text : {"{}", R"({"signal":"SIGNAL_UNSPECIFIED"})", R"({"signal":2})", "[]"}) {
-    EXPECT_EQ(read_signal_word(json::parse(text)), std::nullopt) << text;
+    EXPECT_EQ(read_signal(json::parse(text)), std::nullopt) << text;
   }
 }
 

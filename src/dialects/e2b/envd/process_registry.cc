@@ -15,7 +15,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMostRemembered = 4096;
+constexpr std::size_t kMaxRemembered = 4096;
 // A signal that could not be sent, or did not reach anybody yet, is sent again.
 constexpr std::chrono::seconds kKillAgain{1};
 // How often is looked whether the sandboxes of the server before us are ours.
@@ -121,7 +121,7 @@ asio::awaitable<void> ProcessRegistry::on_exit(std::shared_ptr<ProcessFollowers>
 
 void ProcessRegistry::remember(const ProcessFollowers& hub, const wire::ProcessEnd& end) {
   const Clock::time_point now = Clock::now();
-  while (!ended_.empty() && (ended_.size() >= kMostRemembered || ended_.front().until < now)) {
+  while (!ended_.empty() && (ended_.size() >= kMaxRemembered || ended_.front().until < now)) {
     ended_.pop_front();
   }
   ended_.push_back({hub.session()->id(), hub.tag(), {hub.pid(), end}, now + kRemembered});

@@ -51,8 +51,8 @@ tl::expected<Target, Failure> find_target(routing::App& app, const Request& requ
 }
 
 Response answer_of(const Done& done) {
-  if (!done) return failure_answer(done.error());
-  return message_answer({});
+  if (!done) return failure_response(done.error());
+  return message_response({});
 }
 
 json::object described(const node::ProcessInfo& process) {
@@ -72,7 +72,7 @@ json::object described(const node::ProcessInfo& process) {
 }
 
 asio::awaitable<Done> give(routing::App& app, std::shared_ptr<node::Session> session,
-                           node::ProcessInfo process, InputWish input) {
+                           node::ProcessInfo process, ProcessInput input) {
   if (input.is_terminal && !process.terminal) {
     co_return refuse_process(Code::kInternal, "the process has no pty");
   }
@@ -202,16 +202,16 @@ Task<Response> process_list(routing::App& app, Request& request, ResponseWriter&
   }
   json::object message;
   message["processes"] = std::move(all);
-  co_return message_answer(message);
+  co_return message_response(message);
 }
 
 Task<Response> process_send_input(routing::App& app, Request& request, ResponseWriter&) {
   Gate gate = co_await enter(app, request, Token::kNeeded);
   if (gate.refusal) co_return std::move(*gate.refusal);
   auto target = find_target(app, request, *gate.session);
-  if (!target) co_return failure_answer(target.error());
+  if (!target) co_return failure_response(target.error());
   auto input = read_input(target->message);
-  if (!input) co_return failure_answer(failure_of(input.error()));
+  if (!input) co_return failure_response(failure_of(input.error()));
   request.body = std::string();  // it can be large
   const Done done = co_await give(app, gate.session, target->process, std::move(*input));
   co_return answer_of(done);
@@ -236,48 +236,48 @@ Task<Response> process_close_stdin(routing::App& app, Request& request, Response
   Gate gate = co_await enter(app, request, Token::kNeeded);
   if (gate.refusal) co_return std::move(*gate.refusal);
   auto target = find_target(app, request, *gate.session);
-  if (!target) co_return failure_answer(target.error());
+  if (!target) co_return failure_response(target.error());
   if (target->process.terminal) {
     const Failure failure{Code::kUnknown, "the input of a pty cannot be closed"};
-    co_return failure_answer(failure);
+    co_return failure_response(failure);
   }
   const auto pump = app.inputs.of(gate.session, target->process.number);
   pump->close_input();
   co_await pump->drained(Clock::now() + kInputWithin);
-  co_return message_answer({});
+  co_return message_response({});
 }
 
 Task<Response> process_send_signal(routing::App& app, Request& request, ResponseWriter&) {
   Gate gate = co_await enter(app, request, Token::kNeeded);
   if (gate.refusal) co_return std::move(*gate.refusal);
   auto target = find_target(app, request, *gate.session);
-  if (!target) co_return failure_answer(target.error());
-  const auto signal = read_signal_word(target->message);
+  if (!target) co_return failure_response(target.error());
+  const auto signal = read_signal(target->message);
   if (!signal) {
     const Failure failure{Code::kUnimplemented, "signal: SIGNAL_SIGTERM or SIGNAL_SIGKILL"};
-    co_return failure_answer(failure);
+    co_return failure_response(failure);
   }
   const auto sent = gate.session->signal(target->process.number, *signal, true);
-  if (!sent) co_return failure_answer(failure_of(sent.error()));
+  if (!sent) co_return failure_response(failure_of(sent.error()));
   if (*signal == SIGKILL) ProcessRegistry::of(app).hurry(*gate.session, target->process.number);
-  co_return message_answer({});
+  co_return message_response({});
 }
 
 Task<Response> process_update(routing::App& app, Request& request, ResponseWriter&) {
   Gate gate = co_await enter(app, request, Token::kNeeded);
   if (gate.refusal) co_return std::move(*gate.refusal);
   auto target = find_target(app, request, *gate.session);
-  if (!target) co_return failure_answer(target.error());
+  if (!target) co_return failure_response(target.error());
   const auto size = read_terminal(target->message);
-  if (!size) co_return failure_answer(failure_of(size.error()));
-  if (!*size) co_return message_answer({});
+  if (!size) co_return failure_response(failure_of(size.error()));
+  if (!*size) co_return message_response({});
   if (!target->process.terminal) {
     const Failure failure{Code::kInternal, "the process has no pty"};
-    co_return failure_answer(failure);
+    co_return failure_response(failure);
   }
   const auto resized = gate.session->resize(target->process.number, **size);
-  if (!resized) co_return failure_answer(failure_of(resized.error()));
-  co_return message_answer({});
+  if (!resized) co_return failure_response(failure_of(resized.error()));
+  co_return message_response({});
 }
 
 }  // namespace glovebox::e2b

@@ -119,32 +119,32 @@ Task<Response> stream_to(Request& request, ResponseWriter& writer,
   co_return co_await stream.run();
 }
 
-sessions::ProcessLabel label_of(const StartWish& wish, const std::string& user, const std::string& cwd) {
+sessions::ProcessLabel label_of(const StartRequest& start, const std::string& user, const std::string& cwd) {
   sessions::ProcessLabel label;
-  label.cmd = wish.cmd;
-  label.args = wish.args;
-  label.envs = wish.envs;
-  label.tag = wish.tag;
+  label.cmd = start.cmd;
+  label.args = start.args;
+  label.envs = start.envs;
+  label.tag = start.tag;
   label.user = user;
   label.cwd = cwd;
   label.created_ms = wall_clock_ms();
   return label;
 }
 
-node::ProcessSpec spec_of(routing::App& app, const node::Session& session, StartWish wish, std::string user,
+node::ProcessSpec spec_of(routing::App& app, const node::Session& session, StartRequest start, std::string user,
                           std::string cwd, std::optional<std::chrono::milliseconds> timeout) {
-  sessions::ProcessLabel label = label_of(wish, user, cwd);
+  sessions::ProcessLabel label = label_of(start, user, cwd);
   if (timeout) label.deadline_ms = label.created_ms + timeout->count();
   node::ProcessSpec spec;
   spec.label = sessions::encode_label(label);
-  spec.exec.argv = std::move(wish.args);
-  spec.exec.argv.insert(spec.exec.argv.begin(), std::move(wish.cmd));
+  spec.exec.argv = std::move(start.args);
+  spec.exec.argv.insert(spec.exec.argv.begin(), std::move(start.cmd));
   spec.exec.env =
-      command_environment(session, user, app.sessions.environment(session.id()), wish.envs);
+      command_environment(session, user, app.sessions.environment(session.id()), start.envs);
   spec.exec.workdir = std::move(cwd);
-  spec.exec.terminal = wish.terminal;
+  spec.exec.terminal = start.terminal;
   spec.user = std::move(user);
-  spec.has_stdin = wish.has_stdin;
+  spec.has_stdin = start.has_stdin;
   return spec;
 }
 
@@ -155,16 +155,16 @@ asio::awaitable<Followed> start_and_follow(routing::App& app, const Request& req
   auto message = read_message(request);
   if (!message) co_return tl::unexpected(failure_of(message.error()));
   const json::value document(std::move(*message));
-  auto wish = read_start(document);
-  if (!wish) co_return tl::unexpected(failure_of(wish.error()));
+  auto start = read_start(document);
+  if (!start) co_return tl::unexpected(failure_of(start.error()));
   const auto user = user_for(request);
   if (!user) co_return tl::unexpected(Failure{Code::kUnauthenticated, "invalid username"});
-  const std::string asked = wish->cwd;
+  const std::string asked = start->cwd;
   auto cwd = directory_of(asked, *user);
   if (!cwd) co_return tl::unexpected(failure_of(cwd.error()));
-  std::string line = sessions::shown_command(label_of(*wish, *user, *cwd));
+  std::string line = sessions::shown_command(label_of(*start, *user, *cwd));
   node::ProcessSpec spec =
-      spec_of(app, *session, std::move(*wish), *user, *cwd, timeout_of(request));
+      spec_of(app, *session, std::move(*start), *user, *cwd, timeout_of(request));
   auto started = co_await sessions::start_process(app, session, std::move(spec), node::Session::Attach::kYes,
                                         std::move(line));
   if (!started) co_return tl::unexpected(start_failure(started.error(), *user, asked));

@@ -261,7 +261,7 @@ TEST_F(ProcessStartTest, ASlowFollowerSlowsTheProcessAndCostsLittle) {
   process->exit(0);
   settle();
   const std::size_t read = kMany + 1 - process->events.size();
-  EXPECT_LE(read * kChunk, 2 * ProcessFollowers::kMostHeld);
+  EXPECT_LE(read * kChunk, 2 * ProcessFollowers::kMaxHeld);
   EXPECT_GE(read, 2u);
   run.writer.is_open = true;
   run.writer.opened.notify_all();
@@ -341,7 +341,7 @@ TEST_F(ProcessStartTest, NotTooManyFollow) {
   begin(process_start, kSleep);
   test.run_until([&] { return !session->all.empty(); });
   settle();
-  for (std::size_t i = 1; i < ProcessFollowers::kMostFollowers; ++i) {
+  for (std::size_t i = 1; i < ProcessFollowers::kMaxFollowers; ++i) {
     begin(process_connect, select(last()->info.pid));
   }
   settle();

@@ -50,7 +50,7 @@ Failure not_a_directory(const std::string& path) {
 // It watches when this returns.
 asio::awaitable<Opened> open_watch(routing::App& app, std::shared_ptr<node::Session> session,
                                    const Request& request) {
-  const auto call = read_file_call(request);
+  const auto call = read_filesystem_request(request);
   if (!call) co_return tl::unexpected<Failure>(call.error());
   const auto recursive = truth_field(call->message, "recursive");
   if (!recursive) co_return tl::unexpected<Failure>(failure_of(recursive.error()));
@@ -150,7 +150,7 @@ Task<> follow(routing::App& app, Watch watch, Times times, MessageStream& stream
 
 Response no_such_watcher(const std::string& id) {
   const Failure failure{Code::kNotFound, "watcher with id " + to_utf8(id) + " not found"};
-  return failure_answer(failure);
+  return failure_response(failure);
 }
 
 Result<std::string> watcher_id(const Request& request) {
@@ -188,17 +188,17 @@ Task<Response> files_create_watcher(routing::App& app, Request& request, Respons
   const Gate gate = co_await enter(app, request, Token::kNeeded);
   if (gate.refusal) co_return *gate.refusal;
   Opened watch = co_await open_watch(app, gate.session, request);
-  if (!watch) co_return failure_answer(watch.error());
+  if (!watch) co_return failure_response(watch.error());
   if (!app.e2b_watchers) app.e2b_watchers = std::make_shared<Watchers>(app.io);
   const std::string id = app.e2b_watchers->add(std::move(*watch));
-  co_return message_answer({{"watcherId", id}});
+  co_return message_response({{"watcherId", id}});
 }
 
 Task<Response> files_get_watcher_events(routing::App& app, Request& request, ResponseWriter&) {
   const Gate gate = co_await enter(app, request, Token::kNeeded);
   if (gate.refusal) co_return *gate.refusal;
   const auto id = watcher_id(request);
-  if (!id) co_return failure_answer(failure_of(id.error()));
+  if (!id) co_return failure_response(failure_of(id.error()));
   const std::shared_ptr<Watchers> watchers = app.e2b_watchers;
   const Watch* found = watchers ? watchers->find(request.param("id"), *id) : nullptr;
   if (found == nullptr) co_return no_such_watcher(*id);
@@ -206,18 +206,18 @@ Task<Response> files_get_watcher_events(routing::App& app, Request& request, Res
   // What was done just before the question may still be on its way.
   co_await watch.feed->wait(kOnItsWay);
   auto events = co_await take_events(std::move(watch));
-  if (!events) co_return failure_answer(events.error());
-  co_return message_answer({{"events", std::move(*events)}});
+  if (!events) co_return failure_response(events.error());
+  co_return message_response({{"events", std::move(*events)}});
 }
 
 Task<Response> files_remove_watcher(routing::App& app, Request& request, ResponseWriter&) {
   const Gate gate = co_await enter(app, request, Token::kNeeded);
   if (gate.refusal) co_return *gate.refusal;
   const auto id = watcher_id(request);
-  if (!id) co_return failure_answer(failure_of(id.error()));
+  if (!id) co_return failure_response(failure_of(id.error()));
   const bool removed = app.e2b_watchers && app.e2b_watchers->remove(request.param("id"), *id);
   if (!removed) co_return no_such_watcher(*id);
-  co_return message_answer({});
+  co_return message_response({});
 }
 
 }  // namespace glovebox::e2b

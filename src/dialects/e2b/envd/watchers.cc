@@ -20,7 +20,7 @@ using wire::WatchKind;
 
 constexpr std::size_t kIdLetters = 20;
 // Of the entries in one answer, as text: behind that, events come without.
-constexpr std::size_t kMostWatched = 1024 * 1024;
+constexpr std::size_t kMaxEntryBytes = 1024 * 1024;
 
 struct Told {
   std::string name;  // below what is watched
@@ -85,7 +85,7 @@ asio::awaitable<tl::expected<json::array, Failure>> take_events(Watch watch) {
   std::size_t entries = 0;
   for (Told& told : all) {
     json::object event{{"name", to_utf8(told.name)}, {"type", told.type}};
-    if (watch.with_entries && told.is_there && entries < kMostWatched) {
+    if (watch.with_entries && told.is_there && entries < kMaxEntryBytes) {
       auto known = seen.find(told.name);
       if (known == seen.end()) {
         Seen one;

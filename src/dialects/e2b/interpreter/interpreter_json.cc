@@ -17,7 +17,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr sessions::Language kFromTheStart[] = {sessions::Language::kPython, sessions::Language::kJavascript};
+constexpr sessions::Language kDefaultContexts[] = {sessions::Language::kPython, sessions::Language::kJavascript};
 constexpr std::string_view kNotServed[] = {"typescript", "ts", "r", "java"};
 
 bool is_token(std::string_view given, const std::string& token) {
@@ -40,7 +40,7 @@ asio::awaitable<Gate> enter_interpreter(routing::App& app, const http::Request& 
   co_return gate;
 }
 
-LanguageWish read_language(std::string_view word) {
+LanguageChoice read_language(std::string_view word) {
   std::string lower(word);
   for (char& c : lower) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
@@ -62,35 +62,35 @@ std::optional<sessions::Language> default_language(std::string_view id) {
   return std::nullopt;
 }
 
-Result<ExecuteWish> read_execute(std::string_view body) {
-  ExecuteWish wish;
+Result<ExecuteRequest> read_execute(std::string_view body) {
+  ExecuteRequest wanted;
   TRY(const json::value document, wire::parse_strict_json(body));
   TRY(wire::ObjectReader fields, wire::ObjectReader::open(document, ""));
   TRY(auto code, fields.text("code", wire::kMaxCellBytes / 2 - 8192));
   if (!code) return fields.bad("code", "is missing");
   TRY_OK(wire::check_no_nul(*code, "code"));
-  wish.code = std::move(*code);
-  TRY(wish.context, fields.text("context_id", 64));
-  TRY(wish.language, fields.text("language", 32));
-  TRY(wish.env, wire::read_environment(fields, "env_vars"));
-  if (wish.context && wish.language) {
+  wanted.code = std::move(*code);
+  TRY(wanted.context, fields.text("context_id", 64));
+  TRY(wanted.language, fields.text("language", 32));
+  TRY(wanted.env, wire::read_environment(fields, "env_vars"));
+  if (wanted.context && wanted.language) {
     return fail(Errc::kInvalidArgument, "only one of context_id and language may be given");
   }
-  return wish;
+  return wanted;
 }
 
-Result<ContextWish> read_context(std::string_view body) {
-  ContextWish wish;
+Result<CreateContextRequest> read_context(std::string_view body) {
+  CreateContextRequest wanted;
   TRY(const json::value document, wire::parse_strict_json(body.empty() ? "{}" : body));
   TRY(wire::ObjectReader fields, wire::ObjectReader::open(document, ""));
   TRY(auto language, fields.text("language", 32));
-  if (language) wish.language = std::move(*language);
+  if (language) wanted.language = std::move(*language);
   TRY(auto cwd, fields.text("cwd", 4096));
   if (cwd && !cwd->empty()) {
     TRY_OK(wire::check_no_nul(*cwd, "cwd"));
-    wish.cwd = cwd->starts_with('/') ? *cwd : wish.cwd + "/" + *cwd;
+    wanted.cwd = cwd->starts_with('/') ? *cwd : wanted.cwd + "/" + *cwd;
   }
-  return wish;
+  return wanted;
 }
 
 json::object context_json(std::string_view id, sessions::Language language, std::string_view cwd) {
@@ -99,7 +99,7 @@ json::object context_json(std::string_view id, sessions::Language language, std:
 
 json::array contexts_json(const sessions::ContextTable& table) {
   json::array all;
-  for (const sessions::Language language : kFromTheStart) {
+  for (const sessions::Language language : kDefaultContexts) {
     const std::string_view id = sessions::language_name(language);
     const auto made = table.find(id);
     const sessions::ContextSpec spec = made ? made->spec : sessions::ContextSpec{};
@@ -110,9 +110,9 @@ json::array contexts_json(const sessions::ContextTable& table) {
     return std::tie(a->created_ms, a->order, a->id) < std::tie(b->created_ms, b->order, b->id);
   });
   for (const auto& context : contexts) {
-    const auto standing = default_language(context->id);
-    const bool is_listed = standing && std::find(std::begin(kFromTheStart), std::end(kFromTheStart),
-                                                 *standing) != std::end(kFromTheStart);
+    const auto fixed = default_language(context->id);
+    const bool is_listed = fixed && std::find(std::begin(kDefaultContexts), std::end(kDefaultContexts),
+                                                 *fixed) != std::end(kDefaultContexts);
     if (is_listed) continue;
     all.push_back(context_json(context->id, context->spec.language, context->spec.cwd));
   }

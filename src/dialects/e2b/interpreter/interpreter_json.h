@@ -25,30 +25,30 @@ enum class LanguageKind : std::uint8_t {
   kNotServed,  // E2B knows it, we do not run it
   kUnknown,
 };
-struct LanguageWish {
+struct LanguageChoice {
   LanguageKind kind = LanguageKind::kServed;
   sessions::Language language = sessions::Language::kPython;
 };
-LanguageWish read_language(std::string_view word);
+LanguageChoice read_language(std::string_view word);
 std::string language_refusal(std::string_view word);
 
 // The default context with this id, which is there from the start even if nothing runs in it yet.
 std::optional<sessions::Language> default_language(std::string_view id);
 
-struct ExecuteWish {
+struct ExecuteRequest {
   std::string code;
   std::optional<std::string> context;
   std::optional<std::string> language;
   std::vector<std::string> env;
 };
 // Fields that nobody knows are ignored.
-Result<ExecuteWish> read_execute(std::string_view body);
+Result<ExecuteRequest> read_execute(std::string_view body);
 
-struct ContextWish {
+struct CreateContextRequest {
   std::string language = "python";
   std::string cwd = "/home/user";
 };
-Result<ContextWish> read_context(std::string_view body);
+Result<CreateContextRequest> read_context(std::string_view body);
 
 boost::json::object context_json(std::string_view id, sessions::Language language, std::string_view cwd);
 // In the order in which they were made; those of python and javascript are always there.

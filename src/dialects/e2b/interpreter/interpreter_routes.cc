@@ -21,9 +21,9 @@ Task<std::shared_ptr<sessions::Context>> context_for(std::shared_ptr<sessions::C
                                            std::optional<std::string> id, sessions::Language language) {
   if (id) {
     if (auto known = table->find(*id)) co_return known;
-    const auto standing = default_language(*id);
-    if (!standing) co_return std::shared_ptr<sessions::Context>();
-    language = *standing;
+    const auto fixed = default_language(*id);
+    if (!fixed) co_return std::shared_ptr<sessions::Context>();
+    language = *fixed;
   }
   std::vector<std::string> env = sandbox_variables(*table->session());
   co_return co_await table->default_of(language, std::move(env));
@@ -64,8 +64,8 @@ Task<Response> refuse_language(routing::App& app, ResponseWriter& writer, std::s
 
 struct Found {
   std::shared_ptr<sessions::ContextTable> table;
-  std::shared_ptr<sessions::Context> context;  // null with `standing`: a default one where nothing runs yet
-  bool standing = false;
+  std::shared_ptr<sessions::Context> context;  // null with `fixed`: a default one where nothing runs yet
+  bool fixed = false;
   std::optional<Response> refusal{};
 };
 
@@ -78,8 +78,8 @@ asio::awaitable<Found> context_of(routing::App& app, const Request& request) {
   }
   found.table = app.contexts.of(gate.session);
   found.context = found.table->find(request.param("context"));
-  found.standing = default_language(request.param("context")).has_value();
-  if (found.context == nullptr && !found.standing) {
+  found.fixed = default_language(request.param("context")).has_value();
+  if (found.context == nullptr && !found.fixed) {
     found.refusal = no_such_context(request.param("context"));
   }
   co_return found;
@@ -90,29 +90,29 @@ asio::awaitable<Found> context_of(routing::App& app, const Request& request) {
 Task<Response> interpreter_execute(routing::App& app, Request& request, ResponseWriter& writer) {
   Gate gate = co_await enter_interpreter(app, request, Token::kNeeded);
   if (gate.refusal) co_return std::move(*gate.refusal);
-  auto wish = read_execute(request.body);
-  if (!wish) co_return plain_refusal(400, wish.error().message());
+  auto wanted = read_execute(request.body);
+  if (!wanted) co_return plain_refusal(400, wanted.error().message());
   request.body = std::string();  // it can be large
-  LanguageWish language;
-  if (wish->language) language = read_language(*wish->language);
+  LanguageChoice language;
+  if (wanted->language) language = read_language(*wanted->language);
   if (language.kind == LanguageKind::kUnknown) {
-    co_return plain_refusal(400, language_refusal(*wish->language));
+    co_return plain_refusal(400, language_refusal(*wanted->language));
   }
   if (language.kind == LanguageKind::kNotServed) {
-    co_return co_await refuse_language(app, writer, std::move(*wish->language));
+    co_return co_await refuse_language(app, writer, std::move(*wanted->language));
   }
   const auto table = app.contexts.of(gate.session);
-  auto context = co_await context_for(table, wish->context, language.language);
+  auto context = co_await context_for(table, wanted->context, language.language);
   if (!context) co_return plain_refusal(context.error());
-  if (*context == nullptr) co_return no_such_context(*wish->context);
+  if (*context == nullptr) co_return no_such_context(*wanted->context);
 
   auto cancel = std::make_shared<node::CancelFlag>();
   request.on_disconnect([cancel] { cancel->cancel(); });
   ExecutionStream stream(app.io, writer);
   co_await stream.begin();
   sessions::CellRequest cell;
-  cell.code = std::move(wish->code);
-  cell.env = std::move(wish->env);
+  cell.code = std::move(wanted->code);
+  cell.env = std::move(wanted->env);
   cell.rich = true;
   cell.output_limit = kOutputLimit;
   cell.on_turn = [&stream](std::uint64_t number) { return stream.number(number); };
@@ -130,16 +130,16 @@ Task<Response> interpreter_execute(routing::App& app, Request& request, Response
 Task<Response> interpreter_create_context(routing::App& app, Request& request, ResponseWriter&) {
   Gate gate = co_await enter_interpreter(app, request, Token::kNotAsked);
   if (gate.refusal) co_return std::move(*gate.refusal);
-  auto wish = read_context(request.body);
-  if (!wish) co_return plain_refusal(400, wish.error().message());
-  const LanguageWish language = read_language(wish->language);
+  auto wanted = read_context(request.body);
+  if (!wanted) co_return plain_refusal(400, wanted.error().message());
+  const LanguageChoice language = read_language(wanted->language);
   if (language.kind != LanguageKind::kServed) {
-    co_return plain_refusal(400, language_refusal(wish->language));
+    co_return plain_refusal(400, language_refusal(wanted->language));
   }
   const auto table = app.contexts.of(gate.session);
   sessions::ContextSpec spec;
   spec.language = language.language;
-  spec.cwd = std::move(wish->cwd);
+  spec.cwd = std::move(wanted->cwd);
   spec.env = sandbox_variables(*gate.session);
   auto context = co_await table->create(std::move(spec));
   if (!context) co_return plain_refusal(context.error());
