@@ -8,23 +8,31 @@ FUZZ_SECONDS ?= 30
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help deps deps-lint deps-fuzz deps-vm build wheel test run bench soak test-vm fuzz format lint \
-        install uninstall clean
+.PHONY: help deps deps-test deps-lint deps-fuzz deps-vm deps-fresh build wheel test test-vm test-repeat test-fresh run \
+        bench soak fuzz check check-threads format format-check generate lint install uninstall clean
 
 # ---- Debian packages ---------------------------------------------------------------------------
 
-packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-dev libcli11-dev \
+# What building and `make run` need. The modules of the template python-data are not among them:
+# `glovebox doctor` says how to install what a template lacks.
+packages := g++ cmake ninja-build ccache pkg-config libseccomp-dev libexpected-dev \
   libtomlplusplus-dev libboost1.81-dev libssl-dev libsqlite3-dev zlib1g-dev libgtest-dev libgmock-dev \
-  python3 python3-dev python3-yaml python3-numpy python3-pandas python3-matplotlib nodejs \
-  bubblewrap runc sudo curl git procps util-linux iproute2 openssl libcap2-bin python3-pip chromium
+  python3 python3-dev python3-pip nodejs curl
+# What tests and comparisons need besides.
+packages_test := python3-yaml python3-numpy python3-pandas python3-matplotlib bubblewrap runc sudo \
+  git procps util-linux iproute2 openssl libcap2-bin chromium
 # The tests with stock clients install those by npm, which some packages of nodejs bring along.
-packages += $(if $(shell command -v npm),,npm)
+packages_test += $(if $(shell command -v npm),,npm)
 packages_lint := clang-format clang-tidy
 packages_fuzz := clang-14 libclang-rt-14-dev
+packages_fresh := mmdebstrap
 packages_vm   := qemu-system-x86 mmdebstrap cpio busybox-static e2fsprogs zstd
 
-deps: ## install the Debian packages needed to build, test and compare (as root, or with sudo)
+deps: ## install the Debian packages needed to build and run (as root, or with sudo)
 	@scripts/install-packages $(packages)
+
+deps-test: ## install those for tests and comparisons, too
+	@scripts/install-packages $(packages) $(packages_test)
 
 deps-lint: deps
 	@scripts/install-packages $(packages_lint)
@@ -32,8 +40,11 @@ deps-lint: deps
 deps-fuzz: deps
 	@scripts/install-packages $(packages_fuzz)
 
-deps-vm: deps
+deps-vm: deps-test
 	@scripts/install-packages $(packages_vm)
+
+deps-fresh:
+	@scripts/install-packages $(packages_fresh)
 
 # ---- Building ----------------------------------------------------------------------------------
 
@@ -46,7 +57,10 @@ build/%/build.ninja: CMakePresets.json | deps
 
 build/fuzz/build.ninja: | deps-fuzz
 
-programs := glovebox sandbox-run glovebox-server glovebox-launcher glovebox-gateway glovebox-agent glovebox-attacks
+# The first two go to bin, the others to libexec/glovebox. The agent is installed on its own: see install.
+user_programs    := glovebox sandbox-run
+libexec_programs := glovebox-client glovebox-bench glovebox-server glovebox-launcher glovebox-gateway glovebox-attacks
+programs         := $(user_programs) $(libexec_programs) glovebox-agent
 
 build: deps build/release/build.ninja ## build the programs into build/bin
 	@cmake --build --preset release --parallel $(JOBS) --target $(programs)
@@ -62,24 +76,29 @@ run: build ## show an example in the sandbox, then serve on 127.0.0.1:7070 until
 
 # Sanitizers for the unit tests; the hardened release build for everything that starts sandboxes,
 # one at a time, because those tests compare what is on the host before and after.
-test: build build/dev/build.ninja ## run all tests but the long ones
+test: deps-test build build/dev/build.ninja ## run all tests but the long ones
 	@scripts/build-tests dev $(JOBS)
 	@scripts/build-tests release $(JOBS)
-	@ctest --preset dev --parallel $(JOBS)
-	@ctest --preset scripts --parallel $(JOBS)
-	@ctest --preset release
+	@scripts/run-tests $(JOBS)
 
 test-vm: build deps-vm ## run the contract and escape tests in a VM with Debian's own kernel
 	@scripts/build-tests release $(JOBS)
 	@scripts/test-vm
 
-bench: build ## measure start times beside bwrap and runc; many runs, and nothing left behind
+test-repeat: deps-test build ## run the integration tests again and again with every core busy, for an hour
+	@scripts/build-tests release $(JOBS)
+	@scripts/test-repeat $(ARGS)
+
+test-fresh: deps-fresh ## run `make run` and `make test` in a bare Debian 12 of its own
+	@scripts/test-fresh $(ARGS)
+
+bench: deps-test build ## measure start times beside bwrap and runc; many runs, and nothing left behind
 	@cmake --build --preset release --parallel $(JOBS) --target bench_cold
 	@build/tests/bench_cold
 	@build/tests/bench_cold --leaks
 	@build/tests/bench_cold --memory
 
-soak: build ## the long tests: thousands of runs, with counts before and after
+soak: deps-test build ## the long tests: thousands of runs, with counts before and after
 	@ctest --test-dir build/release --output-on-failure -C soak -L soak
 
 fuzz: deps-fuzz build/fuzz/build.ninja ## fuzz every parser, FUZZ_SECONDS (30) each
@@ -87,13 +106,30 @@ fuzz: deps-fuzz build/fuzz/build.ninja ## fuzz every parser, FUZZ_SECONDS (30) e
 
 # ---- Form --------------------------------------------------------------------------------------
 
+# What is too slow for every `make test`; takes about an hour on two cores.
+check: ## check layout and code (clang-tidy), threads (TSan), every parser (fuzzed for 20 s)
+	@status=0; \
+	$(MAKE) --no-print-directory lint || status=1; \
+	$(MAKE) --no-print-directory check-threads || status=1; \
+	$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=20 || status=1; \
+	exit $$status
+
+check-threads: build build/tsan/build.ninja ## run what has threads with the thread sanitizer
+	@scripts/check-threads $(JOBS)
+
 sources = $(shell find src tests \( -name "*.cc" -o -name "*.h" \) | sort)
 
 format: deps-lint ## lay out every source file with clang-format
 	@clang-format -i $(sources)
 
-lint: deps-lint build/dev/build.ninja ## check layout (clang-format) and code (clang-tidy)
+generate: ## write the generated sources again (the blocking client of the Python SDK)
+	@python3 sdk/python/tools/generate_sync.py
+
+format-check: ## check that clang-format has laid out every source file
+	@scripts/install-packages clang-format
 	@clang-format --dry-run -Werror $(sources)
+
+lint: deps-lint format-check build/dev/build.ninja ## check layout (clang-format) and code (clang-tidy)
 	@cmake --build --preset dev --parallel $(JOBS) --target guest_filter
 	@find src -name '*.cc' -print0 | sort -z \
 	  | xargs -0 -n 4 -P $(JOBS) clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option \
@@ -107,9 +143,8 @@ unit_dir    = $(DESTDIR)/etc/systemd/system
 
 install: build ## install into PREFIX (/usr/local), with a systemd unit; DESTDIR is honoured
 	@install -d $(bin_dir) $(libexec_dir) $(unit_dir)
-	@install -m 0755 build/bin/glovebox build/bin/sandbox-run $(bin_dir)/
-	@install -m 0755 build/bin/glovebox-launcher build/bin/glovebox-server build/bin/glovebox-gateway \
-	  build/bin/glovebox-attacks $(libexec_dir)/
+	@install -m 0755 $(addprefix build/bin/,$(user_programs)) $(bin_dir)/
+	@install -m 0755 $(addprefix build/bin/,$(libexec_programs)) $(libexec_dir)/
 	@# Unreadable on purpose: a process of such a file cannot be traced or read from inside. To be
 	@# copied by an ordinary user it must be readable for that moment.
 	@chmod u+r build/bin/glovebox-agent
@@ -123,9 +158,8 @@ install: build ## install into PREFIX (/usr/local), with a systemd unit; DESTDIR
 	@echo "  systemctl daemon-reload && systemctl enable --now glovebox"
 
 uninstall: ## remove what `make install` put there
-	@rm -f $(bin_dir)/glovebox $(bin_dir)/sandbox-run $(addprefix $(unit_dir)/,glovebox.service glovebox-launcher.service)
-	@rm -f $(addprefix $(libexec_dir)/,glovebox-launcher glovebox-server glovebox-gateway glovebox-agent \
-	  glovebox-attacks)
+	@rm -f $(addprefix $(bin_dir)/,$(user_programs)) $(addprefix $(unit_dir)/,glovebox.service glovebox-launcher.service)
+	@rm -f $(addprefix $(libexec_dir)/,$(libexec_programs) glovebox-agent)
 	@rmdir $(libexec_dir) 2> /dev/null || true
 
 clean: ## remove everything that was built
@@ -135,4 +169,4 @@ help: ## show this list
 	@echo "Glovebox. First try:  make run      All tests:  make test"
 	@echo
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) \
-	  | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
+	  | awk -F'|' '{printf "%-20s %s\n", $$1, $$2}'

@@ -1,7 +1,7 @@
 # gbx_library: one static library per folder under src/, with its unit tests beside it.
 # gbx_program: an executable in build/bin, static in release builds so that it starts fast
 #              and needs nothing of the place it runs in.
-# gbx_test:    a gtest program; ASan and UBSan are in it when GBX_SANITIZE is on.
+# gbx_test:    a gtest program; ASan and UBSan are in it when GBX_SANITIZE is on, TSan when GBX_TSAN is.
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -10,6 +10,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 option(GBX_SANITIZE "Address and undefined-behaviour sanitizers" OFF)
+option(GBX_TSAN "Thread sanitizer" OFF)
 option(GBX_STATIC "Link the programs statically" OFF)
 option(GBX_FUZZ "Build the libFuzzer targets (clang)" OFF)
 # CMAKE_UNITY_BUILD is the release preset's: twelve sources are compiled as one, so that Asio and
@@ -39,6 +40,12 @@ if(GBX_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined
                       -fno-omit-frame-pointer)
   add_link_options(-fsanitize=address,undefined)
+elseif(GBX_TSAN)
+  # GCC warns that its thread sanitizer does not see std::atomic_thread_fence; Asio's thread pool
+  # uses fences only beside a mutex, which it does see.
+  add_compile_options(-fsanitize=thread -fno-omit-frame-pointer -Wno-tsan)
+  add_link_options(-fsanitize=thread)
+  set(gbx_tsan_options "${PROJECT_SOURCE_DIR}/tests/support/tsan_options.cc")
 elseif(GBX_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=address,undefined)
@@ -49,24 +56,56 @@ else()
   add_compile_options(-ffunction-sections -fdata-sections)
 endif()
 
-# Libraries of ours are found as glovebox::<name>, and headers by their path from src/.
+# Libraries of ours are found as glovebox::<name>, and headers by their path from src/. THREADS: the
+# code starts threads or is called from several, so `make check` runs its tests with TSan.
 function(gbx_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;TESTS;PATHS;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(arg "THREADS" "" "SOURCES;TESTS;PATHS;PUBLIC;PRIVATE;FAKES;TEST_LIBRARIES"
+                        ${ARGN})
   add_library(gbx_${name} STATIC ${arg_SOURCES})
   add_library(glovebox::${name} ALIAS gbx_${name})
   # -iquote and not -I: our sys/mount.h must not be found where <sys/mount.h> is meant.
   target_compile_options(gbx_${name} PUBLIC "SHELL:-iquote ${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(gbx_${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
   # Unit tests run with the sanitizers; the release build is for what starts sandboxes.
-  if(arg_TESTS AND GBX_SANITIZE)
-    gbx_test(${name}_test SOURCES ${arg_TESTS} PATHS ${arg_PATHS}
-             LIBRARIES glovebox::${name} ${arg_PRIVATE})
+  if(arg_FAKES AND (GBX_SANITIZE OR GBX_TSAN))
+    add_library(gbx_${name}_testing STATIC ${arg_FAKES})
+    add_library(glovebox::${name}_testing ALIAS gbx_${name}_testing)
+    target_link_libraries(gbx_${name}_testing PUBLIC glovebox::${name} ${arg_TEST_LIBRARIES}
+                          GTest::gmock)
+    list(PREPEND arg_TEST_LIBRARIES glovebox::${name}_testing)
   endif()
+  if(arg_TESTS AND (GBX_SANITIZE OR GBX_TSAN))
+    gbx_test(${name}_test SOURCES ${arg_TESTS} PATHS ${arg_PATHS}
+             LIBRARIES ${arg_TEST_LIBRARIES} glovebox::${name} ${arg_PRIVATE})
+    if(arg_THREADS)
+      set_property(TEST ${name}_test APPEND PROPERTY LABELS threads)
+    endif()
+  endif()
+endfunction()
+
+# gbx_folder: a library of every source below the folder, so that a new file needs no line here.
+# What lies in a testing/ folder is a second library, <name>_testing, for tests of this folder and of
+# those above it. TEST_LIBRARIES: what the tests need besides.
+function(gbx_folder name)
+  cmake_parse_arguments(arg "THREADS" "" "PATHS;PUBLIC;PRIVATE;TEST_LIBRARIES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" *.cc)
+  set(tests ${sources})
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  set(fakes ${sources})
+  list(FILTER fakes INCLUDE REGEX "(^|/)testing/")
+  list(FILTER fakes EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$|(^|/)testing/")
+  set(threads)
+  if(arg_THREADS)
+    set(threads THREADS)
+  endif()
+  gbx_library(${name} ${threads} SOURCES ${sources} TESTS ${tests} PATHS ${arg_PATHS} PUBLIC ${arg_PUBLIC}
+              PRIVATE ${arg_PRIVATE} FAKES ${fakes} TEST_LIBRARIES ${arg_TEST_LIBRARIES})
 endfunction()
 
 function(gbx_program name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES" ${ARGN})
-  add_executable(${name} ${arg_SOURCES})
+  add_executable(${name} ${arg_SOURCES} ${gbx_tsan_options})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${GBX_BIN_DIR}")
   if(GBX_STATIC)
@@ -88,7 +127,7 @@ function(gbx_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
-  add_executable(${name} ${arg_SOURCES})
+  add_executable(${name} ${arg_SOURCES} ${gbx_tsan_options})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
   # Only for the sources that need them: a path in a command line is a miss of the compiler's cache
   # in every other clone.

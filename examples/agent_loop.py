@@ -78,7 +78,7 @@ def observation(result):
         parts.append(f"[failed{line}] {result.error}")
     parts += [f"[image/png, {len(png):,} bytes]" for png in result.figures]
     text = "\n".join(part.strip("\n") for part in parts if part.strip()) or "[nothing was printed]"
-    # What comes out of a sandbox is a stranger's: it must not steer the terminal it is shown on.
+    # Output of a sandbox is untrusted: escape it, so that it cannot control the terminal.
     text = "".join(char if char.isprintable() or char == "\n" else "?" for char in text)
     return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN // 2] + "\n[...]\n" + text[-MOST_SHOWN // 2 :]
 

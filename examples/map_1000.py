@@ -3,11 +3,11 @@
     PYTHONPATH=sdk/python python3 examples/map_1000.py [HOW-MANY]    # from the repository
     python3 map_1000.py [HOW-MANY]                                   # with the package `glovebox` installed
 
-Only what happens to the function's arguments is ours: the expressions below come from strangers, and
-some of them are nasty. A call that fails is one failed call; the other 999 do not notice.
+The expressions below are untrusted input, and some of them are hostile. A call that fails does not affect the
+other 999.
 
-Limits on memory need cgroups: run it as root, or with a server that does. A limit that was asked for
-and cannot be enforced is refused, and never just not there.
+Memory limits need cgroups: run it as root, or use a server that runs as root. A limit that cannot be enforced is
+refused, never ignored.
 """
 import sys
 import time
@@ -18,12 +18,12 @@ from glovebox import RemoteError, sandboxed
 
 @sandboxed(timeout=10, cpu_ms=1000, mem_mb=64, disk_mb=16)
 def evaluate(expression):
-    """eval() of a stranger's text: what one never does, except in here."""
+    """eval() of untrusted text: safe only in a sandbox."""
     return eval(expression)
 
 
 def expressions(count):
-    """Mostly sums, and now and then what somebody is bound to send."""
+    """Mostly sums, with a hostile expression now and then."""
     for i in range(count):
         if i % 100 == 33:
             yield "1 / 0"
@@ -40,7 +40,7 @@ def main():
     began = time.monotonic()
     outcomes = Counter()
     total = 0
-    # The values come in the order of the inputs, whoever is ready first.
+    # Values come in the order of the inputs.
     for done, value in enumerate(evaluate.map(expressions(count), return_exceptions=True), 1):
         if not isinstance(value, Exception):
             outcomes["a value"] += 1

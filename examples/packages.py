@@ -1,11 +1,11 @@
-"""A function that needs packages which are not on this machine: Markdown of strangers, rendered in sandboxes.
+"""A function that needs packages which this machine does not have: renders untrusted Markdown in sandboxes.
 
     PYTHONPATH=sdk/python python3 examples/packages.py     # from the repository
     python3 packages.py                                    # with the package `glovebox` installed
 
-The packages are installed once, in sandboxes of their own, and kept: the first call shows how, and waits.
-Calls after that begin with them imported. It needs a package index: that of the host's pip, or the one
-which `deps.index_url` of the server says.
+The server installs the packages once, in sandboxes of their own, and keeps them: the first call waits and shows the
+steps. Later calls start with the packages imported. It needs a package index: that of the host's pip, or the
+server's setting `deps.index_url`.
 """
 import sys
 import time

@@ -52,7 +52,7 @@ def same(answer, expected):
 
 
 def plain(text):
-    """A stranger's text, harmless on a terminal and in a table."""
+    """Untrusted text, made safe for a terminal and a table."""
     return "".join(char for char in text[:40] if char in string.ascii_letters + string.digits + "_.")
 
 

@@ -1,10 +1,9 @@
-// POST /v1/sandboxes/{id}/code: one cell in a context, answered whole or as live events.
+#include "api/code_routes.h"
+
 #include <boost/json.hpp>
 #include <utility>
 
-#include "api/handlers.h"
 #include "http/status.h"
-#include "routing/large_response.h"
 #include "routing/refusals.h"
 #include "routing/run_output.h"
 #include "routing/sandbox_lookup.h"
@@ -16,6 +15,10 @@
 #include "wire/json/strict_json.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
@@ -81,10 +84,10 @@ Response client_gone() {
   return routing::refuse_gone_client();
 }
 
-Task<Response> run_and_answer(routing::App& app, Request& request, std::shared_ptr<sessions::ContextTable> table,
+Task<Response> run_and_answer(const CodeRoutes::Dependencies& deps, Request& request, std::shared_ptr<sessions::ContextTable> table,
                               std::shared_ptr<sessions::Context> context, sessions::CellRequest cell,
                               std::shared_ptr<node::CancelFlag> cancel) {
-  routing::KeepingSink sink(app.memory_budget);
+  routing::KeepingSink sink(deps.memory_budget);
   auto report = co_await table->run(context, std::move(cell), sink, cancel);
   if (cancel->cancelled()) co_return client_gone();
   if (!report) co_return fail(std::move(report.error()));
@@ -94,8 +97,8 @@ Task<Response> run_and_answer(routing::App& app, Request& request, std::shared_p
   Outcome outcome = std::move(report->outcome);
   outcome.out = std::move(sink.out);
   outcome.err = std::move(sink.err);
-  std::string body = co_await routing::with_output(app, std::move(end), std::move(outcome));
-  co_return held_answer(app, std::move(body));
+  std::string body = co_await deps.responses.with_output(std::move(end), std::move(outcome));
+  co_return deps.responses.respond(std::move(body));
 }
 
 Task<Response> run_and_stream(Request& request, ResponseWriter& writer,
@@ -123,18 +126,26 @@ Task<Response> run_and_stream(Request& request, ResponseWriter& writer,
 
 }  // namespace
 
-Task<Response> post_code(routing::App& app, Request& request, ResponseWriter& writer) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+std::span<const routing::RouteRow<CodeRoutes>> CodeRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<CodeRoutes> kRows[] = {
+      {Method::kPost, "/v1/sandboxes/{id}/code", routing::Access::kKey, &CodeRoutes::post_code, "Run code in a context", http::kDefaultBodyLimit},
+  };
+  return kRows;
+}
+
+Task<Response> CodeRoutes::post_code(Request& request, ResponseWriter& writer) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(CodeRequest code, parse_code(request.body));
   request.body = std::string();  // it can be large
-  const auto table = app.contexts.of(session);
+  const auto table = deps_.contexts.of(session);
   CO_TRY(const auto context, co_await context_for(table, code));
   auto cancel = std::make_shared<node::CancelFlag>();
   request.on_disconnect([cancel] { cancel->cancel(); });
   routing::AnswerForm form = routing::answer_form(request);
   if (form == routing::AnswerForm::kJson && code.stream) form = routing::AnswerForm::kLines;
   if (form == routing::AnswerForm::kJson) {
-    co_return co_await run_and_answer(app, request, table, context, std::move(code.cell), cancel);
+    co_return co_await run_and_answer(deps_, request, table, context, std::move(code.cell), cancel);
   }
   co_return co_await run_and_stream(request, writer, table, context, std::move(code.cell), form,
                                     cancel);

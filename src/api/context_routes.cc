@@ -1,25 +1,29 @@
-// Code contexts of a session: made, listed, interrupted, deleted. What runs in them:
-// routes/code.cc.
+#include "api/context_routes.h"
+
 #include "sessions/contexts/context_table.h"
 
 #include <boost/json.hpp>
 #include <utility>
 
-#include "api/handlers.h"
 #include "base/wall_clock.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/processes/process_json.h"
 #include "wire/json/object_reader.h"
 #include "wire/json/strict_json.h"
+#include "wire/json/request_fields.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
 
 std::string_view state_of(const sessions::ContextTable& table, const sessions::Context& context) {
   if (context.starting || !table.alive(context)) return "restarting";
-  return context.turns.taken() ? "busy" : "idle";
+  return context.lock.is_locked() ? "busy" : "idle";
 }
 
 json::object context_json(const sessions::ContextTable& table, const sessions::Context& context) {
@@ -30,7 +34,7 @@ json::object context_json(const sessions::ContextTable& table, const sessions::C
           {"warm", context.warm},
           {"created_at", utc_text(context.created_ms)},
           {"cells", context.cells},
-          {"waiting", context.turns.waiting()},
+          {"waiting", context.lock.waiting()},
           {"process", context.process == 0 ? json::value(nullptr) : json::value(context.process)}};
 }
 
@@ -56,10 +60,10 @@ struct Found {
   std::shared_ptr<sessions::Context> context;
 };
 
-Result<Found> context_of(routing::App& app, const Request& request) {
-  TRY(const auto session, routing::session_of(app, request));
+Result<Found> context_of(const ContextRoutes::Dependencies& deps, const Request& request) {
+  TRY(const auto session, deps.lookup.session_of(request));
   Found found;
-  found.table = app.contexts.of(session);
+  found.table = deps.contexts.of(session);
   found.context = found.table->find(request.param("context"));
   if (!found.context) return fail(Errc::kNotFound, "there is no such context");
   return found;
@@ -67,36 +71,48 @@ Result<Found> context_of(routing::App& app, const Request& request) {
 
 }  // namespace
 
-Task<Response> create_context(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+std::span<const routing::RouteRow<ContextRoutes>> ContextRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<ContextRoutes> kRows[] = {
+      {Method::kPost, "/v1/sandboxes/{id}/contexts", routing::Access::kKey, &ContextRoutes::create_context, "Make a code context", 256 * 1024},
+      {Method::kGet, "/v1/sandboxes/{id}/contexts", routing::Access::kKey, &ContextRoutes::list_contexts, "The code contexts of a sandbox"},
+      {Method::kGet, "/v1/sandboxes/{id}/contexts/{context}", routing::Access::kKey, &ContextRoutes::get_context, "One code context"},
+      {Method::kDelete, "/v1/sandboxes/{id}/contexts/{context}", routing::Access::kKey, &ContextRoutes::delete_context, "End a code context"},
+      {Method::kPost, "/v1/sandboxes/{id}/contexts/{context}/interrupt", routing::Access::kKey, &ContextRoutes::interrupt_context, "Stop what a code context runs, and keep its state"},
+  };
+  return kRows;
+}
+
+Task<Response> ContextRoutes::create_context(Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(sessions::ContextSpec spec, parse_context(request.body));
-  const auto table = app.contexts.of(session);
+  const auto table = deps_.contexts.of(session);
   CO_TRY(const auto context, co_await table->create(std::move(spec)));
   co_return Response::json(json::serialize(context_json(*table, *context)) + "\n", 201);
 }
 
-Task<Response> list_contexts(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const auto session, routing::session_of(app, request));
-  const auto table = app.contexts.of(session);
+Task<Response> ContextRoutes::list_contexts(Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
+  const auto table = deps_.contexts.of(session);
   json::array all;
   for (const auto& context : table->list()) all.push_back(context_json(*table, *context));
   const json::object body{{"contexts", std::move(all)}};
   co_return Response::json(json::serialize(body) + "\n");
 }
 
-Task<Response> get_context(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const Found found, context_of(app, request));
+Task<Response> ContextRoutes::get_context(Request& request, ResponseWriter&) {
+  CO_TRY(const Found found, context_of(deps_, request));
   co_return Response::json(json::serialize(context_json(*found.table, *found.context)) + "\n");
 }
 
-Task<Response> delete_context(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const Found found, context_of(app, request));
+Task<Response> ContextRoutes::delete_context(Request& request, ResponseWriter&) {
+  CO_TRY(const Found found, context_of(deps_, request));
   CO_TRY_OK(co_await found.table->remove(found.context));
   co_return Response::empty();
 }
 
-Task<Response> interrupt_context(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const Found found, context_of(app, request));
+Task<Response> ContextRoutes::interrupt_context(Request& request, ResponseWriter&) {
+  CO_TRY(const Found found, context_of(deps_, request));
   CO_TRY_OK(found.table->interrupt(*found.context));
   co_return Response::empty();
 }

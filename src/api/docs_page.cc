@@ -2,13 +2,13 @@
 
 #include <openssl/sha.h>
 
+#include "base/base64.h"
 #include "api/routes.h"
 
 namespace glovebox::api {
 namespace {
 
 constexpr char kOpenApi[] =
-#include "base/base64.h"
 #include "openapi.inc"
     ;
 
@@ -49,7 +49,7 @@ says so in <code>exit_code</code>, <code>error</code>, <code>timed_out</code> an
 <tr><td>401</td><td>unauthorized</td><td>no key, or not a good one</td></tr>
 <tr><td>403</td><td>policy, admin_only, key_limit</td><td>not allowed, and waiting does not help</td></tr>
 <tr><td>404</td><td>not_found, template_not_found</td><td>there is none, or it is another project's</td></tr>
-<tr><td>409</td><td>still_running, interrupted, answer_not_kept</td><td>an runs::Idempotency-Key that was used before</td></tr>
+<tr><td>409</td><td>still_running, interrupted, answer_not_kept</td><td>an Idempotency-Key that was used before</td></tr>
 <tr><td>422</td><td>unsupported, idempotency_key_reused</td><td>this host cannot do what was asked; the key belongs to another request</td></tr>
 <tr><td>429</td><td>key_limit</td><td>your key's own limit; see Retry-After</td></tr>
 <tr><td>503</td><td>host_full, launcher_restarting, server_stopping</td><td>ours; see Retry-After</td></tr>
@@ -84,9 +84,9 @@ std::string escaped(std::string_view text) {
 std::string_view who_may(routing::Access access) {
   switch (access) {
     case routing::Access::kOpen:
-      return "anybody";
+      return "everyone";
     case routing::Access::kOperator:
-      return "anybody on loopback, else a key";
+      return "everyone on loopback, else a key";
     case routing::Access::kKey:
       return "a key";
     case routing::Access::kAdmin:
@@ -107,7 +107,7 @@ std::string docs_page() {
   page += kStyle;
   page += "</style></head><body>";
   page += kBeginning;
-  for (const RouteRow& row : all_routes()) {
+  for (const routing::RouteInfo& row : documented_routes()) {
     page += "<tr><td><code>" + std::string(http::method_name(row.method)) + " " +
             escaped(row.pattern) + "</code></td><td>" + escaped(row.summary) + "</td><td>" +
             std::string(who_may(row.access)) + "</td></tr>\n";

@@ -1,22 +1,36 @@
-// The contract: for programs, for people, and a hint for whoever opens the root.
+#include "api/docs_routes.h"
+
 #include "api/docs_page.h"
-#include "api/handlers.h"
 
 namespace glovebox::api {
 
-Task<Response> front_page(routing::App& app, Request&, ResponseWriter&) {
-  co_return Response::text("Glovebox " + app.settings.version +
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
+
+std::span<const routing::RouteRow<DocsRoutes>> DocsRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<DocsRoutes> kRows[] = {
+      {Method::kGet, "/openapi.yaml", routing::Access::kOperator, &DocsRoutes::openapi, "This contract"},
+      {Method::kGet, "/docs", routing::Access::kOperator, &DocsRoutes::docs, "This contract, for people"},
+      {Method::kGet, "/", routing::Access::kOpen, &DocsRoutes::front_page, "Where to look"},
+  };
+  return kRows;
+}
+
+Task<Response> DocsRoutes::front_page(Request&, ResponseWriter&) {
+  co_return Response::text("Glovebox " + deps_.version +
                            ". The API is described at /docs and /openapi.yaml; code goes to POST "
                            "/v1/run.\n");
 }
 
-Task<Response> openapi(routing::App&, Request&, ResponseWriter&) {
+Task<Response> DocsRoutes::openapi(Request&, ResponseWriter&) {
   Response response = Response::text(std::string(openapi_text()));
   response.headers.set("Content-Type", "application/yaml; charset=utf-8");
   co_return response;
 }
 
-Task<Response> docs(routing::App&, Request&, ResponseWriter&) {
+Task<Response> DocsRoutes::docs(Request&, ResponseWriter&) {
   Response response = Response::text(docs_page());
   response.headers.set("Content-Type", "text/html; charset=utf-8");
   response.headers.set("Content-Security-Policy", docs_content_policy());

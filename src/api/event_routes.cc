@@ -1,12 +1,14 @@
-// GET /v1/events: what happens in the caller's project, as server-sent events, until the client
-// goes or the server stops.
+#include "api/event_routes.h"
+
 #include <charconv>
 #include <utility>
 
-#include "routing/authentication.h"
-#include "api/handlers.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 // A comment now and then: a vanished client is noticed, and proxies keep the line open.
@@ -34,7 +36,7 @@ std::string as_text(events::EventHub::Subscription& events) {
 
 // The subscription may end before the connection notices: on_disconnect() is called "never after
 // the handler has returned", and this goes with the handler.
-asio::awaitable<void> send_events(routing::App& app, std::unique_ptr<events::EventHub::Subscription> events,
+asio::awaitable<void> send_events(const EventRoutes::Dependencies& deps, std::unique_ptr<events::EventHub::Subscription> events,
                              Request& request, ResponseWriter& writer) {
   events::EventHub::Subscription* borrowed = events.get();
   request.on_disconnect([borrowed] { borrowed->close(); });
@@ -45,7 +47,7 @@ asio::awaitable<void> send_events(routing::App& app, std::unique_ptr<events::Eve
     if (!there) co_return;
     const auto woken = co_await events->wait(kEventsHeartbeat);
     if (woken == events::EventHub::Subscription::Wake::kClosed) break;
-    if (!routing::principal_of(app, request)) break;  // its key was revoked meanwhile
+    if (!deps.authenticator.principal_of(request)) break;  // its key was revoked meanwhile
     text = woken == events::EventHub::Subscription::Wake::kNothing ? ": still here\n\n" : as_text(*events);
   }
   co_await writer.finish();
@@ -53,20 +55,28 @@ asio::awaitable<void> send_events(routing::App& app, std::unique_ptr<events::Eve
 
 }  // namespace
 
-Task<Response> stream_events(routing::App& app, Request& request, ResponseWriter& writer) {
-  const auto who = routing::principal_of(app, request);
-  if (!who) co_return *refuse(app, request, routing::Access::kKey);
+std::span<const routing::RouteRow<EventRoutes>> EventRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<EventRoutes> kRows[] = {
+      {Method::kGet, "/v1/events", routing::Access::kKey, &EventRoutes::stream_events, "What happens in your project, live"},
+  };
+  return kRows;
+}
+
+Task<Response> EventRoutes::stream_events(Request& request, ResponseWriter& writer) {
+  const auto who = deps_.authenticator.principal_of(request);
+  if (!who) co_return *deps_.authenticator.refuse(request, routing::Access::kKey);
   CO_TRY(std::string project, routing::project_of(*who, request));
   if (request.method == http::Method::kHead) co_return Response::empty(200);
   if (project == "*") project.clear();  // only an admin key gets here with that
   std::string key = who->key.str();
-  if (app.events.subscribers_of(key) >= events::EventHub::kListenersPerKey) {
+  if (deps_.events.subscribers_of(key) >= events::EventHub::kListenersPerKey) {
     Response response =
         Response::refuse(429, "too_many_listeners", "too many listen with this key already");
     response.headers.set("Retry-After", "5");
     co_return response;
   }
-  auto events = app.events.subscribe(std::move(project), last_event_id(request), std::move(key));
+  auto events = deps_.events.subscribe(std::move(project), last_event_id(request), std::move(key));
   if (!events) {
     Response response = Response::refuse(503, "too_many_listeners", "too many listen already");
     response.headers.set("Retry-After", "5");
@@ -76,7 +86,7 @@ Task<Response> stream_events(routing::App& app, Request& request, ResponseWriter
                         {"Cache-Control", "no-store"},
                         {"X-Accel-Buffering", "no"}};
   const bool there = co_await writer.begin(200, std::move(headers));
-  if (there) co_await send_events(app, std::move(events), request, writer);
+  if (there) co_await send_events(deps_, std::move(events), request, writer);
   co_return Response::streamed();
 }
 

@@ -5,7 +5,7 @@
 #include <boost/json.hpp>
 #include <csignal>
 
-#include "api/testing/test_app.h"
+#include "api/testing/test_server.h"
 #include "base/base64.h"
 #include "sessions/testing/fake_session.h"
 
@@ -41,7 +41,7 @@ class ExecRouteTest : public ::testing::Test {
     return begun;
   }
 
-  TestApp test;
+  TestServer test;
   std::string key;
   std::string base;
   std::shared_ptr<sessions::FakeSession> session;

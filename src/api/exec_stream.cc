@@ -1,5 +1,5 @@
-// WS /v1/sandboxes/{id}/exec/stream: a process and its client, live. Output is read from the
-// sandbox only as fast as the client takes it; what the client sends is handled meanwhile.
+#include "api/exec_stream.h"
+
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -7,19 +7,22 @@
 #include <csignal>
 #include <utility>
 
-#include "api/handlers.h"
 #include "http/status.h"
 #include "http/websocket/websocket.h"
-#include "routing/authentication.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/processes/input_pump.h"
 #include "sessions/processes/process_json.h"
-#include "sessions/processes/start_process.h"
 #include "wire/json/object_reader.h"
 #include "wire/json/strict_json.h"
 #include "wire/runs/stream_text.h"
+#include "wire/json/request_fields.h"
+#include "sessions/processes/signal_names.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
@@ -32,13 +35,13 @@ constexpr std::chrono::seconds kLookAtKey{5};
 
 class ExecStream {
  public:
-  ExecStream(routing::App& app, const Request& request, std::shared_ptr<node::Session> session,
+  ExecStream(const ExecStreamRoutes::Dependencies& deps, const Request& request, std::shared_ptr<node::Session> session,
              WebSocket& socket)
-      : app_(app),
+      : deps_(deps),
         request_(request),
         session_(std::move(session)),
         socket_(socket),
-        input_ended_(app.io) {
+        input_ended_(deps.io) {
     input_ended_.expires_at(Clock::time_point::max());
   }
 
@@ -52,7 +55,7 @@ class ExecStream {
   asio::awaitable<void> run() {
     // Both go on at once; this waits for the other before anything it uses goes.
     is_reading_ = true;
-    asio::co_spawn(app_.io, read_input(), [this](const std::exception_ptr&) {
+    asio::co_spawn(deps_.io, read_input(), [this](const std::exception_ptr&) {
       is_reading_ = false;
       input_ended_.cancel();
     });
@@ -82,7 +85,7 @@ class ExecStream {
     } else {
       co_return fields.bad("type", "must be start or attach in the first message");
     }
-    pump_ = app_.inputs.of(session_, process_);
+    pump_ = deps_.inputs.of(session_, process_);
     if (!first_input_.empty()) co_await pump_->push(std::exchange(first_input_, {}));
     co_return Result<>();
   }
@@ -93,13 +96,13 @@ class ExecStream {
     if (disconnect && disconnect != "keep" && disconnect != "kill") {
       co_return fields.bad("on_disconnect", "must be keep or kill");
     }
-    if (request.background) co_return fields.bad("background", "goes not with a stream");
+    if (request.background) co_return fields.bad("background", "cannot be combined with a stream");
     CO_TRY_OK(fields.finish());
     kills_ = disconnect == "kill";
     first_input_ = std::exchange(request.stdin_bytes, std::nullopt).value_or(std::string());
     deadline_ = sessions::deadline_of(request, std::chrono::milliseconds(0));
     CO_TRY(node::Session::Started started,
-           co_await start_exec(app_, session_, std::move(request), sessions::ExecKind::kStream));
+           co_await deps_.processes.start_exec(session_, std::move(request), sessions::ExecKind::kStream));
     attachment_ = std::move(started.attachment);
     process_ = started.info.number;
     co_await send_started(started.info.pid);
@@ -142,7 +145,7 @@ class ExecStream {
     while (there) {
       Attachment::Event event =
           co_await attachment_->next(std::min(deadline_, Clock::now() + kLookAtKey));
-      if (!routing::principal_of(app_, request_)) {  // its key was revoked meanwhile
+      if (!deps_.authenticator.principal_of(request_)) {  // its key was revoked meanwhile
         const Error why(Errc::kPermissionDenied, "the key is not valid any more");
         co_await send_error(why, "unauthorized");
         break;
@@ -174,7 +177,7 @@ class ExecStream {
 
   std::string gone_code(std::string_view why) const {
     if (!session_->alive()) return "session_ended";
-    if (app_.stopping || why.find("took over") == std::string_view::npos) return "server_stopping";
+    if (deps_.is_stopping || why.find("took over") == std::string_view::npos) return "server_stopping";
     return "taken_over";
   }
 
@@ -221,14 +224,14 @@ class ExecStream {
   asio::awaitable<void> send_exit(wire::ProcessEnd end) {
     co_await send_rest(false);
     co_await send_rest(true);
-    const bool oom = !timed_out_ && co_await app_.ooms.was_killed(session_->id(), end);
+    const bool oom = !timed_out_ && co_await deps_.oom_kills.was_killed(session_->id(), end);
     json::object object{{"type", "exit"},
                         {"exit_code", timed_out_ ? kExitTimeout : sessions::exit_code_of(end)},
                         {"signal", nullptr},
                         {"oom_killed", oom},
                         {"timed_out", timed_out_}};
     if (end.signal != 0) object["signal"] = end.signal;
-    app_.sessions.note(session_->id(), "exit", "status " + std::to_string(sessions::exit_code_of(end)),
+    deps_.sessions.note(session_->id(), "exit", "status " + std::to_string(sessions::exit_code_of(end)),
                        process_);
     co_await send(std::move(object));
   }
@@ -244,7 +247,7 @@ class ExecStream {
   asio::awaitable<void> read_input() {
     while (!detached_ && !stopping_) {
       auto message = co_await socket_.receive();
-      if (!message || !routing::principal_of(app_, request_)) break;
+      if (!message || !deps_.authenticator.principal_of(request_)) break;
       if (!message->text) {
         co_await pump_->push(std::move(message->data));
         continue;
@@ -287,7 +290,7 @@ class ExecStream {
     co_return Result<>();
   }
 
-  routing::App& app_;
+  const ExecStreamRoutes::Dependencies& deps_;
   const Request& request_;
   std::shared_ptr<node::Session> session_;
   WebSocket& socket_;
@@ -309,8 +312,16 @@ class ExecStream {
 
 }  // namespace
 
-asio::awaitable<void> exec_stream(routing::App& app, Request& request, http::RawStream& raw) {
-  auto session = routing::session_of(app, request);
+std::span<const routing::RouteRow<ExecStreamRoutes>> ExecStreamRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<ExecStreamRoutes> kRows[] = {
+      {Method::kGet, "/v1/sandboxes/{id}/exec/stream", routing::Access::kKey, nullptr, "A process and its client, live (WebSocket)", 0, &ExecStreamRoutes::exec_stream},
+  };
+  return kRows;
+}
+
+asio::awaitable<void> ExecStreamRoutes::exec_stream(Request& request, http::RawStream& raw) {
+  auto session = deps_.lookup.session_of(request);
   if (!session) {
     Response refusal = Response::from_error(session.error());
     co_await http::refuse_upgrade(request, raw, std::move(refusal));
@@ -320,7 +331,7 @@ asio::awaitable<void> exec_stream(routing::App& app, Request& request, http::Raw
   if (!socket) co_return;
   auto first = co_await socket->receive();
   if (!first) co_return;
-  ExecStream stream(app, request, std::move(*session), *socket);
+  ExecStream stream(deps_, request, std::move(*session), *socket);
   const bool begun = co_await stream.begin(std::move(first->data));
   if (begun) {
     co_await stream.run();

@@ -1,9 +1,8 @@
-// The files of a session, one at a time: read, written, looked at, moved, copied, removed. The
-// server opens none of them; a helper inside does, as the user that was asked for.
+#include "api/file_routes.h"
+
 #include <boost/json.hpp>
 #include <utility>
 
-#include "api/handlers.h"
 #include "base/percent_encoding.h"
 #include "http/byte_range.h"
 #include "http/target.h"
@@ -13,8 +12,14 @@
 #include "sessions/files/file_json.h"
 #include "sessions/processes/process_json.h"
 #include "wire/json/strict_json.h"
+#include "routing/file_query.h"
+#include "wire/json/request_fields.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
@@ -130,8 +135,8 @@ Result<FileRequest> change_of(const Request& request, FileOp op) {
   return file;
 }
 
-Task<Response> change(routing::App& app, Request& request, FileOp op) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+Task<Response> change(const FileRoutes::Dependencies& deps, Request& request, FileOp op) {
+  CO_TRY(const auto session, deps.lookup.session_of(request));
   CO_TRY(FileRequest file, change_of(request, op));
   const std::string path = op == FileOp::kMakeDir ? file.path : file.target;
   const auto done = co_await session->file(std::move(file));
@@ -141,8 +146,23 @@ Task<Response> change(routing::App& app, Request& request, FileOp op) {
 
 }  // namespace
 
-Task<Response> read_file(routing::App& app, Request& request, ResponseWriter& writer) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+std::span<const routing::RouteRow<FileRoutes>> FileRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<FileRoutes> kRows[] = {
+      {Method::kGet, "/v1/sandboxes/{id}/files", routing::Access::kKey, &FileRoutes::read_file, "The bytes of a file"},
+      {Method::kPut, "/v1/sandboxes/{id}/files", routing::Access::kKey, &FileRoutes::write_file, "Write a file, whole or not at all", 0, nullptr, true},
+      {Method::kDelete, "/v1/sandboxes/{id}/files", routing::Access::kKey, &FileRoutes::remove_file, "Remove a file or a tree"},
+      {Method::kGet, "/v1/sandboxes/{id}/files/stat", routing::Access::kKey, &FileRoutes::stat_file, "What is known of a file"},
+      {Method::kGet, "/v1/sandboxes/{id}/files/exists", routing::Access::kKey, &FileRoutes::file_exists, "Is there such a file?"},
+      {Method::kPost, "/v1/sandboxes/{id}/files/mkdir", routing::Access::kKey, &FileRoutes::make_directory, "Make a directory and its parents"},
+      {Method::kPost, "/v1/sandboxes/{id}/files/move", routing::Access::kKey, &FileRoutes::move_file, "Move a file or a tree"},
+      {Method::kPost, "/v1/sandboxes/{id}/files/copy", routing::Access::kKey, &FileRoutes::copy_file, "Copy a file or a tree"},
+  };
+  return kRows;
+}
+
+Task<Response> FileRoutes::read_file(Request& request, ResponseWriter& writer) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(Download download, download_of(request));
   if (download.range && !download.range->first) {
     const auto placed = co_await place_from_the_end(session, download);
@@ -180,8 +200,8 @@ Task<Response> read_file(routing::App& app, Request& request, ResponseWriter& wr
   co_return Response::streamed();
 }
 
-Task<Response> write_file(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+Task<Response> FileRoutes::write_file(Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(FileRequest file, upload_of(request));
   const std::string path = file.path;
   auto opened = co_await session->transfer(std::move(file));
@@ -194,8 +214,8 @@ Task<Response> write_file(routing::App& app, Request& request, ResponseWriter&) 
   co_return entry_answer(done->entry, path);
 }
 
-Task<Response> remove_file(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+Task<Response> FileRoutes::remove_file(Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
   FileRequest file;
   routing::FileQuery query(request.query);
   file.op = FileOp::kRemove;
@@ -208,8 +228,8 @@ Task<Response> remove_file(routing::App& app, Request& request, ResponseWriter&)
   co_return Response::empty();
 }
 
-Task<Response> stat_file(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+Task<Response> FileRoutes::stat_file(Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(FileRequest file, stat_of(request));
   const std::string path = file.path;
   const auto done = co_await session->file(std::move(file));
@@ -217,8 +237,8 @@ Task<Response> stat_file(routing::App& app, Request& request, ResponseWriter&) {
   co_return entry_answer(done->entry, path);
 }
 
-Task<Response> file_exists(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+Task<Response> FileRoutes::file_exists(Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(FileRequest file, stat_of(request));
   const auto done = co_await session->file(std::move(file));
   const int error = done ? 0 : done.error().sys_errno();
@@ -226,14 +246,14 @@ Task<Response> file_exists(routing::App& app, Request& request, ResponseWriter&)
   co_return Response::json(done ? "{\"exists\":true}\n" : "{\"exists\":false}\n");
 }
 
-Task<Response> make_directory(routing::App& app, Request& request, ResponseWriter&) {
-  return change(app, request, FileOp::kMakeDir);
+Task<Response> FileRoutes::make_directory(Request& request, ResponseWriter&) {
+  return change(deps_, request, FileOp::kMakeDir);
 }
-Task<Response> move_file(routing::App& app, Request& request, ResponseWriter&) {
-  return change(app, request, FileOp::kMove);
+Task<Response> FileRoutes::move_file(Request& request, ResponseWriter&) {
+  return change(deps_, request, FileOp::kMove);
 }
-Task<Response> copy_file(routing::App& app, Request& request, ResponseWriter&) {
-  return change(app, request, FileOp::kCopy);
+Task<Response> FileRoutes::copy_file(Request& request, ResponseWriter&) {
+  return change(deps_, request, FileOp::kCopy);
 }
 
 }  // namespace glovebox::api

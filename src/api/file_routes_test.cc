@@ -5,7 +5,7 @@
 #include <boost/json.hpp>
 #include <deque>
 
-#include "api/testing/test_app.h"
+#include "api/testing/test_server.h"
 #include "base/base64.h"
 #include "sessions/files/file_json.h"
 
@@ -112,7 +112,7 @@ class FakeSession final : public node::Session {
   const std::string template_ = "base";
 };
 
-class FileRoutes : public ::testing::Test {
+class FileRoutesTest : public ::testing::Test {
  protected:
   FileRoutes() { test.sessions.add({.project = "default", .session = session}); }
 
@@ -135,11 +135,11 @@ class FileRoutes : public ::testing::Test {
   void refuse(int error) { session->answer = fail(guest_said(error)); }
   const wire::FileRequest& last() const { return session->asked.back(); }
 
-  TestApp test;
+  TestServer test;
   std::shared_ptr<FakeSession> session = std::make_shared<FakeSession>();
 };
 
-TEST_F(FileRoutes, ReadsAFileWithItsModeAndSize) {
+TEST_F(FileRoutesTest, ReadsAFileWithItsModeAndSize) {
   give_file(10, "0123456789");
   const Answer answer = get("?path=/d/f g");
   EXPECT_EQ(answer.status, 200) << answer.body;
@@ -152,7 +152,7 @@ TEST_F(FileRoutes, ReadsAFileWithItsModeAndSize) {
   EXPECT_EQ(last().user, "user");
 }
 
-TEST_F(FileRoutes, ReadsAPart) {
+TEST_F(FileRoutesTest, ReadsAPart) {
   give_file(10, "234");
   const Answer answer = get("?path=/d/f&user=root", {{"Range", "bytes=2-4"}});
   EXPECT_EQ(answer.status, 206);
@@ -163,7 +163,7 @@ TEST_F(FileRoutes, ReadsAPart) {
   EXPECT_EQ(last().user, "root");
 }
 
-TEST_F(FileRoutes, ReadsTheEndOfAFile) {
+TEST_F(FileRoutesTest, ReadsTheEndOfAFile) {
   say(entry_named("/d/f", 10));
   give_file(10, "789");
   const Answer answer = get("?path=/d/f", {{"Range", "bytes=-3"}});
@@ -173,19 +173,19 @@ TEST_F(FileRoutes, ReadsTheEndOfAFile) {
   EXPECT_EQ(last().from, 7u);
 }
 
-TEST_F(FileRoutes, HasNoPartBehindTheEnd) {
+TEST_F(FileRoutesTest, HasNoPartBehindTheEnd) {
   give_file(10, "");
   const Answer answer = get("?path=/d/f", {{"Range", "bytes=10-"}});
   EXPECT_EQ(answer.status, 416);
   EXPECT_EQ(answer.headers.get("Content-Range"), "bytes */10");
 }
 
-TEST_F(FileRoutes, NeverSendsMoreThanItPromised) {
+TEST_F(FileRoutesTest, NeverSendsMoreThanItPromised) {
   give_file(4, "0123456789");
   EXPECT_EQ(get("?path=/d/f").body, "0123");
 }
 
-TEST_F(FileRoutes, DoesNotLookWholeWhenTheFileBecameShorter) {
+TEST_F(FileRoutesTest, DoesNotLookWholeWhenTheFileBecameShorter) {
   give_file(10, "0123");
   bool answered = false;
   test.begin(Method::kGet, std::string(kFiles) + "?path=/d/f", test.admin_key, {}, {},
@@ -196,7 +196,7 @@ TEST_F(FileRoutes, DoesNotLookWholeWhenTheFileBecameShorter) {
   test.run_until([&] { return answered; });
 }
 
-TEST_F(FileRoutes, TellsAnErrnoAsAStatus) {
+TEST_F(FileRoutesTest, TellsAnErrnoAsAStatus) {
   const std::pair<int, std::pair<int, const char*>> known[] = {
       {ENOENT, {404, "not_found"}},        {EACCES, {403, "permission_denied"}},
       {EPERM, {403, "permission_denied"}}, {EEXIST, {409, "exists"}},
@@ -215,7 +215,7 @@ TEST_F(FileRoutes, TellsAnErrnoAsAStatus) {
   }
 }
 
-TEST_F(FileRoutes, TakesPathsOfAnyBytes) {
+TEST_F(FileRoutesTest, TakesPathsOfAnyBytes) {
   say(entry_named("/d/\xff", 1));
   const Answer answer = get("/stat?path=/d/\xff&follow=false");
   ASSERT_EQ(answer.status, 200) << answer.body;
@@ -230,7 +230,7 @@ TEST_F(FileRoutes, TakesPathsOfAnyBytes) {
   EXPECT_EQ(last().path, "/d/\xff");
 }
 
-TEST_F(FileRoutes, RefusesWhatCannotBe) {
+TEST_F(FileRoutesTest, RefusesWhatCannotBe) {
   for (const std::string rest :
        {"", "?path=", "?path=/x&path_base64=YQ==", "?path_base64=!!",
         "?path=/x&user=", "?path=/x&user=a:b", "?path=/x&nonsense=1", "/list?path=/x&depth=-1",
@@ -248,13 +248,13 @@ TEST_F(FileRoutes, RefusesWhatCannotBe) {
   EXPECT_TRUE(session->asked.empty());
 }
 
-TEST_F(FileRoutes, AnotherProjectsSandboxIsNotThere) {
+TEST_F(FileRoutesTest, AnotherProjectsSandboxIsNotThere) {
   const std::string key = test.make_key("other", store::KeyRole::kUser);
   EXPECT_EQ(test.send(Method::kGet, std::string(kFiles) + "?path=/x", key).status, 404);
   EXPECT_EQ(test.send(Method::kGet, std::string(kFiles) + "?path=/x").status, 401);
 }
 
-TEST_F(FileRoutes, SaysWhetherAFileIsThere) {
+TEST_F(FileRoutesTest, SaysWhetherAFileIsThere) {
   say(entry_named("/x", 1));
   EXPECT_THAT(get("/exists?path=/x").body, HasSubstr("true"));
   refuse(ENOENT);
@@ -265,7 +265,7 @@ TEST_F(FileRoutes, SaysWhetherAFileIsThere) {
   EXPECT_EQ(get("/exists?path=/x").status, 403);
 }
 
-TEST_F(FileRoutes, ListsADirectory) {
+TEST_F(FileRoutesTest, ListsADirectory) {
   std::string records = wire::encode_record(entry_named("a", 1));
   wire::FileEntry link = entry_named("d/l", 2);
   link.type = wire::FileType::kSymlink;
@@ -286,7 +286,7 @@ TEST_F(FileRoutes, ListsADirectory) {
   EXPECT_EQ(last().most, 5u);
 }
 
-TEST_F(FileRoutes, StreamsALongList) {
+TEST_F(FileRoutesTest, StreamsALongList) {
   std::string records;
   for (int i = 0; i < 5000; ++i) {
     records += wire::encode_record(entry_named("f" + std::to_string(i), 1));
@@ -303,7 +303,7 @@ TEST_F(FileRoutes, StreamsALongList) {
   EXPECT_TRUE(body.at("truncated").as_bool());
 }
 
-TEST_F(FileRoutes, DoesNotBelieveAList) {
+TEST_F(FileRoutesTest, DoesNotBelieveAList) {
   session->play->parts = {std::string("\xff\xff\xff\xff records", 12)};
   EXPECT_EQ(get("/list?path=/").status, 502);
   session->play->parts = {wire::encode_record(entry_named("a", 1)).substr(0, 20)};
@@ -316,7 +316,7 @@ TEST_F(FileRoutes, DoesNotBelieveAList) {
   EXPECT_TRUE(body.at("truncated").as_bool());
 }
 
-TEST_F(FileRoutes, ChangesFiles) {
+TEST_F(FileRoutesTest, ChangesFiles) {
   say(entry_named("/b", 0));
   EXPECT_EQ(
       post("/mkdir", R"({"path":"/b","mode":"0750","owner":"root:adm","user":"root"})").status,
@@ -338,7 +338,7 @@ TEST_F(FileRoutes, ChangesFiles) {
   EXPECT_TRUE(last().recursive);
 }
 
-TEST_F(FileRoutes, GivesATreeAsAnArchive) {
+TEST_F(FileRoutesTest, GivesATreeAsAnArchive) {
   session->play->parts = {"first", "second"};
   const Answer answer = get("/tar?path=/home/user/");
   EXPECT_EQ(answer.body, "firstsecond");
@@ -346,7 +346,7 @@ TEST_F(FileRoutes, GivesATreeAsAnArchive) {
   EXPECT_EQ(answer.headers.get("Content-Disposition"), "attachment; filename*=UTF-8''user.tar");
 }
 
-TEST_F(FileRoutes, TellsWhatHappens) {
+TEST_F(FileRoutesTest, TellsWhatHappens) {
   wire::WatchEvent ready;
   ready.kind = wire::WatchKind::kReady;
   ready.directory = true;

@@ -1,16 +1,20 @@
-// Whole trees of a session's files: listed, packed, unpacked. However large, they pass through in
-// pieces.
+#include "api/file_tree_routes.h"
+
 #include <boost/json.hpp>
 #include <utility>
 
-#include "api/handlers.h"
 #include "base/percent_encoding.h"
 #include "http/target.h"
 #include "routing/file_upload.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/files/file_json.h"
+#include "routing/file_query.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
@@ -48,7 +52,7 @@ Result<FileRequest> tar_of(const Request& request, FileOp op) {
   return file;
 }
 
-// AsyncFifoLock records into the elements of a JSON array, and sends them when they are many.
+// Turns records into the elements of a JSON array, and sends them when they are many.
 class ListAnswer {
  public:
   ListAnswer(node::FileTransfer& transfer, std::string directory, std::uint64_t most,
@@ -112,8 +116,18 @@ class ListAnswer {
 
 }  // namespace
 
-Task<Response> list_files(routing::App& app, Request& request, ResponseWriter& writer) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+std::span<const routing::RouteRow<FileTreeRoutes>> FileTreeRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<FileTreeRoutes> kRows[] = {
+      {Method::kGet, "/v1/sandboxes/{id}/files/list", routing::Access::kKey, &FileTreeRoutes::list_files, "What is in a directory"},
+      {Method::kGet, "/v1/sandboxes/{id}/files/tar", routing::Access::kKey, &FileTreeRoutes::read_tar, "A tree as a tar archive"},
+      {Method::kPut, "/v1/sandboxes/{id}/files/tar", routing::Access::kKey, &FileTreeRoutes::write_tar, "Unpack a tar archive", 0, nullptr, true},
+  };
+  return kRows;
+}
+
+Task<Response> FileTreeRoutes::list_files(Request& request, ResponseWriter& writer) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(FileRequest file, list_of(request));
   const std::string directory = file.path;
   const std::uint64_t most = file.most;
@@ -125,8 +139,8 @@ Task<Response> list_files(routing::App& app, Request& request, ResponseWriter& w
   co_return co_await answer.give();
 }
 
-Task<Response> read_tar(routing::App& app, Request& request, ResponseWriter& writer) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+Task<Response> FileTreeRoutes::read_tar(Request& request, ResponseWriter& writer) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(FileRequest file, tar_of(request, FileOp::kTarOut));
   const std::string name(sessions::last_name(file.path));
   auto opened = co_await session->transfer(std::move(file));
@@ -152,8 +166,8 @@ Task<Response> read_tar(routing::App& app, Request& request, ResponseWriter& wri
   co_return Response::streamed();
 }
 
-Task<Response> write_tar(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+Task<Response> FileTreeRoutes::write_tar(Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(FileRequest file, tar_of(request, FileOp::kTarIn));
   auto opened = co_await session->transfer(std::move(file));
   if (!opened) co_return routing::file_refusal(opened.error());

@@ -1,17 +1,20 @@
-// GET /v1/sandboxes/{id}/files/watch: what happens to a session's files, as server-sent events or
-// over a WebSocket, until the client goes. The watch is opened for the request and closed with it.
+#include "api/file_watch_routes.h"
+
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <utility>
 
-#include "api/handlers.h"
 #include "http/websocket/websocket.h"
-#include "routing/authentication.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/files/file_json.h"
 #include "sessions/files/watch_feed.h"
+#include "routing/file_query.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 using wire::FileOp;
@@ -38,24 +41,24 @@ struct Watch {
   std::string path;
 };
 
-Task<Watch> open_watch(routing::App& app, Request& request) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+Task<Watch> open_watch(const FileWatchRoutes::Dependencies& deps, Request& request) {
+  CO_TRY(const auto session, deps.lookup.session_of(request));
   CO_TRY(FileRequest file, watch_of(request));
   Watch watch;
   watch.path = file.path;
   CO_TRY(auto transfer, co_await session->transfer(std::move(file)));
-  watch.feed = std::make_shared<sessions::WatchFeed>(app.io, std::move(transfer));
+  watch.feed = std::make_shared<sessions::WatchFeed>(deps.io, std::move(transfer));
   watch.feed->start();
   co_return watch;
 }
 
-bool may_go_on(routing::App& app, const Request& request) {
-  return !app.stopping && principal_of(app, request).has_value();
+bool may_go_on(const FileWatchRoutes::Dependencies& deps, const Request& request) {
+  return !deps.is_stopping && deps.authenticator.principal_of(request).has_value();
 }
 
-asio::awaitable<void> stream_changes(routing::App& app, Watch watch, Request& request, ResponseWriter& writer) {
+asio::awaitable<void> stream_changes(const FileWatchRoutes::Dependencies& deps, Watch watch, Request& request, ResponseWriter& writer) {
   auto heard = std::chrono::steady_clock::now();
-  while (!watch.feed->ended() && may_go_on(app, request)) {
+  while (!watch.feed->ended() && may_go_on(deps, request)) {
     co_await watch.feed->wait(kLook);
     std::string text;
     for (const wire::WatchEvent& event : watch.feed->take()) {
@@ -80,15 +83,15 @@ asio::awaitable<void> listen(http::WebSocket& socket) {
   }
 }
 
-asio::awaitable<void> talk(routing::App& app, Watch watch, Request& request, http::WebSocket& socket) {
+asio::awaitable<void> talk(const FileWatchRoutes::Dependencies& deps, Watch watch, Request& request, http::WebSocket& socket) {
   bool listening = true;
-  asio::steady_timer heard(app.io, std::chrono::steady_clock::time_point::max());
-  asio::co_spawn(app.io, listen(socket), [&](const std::exception_ptr&) {
+  asio::steady_timer heard(deps.io, std::chrono::steady_clock::time_point::max());
+  asio::co_spawn(deps.io, listen(socket), [&](const std::exception_ptr&) {
     listening = false;
     heard.cancel();
     watch.feed->close();
   });
-  while (listening && !watch.feed->ended() && may_go_on(app, request)) {
+  while (listening && !watch.feed->ended() && may_go_on(deps, request)) {
     co_await watch.feed->wait(kLook);
     for (const wire::WatchEvent& event : watch.feed->take()) {
       std::string text = sessions::watch_message(event, watch.path);
@@ -102,8 +105,16 @@ asio::awaitable<void> talk(routing::App& app, Watch watch, Request& request, htt
 
 }  // namespace
 
-Task<Response> watch_files(routing::App& app, Request& request, ResponseWriter& writer) {
-  auto opened = co_await open_watch(app, request);
+std::span<const routing::RouteRow<FileWatchRoutes>> FileWatchRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<FileWatchRoutes> kRows[] = {
+      {Method::kGet, "/v1/sandboxes/{id}/files/watch", routing::Access::kKey, &FileWatchRoutes::watch_files, "What happens to files, live (also as a WebSocket)", 0, &FileWatchRoutes::watch_files_stream},
+  };
+  return kRows;
+}
+
+Task<Response> FileWatchRoutes::watch_files(Request& request, ResponseWriter& writer) {
+  auto opened = co_await open_watch(deps_, request);
   if (!opened) co_return routing::file_refusal(opened.error());
   const Watch watch = std::move(*opened);
   http::Headers headers{{"Content-Type", "text/event-stream; charset=utf-8"},
@@ -112,21 +123,21 @@ Task<Response> watch_files(routing::App& app, Request& request, ResponseWriter& 
   request.on_disconnect([feed = watch.feed] { feed->close(); });
   const bool there = co_await writer.begin(200, std::move(headers));
   if (there && request.method != http::Method::kHead) {
-    co_await stream_changes(app, watch, request, writer);
+    co_await stream_changes(deps_, watch, request, writer);
   }
   watch.feed->close();
   co_return Response::streamed();
 }
 
-asio::awaitable<void> watch_files_stream(routing::App& app, Request& request, http::RawStream& raw) {
-  auto opened = co_await open_watch(app, request);
+asio::awaitable<void> FileWatchRoutes::watch_files_stream(Request& request, http::RawStream& raw) {
+  auto opened = co_await open_watch(deps_, request);
   if (!opened) {
     co_await http::refuse_upgrade(request, raw, routing::file_refusal(opened.error()));
     co_return;
   }
   const Watch watch = std::move(*opened);
   const std::unique_ptr<http::WebSocket> socket = co_await http::accept_websocket(request, raw);
-  if (socket) co_await talk(app, watch, request, *socket);
+  if (socket) co_await talk(deps_, watch, request, *socket);
   watch.feed->close();
 }
 

@@ -1,18 +1,18 @@
-// POST /v1/functions/invoke: an AWS Lambda handler's source and its event in, its value out. It is
-// a run like any other, on the same pools and with the same limits and records; what it runs is the
-// guest half of src/wire/functions/function_call.h.
+#include "api/function_routes.h"
+
 #include <utility>
 
-#include "api/handlers.h"
-#include "routing/authentication.h"
 #include "routing/refusals.h"
-#include "runs/execute_run.h"
 #include "runs/run_plan.h"
 #include "templates/template_watcher.h"
 #include "wire/functions/function_answer.h"
 #include "wire/functions/function_request.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 struct CallPlan {
@@ -20,11 +20,11 @@ struct CallPlan {
   wire::FunctionCallInfo about;
 };
 
-Result<CallPlan> plan_call(const routing::App& app, wire::FunctionRequest request,
+Result<CallPlan> plan_call(const FunctionRoutes::Dependencies& deps, wire::FunctionRequest request,
                            const std::string& project) {
   // What is run is known only with the limits, which are part of what the handler is told.
   request.run.code = "";
-  TRY(runs::RunPlan run, runs::plan_run(app, std::move(request.run), project));
+  TRY(runs::RunPlan run, deps.planner.plan(std::move(request.run), project));
   if (!run.job.job || (run.language != "python" && run.language != "javascript")) {
     return fail(Errc::kInvalidArgument, "template: \"" + run.template_name +
                                             "\" has neither Python nor Node, which handlers need");
@@ -40,18 +40,26 @@ Result<CallPlan> plan_call(const routing::App& app, wire::FunctionRequest reques
 
 }  // namespace
 
-Task<Response> invoke_function(routing::App& app, Request& request, ResponseWriter& writer) {
-  const auto who = routing::principal_of(app, request);
-  if (!who) co_return *refuse(app, request, routing::Access::kKey);
+std::span<const routing::RouteRow<FunctionRoutes>> FunctionRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<FunctionRoutes> kRows[] = {
+      {Method::kPost, "/v1/functions/invoke", routing::Access::kKey, &FunctionRoutes::invoke_function, "Call an AWS Lambda handler in a fresh sandbox", routing::BodyLimit::configured()},
+  };
+  return kRows;
+}
+
+Task<Response> FunctionRoutes::invoke_function(Request& request, ResponseWriter& writer) {
+  const auto who = deps_.authenticator.principal_of(request);
+  if (!who) co_return *deps_.authenticator.refuse(request, routing::Access::kKey);
   auto parsed = wire::parse_function_request(request.body);
   if (!parsed) co_return routing::refuse_run(parsed.error());
-  co_await templates::wait_for_templates(app);
-  auto plan = plan_call(app, std::move(*parsed), who->project);
+  co_await deps_.watcher.wait_until_known();
+  auto plan = plan_call(deps_, std::move(*parsed), who->project);
   if (!plan) co_return routing::refuse_run(plan.error());
-  runs::ExitJson words = [about = std::move(plan->about)](wire::RunAnswer& answer) {
+  ExitJson exit_json = [about = std::move(plan->about)](wire::RunAnswer& answer) {
     return wire::function_exit_json(answer, about);
   };
-  co_return co_await execute_run(app, request, writer, *who, std::move(plan->run), std::move(words));
+  co_return co_await deps_.flow.execute_run(request, writer, *who, std::move(plan->run), std::move(exit_json));
 }
 
 }  // namespace glovebox::api

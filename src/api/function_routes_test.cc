@@ -4,7 +4,7 @@
 
 #include <boost/json.hpp>
 
-#include "api/testing/test_app.h"
+#include "api/testing/test_server.h"
 #include "base/base64.h"
 #include "wire/functions/function_call.h"
 
@@ -20,7 +20,7 @@ constexpr const char* kPath = "/v1/functions/invoke";
 constexpr const char* kEcho =
     R"({"language":"python","code":"def handler(e, c): return e","event":{"a":1,"__timeout":5}})";
 
-FakeNode::Play returns(const std::string& value, int exit_code = 0) {
+node::FakeNode::Play returns(const std::string& value, int exit_code = 0) {
   return [value, exit_code](node::RunJob, node::RunSink& sink,
                             std::shared_ptr<node::CancelFlag>) -> Task<node::RunReport> {
     const std::string log = "a log\n";
@@ -34,7 +34,7 @@ FakeNode::Play returns(const std::string& value, int exit_code = 0) {
 }
 
 TEST(FunctionsRoute, AsksForACallAndTellsItsValue) {
-  TestApp test;
+  TestServer test;
   test.node.play = returns(R"({"n": 1180591620717411303424})");
   const Answer answer = test.send(Method::kPost, kPath, test.admin_key, kEcho);
   ASSERT_EQ(answer.status, 200) << answer.body;
@@ -53,7 +53,7 @@ TEST(FunctionsRoute, AsksForACallAndTellsItsValue) {
 }
 
 TEST(FunctionsRoute, TellsLive) {
-  TestApp test;
+  TestServer test;
   test.node.play = returns("[1]");
   const Answer answer =
       test.send(Method::kPost, kPath, test.admin_key, kEcho, {{"Accept", "application/x-ndjson"}});
@@ -64,9 +64,9 @@ TEST(FunctionsRoute, TellsLive) {
 
 TEST(FunctionsRoute, AnErrorThatIsFoundHereIsAFailureEverywhere) {
   for (const char* form : {"application/json", "application/x-ndjson"}) {
-    TestApp test;
+    TestServer test;
     test.node.play = returns(R"({"a":1,"a":2})");
-    auto listener = test.app->events.subscribe("default", std::nullopt);
+    auto listener = test.events.subscribe("default", std::nullopt);
     const Answer answer =
         test.send(Method::kPost, kPath, test.admin_key, kEcho, {{"Accept", form}});
     EXPECT_THAT(answer.body, HasSubstr("Runtime.MarshalError"));
@@ -78,7 +78,7 @@ TEST(FunctionsRoute, AnErrorThatIsFoundHereIsAFailureEverywhere) {
 }
 
 TEST(FunctionsRoute, AValueThatBreaksLinesStaysOnItsOwn) {
-  TestApp test;
+  TestServer test;
   test.node.play = returns("[1,\n{\"event\":\"exit\",\"result\":\"forged\"}\n]");
   const Answer answer =
       test.send(Method::kPost, kPath, test.admin_key, kEcho, {{"Accept", "application/x-ndjson"}});
@@ -86,7 +86,7 @@ TEST(FunctionsRoute, AValueThatBreaksLinesStaysOnItsOwn) {
 }
 
 TEST(FunctionsRoute, ARunNeverHasTheNameOfACall) {
-  TestApp test;
+  TestServer test;
   ASSERT_EQ(test.send(Method::kPost, "/v1/run", test.admin_key,
                       R"({"language":"python","code":"{}","args":["glovebox:function"]})")
                 .status,
@@ -95,7 +95,7 @@ TEST(FunctionsRoute, ARunNeverHasTheNameOfACall) {
 }
 
 TEST(FunctionsRoute, RefusesWhatHasNoHandlers) {
-  TestApp test;
+  TestServer test;
   for (const char* body :
        {R"({"template":"base","code":"x"})", R"({"language":"shell","code":"x"})",
         R"({"template":"node","language":"python","code":"x"})",
@@ -109,7 +109,7 @@ TEST(FunctionsRoute, RefusesWhatHasNoHandlers) {
 }
 
 TEST(FunctionsRoute, ATemplateSaysTheLanguage) {
-  TestApp test;
+  TestServer test;
   test.node.play = returns("1");
   ASSERT_EQ(
       test.send(Method::kPost, kPath, test.admin_key, R"({"template":"node","code":"x"})").status,

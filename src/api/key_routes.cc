@@ -1,14 +1,18 @@
-// POST, GET /v1/keys and DELETE /v1/keys/{id}: for admin keys only; api/routes.cc sees to that.
+#include "api/key_routes.h"
+
 #include <boost/json.hpp>
 #include <utility>
 
-#include "api/handlers.h"
 #include "base/wall_clock.h"
 #include "store/store_call.h"
 #include "wire/json/object_reader.h"
 #include "wire/json/strict_json.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
@@ -72,10 +76,20 @@ std::optional<std::string> project_filter(const Request& request) {
 
 }  // namespace
 
-Task<Response> create_key(routing::App& app, Request& request, ResponseWriter&) {
+std::span<const routing::RouteRow<KeyRoutes>> KeyRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<KeyRoutes> kRows[] = {
+      {Method::kPost, "/v1/keys", routing::Access::kAdmin, &KeyRoutes::create_key, "Make a key"},
+      {Method::kGet, "/v1/keys", routing::Access::kAdmin, &KeyRoutes::list_keys, "All keys, without their secrets"},
+      {Method::kDelete, "/v1/keys/{id}", routing::Access::kAdmin, &KeyRoutes::revoke_key, "Revoke a key"},
+  };
+  return kRows;
+}
+
+Task<Response> KeyRoutes::create_key(Request& request, ResponseWriter&) {
   CO_TRY(const store::NewKey key, read_new_key(request.body));
   const store::Ask<store::CreatedKey> ask = [&](store::Callback<store::CreatedKey> done) {
-    app.store.create_key(key, std::move(done));
+    deps_.store.create_key(key, std::move(done));
   };
   CO_TRY(const store::CreatedKey created, co_await store::store_call(ask));
   json::object body = key_json(created.record);
@@ -86,11 +100,11 @@ Task<Response> create_key(routing::App& app, Request& request, ResponseWriter&) 
   co_return response;
 }
 
-Task<Response> list_keys(routing::App& app, Request& request, ResponseWriter&) {
+Task<Response> KeyRoutes::list_keys(Request& request, ResponseWriter&) {
   const std::optional<std::string> project = project_filter(request);
   const store::Ask<std::vector<store::KeyRecord>> ask =
       [&](store::Callback<std::vector<store::KeyRecord>> done) {
-        app.store.list_keys(project, std::move(done));
+        deps_.store.list_keys(project, std::move(done));
       };
   CO_TRY(const auto keys, co_await store::store_call(ask));
   json::array list;
@@ -99,12 +113,12 @@ Task<Response> list_keys(routing::App& app, Request& request, ResponseWriter&) {
   co_return Response::json(json::serialize(body) + "\n");
 }
 
-Task<Response> revoke_key(routing::App& app, Request& request, ResponseWriter&) {
+Task<Response> KeyRoutes::revoke_key(Request& request, ResponseWriter&) {
   const auto id = store::KeyId::parse(request.param("id"));
   if (!id) co_return Response::refuse(404, "not_found", "there is no such key");
   const std::optional<std::string> project = project_filter(request);
   const store::Ask<void> ask = [&](store::Callback<> done) {
-    app.store.revoke_key(project, *id, std::move(done));
+    deps_.store.revoke_key(project, *id, std::move(done));
   };
   CO_TRY_OK(co_await store::store_call(ask));
   co_return Response::empty(204);

@@ -1,29 +1,29 @@
-// /v1/layers: the sets of packages that were installed, each kept as one layer: listed, shown,
-// built ahead, compared with what they were, removed.
+#include "api/layer_routes.h"
+
 #include <boost/json.hpp>
 #include <utility>
 
-#include "api/handlers.h"
 #include "base/utf8.h"
 #include "packages/layer_request.h"
 #include "packages/package_json.h"
 #include "packages/package_plan.h"
-#include "packages/prepare_packages.h"
-#include "routing/authentication.h"
 #include "routing/refusals.h"
 #include "routing/sandbox_creation.h"
 #include "templates/template_watcher.h"
+#include "routing/run_output.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
 
-Error no_book() { return Error(Errc::kUnsupported, "this server installs no packages"); }
-
-// An admin key sees all of them, unless it names a project; anybody else those of its own.
-Result<std::string> layer_project(routing::App& app, const Request& request) {
-  TRY(const routing::Caller caller, routing::caller_of(app, request));
+// An admin key sees all layers, unless it names a project; any other key those of its project.
+Result<std::string> layer_project(const LayerRoutes::Dependencies& deps, const Request& request) {
+  TRY(const routing::Caller caller, deps.authenticator.caller_of(request));
   const bool says_nothing = request.query.find("project") == nullptr;
   return caller.who.is_admin() && says_nothing ? std::string("*") : caller.project;
 }
@@ -44,11 +44,10 @@ Response refuse_layer(const Error& error) {
 
 std::string requested_layer(const Request& request) { return std::string(request.param("id")); }
 
-// The whole id of one that was named by its beginning, by whoever may do anything with it.
-Task<std::string> whole_id(routing::App& app, std::string said) {
-  if (app.dependencies == nullptr) co_return fail(no_book());
-  std::string everybody = "*";
-  CO_TRY(packages::LayerView layer, co_await app.dependencies->find(std::move(everybody), std::move(said)));
+// The whole id of a layer that an administrator named by its beginning.
+Task<std::string> whole_id(const LayerRoutes::Dependencies& deps, std::string said) {
+  std::string any_project = "*";
+  CO_TRY(packages::LayerView layer, co_await deps.packages.find(std::move(any_project), std::move(said)));
   co_return std::move(layer.record.id);
 }
 
@@ -60,17 +59,17 @@ json::object made_json(const packages::LayerView& layer, const packages::Prepare
   return body;
 }
 
-Task<Response> stream_build(routing::App& app, Request& request, ResponseWriter& writer, packages::PackageSetRequest wish,
+Task<Response> stream_build(const LayerRoutes::Dependencies& deps, Request& request, ResponseWriter& writer, packages::PackageSetRequest wanted_set,
                             std::shared_ptr<node::CancelFlag> cancel, routing::AnswerForm form) {
   routing::StreamingSink sink(writer, form);
-  const std::string project = wish.project;
+  const std::string project = wanted_set.project;
   Result<packages::LayerView> layer = fail(Errc::kInternal, "not built");
-  auto made = co_await packages::prepare_set_aloud(app, std::move(wish), cancel, sink);
-  if (made) layer = co_await app.dependencies->find(project, made->layer_id);
+  auto made = co_await deps.preparation.prepare(std::move(wanted_set), cancel, sink);
+  if (made) layer = co_await deps.packages.find(project, made->layer_id);
   if (!made || !layer) {
     const Error& error = !made ? made.error() : layer.error();
     Response refusal = !made ? routing::refuse_packages(error) : refuse_layer(error);
-    app.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal");
+    deps.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal");
     if (!sink.begun()) co_return refusal;
     const json::object said{{"code", refusal.problem ? refusal.problem->code : "internal"},
                             {"message", to_utf8(error.message())},
@@ -89,10 +88,22 @@ Task<Response> stream_build(routing::App& app, Request& request, ResponseWriter&
 
 }  // namespace
 
-Task<Response> list_layers(routing::App& app, Request& request, ResponseWriter&) {
-  if (app.dependencies == nullptr) co_return refuse_layer(no_book());
-  CO_TRY(const std::string project, layer_project(app, request));
-  auto layers = co_await app.dependencies->list(project);
+std::span<const routing::RouteRow<LayerRoutes>> LayerRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<LayerRoutes> kRows[] = {
+      {Method::kGet, "/v1/layers", routing::Access::kKey, &LayerRoutes::list_layers, "Sets of packages that were installed"},
+      {Method::kPost, "/v1/layers", routing::Access::kKey, &LayerRoutes::build_layer, "Install a set of packages ahead", routing::kSandboxBody},
+      {Method::kPost, "/v1/layers/prune", routing::Access::kAdmin, &LayerRoutes::prune_layers, "Remove layers that are not used"},
+      {Method::kGet, "/v1/layers/{id}", routing::Access::kKey, &LayerRoutes::get_layer, "One layer"},
+      {Method::kDelete, "/v1/layers/{id}", routing::Access::kAdmin, &LayerRoutes::remove_layer, "Remove a layer"},
+      {Method::kPost, "/v1/layers/{id}/check", routing::Access::kAdmin, &LayerRoutes::check_layer, "Compare a layer with what it was"},
+  };
+  return kRows;
+}
+
+Task<Response> LayerRoutes::list_layers(Request& request, ResponseWriter&) {
+  CO_TRY(const std::string project, layer_project(deps_, request));
+  auto layers = co_await deps_.packages.list(project);
   if (!layers) co_return refuse_layer(layers.error());
   json::array list;
   for (const packages::LayerView& layer : *layers) list.push_back(packages::layer_json(layer, project));
@@ -100,59 +111,57 @@ Task<Response> list_layers(routing::App& app, Request& request, ResponseWriter&)
   co_return Response::json(json::serialize(body) + "\n");
 }
 
-Task<Response> get_layer(routing::App& app, Request& request, ResponseWriter&) {
-  if (app.dependencies == nullptr) co_return refuse_layer(no_book());
-  CO_TRY(const std::string project, layer_project(app, request));
-  auto layer = co_await app.dependencies->find(project, requested_layer(request));
+Task<Response> LayerRoutes::get_layer(Request& request, ResponseWriter&) {
+  CO_TRY(const std::string project, layer_project(deps_, request));
+  auto layer = co_await deps_.packages.find(project, requested_layer(request));
   if (!layer) co_return refuse_layer(layer.error());
   co_return Response::json(json::serialize(packages::layer_json(*layer, project)) + "\n");
 }
 
-Task<Response> build_layer(routing::App& app, Request& request, ResponseWriter& writer) {
-  CO_TRY(const routing::Caller caller, routing::caller_of_one_project(app, request));
+Task<Response> LayerRoutes::build_layer(Request& request, ResponseWriter& writer) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of_one_project(request));
   CO_TRY(const packages::LayerRequest wanted, packages::parse_layer_request(request.body));
-  co_await templates::wait_for_templates(app);
-  auto chosen = packages::choose_template_with(app.node, app.templates, caller.project, wanted.template_name,
+  co_await deps_.watcher.wait_until_known();
+  auto chosen = packages::choose_template_with(deps_.node, &deps_.templates, caller.project, wanted.template_name,
                                      wanted.dependencies);
   if (!chosen) co_return routing::refuse_run(chosen.error());
-  auto admission = app.usage.admit(caller.who, 0, std::chrono::steady_clock::now());
+  auto admission = deps_.usage.admit(caller.who, 0, std::chrono::steady_clock::now());
   if (!admission) {
-    app.metrics.count_refusal("key_limit");
+    deps_.metrics.count_refusal("key_limit");
     co_return routing::refuse_run(admission.error());
   }
   auto cancel = std::make_shared<node::CancelFlag>();
   request.on_disconnect([cancel] { cancel->cancel(); });
-  packages::PackageSetRequest wish = std::move(*chosen->set);
-  wish.key_id = caller.who.key.str();
-  wish.resolve_now = wanted.refresh;
+  packages::PackageSetRequest wanted_set = std::move(*chosen->set);
+  wanted_set.key_id = caller.who.key.str();
+  wanted_set.resolve_now = wanted.refresh;
   const routing::AnswerForm form = routing::answer_form(request);
   if (form != routing::AnswerForm::kJson) {
-    co_return co_await stream_build(app, request, writer, std::move(wish), cancel, form);
+    co_return co_await stream_build(deps_, request, writer, std::move(wanted_set), cancel, form);
   }
-  auto made = co_await packages::prepare_set(app, std::move(wish), cancel);
+  auto made = co_await deps_.preparation.prepare(std::move(wanted_set), cancel);
   if (!made) {
     Response refusal = routing::refuse_packages(made.error());
-    app.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal");
+    deps_.metrics.count_refusal(refusal.problem ? refusal.problem->code : "internal");
     co_return refusal;
   }
-  auto layer = co_await app.dependencies->find(caller.project, made->layer_id);
+  auto layer = co_await deps_.packages.find(caller.project, made->layer_id);
   if (!layer) co_return refuse_layer(layer.error());
   co_return Response::json(json::serialize(made_json(*layer, *made, caller.project)) + "\n");
 }
 
-Task<Response> remove_layer(routing::App& app, Request& request, ResponseWriter&) {
-  auto id = co_await whole_id(app, requested_layer(request));
+Task<Response> LayerRoutes::remove_layer(Request& request, ResponseWriter&) {
+  auto id = co_await whole_id(deps_, requested_layer(request));
   if (!id) co_return refuse_layer(id.error());
-  Result<> removed = co_await app.dependencies->remove(std::move(*id));
+  Result<> removed = co_await deps_.packages.remove(std::move(*id));
   if (!removed) co_return refuse_layer(removed.error());
   co_return Response::empty(204);
 }
 
-Task<Response> prune_layers(routing::App& app, Request& request, ResponseWriter&) {
-  if (app.dependencies == nullptr) co_return refuse_layer(no_book());
-  CO_TRY(packages::PruneWish wish, packages::parse_prune_request(request.body));
-  const bool dry_run = wish.dry_run;
-  auto report = co_await app.dependencies->prune(std::move(wish));
+Task<Response> LayerRoutes::prune_layers(Request& request, ResponseWriter&) {
+  CO_TRY(packages::PruneRequest prune, packages::parse_prune_request(request.body));
+  const bool dry_run = prune.dry_run;
+  auto report = co_await deps_.packages.prune(std::move(prune));
   if (!report) co_return refuse_layer(report.error());
   json::array removed;
   for (const std::string& id : report->removed) removed.emplace_back(id);
@@ -161,10 +170,10 @@ Task<Response> prune_layers(routing::App& app, Request& request, ResponseWriter&
   co_return Response::json(json::serialize(body) + "\n");
 }
 
-Task<Response> check_layer(routing::App& app, Request& request, ResponseWriter&) {
-  auto id = co_await whole_id(app, requested_layer(request));
+Task<Response> LayerRoutes::check_layer(Request& request, ResponseWriter&) {
+  auto id = co_await whole_id(deps_, requested_layer(request));
   if (!id) co_return refuse_layer(id.error());
-  auto report = co_await app.dependencies->check(*id);
+  auto report = co_await deps_.packages.check(*id);
   if (!report) co_return refuse_layer(report.error());
   const json::object body{{"id", *id},
                           {"intact", report->intact},

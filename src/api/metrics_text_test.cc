@@ -1,4 +1,4 @@
-#include "runs/metrics.h"
+#include "api/metrics_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,35 +6,38 @@
 #include <regex>
 #include <sstream>
 
-namespace glovebox::runs {
+namespace glovebox::api {
 namespace {
 
 using std::chrono::microseconds;
 using ::testing::HasSubstr;
 
 TEST(Histogram, BucketsCountUpwards) {
-  Histogram histogram;
-  histogram.add(microseconds(100));
-  histogram.add(microseconds(1000));
-  histogram.add(std::chrono::hours(1));
-  std::string text;
-  histogram.write(text, "x", "phase=\"run\"");
-  EXPECT_THAT(text, HasSubstr("x_bucket{phase=\"run\",le=\"0.00025\"} 1\n"));
-  EXPECT_THAT(text, HasSubstr("x_bucket{phase=\"run\",le=\"0.001\"} 2\n"));
-  EXPECT_THAT(text, HasSubstr("x_bucket{phase=\"run\",le=\"30\"} 2\n"));
-  EXPECT_THAT(text, HasSubstr("x_bucket{phase=\"run\",le=\"+Inf\"} 3\n"));
-  EXPECT_THAT(text, HasSubstr("x_count{phase=\"run\"} 3\n"));
+  runs::Metrics metrics;
+  const auto add = [&metrics](std::chrono::microseconds time) {
+    metrics.count_phase(runs::Phase::kRun, time);
+  };
+  add(microseconds(100));
+  add(microseconds(1000));
+  add(std::chrono::hours(1));
+  const std::string text = metrics_text(metrics, {});
+  EXPECT_THAT(text, HasSubstr("glovebox_run_seconds_bucket{phase=\"run\",le=\"0.00025\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_run_seconds_bucket{phase=\"run\",le=\"0.001\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_run_seconds_bucket{phase=\"run\",le=\"30\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_run_seconds_bucket{phase=\"run\",le=\"+Inf\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("glovebox_run_seconds_count{phase=\"run\"} 3\n"));
 }
 
 std::string some_figures() {
-  Metrics metrics;
+  runs::Metrics metrics;
   metrics.count_run(store::RunStatus::kOk, true);
   metrics.count_run(store::RunStatus::kTimedOut, false);
-  metrics.count_phase(Phase::kTotal, microseconds(1500));
+  metrics.count_phase(runs::Phase::kTotal, microseconds(1500));
   metrics.count_refusal("host_full");
   metrics.count_answer(200);
   metrics.count_answer(404);
-  node::NodeFigures node;
+  ServerFigures figures;
+  node::NodeFigures& node = figures.node;
   node::PoolFigures pool;
   pool.template_name = "python";
   pool.idle = 3;
@@ -42,10 +45,10 @@ std::string some_figures() {
   pool.misses = 1;
   node.pools.push_back(pool);
   node.launcher_up = true;
-  sessions::SessionFigures sessions;
+  sessions::SessionFigures& sessions = figures.sessions;
   sessions.paused = 2;
   sessions.ended[static_cast<std::size_t>(sessions::EndCause::kLauncherLost)] = 3;
-  return metrics.text(node, store::Health{}, http::ServerFigures{}, {}, 0, sessions);
+  return metrics_text(metrics, figures);
 }
 
 TEST(Metrics, SaysWhatHappened) {
@@ -76,4 +79,4 @@ TEST(Metrics, EveryLineIsOfTheTextFormat) {
 }
 
 }  // namespace
-}  // namespace glovebox::runs
+}  // namespace glovebox::api

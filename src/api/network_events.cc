@@ -16,7 +16,7 @@ namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
 // A project whose sandboxes try much at once would push everything else out of its listeners'
-// queues, and everybody's out of the ring of what can be replayed.
+// queues, and other projects' events out of the ring that can be replayed.
 constexpr double kPerSecond = 10;
 constexpr double kAtOnce = 50;
 constexpr std::size_t kMaxEventIds = 100;  // sandboxes named in one event
@@ -62,25 +62,26 @@ std::string restarted_event(const node::NetworkService::Restarted& restarted) {
 
 }  // namespace
 
-void publish_network_events(routing::App& app) {
+void publish_network_events(node::NetworkService& networks, events::EventHub& events,
+                            sessions::Sessions& sessions) {
   auto allowances = std::make_shared<std::map<std::string, Allowance>>();
-  app.networks->on_decided([&app, allowances](const node::NetworkService::Decided& decided) {
+  networks.on_decided([&events, allowances](const node::NetworkService::Decided& decided) {
     if (allowances->size() >= kProjects && !allowances->contains(decided.tenant)) {
       allowances->clear();
     }
     Allowance& allowance = (*allowances)[decided.tenant];
     if (!allowance.take()) return;
-    app.events.publish(decided.tenant, "network.decided",
+    events.publish(decided.tenant, "network.decided",
                        decided_event(decided, std::exchange(allowance.left_out, 0)));
   });
-  app.networks->on_restarted([&app](const node::NetworkService::Restarted& restarted) {
+  networks.on_restarted([&events, &sessions](const node::NetworkService::Restarted& restarted) {
     for (const SandboxId& id : restarted.ids) {
-      app.sessions.note(id, "network",
+      sessions.note(id, "network",
                         "the network gateway was restarted: connections were cut, and new ones "
                         "can be made",
                         0);
     }
-    app.events.publish(restarted.tenant, "network.restarted", restarted_event(restarted));
+    events.publish(restarted.tenant, "network.restarted", restarted_event(restarted));
   });
 }
 

@@ -1,12 +1,15 @@
-// What the gateway decides and what becomes of it, told to those who listen (GET /v1/events), and
-// in the log of the sandbox.
+// Publishes what the network gateway decides as events (GET /v1/events), and writes a gateway's
+// restart to the logs of the sandboxes it cut off.
 #pragma once
 
-#include "routing/app.h"
+#include "events/event_hub.h"
+#include "node/networks/network_service.h"
+#include "sessions/sessions.h"
 
 namespace glovebox::api {
 
-// From now on; `app` and its networks outlive each other's last call.
-void publish_network_events(routing::App& app);
+// From now on. All three outlive the last call of the network service.
+void publish_network_events(node::NetworkService& networks, events::EventHub& events,
+                            sessions::Sessions& sessions);
 
 }  // namespace glovebox::api

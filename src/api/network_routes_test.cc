@@ -7,7 +7,7 @@
 
 #include "wire/json/stored_policy.h"
 #include "sessions/testing/fake_idle_session.h"
-#include "api/testing/test_app.h"
+#include "api/testing/test_server.h"
 
 namespace glovebox::api {
 namespace {
@@ -18,8 +18,8 @@ using ::testing::HasSubstr;
 
 net::NetPolicy policy(const std::string& text) { return wire::stored_policy(text); }
 
-routing::AppSettings with_ceiling(net::NetCeiling ceiling) {
-  routing::AppSettings settings;
+ApiSettings with_ceiling(net::NetCeiling ceiling) {
+  ApiSettings settings;
   settings.ceiling = std::move(ceiling);
   return settings;
 }
@@ -32,7 +32,7 @@ net::NetCeiling only_pypi() {
   return ceiling;
 }
 
-class NetworkRoutes : public ::testing::Test {
+class NetworkRoutesTest : public ::testing::Test {
  protected:
   explicit NetworkRoutes(net::NetCeiling ceiling = {}) : test_(with_ceiling(std::move(ceiling))) {
     key_ = test_.make_key("default", store::KeyRole::kUser);
@@ -61,17 +61,17 @@ class NetworkRoutes : public ::testing::Test {
     return send(Method::kPatch, "/v1/sandboxes/" + id, body);
   }
 
-  TestApp test_;
+  TestServer test_;
   std::string key_;
   std::vector<node::SessionSpec> specs_;
 };
 
-class NarrowNetworkRoutes : public NetworkRoutes {
+class NarrowNetworkRoutes : public NetworkRoutesTest {
  protected:
   NarrowNetworkRoutes() : NetworkRoutes(only_pypi()) {}
 };
 
-TEST_F(NetworkRoutes, ARunReachesWhatItAsksForAndSaysWhatItDid) {
+TEST_F(NetworkRoutesTest, ARunReachesWhatItAsksForAndSaysWhatItDid) {
   test_.node.play = [](node::RunJob, node::RunSink&,
                        std::shared_ptr<node::CancelFlag>) -> Task<node::RunReport> {
     node::RunReport report;
@@ -105,7 +105,7 @@ TEST_F(NetworkRoutes, ARunReachesWhatItAsksForAndSaysWhatItDid) {
   EXPECT_TRUE(decision.at("first_at").is_null());
 }
 
-TEST_F(NetworkRoutes, WithoutOneNothingIsAskedAndTheMetricsHaveNone) {
+TEST_F(NetworkRoutesTest, WithoutOneNothingIsAskedAndTheMetricsHaveNone) {
   const Answer answer = send(Method::kPost, "/v1/run", R"({"language":"python","code":"1"})");
   EXPECT_TRUE(test_.node.jobs.at(0).net.is_none());
   EXPECT_TRUE(json::parse(answer.body).at("metrics").at("network").is_null());
@@ -135,14 +135,14 @@ TEST_F(NarrowNetworkRoutes, BeyondTheCeilingIsForbiddenAndSaysWhatIsAllowed) {
   EXPECT_NE(json::parse(send(Method::kGet, "/v1/sandboxes/" + id).body).at("ttl_s").as_int64(), 60);
 }
 
-TEST_F(NetworkRoutes, ASandboxHasNoneUnlessAsked) {
+TEST_F(NetworkRoutesTest, ASandboxHasNoneUnlessAsked) {
   EXPECT_EQ(net_of(make()), R"("none")");
   EXPECT_TRUE(specs_.at(0).net.is_none());
   EXPECT_EQ(net_of(make(R"({"profile":{"net":"https-only"}})")), R"("https-only")");
   EXPECT_EQ(specs_.at(1).net.base, net::NetBase::kHttpsOnly);
 }
 
-TEST_F(NetworkRoutes, IsChangedWhileItRunsAndRemembered) {
+TEST_F(NetworkRoutesTest, IsChangedWhileItRunsAndRemembered) {
   const std::string id = make();
   const Answer changed = change(id, R"({"net":{"allow":["*.Example.com:443"]}})");
   ASSERT_EQ(changed.status, 200) << changed.body;
@@ -160,16 +160,10 @@ TEST_F(NetworkRoutes, IsChangedWhileItRunsAndRemembered) {
   EXPECT_THAT(stored, HasSubstr("*.example.com:443"));
 }
 
-TEST_F(NetworkRoutes, TheServerAfterUsRestoresWhatIsStored) {
+TEST_F(NetworkRoutesTest, TheServerAfterUsRestoresWhatIsStored) {
   const std::string id = make(R"({"profile":{"net":"all"}})");
   const std::string none = make();
-  sessions::SessionKeeper after(test_.io, test_.session_service, test_.node, *test_.store, [&] {
-    sessions::KeeperOptions options;
-    options.networks = &test_.networks;
-    options.shelf.directory = (test_.directory / "snapshots").string();
-    return options;
-  }());
-  ASSERT_TRUE(after.begin(test_.app->events, test_.app->usage));
+  test_.restart();
   test_.run_until([&] { return !test_.networks.restored.empty(); });
   ASSERT_EQ(test_.networks.restored.size(), 2u);
   const auto& known = test_.networks.restored.at(SandboxId::parse(id).value());
@@ -177,10 +171,9 @@ TEST_F(NetworkRoutes, TheServerAfterUsRestoresWhatIsStored) {
   EXPECT_EQ(known.tenant, "default");
   EXPECT_TRUE(test_.networks.restored.at(SandboxId::parse(none).value()).policy.is_none());
   EXPECT_TRUE(test_.networks.is_restored);
-  after.stop();
 }
 
-TEST_F(NetworkRoutes, RefusesWordsThatMeanNothing) {
+TEST_F(NetworkRoutesTest, RefusesWordsThatMeanNothing) {
   const std::string id = make();
   for (const char* body : {R"({"net":"some"})", R"({"net":null})", R"({"net":{}})",
                            R"({"net":{"allow":["127.1"]}})", R"({"net":{"allow":[],"x":1}})",
@@ -213,7 +206,7 @@ TEST_F(NarrowNetworkRoutes, TooManyRulesAreRefusedHoweverTheyCame) {
   EXPECT_TRUE(test_.networks.set.empty());
 }
 
-TEST_F(NetworkRoutes, WithoutAGatewayNothingIsChanged) {
+TEST_F(NetworkRoutesTest, WithoutAGatewayNothingIsChanged) {
   const std::string id = make();
   test_.networks.refuses = Error(Errc::kUnavailable, "the network gateway is not running");
   const Answer answer = change(id, R"({"net":"all"})");
@@ -222,7 +215,7 @@ TEST_F(NetworkRoutes, WithoutAGatewayNothingIsChanged) {
   EXPECT_EQ(net_of(id), R"("none")");
 }
 
-TEST_F(NetworkRoutes, ShowsWhatItMayReachAndWhatItDid) {
+TEST_F(NetworkRoutesTest, ShowsWhatItMayReachAndWhatItDid) {
   const std::string id = make();
   const json::object before =
       json::parse(send(Method::kGet, "/v1/sandboxes/" + id + "/network").body).as_object();
@@ -243,7 +236,7 @@ TEST_F(NetworkRoutes, ShowsWhatItMayReachAndWhatItDid) {
             404);
 }
 
-TEST_F(NetworkRoutes, AnAgentsSandboxWithAnotherReachIsNotTheSame) {
+TEST_F(NetworkRoutesTest, AnAgentsSandboxWithAnotherReachIsNotTheSame) {
   const std::string id = make(R"({"agent_id":"a","profile":{"net":"all"}})");
   const Answer other =
       send(Method::kPost, "/v1/sandboxes", R"({"agent_id":"a","profile":{"net":"none"}})");
@@ -252,9 +245,9 @@ TEST_F(NetworkRoutes, AnAgentsSandboxWithAnotherReachIsNotTheSame) {
   EXPECT_EQ(send(Method::kPost, "/v1/sandboxes", R"({"agent_id":"a"})").status, 200);
 }
 
-TEST_F(NetworkRoutes, DecisionsAreEventsOfTheirProjectAndBounded) {
-  auto mine = test_.app->events.subscribe("default", std::nullopt);
-  auto other = test_.app->events.subscribe("other", std::nullopt);
+TEST_F(NetworkRoutesTest, DecisionsAreEventsOfTheirProjectAndBounded) {
+  auto mine = test_.events.subscribe("default", std::nullopt);
+  auto other = test_.events.subscribe("other", std::nullopt);
   const SandboxId id = SandboxId::make();
   wire::NetDecision decision;
   decision.what = wire::NetDecision::What::kResolve;
@@ -275,7 +268,7 @@ TEST_F(NetworkRoutes, DecisionsAreEventsOfTheirProjectAndBounded) {
   EXPECT_TRUE(other->take().empty());
 }
 
-TEST_F(NetworkRoutes, ReadinessSaysWhetherThereIsAGatewayAndDoesNotDependOnIt) {
+TEST_F(NetworkRoutesTest, ReadinessSaysWhetherThereIsAGatewayAndDoesNotDependOnIt) {
   const Answer answer = send(Method::kGet, "/health/ready");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(json::parse(answer.body).at("gateway").as_string(), "down");

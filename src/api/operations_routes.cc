@@ -1,37 +1,40 @@
-// For whoever runs the server: is it alive, is it ready, its figures, and tidying up.
+#include "api/operations_routes.h"
+
 #include <boost/json.hpp>
 #include <map>
 #include <utility>
 #include <vector>
 
-#include "api/handlers.h"
+#include "api/metrics_text.h"
 #include "base/utf8.h"
 #include "model/template_rules.h"
-#include "packages/package_service.h"
-#include "sessions/session_keeper.h"
 #include "store/store_call.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
 
-json::array reasons_not_ready(const routing::App& app) {
+json::array reasons_not_ready(const OperationsRoutes::Dependencies& deps) {
   json::array reasons;
-  if (app.stopping) reasons.emplace_back("the server stops");
-  if (!app.node.figures().launcher_up) {
+  if (deps.is_stopping) reasons.emplace_back("the server is stopping");
+  if (!deps.node.figures().launcher_up) {
     reasons.emplace_back("there is no launcher");
-  } else if (!app.session_service.adopted()) {
-    reasons.emplace_back("the launcher has not told of its sandboxes yet");
+  } else if (!deps.session_service.adopted()) {
+    reasons.emplace_back("the launcher has not reported its sandboxes yet");
   }
-  const store::Health store = app.store.health();
+  const store::Health store = deps.store.health();
   if (!store.ok) reasons.emplace_back(to_utf8(store.reason));
   return reasons;
 }
 
-// Those of templates that projects made, as one for each engine: anybody may look at the figures,
-// and nobody but the project may know of a single one.
-std::vector<node::PoolFigures> with_own_together(std::vector<node::PoolFigures> pools) {
+// The pools of templates that projects made, as one sum for each engine: every operator may read the
+// figures, and only the project may know of a single one.
+std::vector<node::PoolFigures> with_dynamic_summed(std::vector<node::PoolFigures> pools) {
   std::vector<node::PoolFigures> shown;
   std::map<EngineKind, node::PoolFigures> own;
   for (node::PoolFigures& pool : pools) {
@@ -54,45 +57,59 @@ std::vector<node::PoolFigures> with_own_together(std::vector<node::PoolFigures> 
 
 }  // namespace
 
-Task<Response> health(routing::App& app, Request&, ResponseWriter&) {
-  json::object body{{"status", "ok"}, {"version", app.settings.version}};
+std::span<const routing::RouteRow<OperationsRoutes>> OperationsRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<OperationsRoutes> kRows[] = {
+      {Method::kPost, "/v1/gc", routing::Access::kAdmin, &OperationsRoutes::collect_garbage, "Remove what is past its retention"},
+      {Method::kGet, "/metrics", routing::Access::kOperator, &OperationsRoutes::metrics, "Figures for Prometheus"},
+      {Method::kGet, "/health", routing::Access::kOpen, &OperationsRoutes::health, "Is the server alive?"},
+      {Method::kGet, "/health/ready", routing::Access::kOpen, &OperationsRoutes::health_ready, "Can the server run something now?"},
+  };
+  return kRows;
+}
+
+Task<Response> OperationsRoutes::health(Request&, ResponseWriter&) {
+  json::object body{{"status", "ok"}, {"version", deps_.version}};
   co_return Response::json(json::serialize(body) + "\n");
 }
 
-Task<Response> health_ready(routing::App& app, Request&, ResponseWriter&) {
-  json::array reasons = reasons_not_ready(app);
+Task<Response> OperationsRoutes::health_ready(Request&, ResponseWriter&) {
+  json::array reasons = reasons_not_ready(deps_);
   const bool ready = reasons.empty();
   json::object body{{"status", ready ? "ready" : "not_ready"}, {"reasons", std::move(reasons)}};
-  // Without one, only sandboxes that want a network have to wait.
-  body["gateway"] = app.node.figures().network.gateway_up ? "up" : "down";
+  // Without a gateway, only sandboxes that need a network have to wait.
+  body["gateway"] = deps_.node.figures().network.gateway_up ? "up" : "down";
   Response response = Response::json(json::serialize(body) + "\n", ready ? 200 : 503);
   if (!ready) response.headers.set("Retry-After", "1");
   co_return response;
 }
 
-Task<Response> metrics(routing::App& app, Request&, ResponseWriter&) {
-  const http::ServerFigures http = app.http_figures ? app.http_figures() : http::ServerFigures{};
-  node::NodeFigures figures = app.node.figures();
-  figures.pools = with_own_together(std::move(figures.pools));
-  const packages::PackageFigures packages =
-      app.dependencies != nullptr ? app.dependencies->figures() : packages::PackageFigures{};
-  Response response =
-      Response::text(app.metrics.text(figures, app.store.health(), http, app.node.templates(),
-                                      app.events.subscribers(), app.keeper->figures(), packages));
+Task<Response> OperationsRoutes::metrics(Request&, ResponseWriter&) {
+  ServerFigures figures{.node = deps_.node.figures(),
+                        .store = deps_.store.health(),
+                        .http = deps_.http_figures(),
+                        .templates = deps_.node.templates(),
+                        .event_subscribers = deps_.events.subscribers(),
+                        .sessions = deps_.registry.figures(),
+                        .snapshots = deps_.snapshots.count(),
+                        .snapshot_bytes = deps_.snapshots.bytes(),
+                        .packages = deps_.packages.figures()};
+  figures.node.pools = with_dynamic_summed(std::move(figures.node.pools));
+  Response response = Response::text(metrics_text(deps_.metrics, figures));
   response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   co_return response;
 }
 
-Task<Response> collect_garbage(routing::App& app, Request&, ResponseWriter&) {
+Task<Response> OperationsRoutes::collect_garbage(Request&, ResponseWriter&) {
   const store::Ask<store::GcReport> ask = [&](store::Callback<store::GcReport> done) {
-    app.store.gc(std::move(done));
+    deps_.store.gc(std::move(done));
   };
   CO_TRY(const store::GcReport report, co_await store::store_call(ask));
-  CO_TRY(const std::uint64_t strays, app.keeper->shelf().sweep());
+  CO_TRY(const std::uint64_t strays, deps_.snapshots.sweep());
   json::object body{{"runs_removed", report.runs},
                     {"sessions_removed", report.sessions},
                     {"snapshot_files_removed", strays},
-                    {"snapshot_bytes", app.keeper->shelf().bytes()},
+                    {"snapshot_bytes", deps_.snapshots.bytes()},
                     {"idempotent_entries_removed", report.idempotent_entries},
                     {"bytes_before", report.bytes_before},
                     {"bytes_after", report.bytes_after}};

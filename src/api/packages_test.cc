@@ -6,7 +6,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/json.hpp>
 
-#include "api/testing/test_app.h"
+#include "api/testing/test_server.h"
 #include "model/template_rules.h"
 #include "packages/package_json.h"
 #include "packages/testing/fake_package_service.h"
@@ -70,7 +70,6 @@ std::vector<std::string> events_in(const std::string& body) {
 class DependencyRoutes : public ::testing::Test {
  protected:
   DependencyRoutes() {
-    test_.app->dependencies = &book_;
     mine_ = test_.make_key("mine", store::KeyRole::kUser);
     test_.session_service.make = [this](const node::SessionSpec& spec) {
       specs_.push_back(spec);
@@ -87,8 +86,8 @@ class DependencyRoutes : public ::testing::Test {
     return json::parse(answer.body).as_object();
   }
 
-  TestApp test_;
-  packages::FakePackageService book_;
+  TestServer test_;
+  packages::FakePackageService& book_ = test_.packages;
   std::string mine_;
   std::vector<node::SessionSpec> specs_;
 };
@@ -131,14 +130,6 @@ TEST_F(DependencyRoutes, WhatCannotHavePackagesIsRefusedAtOnce) {
       refusal(R"({"language":"python","code":"1","profile":{"dependencies":["a","-r x"]}})"),
       HasSubstr("profile.dependencies[1]: "));
   EXPECT_THAT(book_.wishes, IsEmpty());
-  EXPECT_THAT(test_.node.jobs, IsEmpty());
-}
-
-TEST_F(DependencyRoutes, AServerWithoutABookSaysSo) {
-  test_.app->dependencies = nullptr;
-  const Answer answer = post("/v1/run", kRun);
-  EXPECT_EQ(answer.status, 422);
-  EXPECT_EQ(code_of(answer), "unsupported");
   EXPECT_THAT(test_.node.jobs, IsEmpty());
 }
 
@@ -397,8 +388,8 @@ TEST_F(DependencyRoutes, ATemplateIsKeptAsItWasMade) {
   const auto stored = test_.store->all_templates();
   ASSERT_TRUE(stored);
   EXPECT_EQ(stored->front().layer, book_.made_layer);
-  EXPECT_NE(test_.app->templates->of_layer(book_.made_layer), nullptr);
-  EXPECT_EQ(test_.app->templates->of_layer(first), nullptr);
+  EXPECT_NE(test_.templates->of_layer(book_.made_layer), nullptr);
+  EXPECT_EQ(test_.templates->of_layer(first), nullptr);
   // Building ahead resolves if it is told to.
   book_.layers = {packages::layer_of(book_.made_layer, {"mine"})};
   object(post("/v1/layers", R"({"dependencies":["good"]})"));
@@ -427,7 +418,7 @@ TEST_F(DependencyRoutes, ASnapshotIsKeptAsItWasMade) {
   EXPECT_EQ(wish(R"(,"profile":{"dependencies":["more"]})").kept_layer, "");
   // Its template has become another one meanwhile; the snapshot has not.
   std::optional<Result<>> set;
-  asio::co_spawn(test_.io, test_.app->templates->set_layer(own, std::string(32, 'd')),
+  asio::co_spawn(test_.io, test_.templates->set_layer(own, std::string(32, 'd')),
                  [&](std::exception_ptr, Result<> done) { set = std::move(done); });
   test_.io.restart();
   while (!set) test_.io.run_one();
@@ -440,7 +431,7 @@ TEST_F(DependencyRoutes, ASnapshotIsKeptAsItWasMade) {
   EXPECT_EQ(wish().kept_layer, first);
   EXPECT_EQ(wish().kept_layer, book_.made_layer);
   EXPECT_EQ(test_.store->all_snapshots()->front().layer, book_.made_layer);
-  EXPECT_EQ(test_.app->templates->find_id(own)->layer, std::string(32, 'd'));
+  EXPECT_EQ(test_.templates->find_id(own)->layer, std::string(32, 'd'));
 }
 
 TEST(PackageOptions, AHashSaysItsKind) {

@@ -6,8 +6,7 @@
 #include <future>
 #include <thread>
 
-#include "api/port_routing.h"
-#include "api/testing/test_app.h"
+#include "api/testing/test_server.h"
 #include "http/client/client.h"
 #include "http/server/listener.h"
 #include "http/server/server.h"
@@ -67,9 +66,8 @@ class Ports : public ::testing::Test {
     url_.host = "127.0.0.1";
     url_.port = listener->port;
     http::ServerOptions options;
-    options.admit = [this](http::Request& request) { return admit(*test_.app, request); };
-    options.route_first = port_doors(*test_.app);
-    server_ = std::make_unique<http::Server>(test_.io, make_router(*test_.app, 1 << 20),
+    options.route_first = [this](http::Request& request) { return test_.api->route_first(request); };
+    server_ = std::make_unique<http::Server>(test_.io, test_.api->make_router(),
                                              std::move(options));
     EXPECT_TRUE(server_->serve(std::move(listener->fd)).has_value());
     thread_ = std::thread([this] {
@@ -105,7 +103,7 @@ class Ports : public ::testing::Test {
     return send({.target = std::move(target), .headers = std::move(headers)});
   }
 
-  TestApp test_;
+  TestServer test_;
   std::shared_ptr<PortSession> session_;
   std::string key_, other_key_;
   http::Url url_;
@@ -242,7 +240,7 @@ TEST_F(Ports, AWebSocketIsCarriedThrough) {
   // Our own client checks the guest's accept key: it came through untouched.
   auto socket = http::WebSocketClient::connect(url_, path("/ws"), headers, {});
   ASSERT_FALSE(socket.has_value());
-  EXPECT_THAT(socket.error().message(), HasSubstr("does not speak WebSocket"));
+  EXPECT_THAT(socket.error().message(), HasSubstr("did not accept the WebSocket handshake"));
   const std::string heard = session_->heard.get();
   EXPECT_THAT(heard, StartsWith("GET /ws HTTP/1.1\r\n"));
   EXPECT_THAT(heard, HasSubstr("Upgrade: websocket\r\n"));

@@ -1,18 +1,25 @@
-// The processes of a session: listed, looked at, signalled, waited for, written to, deleted.
+#include "api/process_routes.h"
+
 #include <boost/json.hpp>
 #include <charconv>
 #include <csignal>
 #include <utility>
 
-#include "api/handlers.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/processes/input_pump.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
 #include "wire/json/object_reader.h"
 #include "wire/json/strict_json.h"
+#include "routing/query.h"
+#include "wire/json/request_fields.h"
+#include "sessions/processes/signal_names.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
@@ -39,8 +46,21 @@ Response process_answer(const node::ProcessInfo& process) {
 
 }  // namespace
 
-Task<Response> list_processes(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+std::span<const routing::RouteRow<ProcessRoutes>> ProcessRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<ProcessRoutes> kRows[] = {
+      {Method::kGet, "/v1/sandboxes/{id}/processes", routing::Access::kKey, &ProcessRoutes::list_processes, "The processes of a sandbox"},
+      {Method::kGet, "/v1/sandboxes/{id}/processes/{process}", routing::Access::kKey, &ProcessRoutes::get_process, "One process"},
+      {Method::kDelete, "/v1/sandboxes/{id}/processes/{process}", routing::Access::kKey, &ProcessRoutes::delete_process, "End a process and forget it"},
+      {Method::kPost, "/v1/sandboxes/{id}/processes/{process}/signal", routing::Access::kKey, &ProcessRoutes::signal_process, "Send a process a signal"},
+      {Method::kGet, "/v1/sandboxes/{id}/processes/{process}/wait", routing::Access::kKey, &ProcessRoutes::wait_process, "Wait until a process has ended"},
+      {Method::kPost, "/v1/sandboxes/{id}/processes/{process}/stdin", routing::Access::kKey, &ProcessRoutes::write_process, "Write to a process", 2u << 20},
+  };
+  return kRows;
+}
+
+Task<Response> ProcessRoutes::list_processes(Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
   json::array all;
   for (const node::ProcessInfo& process : session->processes()) {
     all.push_back(sessions::process_json(process));
@@ -49,14 +69,14 @@ Task<Response> list_processes(routing::App& app, Request& request, ResponseWrite
   co_return Response::json(json::serialize(body) + "\n");
 }
 
-Task<Response> get_process(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+Task<Response> ProcessRoutes::get_process(Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(const node::ProcessInfo process, process_of(*session, request));
   co_return process_answer(process);
 }
 
-Task<Response> signal_process(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+Task<Response> ProcessRoutes::signal_process(Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(const node::ProcessInfo process, process_of(*session, request));
   CO_TRY(const json::value document, wire::parse_strict_json(request.body));
   CO_TRY(wire::ObjectReader fields, wire::ObjectReader::open(document, ""));
@@ -68,8 +88,8 @@ Task<Response> signal_process(routing::App& app, Request& request, ResponseWrite
   co_return Response::empty();
 }
 
-Task<Response> wait_process(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+Task<Response> ProcessRoutes::wait_process(Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(const node::ProcessInfo process, process_of(*session, request));
   CO_TRY(const std::uint64_t timeout,
          routing::query_number(request, "timeout_ms", 0, kMaxWaitMs, kDefaultWaitMs));
@@ -82,8 +102,8 @@ Task<Response> wait_process(routing::App& app, Request& request, ResponseWriter&
   co_return process_answer(now);
 }
 
-Task<Response> write_process(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+Task<Response> ProcessRoutes::write_process(Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(const node::ProcessInfo process, process_of(*session, request));
   CO_TRY(const json::value document, wire::parse_strict_json(request.body));
   CO_TRY(wire::ObjectReader fields, wire::ObjectReader::open(document, ""));
@@ -94,7 +114,7 @@ Task<Response> write_process(routing::App& app, Request& request, ResponseWriter
     co_return fail(Errc::kInvalidArgument, "a context has no stdin of its own: see POST …/code");
   }
   if (process.ended) co_return fail(Errc::kConflict, "the process has exited");
-  const auto pump = app.inputs.of(session, process.number);
+  const auto pump = deps_.inputs.of(session, process.number);
   const auto deadline = Clock::now() + kInputWithin;
   const auto pushed = co_await pump->push(std::move(bytes).value_or(std::string()), deadline);
   if (pushed == sessions::InputPump::Pushed::kClosed) {
@@ -116,8 +136,8 @@ Task<Response> write_process(routing::App& app, Request& request, ResponseWriter
   co_return Response::empty();
 }
 
-Task<Response> delete_process(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const auto session, routing::session_of(app, request));
+Task<Response> ProcessRoutes::delete_process(Request& request, ResponseWriter&) {
+  CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(const node::ProcessInfo process, process_of(*session, request));
   if (process.kind != wire::ProcessKind::kProgram) {
     co_return fail(Errc::kConflict, "it belongs to context " + sessions::decode_label(process.label).context +

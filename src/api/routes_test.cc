@@ -6,7 +6,7 @@
 #include <boost/json.hpp>
 
 #include "api/docs_page.h"
-#include "api/testing/test_app.h"
+#include "api/testing/test_server.h"
 
 namespace glovebox::api {
 namespace {
@@ -27,9 +27,9 @@ std::string path_of(std::string_view pattern) {
 }
 
 TEST(Routes, WithoutAKeyOnlyWhatIsOpen) {
-  routing::AppSettings settings;
+  ApiSettings settings;
   settings.is_loopback = false;
-  TestApp test(settings);
+  TestServer test(settings);
   for (const RouteRow& row : all_routes()) {
     const Answer answer = test.send(row.method, path_of(row.pattern));
     if (row.access == routing::Access::kOpen) {
@@ -47,7 +47,7 @@ TEST(Routes, WithoutAKeyOnlyWhatIsOpen) {
 }
 
 TEST(Routes, AWrongKeyIsNoKey) {
-  TestApp test;
+  TestServer test;
   const std::string wrong = "gbx_" + std::string(40, '0');
   EXPECT_EQ(test.send(Method::kGet, "/v1/runs", wrong).status, 401);
   EXPECT_EQ(test.send(Method::kGet, "/v1/runs", test.admin_key).status, 200);
@@ -62,7 +62,7 @@ TEST(Routes, AWrongKeyIsNoKey) {
 }
 
 TEST(Routes, OnLoopbackFiguresAndDocumentsAreOpen) {
-  TestApp test;
+  TestServer test;
   EXPECT_EQ(test.send(Method::kGet, "/metrics").status, 200);
   EXPECT_EQ(test.send(Method::kGet, "/docs").status, 200);
   EXPECT_EQ(test.send(Method::kGet, "/openapi.yaml").status, 200);
@@ -70,7 +70,7 @@ TEST(Routes, OnLoopbackFiguresAndDocumentsAreOpen) {
 }
 
 TEST(Routes, AdminRoutesAreForAdminKeys) {
-  TestApp test;
+  TestServer test;
   const std::string user = test.make_key("ours", store::KeyRole::kUser);
   for (const RouteRow& row : all_routes()) {
     if (row.access != routing::Access::kAdmin) continue;
@@ -81,7 +81,7 @@ TEST(Routes, AdminRoutesAreForAdminKeys) {
 }
 
 TEST(Routes, KeysAreMadeListedAndRevoked) {
-  TestApp test;
+  TestServer test;
   const Answer made =
       test.send(Method::kPost, "/v1/keys", test.admin_key,
                 R"({"project":"ci","name":"n","limits":{"max_in_flight":2,"max_memory_mb":64}})");
@@ -101,7 +101,7 @@ TEST(Routes, KeysAreMadeListedAndRevoked) {
 }
 
 TEST(Routes, AKeyRequestIsReadStrictly) {
-  TestApp test;
+  TestServer test;
   const auto complaint = [&](const char* body) {
     const Answer answer = test.send(Method::kPost, "/v1/keys", test.admin_key, body);
     EXPECT_EQ(answer.status, 400);
@@ -110,11 +110,11 @@ TEST(Routes, AKeyRequestIsReadStrictly) {
   EXPECT_THAT(complaint(R"({"projet":"x"})"), HasSubstr("did you mean \\\"project\\\""));
   EXPECT_THAT(complaint(R"({"role":"root"})"), HasSubstr("role: must be user or admin"));
   EXPECT_THAT(complaint(R"({"project":"../x"})"), HasSubstr("project"));
-  EXPECT_THAT(complaint("nonsense"), HasSubstr("not good JSON"));
+  EXPECT_THAT(complaint("nonsense"), HasSubstr("invalid JSON"));
 }
 
 TEST(Routes, TemplatesSayHowTheyAre) {
-  TestApp test;
+  TestServer test;
   test.node.known[1].state = RuntimeState::kFailed;
   test.node.known[1].error = "cannot import pandas";
   const json::value list =
@@ -128,7 +128,7 @@ TEST(Routes, TemplatesSayHowTheyAre) {
 }
 
 TEST(Routes, ReadyOnlyWithALauncherAndAStore) {
-  TestApp test;
+  TestServer test;
   EXPECT_EQ(test.send(Method::kGet, "/health").status, 200);
   EXPECT_EQ(test.send(Method::kGet, "/health/ready").status, 200);
   test.node.now.launcher_up = false;
@@ -139,7 +139,7 @@ TEST(Routes, ReadyOnlyWithALauncherAndAStore) {
 }
 
 TEST(Routes, GarbageIsCollectedOnDemand) {
-  TestApp test;
+  TestServer test;
   const Answer answer = test.send(Method::kPost, "/v1/gc", test.admin_key);
   EXPECT_EQ(answer.status, 200) << answer.body;
   EXPECT_THAT(answer.body, HasSubstr("runs_removed"));
@@ -155,17 +155,17 @@ TEST(Routes, ThePageNeedsNothingFromElsewhere) {
 }
 
 TEST(Routes, EventsAreStreamedUntilTheHubCloses) {
-  TestApp test;
+  TestServer test;
   const std::string ours = test.make_key("ours", store::KeyRole::kUser);
-  test.app->events.publish("ours", "run.finished", "{\"id\":\"a\"}");
-  test.app->events.publish("theirs", "run.finished", "{\"id\":\"b\"}");
+  test.events.publish("ours", "run.finished", "{\"id\":\"a\"}");
+  test.events.publish("theirs", "run.finished", "{\"id\":\"b\"}");
   std::optional<Answer> answer;
   test.begin(Method::kGet, "/v1/events", ours, "", {{"Last-Event-ID", "0"}},
              [&](Answer given) { answer = std::move(given); });
-  test.run_until([&] { return test.app->events.subscribers() == 1; });
-  test.app->events.publish("ours", "run.started", "{\"id\":\"c\"}");
+  test.run_until([&] { return test.events.subscribers() == 1; });
+  test.events.publish("ours", "run.started", "{\"id\":\"c\"}");
   test.io.poll();
-  test.app->events.close();
+  test.events.close();
   test.run_until([&] { return answer.has_value(); });
   EXPECT_EQ(answer->status, 200);
   EXPECT_THAT(answer->body, HasSubstr("id: 1\nevent: run.finished\ndata: {\"id\":\"a\"}\n\n"));
@@ -174,23 +174,23 @@ TEST(Routes, EventsAreStreamedUntilTheHubCloses) {
 }
 
 TEST(Routes, EventsEndWithTheirKey) {
-  TestApp test;
+  TestServer test;
   const Answer made = test.send(Method::kPost, "/v1/keys", test.admin_key, R"({"project":"ours"})");
   const json::value key = json::parse(made.body);
   std::optional<Answer> answer;
   test.begin(Method::kGet, "/v1/events", std::string(key.at("key").as_string()), "", {},
              [&](Answer given) { answer = std::move(given); });
-  test.run_until([&] { return test.app->events.subscribers() == 1; });
+  test.run_until([&] { return test.events.subscribers() == 1; });
   const std::string id(key.at("id").as_string());
   EXPECT_EQ(test.send(Method::kDelete, "/v1/keys/" + id, test.admin_key).status, 204);
-  test.app->events.publish("ours", "run.started", "{\"id\":\"secret\"}");
+  test.events.publish("ours", "run.started", "{\"id\":\"secret\"}");
   test.run_until([&] { return answer.has_value(); });
   EXPECT_THAT(answer->body, Not(HasSubstr("secret")));
-  EXPECT_EQ(test.app->events.subscribers(), 0u);
+  EXPECT_EQ(test.events.subscribers(), 0u);
 }
 
 TEST(Routes, OneKeyDoesNotTakeAllListeners) {
-  TestApp test;
+  TestServer test;
   const std::string ours = test.make_key("ours", store::KeyRole::kUser);
   const std::string theirs = test.make_key("theirs", store::KeyRole::kUser);
   std::size_t ended = 0;
@@ -198,19 +198,19 @@ TEST(Routes, OneKeyDoesNotTakeAllListeners) {
     test.begin(Method::kGet, "/v1/events", key, "", {}, [&](Answer) { ++ended; });
   };
   for (std::size_t i = 0; i < events::EventHub::kListenersPerKey; ++i) listen(ours);
-  test.run_until([&] { return test.app->events.subscribers() == events::EventHub::kListenersPerKey; });
+  test.run_until([&] { return test.events.subscribers() == events::EventHub::kListenersPerKey; });
   const Answer refused = test.send(Method::kGet, "/v1/events", ours);
   EXPECT_EQ(refused.status, 429);
   EXPECT_EQ(code_of(refused), "too_many_listeners");
   EXPECT_EQ(refused.headers.get("Retry-After"), "5");
   listen(theirs);
-  test.run_until([&] { return test.app->events.subscribers() == events::EventHub::kListenersPerKey + 1; });
-  test.app->events.close();
+  test.run_until([&] { return test.events.subscribers() == events::EventHub::kListenersPerKey + 1; });
+  test.events.close();
   test.run_until([&] { return ended == events::EventHub::kListenersPerKey + 1; });
 }
 
 TEST(Routes, OnlyAnAdminSeesOtherProjects) {
-  TestApp test;
+  TestServer test;
   const std::string ours = test.make_key("ours", store::KeyRole::kUser);
   EXPECT_EQ(test.send(Method::kGet, "/v1/runs?project=theirs", ours).status, 403);
   EXPECT_EQ(test.send(Method::kGet, "/v1/runs?project=ours", ours).status, 200);

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "routing/refusals.h"
+#include "routing/run_output.h"
 
 namespace glovebox::api {
 namespace {

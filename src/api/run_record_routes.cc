@@ -1,15 +1,18 @@
-// GET /v1/runs and /v1/runs/{id}: what is remembered of runs, of the caller's own project.
+#include "api/run_record_routes.h"
+
 #include <boost/json.hpp>
 #include <charconv>
 #include <utility>
 
-#include "api/handlers.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
-#include "routing/authentication.h"
 #include "store/store_call.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
@@ -88,13 +91,22 @@ Result<store::RunFilter> filter_of(const http::Params& query) {
 
 }  // namespace
 
-Task<Response> list_runs(routing::App& app, Request& request, ResponseWriter&) {
-  const auto who = routing::principal_of(app, request);
-  if (!who) co_return *refuse(app, request, routing::Access::kKey);
+std::span<const routing::RouteRow<RunRecordRoutes>> RunRecordRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<RunRecordRoutes> kRows[] = {
+      {Method::kGet, "/v1/runs", routing::Access::kKey, &RunRecordRoutes::list_runs, "Runs of your project"},
+      {Method::kGet, "/v1/runs/{id}", routing::Access::kKey, &RunRecordRoutes::get_run, "One run, with its output"},
+  };
+  return kRows;
+}
+
+Task<Response> RunRecordRoutes::list_runs(Request& request, ResponseWriter&) {
+  const auto who = deps_.authenticator.principal_of(request);
+  if (!who) co_return *deps_.authenticator.refuse(request, routing::Access::kKey);
   CO_TRY(const std::string project, routing::project_of(*who, request));
   CO_TRY(const store::RunFilter filter, filter_of(request.query));
   const store::Ask<store::RunPage> ask = [&](store::Callback<store::RunPage> done) {
-    app.store.list_runs(project, filter, std::move(done));
+    deps_.store.list_runs(project, filter, std::move(done));
   };
   CO_TRY(const store::RunPage page, co_await store::store_call(ask));
   json::array runs;
@@ -105,15 +117,15 @@ Task<Response> list_runs(routing::App& app, Request& request, ResponseWriter&) {
   co_return Response::json(json::serialize(body) + "\n");
 }
 
-Task<Response> get_run(routing::App& app, Request& request, ResponseWriter&) {
-  const auto who = routing::principal_of(app, request);
-  if (!who) co_return *refuse(app, request, routing::Access::kKey);
+Task<Response> RunRecordRoutes::get_run(Request& request, ResponseWriter&) {
+  const auto who = deps_.authenticator.principal_of(request);
+  if (!who) co_return *deps_.authenticator.refuse(request, routing::Access::kKey);
   CO_TRY(const std::string project, routing::project_of(*who, request));
   auto id = store::RunId::parse(request.param("id"));
   // An id that cannot be is an id that is not there.
   if (!id) co_return Response::refuse(404, "not_found", "there is no such run");
   const store::Ask<store::RunRecord> ask = [&](store::Callback<store::RunRecord> done) {
-    app.store.get_run(project, *id, std::move(done));
+    deps_.store.get_run(project, *id, std::move(done));
   };
   CO_TRY(const store::RunRecord run, co_await store::store_call(ask));
   co_return Response::json(whole_run(run));

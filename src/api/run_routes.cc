@@ -1,27 +1,36 @@
-// POST /v1/run: code in, result out. What happens between plan and answer is in
-// runs/execute_run.cc.
+#include "api/run_routes.h"
+
 #include <utility>
 
-#include "api/handlers.h"
-#include "routing/authentication.h"
 #include "routing/refusals.h"
-#include "runs/execute_run.h"
 #include "runs/run_plan.h"
 #include "templates/template_watcher.h"
 #include "wire/runs/run_answer.h"
 
 namespace glovebox::api {
 
-Task<Response> post_run(routing::App& app, Request& request, ResponseWriter& writer) {
-  const auto who = routing::principal_of(app, request);
-  if (!who) co_return *refuse(app, request, routing::Access::kKey);
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
+
+std::span<const routing::RouteRow<RunRoutes>> RunRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<RunRoutes> kRows[] = {
+      {Method::kPost, "/v1/run", routing::Access::kKey, &RunRoutes::post_run, "Run code or a command in a fresh sandbox", routing::BodyLimit::configured()},
+  };
+  return kRows;
+}
+
+Task<Response> RunRoutes::post_run(Request& request, ResponseWriter& writer) {
+  const auto who = deps_.authenticator.principal_of(request);
+  if (!who) co_return *deps_.authenticator.refuse(request, routing::Access::kKey);
   auto parsed = wire::parse_run_request(request.body);
   if (!parsed) co_return routing::refuse_run(parsed.error());
-  co_await templates::wait_for_templates(app);
-  auto plan = runs::plan_run(app, std::move(*parsed), who->project);
+  co_await deps_.watcher.wait_until_known();
+  auto plan = deps_.planner.plan(std::move(*parsed), who->project);
   if (!plan) co_return routing::refuse_run(plan.error());
-  runs::ExitJson words = wire::run_exit_json;
-  co_return co_await execute_run(app, request, writer, *who, std::move(*plan), std::move(words));
+  ExitJson exit_json = wire::run_exit_json;
+  co_return co_await deps_.flow.execute_run(request, writer, *who, std::move(*plan), std::move(exit_json));
 }
 
 }  // namespace glovebox::api

@@ -5,7 +5,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/json.hpp>
 
-#include "api/testing/test_app.h"
+#include "api/testing/test_server.h"
 
 namespace glovebox::api {
 namespace {
@@ -18,7 +18,7 @@ using ::testing::Not;
 constexpr const char* kHello = R"j({"language":"python","code":"print(1+1)"})j";
 
 // A run that lasts until it is cancelled.
-FakeNode::Play waits_for_the_end() {
+node::FakeNode::Play waits_for_the_end() {
   return [](node::RunJob, node::RunSink&,
             std::shared_ptr<node::CancelFlag> cancel) -> Task<node::RunReport> {
     auto executor = co_await asio::this_coro::executor;
@@ -33,7 +33,7 @@ FakeNode::Play waits_for_the_end() {
 }
 
 TEST(RunRoute, AnswersWithTheResult) {
-  TestApp test;
+  TestServer test;
   const Answer answer = test.send(Method::kPost, "/v1/run", test.admin_key, kHello);
   ASSERT_EQ(answer.status, 200) << answer.body;
   const json::object body = json::parse(answer.body).as_object();
@@ -49,7 +49,7 @@ TEST(RunRoute, AnswersWithTheResult) {
 }
 
 TEST(RunRoute, TellsLiveAsServerSentEvents) {
-  TestApp test;
+  TestServer test;
   const Answer answer = test.send(Method::kPost, "/v1/run", test.admin_key, kHello,
                                   {{"Accept", "text/event-stream"}});
   ASSERT_TRUE(answer.streamed);
@@ -61,7 +61,7 @@ TEST(RunRoute, TellsLiveAsServerSentEvents) {
 }
 
 TEST(RunRoute, TellsLiveAsLines) {
-  TestApp test;
+  TestServer test;
   const Answer answer = test.send(Method::kPost, "/v1/run", test.admin_key, kHello,
                                   {{"Accept", "application/x-ndjson"}});
   std::istringstream lines(answer.body);
@@ -73,7 +73,7 @@ TEST(RunRoute, TellsLiveAsLines) {
 }
 
 TEST(RunRoute, BadRequestsNameTheField) {
-  TestApp test;
+  TestServer test;
   const Answer answer = test.send(Method::kPost, "/v1/run", test.admin_key,
                                   R"({"language":"python","code":"1","profile":{"pids":0}})");
   EXPECT_EQ(answer.status, 400);
@@ -88,9 +88,9 @@ TEST(RunRoute, BadRequestsNameTheField) {
 }
 
 TEST(RunRoute, WhoseFaultItIsDecidesTheStatus) {
-  TestApp test;
+  TestServer test;
   const auto status = [&](Errc code, const char* message) {
-    test.node.play = refuses(code, message);
+    test.node.play = node::refuses(code, message);
     const Answer answer = test.send(Method::kPost, "/v1/run", test.admin_key, kHello);
     return std::to_string(answer.status) + " " + code_of(answer) + " " +
            std::string(answer.headers.get("Retry-After"));
@@ -103,8 +103,8 @@ TEST(RunRoute, WhoseFaultItIsDecidesTheStatus) {
 }
 
 TEST(RunRoute, AStreamThatNeverBeganIsRefusedLikeTheRest) {
-  TestApp test;
-  test.node.play = refuses(Errc::kResourceExhausted, "full");
+  TestServer test;
+  test.node.play = node::refuses(Errc::kResourceExhausted, "full");
   const Answer answer = test.send(Method::kPost, "/v1/run", test.admin_key, kHello,
                                   {{"Accept", "text/event-stream"}});
   EXPECT_FALSE(answer.streamed);
@@ -112,7 +112,7 @@ TEST(RunRoute, AStreamThatNeverBeganIsRefusedLikeTheRest) {
 }
 
 TEST(RunRoute, AKeysOwnLimitIs429) {
-  TestApp test;
+  TestServer test;
   const std::string key =
       test.make_key("ours", store::KeyRole::kUser, store::KeyLimits{.runs_per_minute = 2});
   EXPECT_EQ(test.send(Method::kPost, "/v1/run", key, kHello).status, 200);
@@ -125,7 +125,7 @@ TEST(RunRoute, AKeysOwnLimitIs429) {
 }
 
 TEST(RunRoute, AClientThatGoesEndsItsRun) {
-  TestApp test;
+  TestServer test;
   test.node.play = waits_for_the_end();
   std::optional<Answer> answer;
   test.begin(Method::kPost, "/v1/run", test.admin_key, kHello, {},
@@ -140,7 +140,7 @@ TEST(RunRoute, AClientThatGoesEndsItsRun) {
 }
 
 TEST(RunRoute, RunsAreRememberedForTheirProject) {
-  TestApp test;
+  TestServer test;
   const std::string ours = test.make_key("ours", store::KeyRole::kUser);
   const std::string theirs = test.make_key("theirs", store::KeyRole::kUser);
   const json::value done = json::parse(test.send(Method::kPost, "/v1/run", ours, kHello).body);
@@ -159,7 +159,7 @@ TEST(RunRoute, RunsAreRememberedForTheirProject) {
 }
 
 TEST(RunRoute, RunsArePaged) {
-  TestApp test;
+  TestServer test;
   for (int i = 0; i < 3; ++i) test.send(Method::kPost, "/v1/run", test.admin_key, kHello);
   const json::value first =
       json::parse(test.send(Method::kGet, "/v1/runs?limit=2", test.admin_key).body);
@@ -174,7 +174,7 @@ TEST(RunRoute, RunsArePaged) {
 }
 
 TEST(RunRoute, AnIdempotentRequestRunsOnce) {
-  TestApp test;
+  TestServer test;
   const http::Headers named{{"Idempotency-Key", "k1"}};
   const Answer first = test.send(Method::kPost, "/v1/run", test.admin_key, kHello, named);
   const Answer again = test.send(Method::kPost, "/v1/run", test.admin_key, kHello, named);
@@ -189,16 +189,16 @@ TEST(RunRoute, AnIdempotentRequestRunsOnce) {
 }
 
 TEST(RunRoute, ARefusedIdempotentRequestMayBeTriedAgain) {
-  TestApp test;
+  TestServer test;
   const http::Headers named{{"Idempotency-Key", "k1"}};
-  test.node.play = refuses(Errc::kResourceExhausted, "full");
+  test.node.play = node::refuses(Errc::kResourceExhausted, "full");
   EXPECT_EQ(test.send(Method::kPost, "/v1/run", test.admin_key, kHello, named).status, 503);
-  test.node.play = says("2\n");
+  test.node.play = node::says("2\n");
   EXPECT_EQ(test.send(Method::kPost, "/v1/run", test.admin_key, kHello, named).status, 200);
 }
 
 TEST(RunRoute, AnIdempotentRequestThatWasCutShortDoesNotRunAgain) {
-  TestApp test;
+  TestServer test;
   const auto cut = [&](const char* key, const std::function<Result<node::RunReport>()>& end) {
     test.node.play = [&end](node::RunJob, node::RunSink& sink,
                             std::shared_ptr<node::CancelFlag>) -> Task<node::RunReport> {
@@ -208,7 +208,7 @@ TEST(RunRoute, AnIdempotentRequestThatWasCutShortDoesNotRunAgain) {
     const http::Headers named{{"Idempotency-Key", key}};
     const Answer first = test.send(Method::kPost, "/v1/run", test.admin_key, kHello, named);
     const std::size_t ran = test.node.jobs.size();
-    test.node.play = says("2\n");
+    test.node.play = node::says("2\n");
     const Answer again = test.send(Method::kPost, "/v1/run", test.admin_key, kHello, named);
     EXPECT_EQ(again.status, 409);
     EXPECT_EQ(code_of(again), "interrupted");
@@ -227,7 +227,7 @@ TEST(RunRoute, AnIdempotentRequestThatWasCutShortDoesNotRunAgain) {
 }
 
 TEST(RunRoute, AnExceptionDoesNotLeaveAnIdempotentRequestRunning) {
-  TestApp test;
+  TestServer test;
   const http::Headers named{{"Idempotency-Key", "k1"}};
   test.node.play = [](node::RunJob, node::RunSink& sink,
                       std::shared_ptr<node::CancelFlag>) -> Task<node::RunReport> {
@@ -241,8 +241,8 @@ TEST(RunRoute, AnExceptionDoesNotLeaveAnIdempotentRequestRunning) {
 }
 
 TEST(RunRoute, EventsTellOfRuns) {
-  TestApp test;
-  auto listener = test.app->events.subscribe("default", std::nullopt);
+  TestServer test;
+  auto listener = test.events.subscribe("default", std::nullopt);
   test.send(Method::kPost, "/v1/run", test.admin_key, kHello);
   const auto seen = listener->take();
   ASSERT_EQ(seen.size(), 2u);

@@ -1,15 +1,20 @@
-// GET /v1/sandboxes/{id}/metrics and …/logs: what a sandbox uses, and what happened in it.
+#include "api/sandbox_metrics_routes.h"
+
 #include <boost/json.hpp>
 #include <utility>
 
-#include "api/handlers.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
-#include "routing/authentication.h"
 #include "sessions/processes/process_json.h"
-#include "sessions/session_keeper.h"
+#include "wire/network/net_policy_json.h"
+#include "wire/network/network_json.h"
+#include "routing/query.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
@@ -22,7 +27,7 @@ json::object sample_json(const sessions::SessionSample& sample) {
           {"processes", sample.processes}};
 }
 
-json::object now_json(const sessions::SessionKeeper::Measured& measured) {
+json::object now_json(const sessions::SessionSampler::Measured& measured) {
   json::object now = sample_json(measured.now);
   const auto& peak = measured.usage.peak_memory_bytes;
   now["peak_memory_bytes"] = peak ? json::value(*peak) : json::value(nullptr);
@@ -36,27 +41,37 @@ json::object now_json(const sessions::SessionKeeper::Measured& measured) {
 
 }  // namespace
 
-Task<Response> sandbox_metrics(routing::App& app, Request& request, ResponseWriter&) {
-  const auto who = routing::principal_of(app, request);
-  if (!who) co_return *refuse(app, request, routing::Access::kKey);
+std::span<const routing::RouteRow<SandboxMetricsRoutes>> SandboxMetricsRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<SandboxMetricsRoutes> kRows[] = {
+      {Method::kGet, "/v1/sandboxes/{id}/network", routing::Access::kKey, &SandboxMetricsRoutes::sandbox_network, "What a sandbox may reach, and what it did"},
+      {Method::kGet, "/v1/sandboxes/{id}/metrics", routing::Access::kKey, &SandboxMetricsRoutes::sandbox_metrics, "What a sandbox uses, now and lately"},
+      {Method::kGet, "/v1/sandboxes/{id}/logs", routing::Access::kKey, &SandboxMetricsRoutes::sandbox_logs, "What happened in a sandbox lately"},
+  };
+  return kRows;
+}
+
+Task<Response> SandboxMetricsRoutes::sandbox_metrics(Request& request, ResponseWriter&) {
+  const auto who = deps_.authenticator.principal_of(request);
+  if (!who) co_return *deps_.authenticator.refuse(request, routing::Access::kKey);
   CO_TRY(const std::string project, routing::project_of(*who, request));
   std::string id(request.param("id"));
-  CO_TRY(const auto measured, co_await app.keeper->measure(project, std::move(id)));
+  CO_TRY(const auto measured, co_await deps_.sampler.measure(project, std::move(id)));
   json::array history;
   for (const sessions::SessionSample& sample : measured.history) history.push_back(sample_json(sample));
   const json::object body{{"now", now_json(measured)}, {"history", std::move(history)}};
   co_return Response::json(json::serialize(body) + "\n");
 }
 
-Task<Response> sandbox_logs(routing::App& app, Request& request, ResponseWriter&) {
-  const auto who = routing::principal_of(app, request);
-  if (!who) co_return *refuse(app, request, routing::Access::kKey);
+Task<Response> SandboxMetricsRoutes::sandbox_logs(Request& request, ResponseWriter&) {
+  const auto who = deps_.authenticator.principal_of(request);
+  if (!who) co_return *deps_.authenticator.refuse(request, routing::Access::kKey);
   CO_TRY(const std::string project, routing::project_of(*who, request));
   CO_TRY(const std::uint64_t limit,
          routing::query_number(request, "limit", 1, sessions::SessionEntry::kLines, sessions::SessionEntry::kLines));
   std::string id(request.param("id"));
   CO_TRY(const std::vector<sessions::SessionLine> lines,
-         co_await app.keeper->lines(project, std::move(id), limit));
+         co_await deps_.registry.lines(project, std::move(id), limit));
   json::array entries;
   for (const sessions::SessionLine& line : lines) {
     entries.push_back({{"at", utc_text(line.at_ms)},
@@ -65,6 +80,16 @@ Task<Response> sandbox_logs(routing::App& app, Request& request, ResponseWriter&
                        {"process", line.process != 0 ? json::value(line.process) : nullptr}});
   }
   const json::object body{{"entries", std::move(entries)}};
+  co_return Response::json(json::serialize(body) + "\n");
+}
+
+Task<Response> SandboxMetricsRoutes::sandbox_network(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
+  std::string id(request.param("id"));
+  CO_TRY(const sessions::SessionNetworks::Reach reach,
+         co_await deps_.networks.read(caller.project, std::move(id)));
+  json::object body = wire::network_json(reach.figures);
+  body["net"] = wire::net_policy_json(reach.policy);
   co_return Response::json(json::serialize(body) + "\n");
 }
 

@@ -1,14 +1,18 @@
-// /v1/sandboxes: made, listed, shown, changed, paused, resumed, kept alive, ended.
+#include "api/sandbox_routes.h"
+
 #include <boost/json.hpp>
 #include <utility>
 
-#include "api/handlers.h"
 #include "routing/sandbox_creation.h"
-#include "sessions/session_keeper.h"
 #include "sessions/session_json.h"
 #include "store/store_call.h"
+#include "routing/query.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
@@ -21,13 +25,28 @@ std::string requested_sandbox(const Request& request) { return std::string(reque
 
 }  // namespace
 
-Task<Response> create_sandbox(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(routing::Caller caller, routing::caller_of_one_project(app, request));
+std::span<const routing::RouteRow<SandboxRoutes>> SandboxRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<SandboxRoutes> kRows[] = {
+      {Method::kPost, "/v1/sandboxes", routing::Access::kKey, &SandboxRoutes::create_sandbox, "Make a sandbox that lives on", routing::kSandboxBody},
+      {Method::kGet, "/v1/sandboxes", routing::Access::kKey, &SandboxRoutes::list_sandboxes, "Sandboxes of your project"},
+      {Method::kGet, "/v1/sandboxes/{id}", routing::Access::kKey, &SandboxRoutes::get_sandbox, "One sandbox"},
+      {Method::kDelete, "/v1/sandboxes/{id}", routing::Access::kKey, &SandboxRoutes::delete_sandbox, "End a sandbox"},
+      {Method::kPatch, "/v1/sandboxes/{id}", routing::Access::kKey, &SandboxRoutes::change_sandbox, "Change a sandbox's time to live, metadata or what it may reach", routing::kSandboxBody},
+      {Method::kPost, "/v1/sandboxes/{id}/pause", routing::Access::kKey, &SandboxRoutes::pause_sandbox, "Stop a sandbox's processes where they are"},
+      {Method::kPost, "/v1/sandboxes/{id}/resume", routing::Access::kKey, &SandboxRoutes::resume_sandbox, "Let a paused sandbox go on"},
+      {Method::kPost, "/v1/sandboxes/{id}/keepalive", routing::Access::kKey, &SandboxRoutes::keep_sandbox_alive, "Begin a sandbox's time to live anew"},
+  };
+  return kRows;
+}
+
+Task<Response> SandboxRoutes::create_sandbox(Request& request, ResponseWriter&) {
+  CO_TRY(routing::Caller caller, deps_.authenticator.caller_of_one_project(request));
   CO_TRY(sessions::CreateRequest wanted, sessions::parse_create_request(request.body));
   const routing::Creation creation =
-      co_await create_session_for(app, request, std::move(caller), std::move(wanted));
+      co_await deps_.creation.create(request, std::move(caller), std::move(wanted));
   if (!creation.made) co_return creation.refusal;
-  const sessions::SessionKeeper::Created& created = *creation.made;
+  const sessions::CreatedSession& created = *creation.made;
   json::object body = sessions::sandbox_json(created.record);
   const std::string& token = created.record.port_token;
   if (created.is_new && !token.empty()) body["port_token"] = token;
@@ -36,11 +55,11 @@ Task<Response> create_sandbox(routing::App& app, Request& request, ResponseWrite
   co_return response;
 }
 
-Task<Response> list_sandboxes(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
+Task<Response> SandboxRoutes::list_sandboxes(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   CO_TRY(const store::SessionFilter filter, routing::parse_session_filter(request.query));
   const store::Ask<store::SessionPage> ask = [&](store::Callback<store::SessionPage> done) {
-    app.store.list_sessions(caller.project, filter, std::move(done));
+    deps_.store.list_sessions(caller.project, filter, std::move(done));
   };
   CO_TRY(const store::SessionPage page, co_await store::store_call(ask));
   json::array sandboxes;
@@ -53,43 +72,43 @@ Task<Response> list_sandboxes(routing::App& app, Request& request, ResponseWrite
   co_return Response::json(json::serialize(body) + "\n");
 }
 
-Task<Response> get_sandbox(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  CO_TRY(const auto session, co_await app.keeper->get(caller.project, requested_sandbox(request)));
+Task<Response> SandboxRoutes::get_sandbox(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
+  CO_TRY(const auto session, co_await deps_.registry.get(caller.project, requested_sandbox(request)));
   co_return sandbox_answer(session);
 }
 
-Task<Response> delete_sandbox(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  CO_TRY_OK(co_await app.keeper->destroy(caller.project, requested_sandbox(request)));
+Task<Response> SandboxRoutes::delete_sandbox(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
+  CO_TRY_OK(co_await deps_.lifecycle.destroy(caller.project, requested_sandbox(request)));
   co_return Response::empty(204);
 }
 
-Task<Response> change_sandbox(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
+Task<Response> SandboxRoutes::change_sandbox(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   CO_TRY(sessions::ChangeRequest wanted, sessions::parse_change_request(request.body));
   CO_TRY(const auto session,
-         co_await app.keeper->change(caller.project, requested_sandbox(request), std::move(wanted)));
+         co_await deps_.lifecycle.change(caller.project, requested_sandbox(request), std::move(wanted)));
   co_return sandbox_answer(session);
 }
 
-Task<Response> pause_sandbox(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  CO_TRY(const auto session, co_await app.keeper->pause(caller.project, requested_sandbox(request)));
+Task<Response> SandboxRoutes::pause_sandbox(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
+  CO_TRY(const auto session, co_await deps_.lifecycle.pause(caller.project, requested_sandbox(request)));
   co_return sandbox_answer(session);
 }
 
-Task<Response> resume_sandbox(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  CO_TRY(const auto session, co_await app.keeper->resume(caller.project, requested_sandbox(request)));
+Task<Response> SandboxRoutes::resume_sandbox(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
+  CO_TRY(const auto session, co_await deps_.lifecycle.resume(caller.project, requested_sandbox(request)));
   co_return sandbox_answer(session);
 }
 
-Task<Response> keep_sandbox_alive(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
+Task<Response> SandboxRoutes::keep_sandbox_alive(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   CO_TRY(const auto ttl_s, sessions::parse_keepalive_request(request.body));
   CO_TRY(const auto session,
-         co_await app.keeper->keep_alive(caller.project, requested_sandbox(request), ttl_s));
+         co_await deps_.lifecycle.keep_alive(caller.project, requested_sandbox(request), ttl_s));
   co_return sandbox_answer(session);
 }
 

@@ -1,4 +1,4 @@
-// Sandboxes over the routes, with the real keeper and the real store, on a host that the test
+// Sandboxes over the routes, with the real session services and the real store, on a host that the test
 // plays.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "sessions/testing/fake_idle_session.h"
-#include "api/testing/test_app.h"
+#include "api/testing/test_server.h"
 
 namespace glovebox::api {
 namespace {
@@ -20,8 +20,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-sessions::KeeperOptions quick() {
-  sessions::KeeperOptions options;
+sessions::SessionOptions quick() {
+  sessions::SessionOptions options;
   options.tick = std::chrono::milliseconds(5);
   options.reconcile_every = std::chrono::milliseconds(20);
   options.sample_every = std::chrono::milliseconds(20);
@@ -36,9 +36,9 @@ sessions::KeeperOptions quick() {
   return options;
 }
 
-class SessionRoutes : public ::testing::Test {
+class SessionRoutesTest : public ::testing::Test {
  protected:
-  explicit SessionRoutes(sessions::KeeperOptions options = quick()) : test_({}, std::move(options)) {
+  explicit SessionRoutes(sessions::SessionOptions options = quick()) : test_({}, std::move(options)) {
     key_ = test_.make_key("default", store::KeyRole::kUser);
     test_.session_service.make = [this](const node::SessionSpec& spec) {
       specs_.push_back(spec);
@@ -76,14 +76,14 @@ class SessionRoutes : public ::testing::Test {
     EXPECT_THAT(answer.body, HasSubstr("the sandbox is " + state));
   }
 
-  TestApp test_;
+  TestServer test_;
   std::string key_;
   std::vector<node::SessionSpec> specs_;
   std::shared_ptr<sessions::FakeIdleSession> last_;
   std::shared_ptr<sessions::FakeIdleTransfer::Plan> plan_ = std::make_shared<sessions::FakeIdleTransfer::Plan>();
 };
 
-TEST_F(SessionRoutes, ACreatedSandboxIsRunningAndSaysSo) {
+TEST_F(SessionRoutesTest, ACreatedSandboxIsRunningAndSaysSo) {
   const Answer answer = post("", R"({"template":"python","ttl_s":60,"env":{"A":"1"},
       "metadata":{"user":"ada"},"on_timeout":"pause","private_ports":true,
       "profile":{"memory_mb":128,"cpus":0.5}})");
@@ -102,12 +102,12 @@ TEST_F(SessionRoutes, ACreatedSandboxIsRunningAndSaysSo) {
   json::object shown = object(get("/" + id));
   EXPECT_TRUE(shown.at("port_token").is_null());
   EXPECT_TRUE(shown.at("private_ports").as_bool());
-  EXPECT_THAT(test_.keeper->environment(last_->id()), Contains("A=1"));
-  EXPECT_EQ(test_.keeper->door(id).token, std::string(made.at("port_token").as_string()));
-  EXPECT_EQ(*test_.keeper->use("default", id), last_);
+  EXPECT_THAT(test_.session_services->registry.environment(last_->id()), Contains("A=1"));
+  EXPECT_EQ(test_.session_services->registry.port_access(id).token, std::string(made.at("port_token").as_string()));
+  EXPECT_EQ(*test_.session_services->registry.use("default", id), last_);
 }
 
-TEST_F(SessionRoutes, ABadRequestIsRefusedWithItsField) {
+TEST_F(SessionRoutesTest, ABadRequestIsRefusedWithItsField) {
   const std::pair<const char*, const char*> kBad[] = {
       {R"({"tempalte":"base"})", "template"},
       {R"({"ttl_s":0})", "ttl_s"},
@@ -132,7 +132,7 @@ TEST_F(SessionRoutes, ABadRequestIsRefusedWithItsField) {
   EXPECT_THAT(specs_, IsEmpty());
 }
 
-TEST_F(SessionRoutes, StatesFollowTheTable) {
+TEST_F(SessionRoutesTest, StatesFollowTheTable) {
   const std::string id = make();
   expect_wrong_state(post("/" + id + "/resume"), "running");
   EXPECT_EQ(object(post("/" + id + "/pause")).at("state").as_string(), "paused");
@@ -140,7 +140,7 @@ TEST_F(SessionRoutes, StatesFollowTheTable) {
   expect_wrong_state(post("/" + id + "/pause"), "paused");
   expect_wrong_state(post("/" + id + "/keepalive"), "paused");
   expect_wrong_state(post("/" + id + "/snapshots"), "paused");
-  EXPECT_EQ(test_.keeper->use("default", id).error().message(), "the sandbox is paused");
+  EXPECT_EQ(test_.session_services->registry.use("default", id).error().message(), "the sandbox is paused");
   EXPECT_EQ(object(post("/" + id + "/resume")).at("state").as_string(), "running");
   EXPECT_EQ(test_.send(Method::kDelete, "/v1/sandboxes/" + id, key_).status, 204);
   EXPECT_THAT(test_.session_service.destroyed, ElementsAre(last_->id()));
@@ -152,7 +152,7 @@ TEST_F(SessionRoutes, StatesFollowTheTable) {
   expect_wrong_state(get("/" + id + "/metrics"), "stopped");
 }
 
-TEST_F(SessionRoutes, TwoPausesAtOnceDoNotMix) {
+TEST_F(SessionRoutesTest, TwoPausesAtOnceDoNotMix) {
   const std::string id = make();
   std::vector<int> statuses;
   for (int i = 0; i < 2; ++i) {
@@ -162,21 +162,21 @@ TEST_F(SessionRoutes, TwoPausesAtOnceDoNotMix) {
   test_.run_until([&] { return statuses.size() == 2; });
   EXPECT_THAT(statuses, ::testing::UnorderedElementsAre(200, 409));
   EXPECT_EQ(test_.session_service.paused.size(), 1u);
-  EXPECT_EQ(test_.keeper->figures().paused, 1u);
+  EXPECT_EQ(test_.session_services->registry.figures().paused, 1u);
 }
 
-TEST_F(SessionRoutes, AnotherProjectSeesNothing) {
+TEST_F(SessionRoutesTest, AnotherProjectSeesNothing) {
   const std::string id = make();
   const std::string other = test_.make_key("other", store::KeyRole::kUser);
   EXPECT_EQ(get("/" + id, other).status, 404);
   EXPECT_EQ(post("/" + id + "/pause", "", other).status, 404);
   EXPECT_EQ(test_.send(Method::kDelete, "/v1/sandboxes/" + id, other).status, 404);
   EXPECT_THAT(object(get("", other)).at("sandboxes").as_array(), IsEmpty());
-  EXPECT_EQ(test_.keeper->use("other", id).error().code(), Errc::kNotFound);
+  EXPECT_EQ(test_.session_services->registry.use("other", id).error().code(), Errc::kNotFound);
   EXPECT_EQ(get("/sbnot", key_).status, 404);
 }
 
-TEST_F(SessionRoutes, ListsAreFiltered) {
+TEST_F(SessionRoutesTest, ListsAreFiltered) {
   const std::string first = make(R"({"metadata":{"k":"1"}})");
   const std::string second = make(R"({"template":"python","metadata":{"k":"2"}})");
   post("/" + first + "/pause");
@@ -199,7 +199,7 @@ TEST_F(SessionRoutes, ListsAreFiltered) {
   EXPECT_EQ(get("?colour=red").status, 400);
 }
 
-TEST_F(SessionRoutes, AnAgentGetsItsSandboxAgain) {
+TEST_F(SessionRoutesTest, AnAgentGetsItsSandboxAgain) {
   const std::string id = make(R"({"agent_id":"a"})");
   post("/" + id + "/pause");
   const Answer again = post("", R"({"agent_id":"a"})");
@@ -219,7 +219,7 @@ TEST_F(SessionRoutes, AnAgentGetsItsSandboxAgain) {
   EXPECT_EQ(json::parse(made[0]).at("id"), json::parse(made[2]).at("id"));
 }
 
-TEST_F(SessionRoutes, TheCeilingOfPausedOnesHolds) {
+TEST_F(SessionRoutesTest, TheCeilingOfPausedOnesHolds) {
   const std::string first = make();
   const std::string second = make();
   ASSERT_EQ(post("/" + first + "/pause").status, 200);
@@ -228,7 +228,7 @@ TEST_F(SessionRoutes, TheCeilingOfPausedOnesHolds) {
   EXPECT_EQ(state(second), "running");
 }
 
-TEST_F(SessionRoutes, ItsTimeEndsIt) {
+TEST_F(SessionRoutesTest, ItsTimeEndsIt) {
   const std::string killed = make(R"({"ttl_s":1})");
   const std::string kept = make(R"({"ttl_s":1})");
   const std::string paused = make(R"({"ttl_s":1,"on_timeout":"pause"})");
@@ -236,10 +236,10 @@ TEST_F(SessionRoutes, ItsTimeEndsIt) {
   object(post("/" + kept + "/keepalive", R"({"ttl_s":500})"));
   const auto began = std::chrono::steady_clock::now();
   const auto is = [&](const std::string& id, const char* state) {
-    const auto record = test_.keeper->figures();
+    const auto record = test_.session_services->registry.figures();
     return record.running == 1 && text(id, "state") == state;
   };
-  test_.run_until([&] { return test_.keeper->figures().running == 1; });
+  test_.run_until([&] { return test_.session_services->registry.figures().running == 1; });
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(2000));
   EXPECT_TRUE(is(killed, "stopped"));
   EXPECT_EQ(text(killed, "reason"), "ttl");
@@ -250,7 +250,7 @@ TEST_F(SessionRoutes, ItsTimeEndsIt) {
   EXPECT_THAT(text(over, "reason"), HasSubstr("are paused, and no more may be"));
 }
 
-TEST_F(SessionRoutes, AChangeIsStored) {
+TEST_F(SessionRoutesTest, AChangeIsStored) {
   const std::string id = make(R"({"metadata":{"a":"1"}})");
   const Answer changed = test_.send(Method::kPatch, "/v1/sandboxes/" + id, key_,
                                     R"({"ttl_s":50,"metadata":{"b":"2"}})");
@@ -261,7 +261,7 @@ TEST_F(SessionRoutes, AChangeIsStored) {
   EXPECT_EQ(test_.send(Method::kPatch, "/v1/sandboxes/" + id, key_, "{}").status, 400);
 }
 
-TEST_F(SessionRoutes, TheEndOfASandboxIsNoticed) {
+TEST_F(SessionRoutesTest, TheEndOfASandboxIsNoticed) {
   const std::string id = make();
   const std::string other = make();
   last_->is_alive = false;
@@ -271,31 +271,31 @@ TEST_F(SessionRoutes, TheEndOfASandboxIsNoticed) {
   EXPECT_EQ(state(other), "error");
   EXPECT_EQ(text(other, "reason"), "the launcher ended");
   EXPECT_EQ(state(id), "running");
-  EXPECT_EQ(test_.keeper->use("default", other).error().code(), Errc::kConflict);
+  EXPECT_EQ(test_.session_services->registry.use("default", other).error().code(), Errc::kConflict);
 }
 
-TEST_F(SessionRoutes, TheReconcilerBelievesTheNodeAndDestroysStrangers) {
+TEST_F(SessionRoutesTest, TheReconcilerBelievesTheNodeAndDestroysStrangers) {
   const std::string id = make();
   const auto stranger = std::make_shared<sessions::FakeIdleSession>(test_.io);
   test_.session_service.alive[stranger->id()] = stranger;
   test_.run_until([&] { return test_.session_service.alive.count(stranger->id()) == 0; });
   EXPECT_EQ(state(id), "running");
   test_.session_service.alive.erase(last_->id());
-  test_.run_until([&] { return test_.keeper->figures().running == 0; });
+  test_.run_until([&] { return test_.session_services->registry.figures().running == 0; });
   EXPECT_EQ(state(id), "error");
   EXPECT_EQ(text(id, "reason"), "its sandbox was not there any more");
 }
 
-TEST_F(SessionRoutes, WhatCannotBeMadeLeavesNothing) {
+TEST_F(SessionRoutesTest, WhatCannotBeMadeLeavesNothing) {
   test_.session_service.make = [](const node::SessionSpec&) {
     return Result<std::shared_ptr<node::Session>>(fail(Errc::kResourceExhausted, "full"));
   };
   EXPECT_EQ(code_of(post("", "{}")), "host_full");
-  EXPECT_EQ(test_.keeper->figures().pending, 0u);
+  EXPECT_EQ(test_.session_services->registry.figures().pending, 0u);
   EXPECT_THAT(object(get("")).at("sandboxes").as_array(), IsEmpty());
 }
 
-TEST_F(SessionRoutes, ACreationThatNobodyWaitsForIsDestroyed) {
+TEST_F(SessionRoutesTest, ACreationThatNobodyWaitsForIsDestroyed) {
   const auto make = test_.session_service.make;
   test_.session_service.make = [&, make](const node::SessionSpec& spec) {
     test_.connection->leave();
@@ -303,14 +303,14 @@ TEST_F(SessionRoutes, ACreationThatNobodyWaitsForIsDestroyed) {
   };
   EXPECT_EQ(post("", "{}").status, 503);
   EXPECT_THAT(test_.session_service.destroyed, ElementsAre(last_->id()));
-  EXPECT_EQ(test_.keeper->figures().running, 0u);
+  EXPECT_EQ(test_.session_services->registry.figures().running, 0u);
 }
 
-TEST_F(SessionRoutes, MetricsAndLogsTellWhatHappened) {
+TEST_F(SessionRoutesTest, MetricsAndLogsTellWhatHappened) {
   const std::string id = make();
   test_.session_service.usage.cpu_us = 5;
   test_.session_service.usage.memory_bytes = 77;
-  test_.keeper->note(last_->id(), "exit", std::string(2000, 'x'), 4);
+  test_.session_services->registry.note(last_->id(), "exit", std::string(2000, 'x'), 4);
   json::object metrics;
   test_.run_until([&] {
     metrics = object(get("/" + id + "/metrics"));
@@ -324,11 +324,11 @@ TEST_F(SessionRoutes, MetricsAndLogsTellWhatHappened) {
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_EQ(entries[0].at("process").as_int64(), 4);
   EXPECT_EQ(entries[0].at("message").as_string().size(), 512u);
-  for (int i = 0; i < 300; ++i) test_.keeper->note(last_->id(), "exit", "", 1);
+  for (int i = 0; i < 300; ++i) test_.session_services->registry.note(last_->id(), "exit", "", 1);
   EXPECT_EQ(object(get("/" + id + "/logs")).at("entries").as_array().size(), 256u);
 }
 
-TEST_F(SessionRoutes, ASnapshotComesBackInAnotherSandbox) {
+TEST_F(SessionRoutesTest, ASnapshotComesBackInAnotherSandbox) {
   const std::string id = make(R"({"template":"python"})");
   plan_->out = std::string(600'000, 'a') + "end";
   const Answer answer = post("/" + id + "/snapshots", R"({"name":"mine"})");
@@ -343,7 +343,7 @@ TEST_F(SessionRoutes, ASnapshotComesBackInAnotherSandbox) {
   EXPECT_TRUE(plan_->committed);
   EXPECT_EQ(text(made, "template"), "python");
   EXPECT_EQ(text(made, "snapshot"), name);
-  EXPECT_EQ(test_.keeper->figures().snapshot_bytes, 600'003u);
+  EXPECT_EQ(test_.snapshots->bytes(), 600'003u);
 
   const std::string other = test_.make_key("other", store::KeyRole::kUser);
   EXPECT_EQ(test_.send(Method::kGet, "/v1/snapshots/" + name, other).status, 404);
@@ -351,10 +351,10 @@ TEST_F(SessionRoutes, ASnapshotComesBackInAnotherSandbox) {
   EXPECT_EQ(test_.send(Method::kDelete, "/v1/snapshots/" + name, other).status, 404);
   EXPECT_EQ(test_.send(Method::kDelete, "/v1/snapshots/" + name, key_).status, 204);
   EXPECT_TRUE(std::filesystem::is_empty(test_.directory / "snapshots"));
-  EXPECT_EQ(test_.keeper->figures().snapshot_bytes, 0u);
+  EXPECT_EQ(test_.snapshots->bytes(), 0u);
 }
 
-TEST_F(SessionRoutes, ATemplateStandsForASnapshot) {
+TEST_F(SessionRoutesTest, ATemplateStandsForASnapshot) {
   const std::string id = make(R"({"template":"python"})");
   plan_->out = "files";
   const std::string snapshot(object(post("/" + id + "/snapshots")).at("id").as_string());
@@ -381,7 +381,7 @@ TEST_F(SessionRoutes, ATemplateStandsForASnapshot) {
   EXPECT_EQ(test_.send(Method::kPost, "/v1/templates", key_, body).status, 404);
 }
 
-TEST_F(SessionRoutes, SnapshotsHaveCeilingsAndLeaveNothingWhenTheyFail) {
+TEST_F(SessionRoutesTest, SnapshotsHaveCeilingsAndLeaveNothingWhenTheyFail) {
   const std::string id = make();
   const auto snap = [&] { return post("/" + id + "/snapshots"); };
   plan_->out = std::string((1 << 20) + 1, 'a');
@@ -400,7 +400,7 @@ TEST_F(SessionRoutes, SnapshotsHaveCeilingsAndLeaveNothingWhenTheyFail) {
     std::this_thread::yield();
   }
   EXPECT_TRUE(std::filesystem::is_empty(test_.directory / "snapshots"));
-  EXPECT_EQ(test_.keeper->figures().snapshot_bytes, 0u);
+  EXPECT_EQ(test_.snapshots->bytes(), 0u);
   EXPECT_EQ(snap().status, 201);
   EXPECT_EQ(snap().status, 201);
   EXPECT_EQ(snap().status, 429);
@@ -410,10 +410,10 @@ TEST_F(SessionRoutes, SnapshotsHaveCeilingsAndLeaveNothingWhenTheyFail) {
                 .size(),
             2u);
   std::ofstream(test_.directory / "snapshots" / "stray.part") << "x";
-  EXPECT_EQ(*test_.keeper->shelf().sweep(), 1u);
+  EXPECT_EQ(*test_.snapshots->sweep(), 1u);
 }
 
-TEST_F(SessionRoutes, ASnapshotThatDoesNotFitEndsTheNewSandbox) {
+TEST_F(SessionRoutesTest, ASnapshotThatDoesNotFitEndsTheNewSandbox) {
   const std::string id = make();
   plan_->out = "x";
   const std::string name(object(post("/" + id + "/snapshots")).at("id").as_string());
@@ -422,27 +422,23 @@ TEST_F(SessionRoutes, ASnapshotThatDoesNotFitEndsTheNewSandbox) {
   EXPECT_EQ(refused.status, 507);
   EXPECT_THAT(refused.body, HasSubstr("no room"));
   EXPECT_FALSE(plan_->committed);
-  EXPECT_EQ(test_.keeper->figures().starting, 0u);
+  EXPECT_EQ(test_.session_services->registry.figures().starting, 0u);
   EXPECT_EQ(state(last_->id().str()), "error");
 }
 
-TEST_F(SessionRoutes, AServerThatComesAfterFindsThemAgain) {
+TEST_F(SessionRoutesTest, AServerThatComesAfterFindsThemAgain) {
   const std::string running = make();
   const std::string paused = make();
   ASSERT_EQ(post("/" + paused + "/pause").status, 200);
   const SandboxId paused_id = last_->id();
   const std::string lost = make();
-  test_.keeper->stop();
+  test_.session_services->stop();
   test_.session_service.alive.erase(last_->id());
   test_.session_service.paused.clear();
   test_.session_service.is_adopted = false;
 
-  sessions::KeeperOptions options = quick();
-  options.shelf.directory = (test_.directory / "snapshots").string();
-  sessions::SessionKeeper next(test_.io, test_.session_service, test_.node, *test_.store, options);
-  ASSERT_TRUE(next.begin(test_.app->events, test_.app->usage));
-  test_.app->keeper = &next;
-  EXPECT_EQ(state(lost), "running");  // nobody knows better yet
+  test_.restart(quick());
+  EXPECT_EQ(state(lost), "running");  // the launcher has not reported yet
   test_.session_service.is_adopted = true;
   test_.session_service.adoption();
   test_.run_until([&] { return !test_.session_service.paused.empty(); });
@@ -452,13 +448,12 @@ TEST_F(SessionRoutes, AServerThatComesAfterFindsThemAgain) {
   EXPECT_EQ(state(lost), "error");
   EXPECT_EQ(text(lost, "reason"), "the launcher ended while there was no server");
   EXPECT_EQ(post("/" + paused + "/resume").status, 200);
-  test_.app->keeper = test_.keeper.get();
 }
 
-class ScarceSessions : public SessionRoutes {
+class ScarceSessions : public SessionRoutesTest {
  protected:
-  static sessions::KeeperOptions scarce() {
-    sessions::KeeperOptions options = quick();
+  static sessions::SessionOptions scarce() {
+    sessions::SessionOptions options = quick();
     options.max_sessions = 1;
     options.available_memory = [] { return std::optional<std::uint64_t>(100u << 20); };
     return options;
@@ -475,7 +470,7 @@ TEST_F(ScarceSessions, AreRefusedWhenTheHostIsFull) {
   make(small);
 }
 
-TEST_F(SessionRoutes, TheMemoryOfAKeyIsCountedAsLongAsItsSandboxesLive) {
+TEST_F(SessionRoutesTest, TheMemoryOfAKeyIsCountedAsLongAsItsSandboxesLive) {
   const std::string key =
       test_.make_key("default", store::KeyRole::kUser, {.max_memory_bytes = 100u << 20});
   const std::string small = R"({"profile":{"memory_mb":32,"disk_mb":32}})";

@@ -1,15 +1,16 @@
-// Snapshots: POST /v1/sandboxes/{id}/snapshots and /v1/snapshots.
+#include "api/snapshot_routes.h"
+
 #include <boost/json.hpp>
 #include <cerrno>
 #include <utility>
 
-#include "routing/authentication.h"
-#include "api/handlers.h"
-#include "sessions/session_keeper.h"
 #include "sessions/session_json.h"
-#include "sessions/snapshot_use.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
@@ -18,8 +19,8 @@ Response snapshot_answer(const store::SnapshotRecord& snapshot, int status = 200
   return Response::json(json::serialize(sessions::snapshot_json(snapshot)) + "\n", status);
 }
 
-Result<std::string> snapshot_project(routing::App& app, const Request& request) {
-  const auto who = routing::principal_of(app, request);
+Result<std::string> snapshot_project(const SnapshotRoutes::Dependencies& deps, const Request& request) {
+  const auto who = deps.authenticator.principal_of(request);
   if (!who) return fail(Errc::kPermissionDenied, "this API key is not valid any more");
   return routing::project_of(*who, request);
 }
@@ -34,42 +35,53 @@ Response refuse_snapshot(const Error& error) {
 
 }  // namespace
 
-Task<Response> create_snapshot(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const std::string project, snapshot_project(app, request));
+std::span<const routing::RouteRow<SnapshotRoutes>> SnapshotRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<SnapshotRoutes> kRows[] = {
+      {Method::kPost, "/v1/sandboxes/{id}/snapshots", routing::Access::kKey, &SnapshotRoutes::create_snapshot, "Keep what a sandbox has on its disk"},
+      {Method::kGet, "/v1/snapshots", routing::Access::kKey, &SnapshotRoutes::list_snapshots, "Snapshots of your project"},
+      {Method::kGet, "/v1/snapshots/{id}", routing::Access::kKey, &SnapshotRoutes::get_snapshot, "One snapshot"},
+      {Method::kDelete, "/v1/snapshots/{id}", routing::Access::kKey, &SnapshotRoutes::delete_snapshot, "Remove a snapshot"},
+  };
+  return kRows;
+}
+
+Task<Response> SnapshotRoutes::create_snapshot(Request& request, ResponseWriter&) {
+  CO_TRY(const std::string project, snapshot_project(deps_, request));
   CO_TRY(std::string name, sessions::parse_snapshot_request(request.body));
   auto cancel = std::make_shared<node::CancelFlag>();
   request.on_disconnect([cancel] { cancel->cancel(); });
   std::string id(request.param("id"));
   auto snapshot =
-      co_await app.keeper->snapshot(project, std::move(id), std::move(name), std::move(cancel));
+      co_await deps_.session_snapshots.take(project, std::move(id), std::move(name), std::move(cancel));
   if (!snapshot) co_return refuse_snapshot(snapshot.error());
   Response response = snapshot_answer(*snapshot, 201);
   response.headers.set("Location", "/v1/snapshots/" + snapshot->id.str());
   co_return response;
 }
 
-Task<Response> list_snapshots(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const std::string project, snapshot_project(app, request));
+Task<Response> SnapshotRoutes::list_snapshots(Request& request, ResponseWriter&) {
+  CO_TRY(const std::string project, snapshot_project(deps_, request));
   json::array snapshots;
-  for (const store::SnapshotRecord& snapshot : app.keeper->shelf().list(project)) {
+  for (const store::SnapshotRecord& snapshot : deps_.snapshots.list(project)) {
     snapshots.push_back(sessions::snapshot_json(snapshot));
   }
   const json::object body{{"snapshots", std::move(snapshots)}};
   co_return Response::json(json::serialize(body) + "\n");
 }
 
-Task<Response> get_snapshot(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const std::string project, snapshot_project(app, request));
+Task<Response> SnapshotRoutes::get_snapshot(Request& request, ResponseWriter&) {
+  CO_TRY(const std::string project, snapshot_project(deps_, request));
   CO_TRY(const store::SnapshotRecord snapshot,
-         app.keeper->shelf().find(project, request.param("id")));
+         deps_.snapshots.find(project, request.param("id")));
   co_return snapshot_answer(snapshot);
 }
 
-Task<Response> delete_snapshot(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const std::string project, snapshot_project(app, request));
+Task<Response> SnapshotRoutes::delete_snapshot(Request& request, ResponseWriter&) {
+  CO_TRY(const std::string project, snapshot_project(deps_, request));
   std::string id(request.param("id"));
-  CO_TRY_OK(sessions::check_unused(app, project, id));
-  CO_TRY_OK(co_await app.keeper->shelf().remove(project, std::move(id)));
+  CO_TRY_OK(deps_.templates.check_snapshot_unused(project, id));
+  CO_TRY_OK(co_await deps_.snapshots.remove(project, std::move(id)));
   co_return Response::empty(204);
 }
 

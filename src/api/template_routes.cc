@@ -1,26 +1,26 @@
-// /v1/templates and /v1/templates/{name}: what sandboxes can be made of, and how each is doing; the
-// administrator's for everybody, and a project's own, which it makes and removes here.
+#include "api/template_routes.h"
+
 #include <boost/json.hpp>
 #include <chrono>
 #include <utility>
 
-#include "api/handlers.h"
 #include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "model/template_text.h"
 #include "packages/package_json.h"
 #include "packages/package_plan.h"
-#include "packages/prepare_packages.h"
-#include "routing/authentication.h"
 #include "routing/refusals.h"
 #include "routing/sandbox_creation.h"
-#include "sessions/session_keeper.h"
 #include "templates/project_templates.h"
 #include "templates/template_request.h"
 #include "templates/template_watcher.h"
 #include "wire/json/json_values.h"
 
 namespace glovebox::api {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
@@ -82,8 +82,8 @@ json::object own_json(const templates::ProjectTemplates& book, const store::Temp
   return object;
 }
 
-Response created(const routing::App& app, const store::TemplateRecord& made) {
-  Response response = Response::json(json::serialize(own_json(*app.templates, made)) + "\n", 201);
+Response created(const TemplateRoutes::Dependencies& deps, const store::TemplateRecord& made) {
+  Response response = Response::json(json::serialize(own_json(deps.templates, made)) + "\n", 201);
   response.headers.set("Location", "/v1/templates/" + made.name);
   return response;
 }
@@ -103,7 +103,7 @@ Response refuse_template(const Error& error, std::chrono::seconds wait = {}) {
 
 // Packages are installed before there is such a template: what does not work is never made.
 struct SetOfTemplate {
-  routing::App& app;
+  const TemplateRoutes::Dependencies& deps;
   std::shared_ptr<node::CancelFlag> cancel;
   bool failed = false;
   std::shared_ptr<void> hold{};  // until it is stored
@@ -114,7 +114,7 @@ struct SetOfTemplate {
     wish.key_id = made.key_id;
     wish.definition = made.definition;
     wish.dependencies = made.dependencies;
-    auto prepared = co_await packages::prepare_set(app, std::move(wish), cancel);
+    auto prepared = co_await deps.preparation.prepare(std::move(wish), cancel);
     failed = !prepared;
     if (!prepared) co_return fail(std::move(prepared.error()));
     made.layer = prepared->layer_id;
@@ -124,18 +124,18 @@ struct SetOfTemplate {
 };
 
 // It stands for a snapshot of the same project, and for as long as that is there.
-Task<store::TemplateRecord> create_of_snapshot(routing::App& app, store::TemplateRecord wanted) {
+Task<store::TemplateRecord> create_of_snapshot(const TemplateRoutes::Dependencies& deps, store::TemplateRecord wanted) {
   const std::string project = wanted.project;
   const std::string name = wanted.name;
   const std::string id = wanted.snapshot;
-  CO_TRY(const store::SnapshotRecord snapshot, app.keeper->shelf().find(project, id));
+  CO_TRY(const store::SnapshotRecord snapshot, deps.snapshots.find(project, id));
   wanted.definition.from = snapshot.template_name;
   templates::ProjectTemplates::Define define = [](store::TemplateRecord&) -> Task<> { co_return Result<>(); };
   CO_TRY(store::TemplateRecord made,
-         co_await app.templates->create(std::move(wanted), std::move(define)));
+         co_await deps.templates.create(std::move(wanted), std::move(define)));
   // Whoever removed it meanwhile did not know of this one.
-  if (auto still = app.keeper->shelf().find(project, id); !still) {
-    (void)co_await app.templates->remove(project, name);
+  if (auto still = deps.snapshots.find(project, id); !still) {
+    (void)co_await deps.templates.remove(project, name);
     co_return fail(std::move(still.error()));
   }
   co_return made;
@@ -147,85 +147,96 @@ Response no_such() {
 
 }  // namespace
 
-Task<Response> create_template(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
+std::span<const routing::RouteRow<TemplateRoutes>> TemplateRoutes::rows() {
+  using http::Method;
+  static constexpr routing::RouteRow<TemplateRoutes> kRows[] = {
+      {Method::kGet, "/v1/templates", routing::Access::kKey, &TemplateRoutes::list_templates, "What sandboxes can be made of"},
+      {Method::kPost, "/v1/templates", routing::Access::kKey, &TemplateRoutes::create_template, "Make a template of your project's own", routing::kSandboxBody},
+      {Method::kGet, "/v1/templates/{name}", routing::Access::kKey, &TemplateRoutes::get_template, "One template, and how it is doing"},
+      {Method::kDelete, "/v1/templates/{name}", routing::Access::kKey, &TemplateRoutes::delete_template, "Remove a template of your project's own"},
+  };
+  return kRows;
+}
+
+Task<Response> TemplateRoutes::create_template(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   if (caller.project == "*") {
     co_return Response::refuse(400, "invalid_argument", "project: name one");
   }
   CO_TRY(store::TemplateRecord wanted, templates::parse_template_request(request.body));
   wanted.project = caller.project;
   wanted.key_id = caller.who.key.str();
-  co_await templates::wait_for_templates(app);
+  co_await deps_.watcher.wait_until_known();
   if (!wanted.snapshot.empty()) {
-    auto made = co_await create_of_snapshot(app, std::move(wanted));
+    auto made = co_await create_of_snapshot(deps_, std::move(wanted));
     if (!made) {
       const bool is_gone = made.error().code() == Errc::kNotFound;
-      const auto wait = app.templates->wait_of(caller.project, std::chrono::steady_clock::now());
+      const auto wait = deps_.templates.wait_of(caller.project, std::chrono::steady_clock::now());
       co_return is_gone ? Response::from_error(made.error()) : refuse_template(made.error(), wait);
     }
-    co_return created(app, *made);
+    co_return created(deps_, *made);
   }
-  const TemplateStatus* base = app.node.find_template(wanted.definition.from);
+  const TemplateStatus* base = deps_.node.find_template(wanted.definition.from);
   const Template* described = base != nullptr ? &base->description : nullptr;
   if (auto checked = templates::check_memory_of(caller.who.limits, wanted.definition, described); !checked) {
     co_return Response::refuse(403, "key_limit", checked.error().message());
   }
-  SetOfTemplate set{app, std::make_shared<node::CancelFlag>()};
+  SetOfTemplate set{deps_, std::make_shared<node::CancelFlag>()};
   templates::ProjectTemplates::Define define;
   if (!wanted.dependencies.empty()) {
-    auto fits = packages::choose_template_with(app.node, nullptr, caller.project, wanted.definition.from,
+    auto fits = packages::choose_template_with(deps_.node, nullptr, caller.project, wanted.definition.from,
                                      wanted.dependencies);
     if (!fits) co_return routing::refuse_run(fits.error());
     request.on_disconnect([cancel = set.cancel] { cancel->cancel(); });
     define = [&set](store::TemplateRecord& record) { return set.define(record); };
   }
   Result<store::TemplateRecord> made =
-      co_await app.templates->create(std::move(wanted), std::move(define));
+      co_await deps_.templates.create(std::move(wanted), std::move(define));
   if (!made && set.failed) co_return routing::refuse_packages(made.error());
   if (!made) {
     const auto now = std::chrono::steady_clock::now();
-    co_return refuse_template(made.error(), app.templates->wait_of(caller.project, now));
+    co_return refuse_template(made.error(), deps_.templates.wait_of(caller.project, now));
   }
-  co_return created(app, *made);
+  co_return created(deps_, *made);
 }
 
-Task<Response> delete_template(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
+Task<Response> TemplateRoutes::delete_template(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   std::string name(request.param("name"));
-  if (app.templates->find(caller.project, name) == nullptr) {
+  if (deps_.templates.find(caller.project, name) == nullptr) {
     // Everybody may know of the administrator's.
-    if (app.node.find_template(name) == nullptr) co_return no_such();
+    if (deps_.node.find_template(name) == nullptr) co_return no_such();
     co_return Response::refuse(403, "policy", "this template is the administrator's");
   }
   std::string project = caller.project;
-  Result<> removed = co_await app.templates->remove(std::move(project), std::move(name));
+  Result<> removed = co_await deps_.templates.remove(std::move(project), std::move(name));
   if (!removed) co_return refuse_template(removed.error());
   co_return Response::empty(204);
 }
 
-Task<Response> list_templates(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
+Task<Response> TemplateRoutes::list_templates(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   json::array list;
-  for (const TemplateStatus& status : app.node.templates()) {
+  for (const TemplateStatus& status : deps_.node.templates()) {
     const std::string& name = status.description.name;
     // One of its own stands before the administrator's.
-    if (app.templates->find(caller.project, name) != nullptr) continue;
+    if (deps_.templates.find(caller.project, name) != nullptr) continue;
     list.push_back(template_json(status));
   }
-  for (const store::TemplateRecord& made : app.templates->list(caller.project)) {
-    list.push_back(own_json(*app.templates, made));
+  for (const store::TemplateRecord& made : deps_.templates.list(caller.project)) {
+    list.push_back(own_json(deps_.templates, made));
   }
   json::object body{{"templates", std::move(list)}};
   co_return Response::json(json::serialize(body) + "\n");
 }
 
-Task<Response> get_template(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
+Task<Response> TemplateRoutes::get_template(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   const std::string name(request.param("name"));
-  if (const store::TemplateRecord* made = app.templates->find(caller.project, name)) {
-    co_return Response::json(json::serialize(own_json(*app.templates, *made)) + "\n");
+  if (const store::TemplateRecord* made = deps_.templates.find(caller.project, name)) {
+    co_return Response::json(json::serialize(own_json(deps_.templates, *made)) + "\n");
   }
-  const TemplateStatus* status = app.node.find_template(name);
+  const TemplateStatus* status = deps_.node.find_template(name);
   if (status == nullptr) co_return no_such();
   co_return Response::json(json::serialize(template_json(*status)) + "\n");
 }

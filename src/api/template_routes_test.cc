@@ -4,7 +4,7 @@
 
 #include <boost/json.hpp>
 
-#include "api/testing/test_app.h"
+#include "api/testing/test_server.h"
 #include "model/template_rules.h"
 #include "runs/run_plan.h"
 #include "sessions/testing/fake_idle_session.h"
@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-class TemplateRoutes : public ::testing::Test {
+class TemplateRoutesTest : public ::testing::Test {
  protected:
   TemplateRoutes() {
     mine_ = test_.make_key("mine", store::KeyRole::kUser);
@@ -48,12 +48,12 @@ class TemplateRoutes : public ::testing::Test {
                       R"({"template":")" + name + R"(","code":"1"})");
   }
 
-  TestApp test_;
+  TestServer test_;
   std::string mine_;
   std::string other_;
 };
 
-TEST_F(TemplateRoutes, MadeShownUsedAndRemoved) {
+TEST_F(TemplateRoutesTest, MadeShownUsedAndRemoved) {
   const Answer made = create(R"({"name":"fast-json","from":"python","description":"with json.tool",
       "env":{"A":"b"},"preload":["json.tool"],"profile":{"memory_mb":200,"pids":9}})");
   ASSERT_EQ(made.status, 201) << made.body;
@@ -89,7 +89,7 @@ TEST_F(TemplateRoutes, MadeShownUsedAndRemoved) {
   EXPECT_EQ(remove("fast-json").status, 404);
 }
 
-TEST_F(TemplateRoutes, AnotherProjectHasNothingOfIt) {
+TEST_F(TemplateRoutesTest, AnotherProjectHasNothingOfIt) {
   ASSERT_EQ(create(R"({"name":"x","from":"python"})").status, 201);
   const std::string id = test_.template_service.defined[0].id;
   EXPECT_EQ(get("/x").status, 200);
@@ -114,7 +114,7 @@ TEST_F(TemplateRoutes, AnotherProjectHasNothingOfIt) {
   EXPECT_THAT(names(test_.admin_key), Not(Contains("x")));
 }
 
-TEST_F(TemplateRoutes, NamesThatAreTaken) {
+TEST_F(TemplateRoutesTest, NamesThatAreTaken) {
   const Answer built_in = create(R"({"name":"base","from":"python"})");
   EXPECT_EQ(built_in.status, 409);
   EXPECT_EQ(code_of(built_in), "template_exists");
@@ -122,7 +122,7 @@ TEST_F(TemplateRoutes, NamesThatAreTaken) {
   EXPECT_EQ(create(R"({"name":"x","from":"python"})").status, 409);
 }
 
-TEST_F(TemplateRoutes, TwoAtOnceOfOneNameAreOne) {
+TEST_F(TemplateRoutesTest, TwoAtOnceOfOneNameAreOne) {
   std::vector<int> statuses;
   for (int i = 0; i < 3; ++i) {
     test_.begin(Method::kPost, "/v1/templates", mine_, R"({"name":"x","from":"python"})", {},
@@ -133,7 +133,7 @@ TEST_F(TemplateRoutes, TwoAtOnceOfOneNameAreOne) {
   EXPECT_THAT(statuses, ElementsAre(201, 409, 409));
 }
 
-TEST_F(TemplateRoutes, OfWhat) {
+TEST_F(TemplateRoutesTest, OfWhat) {
   const Answer nothing = create(R"({"name":"x","from":"nope"})");
   EXPECT_EQ(nothing.status, 404);
   EXPECT_EQ(code_of(nothing), "template_not_found");
@@ -142,7 +142,7 @@ TEST_F(TemplateRoutes, OfWhat) {
   EXPECT_EQ(create(R"({"name":"x","from":"x"})", other_).status, 404);
 }
 
-TEST_F(TemplateRoutes, BadRequests) {
+TEST_F(TemplateRoutesTest, BadRequests) {
   for (const char* body :
        {"",
         "[]",
@@ -175,7 +175,7 @@ TEST_F(TemplateRoutes, BadRequests) {
   EXPECT_EQ(create(R"({"name":"x","from":"python"})", "nope").status, 401);
 }
 
-TEST_F(TemplateRoutes, AProjectHasNotMoreThanItsShare) {
+TEST_F(TemplateRoutesTest, AProjectHasNotMoreThanItsShare) {
   const auto body = [](int i) {
     return R"({"name":"x)" + std::to_string(i) + R"(","from":"python"})";
   };
@@ -191,7 +191,7 @@ TEST_F(TemplateRoutes, AProjectHasNotMoreThanItsShare) {
 }
 
 // Making and removing is work, too.
-TEST_F(TemplateRoutes, AProjectMakesNotMoreThanThatInAMinute) {
+TEST_F(TemplateRoutesTest, AProjectMakesNotMoreThanThatInAMinute) {
   const std::string body = R"({"name":"x","from":"python"})";
   for (std::size_t i = 0; i < templates::ProjectTemplates::kMostInAMinute; ++i) {
     ASSERT_EQ(create(body).status, 201);
@@ -214,7 +214,7 @@ TEST_F(TemplateRoutes, AProjectMakesNotMoreThanThatInAMinute) {
   EXPECT_EQ(test_.templates->wait_of("other", now).count(), 0);
 }
 
-TEST_F(TemplateRoutes, NotWithMoreMemoryThanItsKeyHas) {
+TEST_F(TemplateRoutesTest, NotWithMoreMemoryThanItsKeyHas) {
   const std::string small =
       test_.make_key("mine", store::KeyRole::kUser, {.max_memory_bytes = 256ull << 20});
   for (const char* body :
@@ -235,19 +235,19 @@ TEST_F(TemplateRoutes, NotWithMoreMemoryThanItsKeyHas) {
   EXPECT_EQ(create(R"({"name":"y","from":"nope"})", small).status, 404);
 }
 
-TEST_F(TemplateRoutes, WhatTheLauncherRefuses) {
+TEST_F(TemplateRoutesTest, WhatTheLauncherRefuses) {
   test_.template_service.refuses = Error(Errc::kPolicy, "profile: the memory limit is too much");
   const Answer refused = create(R"({"name":"x","from":"python"})");
   EXPECT_EQ(refused.status, 403);
   EXPECT_THAT(refused.body, HasSubstr("memory"));
-  test_.template_service.refuses = Error(Errc::kUnavailable, "the launcher is not there");
+  test_.template_service.refuses = Error(Errc::kUnavailable, "the launcher is not running");
   EXPECT_EQ(create(R"({"name":"x","from":"python"})").status, 503);
   test_.template_service.refuses.reset();
   EXPECT_EQ(get("/x").status, 404);
   EXPECT_EQ(create(R"({"name":"x","from":"python"})").status, 201);
 }
 
-TEST_F(TemplateRoutes, OneThatTheLauncherDoesNotTakeAnyMoreSaysWhy) {
+TEST_F(TemplateRoutesTest, OneThatTheLauncherDoesNotTakeAnyMoreSaysWhy) {
   ASSERT_EQ(create(R"({"name":"x","from":"python"})").status, 201);
   const std::string id = test_.template_service.defined[0].id;
   test_.template_service.known.clear();
@@ -260,10 +260,10 @@ TEST_F(TemplateRoutes, OneThatTheLauncherDoesNotTakeAnyMoreSaysWhy) {
   EXPECT_THAT(ran.body, HasSubstr("past the ceiling"));
 }
 
-TEST_F(TemplateRoutes, AreThereAfterARestart) {
+TEST_F(TemplateRoutesTest, AreThereAfterARestart) {
   ASSERT_EQ(create(R"({"name":"x","from":"python","preload":["re"]})").status, 201);
   const TemplateDefinition defined = test_.template_service.defined[0];
-  FakeTemplateService next(test_.node);
+  node::FakeTemplateService next(test_.node);
   templates::ProjectTemplates book(test_.node, next, *test_.store);
   ASSERT_TRUE(book.load());
   EXPECT_THAT(next.defined, ElementsAre(defined));
@@ -272,7 +272,7 @@ TEST_F(TemplateRoutes, AreThereAfterARestart) {
   EXPECT_EQ(book.find("other", "x"), nullptr);
 }
 
-TEST_F(TemplateRoutes, ASandboxKeepsItsTemplatesWords) {
+TEST_F(TemplateRoutesTest, ASandboxKeepsItsTemplatesWords) {
   std::vector<node::SessionSpec> specs;
   test_.session_service.make = [&](const node::SessionSpec& spec) {
     specs.push_back(spec);
@@ -289,13 +289,13 @@ TEST_F(TemplateRoutes, ASandboxKeepsItsTemplatesWords) {
   const auto id =
       SandboxId::parse(std::string(json::parse(made.body).at("id").as_string())).value();
   EXPECT_EQ(remove("x").status, 204);
-  EXPECT_THAT(test_.keeper->environment(id), Contains("A=own"));
-  EXPECT_THAT(test_.keeper->environment(id), Contains("B=template"));
+  EXPECT_THAT(test_.session_services->registry.environment(id), Contains("A=own"));
+  EXPECT_THAT(test_.session_services->registry.environment(id), Contains("B=template"));
   EXPECT_EQ(test_.send(Method::kPost, "/v1/sandboxes", mine_, R"({"template":"x"})").status, 404);
   EXPECT_EQ(test_.send(Method::kPost, "/v1/sandboxes", other_, R"({"template":"x"})").status, 404);
 }
 
-TEST_F(TemplateRoutes, FiguresSayNothingOfASingleOne) {
+TEST_F(TemplateRoutesTest, FiguresSayNothingOfASingleOne) {
   ASSERT_EQ(create(R"({"name":"x","from":"python"})").status, 201);
   node::PoolFigures pool;
   pool.template_name = test_.template_service.defined[0].id;

@@ -1,5 +1,5 @@
-// GBX_ASSERT: an invariant of ours, checked in release builds too. The process dies and whoever
-// started it decides what next; nothing goes on with a broken invariant.
+// GBX_ASSERT: an invariant of ours, checked in release builds too. The process dies, and the
+// program that started it decides what next; nothing goes on with a broken invariant.
 #pragma once
 
 namespace glovebox {

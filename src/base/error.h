@@ -1,5 +1,5 @@
 // What went wrong, for three readers: `code` for callers that branch (and, later, the HTTP
-// status), `message` for people, `sys_errno` for whoever debugs the host.
+// status), `message` for people, `sys_errno` for debugging the host.
 #pragma once
 
 #include <cerrno>
@@ -10,7 +10,7 @@
 namespace glovebox {
 
 enum class Errc : std::uint8_t {
-  kInvalidArgument = 1,  // the caller's words are off
+  kInvalidArgument = 1,  // the caller's input is wrong
   kNotFound,
   kPermissionDenied,   // the kernel or a file's mode said no
   kPolicy,             // our own policy said no

@@ -71,7 +71,7 @@ Result<Received> receive_message(int socket, std::size_t max_bytes, std::size_t 
       for (std::size_t i = 0; i < count; ++i) {
         int fd = -1;
         std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof fd);
-        // Whoever sent a TCP socket may have asked it to linger, and our close() would wait for
+        // The sender of a TCP socket may have set SO_LINGER, and our close() would wait for
         // that.
         const linger at_once{.l_onoff = 0, .l_linger = 0};
         ::setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);

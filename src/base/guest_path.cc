@@ -5,7 +5,7 @@ namespace glovebox {
 Result<GuestPath> GuestPath::parse(std::string_view text) {
   if (text.empty()) return fail(Errc::kInvalidArgument, "a guest path is empty");
   if (text.find('\0') != std::string_view::npos) {
-    return fail(Errc::kInvalidArgument, "a guest path has a NUL byte");
+    return fail(Errc::kInvalidArgument, "a guest path must not contain a NUL byte");
   }
   std::string clean = text.front() == '/' ? "" : "/home/user";
   while (!text.empty()) {
@@ -14,7 +14,7 @@ Result<GuestPath> GuestPath::parse(std::string_view text) {
     text.remove_prefix(slash == std::string_view::npos ? text.size() : slash + 1);
     if (component.empty() || component == ".") continue;
     if (component == "..") {
-      return fail(Errc::kInvalidArgument, "a guest path may not have \"..\" in it");
+      return fail(Errc::kInvalidArgument, "a guest path must not contain \"..\"");
     }
     if (component.size() > 255) {
       return fail(Errc::kInvalidArgument, "a name in a guest path is longer than 255 bytes");

@@ -1,5 +1,5 @@
 // A path inside a guest: absolute, no "." or ".." components, no NUL, bounded. Resolved by our
-// program inside the sandbox and by nobody else; the host never opens one.
+// program inside the sandbox only; the host never opens one.
 #pragma once
 
 #include <string>

@@ -52,7 +52,7 @@ void write_if_room(std::string line) {
     return;
   }
   if (const unsigned lost = dropped.exchange(0); lost > 0) {
-    line.insert(0, "glovebox warn: nobody read the log: lines were dropped count=\"" +
+    line.insert(0, "glovebox warn: the log's reader was too slow: lines were dropped count=\"" +
                        std::to_string(lost) + "\"\n");
   }
   if (line.size() >= PIPE_BUF) line.replace(PIPE_BUF - 4, std::string::npos, "...");

@@ -1,4 +1,4 @@
-// A program that is not to outlive whoever started it.
+// Ends a program together with the process that started it.
 #pragma once
 
 #include <sys/types.h>

@@ -12,8 +12,8 @@
 
 #include "base/result.h"
 
-// GCC 12 sees asio's operator new and delete of a coroutine frame as strangers to each other once
-// it has inlined one of them (PR103993); whoever writes coroutines would meet it, so it is off for
+// GCC 12 sees asio's operator new and delete of a coroutine frame as mismatched once
+// it has inlined one of them (PR103993); every coroutine would meet it, so the warning is off for
 // them.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"

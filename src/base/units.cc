@@ -27,7 +27,7 @@ Result<Quantity> split(std::string_view text, std::string_view example) {
     std::string shown(text.substr(0, 40));
     for (char& c : shown) c = c < ' ' || c > '~' ? '?' : c;
     return fail(Errc::kInvalidArgument,
-                "'" + shown + "' is not understood; write it like " + std::string(example));
+                "'" + shown + "' is not valid; write it like " + std::string(example));
   }
   return Quantity{std::strtod(std::string(text.substr(0, at)).c_str(), nullptr),
                   std::string(text.substr(at))};

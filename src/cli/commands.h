@@ -1,4 +1,5 @@
-// The commands of `glovebox`: one file each in commands/, one line each in commands.cc.
+// The commands of `glovebox`: one line each in commands.cc; those that need no server have a file
+// in commands/, the others are in glovebox-client (src/client/commands/).
 #pragma once
 
 #include <span>

@@ -6,14 +6,13 @@
 
 #include <boost/json.hpp>
 
-#include <CLI/CLI.hpp>
-
 #include "base/unique_fd.h"
 #include "base/units.h"
 #include "base/utf8.h"
-#include "cli/server_words.h"
+#include "cli/server_option.h"
 #include "cli/version.h"
 #include "engine/catalog.h"
+#include "options/help_text.h"
 #include "wire/guest/guest_frames.h"
 #include "wire/json/strict_json.h"
 
@@ -21,27 +20,31 @@ namespace glovebox::cli {
 namespace {
 
 constexpr std::size_t kMaxCode = wire::kMaxJobBytes;
-constexpr std::size_t kMaxEvent = 4 * wire::kMaxEventBytes;  // as typed, with its blanks
+constexpr std::size_t kMaxEvent = 4 * wire::kMaxEventBytes;  // with white space
 
-// The words as typed; the checks below give them meaning.
-struct Words {
-  std::string file, handler, event, event_file, context, timeout, memory,
-      engine{engine::kDefaultEngine}, url;
+// As typed; the functions below check the values and convert them.
+struct TypedFunction {
+  std::string file, handler, event_file, context, timeout, memory, engine{engine::kDefaultEngine};
+  std::optional<std::string> event;
   std::vector<std::string> env;
-  bool json = false, profile = false, version = false, server = false, local = false;
-  bool has_event = false;
+  ServerOption where;
+  bool json = false, profile = false, version = false;
 };
+
+tl::unexpected<Error> invalid_function_option(std::string message) {
+  return fail(Errc::kInvalidArgument, std::move(message));
+}
 
 bool is_digits(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
 
-// Whatever is wrong with a file is kNotFound: for its exit status it is all the same.
-tl::unexpected<Error> unreadable(const std::string& path, const std::string& why) {
-  return fail(Errc::kNotFound, path + ": " + why);
+// Every problem with a file is kNotFound: they share one exit status.
+tl::unexpected<Error> unreadable(const std::string& path, const std::string& reason) {
+  return fail(Errc::kNotFound, path + ": " + reason);
 }
 
-// To its end: of a pipe, such as a shell makes of <(...), that is when its writers have closed it.
+// Reads to the end of the file, which may be a pipe, such as <(...) of a shell.
 Result<std::string> read_file(const std::string& path, std::size_t most) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return unreadable(path, std::strerror(errno));
@@ -62,173 +65,173 @@ Result<std::string> read_file(const std::string& path, std::size_t most) {
   }
 }
 
-Result<> read_handler(const Words& words, FunctionOptions& options) {
-  if (words.file.empty()) return fail_invalid("name the FILE of the handler (see `sandbox-run --help`)");
+Result<> read_handler(const TypedFunction& typed, FunctionOptions& options) {
+  if (typed.file.empty())
+    return invalid_function_option("missing FILE of the handler (see `sandbox-run --help`)");
   wire::FunctionCall& call = options.call;
-  TRY(call.code, read_file(words.file, kMaxCode));
-  const std::string name = words.file.substr(words.file.rfind('/') + 1);
+  TRY(call.code, read_file(typed.file, kMaxCode));
+  const std::string name = typed.file.substr(typed.file.rfind('/') + 1);
   const std::size_t dot = name.rfind('.');
   const std::string extension = dot == std::string::npos ? "" : name.substr(dot);
   if (extension == ".js" || extension == ".mjs" || extension == ".cjs") {
     call.language = wire::FunctionLanguage::kNode;
   } else if (extension != ".py") {
-    return fail_invalid("the language of '" + words.file +
-               "' is not known by its extension: .py is Python, .js, .mjs and .cjs are Node");
+    return invalid_function_option(
+        "cannot tell the language of '" + typed.file +
+        "' by its extension: .py is Python; .js, .mjs and .cjs are Node");
   }
-  if (!is_utf8(call.code)) return unreadable(words.file, "is not UTF-8");
+  if (!is_utf8(call.code)) return unreadable(typed.file, "is not UTF-8");
   if (call.code.find('\0') != std::string::npos) {
-    return unreadable(words.file, "has a NUL byte in it");
+    return unreadable(typed.file, "contains a NUL byte");
   }
-  // A name that is no module's is one to nobody but tracebacks.
+  // A name that cannot be imported is only shown in tracebacks; any other will do.
   if (!wire::take_file(call, name, "FILE")) call.file = "handler" + extension;
-  if (!words.handler.empty()) TRY_OK(wire::take_handler(call, words.handler, "--handler"));
+  if (!typed.handler.empty()) TRY_OK(wire::take_handler(call, typed.handler, "--handler"));
   return {};
 }
 
 // The event is --event, --event-file, or standard input unless that is a terminal.
-Result<> read_event(const Words& words, FunctionOptions& options,
+Result<> read_event(const TypedFunction& typed, FunctionOptions& options,
                     Result<std::string> (*event_from_stdin)()) {
-  if (words.has_event && !words.event_file.empty()) {
-    return fail_invalid("say --event or --event-file, not both");
+  if (typed.event && !typed.event_file.empty()) {
+    return invalid_function_option("--event and --event-file cannot be combined");
   }
-  std::string text = words.event;
-  std::string at = "--event";
-  if (!words.event_file.empty() && words.event_file != "-") {
-    TRY(text, read_file(words.event_file, kMaxEvent));
-    if (!is_utf8(text)) return unreadable(words.event_file, "is not UTF-8");
-    at = words.event_file;
-  } else if (!words.has_event) {
+  std::string text = typed.event.value_or("");
+  std::string source = "--event";
+  if (!typed.event_file.empty() && typed.event_file != "-") {
+    TRY(text, read_file(typed.event_file, kMaxEvent));
+    if (!is_utf8(text)) return unreadable(typed.event_file, "is not UTF-8");
+    source = typed.event_file;
+  } else if (!typed.event) {
     TRY(text, event_from_stdin());
-    at = "the event on standard input";
+    source = "the event on standard input";
     if (text.find_first_not_of(" \t\r\n") == text.npos) text = "{}";
   }
   auto event = wire::parse_strict_json(text, {.depth = 64, .values = 250'000});
-  if (!event) return fail_invalid(at + ": " + event.error().message());
+  if (!event) return invalid_function_option(source + ": " + event.error().message());
   return wire::take_event(options.call, *event, "event");
 }
 
-Result<> read_limits(const Words& words, FunctionOptions& options) {
-  if (!words.timeout.empty()) {
-    const auto time = parse_duration(words.timeout);
-    if (!time) return fail_invalid("--timeout: " + time.error().message());
-    if (*time > wire::kMaxFunctionTime) return fail_invalid("--timeout may be at most 3600 seconds");
+Result<> read_limits(const TypedFunction& typed, FunctionOptions& options) {
+  if (!typed.timeout.empty()) {
+    const auto time = parse_duration(typed.timeout);
+    if (!time) return invalid_function_option("--timeout: " + time.error().message());
+    if (*time > wire::kMaxFunctionTime)
+      return invalid_function_option("--timeout may be at most 3600 seconds");
     options.call.asked_time = *time;
   }
   options.limits.wall = wire::time_of(options.call);
   options.limits.mark_asked_for(LimitKind::kWall);
-  if (!words.memory.empty()) {
-    // Lambda counts in megabytes.
-    const auto size = parse_size(is_digits(words.memory) ? words.memory + "M" : words.memory);
-    if (!size) return fail_invalid("--memory: " + size.error().message());
-    if (*size < 8 * kMegabyte) return fail_invalid("--memory must be at least 8 (MB)");
+  if (!typed.memory.empty()) {
+    // A bare number is megabytes, as in Lambda.
+    const auto size = parse_size(is_digits(typed.memory) ? typed.memory + "M" : typed.memory);
+    if (!size) return invalid_function_option("--memory: " + size.error().message());
+    if (*size < 8 * kMegabyte) return invalid_function_option("--memory must be at least 8 (MB)");
     options.limits.memory_bytes = *size;
     options.limits.mark_asked_for(LimitKind::kMemory);
   }
   return {};
 }
 
-Result<> read_environment(const Words& words, FunctionOptions& options) {
+Result<> read_environment(const TypedFunction& typed, FunctionOptions& options) {
   std::size_t bytes = 0;
-  for (const std::string& variable : words.env) {
-    const std::size_t equals = variable.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return fail_invalid("--env " + variable.substr(0, 60) + ": write it like NAME=value");
-    }
+  for (const std::string& variable : typed.env) {
+    TRY_OK(options::parse_named_value(variable, "--env"));
     bytes += variable.size() + 1;
     options.env.push_back(variable);
   }
-  if (bytes > wire::kMaxExecBytes - 8192) return fail_invalid("--env: all together are larger than 120K");
+  if (bytes > wire::kMaxExecBytes - 8192)
+    return invalid_function_option("--env: the variables exceed 120K in total");
   return {};
 }
 
-Result<> choose_function_place(const Words& words, FunctionOptions& options) {
-  if (words.server && words.local) return fail_invalid("--server and --local do not go together");
-  TRY_OK(engine::make_engine(words.engine));
-  options.engine = words.engine;
-  options.is_remote = is_for_a_server(words.server, words.local);
-  options.url = words.url;
-  if (options.is_remote && words.engine != engine::kDefaultEngine) {
-    return fail_invalid("--engine " + words.engine + ": a server has its own; say --local to run here");
+Result<> choose_function_host(const TypedFunction& typed, FunctionOptions& options) {
+  TRY_OK(engine::make_engine(typed.engine));
+  options.engine = typed.engine;
+  TRY(options.is_remote, runs_on_server(typed.where));
+  options.url = typed.where.server.url;
+  if (options.is_remote && typed.engine != engine::kDefaultEngine) {
+    return invalid_function_option(
+        "--engine " + typed.engine +
+        ": a server chooses the engine itself; use --local to run on this machine");
   }
   return {};
 }
 
-void describe(CLI::App& app, Words& words) {
-  app.add_option("FILE", words.file, "the handler: .py is Python; .js, .mjs and .cjs are Node");
-  app.add_option("--event", words.event, "the event, as JSON (default: standard input, else {})")
-      ->type_name("JSON");
-  app.add_option("--event-file", words.event_file, "a file with the event; - is standard input");
-  app.add_option("--handler", words.handler,
-                 "the function: a name, or module.function (default handler)");
-  app.add_option("--context", words.context,
-                 "fields of the context, like {\"function_name\":\"f\"}")
-      ->type_name("JSON");
-  app.add_option(
-      "--timeout", words.timeout,
-      "seconds, or like 500ms; default 300, at most 3600 (also: __timeout in the event)");
-  app.add_option("--memory", words.memory, "like 256 (megabytes) or 1G (default 512)");
-  app.add_option("--env", words.env, "NAME=value; nothing else of yours goes in")
-      ->type_size(1)
-      ->allow_extra_args(false);
-  app.add_option("--engine", words.engine,
-                 "jail (default) or process (a convenience, not a security boundary)");
-  app.add_option("--server", words.url,
-                 "run on a server: at this URL, or the one that is known (also: GLOVEBOX_URL)")
-      ->type_name("[URL]");
-  app.add_flag("--local", words.local, "run here, also when GLOVEBOX_URL is set");
-  app.add_flag("--profile", words.profile, "tell on standard error where time and memory went");
-  app.add_flag("--json", words.json, "print the whole answer instead of the result");
-  app.add_flag("--version", words.version, "print the version");
-  app.footer(
-      "\nThe result is printed as JSON, or Lambda's error object; what the handler prints goes to\n"
-      "standard error.\n\n"
-      "Exit status: 0 the handler returned; 1 it raised, or the words or the event are wrong; 2 a\n"
-      "file is not there or cannot be read; 3 a syntax error, or there is no such handler; 4 time\n"
-      "ran out; 5 the sandbox could not start; 130 interrupted.\n\n"
-      "examples:\n"
-      "  sandbox-run handler.py --event '{\"name\":\"Ada\"}'\n"
-      "  sandbox-run app.py --handler lambda_function.lambda_handler --event-file event.json\n"
-      "  echo '{\"k\":1}' | sandbox-run index.mjs --profile --memory 256 --timeout 3");
+options::CommandLine function_command_line(TypedFunction& typed) {
+  return {
+      .name = "sandbox-run",
+      .usage = {"FILE [OPTIONS]"},
+      .description =
+          "Run an AWS Lambda handler in a fresh sandbox. FILE is the handler: .py is Python; .js, "
+          ".mjs and .cjs are Node.",
+      .groups =
+          {{"Options",
+            {{"--event", "JSON", "the event (default: standard input, else {})", &typed.event},
+             {"--event-file", "FILE", "read the event from FILE; - is standard input",
+              &typed.event_file},
+             {"--handler", "NAME", "the function: a name, or module.function (default handler)",
+              &typed.handler},
+             {"--context", "JSON", "fields of the context, like {\"function_name\":\"f\"}",
+              &typed.context},
+             {"--timeout", "TIME",
+              "time limit in seconds, or like 500ms; default 300, at most 3600 (the event's "
+              "__timeout does the same)",
+              &typed.timeout},
+             {"--memory", "SIZE", "memory limit, like 256 (megabytes) or 1G (default 512)",
+              &typed.memory},
+             {"--env", "NAME=VALUE",
+              "set an environment variable (repeatable); nothing else of your environment is "
+              "passed on",
+              &typed.env},
+             {"--engine", "ENGINE",
+              "jail (default) or process (a convenience, not a security boundary)", &typed.engine},
+             server_option(typed.where),
+             local_option(typed.where),
+             {"--profile", "", "print time and memory use to standard error", &typed.profile},
+             {"--json", "", "print the whole response instead of the result", &typed.json},
+             {"--version", "", "print the version", &typed.version}}}},
+      .notes =
+          "The result is printed as JSON, or Lambda's error object. Output of the handler goes to\n"
+          "standard error.\n\n"
+          "Exit status: 0 the handler returned; 1 it raised, or the options or the event are "
+          "invalid;\n"
+          "2 a file does not exist or cannot be read; 3 a syntax error, or there is no such "
+          "handler;\n"
+          "4 the time limit was reached; 5 the sandbox could not start; 130 interrupted.\n\n"
+          "Examples:\n"
+          "  sandbox-run handler.py --event '{\"name\":\"Ada\"}'\n"
+          "  sandbox-run app.py --handler lambda_function.lambda_handler --event-file event.json\n"
+          "  echo '{\"k\":1}' | sandbox-run index.mjs --profile --memory 256 --timeout 3\n",
+      .most_operands = 1};
 }
 
 }  // namespace
 
 Result<ParsedFunction> parse_function_options(std::span<const std::string> args,
                                               Result<std::string> (*event_from_stdin)()) {
-  Words words;
-  CLI::App app(
-      "Run an AWS Lambda handler in a fresh sealed sandbox.\nusage: sandbox-run FILE [OPTIONS]");
-  app.name("sandbox-run");
-  describe(app, words);
-  const std::vector<std::string> ours = take_server_words(args, words.server, words.url);
-  std::vector<std::string> reversed(ours.rbegin(), ours.rend());  // as CLI11 wants it
-  try {
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    return ParsedFunction{std::nullopt, app.help()};
-  } catch (const CLI::ParseError& error) {
-    std::string message = error.what();
-    message.resize(std::min(message.find('\n'), message.size()));
-    return fail_invalid(message + " (see `sandbox-run --help`)");
-  }
-  if (words.version) {
+  TypedFunction typed;
+  const options::CommandLine command = function_command_line(typed);
+  TRY(const options::Arguments arguments, options::parse(command, args));
+  if (arguments.wants_help) return ParsedFunction{std::nullopt, options::help_text(command)};
+  if (typed.version) {
     return ParsedFunction{std::nullopt, std::string("sandbox-run ") + kVersion + "\n"};
   }
-  words.has_event = app.count("--event") > 0;
+  if (!arguments.operands.empty()) typed.file = arguments.operands[0];
 
   FunctionOptions options;
-  options.json = words.json;
-  options.profile = words.profile;
-  TRY_OK(choose_function_place(words, options));
-  TRY_OK(read_handler(words, options));
-  TRY_OK(read_event(words, options, event_from_stdin));
-  if (!words.context.empty()) {
-    auto context = wire::parse_strict_json(words.context, {.depth = 64, .values = 10'000});
-    if (!context) return fail_invalid("--context: " + context.error().message());
+  options.json = typed.json;
+  options.profile = typed.profile;
+  TRY_OK(choose_function_host(typed, options));
+  TRY_OK(read_handler(typed, options));
+  TRY_OK(read_event(typed, options, event_from_stdin));
+  if (!typed.context.empty()) {
+    auto context = wire::parse_strict_json(typed.context, {.depth = 64, .values = 10'000});
+    if (!context) return invalid_function_option("--context: " + context.error().message());
     TRY_OK(wire::take_context(options.call, *context, "--context"));
   }
-  TRY_OK(read_limits(words, options));
-  TRY_OK(read_environment(words, options));
+  TRY_OK(read_limits(typed, options));
+  TRY_OK(read_environment(typed, options));
   return ParsedFunction{std::move(options), ""};
 }
 

@@ -1,5 +1,5 @@
-// What `sandbox-run` was asked for: words of the command line, checked and turned into types before
-// anything is started. Every mistake is one clear line, and has its exit status.
+// The options of `sandbox-run`, checked and converted to types before anything is started. Every
+// mistake is reported as one line and has its exit status.
 #pragma once
 
 #include <optional>
@@ -21,16 +21,16 @@ struct FunctionOptions {
   bool json = false;
   bool profile = false;
   bool is_remote = false;
-  std::string url;  // --server URL; empty: the one that is known
+  std::string url;  // --server URL; empty: the known server
 };
 
 struct ParsedFunction {
   std::optional<FunctionOptions> options;
-  std::string help;  // filled instead when help or the version was asked for
+  std::string help;  // for --help and --version, instead of the options
 };
 
-// kNotFound: a file is not there or cannot be read. `event_from_stdin` is called when the event is
-// to be read from standard input.
+// kNotFound: a file does not exist or cannot be read. `event_from_stdin` is called if the event
+// comes from standard input.
 Result<ParsedFunction> parse_function_options(std::span<const std::string> args,
                                               Result<std::string> (*event_from_stdin)());
 

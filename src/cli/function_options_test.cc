@@ -52,7 +52,7 @@ class FunctionOptionsTest : public ::testing::Test {
   std::string handler_;
 };
 
-TEST_F(FunctionOptionsTest, TakesTheEventFromWhereItIs) {
+TEST_F(FunctionOptionsTest, ReadsTheEventFromOptionFileOrStandardInput) {
   EXPECT_EQ(good({handler_}).call.event, R"({"from":"stdin"})");
   EXPECT_EQ(good({handler_, "--event", "[1, 2]"}).call.event, "[1,2]");
   const std::string file = write("event.json", "{\"k\": 1}");
@@ -62,7 +62,7 @@ TEST_F(FunctionOptionsTest, TakesTheEventFromWhereItIs) {
   EXPECT_EQ(parse_function_options(words, nothing_on_stdin)->options->call.event, "{}");
 }
 
-TEST_F(FunctionOptionsTest, TellsAFileThatIsNotThereFromWordsThatAreWrong) {
+TEST_F(FunctionOptionsTest, TellsAMissingFileFromABadOption) {
   EXPECT_EQ(refusal({directory_ + "/nope.py"}), Errc::kNotFound);
   EXPECT_EQ(refusal({directory_}), Errc::kNotFound);
   EXPECT_EQ(refusal({handler_, "--event-file", directory_ + "/nope.json"}), Errc::kNotFound);
@@ -85,7 +85,7 @@ TEST_F(FunctionOptionsTest, TellsAFileThatIsNotThereFromWordsThatAreWrong) {
   EXPECT_EQ(refusal({handler_, "--server", "--local"}), Errc::kInvalidArgument);
 }
 
-TEST_F(FunctionOptionsTest, CountsAsLambdaDoes) {
+TEST_F(FunctionOptionsTest, UsesLambdasUnits) {
   const FunctionOptions options =
       good({handler_, "--event", "{}", "--memory", "256", "--timeout", "2"});
   EXPECT_EQ(options.limits.memory_bytes, 256u << 20);
@@ -95,7 +95,7 @@ TEST_F(FunctionOptionsTest, CountsAsLambdaDoes) {
             milliseconds(1000));
 }
 
-TEST_F(FunctionOptionsTest, KnowsNodeByTheFilesName) {
+TEST_F(FunctionOptionsTest, RecognizesNodeByTheFileName) {
   for (const char* name : {"a.js", "a.mjs", "a.cjs"}) {
     EXPECT_EQ(good({write(name, "1")}).call.language, wire::FunctionLanguage::kNode);
   }
@@ -103,7 +103,7 @@ TEST_F(FunctionOptionsTest, KnowsNodeByTheFilesName) {
   EXPECT_EQ(good({write("odd name.py", "1")}).call.file, "handler.py");
 }
 
-TEST_F(FunctionOptionsTest, SaysTheSameToAServer) {
+TEST_F(FunctionOptionsTest, SendsTheSameToAServer) {
   const FunctionOptions options =
       good({handler_, "--event", R"({"a":1.5})", "--handler", "m.f", "--env", "A=b=c", "--memory",
             "64", "--context", R"({"function_name":"f"})", "--server", "http://x:1", "--json"});
@@ -121,7 +121,7 @@ TEST_F(FunctionOptionsTest, SaysTheSameToAServer) {
   EXPECT_EQ(refusal({handler_, "--server", "--engine", "process"}), Errc::kInvalidArgument);
 }
 
-TEST_F(FunctionOptionsTest, GoesToTheServerThatIsKnown) {
+TEST_F(FunctionOptionsTest, UsesTheServerOfTheEnvironment) {
   ::setenv("GLOVEBOX_URL", "http://127.0.0.1:1", 1);
   EXPECT_TRUE(good({handler_}).is_remote);
   EXPECT_FALSE(good({handler_, "--local"}).is_remote);
@@ -129,7 +129,7 @@ TEST_F(FunctionOptionsTest, GoesToTheServerThatIsKnown) {
   EXPECT_FALSE(good({handler_}).is_remote);
 }
 
-TEST_F(FunctionOptionsTest, HelpsAndTellsItsVersion) {
+TEST_F(FunctionOptionsTest, PrintsHelpAndVersion) {
   EXPECT_NE(parse({"--help"})->help.find("Exit status"), std::string::npos);
   EXPECT_EQ(parse({"--version"})->help.substr(0, 12), "sandbox-run ");
 }

@@ -12,13 +12,12 @@
 #include "base/unique_fd.h"
 #include "base/utf8.h"
 #include "base/write_all.h"
+#include "cli/client_program.h"
 #include "cli/print.h"
-#include "cli/server_command.h"
 #include "engine/catalog.h"
 #include "engine/one_shot.h"
 #include "engine/process/import_policy.h"
 #include "model/environment.h"
-#include "model/outcome.h"
 #include "wire/functions/function_answer.h"
 #include "wire/functions/function_view.h"
 #include "wire/guest/job.h"
@@ -29,13 +28,14 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr int kFunctionInterrupted = 130;
 constexpr std::size_t kMaxStdin = 4 * wire::kMaxEventBytes;
 constexpr std::uint64_t kJsonOutput = 10u << 20;
 constexpr std::uint64_t kServerOutputKb = 16 * 1024;
 
-std::vector<RuntimeText> (*runtime_files)() = nullptr;
+std::vector<RuntimeFile> (*runtime_files)() = nullptr;
 
-int say(int status, const std::string& message) {
+int report_error(int status, const std::string& message) {
   std::fprintf(stderr, "sandbox-run: %s\n", printable(message).c_str());
   return status;
 }
@@ -56,24 +56,24 @@ Result<std::string> event_from_stdin() {
   }
 }
 
-// ---- Here
+// ---- On this machine
 
-struct Runtime {
+struct FunctionRuntime {
   const char* name;
   const char* program;
   const char* folder;
-  std::vector<std::string> words;  // before the script
+  std::vector<std::string> options;  // before the script
   const char* script;
 };
 
-Runtime runtime_of(const wire::FunctionCall& call) {
+FunctionRuntime runtime_of(const wire::FunctionCall& call) {
   if (call.language == wire::FunctionLanguage::kNode) {
     return {"Node", "/usr/bin/node", "opt/glovebox/node/", {}, "run.js"};
   }
   return {"Python", "/usr/bin/python3", "opt/glovebox/python/", {"-I"}, "run.py"};
 }
 
-std::vector<std::string> environment(const FunctionOptions& options) {
+std::vector<std::string> function_environment(const FunctionOptions& options) {
   std::vector<std::string> env = base_environment();
   for (const std::string& variable : options.env) {
     const std::string prefix = variable.substr(0, variable.find('=') + 1);
@@ -83,42 +83,46 @@ std::vector<std::string> environment(const FunctionOptions& options) {
   return env;
 }
 
-// The process engine's sandboxes have a home and nothing else of their own: the runtime goes in
-// there, and leaves environment and directory as it finds them.
-Result<> bring_runtime(const Runtime& runtime, std::string& place, engine::RunRequest& request) {
-  place = std::string("/home/user/.glovebox/") + (runtime.folder + 13);  // behind opt/glovebox/
-  if (runtime_files == nullptr) return fail(Errc::kInternal, "no runtime is carried along");
-  for (const RuntimeText& file : runtime_files()) {
+// A sandbox of the process engine has only a home directory of its own, so the runtime is copied
+// there. It leaves the environment and the working directory unchanged.
+Result<> copy_runtime(const FunctionRuntime& runtime, std::string& directory,
+                      engine::RunRequest& request) {
+  constexpr std::size_t kPrefix = std::string_view("opt/glovebox/").size();
+  directory = std::string("/home/user/.glovebox/") + (runtime.folder + kPrefix);
+  if (runtime_files == nullptr)
+    return fail(Errc::kInternal, "this program carries no runtime files");
+  for (const RuntimeFile& file : runtime_files()) {
     if (!file.path.starts_with(runtime.folder) || file.path.ends_with(".so")) continue;
-    TRY(GuestPath guest, GuestPath::parse(place + file.path.substr(std::strlen(runtime.folder))));
+    TRY(GuestPath guest,
+        GuestPath::parse(directory + file.path.substr(std::strlen(runtime.folder))));
     request.files_in.push_back(
         {.host = "", .guest = std::move(guest), .content = std::string(file.bytes)});
   }
   return {};
 }
 
-struct Prepared {
+struct PreparedFunction {
   engine::RunRequest request;
   wire::FunctionCallInfo about;
 };
 
-Result<Prepared> prepare(const FunctionOptions& options, EngineKind kind) {
-  Prepared prepared;
+Result<PreparedFunction> prepare_function(const FunctionOptions& options, EngineKind kind) {
+  PreparedFunction prepared;
   engine::RunRequest& request = prepared.request;
-  const Runtime runtime = runtime_of(options.call);
+  const FunctionRuntime runtime = runtime_of(options.call);
   if (::access(runtime.program, X_OK) != 0) {
     return fail(Errc::kUnsupported, std::string(runtime.name) + " is not installed on this host (" +
                                         runtime.program + ")");
   }
   request.sandbox.limits = options.limits;
   if (options.json) request.output_limit = kJsonOutput;
-  request.exec.env = environment(options);
+  request.exec.env = function_environment(options);
   wire::FunctionCall call = options.call;
-  std::string place = std::string("/") + runtime.folder;
+  std::string directory = std::string("/") + runtime.folder;
   wire::Job job;
   job.name = wire::kFunctionJob;
   if (kind == EngineKind::kProcess) {
-    TRY_OK(bring_runtime(runtime, place, request));
+    TRY_OK(copy_runtime(runtime, directory, request));
     job.workdir = ".";
     if (call.language == wire::FunctionLanguage::kPython) {
       call.import_mode = "deny";
@@ -129,8 +133,8 @@ Result<Prepared> prepare(const FunctionOptions& options, EngineKind kind) {
     job.env = request.exec.env;
   }
   request.exec.argv = {runtime.program};
-  request.exec.argv.insert(request.exec.argv.end(), runtime.words.begin(), runtime.words.end());
-  request.exec.argv.push_back(place + runtime.script);
+  request.exec.argv.insert(request.exec.argv.end(), runtime.options.begin(), runtime.options.end());
+  request.exec.argv.push_back(directory + runtime.script);
   wire::EncodedCall encoded = wire::encode_call(call, options.limits.memory_bytes >> 20);
   job.code = std::move(encoded.code);
   prepared.about = std::move(encoded.about);
@@ -138,7 +142,7 @@ Result<Prepared> prepare(const FunctionOptions& options, EngineKind kind) {
   return prepared;
 }
 
-// The last lines, in their order: a guest may have written millions.
+// Only the last lines, in their order: a guest may have written millions.
 std::vector<std::string> last_lines_of(const std::string& text) {
   constexpr std::size_t kMost = 64;
   std::vector<std::string> lines;
@@ -153,9 +157,10 @@ std::vector<std::string> last_lines_of(const std::string& text) {
   return lines;
 }
 
-int show(const FunctionOptions& options, const std::string& exit_json, const Outcome& outcome) {
+int print_result(const FunctionOptions& options, const std::string& exit_json,
+                 const Outcome& outcome) {
   const auto view = wire::view_function(exit_json);
-  if (!view) return say(wire::kFunctionFailed, view.error().message());
+  if (!view) return report_error(wire::kFunctionFailed, view.error().message());
   std::fputs(view->remarks.c_str(), stderr);
   if (options.profile) std::fputs(view->profile.c_str(), stderr);
   const std::string out = options.json ? wire::run_answer_json(exit_json, outcome) : view->out;
@@ -163,13 +168,13 @@ int show(const FunctionOptions& options, const std::string& exit_json, const Out
   return view->status;
 }
 
-int not_started(const FunctionOptions& options, const Error& error) {
-  if (error.sys_errno() == EINTR) return kExitInterrupted;
+int report_not_started(const FunctionOptions& options, const Error& error) {
+  if (error.sys_errno() == EINTR) return kFunctionInterrupted;
   if (options.json) (void)write_all(STDOUT_FILENO, wire::failure_json(error));
-  return say(wire::kFunctionNotStarted, error.message());
+  return report_error(wire::kFunctionNotStarted, error.message());
 }
 
-UniqueFd stop_signals() {
+UniqueFd block_stop_signals() {
   sigset_t set;
   ::sigemptyset(&set);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::sigaddset(&set, signal);
@@ -177,14 +182,14 @@ UniqueFd stop_signals() {
   return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-int run_here(const FunctionOptions& options) {
+int run_function_locally(const FunctionOptions& options) {
   auto engine = engine::make_engine(options.engine);
-  if (!engine) return say(wire::kFunctionFailed, engine.error().message());
-  auto prepared = prepare(options, (*engine)->kind());
-  if (!prepared) return not_started(options, prepared.error());
+  if (!engine) return report_error(wire::kFunctionFailed, engine.error().message());
+  auto prepared = prepare_function(options, (*engine)->kind());
+  if (!prepared) return report_not_started(options, prepared.error());
 
   ::signal(SIGPIPE, SIG_IGN);
-  const UniqueFd stop = stop_signals();
+  const UniqueFd stop = block_stop_signals();
   engine::RunHooks hooks;
   hooks.stop_fd = stop.get();
   std::string out;
@@ -195,41 +200,42 @@ int run_here(const FunctionOptions& options) {
     return true;
   };
   auto result = engine::run_once(**engine, prepared->request, hooks);
-  if (!result) return not_started(options, result.error());
-  if (result->stopped) return kExitInterrupted;
+  if (!result) return report_not_started(options, result.error());
+  if (result->stopped) return kFunctionInterrupted;
   wire::RunAnswer answer;
   answer.outcome = std::move(result->outcome);
   answer.outcome.out = std::move(out);
   answer.outcome.err = std::move(err);
   answer.results = last_lines_of(result->results);
   const std::string exit_json = wire::function_exit_json(answer, prepared->about);
-  const int status = show(options, exit_json, answer.outcome);
-  // Only the exit status waits for the private launcher to have cleaned up.
+  const int status = print_result(options, exit_json, answer.outcome);
+  // Wait for the private launcher's cleanup only now: the output was printed already.
   result->ended_instance.reset();
   return status;
 }
 
 // ---- On a server
 
-int run_there(const FunctionOptions& options) {
+int run_function_on_server(const FunctionOptions& options) {
   const std::string body = invoke_body(options);
-  // Without CLOEXEC: it is for the program we become.
+  // Without CLOEXEC: the client program inherits it.
   const UniqueFd file(::memfd_create("sandbox-run", 0));
-  if (!file) return say(wire::kFunctionFailed, Error::from_errno("memfd_create").message());
+  if (!file)
+    return report_error(wire::kFunctionFailed, Error::from_errno("memfd_create").message());
   if (auto written = write_all(file.get(), body); !written) {
-    return say(wire::kFunctionFailed, written.error().message());
+    return report_error(wire::kFunctionFailed, written.error().message());
   }
-  std::vector<std::string> words = {"--body-fd", std::to_string(file.get())};
-  if (options.json) words.emplace_back("--json");
-  if (options.profile) words.emplace_back("--profile");
-  if (!options.url.empty()) words.insert(words.end(), {"--url", options.url});
-  (void)become_server_command("invoke", words);
+  std::vector<std::string> args = {"--body-fd", std::to_string(file.get())};
+  if (options.json) args.emplace_back("--json");
+  if (options.profile) args.emplace_back("--profile");
+  if (!options.url.empty()) args.insert(args.end(), {"--url", options.url});
+  (void)exec_client_program("invoke", args);
   return wire::kFunctionNotStarted;
 }
 
 }  // namespace
 
-void runtime_files_from(std::vector<RuntimeText> (*files)()) { runtime_files = files; }
+void set_runtime_files(std::vector<RuntimeFile> (*files)()) { runtime_files = files; }
 
 std::string invoke_body(const FunctionOptions& options) {
   const wire::FunctionCall& call = options.call;
@@ -259,14 +265,15 @@ int run_function_line(std::span<const std::string> args) {
   auto parsed = parse_function_options(args, event_from_stdin);
   if (!parsed) {
     const bool unreadable = parsed.error().code() == Errc::kNotFound;
-    return say(unreadable ? wire::kFunctionUnreadable : wire::kFunctionFailed,
-               parsed.error().message());
+    return report_error(unreadable ? wire::kFunctionUnreadable : wire::kFunctionFailed,
+                        parsed.error().message());
   }
   if (!parsed->options) {
     std::fputs(parsed->help.c_str(), stdout);
     return wire::kFunctionDone;
   }
-  return parsed->options->is_remote ? run_there(*parsed->options) : run_here(*parsed->options);
+  return parsed->options->is_remote ? run_function_on_server(*parsed->options)
+                                    : run_function_locally(*parsed->options);
 }
 
 }  // namespace glovebox::cli

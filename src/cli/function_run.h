@@ -1,4 +1,4 @@
-// `sandbox-run`: an AWS Lambda handler, here or on a server.
+// `sandbox-run`: run an AWS Lambda handler, on this machine or on a server.
 #pragma once
 
 #include <span>
@@ -11,14 +11,15 @@
 
 namespace glovebox::cli {
 
-// A file of the runtimes: "opt/glovebox/python/run.py" and what is in it.
-struct RuntimeText {
+// A file of the language runtimes, such as "opt/glovebox/python/run.py", and its content.
+struct RuntimeFile {
   std::string path;
   std::string_view bytes;
 };
-// Where the process engine gets the runtimes from, whose sandboxes have no root of their own; the
-// jail's are in its layer. Set by main, since the launcher carries them.
-void runtime_files_from(std::vector<RuntimeText> (*files)());
+// Sets the source of the runtime files for the process engine, whose sandboxes have no root file
+// system (the jail has them in a layer). main() calls it, because this layer cannot include the
+// launcher.
+void set_runtime_files(std::vector<RuntimeFile> (*files)());
 
 // The body of POST /v1/functions/invoke.
 std::string invoke_body(const FunctionOptions& options);

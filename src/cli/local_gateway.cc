@@ -18,8 +18,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience{10};
-constexpr std::chrono::seconds kFarewell{2};
+constexpr std::chrono::seconds kReplyTimeout{10};
+constexpr std::chrono::seconds kEndTimeout{2};
 
 int ms_left(Clock::time_point until) {
   const auto left =
@@ -35,16 +35,17 @@ bool wait_readable(int fd, Clock::time_point until) {
   }
 }
 
-Error gone() {
-  return Error(Errc::kInternal, "the network gateway ended (its own message, if any, is above)");
+Error gateway_ended() {
+  return Error(Errc::kInternal,
+               "the network gateway ended unexpectedly; its message, if any, is above");
 }
 
 }  // namespace
 
 Result<std::unique_ptr<LocalGateway>> LocalGateway::start(net::NetPolicy policy) {
-  config::Surroundings around = config::Surroundings::here();
-  if (around.data_dir.empty()) around.data_dir = "/";  // nobody looks there
-  TRY(const config::Loaded loaded, config::load({}, around));
+  config::Surroundings environment = config::Surroundings::here();
+  if (environment.data_dir.empty()) environment.data_dir = "/";  // required, but not used here
+  TRY(const config::Loaded loaded, config::load(config::SettingFlags{}, environment));
   TRY(const net::NetCeiling ceiling, config::net_ceiling(loaded.settings));
   if (auto within = net::check_within(policy, ceiling); !within) {
     return fail(Errc::kPolicy, "--net: " + within.error().message() +
@@ -67,10 +68,10 @@ Result<std::unique_ptr<LocalGateway>> LocalGateway::start(net::NetPolicy policy)
 }
 
 LocalGateway::~LocalGateway() {
-  socket_.reset();  // it ends with that
-  if (!wait_readable(process_.pidfd.get(), Clock::now() + kFarewell)) {
+  socket_.reset();  // the gateway ends when its control socket closes
+  if (!wait_readable(process_.pidfd.get(), Clock::now() + kEndTimeout)) {
     (void)supervisor::send_signal(process_, SIGKILL);
-    (void)wait_readable(process_.pidfd.get(), Clock::now() + kFarewell);
+    (void)wait_readable(process_.pidfd.get(), Clock::now() + kEndTimeout);
   }
   (void)supervisor::reap(process_);
 }
@@ -79,16 +80,16 @@ Result<wire::GatewayReply> LocalGateway::ask(const wire::GatewayRequest& request
                                              const std::vector<UniqueFd>& fds) {
   std::vector<int> borrowed;
   for (const UniqueFd& fd : fds) borrowed.push_back(fd.get());
-  if (!send_message(socket_.get(), wire::encode(request), borrowed)) return fail(gone());
-  const Clock::time_point until = Clock::now() + kPatience;
+  if (!send_message(socket_.get(), wire::encode(request), borrowed)) return fail(gateway_ended());
+  const Clock::time_point until = Clock::now() + kReplyTimeout;
   while (wait_readable(socket_.get(), until)) {
     auto received = receive_message(socket_.get(), wire::kMaxGatewayMessage, 0);
-    if (!received || received->bytes.empty()) return fail(gone());
+    if (!received || received->bytes.empty()) return fail(gateway_ended());
     TRY(wire::GatewayReply reply, wire::decode_gateway_reply(received->bytes));
-    // What it decides meanwhile is in its last words, too.
+    // Decisions that it reports in between are also in its final report.
     if (!std::holds_alternative<wire::NetworkDecided>(reply)) return reply;
   }
-  return fail(Errc::kInternal, "the network gateway does not answer");
+  return fail(Errc::kInternal, "the network gateway does not respond");
 }
 
 Result<> LocalGateway::open(const SandboxId& id, std::vector<UniqueFd> sockets) {
@@ -98,7 +99,7 @@ Result<> LocalGateway::open(const SandboxId& id, std::vector<UniqueFd> sockets) 
     return fail(refused->code, "the network gateway: " + refused->message);
   }
   if (!std::holds_alternative<wire::GatewayDone>(reply)) {
-    return fail(Errc::kProtocol, "the network gateway answers something else");
+    return fail(Errc::kProtocol, "unexpected reply from the network gateway");
   }
   opened_.push_back(id);
   return {};

@@ -1,5 +1,5 @@
-// The egress gateway of one run without a server: a child of this program, with the administrator's
-// settings as a server would have them, which ends with it.
+// The egress gateway of one local run: a child process with the same settings as a server's
+// gateway. It ends with this process.
 #pragma once
 
 #include <memory>
@@ -16,16 +16,17 @@ namespace glovebox::cli {
 
 class LocalGateway {
  public:
-  // kPolicy: the administrator does not allow that much.
+  // kPolicy: the administrator's settings do not allow this policy.
   static Result<std::unique_ptr<LocalGateway>> start(net::NetPolicy policy);
   LocalGateway(const LocalGateway&) = delete;
   LocalGateway& operator=(const LocalGateway&) = delete;
-  // Waits until it is gone.
+  // Ends the gateway and waits for its end.
   ~LocalGateway();
 
-  // The sandbox's own sockets, as the launcher lends them.
+  // Hands the sandbox's sockets, which the launcher has provided, to the gateway.
   Result<> open(const SandboxId& id, std::vector<UniqueFd> sockets);
-  // What the sandbox did, when it is over. Incomplete if the gateway does not say.
+  // The network statistics of the sandbox after its end; `incomplete` if the gateway does not
+  // respond.
   wire::NetworkFigures close();
 
  private:
@@ -37,7 +38,7 @@ class LocalGateway {
   net::NetPolicy policy_;
   supervisor::Process process_;
   UniqueFd socket_;
-  std::vector<SandboxId> opened_;  // the one that was
+  std::vector<SandboxId> opened_;  // at most one
 };
 
 }  // namespace glovebox::cli

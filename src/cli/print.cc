@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "base/utf8.h"
 #include "model/outcome.h"
+#include "options/help_text.h"
 
 namespace glovebox::cli {
 
@@ -15,6 +15,19 @@ int usage_error(const std::string& message) {
 int failure(const Error& error) {
   std::fprintf(stderr, "glovebox: %s\n", printable(error.message()).c_str());
   return kExitGloveboxFailed;
+}
+
+std::optional<int> parse_arguments(const options::CommandLine& command,
+                                   std::span<const std::string> words,
+                                   options::Arguments& arguments) {
+  auto parsed = options::parse(command, words);
+  if (!parsed) return usage_error(parsed.error().message());
+  if (parsed->wants_help) {
+    std::fputs(options::help_text(command).c_str(), stdout);
+    return 0;
+  }
+  arguments = std::move(*parsed);
+  return std::nullopt;
 }
 
 }  // namespace glovebox::cli

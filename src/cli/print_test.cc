@@ -7,7 +7,7 @@ namespace {
 
 TEST(Printable, LeavesTextAlone) { EXPECT_EQ(printable("naïve €"), "naïve €"); }
 
-TEST(Printable, NoEscapeSequenceReachesATerminal) {
+TEST(Printable, EscapesControlCharacters) {
   EXPECT_EQ(printable("a\x1b[2Jb\nc"), "a\\x1b[2Jb\\x0ac");
   EXPECT_EQ(printable("\xff"), "\\xff");
   EXPECT_EQ(printable("\xc2\x9b"

@@ -10,11 +10,10 @@
 
 #include "base/base64.h"
 #include "base/unique_fd.h"
-#include "base/units.h"
 #include "base/utf8.h"
 #include "base/write_all.h"
+#include "cli/client_program.h"
 #include "cli/print.h"
-#include "cli/server_command.h"
 #include "model/wall.h"
 #include "wire/network/net_policy_json.h"
 #include "wire/packages/dependencies_json.h"
@@ -24,9 +23,10 @@ namespace {
 
 namespace json = boost::json;
 
+constexpr std::uint64_t kBytesPerMegabyte = 1u << 20;
 constexpr std::uint64_t kMaxOutputKb = 16 * 1024;
-// What a server takes is its administrator's to say; this is what is read before asking it.
-constexpr std::size_t kMaxBytes = 256u << 20;
+// The administrator limits what a server accepts; this limits what is read before sending it.
+constexpr std::size_t kMaxSentBytes = 256u << 20;
 
 Result<std::string> read_to_end(int fd, const std::string& what) {
   std::string bytes;
@@ -37,25 +37,25 @@ Result<std::string> read_to_end(int fd, const std::string& what) {
     if (got < 0) return fail(Error::from_errno("read " + what));
     if (got == 0) return bytes;
     bytes.append(part, static_cast<std::size_t>(got));
-    if (bytes.size() > kMaxBytes) {
-      return fail(Errc::kInvalidArgument, what + " is larger than 256M, too large for a server");
+    if (bytes.size() > kMaxSentBytes) {
+      return fail(Errc::kInvalidArgument, what + " exceeds 256M, which is too large for a server");
     }
   }
 }
 
-struct Content {
+struct FileContent {
   std::string bytes;
   bool executable = false;
 };
 
-Result<Content> content_of(const FileIn& file) {
-  if (file.content) return Content{*file.content, false};
+Result<FileContent> content_of(const FileIn& file) {
+  if (file.content) return FileContent{*file.content, false};
   const UniqueFd source(::open(file.host.c_str(), O_RDONLY | O_CLOEXEC));
   if (!source) return fail(Error::from_errno("read " + file.host));
   struct stat info {};
   if (::fstat(source.get(), &info) != 0) return fail(Error::from_errno("read " + file.host));
   TRY(std::string bytes, read_to_end(source.get(), file.host));
-  return Content{std::move(bytes), (info.st_mode & 0111) != 0};
+  return FileContent{std::move(bytes), (info.st_mode & 0111) != 0};
 }
 
 void add_bytes(json::object& object, const std::string& name, const std::string& bytes) {
@@ -66,15 +66,15 @@ void add_bytes(json::object& object, const std::string& name, const std::string&
   }
 }
 
-json::array texts(const std::vector<std::string>& list, std::size_t from) {
+json::array strings_from(const std::vector<std::string>& list, std::size_t from) {
   json::array out;
   for (std::size_t i = from; i < list.size(); ++i) out.emplace_back(list[i]);
   return out;
 }
 
-// Python and JavaScript are for the runtimes that wait in the server's sandboxes; what those do not
-// take as code goes as a file and a command, as it does here.
-bool is_for_a_runtime(const RunOptions& options, const FileIn& file, const std::string& code) {
+// Python and JavaScript go to the warm runtimes of the server's sandboxes. Code that those do not
+// accept is sent as a file and a command, as in a local run.
+bool is_code_for_runtime(const RunOptions& options, const FileIn& file, const std::string& code) {
   if (!is_utf8(code) || code.find('\0') != std::string::npos) return false;
   return options.language == "python" ||
          (options.language == "node" && !file.guest.str().ends_with(".mjs"));
@@ -84,9 +84,9 @@ Result<> add_files(const RunOptions& options, json::object& body) {
   json::array files;
   const auto& list = options.request.files_in;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    TRY(const Content content, content_of(list[i]));
+    TRY(const FileContent content, content_of(list[i]));
     const bool is_code = !options.language.empty() && i + 1 == list.size();
-    if (is_code && is_for_a_runtime(options, list[i], content.bytes)) {
+    if (is_code && is_code_for_runtime(options, list[i], content.bytes)) {
       body["language"] = options.language;
       body["code"] = content.bytes;
       continue;
@@ -99,27 +99,27 @@ Result<> add_files(const RunOptions& options, json::object& body) {
   if (!files.empty()) body["files"] = std::move(files);
   const std::vector<std::string>& argv = options.request.exec.argv;
   if (!body.contains("code")) {
-    body["command"] = texts(argv, 0);
+    body["command"] = strings_from(argv, 0);
   } else if (argv.size() > 2) {
-    body["args"] = texts(argv, 2);
+    body["args"] = strings_from(argv, 2);
   }
   return {};
 }
 
-Result<json::object> profile_of(const RunOptions& options) {
+Result<json::object> run_profile_json(const RunOptions& options) {
   const Limits& limits = options.request.sandbox.limits;
   json::object profile;
   const auto asked = [&](LimitKind kind) { return limits.was_asked_for(kind); };
   if (asked(LimitKind::kWall)) profile["timeout_ms"] = limits.wall.count();
   if (asked(LimitKind::kCpuTime)) profile["cpu_ms"] = limits.cpu_time.count();
-  // Whole megabytes, and not more than was said.
-  if (asked(LimitKind::kMemory)) profile["memory_mb"] = limits.memory_bytes / kMegabyte;
-  if (asked(LimitKind::kDisk)) profile["disk_mb"] = limits.disk_bytes / kMegabyte;
+  // Rounded down to whole megabytes.
+  if (asked(LimitKind::kMemory)) profile["memory_mb"] = limits.memory_bytes / kBytesPerMegabyte;
+  if (asked(LimitKind::kDisk)) profile["disk_mb"] = limits.disk_bytes / kBytesPerMegabyte;
   if (asked(LimitKind::kPids)) profile["pids"] = limits.pids;
   if (asked(LimitKind::kCpus)) profile["cpus"] = limits.cpu_thousandths / 1000.0;
   const std::uint64_t output = options.request.output_limit.value_or(kMaxOutputKb * 1024);
   if (output > kMaxOutputKb * 1024) {
-    return fail(Errc::kInvalidArgument, "--output-limit: a server sends at most 16M");
+    return fail(Errc::kInvalidArgument, "--output-limit: a server returns at most 16M");
   }
   if (!options.net.is_none()) profile["net"] = wire::net_policy_json(options.net);
   if (!options.dependencies.empty()) {
@@ -136,7 +136,7 @@ Result<json::object> profile_of(const RunOptions& options) {
   return profile;
 }
 
-json::object variables_of(const RunOptions& options) {
+json::object variables_json(const RunOptions& options) {
   json::object variables;
   for (const std::string& variable : options.own_env) {
     const std::size_t equals = variable.find('=');
@@ -151,11 +151,11 @@ Result<std::string> remote_body(const RunOptions& options, const std::string& in
   const engine::RunRequest& request = options.request;
   json::object body;
   TRY_OK(add_files(options, body));
-  TRY(body["profile"], profile_of(options));
-  // Packages are for its interpreter, also where that is started as a command.
+  TRY(body["profile"], run_profile_json(options));
+  // The packages are for this language's interpreter, even if that is started as a command.
   if (!options.dependencies.empty()) body["language"] = options.language;
   if (!options.template_name.empty()) body["template"] = options.template_name;
-  if (!options.own_env.empty()) body["env"] = variables_of(options);
+  if (!options.own_env.empty()) body["env"] = variables_json(options);
   if (!input.empty()) add_bytes(body, "stdin", input);
   if (request.exec.workdir != ExecSpec{}.workdir) body["workdir"] = request.exec.workdir;
   if (request.min_grade) body["min_grade"] = grade_name(*request.min_grade);
@@ -179,18 +179,18 @@ int run_remotely(const RunOptions& options) {
     return body.error().code() == Errc::kInvalidArgument ? usage_error(body.error().message())
                                                          : failure(body.error());
   }
-  // Without CLOEXEC: it is for the program we become.
+  // Without CLOEXEC: the client program inherits it.
   const UniqueFd file(::memfd_create("glovebox-run", 0));
   if (!file) return failure(Error::from_errno("memfd_create"));
   if (auto written = write_all(file.get(), *body); !written) return failure(written.error());
-  std::vector<std::string> words = {"--body-fd", std::to_string(file.get())};
-  if (options.json) words.emplace_back("--json");
-  if (!options.url.empty()) words.insert(words.end(), {"--url", options.url});
-  if (options.is_private) words.emplace_back("--private");
+  std::vector<std::string> args = {"--body-fd", std::to_string(file.get())};
+  if (options.json) args.emplace_back("--json");
+  if (!options.url.empty()) args.insert(args.end(), {"--url", options.url});
+  if (options.is_private) args.emplace_back("--private");
   for (const FileOut& out : options.request.files_out) {
-    words.push_back(out.guest.str() + ":" + out.host);
+    args.push_back(out.guest.str() + ":" + out.host);
   }
-  return become_server_command("run", words);
+  return exec_client_program("run", args);
 }
 
 }  // namespace glovebox::cli

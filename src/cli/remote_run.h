@@ -1,5 +1,5 @@
-// `glovebox run --server`: the options of a run as the body of POST /v1/run. Sending it is the
-// work of glovebox-server, which gets the body in a descriptor.
+// `glovebox run --server`: turns the options of a run into the body of POST /v1/run.
+// glovebox-client sends it; it inherits the body as a descriptor.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace glovebox::cli {
 
-// Reads the files that are to go in. `input` is the program's standard input.
+// Reads the files to copy in. `input` is the program's standard input.
 Result<std::string> remote_body(const RunOptions& options, const std::string& input);
 
-// Reads standard input unless it is a terminal or was the code, and becomes glovebox-server.
-// Returns only when that fails: the exit status.
+// Reads standard input, unless it is a terminal or was the code, and executes glovebox-client.
+// Returns only if that fails: the exit status.
 int run_remotely(const RunOptions& options);
 
 }  // namespace glovebox::cli

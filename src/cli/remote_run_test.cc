@@ -25,7 +25,7 @@ wire::RunRequest request(const std::vector<std::string>& args, const std::string
   return wire::parse_run_request(remote_body(options(args), input).value()).value();
 }
 
-TEST(RemoteRun, PythonIsForTheRuntimeThatWaits) {
+TEST(RemoteRun, PythonGoesToTheWarmRuntime) {
   const wire::RunRequest run = request({"-c", "print(1)", "--env", "A=b=c"});
   EXPECT_EQ(run.language, "python");
   EXPECT_EQ(run.code, "print(1)");
@@ -34,7 +34,7 @@ TEST(RemoteRun, PythonIsForTheRuntimeThatWaits) {
   EXPECT_TRUE(run.files.empty());
 }
 
-TEST(RemoteRun, ThePolicyOfTheNetworkGoesAlong) {
+TEST(RemoteRun, SendsTheNetworkPolicy) {
   EXPECT_FALSE(request({"-c", "1"}).profile.net);
   EXPECT_FALSE(request({"-c", "1", "--net", "none"}).profile.net);
   const auto policy = request({"-c", "1", "--net", "https-only,db.example:5432"}).profile.net;
@@ -42,14 +42,14 @@ TEST(RemoteRun, ThePolicyOfTheNetworkGoesAlong) {
   EXPECT_EQ(net::canonical_text(*policy), R"({"allow":["db.example:5432"],"base":"https-only"})");
 }
 
-TEST(RemoteRun, TheTemplateGoesAlong) {
+TEST(RemoteRun, SendsTheTemplate) {
   EXPECT_EQ(request({"-c", "1"}).template_name, "");
   const wire::RunRequest run = request({"-c", "1", "--template", "python-data"});
   EXPECT_EQ(run.template_name, "python-data");
   EXPECT_EQ(run.language, "python");
 }
 
-TEST(RemoteRun, PackagesGoAlong) {
+TEST(RemoteRun, SendsThePackages) {
   EXPECT_TRUE(request({"-c", "1"}).profile.dependencies.empty());
   const auto packages = request({"-c", "1", "--with", "b>=2,<3", "--with", "a", "--preload", "a,b"})
                             .profile.dependencies;
@@ -61,14 +61,14 @@ TEST(RemoteRun, PackagesGoAlong) {
   EXPECT_EQ(bytes.language, "python");
 }
 
-TEST(RemoteRun, ArgumentsBehindTheDashesGoWithTheCode) {
+TEST(RemoteRun, SendsTheProgramsArguments) {
   std::vector<std::string> args = {"-c", "1", "--server", "--", "-x", "--server"};
   const auto parsed = parse_run_options(args, nullptr).value().options.value();
   const auto run = wire::parse_run_request(remote_body(parsed, "").value()).value();
   EXPECT_THAT(run.args, ElementsAre("-x", "--server"));
 }
 
-TEST(RemoteRun, AShellScriptIsAFileAndACommandAsItIsHere) {
+TEST(RemoteRun, AShellScriptIsAFileAndACommand) {
   const wire::RunRequest run = request({"-c", "echo $0", "--lang", "bash"});
   EXPECT_THAT(run.command, ElementsAre("/bin/bash", "/home/user/main.sh"));
   ASSERT_EQ(run.files.size(), 1u);
@@ -76,7 +76,7 @@ TEST(RemoteRun, AShellScriptIsAFileAndACommandAsItIsHere) {
   EXPECT_EQ(run.files[0].content, "echo $0");
 }
 
-TEST(RemoteRun, LimitsThatWereNotNamedAreTheServers) {
+TEST(RemoteRun, LeavesUnsetLimitsToTheServer) {
   const ProfileRequest none = request({"-c", "1"}).profile;
   EXPECT_FALSE(none.wall || none.memory_bytes || none.pids || none.cpu_thousandths);
   const ProfileRequest all =
@@ -92,17 +92,17 @@ TEST(RemoteRun, LimitsThatWereNotNamedAreTheServers) {
   EXPECT_EQ(all.output_bytes, 1024u);
 }
 
-TEST(RemoteRun, MoreOutputThanAServerSendsIsRefused) {
+TEST(RemoteRun, RefusesALargerOutputLimitThanTheServers) {
   EXPECT_THAT(remote_body(options({"-c", "1", "--output-limit", "1G"}), "").error().message(),
               HasSubstr("--output-limit"));
 }
 
-TEST(RemoteRun, BytesThatAreNoTextArriveWhole) {
+TEST(RemoteRun, SendsBinaryDataAsBase64) {
   const std::string bytes("\xff\0\n", 3);
   EXPECT_EQ(request({"-c", "1"}, bytes).stdin_bytes, bytes);
 }
 
-TEST(RemoteRun, FilesGoInAndComeOut) {
+TEST(RemoteRun, SendsFilesAndRequestsFiles) {
   const wire::RunRequest run =
       request({"--exec", "/bin/true", "--file", "/bin/true:x", "--out", "/tmp/a:/tmp/b",
                "--workdir", "/tmp", "--min-grade", "jail"});

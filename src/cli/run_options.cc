@@ -6,14 +6,12 @@
 
 #include <cmath>
 
-#include <CLI/CLI.hpp>
-
 #include "base/units.h"
-#include "cli/run_words.h"
-#include "cli/server_words.h"
+#include "cli/run_command_line.h"
 #include "engine/catalog.h"
 #include "engine/process/import_policy.h"
 #include "model/environment.h"
+#include "options/help_text.h"
 #include "wire/guest/guest_frames.h"
 #include "wire/launcher/launcher_messages.h"
 #include "wire/network/network_options.h"
@@ -36,6 +34,10 @@ constexpr Language kLanguages[] = {
     {"node", ".mjs", "/usr/bin/node"},
 };
 
+tl::unexpected<Error> invalid_run_option(std::string message) {
+  return fail(Errc::kInvalidArgument, std::move(message));
+}
+
 const Language* language_named(const std::string& name) {
   for (const Language& language : kLanguages) {
     if (name == language.name) return &language;
@@ -56,19 +58,19 @@ const Language* language_of_file(const std::string& path) {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-Result<const Language*> choose_language(const RunWords& words) {
-  if (!words.lang.empty()) {
-    const Language* language = language_named(words.lang);
+Result<const Language*> choose_language(const RunCommandLine& typed) {
+  if (!typed.lang.empty()) {
+    const Language* language = language_named(typed.lang);
     if (language == nullptr) {
-      return fail_invalid("unknown language '" + words.lang + "'; there are: python, bash, node");
+      return invalid_run_option("unknown language '" + typed.lang + "'; use python, bash or node");
     }
     return language;
   }
-  if (words.has_code || words.file == "-") return &kLanguages[0];
-  const Language* language = language_of_file(words.file);
+  if (typed.code.has_value() || typed.file == "-") return &kLanguages[0];
+  const Language* language = language_of_file(typed.file);
   if (language == nullptr) {
-    return fail_invalid("the language of '" + words.file +
-               "' is not known by its extension; say --lang, or --exec");
+    return invalid_run_option("cannot tell the language of '" + typed.file +
+                              "' by its extension; use --lang or --exec");
   }
   return language;
 }
@@ -76,57 +78,61 @@ Result<const Language*> choose_language(const RunWords& words) {
 Result<> check_readable_file(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return fail(Error::from_errno(path));
-  if (S_ISDIR(info.st_mode)) return fail_invalid(path + " is a directory");
-  if (!S_ISREG(info.st_mode)) return fail_invalid(path + " is not a plain file");
+  if (S_ISDIR(info.st_mode)) return invalid_run_option(path + " is a directory");
+  if (!S_ISREG(info.st_mode)) return invalid_run_option(path + " is not a regular file");
   if (::access(path.c_str(), R_OK) != 0) return fail(Error::from_errno(path));
   return {};
 }
 
-// What is run: a language's code (from FILE, -c or stdin), or an executable of the sandbox.
-Result<> choose_program(const RunWords& words, RunOptions& options,
+// The program: code of a language (from FILE, -c or standard input), or an executable in the
+// sandbox.
+Result<> choose_program(const RunCommandLine& typed, RunOptions& options,
                         Result<std::string> (*code_from_stdin)()) {
   ExecSpec& exec = options.request.exec;
-  const int sources =
-      (words.file.empty() ? 0 : 1) + (words.has_code ? 1 : 0) + (words.program.empty() ? 0 : 1);
+  const int sources = (typed.file.empty() ? 0 : 1) + (typed.code.has_value() ? 1 : 0) +
+                      (typed.program.empty() ? 0 : 1);
   if (sources == 0)
-    return fail_invalid(
-        "nothing to run: name a FILE, or say -c CODE, or - for standard input, or --exec PROGRAM");
-  if (sources > 1) return fail_invalid("say only one of FILE, -c and --exec (arguments go behind --)");
-  if (!words.program.empty()) {
-    if (!words.lang.empty()) return fail_invalid("--lang goes with code, not with --exec");
-    exec.argv = {words.program};
+    return invalid_run_option(
+        "nothing to run: give a FILE, -c CODE, - for standard input, or --exec PROGRAM");
+  if (sources > 1)
+    return invalid_run_option(
+        "use only one of FILE, -c and --exec (arguments of the program follow --)");
+  if (!typed.program.empty()) {
+    if (!typed.lang.empty()) return invalid_run_option("--lang and --exec cannot be combined");
+    exec.argv = {typed.program};
   } else {
-    TRY(const Language* language, choose_language(words));
+    TRY(const Language* language, choose_language(typed));
     options.language = language->name;
     if (!options.is_remote && ::access(language->program, X_OK) != 0) {
-      return fail_invalid(std::string(language->name) + " is not installed on this host (" +
-                 language->program + ")");
+      return invalid_run_option(std::string(language->name) + " is not installed on this host (" +
+                                language->program + ")");
     }
     FileIn code{.host = "", .guest = GuestPath::parse("main").value(), .content = std::nullopt};
     std::string name = std::string("main") + language->extension;
-    if (words.has_code) {
-      code.content = words.code;
-    } else if (words.file == "-") {
+    if (typed.code.has_value()) {
+      code.content = *typed.code;
+    } else if (typed.file == "-") {
       TRY(code.content, code_from_stdin());
       options.stdin_is_code = true;
     } else {
-      TRY_OK(check_readable_file(words.file));
-      code.host = words.file;
-      name = base_name(words.file);
+      TRY_OK(check_readable_file(typed.file));
+      code.host = typed.file;
+      name = base_name(typed.file);
     }
     TRY(code.guest, GuestPath::parse(name));
     if (code.content && code.content->size() > kMaxCodeBytes)
-      return fail_invalid("the code is larger than 16M");
+      return invalid_run_option("the code is larger than 16M");
     if (code.content && code.content->find('\0') != std::string::npos)
-      return fail_invalid("the code has a NUL byte in it");
+      return invalid_run_option("the code contains a NUL byte");
     exec.argv = {language->program, code.guest.str()};
     options.request.files_in.push_back(std::move(code));
   }
-  exec.argv.insert(exec.argv.end(), words.args.begin(), words.args.end());
+  exec.argv.insert(exec.argv.end(), typed.args.begin(), typed.args.end());
   return {};
 }
 
-Result<std::uint32_t> parse_count(const std::string& text, const char* what, std::uint32_t most) {
+Result<std::uint32_t> parse_positive_count(const std::string& text, const char* what,
+                                           std::uint32_t most) {
   std::uint64_t value = 0;
   bool good = !text.empty() && text.size() <= 9;
   for (const char c : text) {
@@ -134,7 +140,8 @@ Result<std::uint32_t> parse_count(const std::string& text, const char* what, std
     value = value * 10 + static_cast<std::uint64_t>(c - '0');
   }
   if (!good || value == 0 || value > most) {
-    return fail_invalid(std::string(what) + " must be a whole number from 1 to " + std::to_string(most));
+    return invalid_run_option(std::string(what) + " must be a whole number from 1 to " +
+                              std::to_string(most));
   }
   return static_cast<std::uint32_t>(value);
 }
@@ -144,48 +151,48 @@ Result<std::uint32_t> parse_cpus(const std::string& text) {
   const double value = std::strtod(text.c_str(), &end);
   const bool plain = text.find_first_not_of("0123456789.") == std::string::npos;
   if (text.empty() || *end != '\0' || !plain || !(value >= 0.01) || value > 1024) {
-    return fail_invalid("--cpus must be a number from 0.01 to 1024, like 0.5 or 2");
+    return invalid_run_option("--cpus must be a number from 0.01 to 1024, like 0.5 or 2");
   }
   return static_cast<std::uint32_t>(std::lround(value * 1000));
 }
 
-Result<> set_limits(const RunWords& words, RunOptions& options) {
+Result<> set_limits(const RunCommandLine& typed, RunOptions& options) {
   Limits& limits = options.request.sandbox.limits;
   const auto named = [](const char* option) {
     return [option](Error error) { return std::move(error).context(option); };
   };
-  if (!words.timeout.empty()) {
-    TRY(limits.wall, parse_duration(words.timeout).map_error(named("--timeout")));
+  if (!typed.timeout.empty()) {
+    TRY(limits.wall, parse_duration(typed.timeout).map_error(named("--timeout")));
     limits.mark_asked_for(LimitKind::kWall);
   }
-  if (!words.cpu_time.empty()) {
-    TRY(limits.cpu_time, parse_duration(words.cpu_time).map_error(named("--cpu-time")));
+  if (!typed.cpu_time.empty()) {
+    TRY(limits.cpu_time, parse_duration(typed.cpu_time).map_error(named("--cpu-time")));
     limits.mark_asked_for(LimitKind::kCpuTime);
   }
-  if (!words.memory.empty()) {
-    TRY(limits.memory_bytes, parse_size(words.memory).map_error(named("--memory")));
-    if (limits.memory_bytes < (8u << 20)) return fail_invalid("--memory must be at least 8M");
+  if (!typed.memory.empty()) {
+    TRY(limits.memory_bytes, parse_size(typed.memory).map_error(named("--memory")));
+    if (limits.memory_bytes < (8u << 20)) return invalid_run_option("--memory must be at least 8M");
     limits.mark_asked_for(LimitKind::kMemory);
   }
-  if (!words.disk.empty()) {
-    TRY(limits.disk_bytes, parse_size(words.disk).map_error(named("--disk")));
-    if (limits.disk_bytes < (1u << 20)) return fail_invalid("--disk must be at least 1M");
+  if (!typed.disk.empty()) {
+    TRY(limits.disk_bytes, parse_size(typed.disk).map_error(named("--disk")));
+    if (limits.disk_bytes < (1u << 20)) return invalid_run_option("--disk must be at least 1M");
     limits.mark_asked_for(LimitKind::kDisk);
   }
-  if (!words.pids.empty()) {
-    TRY(limits.pids, parse_count(words.pids, "--pids", 1'000'000));
-    // The agent and the program itself are two of them.
-    if (limits.pids < 2) return fail_invalid("--pids must be at least 2");
+  if (!typed.pids.empty()) {
+    TRY(limits.pids, parse_positive_count(typed.pids, "--pids", 1'000'000));
+    // The agent and the program itself count as two.
+    if (limits.pids < 2) return invalid_run_option("--pids must be at least 2");
     limits.mark_asked_for(LimitKind::kPids);
   }
-  if (!words.cpus.empty()) {
-    TRY(limits.cpu_thousandths, parse_cpus(words.cpus));
+  if (!typed.cpus.empty()) {
+    TRY(limits.cpu_thousandths, parse_cpus(typed.cpus));
     limits.mark_asked_for(LimitKind::kCpus);
   }
-  if (!words.output_limit.empty()) {
+  if (!typed.output_limit.empty()) {
     TRY(options.request.output_limit,
-        parse_size(words.output_limit).map_error(named("--output-limit")));
-  } else if (words.json) {
+        parse_size(typed.output_limit).map_error(named("--output-limit")));
+  } else if (typed.json) {
     options.request.output_limit = kDefaultJsonOutput;
   }
   return {};
@@ -193,9 +200,10 @@ Result<> set_limits(const RunWords& words, RunOptions& options) {
 
 // "ro:/host[:/guest]"
 Result<MountSpec> parse_mount(const std::string& text) {
-  const std::string form =
-      "--mount " + text + ": write it like ro:/host/dir or rw:/host/dir:/guest/dir";
-  if (text.size() < 4 || (text.rfind("ro:", 0) != 0 && text.rfind("rw:", 0) != 0)) return fail_invalid(form);
+  const std::string mistake =
+      "--mount " + text + ": expected ro:/host/dir or rw:/host/dir:/guest/dir";
+  if (text.size() < 4 || (text.rfind("ro:", 0) != 0 && text.rfind("rw:", 0) != 0))
+    return invalid_run_option(mistake);
   std::string host = text.substr(3);
   std::string guest;
   if (const std::size_t colon = host.rfind(":/"); colon != std::string::npos && colon > 0) {
@@ -209,14 +217,14 @@ Result<MountSpec> parse_mount(const std::string& text) {
   struct stat info {};
   if (::stat(absolute.c_str(), &info) != 0) return fail(Error::from_errno("--mount " + host));
   if (!S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) {
-    return fail_invalid("--mount " + host + ": not a directory or a plain file");
+    return invalid_run_option("--mount " + host + ": not a directory or regular file");
   }
   TRY(GuestPath guest_path, GuestPath::parse(guest.empty() ? absolute : guest));
   return MountSpec{text[1] == 'o' ? MountMode::kReadOnly : MountMode::kReadWrite, absolute,
                    guest_path};
 }
 
-// Where a file is copied out to: noticed now, not after the run, if it cannot be.
+// Checks before the run that a file can be copied out to `path`.
 Result<std::string> parse_out_target(std::string path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) == 0) {
@@ -227,8 +235,10 @@ Result<std::string> parse_out_target(std::string path) {
       std::free(resolved);
       if (::lstat(path.c_str(), &info) != 0) return fail(Error::from_errno("--out " + path));
     }
-    if (S_ISDIR(info.st_mode)) return fail_invalid("--out " + path + " is a directory; name the file");
-    if (!S_ISREG(info.st_mode)) return fail_invalid("--out " + path + " is not a plain file");
+    if (S_ISDIR(info.st_mode))
+      return invalid_run_option("--out " + path + " is a directory; give a file name");
+    if (!S_ISREG(info.st_mode))
+      return invalid_run_option("--out " + path + " is not a regular file");
   }
   const std::size_t slash = path.rfind('/');
   const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -236,16 +246,17 @@ Result<std::string> parse_out_target(std::string path) {
   return path;
 }
 
-Result<> set_files(const RunWords& words, RunOptions& options) {
-  for (const std::string& text : words.mounts) {
+Result<> set_files(const RunCommandLine& typed, RunOptions& options) {
+  for (const std::string& text : typed.mounts) {
     TRY(MountSpec mount, parse_mount(text));
     options.request.sandbox.mounts.push_back(std::move(mount));
   }
-  if (words.mounts.size() > wire::kMaxMounts) return fail_invalid("at most 16 mounts");
-  for (const std::string& text : words.files_in) {
+  if (typed.mounts.size() > wire::kMaxMounts)
+    return invalid_run_option("--mount can be used at most 16 times");
+  for (const std::string& text : typed.files_in) {
     const std::size_t colon = text.rfind(':');
     if (colon == std::string::npos || colon == 0 || colon + 1 == text.size()) {
-      return fail_invalid("--file " + text + ": write it like host/file:/guest/file");
+      return invalid_run_option("--file " + text + ": expected host/file:/guest/file");
     }
     FileIn file{.host = text.substr(0, colon),
                 .guest = GuestPath::parse("x").value(),
@@ -254,10 +265,10 @@ Result<> set_files(const RunWords& words, RunOptions& options) {
     TRY(file.guest, GuestPath::parse(text.substr(colon + 1)));
     options.request.files_in.push_back(std::move(file));
   }
-  for (const std::string& text : words.files_out) {
+  for (const std::string& text : typed.files_out) {
     const std::size_t colon = text.find(':');
     if (colon == std::string::npos || colon == 0 || colon + 1 == text.size()) {
-      return fail_invalid("--out " + text + ": write it like /guest/file:host/file");
+      return invalid_run_option("--out " + text + ": expected /guest/file:host/file");
     }
     TRY(GuestPath guest, GuestPath::parse(text.substr(0, colon)));
     TRY(std::string host, parse_out_target(text.substr(colon + 1)));
@@ -266,26 +277,23 @@ Result<> set_files(const RunWords& words, RunOptions& options) {
   return {};
 }
 
-Result<> set_environment(const RunWords& words, RunOptions& options) {
+Result<> set_environment(const RunCommandLine& typed, RunOptions& options) {
   ExecSpec& exec = options.request.exec;
-  // Nothing of the caller's environment goes in by itself.
+  // The caller's environment is not passed on.
   exec.env = base_environment();
-  if (words.terminal) {
+  if (typed.terminal) {
     const char* term = std::getenv("TERM");
     exec.env.push_back(std::string("TERM=") + (term != nullptr ? term : "xterm"));
   }
-  options.own_env = words.env;
-  for (const std::string& variable : words.env) {
-    const std::size_t equals = variable.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return fail_invalid("--env " + variable.substr(0, 60) + ": write it like NAME=value");
-    }
-    const std::string prefix = variable.substr(0, equals + 1);
+  options.own_env = typed.env;
+  for (const std::string& variable : typed.env) {
+    TRY(const options::NamedValue pair, options::parse_named_value(variable, "--env"));
+    const std::string prefix = pair.name + "=";
     std::erase_if(exec.env, [&](const std::string& old) { return old.rfind(prefix, 0) == 0; });
     exec.env.push_back(variable);
   }
-  if (!words.workdir.empty()) {
-    TRY(const GuestPath workdir, GuestPath::parse(words.workdir));
+  if (!typed.workdir.empty()) {
+    TRY(const GuestPath workdir, GuestPath::parse(typed.workdir));
     exec.workdir = workdir.str();
   }
   std::size_t bytes = 0;
@@ -293,76 +301,77 @@ Result<> set_environment(const RunWords& words, RunOptions& options) {
     for (const std::string& text : *list) bytes += text.size() + 1;
   }
   if (bytes > wire::kMaxExecBytes || exec.argv.size() + exec.env.size() > wire::kMaxExecStrings) {
-    return fail_invalid(
-        "arguments and environment together are larger than 128K; use a file or standard input");
+    return invalid_run_option(
+        "the arguments and the environment exceed 128K; use a file or standard input");
   }
   return {};
 }
 
-// Python in the process engine always has an import policy; elsewhere there are real walls.
-Result<> set_import_policy(const RunWords& words, RunOptions& options) {
-  const bool asked = !words.deny_imports.empty() || !words.allow_imports.empty();
-  if (words.engine != "process") {
-    if (asked) return fail_invalid("--deny-import and --allow-import go with --engine process");
+// Python in the process engine always has an import policy; the other engines have real isolation.
+Result<> set_import_policy(const RunCommandLine& typed, RunOptions& options) {
+  const bool asked = !typed.deny_imports.empty() || !typed.allow_imports.empty();
+  if (typed.engine != "process") {
+    if (asked) return invalid_run_option("--deny-import and --allow-import need --engine process");
     return {};
   }
-  if (!words.deny_imports.empty() && !words.allow_imports.empty()) {
-    return fail_invalid("say --deny-import or --allow-import, not both");
+  if (!typed.deny_imports.empty() && !typed.allow_imports.empty()) {
+    return invalid_run_option("--deny-import and --allow-import cannot be combined");
   }
   const bool python =
-      options.request.exec.argv[0] == kLanguages[0].program && words.program.empty();
+      options.request.exec.argv[0] == kLanguages[0].program && typed.program.empty();
   if (!python) {
-    if (asked) return fail_invalid("an import policy goes with Python code");
+    if (asked) return invalid_run_option("--deny-import and --allow-import need Python code");
     return {};
   }
   engine::ImportPolicy policy = engine::ImportPolicy::standard();
-  policy.modules.insert(policy.modules.end(), words.deny_imports.begin(), words.deny_imports.end());
-  if (!words.allow_imports.empty())
-    policy = {engine::ImportPolicy::Mode::kAllow, words.allow_imports};
+  policy.modules.insert(policy.modules.end(), typed.deny_imports.begin(), typed.deny_imports.end());
+  if (!typed.allow_imports.empty())
+    policy = {engine::ImportPolicy::Mode::kAllow, typed.allow_imports};
   return engine::apply_import_policy(policy, options.request);
 }
 
-// On a server when --server or GLOVEBOX_URL says so.
-Result<> choose_run_place(const RunWords& words, RunOptions& options) {
-  if (words.server && words.local) return fail_invalid("--server and --local do not go together");
-  options.is_remote = is_for_a_server(words.server, words.local);
-  options.url = words.url;
-  options.template_name = words.template_name;
-  options.is_private = !options.is_remote && words.packages.is_given();
+// On a server if --server, GLOVEBOX_URL or packages require one.
+Result<> choose_server_or_local(const RunCommandLine& typed, RunOptions& options) {
+  TRY(options.is_remote, runs_on_server(typed.where));
+  options.url = typed.where.server.url;
+  options.template_name = typed.template_name;
+  options.is_private = !options.is_remote && typed.packages.is_given();
   options.is_remote = options.is_remote || options.is_private;
   if (!options.is_remote) {
-    if (words.template_name.empty()) return {};
-    return fail_invalid("--template is for runs on a server: say --server, too");
+    if (typed.template_name.empty()) return {};
+    return invalid_run_option("--template is only for runs on a server; use --server");
   }
-  const std::string instead = words.packages.is_given()
-                                  ? "; packages are installed by a server (--with), which a run "
-                                    "without --server starts for itself"
-                                  : "; say --local to run here";
-  if (words.terminal) return fail_invalid("--tty: a server gives no terminal" + instead);
-  // One of our own has our rights, and mounts our paths.
-  if (!words.mounts.empty() && !options.is_private) {
-    return fail_invalid(
-        "--mount: a server mounts what its administrator named (`mounts` of POST /v1/run), not "
-        "paths of yours" +
+  const std::string instead = typed.packages.is_given()
+                                  ? "; packages are installed by a server, which a run with --with "
+                                    "starts if there is no --server"
+                                  : "; use --local to run on this machine";
+  if (typed.terminal) return invalid_run_option("--tty is not available on a server" + instead);
+  // A private server has the rights of the caller and can mount the caller's paths.
+  if (!typed.mounts.empty() && !options.is_private) {
+    return invalid_run_option(
+        "--mount: a server only mounts what its administrator has configured (`mounts` of POST "
+        "/v1/run)" +
         instead);
   }
-  if (words.engine != engine::kDefaultEngine) {
-    return fail_invalid("--engine " + words.engine + ": a server has its own" + instead);
+  if (typed.engine != engine::kDefaultEngine) {
+    return invalid_run_option("--engine " + typed.engine + ": a server chooses the engine itself" +
+                              instead);
   }
   return {};
 }
 
-// Python or Node: which of them the packages are for is its language's.
-Result<> set_packages(const RunWords& words, RunOptions& options) {
-  if (!words.packages.is_given()) return {};
+// The packages are for the language of the code: Python or Node.
+Result<> set_packages(const RunCommandLine& typed, RunOptions& options) {
+  if (!typed.packages.is_given()) return {};
   if (options.language != "python" && options.language != "node") {
-    return fail_invalid("--with and its like go with Python or Node code" +
-               std::string(options.language.empty() ? ", not with --exec" : ", not with bash"));
+    return invalid_run_option(
+        "--with, --requirements and --lock need Python or Node code" +
+        std::string(options.language.empty() ? ", not with --exec" : ", not with bash"));
   }
-  if (options.language == "node" && !words.packages.preload.empty()) {
-    return fail_invalid("--preload is for Python only");
+  if (options.language == "node" && !typed.packages.preload.empty()) {
+    return invalid_run_option("--preload is for Python only");
   }
-  TRY(options.dependencies, wire::read_package_options(words.packages));
+  TRY(options.dependencies, wire::read_package_options(typed.packages));
   return {};
 }
 
@@ -370,62 +379,40 @@ Result<> set_packages(const RunWords& words, RunOptions& options) {
 
 Result<ParsedRun> parse_run_options(std::span<const std::string> args,
                                     Result<std::string> (*code_from_stdin)()) {
-  RunWords words;
-  // What stands behind "--" is the program's, whatever it looks like.
-  std::vector<std::string> ours;
-  bool theirs = false;
-  for (const std::string& arg : args) {
-    if (theirs) {
-      words.args.push_back(arg);
-    } else if (arg == "--") {
-      theirs = true;
-    } else {
-      ours.push_back(arg);
-    }
-  }
-  CLI::App app(
-      "Run code in a fresh sealed sandbox.\nusage: glovebox run [FILE | -c CODE | -] [OPTIONS] [-- "
-      "ARGS]");
-  app.name("glovebox run");
-  describe_run(app, words);
-  ours = take_server_words(ours, words.server, words.url);
-  std::vector<std::string> reversed(ours.rbegin(), ours.rend());  // as CLI11 wants it
-  try {
-    app.parse(reversed);
-  } catch (const CLI::CallForHelp&) {
-    return ParsedRun{std::nullopt, app.help()};
-  } catch (const CLI::ParseError& error) {
-    std::string message = error.what();
-    message.resize(std::min(message.find('\n'), message.size()));
-    return fail_invalid(message + " (see `glovebox run --help`)");
-  }
-  words.has_code = app.count("--code") > 0;
+  RunCommandLine typed;
+  const options::CommandLine command = run_command_line_of(typed);
+  TRY(options::Arguments arguments, options::parse(command, args));
+  if (arguments.wants_help) return ParsedRun{std::nullopt, options::help_text(command)};
+  typed.args = std::move(arguments.program_arguments);
+  if (!arguments.operands.empty()) typed.file = arguments.operands[0];
 
   RunOptions options;
-  options.json = words.json;
-  options.terminal = words.terminal;
-  options.engine = words.engine;
-  TRY_OK(engine::make_engine(words.engine));
-  TRY_OK(choose_run_place(words, options));
-  TRY(options.net, wire::parse_network_options(words.net, words.net_deny));
-  if (!options.net.is_none() && words.engine == "process") {
-    return fail_invalid("--net goes with --engine jail: the process engine has no walls to hold a policy");
+  options.json = typed.json;
+  options.terminal = typed.terminal;
+  options.engine = typed.engine;
+  TRY_OK(engine::make_engine(typed.engine));
+  TRY_OK(choose_server_or_local(typed, options));
+  TRY(options.net, wire::parse_network_options(typed.net, typed.net_deny));
+  if (!options.net.is_none() && typed.engine == "process") {
+    return invalid_run_option(
+        "--net needs --engine jail: the process engine cannot enforce a network policy");
   }
-  if (!words.min_grade.empty()) {
-    const Grade* grade = parse_grade(words.min_grade);
+  if (!typed.min_grade.empty()) {
+    const Grade* grade = parse_grade(typed.min_grade);
     if (grade == nullptr) {
-      return fail_invalid("unknown grade '" + words.min_grade +
-                 "'; there are: process, jail-partial, jail, user-kernel, vm");
+      return invalid_run_option("unknown grade '" + typed.min_grade +
+                                "'; use process, jail-partial, jail, user-kernel or vm");
     }
     options.request.min_grade = *grade;
   }
-  if (words.json && words.terminal) return fail_invalid("--json and --tty do not go together");
-  TRY_OK(set_limits(words, options));
-  TRY_OK(set_files(words, options));
-  TRY_OK(choose_program(words, options, code_from_stdin));
-  TRY_OK(set_packages(words, options));
-  TRY_OK(set_import_policy(words, options));
-  TRY_OK(set_environment(words, options));
+  if (typed.json && typed.terminal)
+    return invalid_run_option("--json and --tty cannot be combined");
+  TRY_OK(set_limits(typed, options));
+  TRY_OK(set_files(typed, options));
+  TRY_OK(choose_program(typed, options, code_from_stdin));
+  TRY_OK(set_packages(typed, options));
+  TRY_OK(set_import_policy(typed, options));
+  TRY_OK(set_environment(typed, options));
   return ParsedRun{std::move(options), ""};
 }
 

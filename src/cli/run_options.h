@@ -1,5 +1,5 @@
-// What `glovebox run` was asked for: words of the command line, checked and turned into types
-// before anything is started. Every mistake is one clear line.
+// The options of `glovebox run`, checked and converted to types before anything is started. Every
+// mistake is reported as one line.
 #pragma once
 
 #include <cstdint>
@@ -20,25 +20,24 @@ struct RunOptions {
   engine::RunRequest request;
   bool json = false;
   bool terminal = false;
-  bool stdin_is_code = false;  // "-": the program's own stdin is then empty
-  std::string language;        // "python", "bash", "node": files_in ends with its code; or --exec
+  bool stdin_is_code = false;  // "-": the program's standard input is empty
+  std::string language;  // "python", "bash", "node": files_in ends with the code; empty with --exec
   std::vector<std::string> own_env;  // --env, as typed
   bool is_remote = false;            // on a server: --server, or GLOVEBOX_URL
-  std::string url;                   // --server URL; empty: the one that is known
-  std::string template_name;         // --template; empty: the language's
+  std::string url;                   // --server URL; empty: the known server
+  std::string template_name;         // --template; empty: that of the language
   net::NetPolicy net;                // --net and --net-deny
   Dependencies dependencies;         // --with, --requirements, --lock, --preload
-  // No server was named, and packages are only installed by one: it is remote, on a server that
-  // ends with the run.
+  // Packages need a server and none was named: a private server is started for this run.
   bool is_private = false;
 };
 
 struct ParsedRun {
   std::optional<RunOptions> options;
-  std::string help;  // filled instead when help was asked for
+  std::string help;  // for --help, instead of the options
 };
 
-// `code_from_stdin` is called when the code is to be read from standard input.
+// `code_from_stdin` is called if the code comes from standard input.
 Result<ParsedRun> parse_run_options(std::span<const std::string> args,
                                     Result<std::string> (*code_from_stdin)());
 

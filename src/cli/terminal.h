@@ -1,4 +1,4 @@
-// The caller's own terminal while a guest's is shown on it: raw, and put back whatever happens.
+// Raw mode of the caller's terminal while it shows a guest's terminal. The destructor restores it.
 #pragma once
 
 #include <termios.h>

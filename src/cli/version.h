@@ -1,4 +1,4 @@
-// The version, as CMake's project() says it.
+// The version from CMake's project().
 #pragma once
 
 namespace glovebox::cli {

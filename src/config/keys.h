@@ -46,9 +46,6 @@ const Key* find_key(std::string_view name);
 // "GLOVEBOX_SERVER_LISTEN" for "server.listen".
 std::string variable_of(const Key& key);
 
-// The candidate nearest to `word` in spelling, or nothing when none is near.
-std::string_view nearest(std::string_view word, std::span<const std::string> candidates);
-
 // "; did you mean 'x'?", or nothing.
 std::string suggestion_for_key(std::string_view name);
 

@@ -11,15 +11,10 @@
 #include "config/package_index.h"
 #include "config/toml_file.h"
 #include "config/value.h"
+#include "options/command_line.h"
+#include "options/nearest.h"
 
 namespace glovebox::config {
-
-const char* const kOptionsHelp =
-    "  --listen ADDRESS:PORT  where to listen (127.0.0.1:7070); port 0 picks a free one\n"
-    "  --data-dir DIR         store, admin key and serve.json (/var/lib/glovebox, or below\n"
-    "                         $XDG_DATA_HOME when not root)\n"
-    "  --config FILE          settings (/etc/glovebox/server.toml, or below $XDG_CONFIG_HOME)\n"
-    "  --set KEY=VALUE        any setting; `glovebox config` lists them\n";
 
 namespace {
 
@@ -32,13 +27,6 @@ constexpr std::string_view kOtherVariables[] = {
 // limit: 107 bytes for "<data_dir>/launcher.sock".
 constexpr std::size_t kLongestDataDir = 90;
 
-struct Flags {
-  std::optional<std::string> file;
-  bool no_config = false;
-  std::vector<Entry> values;
-  std::vector<std::string> rest;
-};
-
 tl::unexpected<Error> bad_setting(const std::string& what) { return fail(Errc::kInvalidArgument, what); }
 
 Result<Entry> entry_of_set(const std::string& word) {
@@ -50,41 +38,36 @@ Result<Entry> entry_of_set(const std::string& word) {
   return Entry{key, word.substr(equals + 1), "flag --set"};
 }
 
-Result<Flags> read_flags(std::span<const std::string> args) {
-  Flags flags;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    const std::size_t equals = args[i].find('=');
-    const std::string option = args[i].substr(0, equals);
-    if (option == "--no-config" && equals == std::string::npos) {
-      flags.no_config = true;
-      continue;
-    }
-    if (option != "--listen" && option != "--data-dir" && option != "--config" &&
-        option != "--set") {
-      flags.rest.push_back(args[i]);
-      continue;
-    }
-    std::string value;
-    if (equals != std::string::npos) {
-      value = args[i].substr(equals + 1);
-    } else if (i + 1 < args.size()) {
-      value = args[++i];
-    } else {
-      return bad_setting(option + " needs a value");
-    }
-    if (value.empty() && option != "--set") return bad_setting(option + " needs a value");
-    if (option == "--config") {
-      flags.file = value;
-    } else if (option == "--set") {
-      TRY(Entry entry, entry_of_set(value));
-      flags.values.push_back(std::move(entry));
-    } else {
-      const char* name = option == "--listen" ? "server.listen" : "server.data_dir";
-      flags.values.push_back({find_key(name), value, "flag " + option});
-    }
-  }
-  return flags;
+}  // namespace
+
+std::vector<options::Option> SettingFlags::options() {
+  const auto into_key = [this](const char* key, const char* origin) -> options::TakeValue {
+    return [this, key, origin](std::string value) -> Result<> {
+      values.push_back({find_key(key), std::move(value), origin});
+      return {};
+    };
+  };
+  const options::TakeValue set = [this](const std::string& word) -> Result<> {
+    TRY(Entry entry, entry_of_set(word));
+    values.push_back(std::move(entry));
+    return {};
+  };
+  return {
+      {"--listen", "ADDRESS:PORT", "listen here (default 127.0.0.1:7070); port 0 picks a free port",
+       into_key("server.listen", "flag --listen")},
+      {"--data-dir", "DIR",
+       "keep the store, the admin key and serve.json here (default /var/lib/glovebox, or below "
+       "$XDG_DATA_HOME if not root)",
+       into_key("server.data_dir", "flag --data-dir")},
+      {"--config", "FILE",
+       "read settings from FILE (default /etc/glovebox/server.toml, or below $XDG_CONFIG_HOME)",
+       &file},
+      {"--no-config", "", "", &no_config},
+      {"--set", "KEY=VALUE", "set any setting; `glovebox config` lists them", set},
+  };
 }
+
+namespace {
 
 // Kubernetes tells every pod of a service called "glovebox" in variables of these forms; they are
 // nobody's typing errors.
@@ -109,7 +92,7 @@ Result<> check_unknown_variable(const std::string& name) {
     known.push_back(variable);
     if (!key.short_variable.empty()) known.emplace_back(key.short_variable);
   }
-  const std::string_view near = nearest(name, known);
+  const std::string_view near = options::nearest(name, known);
   if (!in_a_section && near.empty()) return {};
   return bad_setting("environment: unknown variable " + name +
              (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
@@ -245,11 +228,18 @@ Surroundings Surroundings::here() {
 }
 
 Result<Loaded> load(std::span<const std::string> args, const Surroundings& surroundings) {
-  TRY(Flags flags, read_flags(args));
+  SettingFlags flags;
+  TRY(std::vector<std::string> rest, options::take_options(flags.options(), args));
+  TRY(Loaded loaded, load(std::move(flags), surroundings));
+  loaded.rest = std::move(rest);
+  return loaded;
+}
+
+Result<Loaded> load(SettingFlags flags, const Surroundings& surroundings) {
   Loaded loaded;
   loaded.table = defaults(surroundings);
-  if (flags.file) {
-    TRY(std::vector<Entry> values, read_file(*flags.file, Missing::kIsAnError, Trust::kAnybodys));
+  if (!flags.file.empty()) {
+    TRY(std::vector<Entry> values, read_file(flags.file, Missing::kIsAnError, Trust::kAnybodys));
     override_with(loaded.table, std::move(values));
   } else if (!flags.no_config && !surroundings.file.empty()) {
     const Trust trust = surroundings.is_root ? Trust::kOnlyRoots : Trust::kAnybodys;
@@ -271,7 +261,6 @@ Result<Loaded> load(std::span<const std::string> args, const Surroundings& surro
     }
   }
   TRY_OK(check_together(loaded.settings, loaded.table));
-  loaded.rest = std::move(flags.rest);
   return loaded;
 }
 

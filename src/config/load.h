@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "config/keys.h"
 #include "config/settings.h"
+#include "options/option.h"
 
 namespace glovebox::config {
 
@@ -29,13 +30,25 @@ struct Entry {
 };
 using Table = std::vector<Entry>;  // in the order of the keys
 
+// --listen, --data-dir, --config, --no-config and --set of one command line.
+struct SettingFlags {
+  std::string file;
+  bool no_config = false;
+  std::vector<Entry> values;  // in the order of the command line; the last one of a key counts
+
+  // For a command that takes them beside options of its own. This object is where the values go, so
+  // it must stay where it is until the command line was parsed.
+  std::vector<options::Option> options();
+};
+
 struct Loaded {
   Settings settings;
   Table table;
   std::vector<std::string> rest;  // arguments that are no settings, in their order
 };
 
-// Takes --listen, --data-dir, --config, --no-config and --set (also as --listen=...) out of `args`.
+Result<Loaded> load(SettingFlags flags, const Surroundings& surroundings);
+// Takes the options of SettingFlags out of `args`; all other words are in Loaded::rest.
 Result<Loaded> load(std::span<const std::string> args, const Surroundings& surroundings);
 
 // What can be said and not be done: refused by who serves, not ignored.
@@ -43,8 +56,5 @@ Result<> check_servable(const Loaded& loaded);
 
 // Arguments that give another program of ours the same settings, whatever its surroundings are.
 std::vector<std::string> as_arguments(const Table& table);
-
-// The option lines for a command's --help.
-extern const char* const kOptionsHelp;
 
 }  // namespace glovebox::config

@@ -1,5 +1,5 @@
 // What every engine can do: say what works on this host, and make a sandbox. Callers ask for
-// features; nobody switches on a name.
+// features; no caller switches on a name.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,8 @@ class Instance {
   virtual const WallSet& walls() const = 0;
   // The sandbox's own socket: guest frames, one per message.
   virtual int link() const = 0;
-  // Of one that was made with a network: what the gateway needs of it (wire/gateway/gateway_messages.h).
+  // Of one that was made with a network: what the gateway needs of it
+  // (wire/gateway/gateway_messages.h).
   struct Lent {
     SandboxId id;
     std::vector<UniqueFd> sockets;

@@ -75,7 +75,7 @@ Result<> GuestLink::get(const FileOut& file, std::uint64_t most_bytes) {
   struct stat target {};
   if (::lstat(file.host.c_str(), &target) == 0 && !S_ISREG(target.st_mode)) {
     // A rename would put a plain file in the place of a device or a link.
-    return fail(Errc::kInvalidArgument, "copy out to " + file.host + ": it is not a plain file");
+    return fail(Errc::kInvalidArgument, "copy out to " + file.host + ": not a regular file");
   }
   TRY_OK(send(wire::GetFile{file.guest}));
   Draft draft;
@@ -102,7 +102,7 @@ Result<> GuestLink::get(const FileOut& file, std::uint64_t most_bytes) {
       draft.fd.reset();  // kept
       return {};
     } else {
-      return fail(Errc::kProtocol, "the sandbox answers something else");
+      return fail(Errc::kProtocol, "unexpected answer from the sandbox's agent");
     }
   }
 }

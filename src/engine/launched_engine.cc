@@ -28,7 +28,7 @@ class LaunchedInstance final : public Instance {
       return fail(Error(refused->code, refused->message, refused->sys_errno));
     }
     const auto* created = std::get_if<wire::SandboxCreated>(&reply);
-    if (created == nullptr) return fail(Errc::kProtocol, "the launcher answers something else");
+    if (created == nullptr) return fail(Errc::kProtocol, "unexpected answer from the launcher");
     id_ = created->id;
     walls_ = created->walls;
     return {};
@@ -47,7 +47,7 @@ class LaunchedInstance final : public Instance {
       return fail(Errc::kUnavailable, "the sandbox has ended");
     }
     if (!std::holds_alternative<wire::NetworkLent>(reply) || sockets.size() != kLentSockets) {
-      return fail(Errc::kProtocol, "the launcher answers something else");
+      return fail(Errc::kProtocol, "unexpected answer from the launcher");
     }
     return Lent{*id_, std::move(sockets)};
   }
@@ -57,7 +57,7 @@ class LaunchedInstance final : public Instance {
     TRY(const wire::LauncherReply reply, launcher_.receive());
     const auto* ended = std::get_if<wire::SandboxEnded>(&reply);
     if (ended == nullptr || !id_ || ended->id != *id_) {
-      return fail(Errc::kProtocol, "the launcher answers something else");
+      return fail(Errc::kProtocol, "unexpected answer from the launcher");
     }
     return Ended{ended->reason, ended->usage};
   }
@@ -83,7 +83,7 @@ Result<UniqueFd> open_mount_source(const MountSpec& mount) {
   if (::fstat(fd.get(), &info) != 0) return fail(Error::from_errno("mount " + mount.host));
   if (!S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) {
     return fail(Errc::kInvalidArgument,
-                "mount " + mount.host + ": not a directory or a plain file");
+                "mount " + mount.host + ": not a directory or a regular file");
   }
   const int wanted = mount.mode == MountMode::kReadWrite ? R_OK | W_OK : R_OK;
   if (::faccessat(fd.get(), "", wanted, AT_EMPTY_PATH | AT_EACCESS) != 0) {

@@ -129,7 +129,7 @@ Result<> OneShot::put_files_and_start() {
 Result<> OneShot::send_start() {
   const std::string& job = request_.runtime_job;
   if (job.size() > wire::kMaxJobBytes) {
-    return fail(Errc::kInvalidArgument, "the code with its arguments is too long");
+    return fail(Errc::kInvalidArgument, "the code and its arguments are too long");
   }
   for (std::size_t at = 0; at < job.size(); at += wire::kMaxChunk) {
     TRY_OK(link_->send(wire::JobChunk{job.substr(at, wire::kMaxChunk)}));
@@ -141,10 +141,10 @@ Result<> OneShot::await_started() {
   if (request_.min_grade) {
     const Grade stood = grade_of(engine_.kind(), instance_->walls());
     if (stood < *request_.min_grade) {
-      return fail(Errc::kPolicy, "the walls that stand here make grade '" +
-                                     std::string(grade_name(stood)) + "', less than the '" +
+      return fail(Errc::kPolicy, "the walls of this sandbox reach grade '" +
+                                     std::string(grade_name(stood)) + "', below the required '" +
                                      std::string(grade_name(*request_.min_grade)) +
-                                     "' that was asked for (see `glovebox doctor`)");
+                                     "' (see `glovebox doctor`)");
     }
     TRY_OK(send_start());
   }
@@ -152,10 +152,10 @@ Result<> OneShot::await_started() {
   while (true) {
     TRY(GuestLink::Incoming incoming, link_->receive());
     if (std::holds_alternative<wire::FileStored>(incoming.frame)) {
-      if (++stored > request_.files_in.size()) return fail(Errc::kProtocol, "a file too many");
+      if (++stored > request_.files_in.size()) return fail(Errc::kProtocol, "more files stored than were sent");
     } else if (const auto* failed = std::get_if<wire::FileFailed>(&incoming.frame)) {
       return fail(
-          Error(Errc::kInvalidArgument, "put a file in: " + failed->what, failed->sys_errno));
+          Error(Errc::kInvalidArgument, "copy a file in: " + failed->what, failed->sys_errno));
     } else if (const auto* refused = std::get_if<wire::StartFailed>(&incoming.frame)) {
       const std::string what =
           refused->step == "execute" ? "execute " + request_.exec.argv[0] : refused->step;
@@ -164,7 +164,7 @@ Result<> OneShot::await_started() {
       const bool terminal = request_.exec.terminal.has_value();
       const bool runtime = !request_.runtime_job.empty();
       if (incoming.fds.size() != (terminal ? 1u : runtime ? 4u : 3u)) {
-        return fail(Errc::kProtocol, "the program's streams did not come along");
+        return fail(Errc::kProtocol, "the sandbox's agent did not send the program's streams");
       }
       for (const UniqueFd& fd : incoming.fds) {
         ::fcntl(fd.get(), F_SETFL, ::fcntl(fd.get(), F_GETFL) | O_NONBLOCK);
@@ -183,7 +183,7 @@ Result<> OneShot::await_started() {
       if (hooks_.stdin_fd < 0) guest_stdin_.reset();
       return {};
     } else {
-      return fail(Errc::kProtocol, "the sandbox answers something else");
+      return fail(Errc::kProtocol, "unexpected answer from the sandbox's agent");
     }
   }
 }

@@ -29,9 +29,10 @@ struct RunRequest {
   std::optional<Grade> min_grade;
   // What is printed past this is dropped and said; none: no limit.
   std::optional<std::uint64_t> output_limit;
-  // An encoded job (wire/guest/job.h): `exec` is then a runtime of ours, which reads it. Else empty.
+  // An encoded job (wire/guest/job.h): `exec` is then a runtime of ours, which reads it. Else
+  // empty.
   std::string runtime_job;
-  // Whether it has a network: then RunHooks::on_network gives it to somebody.
+  // Whether it has a network: then RunHooks::on_network passes it on.
   bool has_network = false;
   // Walls that the request itself brings along.
   WallSet extra_walls;

@@ -1,5 +1,5 @@
 // The chunked transfer coding, taken apart where it lies: content moves together at the front of
-// the buffer, the lines between are dropped. Strict, because the bytes are anybody's: sizes are hex
+// the buffer, the lines between are dropped. Strict, because the bytes are untrusted: sizes are hex
 // digits and nothing else, lines end in CR LF, and lines and trailers are bounded. The writing side
 // is one line per chunk. Fuzzed in tests/fuzz/http_chunks.cc.
 #pragma once

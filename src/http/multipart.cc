@@ -22,7 +22,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-bool same_word(std::string_view a, std::string_view b) {
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
@@ -78,7 +78,7 @@ bool for_each_parameter(std::string_view text, Take take) {
 std::optional<std::string> extended_value(std::string_view text) {
   const std::size_t first = text.find('\'');
   const std::size_t second = text.find('\'', first == std::string_view::npos ? first : first + 1);
-  if (second == std::string_view::npos || !same_word(text.substr(0, first), "utf-8")) {
+  if (second == std::string_view::npos || !equal_ignoring_case(text.substr(0, first), "utf-8")) {
     return std::nullopt;
   }
   auto decoded = percent_decode(text.substr(second + 1));
@@ -88,14 +88,14 @@ std::optional<std::string> extended_value(std::string_view text) {
 
 bool read_disposition(std::string_view value, MultipartReader::Part& part) {
   const std::size_t end = value.find(';');
-  if (!same_word(trimmed(value.substr(0, end)), "form-data")) return true;
+  if (!equal_ignoring_case(trimmed(value.substr(0, end)), "form-data")) return true;
   if (end == std::string_view::npos) return true;
   bool good = true;
   std::optional<std::string> extended;
   const bool whole = for_each_parameter(value.substr(end), [&](auto name, std::string text) {
-    if (same_word(name, "name")) part.name = std::move(text);
-    if (same_word(name, "filename")) part.filename = std::move(text);
-    if (!same_word(name, "filename*")) return;
+    if (equal_ignoring_case(name, "name")) part.name = std::move(text);
+    if (equal_ignoring_case(name, "filename")) part.filename = std::move(text);
+    if (!equal_ignoring_case(name, "filename*")) return;
     extended = extended_value(text);
     good = good && extended;
   });
@@ -111,11 +111,11 @@ bool read_part(std::string_view head, MultipartReader::Part& part) {
     head.remove_prefix(std::min(head.size(), line.size() + kLineBreak.size()));
     const std::size_t colon = line.find(':');
     if (colon == std::string_view::npos) return false;
-    if (!same_word(line.substr(0, colon), "Content-Disposition")) continue;
+    if (!equal_ignoring_case(line.substr(0, colon), "Content-Disposition")) continue;
     if (found || !read_disposition(trimmed(line.substr(colon + 1)), part)) return false;
     found = true;
   }
-  return true;  // one without a name is nobody's
+  return true;  // a part without a name is ignored
 }
 
 }  // namespace
@@ -123,12 +123,12 @@ bool read_part(std::string_view head, MultipartReader::Part& part) {
 std::optional<std::string> multipart_boundary(std::string_view content_type) {
   const std::size_t end = content_type.find(';');
   if (end == std::string_view::npos ||
-      !same_word(trimmed(content_type.substr(0, end)), "multipart/form-data")) {
+      !equal_ignoring_case(trimmed(content_type.substr(0, end)), "multipart/form-data")) {
     return std::nullopt;
   }
   std::optional<std::string> boundary;
   const bool whole = for_each_parameter(content_type.substr(end), [&](auto name, std::string text) {
-    if (same_word(name, "boundary")) boundary = std::move(text);
+    if (equal_ignoring_case(name, "boundary")) boundary = std::move(text);
   });
   const auto is_printable = [](char c) { return c >= ' ' && c <= '~'; };
   if (!whole || !boundary || boundary->empty() || boundary->size() > kMaxBoundary ||
@@ -187,7 +187,7 @@ MultipartReader::Event MultipartReader::find_first() {
   return skipped_ > kMaxPreamble ? bad() : Event::kMore;
 }
 
-// "--" is the end. Else a line break, after blanks that somebody may have put there.
+// "--" is the end. Else a line break, after optional blanks.
 MultipartReader::Event MultipartReader::after_boundary() {
   std::size_t blanks = 0;
   while (blanks < left().size() && (left()[blanks] == ' ' || left()[blanks] == '\t')) ++blanks;

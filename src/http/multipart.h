@@ -1,6 +1,6 @@
 // A multipart/form-data body, as it comes: part by part, and the bytes of each in pieces. Fed by
-// anybody, so that nothing is kept but a part's head and what may be the beginning of a boundary:
-// tests/fuzz/multipart.cc.
+// any client, so that nothing is kept but a part's head and what may be the beginning of a
+// boundary: tests/fuzz/multipart.cc.
 #pragma once
 
 #include <cstdint>

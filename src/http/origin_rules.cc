@@ -110,12 +110,12 @@ OriginVerdict judge(const OriginRules& rules, const Request& request, Cors cors)
 Response refusal(OriginVerdict verdict) {
   if (verdict == OriginVerdict::kHostNotAllowed) {
     return Response::refuse(421, "host_not_allowed",
-                            "this server does not answer to the name in the Host header; "
-                            "add it to the configured domains if it should");
+                            "this server does not serve the name in the Host header; "
+                            "add it to the configured domains to allow it");
   }
   return Response::refuse(403, "origin_not_allowed",
-                          "pages of this Origin may not call this server; "
-                          "add it to the configured origins if they should");
+                          "pages of this Origin are not allowed to call this server; "
+                          "add it to the configured origins to allow them");
 }
 
 bool is_preflight(const Request& request) {

@@ -47,6 +47,16 @@ bool literal_matches(std::string_view literal, std::string_view segment) {
 
 }  // namespace
 
+std::optional<Response> refuse_admission(const Route& route, const Admission& otherwise,
+                                         Request& request) {
+  if (route.admits_itself) return std::nullopt;
+  const Admission& admit = route.admit ? route.admit : otherwise;
+  if (!admit) return std::nullopt;
+  std::optional<Response> refused = admit(request);
+  if (refused && refused->problem && route.error_form) return route.error_form(*refused, nullptr);
+  return refused;
+}
+
 Router::Router(std::vector<Route> routes) {
   for (Route& route : routes) add(std::move(route));
 }

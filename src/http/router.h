@@ -53,6 +53,11 @@ struct Route {
   ErrorForm error_form = nullptr;  // null: {"error":{"code","message"},"request_id"}
 };
 
+// Asks the route's admission, or `otherwise` if it has none, in the form of the route's errors.
+// nullopt: the request is admitted.
+std::optional<Response> refuse_admission(const Route& route, const Admission& otherwise,
+                                         Request& request);
+
 class Router {
  public:
   Router() = default;

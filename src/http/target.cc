@@ -31,7 +31,7 @@ Result<Target> parse_target(std::string_view text) {
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte <= 0x20 || byte == 0x7F || c == '#') {
-      return fail(Errc::kInvalidArgument, "a character that cannot be in a URL");
+      return fail(Errc::kInvalidArgument, "invalid character in the URL");
     }
   }
   Target target;
@@ -52,7 +52,7 @@ Result<Target> parse_target(std::string_view text) {
   }
   TRY(target.path, percent_decode(target.raw_path));
   if (target.path.find('\0') != std::string::npos) {
-    return fail(Errc::kInvalidArgument, "a NUL in the path");
+    return fail(Errc::kInvalidArgument, "NUL character in the path");
   }
   TRY(target.query, parse_query(text.substr(std::min(question + 1, text.size()))));
   return target;

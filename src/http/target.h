@@ -1,4 +1,4 @@
-// The target of a request line, taken apart. Hand-written and fed by anybody: fuzzed in
+// The target of a request line, parsed. Hand-written for untrusted input: fuzzed in
 // tests/fuzz/http_target.cc.
 #pragma once
 

@@ -126,7 +126,7 @@ Peer Transport::peer() {
   const int fd = descriptor_.native_handle();
   pollfd state{.fd = fd, .events = POLLIN | POLLRDHUP, .revents = 0};
   if (::poll(&state, 1, 0) < 0) return Peer::kQuiet;
-  // RDHUP is seen even behind bytes that nobody has read yet.
+  // RDHUP is seen even behind bytes that were not read yet.
   if ((state.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0) return Peer::kGone;
   if ((state.revents & POLLIN) == 0) return Peer::kQuiet;
   if (!tls_) return Peer::kBytesWaiting;

@@ -84,9 +84,9 @@ Result<Template> derive_template(const TemplateDefinition& definition,
 
 Result<std::vector<LayerHeld>> Definitions::hold_layers(const TemplateDefinition& wanted) const {
   std::vector<LayerHeld> layers;
-  if (wanted.layers.size() > kMaxOwnLayers) {
+  if (wanted.layers.size() > kMaxTemplateLayers) {
     return fail(Errc::kInvalidArgument,
-                "layers: at most " + std::to_string(kMaxOwnLayers) + " of them");
+                "layers: at most " + std::to_string(kMaxTemplateLayers) + " of them");
   }
   for (const std::string& id : wanted.layers) {
     if (!is_layer_id(id) || std::count(wanted.layers.begin(), wanted.layers.end(), id) > 1) {

@@ -33,7 +33,7 @@ class DefinitionsTest : public ::testing::Test {
     policy_.max_memory_bytes = 1ull << 30;
   }
   TemplateDefinition definition(std::string from = "python") {
-    return {.id = make_own_template_id(),
+    return {.id = make_dynamic_template_id(),
             .from = std::move(from),
             .preload = {},
             .env = {},

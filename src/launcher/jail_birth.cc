@@ -206,7 +206,7 @@ wire::SandboxPlan JailBirth::plan() const {
     plan.mount_is_writable.push_back(mount.mode == MountMode::kReadWrite ? 1 : 0);
   }
   if (!wish_.layer_tree.empty()) {
-    plan.mounts.push_back(*GuestPath::parse(kLayerPlace));
+    plan.mounts.push_back(*GuestPath::parse(kLayerMountPoint));
     plan.mount_is_writable.push_back(wish_.request.make_layer ? 1 : 0);
   }
   return plan;

@@ -47,7 +47,7 @@ struct JailWish {
   bool hurry = false;  // others wait as well
   // Those of its template, and what it makes or looks at: they stay while it is there.
   std::vector<LayerHeld> layers{};
-  std::string layer_tree{};  // the latter's, mounted at kLayerPlace
+  std::string layer_tree{};  // the latter's, mounted at kLayerMountPoint
 };
 
 class JailBirth {

@@ -178,7 +178,7 @@ Result<> SandboxMaker::check_layer(const wire::CreateSandbox& request, const Cal
   if (!caller.is_server || !request.session) {
     return fail(Errc::kPolicy, "only a server's session has a layer to make or to look at");
   }
-  const std::string place = kLayerPlace;
+  const std::string place = kLayerMountPoint;
   for (const wire::MountRequest& mount : request.mounts) {
     if (mount.guest.str() == place || mount.guest.str().starts_with(place + "/")) {
       return fail(Errc::kPolicy, "nothing else may be mounted at " + place);

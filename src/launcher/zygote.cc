@@ -9,7 +9,6 @@
 
 #include "base/fd_message.h"
 #include "base/log.h"
-#include "base/utf8.h"
 #include "sys/clone.h"
 #include "wire/guest/sandbox_plan.h"
 
@@ -21,7 +20,7 @@ constexpr std::uint64_t kDiskBytes = 64u << 20;  // for what modules write while
 constexpr int kBornWithinMs = 5000;
 
 // A text from inside, shown to people: nothing but printable characters and line ends.
-std::string printable(std::span<const std::byte> bytes) {
+std::string printable_ascii(std::span<const std::byte> bytes) {
   std::string text;
   for (const std::byte byte : bytes) {
     const char c = static_cast<char>(byte);
@@ -128,18 +127,18 @@ void Zygote::on_event() {
     // A few are of sandboxes that were ended meanwhile.
     constexpr unsigned kMany = 4;
     if (++complaints_ == kMany) {
-      log::warn("a zygote could not join sandboxes", {{"why", printable(bytes.subspan(1))}});
+      log::warn("a zygote could not join sandboxes", {{"why", printable_ascii(bytes.subspan(1))}});
     } else if (complaints_ == 1) {
-      log::info("a zygote could not join a sandbox", {{"why", printable(bytes.subspan(1))}});
+      log::info("a zygote could not join a sandbox", {{"why", printable_ascii(bytes.subspan(1))}});
     }
     if (complaints_ > kMostComplaints) fail_with("the zygote fails too often");
   } else if (kind == 'S' && state_ == State::kReady) {
     // A session's own fault, perhaps: it has no room for another process. No reason to end.
     if (session_complaints_++ == 0) {
-      log::warn("a zygote could not join a session", {{"why", printable(bytes.subspan(1))}});
+      log::warn("a zygote could not join a session", {{"why", printable_ascii(bytes.subspan(1))}});
     }
   } else if (kind == 'F') {
-    fail_with(printable(bytes.subspan(1)));
+    fail_with(printable_ascii(bytes.subspan(1)));
   } else if (auto message = wire::decode_plan_message(bytes)) {
     const auto* failed = std::get_if<wire::SandboxFailed>(&*message);
     fail_with(failed != nullptr ? "start the zygote: " + failed->step : "it says what it must not");

@@ -1,6 +1,6 @@
-// glovebox-gateway: what sandboxes reach of the network goes through here, and is decided here. Its
-// own process and its own user, with no store, no keys, and no files but resolv.conf and hosts. The
-// supervisor starts it, or a command that runs without a server; people type neither.
+// glovebox-gateway: decides about the connections of sandboxes and relays them. It has its own
+// process and user, no store, no keys, and no files but resolv.conf and hosts. The supervisor
+// starts it, or a command that runs without a server; it is not meant to be typed.
 #include <netinet/in.h>
 #include <unistd.h>
 
@@ -28,101 +28,93 @@
 #include "gateway/gateway.h"
 #include "gateway/narrow_view.h"
 #include "net/net_rule.h"
+#include "options/help_text.h"
 
 namespace {
 
 using namespace glovebox;
-using Words = std::vector<std::string>;
 
-constexpr std::chrono::seconds kMayWaitForClient{30};
+constexpr std::chrono::seconds kFirstClientTimeout{30};
 
-constexpr const char* kHelp =
-    "usage: glovebox-gateway serve (--listen SOCKET | --channel-fd N) [OPTION...]\n"
-    "\n"
-    "Relays what sandboxes may reach. Started by `glovebox serve`, or by `glovebox run --net`\n"
-    "where there is no server; it is not meant to be typed.\n"
-    "\n"
-    "  --listen SOCKET    take clients here; of several the newest counts\n"
-    "  --channel-fd N     serve the one client behind this descriptor, and end with it\n"
-    "  --server-port N    never connect to this port of this host\n"
-    "  --end-with PID     end with this process, which is the only one to be a client\n"
-    "  --index RULE       builds of packages may reach this, like pypi.org:443; may be repeated\n"
-    "  --set KEY=VALUE    a setting; `glovebox config` lists them\n";
-
-struct Said {
+struct GatewayArguments {
   std::string listen;
   UniqueFd channel;
   std::optional<std::uint16_t> server_port;
   pid_t end_with = 0;
   std::vector<net::NetRule> index;
-  Words settings;
+  config::SettingFlags settings;
 };
 
-Result<int> number(const std::string& option, const std::string& text, int least, int most) {
+Result<int> parse_number(const std::string& option, const std::string& text, int least, int most) {
   int value = 0;
   const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (ec != std::errc{} || end != text.data() + text.size() || value < least || value > most) {
-    return fail(Errc::kInvalidArgument, option + " takes a number from " + std::to_string(least) +
+    return fail(Errc::kInvalidArgument, option + " must be a number from " + std::to_string(least) +
                                             " to " + std::to_string(most));
   }
   return value;
 }
 
-// --listen is this program's here, and the server's in its settings (server.listen).
-Result<Said> read_words(const Words& words) {
-  Said said;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    const std::string& option = words[i];
-    const bool ours = option == "--listen" || option == "--channel-fd" ||
-                      option == "--server-port" || option == "--end-with" || option == "--index";
-    if (!ours) {
-      said.settings.push_back(option);
-      // Its value is not to be taken for an option of ours.
-      if ((option == "--set" || option == "--config" || option == "--data-dir") &&
-          i + 1 < words.size()) {
-        said.settings.push_back(words[++i]);
-      }
-      continue;
-    }
-    if (i + 1 == words.size()) return fail(Errc::kInvalidArgument, option + " takes a value");
-    const std::string& text = words[++i];
-    if (option == "--listen") {
-      said.listen = text;
-    } else if (option == "--channel-fd") {
-      TRY(const int fd, number(option, text, 3, 1 << 20));
-      said.channel.reset(fd);
-    } else if (option == "--server-port") {
-      TRY(const int port, number(option, text, 1, 65535));
-      said.server_port = static_cast<std::uint16_t>(port);
-    } else if (option == "--index") {
-      TRY(net::NetRule rule, net::NetRule::parse(text));
-      said.index.push_back(std::move(rule));
-    } else {
-      TRY(said.end_with, number(option, text, 1, 1 << 30));
-    }
-  }
-  if (said.listen.empty() == !said.channel) {
-    return fail(Errc::kInvalidArgument, "either --listen SOCKET or --channel-fd N");
-  }
-  return said;
+// `arguments` must outlive the parsing.
+options::CommandLine gateway_command_line(GatewayArguments& arguments) {
+  const options::TakeValue channel = [&arguments](const std::string& text) -> Result<> {
+    TRY(const int fd, parse_number("--channel-fd", text, 3, 1 << 20));
+    arguments.channel.reset(fd);
+    return {};
+  };
+  const options::TakeValue server_port = [&arguments](const std::string& text) -> Result<> {
+    TRY(const int port, parse_number("--server-port", text, 1, 65535));
+    arguments.server_port = static_cast<std::uint16_t>(port);
+    return {};
+  };
+  const options::TakeValue end_with = [&arguments](const std::string& text) -> Result<> {
+    TRY(arguments.end_with, parse_number("--end-with", text, 1, 1 << 30));
+    return {};
+  };
+  const options::TakeValue index = [&arguments](const std::string& text) -> Result<> {
+    TRY(net::NetRule rule, net::NetRule::parse(text));
+    arguments.index.push_back(std::move(rule));
+    return {};
+  };
+  std::vector<options::Option> settings = arguments.settings.options();
+  // --listen names the control socket here; as a setting it is the server's address.
+  std::erase_if(settings, [](const options::Option& option) { return option.names == "--listen"; });
+  return {
+      .name = "glovebox-gateway",
+      .usage = {"serve (--listen SOCKET | --channel-fd N) [OPTION...]"},
+      .description =
+          "Relay the connections that sandboxes may open. `glovebox serve` starts it, or "
+          "`glovebox run --net` if there is no server; it is not meant to be typed.",
+      .groups = {{"Options",
+                  {{"--listen", "SOCKET", "accept clients here; the newest one counts",
+                    &arguments.listen},
+                   {"--channel-fd", "N",
+                    "serve the one client behind this descriptor, and end with it", channel},
+                   {"--server-port", "N", "never connect to this port of this host", server_port},
+                   {"--end-with", "PID", "end with this process, which is the only client",
+                    end_with},
+                   {"--index", "RULE",
+                    "what builds of packages may reach, like pypi.org:443 (repeatable)", index}}},
+                 {"Settings", std::move(settings)}},
+      .subcommands = {{"serve"}}};
 }
 
-// Not the server's: neither could do anything to the other if it were broken into.
+// Not the user of the server, so that neither can attack the other if it is compromised.
 Result<confine::ServerIds> find_gateway_user(const config::Settings& settings) {
   return confine::find_server_user("", settings.uid + 1);
 }
 
-// "127.0.0.1:7070": 7070. Port 0 is some other one, which --server-port tells.
+// "127.0.0.1:7070": 7070. For port 0 the supervisor passes the real one with --server-port.
 std::optional<std::uint16_t> port_of(const std::string& listen) {
   const std::size_t colon = listen.rfind(':');
   if (colon == std::string::npos) return std::nullopt;
-  const auto port = number("", listen.substr(colon + 1), 1, 65535);
+  const auto port = parse_number("port", listen.substr(colon + 1), 1, 65535);
   if (!port) return std::nullopt;
   return static_cast<std::uint16_t>(*port);
 }
 
 Result<gateway::GatewayOptions> gateway_options(const config::Settings& settings,
-                                                const Said& said) {
+                                                const GatewayArguments& arguments) {
   gateway::GatewayOptions options;
   TRY(options.ceiling, config::net_ceiling(settings));
   TRY(const auto servers, config::parse_name_servers(settings.net_resolvers));
@@ -130,18 +122,18 @@ Result<gateway::GatewayOptions> gateway_options(const config::Settings& settings
     options.resolver.servers.push_back({.address = server.address, .port = server.port});
   }
   options.max_open = settings.net_max_open;
-  if (!said.index.empty()) options.build_ceiling = config::build_ceiling(said.index);
-  options.server_port = said.server_port ? said.server_port : port_of(settings.listen);
+  if (!arguments.index.empty()) options.build_ceiling = config::build_ceiling(arguments.index);
+  options.server_port = arguments.server_port ? arguments.server_port : port_of(settings.listen);
   return options;
 }
 
-Result<> serve(const config::Settings& settings, Said said) {
+Result<> serve(const config::Settings& settings, GatewayArguments arguments) {
   TRY(const confine::ServerIds ids, find_gateway_user(settings));
-  TRY(gateway::GatewayOptions options, gateway_options(settings, said));
-  const gateway::Clients clients{.uid = ::getuid(), .only = said.end_with};
+  TRY(gateway::GatewayOptions options, gateway_options(settings, arguments));
+  const gateway::Clients clients{.uid = ::getuid(), .only = arguments.end_with};
   UniqueFd listening;
-  if (!said.listen.empty()) {
-    TRY(listening, gateway::listen_at(said.listen));
+  if (!arguments.listen.empty()) {
+    TRY(listening, gateway::listen_at(arguments.listen));
   }
   asio::io_context io{1};
   asio::signal_set signals(io, SIGTERM, SIGINT);
@@ -149,21 +141,22 @@ Result<> serve(const config::Settings& settings, Said said) {
   std::signal(SIGHUP, SIG_IGN);
 
   TRY_OK(confine::become_server_user(ids));
-  if (said.end_with != 0) TRY_OK(end_with_parent(said.end_with));
+  if (arguments.end_with != 0) TRY_OK(end_with_parent(arguments.end_with));
   TRY_OK(gateway::see_only_files_of_names());
   TRY_OK(confine::install_gateway_filter());
-  // From here on nothing of root is left, and the filter stands.
+  // From here on the process has no privileges, and the filter is installed.
 
   TRY(const auto served, gateway::Gateway::make(io, std::move(options)));
   gateway::ControlSocket control(io, *served);
   if (listening) {
     control.serve(std::move(listening), clients);
   } else {
-    control.serve_only(std::move(said.channel), [&io] { io.stop(); });
+    control.serve_only(std::move(arguments.channel), [&io] { io.stop(); });
   }
-  // Whoever started it was killed before it could say who its client is; another starts another.
-  asio::steady_timer lonely(io, kMayWaitForClient);
-  lonely.async_wait([&](const boost::system::error_code& error) {
+  // Without a client its parent was killed before it could connect; the next one starts its own
+  // gateway.
+  asio::steady_timer first_client(io, kFirstClientTimeout);
+  first_client.async_wait([&](const boost::system::error_code& error) {
     if (!error && !control.has_had_client()) io.stop();
   });
   signals.async_wait([&io](const boost::system::error_code& error, int) {
@@ -175,29 +168,30 @@ Result<> serve(const config::Settings& settings, Said said) {
   return {};
 }
 
-int run(const Words& words) {
-  const auto complain = [](const Error& error) {
+int run(const std::vector<std::string>& words) {
+  const auto report = [](const Error& error) {
     std::fprintf(stderr, "glovebox-gateway: %s\n", error.message().c_str());
     return 1;
   };
-  if (words.size() == 1 && (words[0] == "--help" || words[0] == "-h")) {
-    std::fputs(kHelp, stdout);
-    return 0;
-  }
-  if (words.empty() || words[0] != "serve") {
-    std::fputs(kHelp, stderr);
+  GatewayArguments arguments;
+  const options::CommandLine command = gateway_command_line(arguments);
+  if (words.empty()) {
+    std::fputs(options::help_text(command).c_str(), stderr);
     return 2;
   }
-  auto said = read_words(Words(words.begin() + 1, words.end()));
-  if (!said) return complain(said.error());
-  auto loaded = config::load(said->settings, config::Surroundings::here());
-  if (!loaded) return complain(loaded.error());
-  if (!loaded->rest.empty()) {
-    return complain(
-        Error(Errc::kInvalidArgument, "'" + loaded->rest.front() + "' is not known here"));
+  const auto parsed = options::parse(command, words);
+  if (!parsed) return report(parsed.error());
+  if (parsed->wants_help) {
+    std::fputs(options::help_text(command).c_str(), stdout);
+    return 0;
   }
-  if (auto served = serve(loaded->settings, std::move(*said)); !served) {
-    return complain(served.error());
+  if (arguments.listen.empty() == !arguments.channel) {
+    return report(Error(Errc::kInvalidArgument, "use either --listen SOCKET or --channel-fd N"));
+  }
+  auto loaded = config::load(std::move(arguments.settings), config::Surroundings::here());
+  if (!loaded) return report(loaded.error());
+  if (auto served = serve(loaded->settings, std::move(arguments)); !served) {
+    return report(served.error());
   }
   return 0;
 }
@@ -207,7 +201,7 @@ int run(const Words& words) {
 int main(int argc, char** argv) {
   if (!ensure_standard_streams()) return 125;
   try {
-    return run(Words(argv + 1, argv + argc));
+    return run(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "glovebox-gateway: %s\n", error.what());
     return 125;

@@ -1,4 +1,4 @@
-// glovebox: the front. Everything people type begins here.
+// glovebox: the command line. Executes other programs for the commands that need them.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   if (!glovebox::ensure_standard_streams()) return 125;
   try {
     glovebox::engine::LauncherClient::serve_privately_with(serve_privately);
-    glovebox::cli::check_templates_with(glovebox::launcher::parse_template);
+    glovebox::cli::set_template_parser(glovebox::launcher::parse_template);
     const std::vector<std::string> args(argv + 1, argv + argc);
     return glovebox::cli::run_command_line(args);
   } catch (const std::exception& error) {

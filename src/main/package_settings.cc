@@ -53,25 +53,25 @@ PackageSettings read_package_settings(const config::Settings& settings) {
   out.building.disk_bytes = settings.deps_build_disk;
   out.building.max_layer_bytes = settings.deps_max_layer;
 
-  packages::PackageServiceOptions& book = out.book;
-  book.enabled = settings.deps_enabled;
-  book.architecture = architecture();
-  book.boot_id = boot_id();
-  book.interpreter_mark = interpreter_mark;
-  book.resolve_ttl = settings.deps_resolve_ttl;
-  book.failure_ttl = settings.deps_failure_ttl;
-  book.check_every = settings.deps_check_every;
-  book.disk_ceiling = settings.deps_disk_ceiling;
-  book.max_builds = static_cast<std::uint32_t>(settings.deps_max_builds);
-  if (!book.enabled) return out;
+  packages::PackageServiceOptions& options = out.service;
+  options.enabled = settings.deps_enabled;
+  options.architecture = architecture();
+  options.boot_id = boot_id();
+  options.interpreter_mark = interpreter_mark;
+  options.resolve_ttl = settings.deps_resolve_ttl;
+  options.failure_ttl = settings.deps_failure_ttl;
+  options.check_every = settings.deps_check_every;
+  options.disk_ceiling = settings.deps_disk_ceiling;
+  options.max_builds = static_cast<std::uint32_t>(settings.deps_max_builds);
+  if (!options.enabled) return out;
   auto indexes = config::read_package_indexes(settings, config::own_environment());
   if (!indexes) {
-    book.unusable = indexes.error().message();
-    log::warn("packages cannot be asked for", {{"error", book.unusable}});
+    options.unusable = indexes.error().message();
+    log::warn("packages cannot be asked for", {{"error", options.unusable}});
     return out;
   }
-  book.pip_index = indexes->shown_pip();
-  book.npm_index = indexes->shown_npm();
+  options.pip_index = indexes->shown_pip();
+  options.npm_index = indexes->shown_npm();
   out.building.indexes = std::move(*indexes);
   return out;
 }

@@ -12,7 +12,7 @@ namespace glovebox::server {
 
 struct PackageSettings {
   packages::BuildOptions building;
-  packages::PackageServiceOptions book;
+  packages::PackageServiceOptions service;
 };
 
 // An index that cannot be used stops nothing but packages: whoever asks for one hears why.

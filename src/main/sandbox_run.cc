@@ -1,5 +1,5 @@
-// sandbox-run: AWS Lambda handlers from the command line. Small and static as the front is, and
-// like it its own launcher where no other runs.
+// sandbox-run: AWS Lambda handlers from the command line. Like `glovebox` it is small and static,
+// and acts as its own launcher if none is running.
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -25,8 +25,8 @@ int serve_privately(int client_fd, const std::string& agent_path) {
   return 1;
 }
 
-std::vector<glovebox::cli::RuntimeText> runtime_texts() {
-  std::vector<glovebox::cli::RuntimeText> texts;
+std::vector<glovebox::cli::RuntimeFile> runtime_texts() {
+  std::vector<glovebox::cli::RuntimeFile> texts;
   for (const auto& file : glovebox::launcher::runtime_files()) {
     texts.push_back({std::string(file.path), file.bytes});
   }
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   if (!glovebox::ensure_standard_streams()) return kNotStarted;
   try {
     glovebox::engine::LauncherClient::serve_privately_with(serve_privately);
-    glovebox::cli::runtime_files_from(runtime_texts);
+    glovebox::cli::set_runtime_files(runtime_texts);
     const std::vector<std::string> args(argv + 1, argv + argc);
     return glovebox::cli::run_function_line(args);
   } catch (const std::exception& error) {

@@ -14,8 +14,7 @@
 #include <optional>
 
 #include "api/network_events.h"
-#include "api/port_routing.h"
-#include "api/routes.h"
+#include "api/server_api.h"
 #include "base/log.h"
 #include "base/parent_death.h"
 #include "base/task.h"
@@ -24,20 +23,18 @@
 #include "config/value.h"
 #include "confine/server_filter.h"
 #include "confine/server_user.h"
-#include "dialects/e2b/process_registry.h"
 #include "http/server/server.h"
 #include "main/package_settings.h"
 #include "main/server_places.h"
 #include "main/supervisor_link.h"
 #include "net/reach.h"
 #include "node/node.h"
+#include "options/command_line.h"
 #include "packages/builds/build_pipeline.h"
 #include "packages/package_layer_service.h"
-#include "sessions/session_keeper.h"
 #include "store/server_secret.h"
 #include "store/sqlite_store.h"
 #include "templates/project_templates.h"
-#include "templates/template_watcher.h"
 
 namespace glovebox::server {
 namespace {
@@ -48,33 +45,40 @@ using config::Settings;
 // What is left of a second for answers that are written when the runs have been ended.
 constexpr std::chrono::milliseconds kForAnswers{1'000};
 
-// What the supervisor says beside the settings.
+// What the supervisor passes besides the settings.
 struct FromSupervisor {
   UniqueFd channel;
-  pid_t end_with = 0;  // of a private server: do not outlive it
+  pid_t end_with = 0;  // the supervisor of a private server, which must not outlive it
 };
 
-Result<FromSupervisor> read_rest(const std::vector<std::string>& rest) {
-  FromSupervisor said;
-  for (std::size_t i = 0; i < rest.size(); ++i) {
-    const std::string& option = rest[i];
-    if ((option != "--control-fd" && option != "--end-with") || i + 1 == rest.size()) {
-      return fail(Errc::kInvalidArgument, "'" + option + "' is not known here");
-    }
-    const std::string& text = rest[++i];
-    int number = -1;
-    const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (ec != std::errc{} || end != text.data() + text.size() || number < 1) {
-      return fail(Errc::kInvalidArgument, option + " takes a number");
-    }
-    if (option == "--end-with") {
-      said.end_with = number;
-    } else if (number < 3) {
-      return fail(Errc::kInvalidArgument, "--control-fd takes a descriptor above 2");
-    } else {
-      said.channel.reset(number);
-    }
+Result<int> parse_number(const char* option, const std::string& text, int least) {
+  int number = -1;
+  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (ec != std::errc{} || end != text.data() + text.size() || number < least) {
+    return fail(Errc::kInvalidArgument,
+                std::string(option) + " must be a number of at least " + std::to_string(least));
   }
+  return number;
+}
+
+Result<FromSupervisor> parse_supervisor_options(const std::vector<std::string>& args) {
+  FromSupervisor said;
+  const options::TakeValue control_fd = [&said](const std::string& text) -> Result<> {
+    TRY(const int fd, parse_number("--control-fd", text, 3));
+    said.channel.reset(fd);
+    return {};
+  };
+  const options::TakeValue end_with = [&said](const std::string& text) -> Result<> {
+    TRY(said.end_with, parse_number("--end-with", text, 1));
+    return {};
+  };
+  const options::CommandLine command{
+      .name = "glovebox-server serve",
+      .usage = {"[OPTIONS]"},
+      .groups = {{"Options",
+                  {{"--control-fd", "N", "socket of the supervisor", control_fd},
+                   {"--end-with", "PID", "end with this process", end_with}}}}};
+  TRY_OK(options::parse(command, args));
   return said;
 }
 
@@ -98,21 +102,27 @@ node::NodeOptions node_options(const Settings& settings) {
   return options;
 }
 
-sessions::KeeperOptions keeper_options(const Settings& settings, const std::string& store_dir) {
+sessions::SessionOptions session_options(const Settings& settings) {
   const auto whole_seconds = [](std::chrono::milliseconds time) {
     return static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::seconds>(time).count());
   };
-  sessions::KeeperOptions options;
+  sessions::SessionOptions options;
   options.max_sessions = settings.max_sessions;
   options.default_ttl_s = whole_seconds(settings.session_default_ttl);
   options.max_ttl_s = whole_seconds(settings.session_max_ttl);
   options.max_paused = settings.max_paused;
   options.paused_max = settings.paused_max;
   if (const Grade* floor = parse_grade(settings.min_grade)) options.min_grade = *floor;
-  options.shelf.directory = store_dir + "/snapshots";
-  options.shelf.max_per_project = settings.max_snapshots;
-  options.shelf.max_bytes = settings.snapshot_max;
-  options.shelf.disk_ceiling = settings.disk_ceiling;
+  return options;
+}
+
+snapshots::SnapshotStoreOptions snapshot_options(const Settings& settings,
+                                                 const std::string& store_dir) {
+  snapshots::SnapshotStoreOptions options;
+  options.directory = store_dir + "/snapshots";
+  options.max_per_project = settings.max_snapshots;
+  options.max_bytes = settings.snapshot_max;
+  options.disk_ceiling = settings.disk_ceiling;
   return options;
 }
 
@@ -132,7 +142,7 @@ store::StoreOptions store_options(const Settings& settings, const std::string& d
 }
 
 http::ServerOptions http_options(const Settings& settings, const http::Listener& listener,
-                                 routing::App& app) {
+                                 api::ServerApi& api) {
   http::ServerOptions options;
   options.limits.max_header_bytes = settings.max_header;
   options.limits.header_time = settings.header_timeout;
@@ -143,11 +153,12 @@ http::ServerOptions http_options(const Settings& settings, const http::Listener&
   options.origins.listen_addresses = {listener.address};
   if (!settings.domain.empty()) options.origins.domains = {settings.domain};
   options.origins.origins = settings.origins;
-  options.admit = [&app](http::Request& request) { return api::admit(app, request); };
-  options.route_first = api::port_doors(app);
-  options.on_exchange = [&app](const http::Exchange& exchange) {
-    api::log_exchange(app, exchange);
+  // Every route carries its own admission; one without is refused.
+  options.admit = [](http::Request&) {
+    return http::Response::refuse(403, "policy", "this path has no access rule");
   };
+  options.route_first = [&api](http::Request& request) { return api.route_first(request); };
+  options.on_exchange = [&api](const http::Exchange& exchange) { api.log_exchange(exchange); };
   return options;
 }
 
@@ -167,13 +178,14 @@ mcp::Settings mcp_settings(const Settings& settings) {
   return out;
 }
 
-routing::AppSettings app_settings(const Settings& settings, const http::Listener& listener) {
-  routing::AppSettings out;
+api::ApiSettings api_settings(const Settings& settings, const http::Listener& listener) {
+  api::ApiSettings out;
   out.is_loopback = listener.is_loopback;
   if (const Grade* floor = parse_grade(settings.min_grade)) out.min_grade = *floor;
   out.log_requests = settings.log_requests;
   out.version = GBX_VERSION;
   out.domain = settings.domain;
+  out.max_body = settings.max_body;
   out.max_held_output = memory_of_host() / 8;
   out.workspace.cpu_thousandths = config::parse_cpu_quota(settings.workspace_cpu_quota);
   if (settings.workspace_memory_limit != 0) {
@@ -207,29 +219,38 @@ Result<> provide_admin_key(store::Store& store, asio::io_context& io, UniqueFd f
 }
 
 // Finish what runs, refuse the new, within the limit.
-asio::awaitable<void> stop_gracefully(asio::io_context& io, routing::App& app, node::Node& node,
-                                      http::Server& server, packages::PackageLayerService& packages,
-                                      SupervisorLink& link, std::chrono::milliseconds limit) {
+// What a stop has to end, in order.
+struct Running {
+  asio::io_context& io;
+  node::Node& node;
+  sessions::SessionServices& sessions;
+  packages::PackageLayerService& packages;
+  events::EventHub& events;
+  api::ServerApi& api;
+  http::Server& server;
+  SupervisorLink& link;
+};
+
+// Finishes what runs, refuses what is new, within the limit.
+asio::awaitable<void> stop_gracefully(Running running, std::chrono::milliseconds limit) {
   const auto deadline = Clock::now() + limit;
-  log::info("stopping", {{"runs", std::to_string(node.figures().runs_active)}});
-  app.stopping = true;
-  server.stop_accepting();
-  app.events.close();
-  packages.stop();
-  co_await node.drain(deadline - std::min(kForAnswers, limit / 2));
-  co_await server.drained(deadline);
-  app.keeper->stop();
-  link.stop();
-  io.stop();
+  log::info("stopping", {{"runs", std::to_string(running.node.figures().runs_active)}});
+  running.api.stop();
+  running.server.stop_accepting();
+  running.events.close();
+  running.packages.stop();
+  co_await running.node.drain(deadline - std::min(kForAnswers, limit / 2));
+  co_await running.server.drained(deadline);
+  running.sessions.stop();
+  running.link.stop();
+  running.io.stop();
 }
 
-asio::awaitable<void> wait_for_stop(asio::io_context& io, asio::signal_set& signals,
-                                    routing::App& app, node::Node& node, http::Server& server,
-                                    packages::PackageLayerService& packages, SupervisorLink& link,
+asio::awaitable<void> wait_for_stop(asio::signal_set& signals, Running running,
                                     std::chrono::milliseconds limit) {
   const auto [ec, number] = co_await signals.async_wait(kAwaitTuple);
   if (ec) co_return;
-  co_await stop_gracefully(io, app, node, server, packages, link, limit);
+  co_await stop_gracefully(running, limit);
 }
 
 Result<> serve(const Settings& settings, FromSupervisor said) {
@@ -264,49 +285,55 @@ Result<> serve(const Settings& settings, FromSupervisor said) {
   node = std::make_unique<node::Node>(io, node_options(settings));
   templates::ProjectTemplates templates(*node, node->dynamic_templates(), *store);
   TRY_OK(templates.load());
-  sessions::KeeperOptions keeping = keeper_options(settings, places.store_dir);
-  keeping.templates = &templates;
-  keeping.networks = &node->networks();
-  TRY(keeping.ceiling, config::net_ceiling(settings));
-  sessions::SessionKeeper keeper(io, node->sessions(), *node, *store, std::move(keeping));
-  routing::AppSettings app_words = app_settings(settings, places.listener);
-  TRY(app_words.secret, store::server_secret(places.store_dir));
-  TRY(app_words.ceiling, config::net_ceiling(settings));
-  app_words.workspace.reach = net::all_allowed(app_words.ceiling);
-  routing::App app(io, *node, node->sessions(), *store, keeper, std::move(app_words));
-  app.keeper = &keeper;
-  app.templates = &templates;
-  app.networks = &node->networks();
+  snapshots::SnapshotStore snapshots(io, *store, snapshot_options(settings, places.store_dir));
+  TRY_OK(snapshots.load());
+  store::KeyUsage usage;
+  events::EventHub events(io.get_executor());
+  TRY(const net::NetCeiling ceiling, config::net_ceiling(settings));
+
   const std::unique_ptr<packages::BuildPipeline> pipeline =
       packages::make_build_pipeline({io, node->sessions(), node->layers(), &node->networks()},
-                                   std::move(package_settings.building));
-  const packages::PackageServiceDependencies package_place{
-      io, *node, node->sessions(), node->dynamic_templates(), node->layers(), *pipeline, app.events};
-  // What was made with packages and is to stay what it was, also of those that nobody has used
-  // since the last start.
-  package_settings.book.pinned_by = [&templates, &keeper](const std::string& layer) {
+                                    std::move(package_settings.building));
+  const packages::PackageServiceDependencies package_dependencies{
+      io, *node, node->sessions(), node->dynamic_templates(), node->layers(), *pipeline, events};
+  // Templates and snapshots that were made with packages keep their layer, also when they have not
+  // been used since the last start.
+  package_settings.service.pinned_by = [&templates, &snapshots](const std::string& layer) {
     if (const auto* made = templates.of_layer(layer)) return "template " + made->name;
-    if (const auto* made = keeper.shelf().of_layer(layer)) return "snapshot " + made->id.str();
+    if (const auto* made = snapshots.of_layer(layer)) return "snapshot " + made->id.str();
     return std::string();
   };
-  packages =
-      std::make_unique<packages::PackageLayerService>(package_place, std::move(package_settings.book));
+  packages = std::make_unique<packages::PackageLayerService>(package_dependencies,
+                                                             std::move(package_settings.service));
   packages->begin();
-  app.dependencies = packages.get();
-  api::publish_network_events(app);
-  TRY_OK(keeper.begin(app.events, app.usage));
-  e2b::ProcessRegistry::begin(app);
-  http::Server server(io, api::make_router(app, settings.max_body),
-                      http_options(settings, places.listener, app));
-  app.http_figures = [&server] { return server.figures(); };
+
+  sessions::SessionOptions options = session_options(settings);
+  options.ceiling = ceiling;
+  const sessions::SessionServicesDependencies session_dependencies{
+      io,    node->sessions(), *node,     node->networks(), *store,
+      usage, events,           templates, snapshots};
+  sessions::SessionServices sessions(session_dependencies, std::move(options));
+  api::publish_network_events(node->networks(), events, sessions.registry);
+  TRY_OK(sessions.start());
+
+  api::ApiSettings api_options = api_settings(settings, places.listener);
+  TRY(api_options.secret, store::server_secret(places.store_dir));
+  api_options.ceiling = ceiling;
+  api_options.workspace.reach = net::all_allowed(ceiling);
+  const api::ServerApi::Dependencies api_dependencies{
+      io,     *node,     node->sessions(), *store,    usage,
+      events, templates, snapshots,        *packages, sessions,
+      sessions.registry};
+  api::ServerApi api(api_dependencies, std::move(api_options));
+  http::Server server(io, api.make_router(), http_options(settings, places.listener, api));
+  api.http_figures = [&server] { return server.figures(); };
   TRY_OK(server.serve(std::move(places.listener.fd), places.tls));
   // A private server has one supervisor all its life.
   if (said.end_with != 0) places.control_socket.reset();
   link.start(std::move(said.channel), std::move(places.control_socket));
-  asio::co_spawn(io, templates::watch_templates(app), asio::detached);
-  asio::co_spawn(
-      io, wait_for_stop(io, signals, app, *node, server, *packages, link, settings.stop_timeout),
-      asio::detached);
+  asio::co_spawn(io, api.watcher.watch(), asio::detached);
+  const Running running{io, *node, sessions, *packages, events, api, server, link};
+  asio::co_spawn(io, wait_for_stop(signals, running, settings.stop_timeout), asio::detached);
   link.say_ready();
   log::info("serving", {{"url", places.url}});
   io.restart();
@@ -324,7 +351,7 @@ int serve_command(const std::vector<std::string>& args) {
   };
   auto loaded = config::load(args, config::Surroundings::here());
   if (!loaded) return complain(loaded.error());
-  auto said = read_rest(loaded->rest);
+  auto said = parse_supervisor_options(loaded->rest);
   if (!said) return complain(said.error());
   if (auto served = serve(loaded->settings, std::move(*said)); !served) {
     return complain(served.error());

@@ -14,8 +14,8 @@ namespace glovebox {
 
 inline constexpr std::size_t kLayerIdSize = 32;
 inline constexpr std::size_t kMaxLayerNote = 16 * 1024;
-inline constexpr std::size_t kMaxOwnLayers = 4;  // of one template
-inline constexpr const char* kLayerPlace =
+inline constexpr std::size_t kMaxTemplateLayers = 4;  // of one template
+inline constexpr const char* kLayerMountPoint =
     "/layer";  // where it is in a sandbox that makes or reads one
 
 // 32 of [0-9a-f].
@@ -25,7 +25,7 @@ inline bool is_layer_id(std::string_view id) {
 
 struct LayerRecord {
   std::string id;
-  std::uint64_t bytes = 0;    // of its files, as counted by whoever had it made
+  std::uint64_t bytes = 0;    // of its files, as counted by its builder
   std::uint64_t entries = 0;  // files, directories and links
   std::string digest;         // SHA-256 of its tree as an archive, 64 hexadecimal digits
   std::int64_t made_ms = 0;   // since 1970

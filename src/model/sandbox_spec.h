@@ -12,8 +12,8 @@
 
 namespace glovebox {
 
-// How far a sandbox's own network is made. Prepared: everything is there but the way to it; up: what
-// it sends to any address comes to the sockets that the gateway is given.
+// How far a sandbox's own network is made. Prepared: everything is there but the way to it; up:
+// what it sends to any address comes to the sockets that the gateway is given.
 enum class NetworkStage : std::uint8_t { kNone = 0, kPrepared = 1, kUp = 2 };
 
 enum class MountMode : std::uint8_t { kReadOnly = 1, kReadWrite = 2 };

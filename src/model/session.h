@@ -13,7 +13,7 @@ enum class SessionState : std::uint8_t {
   kStarting,
   kRunning,
   kPaused,
-  kStopped,  // ended as somebody wished, or at the end of its time
+  kStopped,  // ended on request, or at the end of its lifetime
   kError,    // ended otherwise; the record has the reason
 };
 

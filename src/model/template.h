@@ -28,7 +28,7 @@ struct Template {
   std::vector<std::string> preload;  // modules imported ahead, in this order
   std::vector<std::string> env;      // "NAME=value"; a request's own win
   Limits limits;                     // the default profile
-  std::uint32_t pool_min = 0;        // sandboxes that wait even when nobody asks
+  std::uint32_t pool_min = 0;        // idle sandboxes even without demand
   std::uint32_t pool_max = 0;        // zero: nothing ever waits
   bool operator==(const Template&) const = default;
 };
@@ -45,7 +45,7 @@ struct TemplateDefinition {
 
 // How a template's runtime is doing.
 enum class RuntimeState : std::uint8_t {
-  kIdle = 1,  // nobody has asked for it yet, or it needs none
+  kIdle = 1,  // not requested yet, or it needs none
   kStarting,
   kReady,
   kFailed,   // its preload does not work; what it said is beside this

@@ -19,7 +19,7 @@ tl::unexpected<Error> bad(const std::string& what) { return fail(Errc::kInvalidA
 
 // Words of the dynamic linker's. In a sandbox they are the guest's own business; a zygote is
 // outside of every sandbox.
-bool is_linkers(std::string_view name) {
+bool is_linker_variable(std::string_view name) {
   return name.substr(0, 3) == "LD_" || name == "GLIBC_TUNABLES" || name == "GCONV_PATH";
 }
 
@@ -36,7 +36,7 @@ Result<> check_preload(const std::vector<std::string>& preload) {
     if (!seen.insert(module).second) return bad("preload: names " + module + " twice");
     bytes += module.size();
   }
-  if (bytes > kMaxPreloadBytes) return bad("preload: the names are together larger than 6 KB");
+  if (bytes > kMaxPreloadBytes) return bad("preload: the names exceed 6 KB in total");
   return {};
 }
 
@@ -54,15 +54,16 @@ Result<> check_env(const std::vector<std::string>& env) {
     }
     const std::string shown(name.substr(0, 60));
     if (!seen.insert(name).second) return bad("env: has " + shown + " twice");
-    if (is_linkers(name)) return bad("env." + shown + ": is not for templates");
-    if (variable.find('\0') != std::string::npos) return bad("env." + shown + ": has a NUL in it");
+    if (is_linker_variable(name)) return bad("env." + shown + ": may not be set by a template");
+    if (variable.find('\0') != std::string::npos)
+      return bad("env." + shown + ": contains a NUL character");
     if (variable.size() > kMaxTemplateVariable) {
       return bad("env." + shown + ": name and value have together at most " +
                  std::to_string(kMaxTemplateVariable) + " bytes");
     }
     bytes += variable.size();
   }
-  if (bytes > kMaxTemplateEnvBytes) return bad("env: is together larger than 8 KB");
+  if (bytes > kMaxTemplateEnvBytes) return bad("env: exceeds 8 KB in total");
   return {};
 }
 
@@ -96,12 +97,12 @@ bool is_dynamic_template_id(std::string_view id) {
   return std::all_of(id.begin(), id.end(), [](char c) { return is_lower(c) || is_digit(c); });
 }
 
-std::string make_own_template_id() { return std::string(kOwnPrefix) + random_label(kOwnLabel); }
+std::string make_dynamic_template_id() { return std::string(kOwnPrefix) + random_label(kOwnLabel); }
 
 Result<> check_definition(const TemplateDefinition& definition) {
-  if (!is_dynamic_template_id(definition.id)) return bad("id: is none of a defined template");
+  if (!is_dynamic_template_id(definition.id)) return bad("id: is not the id of a defined template");
   if (!is_template_name(definition.from)) {
-    return bad("from: must be a name of small letters, digits and dashes");
+    return bad("from: must be a name of lower-case letters, digits and dashes");
   }
   TRY_OK(check_preload(definition.preload));
   return check_env(definition.env);

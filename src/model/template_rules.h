@@ -26,7 +26,7 @@ bool is_module_name(std::string_view name);
 
 // "own." and 20 of [a-z0-9]: no file of the administrator's can be called so, and no request.
 bool is_dynamic_template_id(std::string_view id);
-std::string make_own_template_id();
+std::string make_dynamic_template_id();
 
 // Everything but what depends on its base. kInvalidArgument; the message begins with the field.
 Result<> check_definition(const TemplateDefinition& definition);

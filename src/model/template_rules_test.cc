@@ -6,7 +6,7 @@ namespace glovebox {
 namespace {
 
 TemplateDefinition good() {
-  return {.id = make_own_template_id(),
+  return {.id = make_dynamic_template_id(),
           .from = "python",
           .preload = {"json.tool", "_private", "os.path"},
           .env = {"A=b=c", "EMPTY="},
@@ -35,10 +35,10 @@ TEST(TemplateRules, Names) {
 }
 
 TEST(TemplateRules, NoIdIsAName) {
-  const std::string id = make_own_template_id();
+  const std::string id = make_dynamic_template_id();
   EXPECT_TRUE(is_dynamic_template_id(id));
   EXPECT_FALSE(is_template_name(id));
-  EXPECT_NE(id, make_own_template_id());
+  EXPECT_NE(id, make_dynamic_template_id());
   for (const std::string text :
        {"", "own.", "python", "own.0123456789abcdefghi", "own.0123456789abcdefghijk",
         "own.0123456789abcdefghi/", "own.0123456789ABCDEFGHIJ", "OWN.0123456789abcdefghij"}) {

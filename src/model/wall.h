@@ -10,7 +10,7 @@ namespace glovebox {
 
 enum class Wall : std::uint8_t {
   kUserNamespace,
-  kUidSlice,  // own 65,536 host uids that nobody else has
+  kUidSlice,  // 65,536 host uids of its own
   kPidNamespace,
   kMountNamespace,
   kNetNamespace,
@@ -32,7 +32,7 @@ enum class Wall : std::uint8_t {
   kCpuLimit,
   kImportPolicy,  // process engine: Python modules that may not be imported
   kScrubbedEnvironment,
-  // Of a session, in place of the two above: whoever becomes root inside has a few capabilities in
+  // Of a session, in place of the two above: root inside has a few capabilities in
   // its own user namespace, and no way to others.
   kBoundedCapabilities,
   kCount,

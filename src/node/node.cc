@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::chrono::milliseconds kDeadlineCheck{500};
 constexpr std::chrono::milliseconds kDrainPoll{10};
-// For runs that were told to end at the deadline of a drain.
+// For runs that are ended at the deadline of a drain.
 constexpr std::chrono::milliseconds kLastGrace{2000};
 
 }  // namespace
 
-// Runs hold it, so that it is there until the last of them is over.
+// Held by runs under way, so that it exists until the last of them has ended.
 struct Node::State {
   State(boost::asio::io_context& context, NodeOptions wanted)
       : io(context),
@@ -58,7 +58,7 @@ struct Counted {
 
 Node::Node(boost::asio::io_context& io, NodeOptions options)
     : state_(std::make_shared<State>(io, std::move(options))) {
-  // A guest that closes its stdin is an errno and not the end of the server.
+  // A guest that closes its stdin must not end the server: write() fails with EPIPE instead.
   ::signal(SIGPIPE, SIG_IGN);
   // Both are parts of one state: the callback cannot outlive what it calls.
   state_->allocator.on_template_change(
@@ -94,8 +94,8 @@ void Node::check_deadlines(const std::shared_ptr<State>& state) {
 
 void Node::attach_launcher(UniqueFd socket) {
   state_->allocator.attach_launcher(std::move(socket));
-  // Before anything can be asked for that is made of them.
-  state_->dynamic_templates.tell_launcher();
+  // Before sandboxes of these templates can be requested.
+  state_->dynamic_templates.send_all();
   state_->sessions.adopt();
 }
 

@@ -1,5 +1,6 @@
 // This host as a place to run code: the launcher, the pools, the runs under way and the sessions.
-// Everything lives on one io_context with one thread; there are no locks.
+// Everything lives on one io_context with one thread; there are no locks. Runs and calls under way
+// keep the inner state alive after the Node is destroyed.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -23,12 +24,12 @@ class Node final : public RunService {
   Node(boost::asio::io_context& io, NodeOptions options);
   ~Node() override;
 
-  // A connected SEQPACKET socket on which somebody has already sent BecomeServer. Replaces the
-  // launcher before it: what waited or ran there is over. Templates are known as it tells of them;
-  // the sessions it has become ours.
+  // A connected SEQPACKET socket on which BecomeServer has already been sent. Replaces the previous
+  // launcher: idle sandboxes and runs of that one are lost. Templates become known as the launcher
+  // reports them; its sessions are adopted.
   void attach_launcher(UniqueFd socket);
 
-  // A connected SEQPACKET socket of the egress gateway. Replaces the one before it.
+  // A connected SEQPACKET socket of the egress gateway. Replaces the previous one.
   void attach_gateway(UniqueFd socket);
 
   Task<RunReport> run(RunJob job, RunSink& sink, std::shared_ptr<CancelFlag> cancel) override;
@@ -36,14 +37,14 @@ class Node final : public RunService {
   const TemplateStatus* find_template(std::string_view name) const override;
   NodeFigures figures() const override;
 
-  // As long as this object.
+  // Valid as long as this object.
   SessionService& sessions();
   NetworkService& networks();
   TemplateService& dynamic_templates();
   LayerService& layers();
 
-  // Runs that begin now are refused. Waits for those under way until `deadline`, then ends them,
-  // and then the pools. Sessions are let go of, and live on.
+  // New runs are refused. Waits for those under way until `deadline`, then ends them and empties
+  // the pools. Sessions are disconnected, and live on.
   boost::asio::awaitable<void> drain(Clock::time_point deadline);
 
  private:

@@ -87,7 +87,7 @@ TEST_F(LayerMemoryTest, AsksTheLauncherOnlyNowAndThen) {
 TEST_F(LayerMemoryTest, KeepsWhatItKnowsWhenTheLauncherIsAway) {
   const std::string id = put('a', 9500);
   ASSERT_TRUE(run_task(io, memory->load()));
-  layers.refuses = Error(Errc::kUnavailable, "the launcher is not there");
+  layers.refuses = Error(Errc::kUnavailable, "the launcher is not running");
   EXPECT_FALSE(run_task(io, memory->load()));
   EXPECT_NE(memory->find(id), nullptr);
 }

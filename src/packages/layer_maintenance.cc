@@ -38,7 +38,7 @@ LayerMaintenance::LayerMaintenance(asio::io_context& io, node::RunService& node,
                        LayerShelfOptions options)
     : io_(io),
       node_(node),
-      memory_(memory),
+      index_(memory),
       templates_(templates),
       pipeline_(pipeline),
       events_(events),
@@ -54,7 +54,7 @@ LayerMaintenance::Due LayerMaintenance::check_due(const LayerIndex::Known& known
 
 Task<CheckReport> LayerMaintenance::check(std::string id, std::string project, OnBuildProgress say,
                                     std::shared_ptr<node::CancelFlag> cancel) {
-  const LayerIndex::Known* known = memory_.find(id);
+  const LayerIndex::Known* known = index_.find(id);
   if (known == nullptr) co_return no_such_layer();
   CheckReport report;
   report.expected = known->record.digest;
@@ -93,12 +93,12 @@ std::string LayerMaintenance::reading_template(const LayerIndex::Known& known) c
 
 Task<std::string> LayerMaintenance::compare(std::string id, OnBuildProgress say,
                                       std::shared_ptr<node::CancelFlag> cancel) {
-  const LayerIndex::Known* known = memory_.find(id);
+  const LayerIndex::Known* known = index_.find(id);
   if (known == nullptr) co_return no_such_layer();
   say({BuildPhase::kChecking, ""});
   std::string from = reading_template(*known);
   CO_TRY(std::string found, co_await pipeline_.digest_of(id, std::move(from), std::move(cancel)));
-  known = memory_.find(id);
+  known = index_.find(id);
   if (known == nullptr) co_return no_such_layer();
   if (found != known->record.digest) {
     CO_TRY_OK(co_await found_corrupt(id, found));
@@ -109,14 +109,14 @@ Task<std::string> LayerMaintenance::compare(std::string id, OnBuildProgress say,
     note.boot_id = options_.boot_id;
     note.checked_ms = options_.now_ms();
     // Else it is compared once more than needed.
-    Result<> written = co_await memory_.write_note(id, std::move(note));
+    Result<> written = co_await index_.write_note(id, std::move(note));
     if (!written) log::warn("a layer's note", {{"error", written.error().message()}});
   }
   co_return found;
 }
 
 Task<> LayerMaintenance::found_corrupt(std::string id, std::string found) {
-  const LayerIndex::Known known = *memory_.find(id);
+  const LayerIndex::Known known = *index_.find(id);
   ++corrupt_;
   log::warn("a layer is not what was kept",
             {{"layer", id}, {"expected", known.record.digest}, {"found", found}});
@@ -125,7 +125,7 @@ Task<> LayerMaintenance::found_corrupt(std::string id, std::string found) {
   if (known.note) {
     LayerManifest note = *known.note;
     note.corrupt = true;
-    Result<> written = co_await memory_.write_note(id, std::move(note));
+    Result<> written = co_await index_.write_note(id, std::move(note));
     if (!written) log::warn("a layer's note", {{"error", written.error().message()}});
   }
   Result<> dropped = co_await drop(id, "it was corrupt");
@@ -141,7 +141,7 @@ std::string LayerMaintenance::pinned_by(const LayerIndex::Known& known) const {
 }
 
 Task<> LayerMaintenance::drop(std::string id, std::string why) {
-  const LayerIndex::Known* there = memory_.find(id);
+  const LayerIndex::Known* there = index_.find(id);
   if (there == nullptr) co_return no_such_layer();
   if (const std::string whose = pinned_by(*there); !whose.empty()) {
     co_return fail(Errc::kConflict, "the layer is in use by " + whose);
@@ -152,7 +152,7 @@ Task<> LayerMaintenance::drop(std::string id, std::string why) {
   const Clock::time_point deadline = Clock::now() + options_.drop_within;
   asio::steady_timer timer(io_);
   while (true) {
-    Result<> dropped = co_await memory_.drop(id);
+    Result<> dropped = co_await index_.drop(id);
     if (dropped) break;
     const bool is_in_use = dropped.error().code() == Errc::kConflict;
     if (!is_in_use) co_return dropped;
@@ -168,12 +168,12 @@ Task<> LayerMaintenance::drop(std::string id, std::string why) {
 }
 
 Task<> LayerMaintenance::tidy(std::string but) {
-  CO_TRY_OK(co_await memory_.load());
-  for (const std::string& id : memory_.oldest_first(but)) {
-    const LayerIndex::Known* known = memory_.find(id);
+  CO_TRY_OK(co_await index_.load());
+  for (const std::string& id : index_.oldest_first(but)) {
+    const LayerIndex::Known* known = index_.find(id);
     if (known == nullptr) continue;
     const bool is_corrupt = known->note && known->note->corrupt;
-    const bool is_too_much = options_.disk_ceiling != 0 && memory_.bytes() > options_.disk_ceiling;
+    const bool is_too_much = options_.disk_ceiling != 0 && index_.bytes() > options_.disk_ceiling;
     if (!is_corrupt && !is_too_much) break;
     if (!pinned_by(*known).empty()) continue;
     if (known->record.in_use && templates_.holds(id) != PackageSetTemplates::Holds::kIdle) continue;
@@ -184,20 +184,20 @@ Task<> LayerMaintenance::tidy(std::string but) {
   co_return Result<>();
 }
 
-Task<PruneReport> LayerMaintenance::prune(PruneWish wish) {
-  CO_TRY_OK(co_await memory_.load());
+Task<PruneReport> LayerMaintenance::prune(PruneRequest request) {
+  CO_TRY_OK(co_await index_.load());
   PruneReport report;
   const std::int64_t unused_ms =
-      std::chrono::duration_cast<std::chrono::milliseconds>(wish.unused_for).count();
-  for (const std::string& id : memory_.oldest_first("")) {
-    const LayerIndex::Known* known = memory_.find(id);
+      std::chrono::duration_cast<std::chrono::milliseconds>(request.unused_for).count();
+  for (const std::string& id : index_.oldest_first("")) {
+    const LayerIndex::Known* known = index_.find(id);
     if (known == nullptr) continue;
     const LayerRecord record = known->record;
     const std::int64_t since = options_.now_ms() - std::max(record.used_ms, record.made_ms);
     if (unused_ms > 0 && since < unused_ms) continue;
     if (!pinned_by(*known).empty()) continue;
     if (record.in_use && templates_.holds(id) != PackageSetTemplates::Holds::kIdle) continue;
-    if (!wish.dry_run) {
+    if (!request.dry_run) {
       Result<> dropped = co_await drop(id, "it was pruned");
       if (!dropped) {
         if (dropped.error().code() == Errc::kUnavailable) co_return fail(dropped.error());

@@ -58,7 +58,7 @@ class LayerMaintenance {
   Task<> drop(std::string id, std::string why);
   // What is corrupt, and what is above the ceiling; `but` is in use in a moment.
   Task<> tidy(std::string but);
-  Task<PruneReport> prune(PruneWish wish);
+  Task<PruneReport> prune(PruneRequest request);
 
   std::uint64_t corrupt() const { return corrupt_; }
   void stop() { checks_.stop(); }
@@ -71,7 +71,7 @@ class LayerMaintenance {
 
   asio::io_context& io_;
   node::RunService& node_;
-  LayerIndex& memory_;
+  LayerIndex& index_;
   PackageSetTemplates& templates_;
   BuildPipeline& pipeline_;
   events::EventHub& events_;

@@ -30,9 +30,9 @@ Result<LayerRequest> parse_layer_request(std::string_view body) {
   TRY_OK(fields.finish());
   request.refresh = refresh.value_or(false);
   if (request.dependencies.empty()) return fields.bad("dependencies", "names no package");
-  if (name && language) return fields.bad("language", "goes not together with template");
+  if (name && language) return fields.bad("language", "cannot be combined with template");
   if (name && !is_template_name(*name)) {
-    return fields.bad("template", "must be a name of small letters, digits and dashes");
+    return fields.bad("template", "must be a name of lower-case letters, digits and dashes");
   }
   if (language && *language != "python" && *language != "javascript" && *language != "node") {
     return fields.bad("language", "must be python or javascript: those have packages");
@@ -41,17 +41,17 @@ Result<LayerRequest> parse_layer_request(std::string_view body) {
   return request;
 }
 
-Result<PruneWish> parse_prune_request(std::string_view body) {
-  PruneWish wish;
-  if (body.empty()) return wish;
+Result<PruneRequest> parse_prune_request(std::string_view body) {
+  PruneRequest request;
+  if (body.empty()) return request;
   TRY(const json::value document, wire::parse_strict_json(body));
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
   TRY(const auto unused, fields.whole("unused_for_s", 0, kTenYears));
   TRY(const auto dry, fields.truth("dry_run"));
   TRY_OK(fields.finish());
-  wish.unused_for = std::chrono::seconds(unused.value_or(0));
-  wish.dry_run = dry.value_or(false);
-  return wish;
+  request.unused_for = std::chrono::seconds(unused.value_or(0));
+  request.dry_run = dry.value_or(false);
+  return request;
 }
 
 }  // namespace glovebox::packages

@@ -19,6 +19,6 @@ struct LayerRequest {
 Result<LayerRequest> parse_layer_request(std::string_view body);
 
 // {unused_for_s?, dry_run?}; an empty body says nothing.
-Result<PruneWish> parse_prune_request(std::string_view body);
+Result<PruneRequest> parse_prune_request(std::string_view body);
 
 }  // namespace glovebox::packages

@@ -95,11 +95,11 @@ PackageLayerService::PackageLayerService(PackageServiceDependencies place, Packa
     : io_(place.io),
       node_(place.node),
       options_(std::move(options)),
-      memory_(place.io, place.layers, memory_options(options_)),
+      index_(place.io, place.layers, memory_options(options_)),
       templates_(place.io, place.templates, place.sessions, options_.templates),
-      shelf_(place.io, place.node, memory_, templates_, place.pipeline, place.events,
+      maintenance_(place.io, place.node, index_, templates_, place.pipeline, place.events,
              shelf_options(options_)),
-      builder_(place.io, memory_, shelf_, place.pipeline, place.events,
+      builder_(place.io, index_, maintenance_, place.pipeline, place.events,
                BuilderOptions{options_.boot_id, options_.now_ms}),
       builds_(place.io, build_queue(options_)),
       timer_(place.io) {}
@@ -109,7 +109,7 @@ void PackageLayerService::begin() { asio::co_spawn(io_, upkeep(*this), asio::det
 void PackageLayerService::stop() {
   stopped_ = true;
   builds_.stop();
-  shelf_.stop();
+  maintenance_.stop();
   timer_.cancel();
 }
 
@@ -120,39 +120,39 @@ asio::awaitable<void> PackageLayerService::upkeep(PackageLayerService& self) {
     if (self.stopped_) break;
     self.templates_.sweep();
     // Corrupt ones that were in use.
-    const auto& all = self.memory_.all();
+    const auto& all = self.index_.all();
     const bool any = std::any_of(all.begin(), all.end(), [](const auto& one) {
       return one.second.note && one.second.note->corrupt;
     });
-    if (any) (void)co_await self.shelf_.tidy("");
+    if (any) (void)co_await self.maintenance_.tidy("");
   }
 }
 
-Task<PreparedPackages> PackageLayerService::prepare(PackageSetRequest wish, OnBuildProgress say,
+Task<PreparedPackages> PackageLayerService::prepare(PackageSetRequest request, OnBuildProgress say,
                                    std::shared_ptr<node::CancelFlag> cancel) {
   const Clock::time_point began = Clock::now();
-  CO_TRY(const Plan plan, plan_for(wish));
+  CO_TRY(const Plan plan, plan_for(request));
   PreparedPackages made;
   for (int tries = 1;; ++tries) {
-    CO_TRY(const Layer layer, co_await layer_for(wish, plan, say, cancel));
+    CO_TRY(const Layer layer, co_await layer_for(request, plan, say, cancel));
     made.built = made.built || layer.built;
-    CO_TRY(const bool is_good, co_await looked_at(layer.id, wish.project, say, cancel));
+    CO_TRY(const bool is_good, co_await looked_at(layer.id, request.project, say, cancel));
     if (!is_good) {
       if (tries < kMostTries) continue;
       co_return fail(Errc::kInternal, "the layer of this set is found corrupt again and again");
     }
-    TemplateDefinition definition = wish.definition;
+    TemplateDefinition definition = request.definition;
     definition.layers = {layer.id};
-    put_after(definition.preload, wish.dependencies.preload);
+    put_after(definition.preload, request.dependencies.preload);
     Result<PackageSetTemplates::Ready> ready =
-        co_await templates_.ready(wish.project, std::move(definition), say, cancel);
+        co_await templates_.ready(request.project, std::move(definition), say, cancel);
     if (!ready) {
       if (ready.error().code() != Errc::kNotFound || tries >= kMostTries) {
         co_return fail(std::move(ready.error()));
       }
       // Somebody dropped it, perhaps another server.
-      CO_TRY_OK(co_await memory_.load());
-      if (memory_.find(layer.id) != nullptr) co_return fail(std::move(ready.error()));
+      CO_TRY_OK(co_await index_.load());
+      if (index_.find(layer.id) != nullptr) co_return fail(std::move(ready.error()));
       continue;
     }
     made.template_id = std::move(ready->id);
@@ -161,27 +161,27 @@ Task<PreparedPackages> PackageLayerService::prepare(PackageSetRequest wish, OnBu
     made.hold = std::move(ready->hold);
     break;
   }
-  CO_TRY_OK(co_await note_project(made.layer_id, plan.spec, wish.project));
+  CO_TRY_OK(co_await note_project(made.layer_id, plan.spec, request.project));
   made.waited = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
   if (say) say({BuildPhase::kReady, ""});
   co_return made;
 }
 
-Result<PackageLayerService::Plan> PackageLayerService::plan_for(const PackageSetRequest& wish) const {
+Result<PackageLayerService::Plan> PackageLayerService::plan_for(const PackageSetRequest& request) const {
   if (!options_.enabled) {
     return fail(Errc::kPolicy, "dependencies: the administrator does not want any (deps.enabled)");
   }
   if (stopped_) return fail(Errc::kUnavailable, "the server is stopping");
   if (!options_.unusable.empty()) return fail(Errc::kUnsupported, options_.unusable);
-  if (wish.dependencies.empty()) {
+  if (request.dependencies.empty()) {
     return fail(Errc::kInvalidArgument, "dependencies: name at least one package");
   }
-  const TemplateStatus* base = node_.find_template(wish.definition.from);
+  const TemplateStatus* base = node_.find_template(request.definition.from);
   if (base == nullptr) {
     if (node_.templates().empty()) {
       return fail(Errc::kUnavailable, "the launcher has not told of its templates yet");
     }
-    return fail(Errc::kNotFound, "template: there is no \"" + wish.definition.from + "\"");
+    return fail(Errc::kNotFound, "template: there is no \"" + request.definition.from + "\"");
   }
   Plan plan;
   switch (base->description.runtime) {
@@ -192,7 +192,7 @@ Result<PackageLayerService::Plan> PackageLayerService::plan_for(const PackageSet
     case RuntimeKind::kNode:
       plan.place.manager = PackageManager::kNpm;
       plan.place.index = options_.npm_index;
-      if (!wish.dependencies.preload.empty()) {
+      if (!request.dependencies.preload.empty()) {
         return fail(Errc::kInvalidArgument, "dependencies.preload: is for Python only");
       }
       break;
@@ -200,67 +200,67 @@ Result<PackageLayerService::Plan> PackageLayerService::plan_for(const PackageSet
       return fail(Errc::kInvalidArgument,
                   "dependencies: are for templates with Python or Node, "
                   "and \"" +
-                      wish.definition.from + "\" has neither");
+                      request.definition.from + "\" has neither");
   }
   plan.place.architecture = options_.architecture;
   plan.place.interpreter_mark = options_.interpreter_mark(plan.place.manager);
-  plan.place.template_name = wish.definition.from;
+  plan.place.template_name = request.definition.from;
   plan.place.template_layers = base->description.layers;
-  plan.place.lock = wish.dependencies.lock;
-  plan.spec = spec_key(plan.place, wish.dependencies);
-  plan.asked = asked_text(wish.dependencies);
-  plan.is_locked = !wish.dependencies.lock.empty();
+  plan.place.lock = request.dependencies.lock;
+  plan.spec = spec_key(plan.place, request.dependencies);
+  plan.asked = asked_text(request.dependencies);
+  plan.is_locked = !request.dependencies.lock.empty();
   return plan;
 }
 
-Task<PackageLayerService::Layer> PackageLayerService::layer_for(const PackageSetRequest& wish, const Plan& plan,
+Task<PackageLayerService::Layer> PackageLayerService::layer_for(const PackageSetRequest& request, const Plan& plan,
                                                 OnBuildProgress say,
                                                 std::shared_ptr<node::CancelFlag> cancel) {
   Layer layer;
-  CO_TRY(const bool is_kept, co_await can_be_kept(wish, plan));
+  CO_TRY(const bool is_kept, co_await can_be_kept(request, plan));
   if (is_kept) {
-    layer.id = wish.kept_layer;
+    layer.id = request.kept_layer;
     co_return layer;
   }
-  std::optional<LayerIndex::Remembered> known = memory_.recall(plan.spec);
+  std::optional<LayerIndex::Remembered> known = index_.recall(plan.spec);
   if (!known || !known->fresh) {
-    CO_TRY_OK(co_await memory_.load_if_due());
-    known = memory_.recall(plan.spec);
+    CO_TRY_OK(co_await index_.load_if_due());
+    known = index_.recall(plan.spec);
   }
   // A lock says itself what it comes to.
-  if (known && (plan.is_locked || !wish.resolve_now)) {
-    if (!known->fresh && !plan.is_locked) resolve_behind(wish, plan);
+  if (known && (plan.is_locked || !request.resolve_now)) {
+    if (!known->fresh && !plan.is_locked) resolve_behind(request, plan);
     layer.id = known->layer;
     co_return layer;
   }
-  if (std::optional<Error> failure = memory_.failure_of(plan.spec)) {
+  if (std::optional<Error> failure = index_.failure_of(plan.spec)) {
     co_return fail(std::move(*failure));
   }
-  CO_TRY(layer.id, co_await build(wish, plan, std::move(say), std::move(cancel)));
+  CO_TRY(layer.id, co_await build(request, plan, std::move(say), std::move(cancel)));
   layer.built = !known || known->layer != layer.id;
   co_return layer;
 }
 
-Task<bool> PackageLayerService::can_be_kept(const PackageSetRequest& wish, const Plan& plan) {
-  if (wish.kept_layer.empty()) co_return false;
-  if (memory_.find(wish.kept_layer) == nullptr) CO_TRY_OK(co_await memory_.load());
-  const LayerIndex::Known* known = memory_.find(wish.kept_layer);
+Task<bool> PackageLayerService::can_be_kept(const PackageSetRequest& request, const Plan& plan) {
+  if (request.kept_layer.empty()) co_return false;
+  if (index_.find(request.kept_layer) == nullptr) CO_TRY_OK(co_await index_.load());
+  const LayerIndex::Known* known = index_.find(request.kept_layer);
   co_return known != nullptr && known->usable() &&
       !is_of_another(plan.place.interpreter_mark, known->note->interpreter);
 }
 
-void PackageLayerService::resolve_behind(const PackageSetRequest& wish, const Plan& plan) {
+void PackageLayerService::resolve_behind(const PackageSetRequest& request, const Plan& plan) {
   const std::int64_t now = options_.now_ms();
   std::erase_if(not_before_, [now](const auto& one) { return one.second <= now; });
-  if (stopped_ || not_before_.contains(plan.spec) || memory_.failure_of(plan.spec)) return;
+  if (stopped_ || not_before_.contains(plan.spec) || index_.failure_of(plan.spec)) return;
   const auto pause = std::max<std::int64_t>(options_.failure_ttl.count(), kPauseBehind.count());
   not_before_[plan.spec] = now + pause;
   // Whoever waits for it leaves as soon as it has begun: it makes way for what people wait for.
   const auto waiter = std::make_shared<node::CancelFlag>();
-  const BuildQueue::Work work = [this, wish, plan, waiter](OnBuildProgress told,
+  const BuildQueue::Work work = [this, request, plan, waiter](OnBuildProgress told,
                                                            std::shared_ptr<node::CancelFlag> flag) {
     waiter->cancel();
-    return resolve_and_warm(wish, plan, std::move(told), std::move(flag));
+    return resolve_and_warm(request, plan, std::move(told), std::move(flag));
   };
   auto wait = [](PackageLayerService& self, std::string spec, std::string project, BuildQueue::Work begin,
                  std::shared_ptr<node::CancelFlag> leaves) -> asio::awaitable<void> {
@@ -271,24 +271,24 @@ void PackageLayerService::resolve_behind(const PackageSetRequest& wish, const Pl
     log::warn("packages are not resolved again, and used as they are",
               {{"error", begun.error().message()}});
   };
-  asio::co_spawn(io_, wait(*this, plan.spec, wish.project, work, waiter), asio::detached);
+  asio::co_spawn(io_, wait(*this, plan.spec, request.project, work, waiter), asio::detached);
 }
 
-Task<std::string> PackageLayerService::resolve_and_warm(PackageSetRequest wish, Plan plan, OnBuildProgress say,
+Task<std::string> PackageLayerService::resolve_and_warm(PackageSetRequest request, Plan plan, OnBuildProgress say,
                                                 std::shared_ptr<node::CancelFlag> cancel) {
   // An error has been told and logged by then.
-  PackageSetWork work = work_for(wish, plan);
+  PackageSetWork work = work_for(request, plan);
   BuildEvents::Projects projects = askers_of(plan.spec);
   CO_TRY(const std::string id,
          co_await builder_.make(std::move(work), std::move(projects), say, cancel));
   not_before_.erase(plan.spec);
   // The next one who asks finds its interpreter waiting.
-  TemplateDefinition definition = wish.definition;
+  TemplateDefinition definition = request.definition;
   definition.id.clear();
   definition.layers = {id};
-  put_after(definition.preload, wish.dependencies.preload);
+  put_after(definition.preload, request.dependencies.preload);
   const Result<PackageSetTemplates::Ready> ready =
-      co_await templates_.ready(wish.project, std::move(definition), say, cancel);
+      co_await templates_.ready(request.project, std::move(definition), say, cancel);
   if (!ready) {
     log::info("a set that was resolved again is not warm", {{"error", ready.error().message()}});
   }
@@ -299,54 +299,54 @@ BuildEvents::Projects PackageLayerService::askers_of(const std::string& spec) co
   return [this, spec] { return builds_.projects_of(spec); };
 }
 
-PackageSetWork PackageLayerService::work_for(const PackageSetRequest& wish, const Plan& plan) {
+PackageSetWork PackageLayerService::work_for(const PackageSetRequest& request, const Plan& plan) {
   PackageSetWork work;
   work.place = plan.place;
   work.spec = plan.spec;
   work.asked = plan.asked;
   work.request.manager = plan.place.manager;
-  work.request.template_name = wish.definition.from;
-  work.request.dependencies = wish.dependencies;
-  work.request.project = wish.project;
+  work.request.template_name = request.definition.from;
+  work.request.dependencies = request.dependencies;
+  work.request.project = request.project;
   return work;
 }
 
-Task<std::string> PackageLayerService::build(const PackageSetRequest& wish, const Plan& plan, OnBuildProgress say,
+Task<std::string> PackageLayerService::build(const PackageSetRequest& request, const Plan& plan, OnBuildProgress say,
                                      std::shared_ptr<node::CancelFlag> cancel) {
-  const BuildQueue::Work make = [this, work = work_for(wish, plan),
+  const BuildQueue::Work make = [this, work = work_for(request, plan),
                                  projects = askers_of(plan.spec)](
                                     OnBuildProgress told, std::shared_ptr<node::CancelFlag> flag) {
     return builder_.make(work, projects, std::move(told), std::move(flag));
   };
-  co_return co_await builds_.build(plan.spec, wish.project, make, std::move(say),
+  co_return co_await builds_.build(plan.spec, request.project, make, std::move(say),
                                    std::move(cancel));
 }
 
 Task<bool> PackageLayerService::looked_at(std::string id, std::string project, OnBuildProgress say,
                                   std::shared_ptr<node::CancelFlag> cancel) {
   // A list that was asked for before it was made may have come after that.
-  if (memory_.find(id) == nullptr) CO_TRY_OK(co_await memory_.load());
-  const LayerIndex::Known* known = memory_.find(id);
+  if (index_.find(id) == nullptr) CO_TRY_OK(co_await index_.load());
+  const LayerIndex::Known* known = index_.find(id);
   if (known == nullptr || !known->usable()) co_return false;
-  const LayerMaintenance::Due due = shelf_.check_due(*known);
+  const LayerMaintenance::Due due = maintenance_.check_due(*known);
   if (due == LayerMaintenance::Due::kNo) co_return true;
   if (due == LayerMaintenance::Due::kSoon) {
-    shelf_.check_behind(id);
+    maintenance_.check_behind(id);
     co_return true;
   }
   Result<CheckReport> report =
-      co_await shelf_.check(id, std::move(project), std::move(say), std::move(cancel));
+      co_await maintenance_.check(id, std::move(project), std::move(say), std::move(cancel));
   if (report) co_return report->intact;
   // Dropped meanwhile: it is built again.
   if (report.error().code() == Errc::kNotFound) {
-    memory_.forget(id);
+    index_.forget(id);
     co_return false;
   }
   co_return fail(std::move(report.error()));
 }
 
 Task<> PackageLayerService::note_project(std::string id, std::string spec, std::string project) {
-  const LayerIndex::Known* known = memory_.find(id);
+  const LayerIndex::Known* known = index_.find(id);
   if (known == nullptr || !known->note) co_return Result<>();
   const auto has_it = [&project](const std::vector<std::string>& list) {
     return std::find(list.begin(), list.end(), project) != list.end();
@@ -359,7 +359,7 @@ Task<> PackageLayerService::note_project(std::string id, std::string spec, std::
   if (is_noted) co_return Result<>();
   LayerManifest note = *known->note;
   note.note_project(spec, project);
-  Result<> written = co_await memory_.write_note(std::move(id), std::move(note));
+  Result<> written = co_await index_.write_note(std::move(id), std::move(note));
   // Its list of layers lacks one then, until it asks again.
   if (!written) log::warn("a layer's note", {{"error", written.error().message()}});
   co_return Result<>();
@@ -367,14 +367,14 @@ Task<> PackageLayerService::note_project(std::string id, std::string spec, std::
 
 LayerView PackageLayerService::view_for(const LayerIndex::Known& known, const std::string& project) const {
   LayerView view = view_of(known, project);
-  if (!shelf_.pinned_by(known).empty()) view.record.in_use = true;
+  if (!maintenance_.pinned_by(known).empty()) view.record.in_use = true;
   return view;
 }
 
 Task<std::vector<LayerView>> PackageLayerService::list(std::string project) {
-  CO_TRY_OK(co_await memory_.load());
+  CO_TRY_OK(co_await index_.load());
   std::vector<LayerView> views;
-  for (const auto& [id, known] : memory_.all()) {
+  for (const auto& [id, known] : index_.all()) {
     if (belongs_to(known, project)) views.push_back(view_for(known, project));
   }
   std::stable_sort(views.begin(), views.end(), [](const LayerView& a, const LayerView& b) {
@@ -385,10 +385,10 @@ Task<std::vector<LayerView>> PackageLayerService::list(std::string project) {
 }
 
 Task<std::string> PackageLayerService::full_id(std::string project, std::string id) {
-  CO_TRY_OK(co_await memory_.load());
+  CO_TRY_OK(co_await index_.load());
   std::string found;
   const bool is_word = id.size() >= kShortId && id.size() <= kLayerIdSize;
-  for (const auto& [known_id, known] : memory_.all()) {
+  for (const auto& [known_id, known] : index_.all()) {
     if (!is_word || known_id.rfind(id, 0) != 0 || !belongs_to(known, project)) continue;
     if (!found.empty()) {
       co_return fail(Errc::kInvalidArgument, "several layers begin so; say more of the id");
@@ -401,21 +401,21 @@ Task<std::string> PackageLayerService::full_id(std::string project, std::string 
 
 Task<LayerView> PackageLayerService::find(std::string project, std::string id) {
   CO_TRY(const std::string found, co_await full_id(project, std::move(id)));
-  co_return view_for(*memory_.find(found), project);
+  co_return view_for(*index_.find(found), project);
 }
 
 Task<> PackageLayerService::remove(std::string id) {
   CO_TRY(std::string found, co_await full_id("*", std::move(id)));
-  co_return co_await shelf_.drop(std::move(found), "it was removed by hand");
+  co_return co_await maintenance_.drop(std::move(found), "it was removed by hand");
 }
 
-Task<PruneReport> PackageLayerService::prune(PruneWish wish) { co_return co_await shelf_.prune(wish); }
+Task<PruneReport> PackageLayerService::prune(PruneRequest request) { co_return co_await maintenance_.prune(request); }
 
 Task<CheckReport> PackageLayerService::check(std::string id) {
   CO_TRY(std::string found, co_await full_id("*", std::move(id)));
   auto nobody = std::make_shared<node::CancelFlag>();
   OnBuildProgress nothing;
-  co_return co_await shelf_.check(std::move(found), "", std::move(nothing), std::move(nobody));
+  co_return co_await maintenance_.check(std::move(found), "", std::move(nothing), std::move(nobody));
 }
 
 PackageFigures PackageLayerService::figures() const {
@@ -425,12 +425,12 @@ PackageFigures PackageLayerService::figures() const {
   out.reused = builds.reused;
   out.failed = builds.failed;
   out.cancelled = builds.cancelled;
-  out.corrupt = shelf_.corrupt();
+  out.corrupt = maintenance_.corrupt();
   out.building = builds_.building();
   out.queued = builds_.waiting();
   out.templates = static_cast<std::uint32_t>(templates_.size());
-  out.layers = static_cast<std::uint32_t>(memory_.all().size());
-  out.layer_bytes = memory_.bytes();
+  out.layers = static_cast<std::uint32_t>(index_.all().size());
+  out.layer_bytes = index_.bytes();
   return out;
 }
 

@@ -35,7 +35,7 @@ struct PackageServiceOptions {
   std::string npm_index;
   std::string architecture;
   std::string boot_id;
-  // What changes with the interpreter of the host, for the key of a wish.
+  // What changes with the interpreter of the host, for the key of a request.
   std::function<std::string(PackageManager)> interpreter_mark = [](PackageManager) { return ""; };
   std::chrono::milliseconds resolve_ttl{};
   std::chrono::milliseconds failure_ttl{};
@@ -68,21 +68,21 @@ class PackageLayerService final : public PackageService {
   // Looks after what is idle, from now on until stop().
   void begin();
   // A launcher was attached: what it has is asked for again.
-  void launcher_attached() { memory_.expire(); }
+  void launcher_attached() { index_.expire(); }
   // Builds end; nothing begins any more.
   void stop();
 
-  Task<PreparedPackages> prepare(PackageSetRequest wish, OnBuildProgress say,
+  Task<PreparedPackages> prepare(PackageSetRequest request, OnBuildProgress say,
                         std::shared_ptr<node::CancelFlag> cancel) override;
   Task<std::vector<LayerView>> list(std::string project) override;
   Task<LayerView> find(std::string project, std::string id) override;
   Task<> remove(std::string id) override;
-  Task<PruneReport> prune(PruneWish wish) override;
+  Task<PruneReport> prune(PruneRequest request) override;
   Task<CheckReport> check(std::string id) override;
   PackageFigures figures() const override;
 
  private:
-  // A wish, looked at: where it is resolved, and what it is called.
+  // A request, looked at: where it is resolved, and what it is called.
   struct Plan {
     PackageSetTarget place;
     std::string spec;
@@ -93,20 +93,20 @@ class PackageLayerService final : public PackageService {
     std::string id;
     bool built = false;
   };
-  Result<Plan> plan_for(const PackageSetRequest& wish) const;
-  Task<Layer> layer_for(const PackageSetRequest& wish, const Plan& plan, OnBuildProgress say,
+  Result<Plan> plan_for(const PackageSetRequest& request) const;
+  Task<Layer> layer_for(const PackageSetRequest& request, const Plan& plan, OnBuildProgress say,
                         std::shared_ptr<node::CancelFlag> cancel);
-  // One that was kept for the wish, if it is there and of this host's interpreter.
-  Task<bool> can_be_kept(const PackageSetRequest& wish, const Plan& plan);
+  // One that was kept for the request, if it is there and of this host's interpreter.
+  Task<bool> can_be_kept(const PackageSetRequest& request, const Plan& plan);
   // Its time is over: the index is asked while the old layer is used. Nobody waits for it, and what
   // goes wrong is told as any build's.
-  void resolve_behind(const PackageSetRequest& wish, const Plan& plan);
-  Task<std::string> resolve_and_warm(PackageSetRequest wish, Plan plan, OnBuildProgress say,
+  void resolve_behind(const PackageSetRequest& request, const Plan& plan);
+  Task<std::string> resolve_and_warm(PackageSetRequest request, Plan plan, OnBuildProgress say,
                                      std::shared_ptr<node::CancelFlag> cancel);
-  static PackageSetWork work_for(const PackageSetRequest& wish, const Plan& plan);
+  static PackageSetWork work_for(const PackageSetRequest& request, const Plan& plan);
   BuildEvents::Projects askers_of(const std::string& spec) const;
   LayerView view_for(const LayerIndex::Known& known, const std::string& project) const;
-  Task<std::string> build(const PackageSetRequest& wish, const Plan& plan, OnBuildProgress say,
+  Task<std::string> build(const PackageSetRequest& request, const Plan& plan, OnBuildProgress say,
                           std::shared_ptr<node::CancelFlag> cancel);
   // Whether it may be used.
   Task<bool> looked_at(std::string id, std::string project, OnBuildProgress say,
@@ -118,9 +118,9 @@ class PackageLayerService final : public PackageService {
   asio::io_context& io_;
   node::RunService& node_;
   PackageServiceOptions options_;
-  LayerIndex memory_;
+  LayerIndex index_;
   PackageSetTemplates templates_;
-  LayerMaintenance shelf_;
+  LayerMaintenance maintenance_;
   PackageSetBuilder builder_;
   BuildQueue builds_;
   asio::steady_timer timer_;

@@ -105,25 +105,25 @@ Result<ChosenTemplate> choose_template_with(const node::RunService& node, const 
   // Of the administrator's, whether the project's own is there already or not.
   const std::string from = own != nullptr ? own->definition.from : name;
   TRY(const TemplateStatus* base, templates::choose_template(node, nullptr, project, from));
-  PackageSetRequest wish;
-  wish.project = project;
+  PackageSetRequest request;
+  request.project = project;
   if (own != nullptr) {
-    wish.definition = own->definition;
-    TRY(wish.dependencies, joined_dependencies(own->dependencies, asked));
+    request.definition = own->definition;
+    TRY(request.dependencies, joined_dependencies(own->dependencies, asked));
     chosen.composed_ = composed(base->description, own->definition);
     // Another set than the template's is another template.
-    if (wish.dependencies == own->dependencies) {
-      wish.kept_layer = own->layer;
+    if (request.dependencies == own->dependencies) {
+      request.kept_layer = own->layer;
     } else {
-      wish.definition.id.clear();
+      request.definition.id.clear();
     }
   } else {
-    wish.definition.from = from;
-    wish.dependencies = asked;
+    request.definition.from = from;
+    request.dependencies = asked;
     chosen.known_ = &base->description;
   }
-  TRY_OK(check_fits(base->description, name, wish.dependencies));
-  chosen.set = std::move(wish);
+  TRY_OK(check_fits(base->description, name, request.dependencies));
+  chosen.set = std::move(request);
   return chosen;
 }
 

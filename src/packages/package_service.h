@@ -23,7 +23,7 @@ struct PackageSetRequest {
   std::string project;
   std::string key_id;
   // What sandboxes of it are made of. `id`: of a template that a project made; empty: one is
-  // derived from everything else here, so that the same wish has the same template. Its `layers`
+  // derived from everything else here, so that the same request has the same template. Its `layers`
   // are filled in here; its preload is what the template's zygote imports besides its base's, and
   // the set's own come after them.
   TemplateDefinition definition;
@@ -48,7 +48,7 @@ struct PreparedPackages {
   std::shared_ptr<void> hold{};
 };
 
-struct PruneWish {
+struct PruneRequest {
   // Those unused for at least so long; zero: all that are not in use.
   std::chrono::seconds unused_for{0};
   bool dry_run = false;
@@ -74,7 +74,7 @@ class PackageService {
   // kResourceExhausted: too many builds wait, or the disk is full; kUnavailable: no launcher or
   // gateway; kCancelled-like kUnavailable when `cancel` was. `say` may be empty; it is called as
   // things happen, and not after this returns.
-  virtual Task<PreparedPackages> prepare(PackageSetRequest wish, OnBuildProgress say,
+  virtual Task<PreparedPackages> prepare(PackageSetRequest request, OnBuildProgress say,
                                 std::shared_ptr<node::CancelFlag> cancel) = 0;
 
   // Of one project ("*": of all), the most recently used first.
@@ -82,7 +82,7 @@ class PackageService {
   // By its id or the first eight or more characters of it. kNotFound.
   virtual Task<LayerView> find(std::string project, std::string id) = 0;
   virtual Task<> remove(std::string id) = 0;  // kConflict: it is in use
-  virtual Task<PruneReport> prune(PruneWish wish) = 0;
+  virtual Task<PruneReport> prune(PruneRequest request) = 0;
   // Compares it with its digest. One that is not intact is taken out of use, and built again when
   // somebody asks for it.
   virtual Task<CheckReport> check(std::string id) = 0;

@@ -16,7 +16,7 @@ constexpr std::chrono::minutes kBuildPatience{5};
 // So many of one set that are corrupt and in use, and then it is an error.
 constexpr unsigned kMostBuildAttempts = 8;
 
-// What is wrong with the wish, or with the index just now. What is ours may be over in a moment.
+// What is wrong with the request, or with the index just now. What is ours may be over in a moment.
 bool is_worth_remembering(const Error& error) {
   return error.code() == Errc::kInvalidArgument || error.code() == Errc::kTimeout;
 }
@@ -41,7 +41,7 @@ Task<std::string> PackageSetBuilder::make(PackageSetWork work, BuildEvents::Proj
   if (!made) {
     ++(cancel->cancelled() ? figures_.cancelled : figures_.failed);
     if (!cancel->cancelled() && is_worth_remembering(made.error())) {
-      memory_.remember_failure(spec, made.error());
+      index_.remember_failure(spec, made.error());
     }
     story->failed(made.error());
     log::info("packages could not be built", {{"set", spec.substr(0, 16)},
@@ -50,7 +50,7 @@ Task<std::string> PackageSetBuilder::make(PackageSetWork work, BuildEvents::Proj
     co_return fail(std::move(made.error()));
   }
   ++(made->reused ? figures_.reused : figures_.built);
-  if (const LayerIndex::Known* known = memory_.find(made->id)) {
+  if (const LayerIndex::Known* known = index_.find(made->id)) {
     story->built(known->record, made->reused, took);
   }
   log::info("packages built", {{"set", spec.substr(0, 16)},
@@ -67,7 +67,7 @@ Task<PackageSetBuilder::Made> PackageSetBuilder::fetch_and_make(PackageSetWork w
   if (cancel->cancelled()) co_return nobody_waits();
   Made made;
   CO_TRY(made.id, co_await free_id(work, fetched, cancel));
-  if (const LayerIndex::Known* known = memory_.find(made.id); known && known->usable()) {
+  if (const LayerIndex::Known* known = index_.find(made.id); known && known->usable()) {
     made.reused = true;
     CO_TRY_OK(co_await record_request(made.id, work));
     co_return made;
@@ -93,8 +93,8 @@ Task<PackageSetBuilder::Made> PackageSetBuilder::fetch_and_make(PackageSetWork w
     // Another server of this host was faster, or is at it: a private one of another command.
     const Clock::time_point patience = Clock::now() + kBuildPatience;
     while (true) {
-      CO_TRY_OK(co_await memory_.load());
-      const LayerIndex::Known* known = memory_.find(made.id);
+      CO_TRY_OK(co_await index_.load());
+      const LayerIndex::Known* known = index_.find(made.id);
       if (known != nullptr && known->usable()) break;
       if (Clock::now() >= patience) {
         co_return fail(Errc::kUnavailable, "another server builds the same packages; try again");
@@ -106,8 +106,8 @@ Task<PackageSetBuilder::Made> PackageSetBuilder::fetch_and_make(PackageSetWork w
     CO_TRY_OK(co_await record_request(made.id, work));
     co_return made;
   }
-  memory_.add(std::move(*kept));
-  Result<> tidied = co_await shelf_.tidy(made.id);
+  index_.add(std::move(*kept));
+  Result<> tidied = co_await maintenance_.tidy(made.id);
   if (!tidied) log::warn("layers are not tidied", {{"error", tidied.error().message()}});
   co_return made;
 }
@@ -124,15 +124,15 @@ Task<std::string> PackageSetBuilder::free_id(const PackageSetWork& work, const F
       co_await making->notifier.wait(Clock::now() + std::chrono::seconds(1));
       if (cancel->cancelled()) co_return nobody_waits();
     }
-    CO_TRY_OK(co_await memory_.load());
+    CO_TRY_OK(co_await index_.load());
     if (making_->contains(id)) {
       --attempt;  // somebody began meanwhile
       continue;
     }
-    const LayerIndex::Known* known = memory_.find(id);
+    const LayerIndex::Known* known = index_.find(id);
     if (known == nullptr || known->usable()) co_return id;
     if (known->note && known->note->corrupt) {
-      Result<> dropped = co_await shelf_.drop(id, "it was corrupt");
+      Result<> dropped = co_await maintenance_.drop(id, "it was corrupt");
       if (dropped && !making_->contains(id)) co_return id;
     }
   }
@@ -140,10 +140,10 @@ Task<std::string> PackageSetBuilder::free_id(const PackageSetWork& work, const F
 }
 
 Task<> PackageSetBuilder::record_request(std::string id, const PackageSetWork& work) {
-  const LayerIndex::Known* known = memory_.find(id);
+  const LayerIndex::Known* known = index_.find(id);
   LayerManifest note = *known->note;
   note.note_asked(work.spec, work.asked, options_.now_ms(), work.request.project);
-  co_return co_await memory_.write_note(std::move(id), std::move(note));
+  co_return co_await index_.write_note(std::move(id), std::move(note));
 }
 
 Task<LayerRecord> PackageSetBuilder::keep(PackageSetWork work, Fetched fetched, std::string id, OnBuildProgress say,

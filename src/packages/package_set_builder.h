@@ -44,8 +44,8 @@ class PackageSetBuilder {
   PackageSetBuilder(asio::io_context& io, LayerIndex& memory, LayerMaintenance& shelf, BuildPipeline& pipeline,
              events::EventHub& events, BuilderOptions options)
       : io_(io),
-        memory_(memory),
-        shelf_(shelf),
+        index_(memory),
+        maintenance_(shelf),
         pipeline_(pipeline),
         events_(events),
         options_(std::move(options)) {}
@@ -73,8 +73,8 @@ class PackageSetBuilder {
                          std::shared_ptr<node::CancelFlag> cancel);
 
   asio::io_context& io_;
-  LayerIndex& memory_;
-  LayerMaintenance& shelf_;
+  LayerIndex& index_;
+  LayerMaintenance& maintenance_;
   BuildPipeline& pipeline_;
   events::EventHub& events_;
   BuilderOptions options_;

@@ -100,7 +100,7 @@ TEST_F(SetTemplatesTest, ARefusalOfALaterLauncherIsTriedAgain) {
 }
 
 TEST_F(SetTemplatesTest, WaitsForALauncherThatIsRestarted) {
-  service.refusals.assign(3, Error(Errc::kUnavailable, "the launcher is not there"));
+  service.refusals.assign(3, Error(Errc::kUnavailable, "the launcher is not running"));
   ASSERT_TRUE(ready(of('a')));
   EXPECT_EQ(service.asked.size(), 4u);
 }
@@ -207,7 +207,7 @@ TEST_F(SetTemplatesTest, ALayerIsReleasedByTheIdle) {
 
 TEST_F(SetTemplatesTest, OneOfAProjectsOwnKeepsItsIdAndIsNeverForgottenHere) {
   TemplateDefinition own = of('a');
-  own.id = make_own_template_id();
+  own.id = make_dynamic_template_id();
   auto first = ready(own);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->id, own.id);

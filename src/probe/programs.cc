@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::size_t kMaxLine = 60;
 constexpr std::chrono::milliseconds kProgramDeadline{400};
+// Of src/launcher/templates/python-data.toml, those that are not of Python itself.
+constexpr const char* kDataModules[] = {"numpy", "pandas", "matplotlib"};
 
 // In a helper, which becomes the program's parent: "<path> --version", without our environment or
 // input. Killed with the helper when it takes too long.
@@ -123,9 +125,25 @@ void explain_installers(const ProgramFacts& facts, Findings& findings) {
   add("npm", facts.npm, "npm", "Node's");
 }
 
+// Without them every other template works.
+void explain_data_modules(const std::vector<std::string>& absent, Findings& findings) {
+  Finding finding{"programs", "python-data", State::kOk, "numpy, pandas and matplotlib are here", ""};
+  if (!absent.empty()) {
+    std::string modules;
+    finding.fix = "sudo apt install";
+    for (const std::string& name : absent) {
+      modules += (modules.empty() ? "" : ", ") + name;
+      finding.fix += " python3-" + name;
+    }
+    finding.state = State::kWarn;
+    finding.detail = "not here: " + modules + ", which the template python-data imports";
+  }
+  findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
-std::string find_pip(const std::string& usr) {
+std::string find_python_module(const std::string& usr, const std::string& name) {
   namespace fs = std::filesystem;
   for (const char* lib : {"/local/lib", "/lib"}) {
     std::error_code error;
@@ -133,7 +151,7 @@ std::string find_pip(const std::string& usr) {
          at.increment(error)) {
       if (!at->path().filename().string().starts_with("python3")) continue;
       for (const char* packages : {"dist-packages", "site-packages"}) {
-        const std::string path = (at->path() / packages / "pip").string();
+        const std::string path = (at->path() / packages / name).string();
         if (::access((path + "/__init__.py").c_str(), R_OK) == 0) return path;
       }
     }
@@ -161,7 +179,10 @@ ProgramFacts probe_programs() {
   for (const char* name : {"bwrap", "runc", "docker"}) {
     facts.bench.push_back(look_for(name, everywhere));
   }
-  facts.pip = find_pip("/usr");
+  facts.pip = find_python_module("/usr", "pip");
+  for (const char* name : kDataModules) {
+    if (find_python_module("/usr", name).empty()) facts.absent_modules.emplace_back(name);
+  }
   facts.npm = find_npm();
   facts.is_root = ::geteuid() == 0;
   facts.newuidmap = has_privileged_newuidmap();
@@ -173,6 +194,7 @@ ProgramFacts probe_programs() {
 void explain(const ProgramFacts& facts, Findings& findings) {
   for (const ProgramFact& fact : facts.runtimes) explain_runtime(fact, findings);
   explain_installers(facts, findings);
+  explain_data_modules(facts.absent_modules, findings);
   if (!facts.is_root) {
     Finding finding{"programs", "newuidmap", State::kOk, "", ""};
     finding.detail = facts.newuidmap ? "there; /etc/subuid gives this user " +

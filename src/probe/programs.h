@@ -22,6 +22,7 @@ struct ProgramFacts {
   std::vector<ProgramFact> bench{};     // only `make bench` wants these
   std::string pip{};                    // where it is, as sandboxes see it; empty: nowhere
   std::string npm{};
+  std::vector<std::string> absent_modules{};  // of those that the template python-data imports
   bool newuidmap = false;              // with the privileges it needs
   std::uint64_t subordinate_uids = 0;  // of this user, in /etc/subuid
   bool is_root = false;
@@ -30,8 +31,8 @@ struct ProgramFacts {
 ProgramFacts probe_programs();
 void explain(const ProgramFacts& facts, Findings& findings);
 
-// The module pip below `usr`, of whichever Python 3; empty: there is none.
-std::string find_pip(const std::string& usr);
+// Where a module of that name is below `usr`, of whichever Python 3; empty: there is none.
+std::string find_python_module(const std::string& usr, const std::string& name);
 
 // The first non-empty line, shortened, with control characters taken out: it goes to a terminal.
 std::string first_line(std::string_view output);

@@ -51,16 +51,33 @@ TEST(Programs, AnAbsentInstallerNamesItsPackage) {
   EXPECT_EQ(findings[1], (Finding{"programs", "npm", State::kOk, "/usr/bin/npm", ""}));
 }
 
-TEST(Programs, PipIsFoundWhereItsPythonHasIt) {
+TEST(Programs, AbsentModulesOfTheDataTemplateNameTheirPackages) {
+  ProgramFacts facts;
+  facts.is_root = true;
+  facts.absent_modules = {"pandas", "matplotlib"};
+  Findings findings;
+  explain(facts, findings);
+  ASSERT_GE(findings.size(), 3u);
+  EXPECT_EQ(findings[2],
+            (Finding{"programs", "python-data", State::kWarn,
+                     "not here: pandas, matplotlib, which the template python-data imports",
+                     "sudo apt install python3-pandas python3-matplotlib"}));
+  findings.clear();
+  facts.absent_modules.clear();
+  explain(facts, findings);
+  EXPECT_EQ(findings[2].state, State::kOk);
+}
+
+TEST(Programs, AModuleIsFoundWhereItsPythonHasIt) {
   char name[] = "/tmp/gbx-programs-XXXXXX";
   ASSERT_NE(::mkdtemp(name), nullptr);
   const std::string usr = name;
-  EXPECT_EQ(find_pip(usr), "");
+  EXPECT_EQ(find_python_module(usr, "pip"), "");
   const std::string pip = usr + "/lib/python3.12/site-packages/pip";
   std::filesystem::create_directories(pip);
-  EXPECT_EQ(find_pip(usr), "") << "an empty directory is no module";
+  EXPECT_EQ(find_python_module(usr, "pip"), "") << "an empty directory is no module";
   std::ofstream(pip + "/__init__.py") << "";
-  EXPECT_EQ(find_pip(usr), pip);
+  EXPECT_EQ(find_python_module(usr, "pip"), pip);
   std::filesystem::remove_all(usr);
 }
 

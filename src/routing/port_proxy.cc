@@ -17,12 +17,6 @@ namespace json = boost::json;
 constexpr std::string_view kOurProtocol = "glovebox.v1";
 constexpr std::size_t kMaxId = 63;  // a DNS label
 
-bool is_id(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxId &&
-         std::all_of(text.begin(), text.end(),
-                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
-}
-
 std::string_view without_blanks(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
@@ -38,50 +32,6 @@ std::string_view credential_in(std::string_view authorization) {
   constexpr std::string_view kScheme = "Bearer ";
   return without_blanks(begins(authorization, kScheme) ? authorization.substr(kScheme.size())
                                                 : authorization);
-}
-
-// Our own credentials do not go on to the guest.
-void remove_keys(const Authenticator& authenticator, const http::Request& request, PortRouting door, http::Headers& headers) {
-  const auto is_key = [&](std::string_view text) {
-    return authenticator.is_key(text);
-  };
-  // Each by itself: a second one may be the key where the first was not. By path the caller has shown
-  // a key: the header that it came in does not go on at all.
-  const bool had_key_header = headers.find("X-API-Key") != nullptr;
-  for (const std::string_view name : {"X-API-Key", "Authorization"}) {
-    headers.remove(name);
-    if (door == PortRouting::kPath && (name == "X-API-Key" || !had_key_header)) continue;
-    for (const auto& [field, value] : request.headers) {
-      if (!http::has_word(field, name)) continue;
-      bool shown = false;
-      for (std::string_view rest = value; !rest.empty() && !shown;) {
-        const std::size_t comma = std::min(rest.find(','), rest.size());
-        shown = is_key(credential_in(without_blanks(rest.substr(0, comma))));
-        rest.remove_prefix(std::min(comma + 1, rest.size()));
-      }
-      if (!shown) headers.add(std::string(name), value);
-    }
-  }
-  for (const std::string_view name : {"X-Glovebox-Port-Token", "E2b-Traffic-Access-Token",
-                                      "E2b-Sandbox-Id", "E2b-Sandbox-Port"}) {
-    headers.remove(name);
-  }
-  // "glovebox.key.KEY, glovebox.v1" is for us; the others are the guest's to choose from.
-  std::string protocols;
-  for (const auto& [name, value] : request.headers) {
-    if (!http::has_word(name, "Sec-WebSocket-Protocol")) continue;
-    std::string_view rest = value;
-    while (!rest.empty()) {
-      const std::size_t comma = std::min(rest.find(','), rest.size());
-      const std::string_view word = without_blanks(rest.substr(0, comma));
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
-      if (word.empty() || word == kOurProtocol || begins(word, kKeyProtocol)) continue;
-      if (!protocols.empty()) protocols += ", ";
-      protocols += word;
-    }
-  }
-  headers.remove("Sec-WebSocket-Protocol");
-  if (!protocols.empty()) headers.add("Sec-WebSocket-Protocol", std::move(protocols));
 }
 
 void add_forwarded(const http::Request& request, std::string_view prefix, http::Headers& headers) {
@@ -102,6 +52,12 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
   return port;
 }
 
+bool is_sandbox_label(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxId &&
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); });
+}
+
 std::optional<PortTarget> port_target_of(const http::Request& request) {
   const std::string_view host = request.host;
   const std::string_view label = host.substr(0, std::min(host.find_first_of(".:"), host.size()));
@@ -113,13 +69,9 @@ std::optional<PortTarget> port_target_of(const http::Request& request) {
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');  // names have no case
     }
     const auto port = parse_port(label.substr(0, dash));
-    if (port && is_id(id)) return PortTarget{.id = std::move(id), .port = *port};
+    if (port && is_sandbox_label(id)) return PortTarget{.id = std::move(id), .port = *port};
   }
-  const std::string* id = request.headers.find("E2b-Sandbox-Id");
-  const std::string* port = request.headers.find("E2b-Sandbox-Port");
-  if (id == nullptr || port == nullptr) return std::nullopt;
-  // Who says these means a sandbox; a wrong one is none that we know.
-  return PortTarget{.id = is_id(*id) ? *id : "", .port = parse_port(*port).value_or(0)};
+  return std::nullopt;
 }
 
 SplitTarget split_port_target(std::string_view target) {
@@ -139,11 +91,53 @@ SplitTarget split_port_target(std::string_view target) {
   return split;
 }
 
-http::ProxyPlan port_plan(const Authenticator& authenticator, const http::Request& request, std::uint16_t port,
-                          PortRouting door) {
+// Our own credentials do not go on to the guest.
+void PortProxy::remove_credentials(const http::Request& request, RoutedBy routed_by,
+                                   http::Headers& headers) const {
+  const auto is_key = [&](std::string_view text) {
+    return authenticator_.is_key(text);
+  };
+  // Each by itself: a second one may be the key where the first was not. By path the caller has shown
+  // a key: the header that it came in does not go on at all.
+  const bool had_key_header = headers.find("X-API-Key") != nullptr;
+  for (const std::string_view name : {"X-API-Key", "Authorization"}) {
+    headers.remove(name);
+    if (routed_by == RoutedBy::kPath && (name == "X-API-Key" || !had_key_header)) continue;
+    for (const auto& [field, value] : request.headers) {
+      if (!http::header_list_contains(field, name)) continue;
+      bool shown = false;
+      for (std::string_view rest = value; !rest.empty() && !shown;) {
+        const std::size_t comma = std::min(rest.find(','), rest.size());
+        shown = is_key(credential_in(without_blanks(rest.substr(0, comma))));
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+      }
+      if (!shown) headers.add(std::string(name), value);
+    }
+  }
+  for (const std::string_view name : private_headers_) headers.remove(name);
+  // "glovebox.key.KEY, glovebox.v1" is for us; the others are the guest's to choose from.
+  std::string protocols;
+  for (const auto& [name, value] : request.headers) {
+    if (!http::header_list_contains(name, "Sec-WebSocket-Protocol")) continue;
+    std::string_view rest = value;
+    while (!rest.empty()) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      const std::string_view word = without_blanks(rest.substr(0, comma));
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+      if (word.empty() || word == kOurProtocol || begins(word, kKeyProtocol)) continue;
+      if (!protocols.empty()) protocols += ", ";
+      protocols += word;
+    }
+  }
+  headers.remove("Sec-WebSocket-Protocol");
+  if (!protocols.empty()) headers.add("Sec-WebSocket-Protocol", std::move(protocols));
+}
+
+http::ProxyPlan PortProxy::plan(const http::Request& request, std::uint16_t port,
+                                RoutedBy routed_by) const {
   http::ProxyPlan plan;
   std::string prefix;
-  if (door == PortRouting::kPath) {
+  if (routed_by == RoutedBy::kPath) {
     SplitTarget split = split_port_target(request.target);
     prefix = std::move(split.prefix);
     plan.target = std::move(split.rest);
@@ -161,15 +155,15 @@ http::ProxyPlan port_plan(const Authenticator& authenticator, const http::Reques
   http::Headers headers = request.headers;
   http::remove_hop_by_hop(headers);
   headers.remove("Expect");
-  remove_keys(authenticator, request, door, headers);
-  // Names are shared by all ports of a host: these cookies are somebody else's.
-  if (door == PortRouting::kPath) headers.remove("Cookie");
+  remove_credentials(request, routed_by, headers);
+  // A browser sends its cookies to all ports of a host: these are not the guest's.
+  if (routed_by == RoutedBy::kPath) headers.remove("Cookie");
   add_forwarded(request, prefix, headers);
   headers.set("Host", "localhost:" + std::to_string(port));
   plan.headers = std::move(headers);
-  const bool offers_ours = http::has_word(request.header("Sec-WebSocket-Protocol"), kOurProtocol);
-  plan.on_answer = [door, prefix, offers_ours](int status, http::Headers& answer) {
-    if (door == PortRouting::kPath) {
+  const bool offers_ours = http::header_list_contains(request.header("Sec-WebSocket-Protocol"), kOurProtocol);
+  plan.on_answer = [routed_by, prefix, offers_ours](int status, http::Headers& answer) {
+    if (routed_by == RoutedBy::kPath) {
       restrict_answer(answer, prefix);
     } else {
       restrict_cookies(answer);
@@ -204,7 +198,7 @@ void restrict_answer(http::Headers& headers, std::string_view prefix) {
 void restrict_cookies(http::Headers& headers) {
   http::Headers kept;
   for (const auto& [name, value] : headers) {
-    if (!http::has_word(name, "Set-Cookie")) {
+    if (!http::header_list_contains(name, "Set-Cookie")) {
       kept.add(name, value);
       continue;
     }
@@ -215,7 +209,7 @@ void restrict_cookies(http::Headers& headers) {
       const std::string_view part = rest.substr(0, end);
       rest.remove_prefix(std::min(end + 1, rest.size()));
       const std::string_view word = without_blanks(part.substr(0, part.find('=')));
-      if (!cookie.empty() && http::has_word(word, "domain")) continue;
+      if (!cookie.empty() && http::header_list_contains(word, "domain")) continue;
       if (!cookie.empty()) cookie += ';';
       cookie += part;
     }

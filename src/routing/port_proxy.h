@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "http/message.h"
 #include "http/proxy/proxy.h"
@@ -14,10 +16,10 @@
 
 namespace glovebox::routing {
 
-// How a request found its port.
-enum class PortRouting : std::uint8_t {
+// How a request names its port.
+enum class RoutedBy : std::uint8_t {
   kPath,  // /v1/sandboxes/{id}/ports/{port}/...: under the API's own address
-  kHost,  // 3000-sbid.example.com, or E2b-Sandbox-*: an address of its own
+  kHost,  // 3000-sbid.example.com, or a dialect's headers: an address of its own
 };
 
 struct PortTarget {
@@ -27,8 +29,9 @@ struct PortTarget {
 
 // "1" to "65535".
 std::optional<std::uint16_t> parse_port(std::string_view text);
-// Of the first label of a Host ("3000-sbid.localhost:7070"), else of the headers E2b-Sandbox-Id and
-// E2b-Sandbox-Port. Nothing: this request is for us.
+// Whether a text can be a sandbox's id in a host name: a DNS label of lowercase letters and digits.
+bool is_sandbox_label(std::string_view text);
+// Of the first label of a Host ("3000-sbid.localhost:7070"). Nothing: it names no sandbox.
 std::optional<PortTarget> port_target_of(const http::Request& request);
 
 // "/v1/sandboxes/x/ports/3000/a%20b?c" -> {"/v1/sandboxes/x/ports/3000", "/a%20b?c"}, undecoded.
@@ -38,16 +41,31 @@ struct SplitTarget {
 };
 SplitTarget split_port_target(std::string_view target);
 
-http::ProxyPlan port_plan(const Authenticator& authenticator, const http::Request& request, std::uint16_t port,
-                          PortRouting door);
+// What is changed in requests to ports of sandboxes and in their answers.
+class PortProxy {
+ public:
+  // `authenticator` is borrowed and outlives this. `private_headers` are credentials and routing
+  // headers that no guest may see.
+  PortProxy(const Authenticator& authenticator, std::vector<std::string_view> private_headers)
+      : authenticator_(authenticator), private_headers_(std::move(private_headers)) {}
 
-// By PortRouting::kPath: what an answer may not say under our address. `prefix` goes before a
+  http::ProxyPlan plan(const http::Request& request, std::uint16_t port, RoutedBy routed_by) const;
+
+ private:
+  void remove_credentials(const http::Request& request, RoutedBy routed_by,
+                          http::Headers& headers) const;
+
+  const Authenticator& authenticator_;
+  const std::vector<std::string_view> private_headers_;
+};
+
+// By RoutedBy::kPath: removes what an answer may not say under our address. `prefix` goes before a
 // Location.
 void restrict_answer(http::Headers& headers, std::string_view prefix);
-// By PortRouting::kHost: cookies stay with the one name they came from.
+// By RoutedBy::kHost: cookies stay with the one name they came from.
 void restrict_cookies(http::Headers& headers);
 
-// {"sandboxId","message","port"?,"code"}: what clients of E2B understand.
+// {"sandboxId","message","port"?,"code"}: as the clients of a sandbox's own address expect it.
 http::Response port_refusal(int status, const std::string& id, std::string_view message,
                             std::optional<std::uint16_t> port = std::nullopt);
 

@@ -31,6 +31,8 @@ class BodyLimit {
   std::size_t bytes_;
 };
 inline constexpr BodyLimit kSmallBody = 64 * 1024;
+// Metadata and environment, in the longest spelling.
+inline constexpr BodyLimit kSandboxBody = 1024 * 1024;
 
 // What is documented of a route; see api/openapi.yaml.
 struct RouteInfo {

@@ -6,6 +6,7 @@
 #include "packages/package_plan.h"
 #include "sessions/processes/process_json.h"
 #include "store/store_call.h"
+#include "model/environment.h"
 
 namespace glovebox::sessions {
 namespace {

@@ -1,4 +1,4 @@
-// How the store answers: later, through a call, on the thread of whoever asked. The store knows
+// How the store answers: later, through a callback, on the caller's thread. The store knows
 // nothing of event loops; it is given a function that runs a call on one.
 #pragma once
 

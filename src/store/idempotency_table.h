@@ -17,7 +17,7 @@ class IdempotencyTable {
   IdempotencyTable(Database& db, std::chrono::milliseconds max_age, std::size_t max_answer_bytes)
       : db_(db), max_age_(max_age), max_answer_bytes_(max_answer_bytes) {}
 
-  // At open: what ran when the last process ended, nobody will ever finish. Until this has worked
+  // At open: what ran when the last process ended will never finish. Until this has worked
   // once, begin() and save_pending() try it again and fail when it does.
   Result<> interrupt_running();
 

@@ -15,8 +15,8 @@ constexpr std::int64_t kLastUsedGrainMs = 60'000;
 
 }  // namespace
 
-// The digest is uniform already. Somebody who makes digests collide in these bits knows secrets of
-// their own only, and keys are made by administrators.
+// The digest is uniform already. An attacker who makes digests collide in these bits knows secrets
+// of their own only, and keys are made by administrators.
 std::size_t KeyRing::DigestHash::operator()(const Digest& digest) const noexcept {
   std::size_t hash = 0;
   std::memcpy(&hash, digest.data(), sizeof hash);

@@ -30,7 +30,7 @@ class KeyRing {
   // Oldest first.
   std::vector<KeyRecord> list(const std::optional<std::string>& project) const;
 
-  // Keys used since they were last asked for here, and when; forgets that it told.
+  // Keys used since the previous call, and when.
   std::vector<std::pair<KeyId, std::int64_t>> take_used();
 
  private:

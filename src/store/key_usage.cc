@@ -7,7 +7,7 @@ namespace glovebox::store {
 namespace {
 
 constexpr std::chrono::seconds kWindow{60};
-// Nobody knows when a run ends; a second is soon enough to ask again and late enough not to storm.
+// When a run ends is unknown; a second is soon enough to ask again, and late enough not to flood.
 constexpr std::chrono::seconds kAskAgain{1};
 
 std::string megabytes(std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MB"; }
@@ -61,7 +61,7 @@ tl::expected<KeyUsage::Admission, Refusal> KeyUsage::admit(const Principal& who,
   }
   if (limits.max_in_flight != 0 && use->in_flight >= limits.max_in_flight) {
     return refuse("this key may have " + std::to_string(limits.max_in_flight) +
-                      " runs in flight, and has them",
+                      " runs in flight, and that many are in flight",
                   kAskAgain);
   }
   if (limits.max_memory_bytes != 0 && memory_bytes > limits.max_memory_bytes - use->memory_bytes) {
@@ -80,7 +80,7 @@ tl::expected<KeyUsage::Admission, Refusal> KeyUsage::admit(const Principal& who,
       const auto wait =
           std::chrono::ceil<std::chrono::seconds>(use->started[must_go] + kWindow - now);
       return refuse("this key may start " + std::to_string(limits.runs_per_minute) +
-                        " runs per minute, and has started them",
+                        " runs per minute, and has started that many",
                     std::max(wait, kAskAgain));
     }
     use->started.push_back(now);

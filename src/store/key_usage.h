@@ -1,6 +1,6 @@
 // What each key is using right now, against its limits: runs in flight, runs in the last minute,
 // memory at once. In memory only, on the server's thread only; time is the caller's steady clock,
-// so a jump of the wall clock neither blocks nor frees anybody.
+// so a jump of the wall clock neither blocks nor frees any key.
 #pragma once
 
 #include <chrono>

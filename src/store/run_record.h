@@ -26,7 +26,7 @@ enum class RunStatus : std::uint8_t {
   kTimedOut,   // wall clock or CPU time
   kOomKilled,  // over its memory
   kKilled,     // by a signal from outside
-  kCancelled,  // nobody waited for it any more
+  kCancelled,  // its client was gone
   kError,      // ours: there is no outcome
 };
 std::string_view run_status_name(RunStatus status);
@@ -76,7 +76,7 @@ struct RunFilter {
 };
 inline constexpr std::uint32_t kMaxRunPage = 200;
 
-// Newest first. Runs that are added while somebody pages do not shift the pages.
+// Newest first. Runs that are added while a client pages do not shift the pages.
 struct RunPage {
   std::vector<RunRecord> runs{};  // without out, err and answer
   std::string next_cursor{};      // empty on the last page

@@ -1,4 +1,4 @@
-// Runs in the database. On the store's thread, but for the totals, which anybody may read.
+// Runs in the database. On the store's thread, except the totals, which any thread may read.
 #pragma once
 
 #include <atomic>

@@ -196,7 +196,7 @@ Result<> make_private_file(const std::string& path) {
 }
 
 Result<> configure(Database& db) {
-  // Nobody else has business in this file: a second server on it is refused here, and the index of
+  // Exclusive use: a second server on this file is refused here, and the index of
   // the write-ahead log is in our memory instead of a file that a full disk could not hold.
   TRY_OK(db.exec("PRAGMA locking_mode=EXCLUSIVE"));
   // Looks before it touches: a file that is not ours, or damaged, keeps every byte.
@@ -207,7 +207,7 @@ Result<> configure(Database& db) {
     TRY_OK(db.exec("PRAGMA auto_vacuum=INCREMENTAL"));
     TRY_OK(db.exec("PRAGMA application_id=" + std::to_string(kApplicationId)));
   } else if (application != kApplicationId) {
-    return fail(Errc::kInvalidArgument, "it is another program's database");
+    return fail(Errc::kInvalidArgument, "it is the database of another program");
   }
   TRY_OK(
       db.exec("PRAGMA journal_mode=WAL;"
@@ -250,9 +250,10 @@ Result<Database> open_database(const std::string& directory) {
     if (error.code() == Errc::kUnavailable) {
       return fail(Errc::kUnavailable, error.message() + ": another server is using it");
     }
-    return fail(Error(error.code(),
-                      error.message() + " (the file was left as it is; move it away to begin anew)",
-                      error.sys_errno()));
+    return fail(
+        Error(error.code(),
+              error.message() + " (the file was not changed; move it away to start with a new one)",
+              error.sys_errno()));
   }
   return db;
 }
@@ -267,7 +268,8 @@ Result<> migrate(Database& db, std::span<const Migration> steps, std::int64_t no
   const auto known = static_cast<std::int64_t>(steps.size());
   if (version > known) {
     return fail(Errc::kUnsupported, "the database has schema version " + std::to_string(version) +
-                                        ", and this program knows " + std::to_string(known) +
+                                        ", but this program supports up to " +
+                                        std::to_string(known) +
                                         ": it was used by a newer Glovebox");
   }
   TRY(Statement note, db.prepare("INSERT INTO schema_version VALUES(?, ?, ?)"));

@@ -37,15 +37,15 @@ Result<std::string> server_secret(const std::string& directory) {
     const ssize_t got = ::read(file.get(), secret.data(), secret.size());
     if (got != static_cast<ssize_t>(kSize)) {
       return fail(Errc::kProtocol, path +
-                                       " is not the secret that we wrote; remove it to have a "
-                                       "new one made (tokens of living sandboxes end with it)");
+                                       " is not a valid server secret; remove it to have a "
+                                       "new one created (access tokens of running sandboxes become invalid)");
     }
     secret.resize(kSize);
     return secret;
   }
   std::string secret(kSize, '\0');
   if (::RAND_bytes(reinterpret_cast<unsigned char*>(secret.data()), kSize) != 1) {
-    return fail(Errc::kInternal, "the random generator gives nothing");
+    return fail(Errc::kInternal, "the kernel's random generator failed");
   }
   // Whole or not at all: a start that is cut short leaves none.
   const std::string made = path + ".new";

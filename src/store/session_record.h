@@ -71,7 +71,7 @@ struct SessionFilter {
 };
 inline constexpr std::uint32_t kMaxSessionPage = 200;
 
-// Newest first, unless the filter says otherwise. Sessions that are added while somebody pages do
+// Newest first, unless the filter says otherwise. Sessions that are added while a client pages do
 // not shift the pages.
 struct SessionPage {
   std::vector<SessionRecord> sessions{};
@@ -98,7 +98,7 @@ struct SnapshotRecord {
   bool operator==(const SnapshotRecord&) const = default;
 };
 
-// As columns have them. No text has a NUL in it; whoever makes a record sees to that.
+// As columns have them. No text has a NUL in it; the creator of a record ensures that.
 std::string pack_texts(const std::vector<std::string>& texts);
 std::vector<std::string> unpack_texts(std::string_view packed);
 std::string pack_metadata(const Metadata& metadata);

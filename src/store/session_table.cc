@@ -99,7 +99,7 @@ Result<> SessionTable::update(const SessionRecord& session) {
                    session.expires_ms, session.ended_ms, session.walls.bits(), session.net,
                    session.id.str(), kStopped)
              .run());
-  if (db_.changes() == 0) return fail(Errc::kConflict, "the sandbox is over");
+  if (db_.changes() == 0) return fail(Errc::kConflict, "the sandbox has ended");
   return {};
 }
 
@@ -116,7 +116,7 @@ Result<SessionPage> SessionTable::list(const std::string& project, const Session
     return fail(Errc::kInvalidArgument, "limit: is 1 to " + std::to_string(kMaxSessionPage));
   }
   if (filter.metadata.size() > kMostPairs) {
-    return fail(Errc::kInvalidArgument, "metadata: at most 8 pairs can be asked for");
+    return fail(Errc::kInvalidArgument, "metadata: at most 8 pairs can be filtered by");
   }
   std::int64_t behind = filter.oldest_first ? 0 : INT64_MAX;
   if (!filter.cursor.empty()) {

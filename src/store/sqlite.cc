@@ -116,7 +116,7 @@ bool Statement::is_null(int column) const {
 
 Result<Database> Database::open(const std::string& path) {
   sqlite3* raw = nullptr;
-  // NOMUTEX: one thread uses it. NOFOLLOW: nobody else's file through a planted link.
+  // NOMUTEX: one thread uses it. NOFOLLOW: no other file through a planted link.
   const int code = sqlite3_open_v2(
       path.c_str(), &raw,
       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
@@ -125,7 +125,7 @@ Result<Database> Database::open(const std::string& path) {
   if (code != SQLITE_OK) return fail(error_of(raw, code, "open"));
   (void)sqlite3_extended_result_codes(raw, 1);
   (void)sqlite3_busy_timeout(raw, 2000);
-  // The schema in a file somebody tampered with must not call functions of ours.
+  // The schema of a tampered file must not call functions of ours.
   (void)sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   (void)sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   return db;

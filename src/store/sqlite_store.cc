@@ -47,7 +47,8 @@ class SqliteStore::Impl {
       thread->answer<GcReport>(done, *report);
     });
     if (!taken) {
-      thread->answer<GcReport>(done, fail(Errc::kResourceExhausted, "store: too busy to tidy up"));
+      thread->answer<GcReport>(
+          done, fail(Errc::kResourceExhausted, "store: too busy to remove old records"));
     }
   }
 
@@ -134,7 +135,7 @@ void SqliteStore::add_run(RunRecord run) {
   const std::optional<std::size_t> waiting = impl_->worker->queue.add(
       std::move(run), impl_->worker->now_ms(), std::chrono::steady_clock::now());
   if (!waiting) return;
-  // The first one starts the batch's time, a full batch ends it; the others wake nobody.
+  // The first one starts the batch's time, a full batch ends it; the others do not wake the thread.
   if (*waiting == 1 || *waiting == options.batch_records) impl_->thread->wake();
 }
 
@@ -233,17 +234,15 @@ Result<std::vector<SnapshotRecord>> SqliteStore::all_snapshots() {
 }
 
 void SqliteStore::set_snapshot_layer(SnapshotId id, std::string layer, Callback<> done) {
-  impl_->ask<void>(
-      [id = std::move(id), layer = std::move(layer)](SqliteWorker& w) {
-        return w.noticed(w.snapshots.set_layer(id, layer));
-      },
-      std::move(done));
+  impl_->ask<void>([id = std::move(id), layer = std::move(layer)](
+                       SqliteWorker& w) { return w.noticed(w.snapshots.set_layer(id, layer)); },
+                   std::move(done));
 }
 
 void SqliteStore::add_template(TemplateRecord made, Callback<> done) {
-  impl_->ask<void>([made = std::move(made)](
-                       SqliteWorker& w) { return w.noticed(w.templates.insert(made)); },
-                   std::move(done));
+  impl_->ask<void>(
+      [made = std::move(made)](SqliteWorker& w) { return w.noticed(w.templates.insert(made)); },
+      std::move(done));
 }
 
 void SqliteStore::remove_template(std::string id, Callback<> done) {
@@ -253,11 +252,9 @@ void SqliteStore::remove_template(std::string id, Callback<> done) {
 }
 
 void SqliteStore::set_template_layer(std::string id, std::string layer, Callback<> done) {
-  impl_->ask<void>(
-      [id = std::move(id), layer = std::move(layer)](SqliteWorker& w) {
-        return w.noticed(w.templates.set_layer(id, layer));
-      },
-      std::move(done));
+  impl_->ask<void>([id = std::move(id), layer = std::move(layer)](
+                       SqliteWorker& w) { return w.noticed(w.templates.set_layer(id, layer)); },
+                   std::move(done));
 }
 
 Result<std::vector<TemplateRecord>> SqliteStore::all_templates() {

@@ -67,7 +67,7 @@ Result<> SqliteWorker::load() {
 }
 
 void SqliteWorker::close() {
-  Result<> done = save_what_failed();
+  Result<> done = retry_failed_writes();
   if (done) done = write_all();
   if (done) done = save_last_used(db, ring.take_used());
   if (done) done = sweeper.checkpoint();
@@ -80,7 +80,7 @@ void SqliteWorker::close() {
 milliseconds SqliteWorker::tick() {
   const Steady::time_point now = Steady::now();
   if (now < retry_at_) return until(retry_at_, now);
-  Result<milliseconds> next = upkeep(now);
+  Result<milliseconds> next = maintain(now);
   if (next) {
     recovered();
     return *next;
@@ -90,14 +90,14 @@ milliseconds SqliteWorker::tick() {
     // What we hold ourselves may be part of the trouble: the log, and runs beyond the ceiling.
     Result<> room = sweeper.checkpoint();
     Result<Sweeper::Swept> swept = sweeper.step(now_ms(), Sweeper::Effort::kLight);
-    if (!room || !swept) log::debug("store: no room to be made");
+    if (!room || !swept) log::debug("store: no space could be freed");
   }
   return until(retry_at_, Steady::now());
 }
 
-Result<milliseconds> SqliteWorker::upkeep(TimePoint now) {
+Result<milliseconds> SqliteWorker::maintain(TimePoint now) {
   milliseconds next = kIdleTick;
-  TRY_OK(save_what_failed());
+  TRY_OK(retry_failed_writes());
   if (const std::optional<TimePoint> since = queue.oldest_since()) {
     const bool full = queue.size() >= options.batch_records;
     const TimePoint due = *since + options.batch_interval;
@@ -123,7 +123,7 @@ Result<milliseconds> SqliteWorker::upkeep(TimePoint now) {
   return next;
 }
 
-Result<> SqliteWorker::save_what_failed() {
+Result<> SqliteWorker::retry_failed_writes() {
   while (!unsaved_revocations_.empty()) {
     const auto& [id, when_ms] = unsaved_revocations_.back();
     TRY_OK(save_revocation(db, id, when_ms));

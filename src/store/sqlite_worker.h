@@ -77,8 +77,8 @@ class SqliteWorker {
   SqliteWorker(StoreOptions the_options, Database database);
   Result<> load();
   Result<> write_batch();
-  Result<std::chrono::milliseconds> upkeep(TimePoint now);
-  Result<> save_what_failed();
+  Result<std::chrono::milliseconds> maintain(TimePoint now);
+  Result<> retry_failed_writes();
   void notice(const Error& error);
   void committed();
   void recovered();

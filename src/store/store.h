@@ -24,7 +24,7 @@ namespace glovebox::store {
 enum class IdempotentState : std::uint8_t {
   kFresh = 1,    // recorded, durably; the caller runs it and then calls finish_idempotent
   kRunning,      // the first request with this key is still at work
-  kDone,         // `status` and `answer` are what the first one was told
+  kDone,         // `status` and `answer` are those of the first request
   kInterrupted,  // it was cut short while it ran: whether it had effects is unknown
   kMismatch,     // the same key with another body
 };

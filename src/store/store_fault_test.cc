@@ -232,7 +232,7 @@ std::string content_of(const std::string& path) {
 TEST_F(StoreFault, AFileThatIsNoDatabaseIsRefusedAndLeftAsItIs) {
   std::filesystem::create_directory(options_.directory);
   const std::string path = database_path(options_.directory);
-  const std::string text = "precious bytes of somebody " + std::string(5000, '!');
+  const std::string text = "precious bytes of one user " + std::string(5000, '!');
   std::ofstream(path, std::ios::binary) << text;
   const Result<std::unique_ptr<SqliteStore>> opened = SqliteStore::open(options_);
   ASSERT_FALSE(opened);

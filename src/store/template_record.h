@@ -16,7 +16,7 @@ struct TemplateRecord {
   std::string key_id{};  // who made it
   std::int64_t created_ms = 0;
   TemplateDefinition definition{};  // with the id by which everything else knows it
-  // Packages in it: then whoever uses it has its set prepared first, which defines it.
+  // Packages in it: their PackageSet is prepared before the template is used, which defines it.
   Dependencies dependencies{};
   std::string snapshot{};  // it stands for, or empty: then the definition is not the launcher's
   std::string layer{};     // that its packages came to: they stay what they were; or empty

@@ -17,7 +17,7 @@ TemplateRecord made(std::string project, std::string name) {
                         .description = "for \"tests\"; DROP TABLE templates",
                         .key_id = "ky0123456789abcdefghij",
                         .created_ms = 1'700'000'000'123,
-                        .definition = {.id = make_own_template_id(),
+                        .definition = {.id = make_dynamic_template_id(),
                                        .from = "python",
                                        .preload = {"json.tool", "re"},
                                        .env = {"A=b=c", "EMPTY="},
@@ -79,9 +79,9 @@ TEST_F(Templates, TheLayerOfItsPackagesMayBecomeAnotherOne) {
   EXPECT_THAT(store_->all_templates().value(), ElementsAre(one, other));
   open();
   EXPECT_THAT(store_->all_templates().value(), ElementsAre(one, other));
-  const Result<> nobody = set(make_own_template_id());
-  ASSERT_FALSE(nobody);
-  EXPECT_EQ(nobody.error().code(), Errc::kNotFound);
+  const Result<> unknown = set(make_dynamic_template_id());
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code(), Errc::kNotFound);
 }
 
 TEST_F(Templates, ANameIsThereOnceInAProject) {

@@ -4,8 +4,8 @@
 
 #include "base/log.h"
 #include "base/wall_clock.h"
-#include "store/store_call.h"
 #include "model/template_rules.h"
+#include "store/store_call.h"
 
 namespace glovebox::templates {
 namespace {
@@ -107,7 +107,7 @@ Result<> ProjectTemplates::count(const std::string& project, TimePoint now) {
 }
 
 Task<store::TemplateRecord> ProjectTemplates::create(store::TemplateRecord wanted, Define define) {
-  wanted.definition.id = make_own_template_id();
+  wanted.definition.id = make_dynamic_template_id();
   wanted.created_ms = wall_clock_ms();
   CO_TRY_OK(check_new(wanted));
   CO_TRY_OK(count(wanted.project, std::chrono::steady_clock::now()));

@@ -48,7 +48,7 @@ Result<bool> read_snapshot(ObjectReader& fields, store::TemplateRecord& wanted) 
   wanted.snapshot = id->str();
   for (const char* other : {"from", "env", "preload", "profile"}) {
     if (fields.take(other) != nullptr) {
-      return fields.bad(other, "goes not together with snapshot, which has its own");
+      return fields.bad(other, "cannot be combined with snapshot, which has its own");
     }
   }
   return true;

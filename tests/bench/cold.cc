@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "client/bench/oci_bundle.h"
+#include "bench/oci_bundle.h"
 #include "modes.h"
 #include "report.h"
 #include "running_launcher.h"

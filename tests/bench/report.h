@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "client/bench/process.h"
+#include "bench/process.h"
 
 namespace glovebox::bench {
 

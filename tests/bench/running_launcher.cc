@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/unique_fd.h"
-#include "client/bench/process.h"
+#include "bench/process.h"
 
 namespace glovebox::bench {
 namespace {

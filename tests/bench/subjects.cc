@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "client/bench/baselines.h"
-#include "client/bench/oci_bundle.h"
+#include "bench/baselines.h"
+#include "bench/oci_bundle.h"
 
 namespace glovebox::bench {
 namespace {

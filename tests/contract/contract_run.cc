@@ -19,7 +19,7 @@
 namespace glovebox::contract {
 namespace {
 
-bool somebody_has(const std::string& word) {
+bool any_process_has(const std::string& word) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
     const std::string name = entry.path().filename();
@@ -37,7 +37,7 @@ std::thread feed_into(UniqueFd to, const std::string& input) {
     while (!left.empty()) {
       const ssize_t put = ::write(fd.get(), left.data(), left.size());
       if (put < 0 && errno == EINTR) continue;
-      if (put <= 0) return;  // nobody wants the rest
+      if (put <= 0) return;  // the program does not read the rest
       left.remove_prefix(static_cast<std::size_t>(put));
     }
   });
@@ -92,7 +92,7 @@ std::string unique_word() {
 
 bool gone_from_host(const std::string& word) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (somebody_has(word)) {
+  while (any_process_has(word)) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     ::poll(nullptr, 0, 5);
   }

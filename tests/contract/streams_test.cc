@@ -45,7 +45,7 @@ TEST_P(ProgramStreams, EndOfInputReachesTheProgram) {
   EXPECT_EQ(ran.out, "5000000\n");
 }
 
-TEST_P(ProgramStreams, InputThatNobodyReadsDoesNotHoldTheRun) {
+TEST_P(ProgramStreams, InputThatIsNotReadDoesNotHoldTheRun) {
   const Collected ran =
       run(shell("exit 3"), {.input = std::string(5'000'000, 'x'), .on_output = {}});
   ASSERT_TRUE(ran.ran()) << ran.story();

@@ -1,4 +1,4 @@
-// What a program finds round it: who it is, its environment, its descriptors, and nobody else.
+// What a program finds round it: who it is, its environment, its descriptors, and no other process.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -62,7 +62,7 @@ TEST_P(ProgramSurroundings, ItCannotBecomeRoot) {
 }
 
 TEST_P(ProgramSurroundings, ItHasItsThreeStreamsAndNoOtherDescriptor) {
-  // One of ours that would be inherited if anybody forgot to close it.
+  // One of ours that would be inherited if it were not closed.
   const UniqueFd leak(::open("/etc/hostname", O_RDONLY));
   const Collected ran = run(program({"/usr/bin/perl", "-MPOSIX", "-e",
                                      "for (0..1023) { my $d = POSIX::dup($_); next unless defined "

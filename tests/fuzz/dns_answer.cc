@@ -1,4 +1,4 @@
-// Answers of resolvers, which somebody else may have written. The question is the input's own where
+// Answers of resolvers, which an attacker may have forged. The question is the input's own where
 // it has one, so that there is something to answer; the rest is as it comes.
 #include <set>
 

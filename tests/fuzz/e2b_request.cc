@@ -145,7 +145,7 @@ void files(std::string_view text) {
   request.body = std::string(text);
   const auto call = e2b::read_filesystem_request(request);
   if (!call) return;
-  fuzz::promise(!call->at.empty() && call->user == "user", "there is a path, and somebody");
+  fuzz::promise(!call->at.empty() && call->user == "user", "there is a path, and a user");
   (void)is_read(e2b::number_field(call->message, "depth"));
   (void)is_read(e2b::truth_field(call->message, "recursive"));
 }
@@ -179,7 +179,7 @@ void process(std::string_view text) {
     fuzz::promise(sessions::decode_label(kept).tag == start->tag, "and keeps the tag whole");
   }
   const auto which = e2b::read_selector(*message);
-  if (is_read(which)) fuzz::promise(which->pid || !which->tag.empty(), "somebody is meant");
+  if (is_read(which)) fuzz::promise(which->pid || !which->tag.empty(), "a process is named");
   (void)is_read(e2b::read_input(*message));
   const auto size = e2b::read_terminal(*message);
   if (is_read(size) && *size)

@@ -1,5 +1,5 @@
-// The body of POST /v1/functions/invoke: anybody with a key writes it; what is made of it goes into
-// a sandbox as JSON.
+// The body of POST /v1/functions/invoke: untrusted, from any client with a key; what is made of it
+// goes into a sandbox as JSON.
 #include <boost/json.hpp>
 #include <string>
 

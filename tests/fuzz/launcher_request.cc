@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto* define = std::get_if<wire::DefineTemplate>(&*request)) {
     fuzz::promise(define->definition.preload.size() <= kMaxPreload, "modules are bounded");
     fuzz::promise(define->definition.env.size() <= kMaxTemplateEnv, "variables are bounded");
-    fuzz::promise(define->definition.layers.size() <= kMaxOwnLayers, "layers are bounded");
+    fuzz::promise(define->definition.layers.size() <= kMaxTemplateLayers, "layers are bounded");
     if (!check_definition(define->definition)) return 0;
     fuzz::promise(
         is_dynamic_template_id(define->definition.id) && is_template_name(define->definition.from),

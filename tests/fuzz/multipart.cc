@@ -1,4 +1,4 @@
-// A form that anybody sends. However the bytes are cut, the same parts come out, and little is
+// A form of an untrusted client. However the bytes are cut, the same parts come out, and little is
 // kept.
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-// The body of POST /v1/run: anybody with a key writes it.
+// The body of POST /v1/run: untrusted, from any client with a key.
 #include <algorithm>
 #include <set>
 #include <string>

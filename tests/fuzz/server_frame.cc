@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         fuzz::promise(!hides_nul(text), "no string hides a NUL");
       }
     }
-    fuzz::promise(!start->user.empty() && !hides_nul(start->user), "it is somebody's");
+    fuzz::promise(!start->user.empty() && !hides_nul(start->user), "it has a user");
     fuzz::promise(!hides_nul(start->exec.workdir), "it is somewhere");
   }
   if (const auto* input = std::get_if<wire::Input>(&*frame)) {

@@ -1,5 +1,5 @@
-// The bodies, ids and file names of /workspace/se and /api/v1: anybody with a key writes them. The
-// first byte says which.
+// The bodies, ids and file names of /workspace/se and /api/v1: untrusted, from any client with a
+// key. The first byte says which.
 #include <string>
 
 #include "dialects/sessions_api/requests.h"

@@ -1,4 +1,4 @@
-// The file helper's reader of archives, which anybody may have uploaded.
+// The file helper's reader of archives, which any client may have uploaded.
 #include <algorithm>
 #include <string>
 

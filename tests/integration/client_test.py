@@ -138,15 +138,15 @@ class Keys(Served):
         nowhere = {"GLOVEBOX_DATA_DIR": self.directory()}
         self.assertIn(b"`glovebox serve`", self.ask("key", "list", env=nowhere, status=125).stderr)
         gone = self.ask("gc", "--url", "http://127.0.0.1:1", status=125)
-        self.assertIn(b"no server answers at http://127.0.0.1:1", gone.stderr)
+        self.assertIn(b"no server responds at http://127.0.0.1:1", gone.stderr)
         self.assert_one_line(gone.stderr)
 
     def test_a_wrong_key_and_none(self):
         wrong = self.ask("key", "list", "--key", "gbx_" + "0" * 40, status=1)
-        self.assertIn(b"does not know the key from --key", wrong.stderr)
+        self.assertIn(b"rejected the key from --key", wrong.stderr)
         none = self.ask("key", "list", "--url", self.url(), status=1,
                         env={"GLOVEBOX_DATA_DIR": self.directory()})
-        self.assertIn(b"wants a key", none.stderr)
+        self.assertIn(b"requires a key", none.stderr)
 
 
 class Templates(Served):
@@ -181,7 +181,7 @@ class Templates(Served):
         path = os.path.join(self.directory(), "mine.toml")
         with open(path, "w") as file:
             file.write('description = "mine"\nruntime = "python"\n')
-        self.assertIn(b"is good", self.ask("template", "check", path, env=nowhere).stdout)
+        self.assertIn(b"is valid", self.ask("template", "check", path, env=nowhere).stdout)
         with open(path, "a") as file:
             file.write('preloda = ["x"]\n')
         wrong = self.ask("template", "check", path, env=nowhere, status=1)

@@ -193,6 +193,7 @@ class Projects(packaged.Packaged):
         (one, _), (two, _) = (self.server.new_key(project=name, name=name) for name in ("three", "four"))
         wish = {"packages": ["good==1.0"], "preload": ["good"]}
         with self.server.client(one, timeout=120) as first, self.server.client(two, timeout=120) as second:
+            self.server.wait_warm()  # or the server's own interpreter may start between the two counts
             before = len(self.server.zygotes())
             for client in (first, second):
                 self.assertEqual(self.printed("import sys; print('good' in sys.modules)", wish, client=client), "True\n")

@@ -8,6 +8,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import networked
 import package_index
+import processes
 import sealed
 import server
 import test_internet as net
@@ -19,30 +20,6 @@ tearDownModule = networked.tear_down
 
 INDEX = f"https://{package_index.INDEX}/simple/"
 WITH_PASSWORD = f"https://reader:topsecret@{package_index.INDEX}/simple/"
-
-
-def processes_of(pid):
-    """A process and all that it started."""
-    children = {}
-    for entry in os.listdir("/proc"):
-        try:
-            with open(f"/proc/{entry}/stat") as file:
-                parent = int(file.read().rsplit(")", 1)[1].split()[1])
-            children.setdefault(parent, []).append(int(entry))
-        except (OSError, ValueError):
-            continue
-    found = [pid]
-    for one in found:
-        found += children.get(one, [])
-    return found
-
-
-def words_of(pid, name):
-    try:
-        with open(f"/proc/{pid}/{name}", "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
 
 
 class WithIndex(Networked):
@@ -120,11 +97,9 @@ class Reach(WithIndex):
         self.assert_not_reached(net.GOOD)
 
     def test_the_gateway_holds_a_build_to_the_index_it_was_started_with(self):
-        pid = self.server.info["gateway_pid"]
-        words = words_of(pid, "cmdline").split(b"\0")
-        told = [after for word, after in zip(words, words[1:]) if word == b"--index"]
-        self.assertEqual(told, [f"{package_index.INDEX}:443".encode(), f"{package_index.FILES}:443".encode(),
-                                b"registry.npmjs.org:443"])
+        words = processes.living(self.server.info["gateway_pid"]).arguments()
+        told = [after for word, after in zip(words, words[1:]) if word == "--index"]
+        self.assertEqual(told, [f"{package_index.INDEX}:443", f"{package_index.FILES}:443", "registry.npmjs.org:443"])
 
 
 class Elsewhere(WithIndex):
@@ -158,13 +133,13 @@ class Passwords(WithIndex):
         asked = self.internet.packages()
         self.assertTrue(asked)
         info = self.server.info
-        ours = {pid for pid in processes_of(info["supervisor_pid"])}
+        ours = [processes.living(info["supervisor_pid"]), *processes.below(info["supervisor_pid"]).values()]
         self.assertGreaterEqual(len(ours), 4)
-        for pid in ours:
-            self.assertNotIn(b"topsecret", words_of(pid, "cmdline"))
+        for process in ours:
+            self.assertNotIn(b"topsecret", process.read("cmdline"))
         # Where a stranger's bytes are read, it is not even in memory that was handed over.
         for pid in (info["gateway_pid"], info["launcher_pid"]):
-            environment = words_of(pid, "environ")
+            environment = processes.living(pid).read("environ")
             self.assertIn(b"PATH=", environment)
             self.assertNotIn(b"topsecret", environment)
         self.assertNotIn("topsecret", self.server.log())

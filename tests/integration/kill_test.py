@@ -1,40 +1,23 @@
 # kill -9 of the client, of the launcher, or of both, at any moment: what is left is at most what
 # the next launcher's start sweeps, and a sweep never touches what a live launcher has.
 import os
-import signal
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import processes
 import sealed
+from processes import kill
 from sealed import glovebox, start
 
 MOMENTS = 60
 
 
-def pids_named(name):
-    return [pid for pid, found in sealed.processes().items() if found == name]
-
-
 def launcher_of(process):
     """The private launcher that this client started, if it has by now."""
-    for pid in pids_named("glovebox-launch"):
-        try:
-            with open(f"/proc/{pid}/stat") as file:
-                if int(file.read().rsplit(")", 1)[1].split()[1]) == process.pid:
-                    return [pid]
-        except (FileNotFoundError, ProcessLookupError):
-            pass
-    return []
-
-
-def kill(pids):
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+    return [one.pid for one in processes.everyone().values()
+            if one.name == "glovebox-launch" and one.parent == process.pid]
 
 
 class Killed(sealed.TestCase):
@@ -73,7 +56,7 @@ class Killed(sealed.TestCase):
                 kill(launchers + [process.pid])
             self.assertNotEqual(process.wait(timeout=20), 0)
         # Processes and mounts end by themselves; what has a name on disk waits for the sweep.
-        self.assertIsNotNone(sealed.wait_until(lambda: not sealed.processes(), 20), sealed.processes())
+        self.assertIsNotNone(sealed.wait_until(lambda: not sealed.other_processes(), 20), sealed.other_processes())
         self.sweep()
         self.assert_nothing_left()
 
@@ -89,7 +72,7 @@ class Killed(sealed.TestCase):
     def test_the_client_of_a_killed_launcher_says_so(self):
         process = start("run", "-c", "import time; print('ready', flush=True); time.sleep(1000)")
         self.assertEqual(sealed.read_line(process.stdout), b"ready\n")
-        kill(pids_named("glovebox-launch"))
+        kill(processes.named("glovebox-launch"))
         _, err = self.finish(process)
         self.assertEqual(process.returncode, 125)
         self.assert_one_line(err)
@@ -98,20 +81,17 @@ class Killed(sealed.TestCase):
     def test_a_killed_broker_ends_the_run_and_leaves_nothing(self):
         process = start("run", "-c", "import time; print('ready', flush=True); time.sleep(1000)")
         self.assertEqual(sealed.read_line(process.stdout), b"ready\n")
-        launcher = pids_named("glovebox-launch")[0]
-        with open(f"/proc/{launcher}/task/{launcher}/children") as file:
-            kill([int(pid) for pid in file.read().split()])
+        (launcher,) = processes.named("glovebox-launch")
+        kill(processes.children(launcher))
         self.finish(process)
         self.assertIn(process.returncode, (125, 137))
 
     def test_a_killed_agent_ends_the_run_and_leaves_nothing(self):
         process = start("run", "-c", "import time; print('ready', flush=True); time.sleep(1000)")
         self.assertEqual(sealed.read_line(process.stdout), b"ready\n")
-        launcher = pids_named("glovebox-launch")[0]
-        with open(f"/proc/{launcher}/task/{launcher}/children") as file:
-            broker = int(file.read().split()[0])
-        with open(f"/proc/{broker}/task/{broker}/children") as file:
-            kill([int(pid) for pid in file.read().split()])
+        (launcher,) = processes.named("glovebox-launch")
+        (broker,) = processes.children(launcher)
+        kill(processes.children(broker))
         self.finish(process)
         self.assertEqual(process.returncode, 137)
 
@@ -155,7 +135,7 @@ class Killed(sealed.TestCase):
                 pass
             process.kill()
             process.wait(timeout=20)
-        self.assertIsNotNone(sealed.wait_until(lambda: not pids_named("sleep")))
+        self.assertIsNotNone(sealed.wait_until(lambda: not processes.named("sleep")))
         self.assertEqual(launcher.settled_descriptors(), descriptors)
 
 

@@ -88,7 +88,7 @@ class Leftovers(sealed.TestCase):
         for words, expected in WAYS:
             process = sealed.start("run", *words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             self.assertEqual(process.wait(timeout=60), expected, words)
-        left = dict(sealed.processes())
+        left = sealed.other_processes()
         while True:  # do what such a process would not, for the tests after this one
             try:
                 os.waitpid(-1, 0)

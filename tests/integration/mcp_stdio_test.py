@@ -15,6 +15,7 @@ import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import mcp
+import processes
 import sealed
 import server
 from sealed import wait_until
@@ -86,8 +87,8 @@ class Assistant:
 
 def data_directory(pid):
     """Of a private server, by how it was started."""
-    with open(f"/proc/{pid}/cmdline") as file:
-        directory, = [word.split("=", 1)[1] for word in file.read().split("\0") if word.startswith("server.data_dir=")]
+    directory, = [word.split("=", 1)[1] for word in processes.living(pid).arguments()
+                  if word.startswith("server.data_dir=")]
     if not directory.startswith("/tmp/glovebox-private-"):
         raise AssertionError(directory)
     return directory
@@ -267,8 +268,7 @@ class PrivateServers(Relayed):
         self.nowhere = {"GLOVEBOX_DATA_DIR": made.name}
 
     def server_of(self, assistant):
-        below = sealed.descendants(assistant.process.pid)
-        return {name: pid for pid, (name, _) in below.items()}
+        return {process.name: pid for pid, process in processes.below(assistant.process.pid).items()}
 
     def test_one_is_started_and_ends_with_us(self):
         assistant = self.start(env=self.nowhere)
@@ -278,7 +278,7 @@ class PrivateServers(Relayed):
         parts = self.server_of(assistant)
         directory = data_directory(parts["glovebox-server"])
         self.assertEqual(assistant.end(), 0)
-        self.assertEqual([pid for pid in parts.values() if server.is_alive(pid)], [])
+        self.assertEqual([pid for pid in parts.values() if processes.is_alive(pid)], [])
         self.assertFalse(os.path.exists(directory))
 
     def test_it_ends_when_we_are_killed(self):
@@ -288,7 +288,7 @@ class PrivateServers(Relayed):
         parts = self.server_of(assistant)
         directory = data_directory(parts["glovebox-server"])
         assistant.process.kill()
-        self.assertTrue(wait_until(lambda: not any(server.is_alive(pid) for pid in parts.values())))
+        self.assertTrue(wait_until(lambda: not any(processes.is_alive(pid) for pid in parts.values())))
         self.assertTrue(wait_until(lambda: not os.path.exists(directory)))
 
     def test_when_it_dies_another_takes_its_place(self):
@@ -299,8 +299,7 @@ class PrivateServers(Relayed):
                                  _meta={"progressToken": 1})
         assistant.hear(lambda message: "method" in message)
         parts = self.server_of(assistant)
-        supervisor, = [pid for pid, (_, parent) in sealed.descendants(assistant.process.pid).items()
-                       if parent == assistant.process.pid]
+        supervisor, = processes.children(assistant.process.pid)
         directory = data_directory(parts["glovebox-server"])
         self.addCleanup(shutil.rmtree, directory)  # nobody is left who would
         os.kill(supervisor, signal.SIGKILL)
@@ -313,7 +312,7 @@ class PrivateServers(Relayed):
         self.assertEqual(value, "result:\nFalse")
         self.assertEqual(assistant.text("run_code", code="1"), "result:\n1")
         self.assertEqual(assistant.end(), 0)
-        self.assertTrue(wait_until(lambda: not any(server.is_alive(pid) for pid in parts.values())))
+        self.assertTrue(wait_until(lambda: not any(processes.is_alive(pid) for pid in parts.values())))
 
     def test_its_settings_can_be_given(self):
         assistant = self.start("--set", "mcp.timeout=7s", env=self.nowhere)

@@ -47,7 +47,7 @@ class NetworkRows(sealed.TestCase):
         self.assertRegex(rows["net-echo-1000-open"]["note"], r"20\d\d descriptors .* 1000 relays")
         for name in ("run-beside-spin", "run-beside-flood", "relay-beside-spin",
                      "relay-beside-flood"):
-            self.assertRegex(rows[name]["note"], r"began \d{3,} connections a second")
+            self.assertRegex(rows[name]["note"], r"opened \d{3,} connections per second")
 
     def test_a_host_without_an_address_says_so(self):
         ran = glovebox("bench", "--only", "network", "--quick", "--check", timeout=170)

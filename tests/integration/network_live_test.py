@@ -9,6 +9,7 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import network_guest
 import networked
+import processes
 import sealed
 import server
 import test_internet as net
@@ -429,12 +430,13 @@ print(json""")
 
     def test_a_gateway_has_no_privileges_and_no_files(self):
         pid = self.server.info["gateway_pid"]
-        with open(f"/proc/{pid}/status") as file:
-            status = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
+        gateway = processes.living(pid)
+        status = gateway.fields
         self.assertNotIn("0", status["Uid"].split())
         self.assertEqual({status[key] for key in ("CapEff", "CapPrm", "CapInh", "CapAmb")}, {"0" * 16})
         self.assertEqual((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"))
-        files = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+        files = list(gateway.files().values())
+        self.assertTrue(files)
         self.assertEqual([name for name in files if name.startswith("/") and name != "/dev/null"
                           and name != self.server.log_path], [], files)
 

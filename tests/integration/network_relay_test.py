@@ -7,6 +7,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import networked
+import processes
 import sealed
 import server
 import test_internet as net
@@ -183,8 +184,7 @@ def thousand():
         self.assertLess(each, 32 << 10, "bytes of memory for a relay")
         # Idle relays cost no time.
         def ticks():
-            with open(f"/proc/{gateway}/stat") as file:
-                return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+            return sum(map(int, processes.living(gateway).read("stat").rsplit(b")", 1)[1].split()[11:13]))
         first, started = ticks(), time.monotonic()
         wait_until(lambda: time.monotonic() - started > 1, 5)
         self.assertLess(ticks() - first, 20)

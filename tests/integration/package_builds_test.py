@@ -198,16 +198,8 @@ class Interrupted(Builds):
 
     def scripts(self, name):
         """Processes of a build, as the host sees them."""
-        found = []
-        for pid in sealed.processes():
-            try:
-                with open(f"/proc/{pid}/cmdline", "rb") as file:
-                    words = file.read().split(b"\0")
-            except OSError:
-                continue
-            if any(word.endswith(b"/packages/" + name.encode()) for word in words):
-                found.append(pid)
-        return found
+        return [pid for pid, process in sealed.other_processes().items()
+                if any(word.endswith("/packages/" + name) for word in process.arguments())]
 
     def test_a_server_that_is_killed_leaves_a_build_that_its_successor_ends(self):
         self.begin("sleeping")

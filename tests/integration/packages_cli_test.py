@@ -37,7 +37,7 @@ class OnAServer(packaged.Packaged):
     def test_a_run_shows_the_installer_once(self):
         out, err = self.cli("run", "--with", "needy", "-c", "import needy; print(needy.hello())")
         self.assertEqual(out, "hello from needy 1.0\n")
-        self.assertIn("glovebox: packages: asks the index and downloads\n", err)
+        self.assertIn("glovebox: packages: resolving and downloading\n", err)
         self.assertIn("  Successfully installed", err)
         again, err = self.cli("run", "--with", "needy", "-c", "import needy; print(needy.hello())")
         self.assertEqual((again, err), (out, ""))

@@ -9,9 +9,10 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import processes
 import sealed
 from sealed import wait_until
-from server import Client, Server, is_alive
+from server import Client, Server
 
 USER = 65534
 
@@ -38,14 +39,13 @@ class Private:
     @property
     def directory(self):
         """Its data directory, by the launcher's arguments."""
-        for pid, (name, _) in sealed.descendants(self.info["pid"]).items():
-            if name == "glovebox-launch":
-                with open(f"/proc/{pid}/cmdline") as file:
-                    return os.path.dirname(file.read().split("\0")[2])
+        for process in processes.below(self.info["pid"]).values():
+            if process.name == "glovebox-launch":
+                return os.path.dirname(process.arguments()[2])
         raise AssertionError("there is no launcher")
 
     def parts(self):
-        return set(sealed.descendants(self.info["pid"]))
+        return set(processes.below(self.info["pid"]))
 
     def close(self):
         self.client.close()
@@ -65,8 +65,8 @@ class Private:
 
 class PrivateServer(sealed.TestCase):
     def assert_gone(self, pids, directory=None):
-        self.assertTrue(wait_until(lambda: not any(is_alive(pid) for pid in pids), 60),
-                        [pid for pid in pids if is_alive(pid)])
+        self.assertTrue(wait_until(lambda: not any(processes.is_alive(pid) for pid in pids), 60),
+                        [pid for pid in pids if processes.is_alive(pid)])
         if directory:
             self.assertFalse(os.path.exists(directory))
 
@@ -85,7 +85,7 @@ class PrivateServer(sealed.TestCase):
             [sys.executable, "-c", STARTER, sealed.GLOVEBOX, "serve", "--private"], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, env=sealed.environment(None))
         info = json.loads(starter.stdout.readline())
-        parts = set(sealed.descendants(info["pid"])) | {info["pid"]}
+        parts = set(processes.below(info["pid"])) | {info["pid"]}
         starter.kill()
         starter.wait(timeout=60)
         starter.stdin.close()

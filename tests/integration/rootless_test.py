@@ -7,6 +7,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import processes
 import sealed
 
 USER = 65534
@@ -139,9 +140,7 @@ class Rootless(sealed.TestCase):
             self.command("run", "-c", "import time; print('ready', flush=True); time.sleep(1000)"),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.assertEqual(sealed.read_line(process.stdout), b"ready\n")
-        for pid, name in sealed.processes().items():
-            if name == "glovebox-launch":
-                os.kill(pid, 9)
+        processes.kill(processes.named("glovebox-launch"))
         process.wait(timeout=20)
         process.stdout.close()
         self.assertEqual(self.glovebox("run", "--exec", "/bin/true").returncode, 0)

@@ -11,6 +11,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import processes
 import sealed
 import server
 from sealed import wait_until
@@ -96,8 +97,7 @@ class Killed(Faults):
             crowd.wait_for(10)
             victims = wait_until(served.zygotes)
             self.assertTrue(victims)
-            for pid in victims:
-                os.kill(pid, signal.SIGKILL)
+            processes.kill(victims)
         crowd.wait_for(50)
         crowd.stop()
         self.assertEqual(crowd.faults(), [])
@@ -109,8 +109,7 @@ class Killed(Faults):
         served.wait_warm()
         crowd = self.crowd(served)
         crowd.wait_for(10)
-        for pid in served.zygotes():
-            os.kill(pid, signal.SIGSTOP)
+        processes.kill(served.zygotes(), signal.SIGSTOP)
         crowd.wait_for(50)
         crowd.stop()
         self.assertEqual(crowd.faults(), [])
@@ -120,8 +119,7 @@ class Killed(Faults):
         served = self.serve()
         served.wait_warm()
         running = self.start_run(served)
-        for pid in served.brokers():
-            os.kill(pid, signal.SIGKILL)
+        processes.kill(served.brokers())
         # Whoever ran below it hears of it; it is not the program's own end.
         said = self.last_event(running)
         self.assertTrue((said["event"], said.get("code")) == ("error", "unavailable")

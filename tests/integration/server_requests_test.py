@@ -14,6 +14,7 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import processes
 import sealed
 import server
 from sealed import wait_until
@@ -290,15 +291,8 @@ class GoneClients(Around):
         client.open().request("POST", "/v1/run", json.dumps({"command": ["/bin/sleep", marker]}), client.headers())
 
         def sleepers():
-            found = []
-            for pid in sealed.descendants(self.server.info["launcher_pid"]):
-                try:
-                    with open(f"/proc/{pid}/cmdline", "rb") as file:
-                        if marker.encode() in file.read():
-                            found.append(pid)
-                except (FileNotFoundError, ProcessLookupError):
-                    pass
-            return found
+            below = processes.below(self.server.info["launcher_pid"])
+            return [pid for pid, process in below.items() if marker in process.arguments()]
         self.assertTrue(wait_until(sleepers))
         client.close()
         self.assertTrue(wait_until(lambda: not sleepers()))
@@ -342,11 +336,10 @@ class Operations(server.Served):
         self.assertNotIn(self.server.key, self.server.log())
 
     def test_the_server_has_no_privileges(self):
-        with open(f"/proc/{self.server.info['pid']}/status") as file:
-            status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+        status = processes.living(self.server.info["pid"]).fields
         self.assertNotIn("0", status["Uid"].split() + status["Gid"].split())
         self.assertEqual({int(status[name], 16) for name in ("CapEff", "CapPrm", "CapInh", "CapAmb")}, {0})
-        self.assertEqual((status["NoNewPrivs"], status["Seccomp"], status["Groups"].strip()), ("1", "2", ""))
+        self.assertEqual((status["NoNewPrivs"], status["Seccomp"], status["Groups"]), ("1", "2", ""))
 
 
 @unittest.skipUnless(shutil.which("openssl"), "openssl makes the certificate")

@@ -84,12 +84,12 @@ class Cli(Typed):
     def test_bad_input(self):
         one = self.create()
         for words, said in (
-                (("exec", one), "say one of"), (("exec", "--", "true"), "glovebox exec"),
+                (("exec", one), "exactly one of"), (("exec", "--", "true"), "glovebox exec"),
                 (("exec", "--nonsense", one, "--", "true"), "unknown option"), (("exec", "--env", "A", one, "--", "true"), "NAME=VALUE"),
-                (("sandbox",), "glovebox sandbox create"), (("sandbox", "create", "--ttl", "soon"), "--ttl"),
+                (("sandbox",), "missing subcommand: create"), (("sandbox", "create", "--ttl", "soon"), "--ttl"),
                 (("sandbox", "create", "--memory", "1"), "--memory"), (("cp", "a"), "glovebox cp"),
                 (("cp", "/etc/hostname", "/tmp/x"), "ID:PATH"), (("shell",), "glovebox shell"),
-                (("shell", one), "no terminal"), (("logs",), "glovebox logs"), (("top", "now"), "takes no"),
+                (("shell", one), "not a terminal"), (("logs",), "glovebox logs"), (("top", "now"), "unexpected argument 'now'"),
                 (("code",), "glovebox code"), (("completion", "tcsh"), "bash")):
             with self.subTest(words=words):
                 done = self.glovebox(*words, status=2)

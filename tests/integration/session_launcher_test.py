@@ -10,6 +10,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import launcher_wire as wire
+import processes
 import sealed
 import session_wire as frames
 import warm
@@ -150,11 +151,8 @@ class Adoption(TestCase):
 
     def agent_of(self, session):
         """The pid, here, of a session's first process: what is in its cgroups and is alone there."""
-        found = []
-        for pid in self.launcher.processes():
-            with open(f"/proc/{pid}/cgroup") as file:
-                if session.id in file.read():
-                    found.append(pid)
+        found = [pid for pid, process in self.launcher.processes().items()
+                 if session.id.encode() in process.read("cgroup")]
         self.assertEqual(len(found), 1, found)
         return found[0]
 
@@ -302,8 +300,9 @@ class Joining(TestCase):
     def test_without_its_zygote_a_context_starts_cold(self):
         session = self.session("python")
         session.hello()
-        os.kill(self.zygote(), signal.SIGKILL)
-        self.assertTrue(sealed.wait_until(lambda: not self.launcher.zygotes() or True))
+        zygote = self.zygote()
+        os.kill(zygote, signal.SIGKILL)
+        self.assertTrue(sealed.wait_until(lambda: not processes.is_alive(zygote)))
         self.assertFalse(self.context(session, 10).warm)
 
 

@@ -148,7 +148,7 @@ while True:
     c.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 1\\r\\nContent-Length: 2\\r\\n\\r\\nab")
     c.close()
 '""")
-        wait_until(lambda: "not an HTTP answer" in self.session.call("GET", "/ports/3002/").text)
+        wait_until(lambda: "malformed HTTP response" in self.session.call("GET", "/ports/3002/").text)
         self.assertEqual(self.session.call("GET", "/ports/3002/").code, "bad_gateway")
 
 

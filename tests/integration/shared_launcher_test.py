@@ -6,6 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import processes
 import sealed
 from sealed import glovebox, start
 
@@ -27,10 +28,9 @@ class SharedLauncher(sealed.TestCase):
         return process
 
     def broker(self):
-        with open(f"/proc/{self.launcher.pid}/task/{self.launcher.pid}/children") as file:
-            children = file.read().split()
+        children = processes.children(self.launcher.pid)
         self.assertEqual(len(children), 1, children)
-        return int(children[0])
+        return children[0]
 
     def test_serves_one_run_after_another_with_one_broker(self):
         self.assertEqual(self.run_in("-c", "print(1)").stdout, b"1\n")
@@ -50,15 +50,12 @@ class SharedLauncher(sealed.TestCase):
         self.assertEqual(results, [(number, [str(number).encode()], b"") for number in range(40)])
 
     def test_gives_every_sandbox_its_own_uids(self):
-        processes = [self.sleeper() for _ in range(5)]
-        owners = set()
-        for pid, name in sealed.processes().items():
-            if name.startswith("python"):
-                owners.add(os.stat(f"/proc/{pid}").st_uid)
+        sleepers = [self.sleeper() for _ in range(5)]
+        owners = {process.uids[1] for process in sealed.other_processes().values() if process.name.startswith("python")}
         self.assertEqual(len(owners), 5, owners)
         self.assertEqual(len({uid // 65536 for uid in owners}), 5, owners)
         self.assertTrue(all(uid >= 1879048192 for uid in owners), owners)
-        for process in processes:
+        for process in sleepers:
             process.send_signal(signal.SIGINT)
             self.finish(process)
 
@@ -118,11 +115,10 @@ class SharedLauncher(sealed.TestCase):
                                  stderr=subprocess.DEVNULL, env=sealed.environment())
         try:
             path = os.path.join(sealed.STATE, "launcher.sock")
-            self.assertTrue(sealed.wait_until(lambda: os.path.exists(path)))
+            self.assertTrue(sealed.wait_until(lambda: sealed.listens(path)))
             process = start("run", "-c", "import time; print('ready', flush=True); time.sleep(1000)")
             self.assertEqual(sealed.read_line(process.stdout), b"ready\n")
-            launchers = [pid for pid, name in sealed.processes().items() if name == "glovebox-launch"]
-            self.assertEqual(sorted(launchers), sorted([usual.pid, self.launcher.pid]))
+            self.assertEqual(processes.named("glovebox-launch"), sorted([usual.pid, self.launcher.pid]))
             process.send_signal(signal.SIGINT)
             self.finish(process)
         finally:

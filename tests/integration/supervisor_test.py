@@ -8,17 +8,11 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import processes
 import sealed
 import stand_ins
+from processes import is_alive
 from sealed import glovebox, start, wait_until
-
-
-def is_alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
 
 
 class TestCase(sealed.TestCase):
@@ -42,9 +36,7 @@ class TestCase(sealed.TestCase):
                 process.kill()
         # Not by --stop, which is what is tested here.
         for name in ("server", "launcher", "gateway"):
-            for pid in {event["pid"] for event in stand_ins.events(self.data, name)}:
-                if is_alive(pid):
-                    os.kill(pid, signal.SIGKILL)
+            processes.kill({event["pid"] for event in stand_ins.events(self.data, name)})
         for process in self.started:
             process.wait(timeout=20)
             process.stdout.close()
@@ -214,7 +206,7 @@ class Serve(TestCase):
         self.env["HOME"] = self.data
         process = self.serve(user=65534, group=65534, extra_groups=[])
         info = self.up()
-        self.assertEqual(os.stat(f"/proc/{info['pid']}").st_uid, 65534)
+        self.assertEqual(set(processes.living(info["pid"]).uids), {65534})
         self.stop(process)
 
     # --- somebody is killed ---------------------------------------------------------------------

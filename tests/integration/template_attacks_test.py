@@ -2,6 +2,7 @@
 # own in a zygote: what it may use, whom it may hold up, what is left of it, and where it is not
 # started at all.
 import os
+import pathlib
 import random
 import shutil
 import string
@@ -15,6 +16,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import launcher_wire as wire
 import old_kernel
+import processes
 import sealed
 import server
 import warm
@@ -46,20 +48,16 @@ def memory(megabytes):
 
 def bound_of(pid, controller, v1, v2):
     """A process's limit, from whichever hierarchy has it."""
-    with open(f"/proc/{pid}/cgroup") as file:
-        for line in file:
-            _, controllers, path = line.rstrip("\n").split(":", 2)
-            for root in sealed.hierarchies():
-                if controller in controllers.split(",") and os.path.exists(f"{root}{path}/{v1}"):
-                    return open_and_read(f"{root}{path}/{v1}")
-                if not controllers and os.path.exists(f"{root}{path}/{v2}"):
-                    return open_and_read(f"{root}{path}/{v2}")
+    for line in processes.living(pid).read("cgroup").decode().splitlines():
+        _, controllers, path = line.split(":", 2)
+        file = v1 if controller in controllers.split(",") else v2 if not controllers else None
+        for root in sealed.hierarchies() if file else ():
+            try:
+                with open(f"{root}{path}/{file}") as opened:
+                    return opened.read().strip()
+            except FileNotFoundError:
+                pass  # not this hierarchy's
     return None
-
-
-def open_and_read(path):
-    with open(path) as file:
-        return file.read().strip()
 
 
 class Attack(sealed.TestCase):
@@ -227,8 +225,9 @@ class FromItsZygote(ZygoteAttack):
 
     def children(self):
         """Processes that a zygote started."""
-        zygotes = self.launcher.zygotes()
-        return {pid for pid, (_, parent) in self.launcher.processes().items() if parent in zygotes}
+        below = self.launcher.processes()
+        zygotes = warm.zygotes_of(self.launcher.pid, below)
+        return [process for process in below.values() if process.parent in zygotes]
 
     def test_processes_that_it_starts_later_end(self):
         name = self.define("late", preload=["preload_late"], env=["HELD=1"])
@@ -253,7 +252,7 @@ class FromItsZygote(ZygoteAttack):
         for _ in range(2):
             name = self.define("late", preload=["preload_late"], env=["HELD=1500"], bounds=memory(2000))
             self.assertEqual(self.client.prepare(name).state, READY)
-            self.assertTrue(wait_until(lambda: any(server.resident_bytes(pid) > 1200 << 20 for pid in self.children())))
+            self.assertTrue(wait_until(lambda: any(child.resident_bytes() > 1200 << 20 for child in self.children())))
             self.assertEqual(self.ask(wire.forget(name)).kind, wire.DONE)
             self.assertEqual(self.other.run("print(2)").out, b"2\n")
         self.client.close()
@@ -396,7 +395,7 @@ class Rootless(sealed.TestCase):
             process.terminate()
             process.wait(30)
         self.addCleanup(stop)
-        self.assertTrue(wait_until(lambda: os.path.exists(path)), open_and_read(home + "/log"))
+        self.assertTrue(wait_until(lambda: sealed.listens(path)), pathlib.Path(home, "log").read_text())
         launcher = warm.Launcher.__new__(warm.Launcher)
         launcher.path, launcher.process = path, process
         client = warm.Client(launcher)

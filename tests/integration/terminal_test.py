@@ -11,6 +11,7 @@ import termios
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
+import processes
 import sealed
 
 
@@ -89,7 +90,7 @@ class Terminal(sealed.TestCase):
 
     def test_a_terminal_that_goes_away_ends_the_sandbox(self):
         process = self.open("--exec", "/bin/sleep", "--", "1000")
-        sealed.wait_until(lambda: "sleep" in sealed.processes().values())
+        self.assertTrue(sealed.wait_until(lambda: processes.named("sleep")))
         process.send_signal(signal.SIGHUP)
         self.end(process)
 

@@ -175,7 +175,7 @@ class Ends(warm.TestCase):
         self.assertTrue(sealed.wait_until(lambda: self.guests() == 0), self.launcher.processes())
 
     def guests(self):
-        return len([pid for pid in self.launcher.processes() if len(warm.own_pids(pid)) == 3])
+        return sum(process.depth == 3 for process in self.launcher.processes().values())
 
     def test_a_client_that_goes_takes_its_waiting_ones_along(self):
         other = self.connect()
@@ -190,8 +190,7 @@ class Ends(warm.TestCase):
 
     def guest_uid(self):
         """Of the only guest, as the host knows it."""
-        (uid,) = {os.stat(f"/proc/{pid}/task").st_uid for pid in self.launcher.processes()
-                  if len(warm.own_pids(pid)) == 3 and warm.own_pid(pid) != 1}
+        (uid,) = {guest.uids[1] for guest in self.launcher.guests().values()}
         return uid
 
     def test_nothing_is_ever_used_again(self):

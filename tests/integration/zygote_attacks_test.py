@@ -15,6 +15,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import hostile_preload as hostile
 import launcher_wire as wire
+import processes
 import sealed
 import warm
 from attack_rows import ATTACKS, DENIED, KILLED_BY_FILTER, Surroundings, kernel_lacks, rows
@@ -388,7 +389,7 @@ class Staying(HostilePreload):
             self.assertEqual(os.read(sandbox.pipes[1], 10), b"up\n")
             sandbox.destroy()
             self.assert_others_are_served()
-        gone = lambda: not [pid for pid in self.launcher.processes() if len(warm.own_pids(pid)) == 3]  # noqa: E731
+        gone = lambda: all(process.depth < 3 for process in self.launcher.processes().values())  # noqa: E731
         self.assertTrue(sealed.wait_until(gone), self.launcher.processes())
 
     def test_a_zygote_that_is_traced_dies_and_nobody_waits_for_it(self):
@@ -406,8 +407,8 @@ class Staying(HostilePreload):
         (zygote,) = self.launcher.zygotes() - self.others
         pending = self.hostile.begin(name)
         self.addCleanup(pending.link.close)
-        mine = lambda: [pid for pid, (_, parent) in self.launcher.processes().items() if parent == zygote]  # noqa: E731
-        self.assertTrue(sealed.wait_until(lambda: len(mine()) >= children), self.launcher.processes())
+        there = sealed.wait_until(lambda: len(processes.children(zygote)) >= children)
+        self.assertTrue(there, self.launcher.processes())
 
     def test_one_with_children_is_refused(self):
         status = self.hostile.prepare("children")

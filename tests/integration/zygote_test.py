@@ -8,6 +8,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import launcher_wire as wire
+import processes
 import sealed
 import warm
 from warm import FAILED, READY, REMOVED
@@ -43,7 +44,7 @@ class Deaths(Zygotes):
             except warm.Refused as refused:
                 self.assertEqual(refused.code, warm.UNAVAILABLE, refused)
             self.assert_serves()
-            self.assertNotEqual(self.zygote(), old)
+            self.zygote(after=old)
             self.assertEqual(waiting.run("print('waited')").out, b"waited\n")
             waiting.destroy()
             self.assert_goes_on(running)
@@ -60,8 +61,8 @@ class Deaths(Zygotes):
         self.assertLess(time.monotonic() - begun, 30)  # the launcher gives it ten seconds
         # Others were served meanwhile: the launcher did not wait with us.
         self.assert_serves()
-        self.assertNotEqual(self.zygote(), old)
-        self.assertFalse(os.path.exists(f"/proc/{old}/exe"))
+        self.zygote(after=old)
+        self.assertFalse(processes.is_alive(old))
         self.assert_goes_on(running)
 
     def test_while_one_is_stuck_others_are_served(self):
@@ -80,21 +81,20 @@ class Deaths(Zygotes):
     def test_a_killed_broker_takes_its_own_along_and_nobody_else(self):
         plain = self.client.create("base", warm=0, waits=1)
         zygote = self.zygote()
-        broker = self.launcher.processes()[zygote][1]
+        broker = processes.living(zygote).parent
         self.assertGreaterEqual(len(self.launcher.brokers()), 2)
         waiting = self.client.create_patiently()
         os.kill(broker, signal.SIGKILL)
         self.assertIsNotNone(waiting.end(), "nobody says that a waiting sandbox is gone")
         waiting.forget()
         self.assert_serves()
-        self.assertNotEqual(self.zygote(), zygote)
+        self.zygote(after=zygote)
         self.assertNotIn(plain.id, self.client.ended)
         plain.destroy()
 
     def test_a_killed_guest_ends_its_sandbox_alone(self):
         sandboxes = [self.client.create_patiently() for _ in range(3)]
-        guests = [pid for pid, (name, _) in self.launcher.processes().items()
-                  if name.startswith("python") and len(warm.own_pids(pid)) == 3]
+        guests = list(self.launcher.guests())
         self.assertEqual(len(guests), 3, self.launcher.processes())
         os.kill(guests[0], signal.SIGKILL)
         gone = self.client.wait(lambda: [one for one in sandboxes if one.id in self.client.ended])
@@ -113,7 +113,7 @@ class Apart(Zygotes):
         warm.write_template(self.templates_place, "second", preload=["json"])
 
     def namespaces(self, pid):
-        return {kind: os.readlink(f"/proc/{pid}/ns/{kind}") for kind in self.KINDS}
+        return processes.living(pid).namespaces()
 
     def test_templates_share_nothing(self):
         first = self.zygote()
@@ -129,7 +129,7 @@ class Apart(Zygotes):
         self.assertTrue(all(uid >= 1879048192 for uid in owners if uid), owners)
         # Nor with their brokers: those have capabilities, they have none.
         for zygote in (first, second):
-            broker = self.launcher.processes()[zygote][1]
+            broker = processes.living(zygote).parent
             self.assertNotEqual(self.uids(zygote)[0], self.uids(broker)[0])
             self.assertEqual(set(self.uids(zygote)), {self.uids(zygote)[0]})
             for kind in ("mnt", "net", "ipc", "uts"):
@@ -137,9 +137,8 @@ class Apart(Zygotes):
 
     def test_a_guest_shares_nothing_with_its_zygote(self):
         sandboxes = [self.client.create_patiently() for _ in range(2)]
-        guests = [pid for pid in self.launcher.processes()
-                  if len(warm.own_pids(pid)) == 3 and warm.own_pid(pid) != 1]
-        self.assertEqual(len(guests), 2)
+        guests = list(self.launcher.guests())
+        self.assertEqual(len(guests), 2, self.launcher.processes())
         for kind in self.KINDS:
             with self.subTest(namespace=kind):
                 self.assertEqual(len({self.namespaces(pid)[kind] for pid in (self.zygote(), *guests)}), 3)
@@ -150,8 +149,7 @@ class Apart(Zygotes):
     @staticmethod
     def uids(pid):
         """Real, effective, saved and of files, as the host knows them."""
-        with open(f"/proc/{pid}/status") as file:
-            return next([int(word) for word in line.split()[1:]] for line in file if line.startswith("Uid:"))
+        return processes.living(pid).uids
 
 
 class Renewal(Zygotes):
@@ -321,7 +319,7 @@ class Packages(Zygotes):
         try:
             self.assertTrue(self.client.wait(lambda: self.client.templates["python"].generation > before, 30))
             self.assertTrue(self.client.wait(lambda: self.client.templates["python"].state == READY))
-            self.assertNotEqual(self.zygote(), old)
+            self.zygote(after=old)
             fresh = self.client.create_patiently()
             self.assertGreater(fresh.generation, before)
             self.assertEqual(fresh.run("print(1)").out, b"1\n")

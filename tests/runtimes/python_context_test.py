@@ -3,11 +3,14 @@ import os
 import pathlib
 import signal
 import socket
+import sys
 import tempfile
 import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "support"))
 import harness
+import processes
 from context_harness import Context, encode_cell
 from zygote_test import Zygote
 
@@ -207,18 +210,15 @@ class WarmContexts(ColdContexts):
     def start(self, command, given):
         ours, theirs = socket.socketpair()
         ours.settimeout(harness.DEADLINE)
+        before = processes.children(self.zygote.process.pid)
         socket.send_fds(self.zygote.launcher, [b"J"], [given[place] for place in range(5)] + [theirs.fileno()])
         theirs.close()
         self.assertEqual(ours.recv(1), b"r")
-        pid = self.child()
+        # The new one, and not the one with the highest number: those start from below again.
+        (pid,) = set(processes.children(self.zygote.process.pid)) - set(before)
         ours.send(b"c")
         ours.close()
         return Child(pid), pid
-
-    def child(self):
-        pid = self.zygote.process.pid
-        with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
-            return max(map(int, file.read().split()))
 
     def open(self, **options):
         context = Context("python", start=self.start, **options)
@@ -229,13 +229,18 @@ class WarmContexts(ColdContexts):
         self.assertEqual(self.context.run("import os; os._exit(9)").lines, [])
 
     def test_the_first_cell_is_soon(self):
-        times = []
-        for _ in range(20):
-            started = time.perf_counter()
-            context = self.open()
-            self.assertEqual(context.run("print(1)").out, "1\n")
-            times.append(time.perf_counter() - started)
-        self.assertLess(sorted(times)[5], 0.03, times)
+        def best_of(count, open_one, code):
+            times = []
+            for _ in range(count):
+                started = time.perf_counter()
+                self.assertEqual(open_one().run(code).out, "1\n")
+                times.append(time.perf_counter() - started)
+            return min(times)
+
+        # Beside a cold one that imports what the zygote has, because a busy machine slows both.
+        warm = best_of(20, self.open, "print(1)")
+        cold = best_of(3, lambda: ColdContexts.open(self), "import json, random, matplotlib.pyplot; print(1)")
+        self.assertLess(warm, cold / 4)
 
 
 class Child:

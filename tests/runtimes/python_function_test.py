@@ -119,9 +119,10 @@ class Calls(unittest.TestCase):
 
 class OneFile(unittest.TestCase):
     def test_both_sides_encode_by_the_same_files(self):
-        for name in ("values", "value_dates", "value_arrays", "value_frames"):
-            ours, theirs = (ROOT / place / (name + ".py") for place in ("src/guest/python", "sdk/python/glovebox"))
-            self.assertEqual(ours.resolve(), theirs)
+        pairs = {"values": "codec", "value_dates": "dates", "value_arrays": "arrays", "value_frames": "frames"}
+        for inside, outside in pairs.items():
+            self.assertEqual((ROOT / "src/guest/python" / f"{inside}.py").resolve(),
+                             ROOT / "sdk/python/glovebox/values" / f"{outside}.py")
 
 
 class Inside(unittest.TestCase):

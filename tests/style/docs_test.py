@@ -1,5 +1,5 @@
 """Documents that name code tell the truth: links resolve, the life of a run names real functions,
-and docs/cli.md has exactly the commands and options of --help."""
+and docs/cli.md has exactly the commands and options of --help. The README stays short, and sentences name who acts."""
 import re
 import subprocess
 import unittest
@@ -10,7 +10,12 @@ ARCHITECTURE = ROOT / "docs" / "architecture.md"
 CLI = ROOT / "docs" / "cli.md"
 SERVER = ROOT / "docs" / "server.md"
 API = ROOT / "docs" / "api.md"
-LIVES = ("The life of a run", "The life of a warm run", "The life of an exec", "The life of a set of packages")
+LIVES = ("The life of a run", "The life of a warm run", "The life of an exec", "The life of a package set")
+README_LINES = 150
+# Decisions are never edited; CONTRIBUTING.md quotes the words that it forbids.
+# The pages of the Python SDK are maintained with that package.
+NOT_JUDGED = ("docs/decisions/", "CONTRIBUTING.md", "docs/sdk/python.md", "docs/sdk/functions.md")
+VAGUE = re.compile(r"\b(nobody|somebody|anybody|everybody|whoever)\b", re.I)
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -41,6 +46,11 @@ def broken_links(path, text):
         elif anchor and file.suffix == ".md" and anchor not in anchors(file.read_text()):
             broken.append(f"{relative(path)}: {target} has no such heading")
     return broken
+
+
+def vague_actors(path, text):
+    """Sentences that do not say who acts. Code, quoted output and names of files are not judged."""
+    return [f"{relative(path)}: {word}" for word in VAGUE.findall(without_code(text))]
 
 
 def section(text, heading):
@@ -166,6 +176,16 @@ class Links(unittest.TestCase):
         self.assertEqual([], [relative(path) for path in documents() if path not in seen])
 
 
+class English(unittest.TestCase):
+    def test_the_readme_stays_short(self):
+        self.assertLessEqual(len((ROOT / "README.md").read_text().splitlines()), README_LINES)
+
+    def test_sentences_name_who_acts(self):
+        judged = [path for path in documents() if not relative(path).startswith(NOT_JUDGED)]
+        self.assertGreater(len(judged), 25)
+        self.assertEqual([], [one for path in judged for one in vague_actors(path, path.read_text())])
+
+
 class LifeOfARun(unittest.TestCase):
     def test_every_file_and_function_exists(self):
         for heading in LIVES:
@@ -250,6 +270,10 @@ class BadSamplesAreCaught(unittest.TestCase):
     def test_a_dead_anchor(self):
         self.assertEqual(1, len(broken_links(ARCHITECTURE, "[x](architecture.md#no-such-part)")))
         self.assertEqual([], broken_links(ARCHITECTURE, "[x](#the-life-of-a-run)"))
+
+    def test_a_vague_actor(self):
+        self.assertEqual(["README.md: Nobody"], vague_actors(ROOT / "README.md", "Nobody removes it."))
+        self.assertEqual([], vague_actors(ROOT / "README.md", "files belong to `nobody`; the launcher removes them"))
 
     def test_a_function_that_is_gone(self):
         table = "## The life of a run\n\n| 1 | `src/main/glovebox.cc` | `mein` | x |\n"

@@ -27,6 +27,9 @@ def kernel_lacks(around, row):
     done = subprocess.run([ATTACKS, "control", row["name"], *around.arguments(row)], stdin=subprocess.DEVNULL,
                           capture_output=True, timeout=60)
     if done.returncode == KERNEL_LACKS:
+        sure = subprocess.run([ATTACKS, "lacks", row["name"]], capture_output=True, timeout=60)
+        if sure.returncode != KERNEL_LACKS:
+            raise AssertionError(f"{row['name']} is skipped, {done.stdout}, but: {sure.stdout}")
         return True
     if done.returncode != SUCCEEDED:
         raise AssertionError(f"the control of {row['name']} does not work: {done.stdout}")

@@ -3,6 +3,7 @@ import os
 import socket
 
 import launcher_wire as wire
+import processes
 import sealed
 
 POLICY = """
@@ -40,9 +41,8 @@ class Hostile(sealed.TestCase):
     def end_launcher(self):
         self.assertIsNone(self.launcher.process.poll(), "the launcher is dead")
         self.assert_good_clients_are_served()
-        self.assertEqual(self.launcher.settled_descriptors(), self.descriptors, [
-            os.readlink(f"/proc/{self.launcher.pid}/fd/{fd}")
-            for fd in os.listdir(f"/proc/{self.launcher.pid}/fd")])
+        self.assertEqual(self.launcher.settled_descriptors(), self.descriptors,
+                         processes.living(self.launcher.pid).files())
         self.assertEqual(self.launcher.stop(), 0)
 
     def assert_good_clients_are_served(self):

@@ -17,6 +17,8 @@ import tempfile
 import time
 import unittest
 
+import processes
+
 BIN = os.environ.get("GLOVEBOX_BIN_DIR", "")
 GLOVEBOX = os.path.join(BIN, "glovebox")
 LAUNCHER = os.path.join(BIN, "glovebox-launcher")
@@ -74,6 +76,10 @@ def main(network=False):
 def claim_state():
     """A directory for this test, locked as long as it runs. Cleans up after tests that were killed."""
     os.makedirs(TESTS, mode=0o700, exist_ok=True)
+    # One at a time, or another test could take a directory that is made and not locked yet for one
+    # that was left behind.
+    turn = os.open(TESTS, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fcntl.flock(turn, fcntl.LOCK_EX)
     for name in os.listdir(TESTS):
         path = os.path.join(TESTS, name)
         try:
@@ -91,6 +97,7 @@ def claim_state():
     lock = os.open(made, os.O_RDONLY | os.O_DIRECTORY)
     fcntl.flock(lock, fcntl.LOCK_EX)
     os.set_inheritable(lock, True)
+    os.close(turn)
     return made
 
 
@@ -164,18 +171,9 @@ def read_line(pipe, seconds=20):
 
 # --- what is on the host ------------------------------------------------------------------------
 
-def processes():
-    """Pids in the test's own pid namespace besides PID 1 and this one, with their names."""
-    found = {}
-    for name in os.listdir("/proc"):
-        if not name.isdigit() or int(name) in (1, os.getpid()):
-            continue
-        try:
-            with open(f"/proc/{name}/stat") as file:
-                found[int(name)] = file.read().split("(", 1)[1].rsplit(")", 1)[0]
-        except (FileNotFoundError, ProcessLookupError):
-            pass
-    return found
+def other_processes():
+    """{pid: Process} in the test's own pid namespace besides PID 1 and this one, zombies too."""
+    return {pid: process for pid, process in processes.everyone().items() if pid not in (1, os.getpid())}
 
 
 def mounts():
@@ -245,16 +243,10 @@ def kernel_cgroups():
 def namespaces():
     """Every namespace that a process of the test's own is in or holds open."""
     found = set()
-    for pid in [name for name in os.listdir("/proc") if name.isdigit()]:
-        try:
-            for kind in os.listdir(f"/proc/{pid}/ns"):
-                found.add(os.readlink(f"/proc/{pid}/ns/{kind}"))
-            for fd in os.listdir(f"/proc/{pid}/fd"):
-                target = os.readlink(f"/proc/{pid}/fd/{fd}")
-                if re.fullmatch(r"(user|pid|mnt|net|ipc|uts|cgroup|time):\[\d+\]", target):
-                    found.add(target)
-        except (FileNotFoundError, ProcessLookupError, PermissionError):
-            pass
+    for process in processes.everyone().values():
+        found.update(process.namespaces().values())
+        found.update(target for target in process.files().values()
+                     if re.fullmatch(r"(user|pid|mnt|net|ipc|uts|cgroup|time):\[\d+\]", target))
     return found
 
 
@@ -263,15 +255,16 @@ def files():
     return {name for name in os.listdir(STATE) if name not in KEPT}
 
 
-def open_files(pid="self"):
-    return len(os.listdir(f"/proc/{pid}/fd"))
+def open_files(pid=None):
+    """How many descriptors a process has open, this one if no other is named."""
+    return len(processes.living(os.getpid() if pid is None else pid).files())
 
 
 class Nothing:
     """What was there before; still_there() says what has come since and has not gone again."""
 
     def __init__(self):
-        self.processes = set(processes())
+        self.processes = set(other_processes())
         self.mounts = mounts()
         self.cgroups = cgroups()
         self.namespaces = namespaces()
@@ -283,8 +276,8 @@ class Nothing:
 
         def all_gone():
             left.clear()
-            now = processes()
-            left.extend(f"process {pid} ({now[pid]})" for pid in set(now) - self.processes)
+            left.extend(f"process {pid} ({process.name})" for pid, process in other_processes().items()
+                        if pid not in self.processes)
             left.extend(f"mount {line}" for line in set(mounts()) - set(self.mounts))
             left.extend(f"cgroup {path}" for path in cgroups() - self.cgroups)
             left.extend(f"namespace {name}" for name in namespaces() - self.namespaces)
@@ -330,6 +323,12 @@ class TestCase(unittest.TestCase):
             raise
 
 
+def listens(path):
+    """Whether a launcher takes connections there. That the socket is there does not say so yet."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+        return client.connect_ex(path) == 0
+
+
 # --- a launcher of the test's own ---------------------------------------------------------------
 
 class SharedLauncher:
@@ -351,11 +350,7 @@ class SharedLauncher:
             raise AssertionError("the launcher ended by itself")
 
     def answers(self):
-        try:
-            self.connect().close()
-            return True
-        except OSError:
-            return False
+        return listens(self.path)
 
     @property
     def pid(self):
@@ -388,21 +383,3 @@ class SharedLauncher:
         if self.process.poll() is None:
             self.process.send_signal(how)
         return self.process.wait(timeout=20)
-
-
-def descendants(root):
-    """{pid: (name, parent)} of everything below a process that is not a zombie."""
-    found, below = {}, {root}
-    for pid in [int(name) for name in os.listdir("/proc") if name.isdigit()]:
-        try:
-            with open(f"/proc/{pid}/stat") as file:
-                head, _, rest = file.read().rpartition(")")
-            found[pid] = (head.split("(", 1)[1], int(rest.split()[1]), rest.split()[0])
-        except (FileNotFoundError, ProcessLookupError):
-            pass
-    growing = True
-    while growing:
-        more = {pid for pid, (_, parent, _) in found.items() if parent in below} - below
-        below |= more
-        growing = bool(more)
-    return {pid: found[pid][:2] for pid in below - {root} if found[pid][2] != "Z"}

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import unittest
 
+import processes
 import sealed
 import warm
 
@@ -17,17 +18,9 @@ import warm
 PATIENCE = 60
 
 
-def is_alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
 def resident_bytes(pid):
-    with open(f"/proc/{pid}/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    """Of a process that the test relies on."""
+    return processes.living(pid).resident_bytes()
 
 
 def metric(text, name):
@@ -244,21 +237,17 @@ class Server:
 
     def brokers(self):
         launcher = self.info["launcher_pid"]
-        return {pid for pid, (_, parent) in sealed.descendants(launcher).items() if parent == launcher}
+        return warm.brokers_of(launcher, processes.below(launcher))
 
     def zygotes(self):
-        """Interpreters that are a broker's own children and in its pid namespace."""
-        below = sealed.descendants(self.info["launcher_pid"])
-        brokers = self.brokers()
-        return {pid for pid, (name, parent) in below.items()
-                if parent in brokers and name.startswith("python")
-                and len(warm.own_pids(pid)) == len(warm.own_pids(parent))}
+        launcher = self.info["launcher_pid"]
+        return warm.zygotes_of(launcher, processes.below(launcher))
 
     def guests(self):
         """Programs and runtimes inside sandboxes."""
-        levels = len(warm.own_pids(self.info["launcher_pid"])) + 1  # and the broker's
-        return {pid for pid, (name, _) in sealed.descendants(self.info["launcher_pid"]).items()
-                if len(warm.own_pids(pid)) > levels and not name.startswith("glovebox")}
+        launcher = self.info["launcher_pid"]
+        return {pid for pid, process in warm.guests_of(launcher, processes.below(launcher)).items()
+                if not process.name.startswith("glovebox")}
 
     def stop(self, check=True):
         for client in self.clients:
@@ -268,7 +257,7 @@ class Server:
         if self.supervisor is not None:
             if self.supervisor.poll() is None:
                 # With a prefix, the process we started is not the supervisor itself.
-                os.kill(info.get("supervisor_pid", self.supervisor.pid), signal.SIGTERM)
+                processes.kill([info.get("supervisor_pid", self.supervisor.pid)], signal.SIGTERM)
             try:
                 status = self.supervisor.wait(timeout=PATIENCE)
             except subprocess.TimeoutExpired:
@@ -276,8 +265,8 @@ class Server:
                 self.supervisor.wait()
         # Whoever outlived a supervisor that was killed.
         for name in ("pid", "launcher_pid", "gateway_pid"):
-            if info.get(name) and is_alive(info[name]):
-                os.kill(info[name], signal.SIGKILL)
+            if info.get(name):
+                processes.kill([info[name]])
         log = self.log()
         os.unlink(self.log_path)
         if self.owned is not None:

@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import launcher_wire as wire
+import processes
 import sealed
 
 IDLE, STARTING, READY, FAILED, REMOVED = 1, 2, 3, 4, 5
@@ -52,35 +53,39 @@ class Launcher(sealed.SharedLauncher):
             return file.read()
 
     def processes(self):
-        """{pid: (name, parent)} of everything below the launcher."""
-        return sealed.descendants(self.pid)
+        """{pid: Process} of everything below the launcher."""
+        return processes.below(self.pid)
 
     def brokers(self):
-        return {pid for pid, (_, parent) in self.processes().items() if parent == self.pid}
+        return brokers_of(self.pid, self.processes())
 
     def zygotes(self):
-        """Pids, here, of the launcher's zygotes: interpreters that are a broker's own children."""
-        all_of_them = self.processes()
-        brokers = self.brokers()
-        return {pid for pid, (name, parent) in all_of_them.items()
-                if parent in brokers and name.startswith("python") and own_pid(pid) is not None
-                and len(own_pids(pid)) == len(own_pids(parent))}
+        """Pids, here, of the launcher's zygotes."""
+        return zygotes_of(self.pid, self.processes())
+
+    def guests(self):
+        """Processes of sandboxes besides their agents."""
+        return guests_of(self.pid, self.processes())
 
 
-def own_pids(pid):
-    """A process's ids, from ours to the one in its own pid namespace."""
-    try:
-        with open(f"/proc/{pid}/status") as file:
-            for line in file:
-                if line.startswith("NSpid:"):
-                    return [int(word) for word in line.split()[1:]]
-    except (FileNotFoundError, ProcessLookupError):
-        pass
-    return []
+def brokers_of(launcher, below):
+    """Pids of a launcher's own children, among what processes.below() found there."""
+    return {process.pid for process in below.values() if process.parent == launcher}
 
 
-def own_pid(pid):
-    return own_pids(pid)[-1] if own_pids(pid) else None
+def zygotes_of(launcher, below):
+    """Interpreters that are a broker's own children, and in its pid namespace."""
+    brokers = brokers_of(launcher, below)
+    return {process.pid for process in below.values()
+            if process.parent in brokers and process.name.startswith("python")
+            and process.depth == below[process.parent].depth}
+
+
+def guests_of(launcher, below):
+    """Those in a pid namespace below a broker's, besides its first process, the agent."""
+    brokers = brokers_of(launcher, below)
+    depth = max((below[pid].depth for pid in brokers), default=0)
+    return {process.pid: process for process in below.values() if process.depth > depth and process.own_pid != 1}
 
 
 def texts(values):
@@ -377,11 +382,14 @@ class TestCase(sealed.TestCase):
     def reload(self):
         os.kill(self.launcher.pid, signal.SIGHUP)
 
-    def zygote(self):
-        """The only zygote's pid, here."""
-        found = sealed.wait_until(lambda: list(self.launcher.zygotes()))
-        self.assertEqual(len(found), 1, self.launcher.processes())
-        return found[0]
+    def zygote(self, after=None):
+        """The only zygote's pid, here; with `after`, once that one has ended and another is there."""
+        def only_one():
+            found = self.launcher.zygotes()
+            return found if len(found) == 1 and after not in found else None
+        found = sealed.wait_until(only_one)
+        self.assertIsNotNone(found, (after, self.launcher.processes()))
+        return found.pop()
 
     def assert_serves(self, template="python"):
         outcome = self.client.run("print(6 * 7)", template)

@@ -1,10 +1,11 @@
-"""Runs code you do not trust in a fresh sealed sandbox.
+"""Runs untrusted code in a fresh, isolated sandbox.
 
 >>> import glovebox
 >>> glovebox.run("print('hello')").stdout
 'hello\\n'
 
-If no server is configured and none runs here, a private one is started and ends with this process.
+If no server is configured and none runs on this machine, the package starts a private server, which ends with
+this process.
 :mod:`glovebox.aio` has the same names for asyncio.
 """
 
@@ -12,9 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._private import stop_private_server
-from .client import Client, default_client
-from .dependencies import BuildWord, Dependencies
 from .errors import (
     ApiError,
     AuthError,
@@ -32,9 +30,8 @@ from .errors import (
     TimeoutExpired,
     UnavailableError,
 )
-from .network_figures import NetworkDecision, NetworkFigures
-from .process import Process, ProcessEvent
-from .records import (
+from .models.network_usage import NetworkDecision, NetworkFigures
+from .models.records import (
     AskedDependencies,
     ContextInfo,
     FileEvent,
@@ -53,7 +50,7 @@ from .records import (
     Snapshot,
     Template,
 )
-from .results import (
+from .models.results import (
     CodeResult,
     ExecResult,
     InvokeResult,
@@ -65,16 +62,20 @@ from .results import (
     RunMetrics,
     RunResult,
 )
-from .running import run
-from .sandbox import Sandbox
+from .profile.dependencies import BuildWord, Dependencies
+from .server.private_server import stop_private_server
+from .sync.client import Client, default_client
+from .sync.process import Process, ProcessEvent
+from .sync.run_code import run
+from .sync.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from . import aio
     from .aio import Client as AsyncClient
     from .aio import Sandbox as AsyncSandbox
-    from .functions import SandboxedFunction, sandboxed
+    from .functions.decorator import SandboxedFunction, sandboxed
     from .remote_errors import FunctionRefused, RemoteError, RemoteKilled, RemoteOutOfMemory, RemoteTimeout
-    from .values import ResultRefused, ValueRefused
+    from .values.codec import ResultRefused, ValueRefused
 
 __version__ = "0.1.0"
 
@@ -146,7 +147,7 @@ __all__ = [
     "stop_private_server",
 ]
 
-# asyncio takes longer to import than all the rest: it comes when it is asked for.
+# Imported on first use: asyncio alone takes longer to import than everything else.
 _LATER = {
     "AsyncClient": ("aio", "Client"),
     "AsyncSandbox": ("aio", "Sandbox"),

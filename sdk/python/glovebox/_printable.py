@@ -1,4 +1,4 @@
-"""A stranger's text, made fit for a terminal."""
+"""Untrusted text, escaped for a terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["printable"]
 
 
 def printable(text: str) -> str:
-    """Escaped so that it cannot steer a terminal; lines and tabs stay.
+    """Escapes control characters, so that the text cannot control a terminal; line feeds and tabs stay.
 
     >>> print(printable("clear \\x1b[2J"))
     clear \\x1b[2J

@@ -1,25 +1,25 @@
-"""What can go wrong, as one family of exceptions.
+"""The exceptions of this package.
 
-Code that fails inside a sandbox is not an exception: a result says so (and
-``result.raise_for_error()`` turns it into an :class:`ExecutionError` for those who like that).
+Code that fails inside a sandbox does not raise: the result says so, and ``result.raise_for_error()`` turns it
+into an :class:`ExecutionError`.
 
 ::
 
     GloveboxError
-    ├── ApiError                 the server said no; status, code, message, request_id
+    ├── ApiError                 the server refused; status, code, message, request_id
     │   ├── InvalidRequestError  400, 413, 416, 422 …: the request must change
-    │   │   └── DependencyError  packages that cannot be installed, in the installer's words
+    │   │   └── DependencyError  packages that cannot be installed, with the installer's output
     │   ├── AuthError            401
-    │   ├── ForbiddenError       403: policy, a ceiling, a mount that is not listed
+    │   ├── ForbiddenError       403: denied by policy, limit or mount list
     │   ├── NotFoundError        404
-    │   ├── ConflictError        409: not in this state
-    │   ├── LimitError           429, 507: too much at once; retry_after
-    │   └── UnavailableError     502, 503, 504: not now; retry_after
-    ├── ConnectionFailed         nobody answered, or the connection broke
-    ├── TimeoutExpired           this side waited as long as it was told to
-    ├── ProtocolError            what came back is not what a Glovebox server says
+    │   ├── ConflictError        409: not possible in this state
+    │   ├── LimitError           429, 507: a limit or quota is reached; retry_after
+    │   └── UnavailableError     502, 503, 504: try again later; retry_after
+    ├── ConnectionFailed         no response, or the connection failed
+    ├── TimeoutExpired           the client stopped waiting for the response
+    ├── ProtocolError            the response is not one of a Glovebox server
     ├── ServerStartError         no server could be found or started
-    └── ExecutionError           of raise_for_error(): the code failed
+    └── ExecutionError           raised by raise_for_error(): the code failed
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, List, Optional, Union
 from ._printable import printable
 
 if TYPE_CHECKING:
-    from .results import CodeResult, ExecResult, InvokeResult, RunFailure, RunResult
+    from .models.results import CodeResult, ExecResult, InvokeResult, RunFailure, RunResult
 
 __all__ = [
     "ApiError",
@@ -51,11 +51,11 @@ __all__ = [
 
 
 class GloveboxError(Exception):
-    """Anything this package raises by itself (but ``TypeError`` and ``ValueError`` for wrong arguments)."""
+    """Base class of this package's exceptions. Wrong arguments raise ``TypeError`` or ``ValueError`` instead."""
 
 
 class ApiError(GloveboxError):
-    """The server refused. ``code`` is stable and for programs, ``message`` is for people."""
+    """The server refused the request. ``code`` is stable and for programs, ``message`` is for people."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class ApiError(GloveboxError):
         self.code = code
         self.message = message
         self.request_id = request_id
-        #: Seconds after which the server thinks that trying again may help, if it said so.
+        #: Seconds after which the server suggests to try again, or None.
         self.retry_after = retry_after
 
     def __str__(self) -> str:
@@ -79,55 +79,55 @@ class ApiError(GloveboxError):
 
 
 class InvalidRequestError(ApiError):
-    """The request itself is wrong: the message names the field."""
+    """The request is invalid; the message names the field."""
 
 
 class DependencyError(InvalidRequestError):
-    """The packages that were asked for cannot be installed; ``message`` has the installer's own words."""
+    """The packages cannot be installed; ``message`` has the installer's output."""
 
 
 class AuthError(ApiError):
-    """No key, or one that is not valid."""
+    """The API key is missing or invalid."""
 
 
 class ForbiddenError(ApiError):
-    """The key, the policy or a ceiling of the administrator's does not allow it."""
+    """The key, the policy or a limit set by the administrator does not allow it."""
 
 
 class NotFoundError(ApiError):
-    """There is none, or it is another project's."""
+    """It does not exist, or belongs to another project."""
 
 
 class ConflictError(ApiError):
-    """It is not in a state for this; or it exists, is busy, is not empty."""
+    """It is in a state that does not allow this, exists already, is busy or is not empty."""
 
 
 class LimitError(ApiError):
-    """Too much at once, or a disk is full; ``retry_after`` if waiting helps."""
+    """A limit or quota is reached, or a disk is full; ``retry_after`` if waiting helps."""
 
 
 class UnavailableError(ApiError):
-    """Not now; ``retry_after`` if the server said when."""
+    """The server cannot do this now; ``retry_after`` if it said when to try again."""
 
 
 class ConnectionFailed(GloveboxError, ConnectionError):
-    """Nobody answered, or the connection broke before the answer was whole."""
+    """The server did not respond, or the connection failed before the response was complete."""
 
 
 class TimeoutExpired(GloveboxError, TimeoutError):
-    """This side stopped waiting. A time limit of the code itself is ``result.timed_out`` instead."""
+    """The client stopped waiting. If the code exceeded its own time limit, ``result.timed_out`` is true instead."""
 
 
 class ProtocolError(GloveboxError):
-    """What came back is not what a Glovebox server says."""
+    """The response is malformed, or not one of a Glovebox server."""
 
 
 class ServerStartError(GloveboxError):
-    """There is no server: none is configured, none runs here, and none could be started."""
+    """No server is configured or running on this machine, and none could be started."""
 
 
 class ExecutionError(GloveboxError):
-    """The code failed inside its sandbox; raised by ``raise_for_error()``."""
+    """The code failed in its sandbox; raised by ``raise_for_error()``."""
 
     def __init__(
         self, result: "Union[RunResult, CodeResult, ExecResult, InvokeResult]", failure: "Optional[RunFailure]" = None
@@ -137,16 +137,16 @@ class ExecutionError(GloveboxError):
         self.result = result
         #: ``exception``, ``timed_out``, ``oom_killed``, ``killed`` or ``exit_status``.
         self.code: str = failure.code if failure is not None else "exit_status"
-        #: The type of the exception, where there was one.
+        #: The type of the exception, if there was one.
         self.name: Optional[str] = failure.name if failure is not None else None
-        #: The lines of the traceback, where there was one.
+        #: The lines of the traceback, if there was one.
         self.traceback: List[str] = list(failure.traceback) if failure is not None else []
         self._failure = failure
 
     def __str__(self) -> str:
         if self._failure is None:
             tail = self.result.stderr.strip()[-500:]
-            return f"exit status {self.result.exit_code}" + (f": {printable(tail)}" if tail else "")
+            return f"exit code {self.result.exit_code}" + (f": {printable(tail)}" if tail else "")
         return str(self._failure)
 
 
@@ -170,7 +170,7 @@ def api_error(
     request_id: Optional[str] = None,
     retry_after: Optional[float] = None,
 ) -> ApiError:
-    """The exception for a refusal with this status."""
+    """The exception for an error response with this status."""
     kind = DependencyError if code == "dependencies_failed" else _BY_STATUS.get(status)
     if kind is None:
         kind = InvalidRequestError if 400 <= status < 500 else ApiError

@@ -9,11 +9,11 @@ __all__ = ["reciprocal", "square"]
 
 @sandboxed
 def square(number: float) -> float:
-    """Its square."""
+    """The square of a number."""
     return number * number
 
 
 @sandboxed
 def reciprocal(number: float) -> float:
-    """One by it."""
+    """The reciprocal of a number."""
     return 1 / number

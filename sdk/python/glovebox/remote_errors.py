@@ -1,9 +1,8 @@
-"""What a function in a sandbox raised, on this side.
+"""Exceptions of functions that run in a sandbox, raised in the caller's process.
 
-The exception's name, message and traceback come as text from a stranger. Of the name only this is
-made: if it is that of a builtin exception out of a list that is made when this module is imported,
-one of those is raised, with the same arguments where they are plain data, ``from`` the
-:class:`RemoteError` that has the rest. Nothing is looked up or imported by it.
+The name, the message and the traceback of the exception are untrusted text. If the name is that of a builtin
+exception in a fixed list, that one is raised, with the same arguments if they are plain data, ``from`` a
+:class:`RemoteError` with the rest. Nothing is imported or looked up by the name.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import builtins
 from typing import Any, Dict, List, Optional, Tuple, Type
 
+from ._printable import printable
 from .errors import GloveboxError
 
 __all__ = [
@@ -19,38 +19,37 @@ __all__ = [
     "RemoteKilled",
     "RemoteOutOfMemory",
     "RemoteTimeout",
-    "exception_of",
-    "printable",
+    "build_exception",
 ]
 
-MOST_MESSAGE = 70_000
-MOST_TRACEBACK = 200_000
-MOST_NAME = 300
-MOST_BITS = 2048  # of a whole number; Python refuses to show much longer ones
+MAX_MESSAGE = 70_000
+MAX_TRACEBACK = 200_000
+MAX_NAME = 300
+MAX_BITS = 2048  # of an integer; Python refuses to format much longer ones
 _PLAIN = (str, int, float, bool, bytes, type(None))
 
 
 class FunctionRefused(GloveboxError, TypeError):
-    """A function that cannot run in a sandbox, and what to do about it."""
+    """The function cannot run in a sandbox; the message says why and what to do."""
 
 
 class RemoteError(GloveboxError):
-    """A function in a sandbox raised something, or ended without an answer.
+    """A function in a sandbox raised an exception, or ended without a result.
 
-    Its text has the traceback as it was there. Where the exception was a builtin one, that is what is
-    raised, and this is its ``__cause__``.
+    The text contains the traceback from the sandbox. If the function raised a builtin exception, the caller
+    gets the same one, and this is its ``__cause__``.
     """
 
     def __init__(self, type_name: str, message: str, traceback: str = "", run_id: Optional[str] = None) -> None:
         type_name, message, traceback = printable(type_name), printable(message), printable(traceback)
         super().__init__(message)
-        #: The name of the exception's class there, like ``ValueError`` or ``mymodule.Broken``.
+        #: The class name of the exception in the sandbox, like ``ValueError`` or ``mymodule.Broken``.
         self.type_name = type_name
         #: Its message.
         self.message = message
-        #: The traceback as Python prints it; "" if there was none.
+        #: The traceback as Python prints it; "" without one.
         self.traceback = traceback
-        #: The run, for ``GET /v1/runs/{id}``.
+        #: The id of the run, for ``client.runs.get(id)``.
         self.run_id = run_id
 
     def __reduce__(self) -> Tuple[Any, ...]:
@@ -62,22 +61,22 @@ class RemoteError(GloveboxError):
 
 
 class RemoteTimeout(RemoteError, TimeoutError):
-    """The function took longer than its ``timeout``, and was ended."""
+    """The function exceeded its ``timeout`` and was killed."""
 
 
 class RemoteOutOfMemory(RemoteError, MemoryError):
-    """The function needed more than its ``mem_mb``, and was ended."""
+    """The function exceeded its ``mem_mb`` and was killed."""
 
 
 class RemoteKilled(RemoteError):
-    """The function's process ended before the function did: ``cpu_ms``, a crash, ``os._exit()``."""
+    """The process ended before the function returned: it exceeded ``cpu_ms``, crashed or called ``os._exit()``."""
 
 
 def _raisable() -> Dict[str, Type[Exception]]:
-    """Builtin exceptions that a stranger may have raised here.
+    """Builtin exceptions that untrusted code may cause in the caller's process.
 
-    Not those that end a program or a thread (they are no Exception), nor those by which iteration
-    ends: ``list(map(f, rows))`` would silently be shorter. Groups hold exceptions, not data.
+    Not those that end a program or a thread (they are not subclasses of Exception), nor those that end an
+    iteration: ``list(map(f, rows))`` would silently be shorter. Groups contain exceptions, not data.
     """
     made = {}
     for name, kind in vars(builtins).items():
@@ -91,13 +90,13 @@ def _raisable() -> Dict[str, Type[Exception]]:
 _RAISABLE = _raisable()
 
 
-def exception_of(raised: Any, arguments: Any, run_id: Optional[str]) -> BaseException:
-    """What to raise for a message of the guest half; ``arguments`` are decoded, or None."""
+def build_exception(raised: Any, arguments: Any, run_id: Optional[str]) -> BaseException:
+    """The exception for a message of the guest half; ``arguments`` are decoded, or None."""
     if not isinstance(raised, dict):
-        return RemoteError("Exception", "it raised something that it did not describe", "", run_id)
-    name = _text(raised.get("type"), MOST_NAME)
-    message = _text(raised.get("message"), MOST_MESSAGE)
-    remote = RemoteError(name or "Exception", message, _text(raised.get("traceback"), MOST_TRACEBACK), run_id)
+        return RemoteError("Exception", "the function raised an exception without a description", "", run_id)
+    name = _text(raised.get("type"), MAX_NAME)
+    message = _text(raised.get("message"), MAX_MESSAGE)
+    remote = RemoteError(name or "Exception", message, _text(raised.get("traceback"), MAX_TRACEBACK), run_id)
     kind = _RAISABLE.get(name) if raised.get("builtin") is True else None
     if kind is None:
         return remote
@@ -119,7 +118,7 @@ def _make(kind: Type[Exception], message: str, arguments: Any) -> Optional[Excep
     for one in wanted:
         try:
             made = kind(*one)
-        except Exception:  # not its arguments
+        except Exception:  # these are not arguments of this exception
             continue
         if issubclass(type(made), kind):
             return made
@@ -127,27 +126,27 @@ def _make(kind: Type[Exception], message: str, arguments: Any) -> Optional[Excep
 
 
 def _are_plain(arguments: List[Any]) -> bool:
-    """Small enough, too, to be shown."""
+    """Whether they are plain data, and small enough to be shown."""
     if not all(type(one) in _PLAIN for one in arguments):
         return False
-    if any(type(one) is int and one.bit_length() > MOST_BITS for one in arguments):
+    if any(type(one) is int and one.bit_length() > MAX_BITS for one in arguments):
         return False
-    return len(arguments) + sum(len(one) for one in arguments if isinstance(one, (str, bytes))) <= MOST_MESSAGE
+    return len(arguments) + sum(len(one) for one in arguments if isinstance(one, (str, bytes))) <= MAX_MESSAGE
 
 
 def _name(value: Any) -> Optional[str]:
-    return _text(value, MOST_NAME) or None
+    return _text(value, MAX_NAME) or None
 
 
 def _are_safe(kind: Type[Exception], arguments: List[Any]) -> bool:
-    """Python trusts some of them: a SyntaxError's name a file, of which it shows a line."""
+    """Python trusts some arguments: it shows a line of the file that a SyntaxError names."""
     if issubclass(kind, SyntaxError):
         return False
     return not issubclass(kind, UnicodeError) or _is_unicode_error(arguments)
 
 
 def _is_unicode_error(arguments: List[Any]) -> bool:
-    """Places outside of the text have crashed Python."""
+    """Whether the positions are inside the text: others have crashed Python."""
     if len(arguments) == 1:
         return True
     if len(arguments) == 4:
@@ -167,14 +166,3 @@ def _text(value: Any, most: int) -> str:
     if len(text) > most:
         text = text[: most // 2] + "\n[...]\n" + text[-most // 2 :]
     return printable(text)
-
-
-def printable(text: str) -> str:
-    """A stranger's text, escaped so that it cannot steer a terminal; lines and tabs stay.
-
-    >>> print(printable("clear \\x1b[2J"))
-    clear \\x1b[2J
-    """
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() or char in "\n\t" else ascii(char)[1:-1] for char in text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Set
 
 import pytest
-from both import KINDS, Caller
+from both_clients import KINDS, Caller
 from conformance import Mismatch, Player, match, scenarios
 from live import Live
 
@@ -29,9 +29,9 @@ def offers(server: Live) -> Set[str]:
 
 
 def _contract() -> Any:
-    from glovebox._call import Call
+    from glovebox.transport.request import Request
 
-    return Call("GET", "/openapi.yaml", lambda said: said)
+    return Request("GET", "/openapi.yaml", lambda said: said)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -48,7 +48,7 @@ def test_scenario(scenario: Dict[str, Any], kind: str, server: Live, offers: Set
         Player(make_caller, caller).play(scenario)
 
 
-def test_there_are_enough_of_them_and_their_names_are_their_own() -> None:
+def test_scenarios_are_many_and_have_unique_names() -> None:
     names = [scenario["name"] for scenario in SCENARIOS]
     assert len(names) >= 40 and len(set(names)) == len(names)
 

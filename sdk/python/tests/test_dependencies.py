@@ -10,19 +10,19 @@ from typing import Any, Dict, List
 
 import function_samples as samples
 import pytest
-from both import KINDS, Caller
-from scripted import SILENCE, Scripted, answer, answer_of, refusal
+from both_clients import KINDS, Caller
+from scripted_server import SILENCE, Scripted, answer, answer_of, refusal
 
 import glovebox
-from glovebox import BuildWord, Dependencies, DependencyError, function_builds
-from glovebox._call import Call
-from glovebox._lambda_call import invoke_call
-from glovebox._layer_calls import build
-from glovebox._project_calls import create_template
-from glovebox._run_call import run_call
-from glovebox._sandbox_calls import create
+from glovebox import BuildWord, Dependencies, DependencyError
 from glovebox.aio import Client as AsyncClient
-from glovebox.dependencies import dependencies_of
+from glovebox.profile.dependencies import dependencies_field
+from glovebox.requests.lambda_functions import invoke_request
+from glovebox.requests.layers import build
+from glovebox.requests.project import create_template
+from glovebox.requests.runs import run_request
+from glovebox.requests.sandboxes import create
+from glovebox.transport.request import Request
 
 SANDBOX = {"id": "sb1", "state": "running", "template": "python"}
 RUN = {"id": "rn1", "exit_code": 0, "stdout": "", "stderr": ""}
@@ -83,8 +83,8 @@ def kind(request: pytest.FixtureRequest) -> str:
     ],
     ids=repr,
 )
-def test_what_is_said_is_sent(said: Any, sent: Any) -> None:
-    assert dependencies_of(said) == sent
+def test_dependencies_are_sent_as_given(said: Any, sent: Any) -> None:
+    assert dependencies_field(said) == sent
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_what_is_said_is_sent(said: Any, sent: Any) -> None:
         ("package-lock.json", "lock"),
     ],
 )
-def test_of_a_path_the_text_is_sent(tmp_path: Path, name: str, field: str) -> None:
+def test_a_path_sends_the_text_of_the_file(tmp_path: Path, name: str, field: str) -> None:
     (tmp_path / name).write_bytes(b"\xef\xbb\xbfone\r\ntwo\n")
-    assert dependencies_of(tmp_path / name) == {field: "one\ntwo\n"}
+    assert dependencies_field(tmp_path / name) == {field: "one\ntwo\n"}
     assert Dependencies(requirements=tmp_path / name).request() == {"requirements": "one\ntwo\n"}
 
 
@@ -110,32 +110,32 @@ def test_of_a_path_the_text_is_sent(tmp_path: Path, name: str, field: str) -> No
         (5, TypeError, "not int"),
         ([5], TypeError, "must be a string"),
         (["six", " "], ValueError, "empty string"),
-        ({"package": ["six"]}, ValueError, "dependencies.package is not known"),
+        ({"package": ["six"]}, ValueError, "dependencies.package is an unknown field"),
         ({"packages": "six"}, TypeError, "packages must be a list"),
-        ({"lock": "x", "packages": ["six"]}, ValueError, "a lock stands alone"),
-        ({"lock": "x", "requirements": "y"}, ValueError, "a lock stands alone"),
+        ({"lock": "x", "packages": ["six"]}, ValueError, "lock cannot be combined"),
+        ({"lock": "x", "requirements": "y"}, ValueError, "lock cannot be combined"),
         ({"preload": ["six"]}, ValueError, "no packages are named"),
-        ({"packages": ["six"], "preload": ["os; x"]}, ValueError, "not the name of a module"),
-        ({"requirements": "requirements.txt"}, ValueError, r"write Path\('requirements.txt'\)"),
+        ({"packages": ["six"], "preload": ["os; x"]}, ValueError, "not a module name"),
+        ({"requirements": "requirements.txt"}, ValueError, r"pass Path\('requirements.txt'\)"),
         ({"requirements": "  \n"}, ValueError, "requirements is empty"),
         ({"requirements": "x" * 300_000}, ValueError, "256 KB"),
     ],
     ids=repr,
 )
-def test_what_is_wrong_is_said_at_once(said: Any, kind_of_error: Any, words: str) -> None:
+def test_invalid_dependencies_are_refused_before_sending(said: Any, kind_of_error: Any, words: str) -> None:
     with pytest.raises(kind_of_error, match=words):
-        dependencies_of(said)
+        dependencies_field(said)
 
 
-def test_a_file_that_is_no_text_or_not_there(tmp_path: Path) -> None:
+def test_files_that_are_binary_or_missing_are_refused(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match="not a text"):
-        dependencies_of(tmp_path / "requirements.txt")
+    with pytest.raises(ValueError, match="not UTF-8 text"):
+        dependencies_field(tmp_path / "requirements.txt")
     with pytest.raises(FileNotFoundError):
-        dependencies_of(tmp_path / "missing.txt")
+        dependencies_field(tmp_path / "missing.txt")
 
 
-def test_they_are_part_of_every_profile(kind: str) -> None:
+def test_every_request_takes_dependencies(kind: str) -> None:
     answers = [answer(200, RUN), answer(201, SANDBOX), answer(201, {"name": "t"}), answer(200, RUN)]
     with Scripted(*answers) as server, Caller(kind, server.url) as call:
         call(lambda client: client.run("1", dependencies=["six"]))
@@ -156,35 +156,36 @@ def test_a_template_of_a_snapshot(kind: str) -> None:
 # --- how long it waits --------------------------------------------------------------------------------
 
 
-def invoke(**options: Any) -> "Call[Any]":
+def invoke(**options: Any) -> "Request[Any]":
     names = "event context handler language runtime template file_name files return_files env workdir timeout"
     words: Dict[str, Any] = dict.fromkeys([*names.split(), "idempotency_key", "request_timeout"])
-    return invoke_call("", cold=False, **{**words, "fs": (), **options})
+    return invoke_request("", cold=False, **{**words, "fs": (), **options})
 
 
 @pytest.mark.parametrize(
     ("plain", "more"),
     [
-        (lambda **said: run_call("1", **said), 660),
-        (lambda **said: run_call("1", timeout=5, **said), 35),
+        (lambda **said: run_request("1", **said), 660),
+        (lambda **said: run_request("1", timeout=5, **said), 35),
         (lambda **said: create(**said), 60),
         (lambda **said: create_template("t", "python", **said), 60),
         (lambda **said: invoke(**said), 330),
     ],
 )
-def test_a_build_has_time(plain: Any, more: float) -> None:
+def test_requests_with_dependencies_wait_for_the_build(plain: Any, more: float) -> None:
     assert plain(dependencies=["six"]).timeout == more + 900
     assert plain(dependencies=["six"], request_timeout=7).timeout == 7
     assert plain(dependencies=[]).timeout in (more, None)
 
 
 def test_a_function_waits_for_a_build_too() -> None:
-    options = samples.double.with_options(timeout=5)._options
-    assert samples.double.with_options(timeout=5, dependencies=["six"])._options.patience() == options.patience() + 900
+    plain = samples.double.with_options(timeout=5)._options
+    with_packages = samples.double.with_options(timeout=5, dependencies=["six"])._options
+    assert with_packages.response_timeout() == plain.response_timeout() + 900
     assert build(["six"], template=None, request_timeout=None, is_live=False).timeout == 960
 
 
-def test_a_longer_wait_is_ended_by_whoever_says_so(kind: str) -> None:
+def test_request_timeout_ends_a_wait_for_a_build(kind: str) -> None:
     with Scripted(SILENCE) as server, Caller(kind, server.url) as call:
         began = time.monotonic()
         with pytest.raises(glovebox.TimeoutExpired):
@@ -195,7 +196,7 @@ def test_a_longer_wait_is_ended_by_whoever_says_so(kind: str) -> None:
 # --- what is heard ------------------------------------------------------------------------------------
 
 
-def test_a_run_tells_of_its_build(kind: str) -> None:
+def test_a_run_calls_on_build(kind: str) -> None:
     events: List[Dict[str, Any]] = [*WORDS, {"event": "stdout", "text": "hi\n"}, {"event": "exit", **RUN}]
     with Scripted(lines(*events)) as server, Caller(kind, server.url) as call:
         heard: List[BuildWord] = []
@@ -205,7 +206,7 @@ def test_a_run_tells_of_its_build(kind: str) -> None:
 
 
 @pytest.mark.parametrize("is_live", [False, True])
-def test_what_cannot_be_installed_is_an_error_of_its_own(kind: str, is_live: bool) -> None:
+def test_packages_that_cannot_be_installed_raise_dependency_error(kind: str, is_live: bool) -> None:
     said = lines(*WORDS[:2], FAILED) if is_live else refusal(422, "dependencies_failed")
     with Scripted(said) as server, Caller(kind, server.url) as call:
         with pytest.raises(DependencyError) as caught:
@@ -215,7 +216,7 @@ def test_what_cannot_be_installed_is_an_error_of_its_own(kind: str, is_live: boo
         assert caught.value.message == (FAILED["message"] if is_live else "said by a test")
 
 
-def test_a_refusal_in_a_live_answer_has_the_status_that_it_says(kind: str) -> None:
+def test_an_error_event_keeps_its_status(kind: str) -> None:
     busy = {"event": "error", "code": "resource_exhausted", "message": "too many builds wait", "status": 429}
     with Scripted(lines(busy), lines({**busy, "status": "many"})) as server, Caller(kind, server.url) as call:
         with pytest.raises(glovebox.LimitError):
@@ -224,20 +225,18 @@ def test_a_refusal_in_a_live_answer_has_the_status_that_it_says(kind: str) -> No
             call(lambda client: client.run("1", dependencies=["six"], on_build=print))
 
 
-def test_a_word_can_be_printed_without_steering_a_terminal() -> None:
+def test_build_steps_are_escaped_when_printed() -> None:
     assert str(BuildWord("resolving", "\x1b[2Jx")) == "resolving: \\x1b[2Jx"
     assert str(BuildWord("ready")) == "ready"
 
 
-def test_a_sandbox_and_a_template_tell_of_theirs_first(kind: str) -> None:
+def test_sandboxes_and_templates_call_on_build_before_they_are_created(kind: str) -> None:
     built = lines(*WORDS, {"event": "layer", **LAYER})
     with Scripted(built, answer(201, SANDBOX), built, answer(201, {"name": "t"})) as server:
         with Caller(kind, server.url) as call:
             heard: List[BuildWord] = []
             call(lambda client: call.Sandbox.create(dependencies=["six"], on_build=heard.append, client=client))
-            call(
-                lambda client: client.templates.create("t", "python-x", dependencies=["six"], on_build=heard.append)
-            )
+            call(lambda client: client.templates.create("t", "python-x", dependencies=["six"], on_build=heard.append))
             assert heard == HEARD * 2
         assert [one.target for one in server.requests] == [
             "/v1/layers",
@@ -249,7 +248,7 @@ def test_a_sandbox_and_a_template_tell_of_theirs_first(kind: str) -> None:
         assert server.requests[2].json == {"template": "python-x", "dependencies": ["six"]}
 
 
-def test_what_came_of_it_is_read(kind: str) -> None:
+def test_the_result_reports_its_layer(kind: str) -> None:
     prepared = {"layer": LAYER["id"], "built": True, "waited_ms": 12}
     asked = {"packages": ["six"], "preload": [], "requirements_sha256": None, "lock_sha256": None, "layer": LAYER["id"]}
     answers = [
@@ -275,7 +274,7 @@ def called(call: Caller, function: Any, *arguments: Any) -> Any:
     return call.wait(function.aio(*arguments) if isinstance(call.client, AsyncClient) else function(*arguments))
 
 
-def test_a_functions_preload_goes_along_with_its_packages(kind: str) -> None:
+def test_preload_of_a_function_is_sent_with_its_packages(kind: str) -> None:
     with Scripted(answer(200, VALUE)) as server, Caller(kind, server.url) as call:
         function = samples.double.with_options(client=call.client, dependencies=["six"], preload=["six"])
         assert called(call, function, 7) == 14
@@ -284,7 +283,7 @@ def test_a_functions_preload_goes_along_with_its_packages(kind: str) -> None:
         assert (body["template"], body["profile"]) == ("python", function.profile)
 
 
-def test_a_functions_build_is_heard_once(kind: str) -> None:
+def test_on_build_of_a_function_is_called_at_its_first_call_only(kind: str) -> None:
     built = lines(*WORDS, {"event": "layer", **LAYER})
     heard: List[BuildWord] = []
     with Scripted(built, answer(200, VALUE), answer(200, VALUE)) as server, Caller(kind, server.url) as call:
@@ -315,11 +314,11 @@ def test_a_functions_file_is_read_when_it_is_called(tmp_path: Path) -> None:
         samples.double.with_options(dependencies={"preload": ["six"]})
 
 
-def test_nothing_is_built_ahead_where_nobody_listens(kind: str) -> None:
+def test_without_on_build_nothing_is_built_ahead(kind: str) -> None:
     with Scripted(answer(200, VALUE)) as server, Caller(kind, server.url) as call:
         function = samples.double.with_options(client=call.client, dependencies=["six"])
         assert called(call, function, 7) == 14
-        assert len(server.requests) == 1 and function_builds.__all__ == ["HeardBuilds"]
+        assert len(server.requests) == 1
 
 
 # --- layers -------------------------------------------------------------------------------------------
@@ -336,7 +335,7 @@ def test_layers_are_read(kind: str) -> None:
         assert [one.target for one in server.requests] == ["/v1/layers?project=p", "/v1/layers/01234567"]
 
 
-def test_one_is_built_ahead(kind: str) -> None:
+def test_layers_are_built_ahead(kind: str) -> None:
     answers = [answer(200, {**LAYER, "built": True}), lines(*WORDS, {"event": "layer", **LAYER})]
     with Scripted(*answers) as server, Caller(kind, server.url) as call:
         assert call(lambda client: client.layers.build(["six"])).built
@@ -352,7 +351,7 @@ def test_one_is_built_ahead(kind: str) -> None:
             call(lambda client: client.layers.build([]))
 
 
-def test_a_build_that_fails_or_breaks_off(kind: str) -> None:
+def test_failed_and_interrupted_builds_raise(kind: str) -> None:
     with Scripted(lines(*WORDS[:1], FAILED), lines(*WORDS)) as server, Caller(kind, server.url) as call:
         with pytest.raises(DependencyError, match="No matching distribution"):
             call(lambda client: client.layers.build(["nope"], on_build=lambda _: None))
@@ -360,7 +359,7 @@ def test_a_build_that_fails_or_breaks_off(kind: str) -> None:
             call(lambda client: client.layers.build(["six"], on_build=lambda _: None))
 
 
-def test_they_are_removed_pruned_and_checked(kind: str) -> None:
+def test_layers_are_removed_pruned_and_checked(kind: str) -> None:
     answers = [
         answer(204),
         answer(200, {"removed": [LAYER["id"]], "bytes": 1000}),

@@ -18,7 +18,7 @@ PAGES = ["sdk/python/README.md", "docs/sdk/python.md"]
 @pytest.mark.parametrize("page", PAGES)
 def test_examples_of_a_page(page: str, here: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other, in one program, as a reader would type them."""
-    monkeypatch.setattr("glovebox.client._default", None)
+    monkeypatch.setattr("glovebox.sync.client._default", None)
     monkeypatch.setattr("glovebox.aio.client._default", None)
     text = (ROOT / page).read_text()
     blocks = [(match.start(), match.group(1)) for match in re.finditer(r"^```python\n(.*?)^```", text, re.M | re.S)]

@@ -13,16 +13,18 @@ from typing import Any, Dict, List
 
 import pytest
 
-from glovebox.function_call import LEAST_COMPILED, MOST_PLAIN, CallPlan
-from glovebox.function_source import Shipped
-from glovebox.values import ValueRefused, decode
+from glovebox.functions.call_protocol import MAX_PLAIN, MIN_COMPILED, CallEncoder
+from glovebox.functions.source import ShippedSource
+from glovebox.values.codec import ValueRefused, decode
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SOURCE = "from glovebox import sandboxed\n\n\n@sandboxed\ndef square(number):\n    return number * number\n"
 
 
-def plan(source: str = SOURCE, large: bool = False, **request: Any) -> CallPlan:
-    return CallPlan(Shipped("example", False, "square", "example.py", source), {"template": "python", **request}, large)
+def plan(source: str = SOURCE, large: bool = False, **request: Any) -> CallEncoder:
+    return CallEncoder(
+        ShippedSource("example", False, "square", "example.py", source), {"template": "python", **request}, large
+    )
 
 
 def sent(body: bytes) -> Dict[str, Any]:
@@ -47,28 +49,28 @@ def test_a_request_of_plain_json() -> None:
     assert arguments(body) == [[7, "é\udc80"], {"b": b"x"}]
 
 
-def test_what_is_large_is_compressed() -> None:
-    text = "x" * (MOST_PLAIN + 1)
+def test_large_arguments_are_compressed() -> None:
+    text = "x" * (MAX_PLAIN + 1)
     body = plan().body((text,), {})
     assert len(body) < 1 << 20
     assert arguments(body) == [[text], {}]
 
 
-def test_what_is_too_large_is_refused_with_advice() -> None:
+def test_too_large_arguments_are_refused_with_advice() -> None:
     with pytest.raises(ValueRefused, match=r"too large.*mount"):
         plan().body((os.urandom(32 << 20),), {})
 
 
-def test_a_longer_module_goes_along_compiled() -> None:
-    source = SOURCE + "# more\n" * LEAST_COMPILED
+def test_longer_modules_are_sent_with_bytecode() -> None:
+    source = SOURCE + "# more\n" * MIN_COMPILED
     assert sent(plan().body((), {}))["code"] is None
     _, code = sent(plan(source).body((), {}))["code"]
     assert marshal.loads(base64.b64decode(code)).co_filename == "example.py"
     # What does not compile here says so there, where its caller sees it.
-    assert sent(plan("def f(: pass\n" + "# more\n" * LEAST_COMPILED).body((), {}))["code"] is None
+    assert sent(plan("def f(: pass\n" + "# more\n" * MIN_COMPILED).body((), {}))["code"] is None
 
 
-def test_a_large_result_asks_for_its_file() -> None:
+def test_large_result_requests_the_result_file() -> None:
     fields = json.loads(plan(large=True).body((), {}))
     assert fields["return_files"] == [".glovebox-value"]
     assert sent(plan(large=True).body((), {}))["large"]["path"] == "/home/user/.glovebox-value"

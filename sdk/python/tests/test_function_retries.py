@@ -7,12 +7,12 @@ from typing import Any
 
 import function_samples as samples
 import pytest
-from both import KINDS, Caller
-from scripted import CLOSE, Scripted, answer, refusal
+from both_clients import KINDS, Caller
+from scripted_server import CLOSE, Scripted, answer, refusal
 
 import glovebox
-from glovebox import function_templates
 from glovebox.aio import Client as AsyncClient
+from glovebox.functions import preload_templates
 
 VALUE = {"id": "rn1", "result": {"application/vnd.glovebox.value": '{"value":14}'}, "stdout": "", "stderr": ""}
 
@@ -31,7 +31,7 @@ def kind(request: pytest.FixtureRequest) -> str:
     ("status", "code"),
     [(503, "host_full"), (429, "key_limit"), (503, "too_many_bodies"), (503, "builds_full")],
 )
-def test_what_has_not_begun_is_called_again(kind: str, status: int, code: str) -> None:
+def test_calls_that_did_not_start_are_repeated(kind: str, status: int, code: str) -> None:
     answers = [refusal(status, code, Retry_After="0"), refusal(status, code), answer(200, VALUE)]
     with Scripted(*answers) as server, Caller(kind, server.url) as call:
         assert called(call, samples.double, 7) == 14
@@ -49,7 +49,7 @@ def test_what_has_not_begun_is_called_again(kind: str, status: int, code: str) -
         (500, "internal"),
     ],
 )
-def test_what_may_have_run_is_not(kind: str, status: int, code: str) -> None:
+def test_calls_that_may_have_run_are_not_repeated(kind: str, status: int, code: str) -> None:
     with (
         Scripted(refusal(status, code, Retry_After="0"), answer(200, VALUE)) as server,
         Caller(kind, server.url) as call,
@@ -60,7 +60,7 @@ def test_what_may_have_run_is_not(kind: str, status: int, code: str) -> None:
         assert len(server.requests) == 1
 
 
-def test_a_broken_connection_is_not_called_again(kind: str) -> None:
+def test_a_call_is_not_repeated_after_a_connection_failure(kind: str) -> None:
     with Scripted(CLOSE, answer(200, VALUE)) as server, Caller(kind, server.url) as call:
         with pytest.raises(glovebox.ConnectionFailed):
             called(call, samples.double, 7)
@@ -70,7 +70,7 @@ def test_a_broken_connection_is_not_called_again(kind: str) -> None:
 LISTING = {"templates": [{"name": "python", "language": "python", "preload": [], "built_in": True, "state": "ready"}]}
 
 
-def test_a_template_is_looked_for_once_and_made(kind: str) -> None:
+def test_the_preload_template_is_created_once(kind: str) -> None:
     answers = [answer(200, LISTING), answer(201, {}), answer(200, VALUE)]
     with Scripted(*answers) as server, Caller(kind, server.url) as call:
         assert called(call, samples.double, 7, preload=["wave"]) == 14
@@ -85,14 +85,14 @@ def test_a_template_is_looked_for_once_and_made(kind: str) -> None:
         assert json.loads(run.body)["template"] == made.json["name"]
 
 
-def test_a_template_that_somebody_else_made_first_is_used(kind: str) -> None:
+def test_a_preload_template_created_concurrently_is_used(kind: str) -> None:
     answers = [answer(200, LISTING), refusal(409, "template_exists"), answer(200, VALUE)]
     with Scripted(*answers) as server, Caller(kind, server.url) as call:
         assert called(call, samples.double, 7, preload=["wave"]) == 14
         assert json.loads(server.requests[2].body)["template"] == server.requests[1].json["name"]
 
 
-def test_without_room_for_a_template_it_goes_without(kind: str) -> None:
+def test_without_quota_for_a_template_calls_run_without_preload(kind: str) -> None:
     answers = [answer(200, LISTING), refusal(429, "template_limit"), answer(200, VALUE)]
     with Scripted(*answers) as server, Caller(kind, server.url) as call:
         with pytest.warns(UserWarning, match="without its preload"):
@@ -108,7 +108,7 @@ def test_calls_of_one_function_share_what_they_found() -> None:
         assert server.left == 0
 
 
-def test_a_template_that_was_removed_is_made_again_once(kind: str) -> None:
+def test_a_removed_preload_template_is_created_again_once(kind: str) -> None:
     gone = refusal(404, "template_not_found")
     answers = [answer(200, LISTING), answer(201, {}), gone, answer(200, LISTING), answer(201, {}), answer(200, VALUE)]
     with Scripted(*answers) as server, Caller(kind, server.url) as call:
@@ -124,15 +124,15 @@ def test_a_template_that_was_removed_is_made_again_once(kind: str) -> None:
             called(call, samples.double, 7, template="mine")
 
 
-def test_a_template_that_failed_is_warned_of(kind: str) -> None:
+def test_a_failed_preload_template_warns(kind: str) -> None:
     failed = {"state": "failed", "error": "this kernel has no way to do it"}
     with Scripted(answer(200, LISTING), answer(201, failed), answer(200, VALUE)) as server:
         with Caller(kind, server.url) as call, pytest.warns(UserWarning, match="this kernel has no way"):
             assert called(call, samples.double, 7, preload=["wave"]) == 14
 
 
-def test_a_template_that_fails_later_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(function_templates, "_LOOK_AFTER_S", 0.0)
+def test_a_preload_template_that_fails_later_warns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preload_templates, "_ASK_AGAIN_S", 0.0)
     later = [answer(200, {"state": state, "error": "no such module"}) for state in ("starting", "failed")]
     value = answer(200, VALUE)
     answers = [answer(200, LISTING), answer(201, {"state": "starting"}), value, later[0], value, later[1], value, value]

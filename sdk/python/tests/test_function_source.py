@@ -14,11 +14,11 @@ from typing import Any, Iterator, List
 
 import pytest
 
-from glovebox.function_options import Options, choose_template
-from glovebox.function_source import check_function, shipped_source
-from glovebox.functions import sandboxed
+from glovebox.functions.decorator import sandboxed
+from glovebox.functions.options import Options, choose_template
+from glovebox.functions.source import check_function, shipped_source
+from glovebox.functions.source_slice import needed_source
 from glovebox.remote_errors import FunctionRefused
-from glovebox.source_slice import needed_source
 
 
 def plain(x: int) -> int:
@@ -86,21 +86,21 @@ def closure(y: int) -> Any:
         (staticmethod(plain), "method"),
         (functools.partial(plain, 1), "functools.partial"),
         (Thing, "class"),
-        (Thing(), "no function"),
+        (Thing(), "not a function"),
         (print, "no Python source"),
-        (None, "no function"),
-        ("plain", "no function"),
+        (None, "not a function"),
+        ("plain", "not a function"),
     ],
     ids=lambda value: str(value)[:25],
 )
-def test_what_cannot_run_there_is_refused_with_advice(function: Any, advice: str) -> None:
+def test_functions_that_cannot_run_in_a_sandbox_are_refused_with_advice(function: Any, advice: str) -> None:
     with pytest.raises(FunctionRefused, match=advice) as caught:
         check_function(function)
     assert isinstance(caught.value, TypeError)
     assert "\n" not in str(caught.value)
 
 
-def test_what_can() -> None:
+def test_functions_that_can_run_in_a_sandbox() -> None:
     async def nothing() -> None:
         pass
 
@@ -108,7 +108,7 @@ def test_what_can() -> None:
         check_function(function)
 
 
-def test_the_decorator_refuses_where_it_is_written() -> None:
+def test_unsuitable_functions_are_refused_at_decoration() -> None:
     with pytest.raises(FunctionRefused):
         sandboxed(nested())
     with pytest.raises(FunctionRefused):
@@ -143,7 +143,7 @@ def test_a_package_and_its_module(package: Path) -> None:
     assert (part.f._shipped.module, part.f._shipped.is_package) == ("gbx_pkg.part", False)
 
 
-def test_what_is_shipped_is_what_was_imported(package: Path) -> None:
+def test_the_source_as_imported_is_shipped(package: Path) -> None:
     part = importlib.import_module("gbx_pkg.part")
     (package / "gbx_pkg/part.py").write_text("def f(): return 'new'\n")
     assert "'old'" in part.f._shipped.text
@@ -157,7 +157,7 @@ def test_without_source_only_the_call_is_refused() -> None:
         exec("def f(x): return x + 1", vars(module))  # noqa: S102
         function = sandboxed(vars(module)["f"])
         assert function.local(1) == 2
-        with pytest.raises(FunctionRefused, match="no source of its module"):
+        with pytest.raises(FunctionRefused, match="the source of its module"):
             function(1)
     finally:
         del sys.modules["gbx_made_up"]
@@ -173,7 +173,7 @@ def run_script(path: Path, text: str) -> str:
     return done.stdout
 
 
-def test_of_a_script_only_definitions_are_shipped(tmp_path: Path) -> None:
+def test_only_the_definitions_of_a_script_are_shipped(tmp_path: Path) -> None:
     out = run_script(
         tmp_path / "job.py",
         "import math, os\n"
@@ -206,7 +206,7 @@ def test_of_a_script_only_definitions_are_shipped(tmp_path: Path) -> None:
     assert text.split("\n")[5] == "def f(x):"  # on its own line
 
 
-def test_of_a_line_only_what_is_needed_is_shipped() -> None:
+def test_only_the_needed_statements_of_a_line_are_shipped() -> None:
     text = 'SECRET = "hunter2"; USED = [3,\n 4]; MORE = 5 # all\ndef f(): return USED, MORE\n'
     made = needed_source(text, "f", {}, "job.py")
     assert made == "USED = [3,\n 4]; MORE = 5\ndef f(): return USED, MORE\n"
@@ -222,13 +222,13 @@ def test_a_name_that_was_defined_again_is_refused(tmp_path: Path, monkeypatch: p
     for function in (twice.g, twice.g.with_options(timeout=1)):
         with pytest.raises(FunctionRefused, match=r"line 2 .* again in line 5.*another name"):
             function()
-    assert twice.f.with_options(timeout=1)._plan(None) is not None and twice.g.local() == 1
+    assert twice.f.with_options(timeout=1)._encoder(None) is not None and twice.g.local() == 1
     # A module that is loaded anew is another one, and its functions of before keep their source.
     before = twice.f
     (tmp_path / "gbx_twice.py").write_text("\n\n" + text)
     importlib.invalidate_caches()
     importlib.reload(twice)
-    assert before._plan(None) is not None and twice.f._plan(None) is not None
+    assert before._encoder(None) is not None and twice.f._encoder(None) is not None
 
 
 def test_a_console_keeps_no_source() -> None:
@@ -264,7 +264,7 @@ class Notebook:
         return [line for line in made.text.split("\n") if line]
 
 
-def test_of_cells_what_the_function_needs() -> None:
+def test_only_the_needed_definitions_of_cells_are_shipped() -> None:
     notebook = Notebook()
     notebook.cell("import math as m\nfrom json import dumps as d\nimport os.path\nprint")
     notebook.cell("class P:\n    def go(self): return m.pi\ndef unused(): pass")
@@ -287,7 +287,7 @@ def test_cells_that_call_each_other() -> None:
     assert names["even"](5) is False
 
 
-def test_a_cell_that_is_run_again_counts_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_redefined_cell_is_used_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
     notebook = Notebook()
     monkeypatch.setitem(sys.modules, "__main__", notebook.module)
     notebook.cell("from glovebox import sandboxed\n@sandboxed\ndef f(): return helper()")
@@ -342,14 +342,14 @@ def test_lines_that_a_function_needs(text: str, kept: List[int]) -> None:
     [
         ({"net": "internet"}, "'internet'"),
         ({"net": ["pypi.org", "127.1"]}, r"net.allow\[1\]: '127.1'"),
-        ({"net": {"deny": ["evil.example"], "alow": []}}, "net.alow is not known"),
+        ({"net": {"deny": ["evil.example"], "alow": []}}, "net.alow is an unknown field"),
         ({"net": 5}, "net must be"),
-        ({"memory": 5}, "no option 'memory'; it has .*mem_mb"),
+        ({"memory": 5}, "no option 'memory'; its options are .*mem_mb"),
         ({"fs": "r:/data"}, "must be a list"),
         ({"fs": ["/data"]}, "fs"),
         ({"fs": ["x:/data"]}, "fs"),
         ({"preload": "numpy"}, "list of modules"),
-        ({"preload": ["os; import x"]}, "not the name of a module"),
+        ({"preload": ["os; import x"]}, "not a module name"),
         ({"min_grade": "great"}, "min_grade"),
         ({"env": {"A": 1}}, "env"),
         ({"timeout": "5"}, "timeout"),
@@ -357,7 +357,7 @@ def test_lines_that_a_function_needs(text: str, kept: List[int]) -> None:
     ],
     ids=repr,
 )
-def test_options_are_refused_where_they_are_written(options: Any, complaint: str) -> None:
+def test_invalid_options_are_refused_at_decoration(options: Any, complaint: str) -> None:
     with pytest.raises((TypeError, ValueError), match=complaint):
         sandboxed(**options)
 

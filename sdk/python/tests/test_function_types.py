@@ -37,5 +37,5 @@ async def check() -> None:
         await size.aio(1)  # type: ignore[arg-type]
 
 
-def test_a_call_for_here_needs_no_server() -> None:
+def test_local_calls_need_no_server() -> None:
     assert size.local("ab", times=2) == 4

@@ -20,12 +20,13 @@ from typing import Any, AsyncIterator, Iterator, List
 
 import function_samples as samples
 import pytest
+from generator_samples import gives_a_generator
 from live import Live
-from tests_generators import gives_a_generator
 
 import glovebox
-from glovebox import RemoteError, RemoteKilled, RemoteOutOfMemory, RemoteTimeout, ResultRefused, ValueRefused, functions
-from glovebox.function_call import value_of
+from glovebox import RemoteError, RemoteKilled, RemoteOutOfMemory, RemoteTimeout, ResultRefused, ValueRefused
+from glovebox.functions import decorator as functions
+from glovebox.functions.call_protocol import decode_result
 
 
 @pytest.fixture(scope="module")
@@ -56,14 +57,14 @@ def on(client: glovebox.Client) -> Any:
     ],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
-def test_values_go_in_and_come_back(on: Any, value: Any) -> None:
+def test_values_round_trip_through_a_call(on: Any, value: Any) -> None:
     made = on("echo")(value)
     assert made == value and type(made) is type(value)
     assert on("kind_of")(value) == f"{type(value).__module__}.{type(value).__qualname__}"
 
 
-def test_arguments_by_place_and_by_name(on: Any) -> None:
-    assert on("echo")(1, 2, a=3, value_of="x") == (1, [2], {"a": 3, "value_of": "x"})
+def test_positional_and_keyword_arguments(on: Any) -> None:
+    assert on("echo")(1, 2, a=3, decode_result="x") == (1, [2], {"a": 3, "decode_result": "x"})
 
 
 def test_arrays_and_frames(on: Any) -> None:
@@ -76,7 +77,7 @@ def test_arrays_and_frames(on: Any) -> None:
     assert on("kind_of")(frame) == "pandas.core.frame.DataFrame"
 
 
-def test_what_cannot_be_sent(on: Any) -> None:
+def test_arguments_that_cannot_be_sent_are_refused(on: Any) -> None:
     with pytest.raises(ValueRefused, match=r"an argument of echo: .*object"):
         on("echo")(object())
     with pytest.raises(ValueRefused, match="module"):
@@ -110,7 +111,7 @@ def test_large_arguments_and_results(on: Any) -> None:
     ("name", "arguments"),
     [("ValueError", ["bad"]), ("KeyError", ["key"]), ("OSError", [13, "no"]), ("ZeroDivisionError", [])],
 )
-def test_a_builtin_exception_is_raised_here(on: Any, name: str, arguments: List[Any]) -> None:
+def test_builtin_exceptions_are_raised_in_the_caller(on: Any, name: str, arguments: List[Any]) -> None:
     with pytest.raises(getattr(__import__("builtins"), name)) as caught:
         on("raise_one")(name, *arguments)
     assert caught.value.args == tuple(arguments)
@@ -149,11 +150,11 @@ def test_the_run_is_on_record_as_failed(on: Any, client: glovebox.Client) -> Non
 
 
 def test_limits(on: Any) -> None:
-    with pytest.raises(RemoteTimeout, match="sleep took too long"):
+    with pytest.raises(RemoteTimeout, match="sleep exceeded its time limit"):
         on("sleep", timeout=0.3)(60)
     with pytest.raises(RemoteOutOfMemory):
         on("eat", mem_mb=64)(500)
-    with pytest.raises(RemoteKilled, match="exit status 3"):
+    with pytest.raises(RemoteKilled, match="exit code 3"):
         on("leave")(3)
 
 
@@ -171,7 +172,7 @@ def test_limits(on: Any) -> None:
         ('{"raised":5}', RemoteError),
     ],
 )
-def test_a_function_that_lies(on: Any, value: str, kind: type) -> None:
+def test_hostile_responses_are_refused(on: Any, value: str, kind: type) -> None:
     line = {"type": "result", "mime": {"application/vnd.glovebox.value": value}, "main": True}
     with pytest.raises(kind):
         on("lie")(json.dumps(line))
@@ -180,7 +181,7 @@ def test_a_function_that_lies(on: Any, value: str, kind: type) -> None:
 # --- what goes along ----------------------------------------------------------------------------------
 
 
-def test_nothing_else_of_this_process_goes_along(on: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_environment_or_variables_of_the_caller_are_sent(on: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_OF_THE_HOST", "x")
     found = on("environment", env={"MINE": "y"})()
     assert "SECRET_OF_THE_HOST" not in found and found["MINE"] == "y"
@@ -193,7 +194,7 @@ def test_the_module_runs_under_its_name_and_main_does_not(on: Any) -> None:
     assert (name, file, calls, qualname, kind) == ("function_samples", "function_samples.py", "", "double", "function")
 
 
-def test_a_module_that_is_not_there_says_what_ships(on: Any) -> None:
+def test_missing_modules_explain_what_is_shipped(on: Any) -> None:
     with pytest.raises(ModuleNotFoundError, match=r"No module named 'live'.*ships the module of its function"):
         on("bring")("live")
 
@@ -205,7 +206,7 @@ def test_other_functions_and_decorators(on: Any) -> None:
     assert inner(1) == 1  # what stands above is applied here, once
 
 
-def test_the_sdk_inside_can_be_imported_and_says_that_it_is_of_no_use(on: Any) -> None:
+def test_the_sdk_in_a_sandbox_can_be_imported_but_not_used(on: Any) -> None:
     said = on("about_the_sdk")()
     assert said[:2] == ["True", "glovebox.aio"]
     assert len(said) == 5 and all("inside of a sandbox" in one for one in said[2:])
@@ -230,7 +231,7 @@ def test_cold(on: Any) -> None:
         on("raise_one", cold=True)("ZeroDivisionError")
 
 
-def test_output_is_shown_here(on: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_is_printed_by_the_caller(on: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert on("talk")("hello") == 5
     assert capsys.readouterr() == ("hello\n", "HELLO\n")
     on("talk", show_output=False)("hello")
@@ -262,7 +263,7 @@ def test_a_mount_that_can_be_written(on: Any, tmp_path: Path) -> None:
     assert (tmp_path / "made.txt").read_text() == "by the guest"
 
 
-def test_what_is_asked_for_is_the_real_path(tmp_path: Path) -> None:
+def test_mounts_resolve_symlinks(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc")
     assert samples.read.with_options(fs=[f"r:{tmp_path}/link:/data"]).profile["mounts"] == [
         {"name": "/etc", "path": "/data", "mode": "ro"}
@@ -291,13 +292,13 @@ def test_preload(on: Any, client: glovebox.Client) -> None:
 # --- many calls ---------------------------------------------------------------------------------------
 
 
-def test_map_gives_values_in_order(on: Any) -> None:
+def test_map_yields_values_in_order(on: Any) -> None:
     assert list(on("double").map(range(40), parallel=8)) == [2 * number for number in range(40)]
     assert list(on("echo").map([1, 2], "ab")) == [(1, ["a"], {}), (2, ["b"], {})]
     assert list(on("double").map([])) == []
 
 
-def test_map_takes_items_as_it_needs_them(on: Any) -> None:
+def test_map_reads_items_as_needed(on: Any) -> None:
     taken = []
 
     def endless() -> Iterator[int]:
@@ -330,7 +331,7 @@ def test_the_first_exception_ends_map(on: Any) -> None:
         on("double").map([1], parallel=0)
 
 
-def test_who_stops_early_ends_the_calls_under_way(on: Any, client: glovebox.Client) -> None:
+def test_stopping_early_cancels_calls_in_flight(on: Any, client: glovebox.Client) -> None:
     before = {one.id for one in client.runs.list(limit=20)}
     for value in on("when", timeout=60).map([0, 50, 50, 50], parallel=3):
         assert value[0] <= value[1]
@@ -343,7 +344,7 @@ def test_who_stops_early_ends_the_calls_under_way(on: Any, client: glovebox.Clie
         time.sleep(0.05)
 
 
-def test_the_end_of_a_program_waits_for_no_call(server: Live, tmp_path: Path) -> None:
+def test_program_exit_does_not_wait_for_calls(server: Live, tmp_path: Path) -> None:
     script = tmp_path / "early.py"
     script.write_text(
         "import time\nfrom glovebox import sandboxed\n@sandboxed(timeout=60)\ndef slow(x):\n"
@@ -355,12 +356,12 @@ def test_the_end_of_a_program_waits_for_no_call(server: Live, tmp_path: Path) ->
     assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")
 
 
-def test_large_values_are_read_beside_the_event_loop(server: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_results_are_decoded_outside_the_event_loop(server: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     threads: List[bool] = []
 
     def seen(answer: Any, name: str) -> Any:
         threads.append(threading.current_thread() is threading.main_thread())
-        return value_of(answer, name)
+        return decode_result(answer, name)
 
     async def use() -> Any:
         client = server.aio_client()
@@ -370,7 +371,7 @@ def test_large_values_are_read_beside_the_event_loop(server: Live, monkeypatch: 
         await client.close()
         return sizes
 
-    monkeypatch.setattr(functions, "value_of", seen)
+    monkeypatch.setattr(functions, "decode_result", seen)
     assert asyncio.run(use()) == [10, 100_000, 100_000]
     assert threads == [True, False, False]
 
@@ -431,7 +432,7 @@ if __name__ == "__main__":
 """
 
 
-def test_a_script_without_a_guard_does_its_work_once(server: Live, tmp_path: Path) -> None:
+def test_a_script_without_a_main_guard_runs_once(server: Live, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     root = str(Path(__file__).resolve().parents[1])
     done = subprocess.run(
@@ -445,7 +446,7 @@ def test_a_script_without_a_guard_does_its_work_once(server: Live, tmp_path: Pat
     assert done.stdout == "squaring 7\n49\nsquaring 1\nsquaring 2\n[1, 4]\n"
 
 
-def test_it_is_still_the_function_to_others() -> None:
+def test_the_decorated_function_keeps_its_metadata() -> None:
     assert pickle.loads(pickle.dumps(samples.double)) is samples.double  # noqa: S301
     assert samples.double.__name__ == "double" and samples.double.__module__ == "function_samples"
     assert samples.double.local(4) == 8

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from glovebox._http1 import AnswerReader, request_head
 from glovebox.errors import ProtocolError
+from glovebox.transport.http1 import ResponseReader, request_head
 
 WHOLE = {
     "length": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A:  b \r\n\r\nhello",
@@ -16,40 +16,40 @@ WHOLE = {
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
 @pytest.mark.parametrize("form", WHOLE)
-def test_every_form_is_read_in_pieces_of_any_size(form: str, size: int) -> None:
-    reader, data, body = AnswerReader(), WHOLE[form], b""
+def test_every_response_is_parsed_in_pieces_of_any_size(form: str, size: int) -> None:
+    reader, data, body = ResponseReader(), WHOLE[form], b""
     for at in range(0, len(data), size):
         assert not reader.is_complete
         reader.feed(data[at : at + size])
         body += reader.take()
-    assert (reader.status, body, reader.is_complete, reader.keeps_alive) == (200, b"hello", True, True)
+    assert (reader.status, body, reader.is_complete, reader.is_keep_alive) == (200, b"hello", True, True)
 
 
 def test_a_body_without_a_length_ends_with_the_connection() -> None:
-    reader = AnswerReader()
+    reader = ResponseReader()
     reader.feed(b"HTTP/1.1 200 OK\r\n\r\nhel")
     reader.feed(b"lo")
     assert not reader.is_complete
-    reader.feed_end()
-    assert (reader.take(), reader.is_complete, reader.keeps_alive) == (b"hello", True, False)
+    reader.feed_eof()
+    assert (reader.take(), reader.is_complete, reader.is_keep_alive) == (b"hello", True, False)
 
 
 def test_a_body_that_is_cut_short_is_not_complete() -> None:
     for start in (b"Content-Length: 5\r\n\r\nhel", b"Transfer-Encoding: chunked\r\n\r\n5\r\nhel"):
-        reader = AnswerReader()
+        reader = ResponseReader()
         reader.feed(b"HTTP/1.1 200 OK\r\n" + start)
-        reader.feed_end()
+        reader.feed_eof()
         assert not reader.is_complete
 
 
 def test_no_content_has_no_body() -> None:
-    reader = AnswerReader("DELETE")
+    reader = ResponseReader("DELETE")
     reader.feed(b"HTTP/1.1 204 No Content\r\n\r\n")
-    assert reader.is_complete and reader.keeps_alive
+    assert reader.is_complete and reader.is_keep_alive
 
 
-def test_after_an_upgrade_the_rest_is_left_alone() -> None:
-    reader = AnswerReader()
+def test_bytes_after_an_upgrade_are_kept() -> None:
+    reader = ResponseReader()
     reader.feed(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n\x81\x02hi")
     assert reader.is_complete and reader.rest() == b"\x81\x02hi"
 
@@ -72,12 +72,12 @@ def test_after_an_upgrade_the_rest_is_left_alone() -> None:
         b"x" * 70_000,
     ],
 )
-def test_what_is_malformed_is_refused(data: bytes) -> None:
+def test_malformed_input_is_refused(data: bytes) -> None:
     with pytest.raises(ProtocolError):
-        AnswerReader().feed(data)
+        ResponseReader().feed(data)
 
 
-def test_a_header_cannot_smuggle_another() -> None:
+def test_headers_cannot_be_injected() -> None:
     for value in ("a\r\nX-Evil: 1", "a\0b", "é"):
         with pytest.raises(ValueError):
             request_head("GET", "/", b"", {"Idempotency-Key": value}, None)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import List
 
 import pytest
-from both import KINDS, Caller
+from both_clients import KINDS, Caller
 from live import Live
 
 import glovebox
@@ -42,7 +42,7 @@ def test_a_forked_child_uses_connections_of_its_own(server: Live) -> None:
         os.waitpid(pid, 0)
 
 
-def test_a_forked_child_does_not_end_its_parents_sandbox(server: Live) -> None:
+def test_a_forked_child_does_not_kill_its_parents_sandbox(server: Live) -> None:
     with server.client() as client, Sandbox.create(client=client) as sandbox:
         pid = os.fork()
         if pid == 0:
@@ -54,7 +54,7 @@ def test_a_forked_child_does_not_end_its_parents_sandbox(server: Live) -> None:
         assert sandbox.info().state == "running"
 
 
-def test_with_ends_it_and_does_not_hide_what_went_wrong(server: Live) -> None:
+def test_with_kills_the_sandbox_and_keeps_the_exception(server: Live) -> None:
     with server.client() as client:
         with pytest.raises(KeyError, match="mine"), Sandbox.create(client=client) as sandbox:
             raise KeyError("mine")
@@ -69,7 +69,7 @@ def test_ten_thousand_runs_at_once_in_one_loop_are_bounded_by_the_loop_alone(ser
     assert asyncio.run(main()) == list(range(60))
 
 
-def test_a_default_async_client_lives_through_many_loops(here: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_async_client_works_in_many_loops(here: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("glovebox.aio.client._default", None)
     assert [asyncio.run(_value(n)) for n in range(3)] == [0, 1, 2]
 
@@ -96,7 +96,7 @@ def test_callbacks_may_be_coroutines(server: Live) -> None:
     assert heard == ["a\n", "b\n", "c\n"]
 
 
-def test_output_is_heard_while_it_is_printed(server: Live) -> None:
+def test_callbacks_get_output_while_it_is_printed(server: Live) -> None:
     with server.client() as client, Sandbox.create(client=client) as sandbox:
         heard = threading.Event()
 
@@ -114,7 +114,7 @@ def test_output_is_heard_while_it_is_printed(server: Live) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_more_input_than_any_buffer_holds_while_nobody_reads(kind: str, server: Live) -> None:
+def test_large_input_without_a_reader_does_not_deadlock(kind: str, server: Live) -> None:
     with Caller(kind, server.url, server.api_key, timeout=60) as call:
         sandbox = call(lambda client: call.Sandbox.create(client=client))
         process = call.wait(sandbox.start(["cat"]))
@@ -138,7 +138,7 @@ def test_a_process_can_be_waited_for_again(kind: str, server: Live) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_is_followed_by_another_is_told(kind: str, server: Live) -> None:
+def test_a_follower_is_told_that_another_took_over(kind: str, server: Live) -> None:
     with Caller(kind, server.url, server.api_key) as call:
         sandbox = call(lambda client: call.Sandbox.create(client=client))
         first = call.wait(sandbox.start(["cat"]))
@@ -151,7 +151,7 @@ def test_who_is_followed_by_another_is_told(kind: str, server: Live) -> None:
         call.wait(sandbox.kill())
 
 
-def test_a_follower_is_ended_from_another_thread(server: Live) -> None:
+def test_a_watch_can_be_closed_from_another_thread(server: Live) -> None:
     with server.client() as client, Sandbox.create(client=client) as sandbox:
         watch = sandbox.files.watch()
         with ThreadPoolExecutor(1) as threads:
@@ -160,7 +160,7 @@ def test_a_follower_is_ended_from_another_thread(server: Live) -> None:
             assert seen.result(30) == []
 
 
-def test_a_process_is_let_go_from_another_thread(server: Live) -> None:
+def test_a_process_can_be_closed_from_another_thread(server: Live) -> None:
     with server.client() as client, Sandbox.create(client=client) as sandbox:
         process = sandbox.start(["sleep", "600"])
         with ThreadPoolExecutor(1) as threads:
@@ -170,7 +170,7 @@ def test_a_process_is_let_go_from_another_thread(server: Live) -> None:
                 waiting.result(30)
 
 
-def test_a_watch_has_an_end_of_its_own(server: Live) -> None:
+def test_a_watch_has_a_timeout(server: Live) -> None:
     with server.client() as client, Sandbox.create(client=client) as sandbox:
         began = time.monotonic()
         with sandbox.files.watch(timeout=0.3) as watch, pytest.raises(glovebox.TimeoutExpired):
@@ -179,7 +179,7 @@ def test_a_watch_has_an_end_of_its_own(server: Live) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_trees_there_and_back(kind: str, server: Live, tmp_path: Path) -> None:
+def test_directories_round_trip(kind: str, server: Live, tmp_path: Path) -> None:
     (tmp_path / "in/sub").mkdir(parents=True)
     (tmp_path / "in/sub/a.txt").write_text("A")
     (tmp_path / "in/run.sh").write_text("#!/bin/sh\necho ran\n")
@@ -205,7 +205,7 @@ def test_trees_there_and_back(kind: str, server: Live, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_file_that_looks_huge_does_not_fill_this_side(kind: str, server: Live, tmp_path: Path) -> None:
+def test_sparse_files_are_bounded_by_max_bytes(kind: str, server: Live, tmp_path: Path) -> None:
     with Caller(kind, server.url, server.api_key) as call:
         sandbox = call(lambda client: call.Sandbox.create(client=client))
         call.wait(sandbox.exec(["truncate", "-s", "100G", "huge"], cwd="/home/user"))
@@ -234,7 +234,7 @@ def test_files_of_all_kinds_of_content_and_names(kind: str, server: Live, tmp_pa
         call.wait(sandbox.kill())
 
 
-def test_what_listens_inside_is_reached(server: Live) -> None:
+def test_port_url_reaches_a_server_inside(server: Live) -> None:
     import urllib.request
 
     with server.client() as client, Sandbox.create(client=client) as sandbox:

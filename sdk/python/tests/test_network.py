@@ -6,11 +6,11 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
-from both import KINDS, Caller
-from scripted import Scripted, answer, refusal
+from both_clients import KINDS, Caller
+from scripted_server import Scripted, answer, refusal
 
 import glovebox
-from glovebox.network import canonical_net, canonical_rule, net_of
+from glovebox.profile.network import canonical_net, canonical_rule, net_field
 
 SANDBOX = {"id": "sb1", "state": "running", "template": "python", "net": {"allow": ["pypi.org"]}}
 RUN = {"id": "rn1", "exit_code": 0, "stdout": "", "stderr": ""}
@@ -88,7 +88,7 @@ def test_more_than_the_server_allows_is_forbidden(kind: str) -> None:
             call.wait(sandbox.set_network("all"))
 
 
-def test_what_it_did_is_read(kind: str) -> None:
+def test_network_usage_is_parsed(kind: str) -> None:
     figures = {**FIGURES, "net": "all"}
     with Scripted(answer(200, SANDBOX), answer(200, figures)) as server, Caller(kind, server.url) as call:
         sandbox = call(lambda client: call.Sandbox.connect("sb1", client=client))
@@ -101,7 +101,7 @@ def test_what_it_did_is_read(kind: str) -> None:
     assert (second.what, second.allowed, second.address, second.count) == ("resolve", False, None, 2)
 
 
-def test_a_runs_metrics_have_it_where_there_is_one(kind: str) -> None:
+def test_metrics_of_a_run_have_network_usage(kind: str) -> None:
     answers = [answer(200, {**RUN, "metrics": {"network": FIGURES}}), answer(200, {**RUN, "metrics": {}})]
     with Scripted(*answers) as server, Caller(kind, server.url) as call:
         assert call(lambda client: client.run("1", net="all")).metrics.network.connections == 1
@@ -109,19 +109,19 @@ def test_a_runs_metrics_have_it_where_there_is_one(kind: str) -> None:
 
 
 @pytest.mark.parametrize("net", [5, b"all", object(), 1.5, iter([])])
-def test_what_is_no_policy_is_no_request(net: Any) -> None:
+def test_invalid_policies_are_refused_before_sending(net: Any) -> None:
     with pytest.raises(TypeError):
-        net_of(net)
+        net_field(net)
 
 
-def test_none_is_said_aloud_when_a_network_is_taken_away(kind: str) -> None:
+def test_set_network_refuses_none(kind: str) -> None:
     with Scripted(answer(200, SANDBOX)) as server, Caller(kind, server.url) as call:
         sandbox = call(lambda client: call.Sandbox.connect("sb1", client=client))
         with pytest.raises(TypeError, match='"none"'):
             call.wait(sandbox.set_network(None))
 
 
-def test_a_rules_one_spelling_is_its_own() -> None:
+def test_a_canonical_rule_is_unchanged() -> None:
     for rule in ("*", "*:443", "*.a.example:1-2", "1.2.3.0/24:22", "[2001:db8::/32]:443", "::/0"):
         assert canonical_rule(rule) == rule
     assert canonical_net({"allow": {"b.example", "a.example"}}) == '{"allow":["a.example","b.example"]}'

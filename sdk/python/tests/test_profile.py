@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from glovebox.profile import canonical_text, check_net, profile_hash
+from glovebox.profile.canonical import canonical_text, check_net, profile_hash
 
 DOCUMENT = json.loads(
     (pathlib.Path(__file__).resolve().parents[3] / "tests/vectors/profiles.json").read_text(encoding="utf-8")
@@ -18,13 +18,13 @@ REFUSED = DOCUMENT["refused"]
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=[one["name"] for one in VECTORS])
-def test_every_spelling_has_the_one_text(vector: Any) -> None:
+def test_every_spelling_has_the_same_canonical_text(vector: Any) -> None:
     for spelling in vector["spellings"]:
         assert canonical_text(spelling) == vector["canonical"]
         assert profile_hash(spelling) == vector["sha256"]
 
 
-def test_a_templates_defaults_fill_in_what_is_not_said() -> None:
+def test_defaults_of_a_template_complete_a_profile() -> None:
     defaults = {"timeout_ms": 60_000, "memory_mb": 1024, "disk_mb": 256, "cpu_thousandths": 500, "cpu_ms": None}
     text = json.loads(canonical_text({"pids": 5}, defaults))
     assert text["timeout_ms"] == 60_000

@@ -10,15 +10,15 @@ from typing import Any, Dict, List
 
 import pytest
 
-from glovebox import values
-from glovebox.function_call import value_of
-from glovebox.remote_errors import RemoteError, RemoteKilled, RemoteOutOfMemory, RemoteTimeout, exception_of
-from glovebox.values import ResultRefused, ValueRefused, encode
+from glovebox.functions.call_protocol import decode_result
+from glovebox.remote_errors import RemoteError, RemoteKilled, RemoteOutOfMemory, RemoteTimeout, build_exception
+from glovebox.values import codec as values
+from glovebox.values.codec import ResultRefused, ValueRefused, encode
 
 
 def raised(name: str, *arguments: Any, **more: Any) -> BaseException:
     fields: Dict[str, Any] = {"type": name, "builtin": True, "message": "it", "traceback": "Traceback …", **more}
-    return exception_of(fields, list(arguments), "rn1")
+    return build_exception(fields, list(arguments), "rn1")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def raised(name: str, *arguments: Any, **more: Any) -> BaseException:
         ("UserWarning", ["beware"], UserWarning),
     ],
 )
-def test_a_builtin_is_itself_from_a_remote_error(name: str, arguments: Any, kind: type) -> None:
+def test_a_builtin_exception_is_raised_from_a_remote_error(name: str, arguments: Any, kind: type) -> None:
     error = raised(name, *arguments)
     assert type(error) is kind
     if kind is not SyntaxError:
@@ -64,12 +64,12 @@ def test_any_other_name_is_only_a_name(name: str) -> None:
     assert error.type_name == (name or "Exception")
 
 
-def test_a_class_that_calls_itself_like_a_builtin_is_none() -> None:
-    assert type(exception_of({"type": "ValueError", "builtin": False, "message": "m"}, ["m"], None)) is RemoteError
+def test_a_class_with_the_name_of_a_builtin_is_not_the_builtin() -> None:
+    assert type(build_exception({"type": "ValueError", "builtin": False, "message": "m"}, ["m"], None)) is RemoteError
 
 
 @pytest.mark.parametrize("start_end", [(5, 9), (-1, 1), (0, 10**18), (1, 0), (0, "1")])
-def test_places_outside_of_the_text_make_no_unicode_error(start_end: Any) -> None:
+def test_positions_outside_of_the_text_make_no_unicode_error(start_end: Any) -> None:
     assert type(raised("UnicodeEncodeError", "utf-8", "abc", *start_end, "bad")) is RemoteError
     assert type(raised("UnicodeDecodeError", "utf-8", b"abc", *start_end, "bad")) is RemoteError
     assert type(raised("UnicodeTranslateError", "abc", *start_end, "bad")) is RemoteError
@@ -77,7 +77,7 @@ def test_places_outside_of_the_text_make_no_unicode_error(start_end: Any) -> Non
 
 def test_arguments_that_are_not_plain_become_the_message() -> None:
     assert raised("ValueError", ["a", "list"]).args == ("it",)
-    assert exception_of({"type": "ValueError", "builtin": True, "message": "it"}, None, None).args == ("it",)
+    assert build_exception({"type": "ValueError", "builtin": True, "message": "it"}, None, None).args == ("it",)
 
 
 def test_a_syntax_error_names_no_file() -> None:
@@ -86,17 +86,17 @@ def test_a_syntax_error_names_no_file() -> None:
     assert error.filename is None
 
 
-def test_text_cannot_steer_a_terminal() -> None:
+def test_text_is_escaped_for_terminals() -> None:
     said = {"type": "a.B\x1b[2J", "message": "x\x1b]0;t\x07\r\x9b", "traceback": "l1\n\tl2\x08"}
-    error = exception_of(said, None, None)
+    error = build_exception(said, None, None)
     assert not set("\x1b\x07\r\x9b\x08") & set(str(error))
     for one in (raised("ValueError", "x\x1b[2J"), raised("ValueError", [1], message="x\x1b[2J")):
         assert str(one) == "x\\x1b[2J"
     with pytest.raises(ValueRefused) as refused:
-        value_of(answer('{"raised":{"refused":true,"message":"x\\u001b[2J"}}'), "f")
+        decode_result(answer('{"raised":{"refused":true,"message":"x\\u001b[2J"}}'), "f")
     assert "\x1b" not in str(refused.value)
     with pytest.raises(RemoteTimeout) as late:
-        value_of({"timed_out": True, "error": {"message": "\x1b[2J"}}, "f")
+        decode_result({"timed_out": True, "error": {"message": "\x1b[2J"}}, "f")
     assert "\x1b" not in str(late.value)
     assert "l1\n\tl2" in str(error)
 
@@ -104,15 +104,15 @@ def test_text_cannot_steer_a_terminal() -> None:
 def test_nonsense_is_a_remote_error() -> None:
     some: List[Any] = [None, 1, [], "x", {}, {"type": 1, "message": [], "traceback": {}}]
     for nonsense in some:
-        assert type(exception_of(nonsense, None, None)) is RemoteError
+        assert type(build_exception(nonsense, None, None)) is RemoteError
 
 
 def test_long_texts_are_cut() -> None:
-    error = exception_of({"type": "x" * 10**6, "message": "m" * 10**6, "traceback": "t" * 10**6}, None, None)
+    error = build_exception({"type": "x" * 10**6, "message": "m" * 10**6, "traceback": "t" * 10**6}, None, None)
     assert len(str(error)) < 300_000
 
 
-def test_it_can_be_pickled_by_its_owner() -> None:
+def test_remote_errors_can_be_pickled() -> None:
     for kind in (RemoteError, RemoteTimeout, RemoteOutOfMemory, RemoteKilled):
         error = pickle.loads(pickle.dumps(kind("a.B", "m", "t", "rn1")))  # noqa: S301
         assert (type(error), error.type_name, error.message, error.run_id) == (kind, "a.B", "m", "rn1")
@@ -129,16 +129,16 @@ def answer(text: Any, **more: Any) -> Dict[str, Any]:
 
 
 def test_a_value() -> None:
-    assert value_of(answer(f'{{"value":{encode((1, b"x"))}}}'), "f") == (1, b"x")
+    assert decode_result(answer(f'{{"value":{encode((1, b"x"))}}}'), "f") == (1, b"x")
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "1", "[]", "{}", '{"value":1,"raised":{}}', '{"other":1}', '{"value":{"$":"x"}}', '"\\ud800', "[" * 100000],
 )
-def test_an_answer_that_is_none(text: str) -> None:
+def test_malformed_responses_are_refused(text: str) -> None:
     with pytest.raises(ResultRefused):
-        value_of(answer(text), "f")
+        decode_result(answer(text), "f")
 
 
 def test_a_bomb_is_not_unpacked() -> None:
@@ -150,32 +150,34 @@ def test_a_bomb_is_not_unpacked() -> None:
     assert len(bomb) < 1 << 20
     for data in (bomb, bomb[:-10], b"no zlib", bomb + b"more", zlib.compress(b"\xff")):
         with pytest.raises(ResultRefused):
-            value_of({"result": {MIME + "-z": base64.b64encode(data).decode()}}, "f")
+            decode_result({"result": {MIME + "-z": base64.b64encode(data).decode()}}, "f")
     with pytest.raises(ResultRefused):
-        value_of({"result": {MIME + "-z": "###"}}, "f")
+        decode_result({"result": {MIME + "-z": "###"}}, "f")
     with pytest.raises(ResultRefused):
-        value_of({"result": {MIME + "-file": "/etc/passwd"}, "files": [{"path": "x"}, 5]}, "f")
+        decode_result({"result": {MIME + "-file": "/etc/passwd"}, "files": [{"path": "x"}, 5]}, "f")
 
 
-def test_the_ends_without_an_answer() -> None:
+def test_runs_that_end_without_a_result() -> None:
     with pytest.raises(RemoteTimeout) as timeout:
-        value_of({"timed_out": True, "error": {"code": "timed_out", "message": "time limit of 1 s"}}, "f")
+        decode_result({"timed_out": True, "error": {"code": "timed_out", "message": "time limit of 1 s"}}, "f")
     assert isinstance(timeout.value, TimeoutError) and "1 s" in str(timeout.value)
     with pytest.raises(MemoryError):
-        value_of({"oom_killed": True, "error": None}, "f")
+        decode_result({"oom_killed": True, "error": None}, "f")
     with pytest.raises(RemoteKilled, match="SIGSEGV"):
-        value_of({"signal": "SIGSEGV", "exit_code": 139}, "f")
+        decode_result({"signal": "SIGSEGV", "exit_code": 139}, "f")
     with pytest.raises(RemoteError, match="KeyError: 'x'"):
-        value_of({"error": {"code": "exception", "name": "KeyError", "message": "'x'", "traceback": ["a", 1]}}, "f")
+        decode_result(
+            {"error": {"code": "exception", "name": "KeyError", "message": "'x'", "traceback": ["a", 1]}}, "f"
+        )
     some: List[Any] = [{}, {"result": 5}, {"result": {MIME: 5}}, {"error": "x"}, {"result": {MIME: ["x"]}, "id": 5}]
     for nonsense in some:
         with pytest.raises(RemoteKilled):
-            value_of(nonsense, "f")
+            decode_result(nonsense, "f")
 
 
 def test_a_value_that_the_guest_could_not_send() -> None:
     with pytest.raises(ValueRefused, match="list"):
-        value_of(answer('{"raised":{"type":"ValueRefused","refused":true,"message":"send list(it)"}}'), "f")
+        decode_result(answer('{"raised":{"type":"ValueRefused","refused":true,"message":"send list(it)"}}'), "f")
 
 
 def test_arguments_that_cannot_be_shown_are_left_out() -> None:
@@ -185,13 +187,13 @@ def test_arguments_that_cannot_be_shown_are_left_out() -> None:
     assert raised("ValueError", 2**100).args == (2**100,)
 
 
-def test_what_was_said_of_files_and_modules_is_kept() -> None:
+def test_file_and_module_names_are_kept() -> None:
     error: Any = raised("FileNotFoundError", 2, "No such file", "/x\x1b")
     assert (error.errno, error.strerror, error.filename) == (2, "No such file", "/x\\x1b")
     error = raised("OSError", 18, "Cross-device link", "/a", None, "/b")
     assert (error.filename, error.filename2) == ("/a", "/b")
     said = {"type": "ModuleNotFoundError", "builtin": True, "name": "a", "path": ["no", "text"]}
-    error = exception_of(said, ["No module named 'a'"], "rn1")
+    error = build_exception(said, ["No module named 'a'"], "rn1")
     assert (error.name, error.path, str(error)) == ("a", None, "No module named 'a'")
 
 
@@ -199,7 +201,7 @@ GUEST = Path(__file__).resolve().parents[3] / "src" / "guest" / "python" / "func
 
 
 @pytest.mark.skipif(not GUEST.is_file(), reason="only in the repository")
-def test_the_guest_half_tells_of_files() -> None:
+def test_the_guest_half_sends_file_names() -> None:
     names: Dict[str, Any] = {"load": lambda name: values}
     before = sys.modules.get("_glovebox_runner")
     sys.modules["_glovebox_runner"] = ModuleType("_glovebox_runner")

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple
 
 import pytest
-from both import KINDS, Caller
-from scripted import CLOSE, SILENCE, Said, Scripted, answer, answer_of, refusal
+from both_clients import KINDS, Caller
+from scripted_server import CLOSE, SILENCE, Said, Scripted, answer, answer_of, refusal
 
 import glovebox
 
@@ -71,7 +71,7 @@ def test_with_an_idempotency_key_one_that_still_runs_is_waited_for(kind: str) ->
         assert call(lambda client: client.run("1", idempotency_key="k1")).stdout == "2\n"
 
 
-def test_a_run_that_is_refused_is_not_sent_again(kind: str) -> None:
+def test_a_refused_run_is_not_sent_again(kind: str) -> None:
     with Scripted(refusal(503, "host_full", Retry_After="0")) as server, Caller(kind, server.url) as call:
         with pytest.raises(glovebox.UnavailableError) as caught:
             call(lambda client: client.run("1"))
@@ -80,7 +80,7 @@ def test_a_run_that_is_refused_is_not_sent_again(kind: str) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_get_waits_as_it_is_told_and_asks_again(kind: str, status: int) -> None:
+def test_a_get_waits_for_retry_after_and_is_sent_again(kind: str, status: int) -> None:
     answers: List[Said] = [
         refusal(status, "later", Retry_After="0"),
         CLOSE,
@@ -91,28 +91,28 @@ def test_a_get_waits_as_it_is_told_and_asks_again(kind: str, status: int) -> Non
         assert len(server.requests) == 3
 
 
-def test_it_is_not_asked_for_ever(kind: str) -> None:
+def test_retries_are_bounded(kind: str) -> None:
     with Scripted(*[CLOSE] * 9) as server, Caller(kind, server.url) as call:
         with pytest.raises(glovebox.ConnectionFailed):
             call(lambda client: client.templates.list())
         assert len(server.requests) == 3
 
 
-def test_without_retry_after_a_refusal_stands(kind: str) -> None:
+def test_without_retry_after_an_error_is_final(kind: str) -> None:
     with Scripted(refusal(503, "unavailable")) as server, Caller(kind, server.url) as call:
         with pytest.raises(glovebox.UnavailableError):
             call(lambda client: client.templates.list())
         assert len(server.requests) == 1
 
 
-def test_nobody_there_is_said_with_the_address(kind: str) -> None:
+def test_a_refused_connection_names_the_address(kind: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with Caller(kind, f"http://127.0.0.1:{port}") as call, pytest.raises(glovebox.ConnectionFailed, match=str(port)):
         call(lambda client: client.run("1"))
 
 
-def test_waiting_has_an_end(kind: str) -> None:
+def test_requests_time_out(kind: str) -> None:
     with Scripted(SILENCE) as server, Caller(kind, server.url) as call:
         began = time.monotonic()
         with pytest.raises(glovebox.TimeoutExpired):
@@ -146,14 +146,14 @@ def test_every_status_has_its_error(kind: str, status: int, error: type) -> None
         assert (said.status, said.code, said.message, said.request_id) == (status, "some_code", "said by a test", "rq1")
 
 
-def test_a_refusal_that_is_no_json_is_told_as_it_is(kind: str) -> None:
+def test_an_error_that_is_not_json_is_reported_as_text(kind: str) -> None:
     said = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 11\r\n\r\nproxy broke"
     with Scripted(said) as server, Caller(kind, server.url) as call:
         with pytest.raises(glovebox.UnavailableError, match="proxy broke"):
             call(lambda client: client.run("1"))
 
 
-def test_an_answer_that_is_no_json_is_a_protocol_error(kind: str) -> None:
+def test_a_response_that_is_not_json_is_a_protocol_error(kind: str) -> None:
     json = "application/json"
     saids = [answer_of(body, json) for body in (b"<html>", b"[" * 100_000, b"1" * 10_000, b"", b"{}", b"[]", b"null")]
     saids += [answer_of(jsonlib.dumps(RUN).encode(), "text/html"), answer(204), b"HTTP/1.1 20\xb2 OK\r\n\r\n"]
@@ -162,7 +162,7 @@ def test_an_answer_that_is_no_json_is_a_protocol_error(kind: str) -> None:
             call(lambda client: client.run("1"))
 
 
-def test_pages_are_asked_for_as_needed(kind: str) -> None:
+def test_pages_are_fetched_as_needed(kind: str) -> None:
     pages = [
         answer(200, {"runs": [{"id": "rn1"}, {"id": "rn2"}], "next_cursor": "c/1"}),
         answer(200, {"runs": [{"id": "rn3"}], "next_cursor": None}),
@@ -238,7 +238,7 @@ def test_live_events_that_end_too_early_are_an_error(kind: str) -> None:
             call(lambda client: client.run("1", on_stdout=len))
 
 
-def test_an_exception_of_a_callback_comes_out(kind: str) -> None:
+def test_an_exception_of_a_callback_passes_through(kind: str) -> None:
     body = b'{"event":"stdout","text":"a"}\n'
     said = answer_of(body + b" " * 10_000_000, "application/x-ndjson")[:200]
 
@@ -258,11 +258,11 @@ def test_pieces_of_unknown_length_go_in_chunks(kind: str) -> None:
 
 @pytest.mark.parametrize("error", [OSError(5, "disk"), ConnectionResetError("mine"), TimeoutError("mine"), KeyError(1)])
 @pytest.mark.parametrize("reads", [False, True])
-def test_a_source_that_fails_is_told_as_it_is_and_nothing_is_sent_again(
+def test_an_exception_of_the_source_passes_through_and_nothing_is_sent_again(
     kind: str, error: Exception, reads: bool
 ) -> None:
     class Source:
-        """The second piece fails; the third, if anybody asked again, would be the end."""
+        """The second piece fails; a retry would find the end."""
 
         def __init__(self) -> None:
             self._left: Iterator[Any] = iter([b"half of it", error, b""])
@@ -295,7 +295,7 @@ def test_pieces_are_never_sent_twice(kind: str) -> None:
             call(lambda client: sandbox.files.write("a", iter(["text"])))
 
 
-def test_what_an_earlier_try_removed_is_gone(kind: str) -> None:
+def test_a_repeated_delete_that_finds_nothing_succeeds(kind: str) -> None:
     with Scripted(CLOSE, refusal(404, "not_found")) as server, Caller(kind, server.url) as call:
         assert call(lambda client: client.snapshots.remove("sn1")) is None
         assert [request.method for request in server.requests] == ["DELETE", "DELETE"]
@@ -305,7 +305,7 @@ def test_what_an_earlier_try_removed_is_gone(kind: str) -> None:
 
 
 @pytest.mark.parametrize("page", [answer_of(b"<html>", "text/html"), answer(204)])
-def test_a_page_of_a_proxy_is_no_file(kind: str, page: bytes, tmp_path: Path) -> None:
+def test_an_error_page_of_a_proxy_is_not_a_file(kind: str, page: bytes, tmp_path: Path) -> None:
     local = tmp_path / "local"
     local.write_text("mine")
     info = answer(200, {"path": "a", "type": "file"})
@@ -366,7 +366,7 @@ def test_an_upload_that_is_refused_half_way_says_why(kind: str) -> None:
         thread.join(10)
 
 
-def test_wrong_arguments_are_told_before_anything_is_sent(kind: str) -> None:
+def test_wrong_arguments_are_refused_before_sending(kind: str) -> None:
     with Scripted() as server, Caller(kind, server.url) as call:
         wrongs: List[Tuple[Any, Dict[str, Any]]] = [
             (ValueError, {}),
@@ -387,7 +387,7 @@ def test_wrong_arguments_are_told_before_anything_is_sent(kind: str) -> None:
         assert server.requests == []
 
 
-def test_a_cancelled_call_leaves_no_half_answer_to_the_next() -> None:
+def test_a_cancelled_request_does_not_leave_half_a_response() -> None:
     import asyncio
 
     async def main(url: str) -> str:

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Iterator, Tuple
 
 import pytest
-from both import KINDS, Caller
+from both_clients import KINDS, Caller
 
 import glovebox
 
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    """Not pytest's own, which nobody but its owner may enter: the server is another user."""
+    """Not pytest's own, which only its owner may enter: the server runs as another user."""
     with tempfile.TemporaryDirectory(prefix="gbx-test-") as made:
         os.chmod(made, 0o755)
         yield Path(made)
@@ -25,7 +25,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def tls_server(bin_dir: Path, folder: Path) -> "Iterator[Tuple[str, str, Path]]":
-    """A live server with a certificate that nobody knows: (url, key, certificate)."""
+    """A live server with a certificate of an unknown authority: (url, key, certificate)."""
     cert, key = folder / "cert.pem", folder / "key.pem"
     words = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
     names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)]
@@ -41,7 +41,7 @@ def tls_server(bin_dir: Path, folder: Path) -> "Iterator[Tuple[str, str, Path]]"
     ) as process:
         assert process.stdout is not None
         try:
-            # It says where it serves when it does; then a pipe that nobody reads is no hindrance.
+            # It prints its address when it is ready; after that, an unread pipe does no harm.
             for line in process.stdout:
                 if line.startswith(b"Glovebox serves at "):
                     break
@@ -56,12 +56,13 @@ def tls_server(bin_dir: Path, folder: Path) -> "Iterator[Tuple[str, str, Path]]"
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_unknown_certificate_is_refused(kind: str, tls_server: "Tuple[str, str, Path]") -> None:
     url, key, _ = tls_server
-    with Caller(kind, url, key, retries=0) as call, pytest.raises(glovebox.ConnectionFailed, match=r"(?i)certificate"):
-        call(lambda client: client.run("1"))
+    with Caller(kind, url, key, retries=0) as call:
+        with pytest.raises(glovebox.ConnectionFailed, match="TLS certificate was not accepted"):
+            call(lambda client: client.run("1"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_everything_works_over_it(
+def test_requests_streams_and_websockets_work_over_tls(
     kind: str, tls_server: "Tuple[str, str, Path]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, key, cert = tls_server

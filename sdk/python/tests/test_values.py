@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from glovebox.values import MOST_DEPTH, ValueRefused, decode, encode
+from glovebox.values.codec import MAX_DEPTH, ValueRefused, decode, encode
 
 BERLIN = zoneinfo.ZoneInfo("Europe/Berlin")
 VALUES = [
@@ -86,13 +86,13 @@ def same(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("value", VALUES, ids=[f"{place} {type(one).__name__}" for place, one in enumerate(VALUES)])
-def test_what_goes_out_comes_back(value: Any) -> None:
+def test_values_round_trip(value: Any) -> None:
     text = encode(value)
     assert text.isascii()
     assert same(decode(text), value)
 
 
-def test_a_nan_comes_back_as_one() -> None:
+def test_nan_round_trips() -> None:
     assert math.isnan(decode(encode(math.nan)))
 
 
@@ -184,7 +184,7 @@ def test_a_value_that_contains_itself_is_refused() -> None:
 
 def test_nesting_up_to_the_bound() -> None:
     value: Any = 1
-    for _ in range(MOST_DEPTH):
+    for _ in range(MAX_DEPTH):
         value = [value]
     assert decode(encode(value)) == value
     with pytest.raises(ValueRefused):

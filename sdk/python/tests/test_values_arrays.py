@@ -13,7 +13,7 @@ import pytest
 
 numpy = pytest.importorskip("numpy")
 
-from glovebox.values import ResultRefused, ValueRefused, decode, encode, from_tree, to_tree  # noqa: E402
+from glovebox.values.codec import ResultRefused, ValueRefused, decode, encode, from_tree, to_tree  # noqa: E402
 
 ARRAYS = [
     numpy.arange(6).reshape(2, 3),
@@ -318,7 +318,7 @@ def test_a_hostile_frame_is_refused(fields: Any) -> None:
         decode(json.dumps({"$": "frame", **fields}))
 
 
-def test_the_frame_that_those_are_made_of_is_good() -> None:
+def test_the_frame_behind_the_hostile_ones_is_valid() -> None:
     made = decode(json.dumps({"$": "frame", "columns": ONE, "index": ROWS, "v": [whole(1, 2)]}))
     pandas.testing.assert_frame_equal(made, pandas.DataFrame({"a": [1, 2]}), check_column_type=False)
 
@@ -341,7 +341,7 @@ def test_a_range_that_needs_no_bytes_is_bounded() -> None:
         decode(json.dumps({"$": "index", "v": {"k": "range", "v": [0, 1 << 50, 1], "name": None}}))
 
 
-def test_a_range_is_only_what_an_index_is() -> None:
+def test_ranges_are_only_valid_as_an_index() -> None:
     big = {"k": "range", "v": [0, 1 << 31, 1], "name": None}
     codes = {"$": "ndarray", "dtype": "|i1", "shape": [1], "v": bytes_of(0)}
     category = {"k": "category", "codes": codes, "categories": big, "ordered": False}

@@ -7,9 +7,9 @@ from typing import List, Tuple
 
 import pytest
 
-from glovebox._process_state import ProcessState
-from glovebox._websocket import BINARY, PING, TEXT, Frames, frame
 from glovebox.errors import ConflictError, ProtocolError
+from glovebox.requests.process_stream import ProcessState
+from glovebox.transport.websocket import BINARY, PING, TEXT, Frames, frame
 
 
 def unmasked(first: int, payload: bytes) -> bytes:
@@ -48,7 +48,7 @@ def test_messages_in_parts_with_a_ping_between() -> None:
         struct.pack("!BBQ", 0x81, 127, 1 << 60),
     ],
 )
-def test_what_is_malformed_is_refused(data: bytes) -> None:
+def test_malformed_input_is_refused(data: bytes) -> None:
     with pytest.raises(ProtocolError):
         list(Frames().feed(data))
 

@@ -30,7 +30,7 @@ def wheel(bin_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(made.stdout.strip())
 
 
-def test_it_says_for_which_machines_it_is(wheel: Path) -> None:
+def test_the_wheel_names_its_platform(wheel: Path) -> None:
     assert wheel.name.endswith("-py3-none-linux_x86_64.whl")
     with zipfile.ZipFile(wheel) as archive:
         modes = {info.filename: info.external_attr >> 16 for info in archive.infolist()}
@@ -56,7 +56,7 @@ def test_three_lines(wheel: Path, tmp_path: Path) -> None:
         "PATH": "/usr/bin:/bin",
         "HOME": str(tmp_path),
         "PYTHONPATH": str(site),
-        "GLOVEBOX_DATA_DIR": str(tmp_path / "nobody-serves-here"),
+        "GLOVEBOX_DATA_DIR": str(tmp_path / "no-server-here"),
     }
     for mode in (0o755, 0o644):  # also where an installer forgot that they are programs
         for program in (site / "glovebox" / "_bin").iterdir():

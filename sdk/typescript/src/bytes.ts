@@ -17,7 +17,7 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
   try {
     binary = atob(text);
   } catch {
-    throw new ProtocolError("what should be base64 is none");
+    throw new ProtocolError("invalid base64");
   }
   const bytes = new Uint8Array(binary.length);
   for (let at = 0; at < binary.length; at += 1) bytes[at] = binary.charCodeAt(at);
@@ -29,7 +29,7 @@ export function toBytes(text: string): Uint8Array<ArrayBuffer> {
 }
 
 export function toText(bytes: Uint8Array): string {
-  // A byte order mark is a part of what was printed.
+  // Keep a byte order mark: it is part of the output.
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 }
 
@@ -53,7 +53,7 @@ export async function readText(pieces: AsyncIterable<Uint8Array>): Promise<strin
   return toText(await readBytes(pieces));
 }
 
-/** The same pieces; when there are more bytes than `limit`, the error. */
+/** Passes the pieces on, and throws the error after `limit` bytes. */
 export async function* bounded(
   pieces: AsyncIterable<Uint8Array>,
   limit: number,
@@ -67,7 +67,7 @@ export async function* bounded(
   }
 }
 
-/** The first bytes as text; the rest is not read. */
+/** The first bytes as text; does not read the rest. */
 export async function readStart(pieces: AsyncIterable<Uint8Array>, limit: number): Promise<string> {
   const parts: Uint8Array[] = [];
   let left = limit;
@@ -83,7 +83,7 @@ export function isAsyncIterable(value: unknown): value is AsyncIterable<Uint8Arr
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-/** The pieces of a stream. Its reader is given back, and the rest is not read, when the loop ends. */
+/** Iterates over a stream; leaving the loop cancels the rest and releases the reader. */
 export async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader();
   let ended = false;
@@ -102,7 +102,7 @@ export async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenera
   }
 }
 
-/** A stream that takes from the pieces as it is read. */
+/** A stream that reads from the pieces on demand. */
 export function streamOf(pieces: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
   const iterator = pieces[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>({

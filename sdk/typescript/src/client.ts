@@ -1,5 +1,4 @@
-// The way in: a client of one server. Most programs need none of their own: `run` and `Sandbox` use one
-// for the whole process.
+// A client of one server. Most programs need not create one: `run` and `Sandbox` use a default client.
 
 import { type CallOptions, type ClientOptions, Connection } from "./connection.js";
 import { asyncDispose } from "./dispose.js";
@@ -17,7 +16,7 @@ export class Client {
   /** @internal */
   readonly connection: Connection;
   readonly templates: Templates;
-  /** Sets of packages that were installed. */
+  /** Installed package sets. */
   readonly layers: Layers;
   readonly snapshots: Snapshots;
   readonly runs: Runs;
@@ -34,7 +33,7 @@ export class Client {
     this.functions = new Functions(this.connection);
   }
 
-  /** Runs code in a sandbox that was never used before and is gone afterwards. */
+  /** Runs code in a fresh sandbox that is removed afterwards. */
   run(code: string, options?: RunOptions): Promise<RunResult>;
   /** Runs a command, like `{ command: ["ls", "-l"] }`. */
   run(options: RunOptions & { command: string | readonly string[] }): Promise<RunResult>;
@@ -42,23 +41,23 @@ export class Client {
     return typeof code === "string" ? runOn(this.connection, code, options) : runOn(this.connection, undefined, code);
   }
 
-  /** What happens in the project, to be iterated. */
+  /** Iterates over the events of the project. */
   events(options: EventOptions = {}): AsyncGenerator<ProjectEvent> {
     return projectEvents(this.connection, options);
   }
 
-  /** The server's address and how it was found; a private one is started if need be. */
+  /** The server's address and where it came from. Starts a private server if there is none. */
   async server(): Promise<{ url: string; origin: string }> {
     const { url, origin } = await this.connection.where();
     return { url, origin };
   }
 
-  /** Is the server alive? */
+  /** Whether the server responds. */
   async health(options: CallOptions = {}): Promise<AnswerOf<"health", 200>> {
     return this.connection.json<AnswerOf<"health", 200>>("GET", "/health", { status: "text" }, options);
   }
 
-  /** Can it run something now? */
+  /** Whether the server can run code now. */
   async isReady(options: CallOptions = {}): Promise<boolean> {
     try {
       await this.connection.json<Schemas["Ready"]>("GET", "/health/ready", { status: "text" }, { ...options, repeatable: false });
@@ -69,7 +68,7 @@ export class Client {
     }
   }
 
-  /** Gives up kept connections. A private server goes on until the process ends. */
+  /** Closes idle connections. A private server keeps running until the process ends. */
   async close(): Promise<void> {
     await this.connection.close();
   }
@@ -81,13 +80,13 @@ export class Client {
 
 let shared: Client | null = null;
 
-/** The client of everything that names none. */
+/** The client that is used where none is given. */
 export function defaultClient(): Client {
   shared ??= new Client();
   return shared;
 }
 
-/** Says where the default client goes: at the beginning of a page, which has no environment. */
+/** Configures the default client; required in a browser, which has no environment variables. */
 export function configure(options: ClientOptions): Client {
   shared = new Client(options);
   return shared;
@@ -102,7 +101,7 @@ export function run(code: string | RunOptions, options: RunOptions = {}): Promis
   return runOn(connection, typeof code === "string" ? code : undefined, given);
 }
 
-/** Ends the private server of this process now, instead of with the process. Node only. */
+/** Stops the private server of this process now instead of at the end of the process. Node only. */
 export function stopPrivateServer(): Promise<void> {
   return platform.stopPrivateServer();
 }

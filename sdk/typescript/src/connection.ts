@@ -1,14 +1,13 @@
-// Requests to one server: where it is, the key, time limits, what is tried again, and errors. What the
-// requests mean is for the others to know.
+// Requests to one server: its address, the key, timeouts, retries and errors.
 
-import { checked, type Shape } from "./answers.js";
+import { checked, type Shape } from "./responses.js";
 import { bounded, readBytes, readStart, readText } from "./bytes.js";
 import { ConnectionFailed, errorOf, GloveboxError, ProtocolError, TimeoutExpired } from "./errors.js";
 import { type Fetch, FetchTransport } from "./fetch_transport.js";
 import { parseObject } from "./lines.js";
-import { patiently } from "./patience.js";
+import { withTimeout } from "./timeouts.js";
 import { platform } from "./platform/node.js";
-import type { Place } from "./platform/platform.js";
+import type { ServerLocation } from "./platform/platform.js";
 import type { MessageSocket, Transport, WireAnswer, WireBody, WireRequest } from "./transport.js";
 import { TransportFailure, UpgradeRefused } from "./transport.js";
 import type { WebSocketConstructor } from "./web_socket.js";
@@ -18,27 +17,27 @@ export interface ClientOptions {
   url?: string;
   /** Default: GLOVEBOX_API_KEY, or the key of the server that was found. */
   apiKey?: string;
-  /** Another project than the key's own; for admin keys. */
+  /** Use another project than the key's own (admin keys only). */
   project?: string;
-  /** How long an ordinary request may take; 60 s. Calls that run something add their own time. */
+  /** Timeout of an ordinary request; default 60 s. Calls that run something add their own time. */
   requestTimeoutMs?: number;
-  /** How often a request is tried again where that is safe; 2. */
+  /** Number of retries where they are safe; default 2. */
   retries?: number;
-  /** Instead of Node's HTTP, or the browser's fetch. */
+  /** Replaces Node's HTTP or the browser's fetch. */
   fetch?: Fetch;
-  /** Instead of our own on Node, or the browser's; used together with `fetch`. */
+  /** Replaces the WebSocket of this package or the browser; used together with `fetch`. */
   webSocket?: WebSocketConstructor;
 }
 
-/** Of every call. */
+/** Options of every call. */
 export interface CallOptions {
-  /** Ends the call; what it runs ends, too. */
+  /** Aborts the call and what it runs. */
   signal?: AbortSignal;
-  /** How long the answer may take; zero: as long as it likes. */
+  /** Timeout of the response; zero: none. */
   requestTimeoutMs?: number;
 }
 
-/** Only what is for every call, of options that have more. */
+/** Picks the options that every call has. */
 export function callOf({ signal, requestTimeoutMs }: CallOptions): CallOptions {
   return { signal, requestTimeoutMs };
 }
@@ -52,59 +51,59 @@ export interface Ask extends CallOptions {
   json?: unknown;
   body?: WireBody;
   headers?: Record<string, string>;
-  /** What kind of answer it must be; JSON needs not be said. */
+  /** The expected media type; default JSON. */
   accept?: string;
-  /** More of a body is an error. */
+  /** A larger body is an error. */
   maxBytes?: number;
-  /** It is known to run for so long at most; zero: nobody knows. */
+  /** The longest time that the call can run; zero: unknown. */
   runsForMs?: number;
-  /** Of a stream: the limit is for all of it, not only for its beginning. */
+  /** For a stream: the timeout applies to all of it, not only to its beginning. */
   isBounded?: boolean;
-  /** To repeat it does no harm. Reading never does. */
+  /** Repeating it is safe. Reading always is. */
   repeatable?: boolean;
 }
 
 const REQUEST_TIMEOUT_MS = 60_000;
-// Waits between tries, when the server does not say.
+// Delays between retries if the server sends no Retry-After.
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 30_000;
 const PROTOCOL = "glovebox.v1";
-// An answer of JSON; the server's own bounds are far below.
+// Limit of a JSON response; the server's own limits are far below.
 const LARGEST_ANSWER = 256 * 1024 * 1024;
-// Of an answer that is an error.
+// Limit of an error response.
 const LARGEST_REFUSAL = 1024 * 1024;
 
 export class Connection {
-  // Truly private: who prints a client or keeps it as JSON does not print its key.
+  // Truly private, so that printing or serializing a client does not reveal the key.
   readonly #options: ClientOptions;
   #transport: Promise<Transport> | null = null;
-  #place: Promise<Place> | null = null;
+  #location: Promise<ServerLocation> | null = null;
 
   constructor(options: ClientOptions) {
     this.#options = options;
   }
 
-  /** How long an ordinary answer may take; zero: as long as it likes. */
+  /** Timeout of an ordinary response; zero: none. */
   get patienceMs(): number {
     return this.#options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
   }
 
-  /** Where the server is; found, or started, when it is first asked for. */
-  async where(): Promise<Place> {
+  /** The server's location; found, or the server started, at the first use. */
+  async where(): Promise<ServerLocation> {
     try {
-      const known = await this.#place;
+      const known = await this.#location;
       if (known && !known.isGone?.()) return known;
-      // Whoever asks meanwhile waits for the same.
-      if (known) this.#place = null;
-      this.#place ??= this.findPlace();
-      return await this.#place;
+      // Concurrent callers share the same search.
+      if (known) this.#location = null;
+      this.#location ??= this.findPlace();
+      return await this.#location;
     } catch (error) {
-      this.#place = null;
+      this.#location = null;
       throw error;
     }
   }
 
-  /** An answer of JSON that has what it must have. */
+  /** A JSON response with checked fields. */
   async json<T>(method: string, path: string, shape: Shape<T>, ask: Ask = {}): Promise<T> {
     return this.within(ask, async (signal) => {
       const answer = await this.answer(method, path, { maxBytes: LARGEST_ANSWER, ...ask }, signal);
@@ -112,12 +111,12 @@ export class Connection {
     });
   }
 
-  /** What is done, and answered with nothing. */
+  /** A request whose response is empty. */
   async done(method: string, path: string, ask: Ask = {}): Promise<void> {
     await this.within(ask, async (signal) => {
       const answer = await this.answer(method, path, ask, signal);
       await readStart(answer.body, LARGEST_REFUSAL);
-      if (answer.status !== 204) throw new ProtocolError(`status ${answer.status} instead of 204: is it a Glovebox server?`);
+      if (answer.status !== 204) throw new ProtocolError(`expected status 204, got ${answer.status}; is it a Glovebox server?`);
     });
   }
 
@@ -125,11 +124,11 @@ export class Connection {
     return this.within(ask, async (signal) => readBytes((await this.answer(method, path, ask, signal)).body));
   }
 
-  /** An answer that is read as it comes. `signal` ends it at any time. */
+  /** A streamed response. `signal` ends it at any time. */
   async stream(method: string, path: string, ask: Ask = {}): Promise<WireAnswer> {
     const limit = new Limit(ask.signal, limitOf(ask, this.patienceMs));
     try {
-      const answer = await patiently(this.answer(method, path, ask, limit.signal), { signal: limit.signal });
+      const answer = await withTimeout(this.answer(method, path, ask, limit.signal), { signal: limit.signal });
       if (!ask.isBounded) limit.stopClock();
       return { ...answer, body: this.streamed(answer.body, limit) };
     } catch (error) {
@@ -141,9 +140,9 @@ export class Connection {
 
   async socket(path: string, ask: CallOptions & { query?: Query }): Promise<MessageSocket> {
     return this.within(ask, async (signal) => {
-      const place = await this.where();
-      const url = this.urlOf(place, path, ask.query).replace(/^http/, "ws");
-      const protocols = [`glovebox.key.${place.apiKey}`, PROTOCOL];
+      const location = await this.where();
+      const url = this.urlOf(location, path, ask.query).replace(/^http/, "ws");
+      const protocols = [`glovebox.key.${location.apiKey}`, PROTOCOL];
       try {
         return await (await this.via()).openSocket({ url, protocols, signal });
       } catch (error) {
@@ -162,10 +161,10 @@ export class Connection {
   private async within<T>(ask: Ask, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const limit = new Limit(ask.signal, limitOf(ask, this.patienceMs));
     try {
-      return await patiently(work(limit.signal), { signal: limit.signal });
+      return await withTimeout(work(limit.signal), { signal: limit.signal });
     } catch (error) {
       const said = await this.plain(error, limit);
-      // Of an answer that is none the rest is not read: its connection is given up.
+      // The rest of an unexpected response is not read: its connection is closed.
       limit.giveUp();
       throw said;
     } finally {
@@ -181,27 +180,27 @@ export class Connection {
     } catch (error) {
       throw await this.plain(error, limit);
     } finally {
-      // What was not read is not wanted: its connection is given up.
+      // The rest was not read: its connection is closed.
       if (isRead) limit.end();
       else limit.giveUp();
     }
   }
 
-  /** A failure below, in words for people. */
+  /** Turns a transport failure into an error for the caller. */
   private async plain(error: unknown, limit: Limit): Promise<unknown> {
     if (limit.signal.aborted) return limit.signal.reason;
     if (!(error instanceof TransportFailure)) return error;
-    const where = (await this.#place?.catch(() => null))?.url ?? "the server";
-    // It may be found elsewhere the next time: a private one is started anew.
-    if (error.kind === "refused") this.#place = null;
-    const what = error.kind === "refused" ? `nobody answers at ${where}` : `the connection to ${where} was lost`;
+    const where = (await this.#location?.catch(() => null))?.url ?? "the server";
+    // Search again next time: a private server may have to be restarted.
+    if (error.kind === "refused") this.#location = null;
+    const what = error.kind === "refused" ? `no server responds at ${where}` : `the connection to ${where} was lost`;
     return new ConnectionFailed(`${what}: ${error.message}`, { cause: error });
   }
 
-  /** A good answer, after as many tries as are safe. */
+  /** A successful response, after retries where they are safe. */
   private async answer(method: string, path: string, ask: Ask, signal: AbortSignal): Promise<WireAnswer> {
-    const place = await this.where();
-    const request = this.requestOf(place, method, path, ask, signal);
+    const location = await this.where();
+    const request = this.requestOf(location, method, path, ask, signal);
     const transport = await this.via();
     const replayable = !(typeof ask.body === "object" && Symbol.asyncIterator in ask.body);
     const repeatable = replayable && (ask.repeatable ?? (method === "GET" || method === "HEAD"));
@@ -218,7 +217,7 @@ export class Connection {
         pause = Math.min(error.retryAfter * 1000, LONGEST_PAUSE_MS);
       } catch (error) {
         if (!(error instanceof TransportFailure) || tries <= 0) throw error;
-        // What never left may always be sent again.
+        // A request that was never sent may always be retried.
         if (!repeatable && !(replayable && error.kind === "refused")) throw error;
       }
       tries -= 1;
@@ -226,10 +225,10 @@ export class Connection {
     }
   }
 
-  private requestOf(place: Place, method: string, path: string, ask: Ask, signal: AbortSignal): WireRequest {
-    const headers: Record<string, string> = { "X-API-Key": place.apiKey, ...ask.headers };
+  private requestOf(location: ServerLocation, method: string, path: string, ask: Ask, signal: AbortSignal): WireRequest {
+    const headers: Record<string, string> = { "X-API-Key": location.apiKey, ...ask.headers };
     if (ask.accept !== undefined) headers.Accept = ask.accept;
-    const request: WireRequest = { method, url: this.urlOf(place, path, ask.query), headers, signal };
+    const request: WireRequest = { method, url: this.urlOf(location, path, ask.query), headers, signal };
     if (ask.json !== undefined) {
       headers["Content-Type"] = "application/json";
       request.body = JSON.stringify(ask.json);
@@ -240,13 +239,13 @@ export class Connection {
     return request;
   }
 
-  private urlOf(place: Place, path: string, query: Query = {}): string {
+  private urlOf(location: ServerLocation, path: string, query: Query = {}): string {
     const words = new URLSearchParams();
     for (const [name, value] of Object.entries({ ...query, project: this.#options.project })) {
       if (value !== undefined) words.append(name, String(value));
     }
     const text = words.toString();
-    return place.url.replace(/\/+$/, "") + path + (text === "" ? "" : `?${text}`);
+    return location.url.replace(/\/+$/, "") + path + (text === "" ? "" : `?${text}`);
   }
 
   private via(): Promise<Transport> {
@@ -258,7 +257,7 @@ export class Connection {
     return this.#transport;
   }
 
-  private async findPlace(): Promise<Place> {
+  private async findPlace(): Promise<ServerLocation> {
     const options = this.#options;
     const named = options.url ?? platform.environment("GLOVEBOX_URL");
     const key = options.apiKey ?? platform.environment("GLOVEBOX_API_KEY");
@@ -268,24 +267,24 @@ export class Connection {
     }
     const origin = options.url === undefined ? "GLOVEBOX_URL" : "the option `url`";
     if (!/^https?:\/\//.test(named) || !URL.canParse(named)) {
-      throw new GloveboxError(`${origin}: ${JSON.stringify(named)} is no http:// or https:// address`);
+      throw new GloveboxError(`${origin}: ${JSON.stringify(named)} is not an http:// or https:// URL`);
     }
     const apiKey = key || (await platform.keyFor(named));
-    if (!apiKey) throw new GloveboxError(`there is no key for ${named}: give the option \`apiKey\` or set GLOVEBOX_API_KEY`);
+    if (!apiKey) throw new GloveboxError(`there is no key for ${named}: use the option \`apiKey\` or set GLOVEBOX_API_KEY`);
     return { url: named, apiKey, origin };
   }
 }
 
-/** The answer, if it is of the kind that was asked for, and not too long as far as it is read. */
+/** Checks the media type and limits the size of a response. */
 function wanted(answer: WireAnswer, { accept, maxBytes }: Ask): WireAnswer {
   if (accept !== undefined && answer.header("content-type")?.split(";")[0]?.trim().toLowerCase() !== accept) {
-    throw new ProtocolError(`the answer is no ${accept}: is it a Glovebox server?`);
+    throw new ProtocolError(`the response is not ${accept}; is it a Glovebox server?`);
   }
   if (maxBytes === undefined) return answer;
   const tooMuch = () =>
     accept === undefined
-      ? new ProtocolError(`the answer is larger than ${maxBytes} bytes`)
-      : new GloveboxError(`it is larger than ${maxBytes} bytes: the option \`maxBytes\` allows more`);
+      ? new ProtocolError(`the response is larger than ${maxBytes} bytes`)
+      : new GloveboxError(`the content is larger than ${maxBytes} bytes: the option \`maxBytes\` allows more`);
   if (!(Number(answer.header("content-length") ?? 0) <= maxBytes)) throw tooMuch();
   return { ...answer, body: bounded(answer.body, maxBytes, tooMuch) };
 }
@@ -296,7 +295,7 @@ function limitOf(ask: Ask, patienceMs: number): number {
   return ask.runsForMs === 0 ? 0 : patienceMs + ask.runsForMs;
 }
 
-/** A caller's signal and a clock, as one signal. */
+/** The caller's signal and a timeout as one signal. */
 class Limit {
   private readonly own = new AbortController();
   private readonly clock: ReturnType<typeof setTimeout> | undefined;
@@ -308,7 +307,7 @@ class Limit {
   ) {
     if (caller?.aborted) this.follow();
     caller?.addEventListener("abort", this.follow, { once: true });
-    if (ms > 0) this.clock = setTimeout(() => this.own.abort(new TimeoutExpired(`no answer within ${ms} ms`)), ms);
+    if (ms > 0) this.clock = setTimeout(() => this.own.abort(new TimeoutExpired(`no response within ${ms} ms`)), ms);
   }
 
   get signal(): AbortSignal {
@@ -326,7 +325,7 @@ class Limit {
 
   giveUp(): void {
     this.end();
-    this.own.abort(new GloveboxError("it is closed"));
+    this.own.abort(new GloveboxError("the stream is closed"));
   }
 }
 

@@ -1,6 +1,6 @@
-// Code contexts: live interpreters of a sandbox, whose variables stay.
+// Code contexts: persistent interpreters in a sandbox, which keep their variables.
 
-import { CODE, CONTEXT } from "./answers.js";
+import { CODE, CONTEXT } from "./responses.js";
 import { callOf, type CallOptions, type Connection } from "./connection.js";
 import { type Camel, camelize, compact, type Language, type Schemas, segment } from "./wire.js";
 
@@ -15,7 +15,7 @@ export interface ContextOptions extends CallOptions {
 
 export class Contexts {
   private readonly path: string;
-  // What a context was made with, for `restart`: the server does not tell its variables.
+  // The options of each context, for `restart`: the server does not return its environment.
   readonly #made = new Map<string, ContextOptions>();
 
   constructor(
@@ -42,14 +42,14 @@ export class Contexts {
     return camelize(await this.connection.json("GET", this.of(context), CONTEXT, options));
   }
 
-  /** As Ctrl-C: stops the statement that runs, and keeps the state. */
+  /** Like Ctrl-C: stops the running statement and keeps the state. */
   async interrupt(context: string | Context, options: CallOptions = {}): Promise<void> {
     await this.connection.done("POST", `${this.of(context)}/interrupt`, options);
   }
 
   /**
-   * Ends it and begins anew, empty, in the same directory. A language's own context keeps its id;
-   * another gets a new one, with the variables that it was created with here.
+   * Replaces the context with an empty one in the same directory. The default context of a language keeps
+   * its id; any other gets a new id and the environment variables that it was created with here.
    */
   async restart(context: string | Context, options: CallOptions = {}): Promise<Context> {
     const { id, language, cwd } = await this.get(context, options);

@@ -1,53 +1,53 @@
-// Packages that a sandbox has, in our spelling and in the contract's, and what is said while they are
-// installed. Python's or npm's, by the template's language.
+// Packages of a sandbox: the SDK's options as fields of a request, and progress events of their installation.
+// Python or npm packages, depending on the template's language.
 
 import { readText } from "./bytes.js";
 import { GloveboxError } from "./errors.js";
 import { platform } from "./platform/node.js";
 import { compact, type Schemas } from "./wire.js";
 
-/** A text, or a file of this machine whose text is sent. */
+/** A text, or a local file whose text is sent. */
 export type TextOrFile = string | { path: string };
 
 export interface DependencySet {
-  /** Like "pandas>=2", or of npm's "lodash@4". */
+  /** Like "pandas>=2", or "lodash@4" for npm. */
   packages?: readonly string[];
   /** A requirements.txt, with or without hashes; may go together with `packages`. */
   requirements?: TextOrFile;
   /** A pylock.toml or a package-lock.json, instead of the two above. */
   lock?: TextOrFile;
-  /** Modules that are imported ahead, so that calls need not. */
+  /** Modules to import in advance, so that calls start faster. */
   preload?: readonly string[];
 }
 
-/** A list like ["pandas>=2"], or more to say. They are installed once, before the first call that asks for them. */
+/** A list like ["pandas>=2"], or an object. Installed once, before the first call that needs them. */
 export type Dependencies = readonly string[] | DependencySet;
 
-/** What is said while a set of packages is made. */
+/** A progress event of a package installation. */
 export interface BuildWord {
   /** "queued", "resolving", "building", "installing", "sealing", "checking", "warming" or "ready". */
   phase: string;
-  /** A line of the installer's, or empty when the phase begins. */
+  /** A line of the installer's output; empty at the beginning of a phase. */
   text: string;
 }
 
 export interface BuildCallbacks {
-  /** Called while packages are installed; an asynchronous one is waited for. */
+  /** Called while packages are installed; a returned promise is awaited. */
   onBuild?: (word: BuildWord) => void;
 }
 
-/** How long a build may take at most, as a server's `deps.build_timeout` is by default. */
+/** The longest time of a build: the default of the server's `deps.build_timeout`. */
 export const BUILD_MS = 900_000;
 const MOST_TEXT = 256 * 1024;
 
-/** `dependencies` of a request; undefined when there are none. */
-export async function dependenciesOf(wish: Dependencies | undefined): Promise<Schemas["Dependencies"] | undefined> {
-  if (wish === undefined) return undefined;
-  if (isList(wish)) return wish.length > 0 ? strings("dependencies", wish) : undefined;
-  if (typeof wish !== "object" || wish === null) throw new GloveboxError("dependencies: a list of packages or an object");
-  const { packages, requirements, lock, preload, ...rest } = wish;
+/** `dependencies` of a request; undefined if there are none. */
+export async function dependenciesOf(dependencies: Dependencies | undefined): Promise<Schemas["Dependencies"] | undefined> {
+  if (dependencies === undefined) return undefined;
+  if (isList(dependencies)) return dependencies.length > 0 ? strings("dependencies", dependencies) : undefined;
+  if (typeof dependencies !== "object" || dependencies === null) throw new GloveboxError("dependencies must be a list of packages or an object");
+  const { packages, requirements, lock, preload, ...rest } = dependencies;
   const made = compact({
-    // What is not known here goes along: the server says what it makes of it.
+    // Unknown fields are sent too: the server reports them.
     ...rest,
     packages: packages && packages.length > 0 ? strings("dependencies.packages", packages) : undefined,
     requirements: requirements === undefined ? undefined : await textOf("requirements", requirements),
@@ -57,7 +57,7 @@ export async function dependenciesOf(wish: Dependencies | undefined): Promise<Sc
   return Object.keys(made).length > 0 ? made : undefined;
 }
 
-/** How long a call may take that takes `runsForMs` when everything is there; zero: nobody knows. */
+/** The longest time of a call that runs for `runsForMs` once the packages are installed; zero: unknown. */
 export function withBuild(runsForMs: number | undefined, profile: Schemas["Profile"] | undefined): number | undefined {
   return profile?.dependencies === undefined || runsForMs === 0 ? runsForMs : (runsForMs ?? 0) + BUILD_MS;
 }
@@ -69,16 +69,16 @@ export function buildWord(event: Record<string, unknown>): BuildWord {
 
 function strings(name: string, values: readonly string[]): string[] {
   if (!Array.isArray(values) || !values.every((value) => typeof value === "string")) {
-    throw new GloveboxError(`${name}: a list of strings`);
+    throw new GloveboxError(`${name} must be a list of strings`);
   }
   return [...values];
 }
 
 async function textOf(name: string, said: TextOrFile): Promise<string> {
   if (typeof said === "string") {
-    // A file's name is no requirement: whoever writes one means the file.
+    // A file name is not a requirement: the caller meant the file.
     if (/^\s*[^\s]+\.(txt|in|toml|json|lock)\s*$/.test(said)) {
-      throw new GloveboxError(`dependencies.${name} is a text: write { path: ${JSON.stringify(said.trim())} } for a file`);
+      throw new GloveboxError(`dependencies.${name} is the text itself: use { path: ${JSON.stringify(said.trim())} } for a file`);
     }
     return said;
   }
@@ -90,11 +90,11 @@ async function* bounded(pieces: AsyncIterable<Uint8Array>, path: string): AsyncG
   let size = 0;
   for await (const piece of pieces) {
     size += piece.length;
-    if (size > MOST_TEXT) throw new GloveboxError(`dependencies: ${path} has more than ${MOST_TEXT / 1024} KB`);
+    if (size > MOST_TEXT) throw new GloveboxError(`dependencies: ${path} is larger than ${MOST_TEXT / 1024} KB`);
     yield piece;
   }
 }
 
-function isList(wish: Dependencies): wish is readonly string[] {
-  return Array.isArray(wish);
+function isList(dependencies: Dependencies): dependencies is readonly string[] {
+  return Array.isArray(dependencies);
 }

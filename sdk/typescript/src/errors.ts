@@ -1,29 +1,29 @@
-// What can go wrong, as classes. Code that fails inside a sandbox is not among it: that is a result.
+// Errors that this package throws. Code that fails inside a sandbox is a result, not an error.
 
 import type { RunError } from "./wire.js";
 
-/** Of everything that this package throws. */
+/** Base class of all errors of this package. */
 export class GloveboxError extends Error {
   override name = "GloveboxError";
 }
 
-/** The server refused, and said why. */
+/** The server refused the request. */
 export class ApiError extends GloveboxError {
   override name = "ApiError";
   constructor(
     readonly status: number,
-    /** Stable, for programs: docs/api.md has them all. */
+    /** A stable code: see docs/api.md. */
     readonly code: string,
     message: string,
     readonly requestId: string | null = null,
-    /** Seconds, where the server says when to come back. */
+    /** Seconds until a retry makes sense, if the server sent them. */
     readonly retryAfter: number | null = null,
   ) {
     super(message);
   }
 }
 
-/** 401: no key, or one that is not valid. */
+/** 401: no key, or an invalid one. */
 export class AuthError extends ApiError {
   override name = "AuthError";
 }
@@ -31,40 +31,40 @@ export class AuthError extends ApiError {
 export class ForbiddenError extends ApiError {
   override name = "ForbiddenError";
 }
-/** 404: there is none, or it is another project's. */
+/** 404: it does not exist, or belongs to another project. */
 export class NotFoundError extends ApiError {
   override name = "NotFoundError";
 }
-/** 409: not in this state, or it is there already. */
+/** 409: not possible in this state, or it exists already. */
 export class ConflictError extends ApiError {
   override name = "ConflictError";
 }
-/** 400, 413, 416, 422: the request is wrong; the message names the field. */
+/** 400, 413, 416, 422: invalid request; the message names the field. */
 export class InvalidRequestError extends ApiError {
   override name = "InvalidRequestError";
 }
-/** Packages that cannot be installed; the message has the installer's own words. */
+/** Packages cannot be installed; the message contains the installer's output. */
 export class DependencyError extends InvalidRequestError {
   override name = "DependencyError";
 }
-/** 429, 507: too much at once, or no room; `retryAfter` says when to come back. */
+/** 429, 507: a limit was reached; `retryAfter` says when to retry. */
 export class LimitError extends ApiError {
   override name = "LimitError";
 }
-/** 502, 503, 504: not now. */
+/** 502, 503, 504: temporarily unavailable. */
 export class UnavailableError extends ApiError {
   override name = "UnavailableError";
 }
 
-/** Nobody answers there, or the connection was lost. */
+/** No server responds, or the connection was lost. */
 export class ConnectionFailed extends GloveboxError {
   override name = "ConnectionFailed";
 }
-/** The answer did not come in the time that the caller gave. */
+/** No response within the timeout. */
 export class TimeoutExpired extends GloveboxError {
   override name = "TimeoutExpired";
 }
-/** What came is not what a Glovebox server says. */
+/** The response is not one of a Glovebox server. */
 export class ProtocolError extends GloveboxError {
   override name = "ProtocolError";
 }
@@ -79,7 +79,7 @@ export class ExecutionError extends GloveboxError {
   constructor(
     message: string,
     readonly exitCode: number,
-    /** What the sandbox said; written by whoever wrote the code. */
+    /** From the sandbox; not trusted. */
     readonly error: RunError | null,
     readonly stderr: string,
   ) {
@@ -105,7 +105,7 @@ const BY_STATUS: Readonly<Record<number, ApiErrorClass>> = {
   507: LimitError,
 };
 
-/** The error for an answer that is none. `body` is what came, of whatever form. */
+/** The error for a response with an error status. `body` may have any form. */
 export function errorOf(status: number, body: string, retryAfter: string | null): ApiError {
   const said = errorIn(body);
   const made = classOf(status, said?.code);
@@ -113,13 +113,13 @@ export function errorOf(status: number, body: string, retryAfter: string | null)
   return new made(
     status,
     said?.code ?? "unknown",
-    said?.message ?? `the server answered with status ${status}`,
+    said?.message ?? `the server responded with status ${status}`,
     said?.requestId ?? null,
     seconds,
   );
 }
 
-/** Of an answer that had begun when the server had to say no. */
+/** The error of a stream that failed after it had begun. */
 export function refusalOf(event: Record<string, unknown>): ApiError {
   const code = String(event.code);
   const isSaid = typeof event.status === "number" && event.status >= 400 && event.status <= 599;

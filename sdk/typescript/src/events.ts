@@ -1,4 +1,4 @@
-// What happens in a project, live. A stream that is cut is taken up again where it was.
+// Events of a project. Resumes an interrupted stream where it stopped.
 
 import { callOf, type CallOptions, type Connection } from "./connection.js";
 import { ConnectionFailed } from "./errors.js";
@@ -8,20 +8,20 @@ import { camelize } from "./wire.js";
 export interface ProjectEvent {
   /** run.started, run.finished, template.changed, lost … */
   type: string;
-  /** To go on from, later: `since`. */
+  /** Pass it as `since` to resume from here. */
   id: string | null;
   data: Record<string, unknown>;
 }
 
 export interface EventOptions extends CallOptions {
-  /** The id of the last event that was seen; the server has the last 512. */
+  /** The id of the last event that was seen; the server keeps the last 512. */
   since?: string;
 }
 
 const PAUSE_MS = 500;
 const TRIES = 5;
 
-/** Without end: leave the loop, or use a signal. */
+/** Endless: leave the loop or use a signal. */
 export async function* projectEvents(connection: Connection, options: EventOptions): AsyncGenerator<ProjectEvent> {
   let last = options.since;
   for (let tries = 0; ; tries += 1) {
@@ -35,7 +35,7 @@ export async function* projectEvents(connection: Connection, options: EventOptio
         yield { type: event, id, data: camelize(parseObject(data)) };
       }
     } catch (error) {
-      // Refused is refused; only what was cut is worth another try.
+      // Retry only after an interruption, not after a refusal.
       if (!(error instanceof ConnectionFailed) || tries >= TRIES) throw error;
     }
     options.signal?.throwIfAborted();

@@ -1,4 +1,4 @@
-// Requests by fetch and WebSocket: in browsers, and wherever the caller gives them.
+// Requests with fetch and WebSocket: in browsers, and wherever the caller provides them.
 
 import { piecesOf, readBytes } from "./bytes.js";
 import type { MessageSocket, SocketRequest, Transport, WireAnswer, WireBody, WireRequest } from "./transport.js";
@@ -18,13 +18,13 @@ export class FetchTransport implements Transport {
       method: request.method,
       headers: request.headers,
       signal: request.signal,
-      // The key is a header: nothing else of the page's goes along, and no redirect takes it elsewhere.
+      // The key is a header: no cookies are sent, and no redirect may forward it.
       credentials: "omit",
       redirect: "error",
       cache: "no-store",
     };
     if (request.body !== undefined) init.body = await bodyFor(request.body);
-    // Not as a method: a browser's fetch wants no other `this`.
+    // Not called as a method: a browser's fetch requires its own `this`.
     const { fetch } = this;
     let response: Response;
     try {
@@ -43,17 +43,17 @@ export class FetchTransport implements Transport {
 
   async openSocket(request: SocketRequest): Promise<MessageSocket> {
     if (this.webSocket === undefined) {
-      throw new TransportFailure("refused", "there is no WebSocket here; give one as the option `webSocket`");
+      throw new TransportFailure("refused", "this environment has no WebSocket; provide one with the option `webSocket`");
     }
     return openWebSocket(this.webSocket, request);
   }
 
   close(): void {
-    // The browser's connections are its own.
+    // The browser manages its connections.
   }
 }
 
-// Browsers send a stream over HTTP/2 only, so what comes in pieces is put together first.
+// Browsers can only stream a body over HTTP/2, so pieces are joined first.
 async function bodyFor(body: WireBody): Promise<BodyInit> {
   if (typeof body === "string" || body instanceof Uint8Array || body instanceof Blob) return body;
   return readBytes(body);

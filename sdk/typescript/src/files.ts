@@ -1,6 +1,6 @@
-// The files of a sandbox. Paths are absolute, or below the home of the user they are used as.
+// The files of a sandbox. Paths are absolute, or relative to the home directory of the user.
 
-import { FILE } from "./answers.js";
+import { FILE } from "./responses.js";
 import { isAsyncIterable, piecesOf, streamOf, toBase64, toText } from "./bytes.js";
 import { callOf, type CallOptions, type Connection, type Query } from "./connection.js";
 import { platform } from "./platform/node.js";
@@ -10,21 +10,21 @@ import { type AnswerOf, type Camel, camelize, compact, type Schemas } from "./wi
 
 export type FileEntry = Camel<Schemas["FileEntry"]>;
 
-/** Text, or bytes where a name is not UTF-8 (`pathBase64` of an entry). */
+/** A string, or bytes if the name is not UTF-8 (`pathBase64` of an entry). */
 export type GuestPath = string | Uint8Array;
 
 export interface FileOptions extends CallOptions {
-  /** As whom; default "user". */
+  /** The user in the sandbox; default "user". */
   user?: string;
 }
 export interface ReadOptions extends FileOptions {
-  /** The first byte that is wanted. */
+  /** The first byte to read. */
   offset?: number;
-  /** How many bytes at most. */
+  /** The number of bytes to read. */
   length?: number;
   /**
-   * More is an error: a guest can make a file look as large as it likes. Of `read` 256 MB, of `download`
-   * into something 1 GB; of `download` as a stream, which may be left at any time, none.
+   * A larger file is an error, because a guest can claim any size. Default: 256 MB for `read`, 1 GB for
+   * `download` to a target, no limit for `download` as a stream.
    */
   maxBytes?: number;
 }
@@ -33,17 +33,17 @@ export interface WriteOptions extends FileOptions {
   mode?: string;
   /** user or user:group; needs `user: "root"`. */
   owner?: string;
-  /** false: refuse when it is there already. */
+  /** false: fail if the target exists. */
   overwrite?: boolean;
 }
 export interface MoveOptions extends FileOptions {
   overwrite?: boolean;
 }
 
-/** Content of any size: bytes, text, a Blob, a stream, or pieces as they come. */
+/** Content of any size: bytes, text, a Blob, a stream or an iterable of pieces. */
 export type Source = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
-// Of files: they may be large, and the sandbox slow. Zero: the caller's signal ends it.
+// Files may be large and the sandbox slow: no timeout, only the caller's signal.
 const LONG = { runsForMs: 0 };
 const MOST_READ = 256 * 1024 * 1024;
 const MOST_DOWNLOADED = 1024 * 1024 * 1024;
@@ -59,7 +59,7 @@ export class Files {
     this.path = `${sandbox}/files`;
   }
 
-  /** A file's bytes, or some of them. */
+  /** Reads a file or a part of it. */
   async read(path: GuestPath, options: ReadOptions = {}): Promise<Uint8Array<ArrayBuffer>> {
     if (options.length === 0) return new Uint8Array(0);
     const { maxBytes = MOST_READ } = options;
@@ -67,19 +67,19 @@ export class Files {
     return this.connection.bytes("GET", this.path, ask);
   }
 
-  /** The same as text; what is not UTF-8 is replaced. */
+  /** The same as text; invalid UTF-8 is replaced. */
   async readText(path: GuestPath, options: ReadOptions = {}): Promise<string> {
     return toText(await this.read(path, options));
   }
 
-  /** Takes the place of an older one when all of it has arrived; parents are made. */
+  /** Writes a file. Replaces an existing one atomically and creates parent directories. */
   async write(path: GuestPath, content: Source, options: WriteOptions = {}): Promise<FileEntry> {
     const { mode, owner, overwrite } = options;
     const ask = { ...LONG, ...this.ask(path, options, { mode, owner, overwrite }), body: bodyOf(content) };
     return camelize(await this.connection.json("PUT", this.path, FILE, ask));
   }
 
-  /** What is in a directory, in no order; `depth` 0 is without end. */
+  /** Lists a directory in no particular order; `depth` 0 is unlimited. */
   async list(path: GuestPath, options: FileOptions & { depth?: number; limit?: number } = {}): Promise<FileEntry[]> {
     const { depth, limit } = options;
     const ask = this.ask(path, options, { depth, limit });
@@ -97,7 +97,7 @@ export class Files {
     return (await this.connection.json<{ exists: boolean }>("GET", `${this.path}/exists`, { exists: "flag" }, ask)).exists;
   }
 
-  /** A directory and its parents; that it is there already is no error. */
+  /** Creates a directory and its parents; an existing directory is no error. */
   async mkdir(path: GuestPath, options: FileOptions & { mode?: string; owner?: string } = {}): Promise<FileEntry> {
     const { mode, owner, user } = options;
     return this.post("mkdir", { ...named("path", path), mode, owner, user }, options);
@@ -108,7 +108,7 @@ export class Files {
     return this.post("move", { ...named("from", from), ...named("to", to), overwrite, user }, options);
   }
 
-  /** Whole trees, too. */
+  /** Copies a file or a directory tree. */
   async copy(from: GuestPath, to: GuestPath, options: MoveOptions = {}): Promise<FileEntry> {
     const { overwrite, user } = options;
     return this.post("copy", { ...named("from", from), ...named("to", to), overwrite, user }, options);
@@ -118,19 +118,19 @@ export class Files {
     await this.connection.done("DELETE", this.path, this.ask(path, options, { recursive: options.recursive }));
   }
 
-  /** What happens below a directory from now on. */
+  /** Watches a directory tree for changes. */
   async watch(path: GuestPath, options: FileOptions & { recursive?: boolean } = {}): Promise<Watch> {
     return openWatch(this.connection, `${this.path}/watch`, this.ask(path, options, { recursive: options.recursive }));
   }
 
-  /** Content of any size into the sandbox; in Node a string is the path of a local file. */
+  /** Uploads content of any size; in Node a string is the path of a local file. */
   async upload(source: Source, path: GuestPath, options: WriteOptions = {}): Promise<FileEntry> {
     return this.write(path, typeof source === "string" ? await platform.readLocal(source) : source, options);
   }
 
-  /** A file of any size, as a stream; the guest says what size. */
+  /** Downloads a file of any size as a stream. */
   download(path: GuestPath, options?: ReadOptions): Promise<ReadableStream<Uint8Array>>;
-  /** A file into a local file (Node) or a stream. */
+  /** Downloads a file into a local file (Node) or a stream. */
   download(path: GuestPath, target: string | WritableStream<Uint8Array>, options?: ReadOptions): Promise<void>;
   async download(
     path: GuestPath,
@@ -147,13 +147,13 @@ export class Files {
     return streamOf(body).pipeTo(target);
   }
 
-  /** A tree as a tar archive. */
+  /** Downloads a directory tree as a tar archive. */
   async downloadTar(path: GuestPath, options: FileOptions = {}): Promise<ReadableStream<Uint8Array>> {
     const ask = { accept: "application/x-tar", ...this.ask(path, options) };
     return streamOf((await this.connection.stream("GET", `${this.path}/tar`, ask)).body);
   }
 
-  /** Unpacks a tar archive below a directory, which is made. */
+  /** Unpacks a tar archive into a directory, which is created. */
   async uploadTar(
     archive: Exclude<Source, string>,
     path: GuestPath,
@@ -174,7 +174,7 @@ export class Files {
   }
 }
 
-/** Names need not be UTF-8. */
+/** Sends a name that is not UTF-8 as base64. */
 function named(field: "path" | "from" | "to", path: GuestPath): Record<string, string> {
   return typeof path === "string" ? { [field]: path } : { [`${field}_base64`]: toBase64(path) };
 }

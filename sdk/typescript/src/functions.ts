@@ -1,6 +1,6 @@
 // AWS Lambda handlers: POST /v1/functions/invoke.
 
-import { FUNCTION } from "./answers.js";
+import { FUNCTION } from "./responses.js";
 import { type Ask, callOf, type CallOptions, type Connection } from "./connection.js";
 import { withBuild } from "./dependencies.js";
 import { ExecutionError } from "./errors.js";
@@ -13,16 +13,16 @@ import { type Camel, camelize, compact, type Schemas } from "./wire.js";
 export interface InvokeOptions extends SandboxLimits, CallOptions {
   /** A function of the module, or `module.function`; default "handler". */
   handler?: string;
-  /** What it is called with: any JSON. `__timeout` in it (seconds) is taken out. */
+  /** The event: any JSON. Its `__timeout` (seconds) is removed and used as the time limit. */
   event?: unknown;
   /** Fields of its `context`, like `function_name`. */
   context?: Record<string, unknown>;
   /** Default "python". */
   language?: NonNullable<Schemas["FunctionRequest"]["language"]>;
-  /** Instead: Lambda's name, like "nodejs20.x". */
+  /** Alternative to `language`: a Lambda runtime like "nodejs20.x". */
   runtime?: string;
   template?: string;
-  /** The module's own name, like "app.py"; ".mjs" is an ES module. */
+  /** The module's file name, like "app.py"; ".mjs" is an ES module. */
   fileName?: string;
   /** At most an hour; default five minutes. */
   timeoutMs?: number;
@@ -33,15 +33,15 @@ export interface InvokeOptions extends SandboxLimits, CallOptions {
   env?: Record<string, string>;
   workdir?: string;
   cold?: boolean;
-  /** The same request with the same key runs once. */
+  /** Requests with the same key run only once. */
   idempotencyKey?: string;
 }
 
-/** Lambda's own form of a failure; written by the handler. */
+/** Lambda's error object; written by the handler. */
 export type FunctionError = Camel<Schemas["FunctionError"]>;
 
 export interface InvokeResult extends Camel<Schemas["FunctionAnswer"]> {}
-/** What a handler came to: `result` is what it returned, `error` Lambda's error object or null. */
+/** The result of a handler: `result` is its return value, `error` Lambda's error object or null. */
 export class InvokeResult {
   constructor(answer: Camel<Schemas["FunctionAnswer"]>) {
     takeFields(this, answer);
@@ -55,7 +55,7 @@ export class InvokeResult {
     return exactBytes(this.stdout, this.stdoutBase64);
   }
 
-  /** Throws an ExecutionError unless it went well. Returns itself. */
+  /** Throws an ExecutionError if it failed. Returns itself. */
   raiseForError(): this {
     const { error } = this;
     if (error === null) return this;

@@ -1,4 +1,4 @@
-// What the package has. Everything else is its own business.
+// The public API of the package.
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
@@ -38,7 +38,7 @@ export {
 export { Functions, InvokeResult, type FunctionError, type InvokeOptions } from "./functions.js";
 export { Layers, type BuildOptions, type BuiltLayer, type Layer, type LayerCheck, type LayerPackage, type PrunedLayers } from "./layers.js";
 export type { RunLimits, SandboxLimits } from "./limits.js";
-export type { LiveCallbacks } from "./live.js";
+export type { LiveCallbacks } from "./run_stream.js";
 export type { Net, NetPolicy, NetworkDecision, NetworkFigures } from "./network.js";
 export {
   Process,

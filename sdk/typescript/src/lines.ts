@@ -1,10 +1,10 @@
-// Streams of the server, cut into what they consist of: JSON lines and server-sent events.
+// Splits streams of the server into JSON lines and server-sent events.
 
 import { ProtocolError } from "./errors.js";
 
 const LARGEST_LINE = 64 * 1024 * 1024;
 
-/** Lines without their ends. What comes after the last end is a line, too, if it is not empty. */
+/** Lines without line ends. Text after the last line end is a line too, unless it is empty. */
 export async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let parts: string[] = [];
@@ -37,13 +37,13 @@ export async function* jsonLines(pieces: AsyncIterable<Uint8Array>): AsyncGenera
 }
 
 export interface ServerEvent {
-  /** Of the stream, to go on from; null when it has none. */
+  /** Resume position in the stream; null if it has none. */
   id: string | null;
   event: string;
   data: string;
 }
 
-/** Server-sent events; comments and `retry` are passed over. */
+/** Server-sent events; comments and `retry` are ignored. */
 export async function* serverEvents(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
   let id: string | null = null;
   let event = "message";
@@ -75,10 +75,10 @@ export function parseObject(text: string): Record<string, unknown> {
   try {
     parsed = JSON.parse(text);
   } catch {
-    throw new ProtocolError("the server sent something that is no JSON");
+    throw new ProtocolError("the server sent something that is not JSON");
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
-    throw new ProtocolError("the server sent something that is no JSON object");
+    throw new ProtocolError("the server sent something that is not a JSON object");
   }
   return parsed as Record<string, unknown>;
 }

@@ -1,21 +1,21 @@
-// What a sandbox may reach, in our spelling and in the contract's, and what it did with it.
+// The network policy of a sandbox as a field of a request, and its network statistics.
 
 import { GloveboxError } from "./errors.js";
 import { type Camel, compact, type Schemas } from "./wire.js";
 
 /** Lists of rules: "pypi.org:443", "*.example.com", "192.0.2.0/24:8000-8100", "[2001:db8::/32]:443", "*:443". */
 export interface NetPolicy {
-  /** Where no list matches: "none" if there is `allow`, else "all". */
+  /** The policy if no list matches; default "none" with `allow`, else "all". */
   base?: "none" | "https-only" | "all";
   allow?: readonly string[];
   deny?: readonly string[];
   /** The list that wins where both match; default "deny". */
   precedence?: "allow" | "deny";
-  /** For its whole life; the administrator's where nothing is said. */
+  /** Budgets of the sandbox's whole life; default: the administrator's. */
   budgets?: { bytesOut?: number; connections?: number; names?: number };
 }
 
-/** "none" (the default), "https-only", "all", a list of what may be reached, or lists with more to say. */
+/** "none" (default), "https-only", "all", a list of allowed rules, or an object. */
 export type Net = "none" | "https-only" | "all" | readonly string[] | NetPolicy;
 
 export type NetworkDecision = Camel<Schemas["NetworkDecision"]>;
@@ -25,9 +25,9 @@ export type NetworkFigures = Camel<Schemas["NetworkFigures"]>;
 export function netOf(net: Net): Schemas["NetPolicy"] {
   if (typeof net === "string") return net;
   if (isList(net)) return { allow: [...net] };
-  if (typeof net !== "object" || net === null) throw new GloveboxError("net: a policy's name, a list of rules or an object");
+  if (typeof net !== "object" || net === null) throw new GloveboxError("net: must be the name of a policy, a list of rules or an object");
   const { budgets, allow, deny, ...rest } = net;
-  // What is not known here goes along: the server says what it makes of it.
+  // Unknown fields are sent too: the server reports them.
   return compact({
     ...rest,
     allow: allow && [...allow],

@@ -1,4 +1,4 @@
-// Output as it comes in pieces, each text or bytes that are no UTF-8, put together again.
+// Assembles output from pieces that are text, or bytes if they are not UTF-8.
 
 import { concat, fromBase64, toBase64, toBytes, toText } from "./bytes.js";
 
@@ -19,7 +19,7 @@ export function pieceOf(text: unknown, base64: unknown): Piece {
 export interface OutputFields {
   stdout: string;
   stderr: string;
-  /** The bytes, when they are not UTF-8. */
+  /** The bytes, if they are not UTF-8. */
   stdoutBase64?: string;
   stderrBase64?: string;
 }
@@ -41,7 +41,7 @@ export class OutputKeeper {
     this.left -= part.length;
   }
 
-  /** As the fields of an answer. */
+  /** As fields of a response. */
   fields(): OutputFields {
     const [stdout, stdoutBase64] = this.field("stdout");
     const [stderr, stderrBase64] = this.field("stderr");
@@ -63,7 +63,7 @@ export class OutputKeeper {
   }
 }
 
-/** The very bytes of a stream of an answer, whose text has what is no UTF-8 replaced. */
+/** The original bytes of a stream; in its text, invalid UTF-8 is replaced. */
 export function exactBytes(text: string, base64: string | undefined): Uint8Array<ArrayBuffer> {
   return typeof base64 === "string" ? fromBase64(base64) : toBytes(text);
 }

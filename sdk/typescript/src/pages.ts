@@ -1,10 +1,10 @@
-// Lists that come in pages.
+// Paged lists.
 
 import { callOf, type CallOptions, type Connection, type Query } from "./connection.js";
 
 const LARGEST_PAGE = 200;
 
-/** The first `limit` of all pages; all, if it is undefined. */
+/** The first `limit` items of all pages; all items if it is undefined. */
 export async function pages<Item>(
   connection: Connection,
   path: string,
@@ -22,7 +22,7 @@ export async function pages<Item>(
     });
     const items = page[name] ?? [];
     for (const item of items) found.push(item);
-    // An empty page that promises more would be asked for without end.
+    // An empty page with a cursor would loop forever.
     if (typeof page.next_cursor !== "string" || items.length === 0) break;
     cursor = page.next_cursor;
   }

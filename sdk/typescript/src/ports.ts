@@ -1,13 +1,13 @@
-// Addresses of what listens inside a sandbox.
+// URLs of ports inside a sandbox.
 
 import { GloveboxError } from "./errors.js";
 
 /**
- * A name of its own below the server's (PORT-ID.localhost on this machine), which needs no key. A server
- * that is known by a number only has no names below it: there it is a path, which wants the key.
+ * A subdomain of the server's name (PORT-ID.localhost on this machine), which needs no key. A server that is
+ * addressed by IP has no subdomains: there it is a path, which needs the key.
  */
 export function portUrl(server: string, sandbox: string, port: number): string {
-  if (!Number.isInteger(port) || port < 1 || port > 65535) throw new GloveboxError(`${port} is no port`);
+  if (!Number.isInteger(port) || port < 1 || port > 65535) throw new GloveboxError(`${port} is not a valid port`);
   const url = new URL(server);
   const host = isLoopback(url.hostname) ? "localhost" : url.hostname;
   if (/^[\d.]+$|^\[/.test(host)) return `${url.origin}/v1/sandboxes/${sandbox}/ports/${port}/`;

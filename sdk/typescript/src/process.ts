@@ -1,42 +1,42 @@
-// A program inside a sandbox, live: its events, its input, its end. Over a WebSocket; a connection that
-// is lost is made again, from where it was.
+// A running program in a sandbox: its events, its input and its end, over a WebSocket. A lost connection
+// is re-established and resumes where it stopped.
 
 import { toBase64 } from "./bytes.js";
 import { callOf, type CallOptions, type Connection } from "./connection.js";
 import { ApiError, ConnectionFailed, errorOf, GloveboxError, ProtocolError } from "./errors.js";
 import { parseObject } from "./lines.js";
 import { OutputKeeper, pieceOf } from "./output.js";
-import { patiently, type Patience } from "./patience.js";
+import { withTimeout, type WaitLimits } from "./timeouts.js";
 import { ExecResult } from "./results.js";
 import { stdinOf } from "./run.js";
 import { type MessageSocket, TransportFailure } from "./transport.js";
 import { compact, type Schemas } from "./wire.js";
 
 export interface ExecOptions extends CallOptions {
-  /** Absolute; else the user's home. */
+  /** Absolute; default: the user's home. */
   cwd?: string;
   env?: Record<string, string>;
-  /** A name or a number of the sandbox's own; default "user". */
+  /** A user name or id in the sandbox; default "user". */
   user?: string;
   stdin?: string | Uint8Array;
-  /** When it is over the program is killed. Of `exec` 60 s, of `start` none; zero: none. */
+  /** The program is killed after this time. Default: 60 s for `exec`, none for `start`; zero: none. */
   timeoutMs?: number;
-  /** How much of its output the result keeps; 1024. */
+  /** How much output the result keeps; default 1024. */
   outputKb?: number;
-  /** Called as it prints; one that is asynchronous is waited for, and what it throws ends the call. */
+  /** Called with each piece of output; a returned promise is awaited, and an exception ends the call. */
   onStdout?: (text: string) => void;
   onStderr?: (text: string) => void;
 }
 
 export interface StartOptions extends ExecOptions {
-  /** A terminal instead of pipes; what it shows is stdout. */
+  /** Use a terminal instead of pipes; its output is stdout. */
   terminal?: { rows?: number; columns?: number };
-  /** Whether the program ends with our connection; default "keep". */
+  /** Whether the program ends with this connection; default "keep". */
   onDisconnect?: "keep" | "kill";
 }
 
 export interface AttachOptions extends CallOptions {
-  /** From this byte of all that was printed; default: the oldest that is kept. */
+  /** Start at this byte of the output; default: the oldest that is kept. */
   stdoutFrom?: number;
   stderrFrom?: number;
   outputKb?: number;
@@ -48,10 +48,10 @@ export interface OutputEvent {
   type: "stdout" | "stderr";
   text: string;
   bytes: Uint8Array;
-  /** Of its first byte in all that was printed. */
+  /** Position of the first byte in the whole output. */
   offset: number;
 }
-/** Output that nobody read in time and that is not kept. */
+/** Output that was not read in time and is lost. */
 export interface LostEvent {
   type: "lost";
   stream: "stdout" | "stderr";
@@ -78,7 +78,7 @@ export class Process implements AsyncIterable<ProcessEvent> {
   private failure: unknown = null;
   private reading: Promise<unknown> = Promise.resolve();
   private isClosed = false;
-  // Somebody has begun to iterate and not left: what `wait` reads meanwhile is kept for them.
+  // An iteration is under way: events that `wait` reads meanwhile are kept for it.
   private isIterated = false;
   private replay: ProcessEvent[] = [];
   private replaySize = 0;
@@ -87,16 +87,16 @@ export class Process implements AsyncIterable<ProcessEvent> {
     private readonly connection: Connection,
     private readonly path: string,
     private socket: MessageSocket,
-    /** Among the sandbox's processes. */
+    /** Its number in the sandbox's list of processes. */
     readonly number: number,
-    /** As the sandbox sees it. */
+    /** Its process id inside the sandbox. */
     readonly pid: number,
     private readonly options: AttachOptions,
     private readonly comesBack: boolean,
   ) {
     this.keeper = new OutputKeeper((options.outputKb ?? 1024) * 1024);
     if (options.onStdout !== undefined || options.onStderr !== undefined) {
-      this.drain().catch(() => undefined); // `wait` says it
+      this.drain().catch(() => undefined); // `wait` reports it
     }
   }
 
@@ -129,11 +129,11 @@ export class Process implements AsyncIterable<ProcessEvent> {
   ): Promise<Process> {
     const [socket, started] = await connect(connection, path, first, options);
     const { process: number, pid } = started;
-    if (typeof number !== "number" || typeof pid !== "number") throw new GloveboxError("the server did not start it");
+    if (typeof number !== "number" || typeof pid !== "number") throw new GloveboxError("unexpected response: the server did not start the program");
     return new Process(connection, path, socket, number, pid, options, comesBack);
   }
 
-  /** Its events to its exit, which is the last one. */
+  /** Its events up to the exit event. */
   [Symbol.asyncIterator](): AsyncIterableIterator<ProcessEvent> {
     const iterator: AsyncIterableIterator<ProcessEvent> = {
       next: async () => {
@@ -155,7 +155,7 @@ export class Process implements AsyncIterable<ProcessEvent> {
     await this.say({ type: "close_stdin" });
   }
 
-  /** To its process group: "TERM", "INT", 9 … */
+  /** Sends a signal to its process group: "TERM", "INT", 9 ... */
   async signal(signal: string | number): Promise<void> {
     await this.say({ type: "signal", signal });
   }
@@ -164,29 +164,29 @@ export class Process implements AsyncIterable<ProcessEvent> {
     await this.say({ type: "resize", rows, columns });
   }
 
-  /** Kills it; `wait` says when it is gone. */
+  /** Kills it; use `wait` to wait for its end. */
   async kill(): Promise<void> {
     if (this.exit === null) await this.signal("KILL");
   }
 
-  /** Leaves it alone: it goes on, and `sandbox.attach(number)` finds it again. */
+  /** Detaches: the program keeps running, and `sandbox.attach(number)` attaches again. */
   async detach(): Promise<void> {
     if (!this.isClosed && this.exit === null) await this.say({ type: "detach" });
     this.close();
   }
 
-  /** Until it has ended. What it prints meanwhile is kept for the result, up to `outputKb`. */
-  async wait(options: Patience = {}): Promise<ExecResult> {
-    await patiently(this.drain(), options);
+  /** Waits for its end. The result has its output, up to `outputKb`. */
+  async wait(options: WaitLimits = {}): Promise<ExecResult> {
+    await withTimeout(this.drain(), options);
     if (this.failure !== null) throw this.failure;
     const { exit } = this;
-    if (exit === null) throw new GloveboxError("it was left before it ended");
+    if (exit === null) throw new GloveboxError("the connection was closed before the program ended");
     const { type: _, ...how } = exit;
     const { truncated } = this.keeper;
     return new ExecResult({ process: this.number, pid: this.pid, ...how, ...this.keeper.fields(), truncated, metrics: null });
   }
 
-  /** Gives the connection up; what becomes of the program `onDisconnect` has said. */
+  /** Closes the connection; `onDisconnect` decides what happens to the program. */
   close(): void {
     this.isClosed = true;
     this.socket.close();
@@ -201,7 +201,7 @@ export class Process implements AsyncIterable<ProcessEvent> {
     if (event === null || !this.isIterated) return event;
     this.replay.push(event);
     this.replaySize += sizeOf(event);
-    if (this.replaySize > MOST_REPLAYED) throw new GloveboxError("64 MB of output wait for whoever iterates: read faster");
+    if (this.replaySize > MOST_REPLAYED) throw new GloveboxError("64 MB of output are waiting for the iteration; read faster");
     return event;
   }
 
@@ -218,7 +218,7 @@ export class Process implements AsyncIterable<ProcessEvent> {
     return { done: true, value: undefined };
   }
 
-  /** One reader after the other, so that nobody gets a later event before an earlier one. */
+  /** Serializes readers, so that events stay in order. */
   private inTurn<T>(read: () => Promise<T>): Promise<T> {
     const result = this.reading.then(read);
     this.reading = result.catch(() => undefined);
@@ -248,7 +248,7 @@ export class Process implements AsyncIterable<ProcessEvent> {
       try {
         const message = await this.socket.receive();
         if (message !== null || this.isClosed) return message;
-        lost = new TransportFailure("lost", "the server closed it");
+        lost = new TransportFailure("lost", "the server closed the connection");
       } catch (error) {
         if (this.isClosed) return null;
         lost = error;
@@ -260,14 +260,14 @@ export class Process implements AsyncIterable<ProcessEvent> {
     }
   }
 
-  /** Attaches again where we were: nothing is lost or repeated that the sandbox still has. */
+  /** Attaches again at the last position: nothing that the sandbox still has is lost or repeated. */
   private async comeBack(tries: number): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 100 * 2 ** tries));
     const first = { type: "attach", process: this.number, stdout_from: this.seen.stdout, stderr_from: this.seen.stderr };
     try {
       const [socket] = await connect(this.connection, this.path, first, {});
       this.socket = socket;
-      if (this.isClosed) socket.close(); // meanwhile
+      if (this.isClosed) socket.close(); // closed meanwhile
     } catch (error) {
       if (error instanceof ApiError && error.status !== 503) throw error;
     }
@@ -290,7 +290,7 @@ export class Process implements AsyncIterable<ProcessEvent> {
         return this.leave(message);
       case "error":
         throw errorOfMessage(message);
-      default: // of a newer server
+      default: // an event of a newer server
         return null;
     }
   }
@@ -306,7 +306,7 @@ export class Process implements AsyncIterable<ProcessEvent> {
 
   private leave(message: Record<string, unknown>): ExitEvent {
     const { exit_code: exitCode } = message;
-    if (typeof exitCode !== "number") throw new ProtocolError("the server said that it ended, but not how");
+    if (typeof exitCode !== "number") throw new ProtocolError("malformed exit event from the server");
     this.exit = {
       type: "exit",
       exitCode,
@@ -319,7 +319,7 @@ export class Process implements AsyncIterable<ProcessEvent> {
   }
 
   private async say(message: object): Promise<void> {
-    if (this.exit !== null || this.isClosed) throw new GloveboxError(`process ${this.number} has ended, or was left`);
+    if (this.exit !== null || this.isClosed) throw new GloveboxError(`process ${this.number} has ended or was detached`);
     try {
       await this.socket.send(JSON.stringify(message));
     } catch (error) {
@@ -355,8 +355,8 @@ async function connect(
   try {
     await socket.send(JSON.stringify(first));
     const { signal, requestTimeoutMs: timeoutMs = connection.patienceMs } = options;
-    const text = await patiently(socket.receive(), { signal, timeoutMs });
-    if (text === null) throw new ConnectionFailed("the server closed the connection at once");
+    const text = await withTimeout(socket.receive(), { signal, timeoutMs });
+    if (text === null) throw new ConnectionFailed("the server closed the connection immediately");
     const message = parseObject(text);
     if (message.type === "error") throw errorOfMessage(message);
     return [socket, message];
@@ -371,13 +371,13 @@ async function openSocket(connection: Connection, path: string, options: CallOpt
   try {
     return await connection.socket(`${path}/exec/stream`, options);
   } catch (error) {
-    // A browser's WebSocket does not say why it was refused; an ordinary request does.
+    // A browser's WebSocket hides why it was refused; an ordinary request shows it.
     if (error instanceof ConnectionFailed) await connection.json("GET", `${path}/processes`, {}, callOf(options));
     throw error;
   }
 }
 
-// Codes that say more than "it is wrong"; the socket has no status of its own.
+// Statuses of error codes: a WebSocket message has no HTTP status.
 const STATUS: Readonly<Record<string, number>> = {
   not_found: 404,
   wrong_state: 409,

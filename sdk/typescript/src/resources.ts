@@ -1,6 +1,6 @@
-// What a project has besides sandboxes: templates, snapshots, records of runs, keys.
+// Other resources of a project: templates, snapshots, run records, keys.
 
-import { NEW_KEY, RUN_RECORD, SNAPSHOT, TEMPLATE } from "./answers.js";
+import { NEW_KEY, RUN_RECORD, SNAPSHOT, TEMPLATE } from "./responses.js";
 import { callOf, type CallOptions, type Connection } from "./connection.js";
 import { type BuildCallbacks, type Dependencies, dependenciesOf, withBuild } from "./dependencies.js";
 import { build } from "./layers.js";
@@ -12,20 +12,20 @@ export type Snapshot = Camel<Schemas["Snapshot"]>;
 export type RunSummary = Camel<Schemas["RunSummary"]>;
 export type RunRecord = Camel<Schemas["Run"]>;
 export type Key = Camel<Schemas["Key"]>;
-/** With its secret, which is shown once. */
+/** With its secret, which is only shown once. */
 export type NewKey = Camel<AnswerOf<"createKey", 201>>;
 
 export interface NewTemplate extends BuildCallbacks, CallOptions {
   name: string;
   /** A built-in template or one of the administrator's. */
   from?: string;
-  /** Instead: the id of a snapshot. Sandboxes can be made of it, with nothing else said here but a description. */
+  /** Alternative to `from`: the id of a snapshot. Only a description can be combined with it. */
   snapshot?: string;
   description?: string;
   env?: Record<string, string>;
-  /** Packages it has: installed first, if they never were. */
+  /** Packages to install. */
   dependencies?: Dependencies;
-  /** Modules by their dotted names, imported before any code runs. */
+  /** Dotted names of modules to import before any code runs. */
   preload?: readonly string[];
   /** Its default limits. */
   timeoutMs?: number;
@@ -47,7 +47,7 @@ export class Templates {
     return camelize(await this.connection.json("GET", of("templates", name), TEMPLATE, options));
   }
 
-  /** One of the project's own. Its runtime is started at once; `state` tells how that goes. */
+  /** Creates a template of the project. Its runtime starts immediately; see `state`. */
   async create(wishes: NewTemplate): Promise<Template> {
     const profile = compact({
       timeout_ms: wishes.timeoutMs,
@@ -74,7 +74,7 @@ export class Templates {
     return camelize(await this.connection.json("POST", "/v1/templates", TEMPLATE, ask));
   }
 
-  /** Sandboxes that were made of it live on. */
+  /** Deletes a template. Its sandboxes keep running. */
   async remove(name: string, options: CallOptions = {}): Promise<void> {
     await this.connection.done("DELETE", of("templates", name), options);
   }
@@ -101,7 +101,7 @@ export interface RunFilter extends CallOptions {
   template?: string;
   /** Started at or after. */
   since?: Date;
-  /** At most so many; 50. */
+  /** The largest number of records; default 50. */
   limit?: number;
 }
 
@@ -115,7 +115,7 @@ export class Runs {
     return camelize(found);
   }
 
-  /** One of them, with its output as far as it is kept. */
+  /** One record, with the output that is kept. */
   async get(id: string, options: CallOptions = {}): Promise<RunRecord> {
     return camelize(await this.connection.json("GET", of("runs", id), RUN_RECORD, options));
   }
@@ -130,7 +130,7 @@ export interface KeyWishes extends CallOptions {
   maxMemoryMb?: number;
 }
 
-/** For admin keys. */
+/** Admin keys only. */
 export class Keys {
   constructor(private readonly connection: Connection) {}
 
@@ -153,7 +153,7 @@ export class Keys {
     return camelize(await this.connection.json("POST", "/v1/keys", NEW_KEY, { ...callOf(wishes), json }));
   }
 
-  /** It stops working at once. */
+  /** Revokes a key immediately. */
   async revoke(id: string, options: CallOptions = {}): Promise<void> {
     await this.connection.done("DELETE", of("keys", id), options);
   }

@@ -1,4 +1,4 @@
-// What runs, cells and commands came to.
+// Results of runs, code cells and commands.
 
 import { fromBase64, toText } from "./bytes.js";
 import { ExecutionError } from "./errors.js";
@@ -15,7 +15,7 @@ interface Ended {
 }
 
 abstract class Outcome {
-  /** stdout as it was printed, also where it is not UTF-8. */
+  /** The original bytes of stdout, even if they are not UTF-8. */
   get stdoutBytes(): Uint8Array<ArrayBuffer> {
     const { stdout, stdoutBase64 } = this as unknown as { stdout: string; stdoutBase64?: string };
     return exactBytes(stdout, stdoutBase64);
@@ -26,12 +26,12 @@ abstract class Outcome {
     return exactBytes(stderr, stderrBase64);
   }
 
-  /** It ended by itself, with status 0. */
+  /** Whether it ended by itself with status 0. */
   get ok(): boolean {
     return (this as unknown as Ended).exitCode === 0;
   }
 
-  /** Throws an ExecutionError unless it went well. Returns itself. */
+  /** Throws an ExecutionError if it failed. Returns itself. */
   raiseForError(): this {
     const ended = this as unknown as Ended & { error?: RunError | null };
     const error = ended.error ?? null;
@@ -43,7 +43,7 @@ abstract class Outcome {
 }
 
 abstract class CodeOutcome extends Outcome {
-  /** The value of the last expression as JSON, where it is plain data; else undefined. */
+  /** The value of the last expression if it is plain data; else undefined. */
   get value(): unknown {
     return this.shown("application/json");
   }
@@ -54,7 +54,7 @@ abstract class CodeOutcome extends Outcome {
     return typeof text === "string" ? text : null;
   }
 
-  /** All that was shown as PNG, in its order; the value of the last expression is the last. What is no base64 is left out. */
+  /** All displayed PNG images in order; that of the last expression is the last. Invalid base64 is left out. */
   get figures(): Uint8Array<ArrayBuffer>[] {
     const { result, results } = this as unknown as { result: Mime | null; results: Mime[] };
     return [...results, ...(result === null ? [] : [result])].flatMap((shown) => pngOf(shown["image/png"]));
@@ -66,7 +66,7 @@ abstract class CodeOutcome extends Outcome {
   }
 }
 
-/** Written by the guest, so it may be anything. */
+/** Written by the guest: it may be anything. */
 function pngOf(base64: unknown): Uint8Array<ArrayBuffer>[] {
   try {
     return typeof base64 === "string" ? [fromBase64(base64)] : [];
@@ -75,23 +75,23 @@ function pngOf(base64: unknown): Uint8Array<ArrayBuffer>[] {
   }
 }
 
-/** The fields of an answer become the result's own; none takes the place of what it can do, or its prototype's. */
+/** Copies the fields of a response to the result, except those that would replace its methods or prototype. */
 export function takeFields(result: object, answer: object): void {
   for (const [name, value] of Object.entries(answer)) {
     if (!(name in result)) Object.defineProperty(result, name, { value, writable: true, enumerable: true, configurable: true });
   }
 }
 
-// The fields come from the contract: the interface of the same name has them.
+// The interface of the same name has the fields of the contract.
 export interface RunResult extends Camel<Schemas["RunAnswer"]> {}
-/** What `run` came to. Code that failed is no exception: see `exitCode`, `error`, `raiseForError()`. */
+/** The result of `run`. Failed code throws nothing: see `exitCode`, `error` and `raiseForError()`. */
 export class RunResult extends CodeOutcome {
   constructor(answer: Camel<Schemas["RunAnswer"]>) {
     super();
     takeFields(this, answer);
   }
 
-  /** A file that came back, by its path, which may be relative to /home/user; undefined if it did not. */
+  /** A returned file by its path, absolute or relative to /home/user; undefined if it was not returned. */
   file(path: string): OutputFile | undefined {
     const found = this.files.find((file) => belowHome(file.path) === belowHome(path));
     if (found === undefined) return undefined;
@@ -112,7 +112,7 @@ function belowHome(path: string): string {
 }
 
 export interface CodeResult extends Camel<Schemas["CodeAnswer"]> {}
-/** What a cell of code in a context came to. */
+/** The result of code in a context. */
 export class CodeResult extends CodeOutcome {
   constructor(answer: Camel<Schemas["CodeAnswer"]>) {
     super();
@@ -121,10 +121,10 @@ export class CodeResult extends CodeOutcome {
 }
 
 type ExecAnswer = Camel<Schemas["ExecAnswer"]>;
-/** Of a command that was followed live nobody measured the time it used. */
+/** A streamed command has no metrics. */
 export type ExecFields = Omit<ExecAnswer, "metrics"> & { metrics: ExecAnswer["metrics"] | null };
 export interface ExecResult extends ExecFields {}
-/** What a command came to. */
+/** The result of a command. */
 export class ExecResult extends Outcome {
   constructor(answer: ExecFields) {
     super();
@@ -134,8 +134,8 @@ export class ExecResult extends Outcome {
 
 function messageOf(ended: Ended, error: RunError | null): string {
   if (error !== null) return error.name === undefined ? error.message : `${error.name}: ${error.message}`;
-  if (ended.timedOut) return "its time ran out";
-  if (ended.oomKilled) return "it needed more memory than it may use";
-  if (ended.signal !== null) return `it was ended by signal ${ended.signal}`;
-  return `it ended with status ${ended.exitCode}`;
+  if (ended.timedOut) return "the time limit was reached";
+  if (ended.oomKilled) return "the memory limit was reached";
+  if (ended.signal !== null) return `terminated by signal ${ended.signal}`;
+  return `exited with status ${ended.exitCode}`;
 }

@@ -1,17 +1,17 @@
 // One run in a fresh sandbox: POST /v1/run.
 
-import { RUN } from "./answers.js";
+import { RUN } from "./responses.js";
 import { toBase64 } from "./bytes.js";
 import { type Ask, callOf, type CallOptions, type Connection } from "./connection.js";
 import { type BuildCallbacks, withBuild } from "./dependencies.js";
 import { GloveboxError } from "./errors.js";
-import { follow, isLive, type LiveCallbacks } from "./live.js";
+import { follow, isLive, type LiveCallbacks } from "./run_stream.js";
 import { profileOf, type RunLimits } from "./limits.js";
 import { RunResult } from "./results.js";
 import { camelize, compact, type Grade, type Schemas } from "./wire.js";
 
 export interface FileIn {
-  /** Relative to /home/user; directories are made. */
+  /** Relative to /home/user; parent directories are created. */
   path: string;
   content: string | Uint8Array;
   /** Like "755"; default "644". */
@@ -19,24 +19,24 @@ export interface FileIn {
 }
 
 export interface RunOptions extends RunLimits, LiveCallbacks, BuildCallbacks, CallOptions {
-  /** Default: python, if there is code and no template. */
+  /** Default: python, if there is code but no template. */
   language?: NonNullable<Schemas["RunRequest"]["language"]>;
   template?: string;
-  /** Instead of code: a program and its arguments, or one line for /bin/sh. */
+  /** Instead of code: a program and its arguments, or a line for /bin/sh. */
   command?: string | readonly string[];
   /** Arguments of the code. */
   args?: readonly string[];
   stdin?: string | Uint8Array;
   files?: readonly FileIn[];
-  /** Paths or patterns of files to give back, relative to /home/user. */
+  /** Paths or patterns of files to return, relative to /home/user. */
   returnFiles?: readonly string[];
   env?: Record<string, string>;
   workdir?: string;
-  /** A fresh interpreter, forked from nobody. */
+  /** Start a fresh interpreter instead of forking a warm one. */
   cold?: boolean;
-  /** Refuse to run behind weaker walls. */
+  /** Refuse weaker isolation than this grade. */
   minGrade?: Grade;
-  /** The same request with the same key runs once; it may be repeated, and is where the connection is lost. */
+  /** Requests with the same key run only once, so the call is retried if the connection is lost. */
   idempotencyKey?: string;
 }
 
@@ -48,7 +48,7 @@ export async function runOn(connection: Connection, code: string | undefined, op
     json,
     headers: key === undefined ? {} : { "Idempotency-Key": key },
     repeatable: key !== undefined,
-    // Without a limit of the caller's it is the template's, which only the server knows.
+    // Without the caller's limit the template's applies, which only the server knows.
     runsForMs: withBuild(options.timeoutMs ?? 0, json.profile),
   };
   if (isLive(options)) return new RunResult(await follow(connection, "/v1/run", RUN, ask, options));
@@ -57,7 +57,7 @@ export async function runOn(connection: Connection, code: string | undefined, op
 
 async function requestOf(code: string | undefined, options: RunOptions): Promise<Schemas["RunRequest"]> {
   if ((code === undefined) === (options.command === undefined)) {
-    throw new GloveboxError("run: give either code or the option `command`");
+    throw new GloveboxError("run: use either code or the option `command`");
   }
   const implied = code !== undefined && options.template === undefined ? "python" : undefined;
   return compact({

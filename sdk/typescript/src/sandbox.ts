@@ -1,6 +1,6 @@
-// A sandbox that lives: many commands, files, contexts, until it is killed or its time is over.
+// A persistent sandbox: commands, files and contexts, until it is killed or its time to live ends.
 
-import { CODE, EXEC, METRICS, NETWORK, SANDBOX, SNAPSHOT } from "./answers.js";
+import { CODE, EXEC, METRICS, NETWORK, SANDBOX, SNAPSHOT } from "./responses.js";
 import { type Client, defaultClient } from "./client.js";
 import { callOf, type CallOptions, type Connection } from "./connection.js";
 import { type Context, Contexts, idOf } from "./contexts.js";
@@ -10,7 +10,7 @@ import { ApiError } from "./errors.js";
 import { Files } from "./files.js";
 import { build } from "./layers.js";
 import { profileOf, type SandboxLimits } from "./limits.js";
-import { follow, isLive, type LiveCallbacks } from "./live.js";
+import { follow, isLive, type LiveCallbacks } from "./run_stream.js";
 import { type Net, netOf } from "./network.js";
 import { pages } from "./pages.js";
 import { type AttachOptions, commandOf, type ExecOptions, Process, type StartOptions } from "./process.js";
@@ -27,7 +27,7 @@ export type SandboxNetwork = Camel<AnswerOf<"sandboxNetwork", 200>>;
 export type LogEntry = Camel<AnswerOf<"sandboxLogs", 200>>["entries"][number];
 
 interface OfClient {
-  /** Default: one for the process, see `defaultClient`. */
+  /** Default: the client of the process, see `defaultClient`. */
   client?: Client;
 }
 
@@ -36,14 +36,14 @@ export interface CreateOptions extends SandboxLimits, BuildCallbacks, CallOption
   template?: string;
   /** The id of a snapshot, instead of a template. */
   snapshot?: string;
-  /** Its time to live, in seconds; it begins anew with each `keepalive`. */
+  /** Its time to live in seconds; each `keepalive` restarts it. */
   ttlSeconds?: number;
   env?: Record<string, string>;
   metadata?: Record<string, string>;
   onTimeout?: "kill" | "pause";
-  /** For callers that come back: a living sandbox of this id is the answer. */
+  /** Returns the running sandbox of this id, if there is one. */
   agentId?: string;
-  /** Its ports need a token, which is `portToken` of this object only. */
+  /** Require a token for its ports; only this object has it, as `portToken`. */
   privatePorts?: boolean;
   minGrade?: Grade;
 }
@@ -53,18 +53,18 @@ export interface ListOptions extends CallOptions, OfClient {
   template?: string;
   agentId?: string;
   metadata?: Record<string, string>;
-  /** At most so many; else all. */
+  /** The largest number of sandboxes; default: all. */
   limit?: number;
 }
 
 export interface CodeOptions extends LiveCallbacks, CallOptions {
-  /** A context; else the language's own, made on first use. */
+  /** A context; default: that of the language, created at its first use. */
   context?: string | Context;
   /** Default "python". */
   language?: Language;
   /** What the code's input() reads. */
   stdin?: string;
-  /** 60 s; zero: no limit. */
+  /** Default 60 s; zero: no limit. */
   timeoutMs?: number;
   outputKb?: number;
 }
@@ -77,7 +77,7 @@ export class Sandbox {
   readonly contexts: Contexts;
   private readonly connection: Connection;
   private readonly path: string;
-  // Truly private, both: who prints a sandbox does not print a secret.
+  // Both truly private, so that printing a sandbox does not reveal a secret.
   #last: SandboxInfo;
   readonly #portToken: string | null;
 
@@ -111,13 +111,13 @@ export class Sandbox {
     return new Sandbox(connection, camelize(made));
   }
 
-  /** One that is there already. */
+  /** Connects to an existing sandbox. */
   static async connect(id: string, options: CallOptions & OfClient = {}): Promise<Sandbox> {
     const connection = (options.client ?? defaultClient()).connection;
     return new Sandbox(connection, camelize(await connection.json("GET", pathOf(id), SANDBOX, callOf(options))));
   }
 
-  /** All that match, newest first; ended ones too, as long as they are remembered. */
+  /** All matching sandboxes, newest first, including ended ones that are still on record. */
   static async list(options: ListOptions = {}): Promise<SandboxInfo[]> {
     const { state, template, agentId, metadata } = options;
     const query: Record<string, string | undefined> = {
@@ -131,12 +131,12 @@ export class Sandbox {
     return camelize(found);
   }
 
-  /** Of its ports, when they are private; known to whoever made it. */
+  /** The token of its private ports; only known to the object that created it. */
   get portToken(): string | null {
     return this.#portToken;
   }
 
-  /** As of the last answer; `info()` asks again. */
+  /** As of the last response; `info()` refreshes it. */
   get state(): SandboxState {
     return this.#last.state;
   }
@@ -159,17 +159,17 @@ export class Sandbox {
     return this.take(await this.connection.json("PATCH", this.path, SANDBOX, { ...callOf(options), json }));
   }
 
-  /** What it may reach from now on; connections that this forbids are cut. */
+  /** Changes the network policy; connections that it forbids are closed. */
   async setNetwork(net: Net, options: CallOptions = {}): Promise<SandboxInfo> {
     return this.take(await this.connection.json("PATCH", this.path, SANDBOX, { ...callOf(options), json: { net: netOf(net) } }));
   }
 
-  /** Its time to live begins anew; with `ttlSeconds`, a new one. */
+  /** Restarts its time to live, optionally with a new duration. */
   async keepalive(options: CallOptions & { ttlSeconds?: number } = {}): Promise<SandboxInfo> {
     return this.post("keepalive", options, compact({ ttl_s: options.ttlSeconds }));
   }
 
-  /** Freezes its processes where they are. */
+  /** Freezes its processes. */
   async pause(options: CallOptions = {}): Promise<SandboxInfo> {
     return this.post("pause", options);
   }
@@ -178,13 +178,13 @@ export class Sandbox {
     return this.post("resume", options);
   }
 
-  /** Keeps its files for new sandboxes: `Sandbox.create({ snapshot: snapshot.id })`. */
+  /** Saves its files for new sandboxes: `Sandbox.create({ snapshot: snapshot.id })`. */
   async snapshot(options: CallOptions & { name?: string } = {}): Promise<Snapshot> {
     const ask = { runsForMs: 0, ...compact(callOf(options)), json: compact({ name: options.name }) };
     return camelize(await this.connection.json("POST", `${this.path}/snapshots`, SNAPSHOT, ask));
   }
 
-  /** Ends it, and whatever is under way in it. That it had ended is no error. */
+  /** Ends the sandbox and everything in it. No error if it has ended already. */
   async kill(options: CallOptions = {}): Promise<void> {
     try {
       await this.connection.done("DELETE", this.path, options);
@@ -198,31 +198,31 @@ export class Sandbox {
     return camelize(await this.connection.json("GET", `${this.path}/metrics`, METRICS, options));
   }
 
-  /** What it may reach, what it reached, and what was denied by which rule. */
+  /** Its network policy, its traffic, and what was denied by which rule. */
   async network(options: CallOptions = {}): Promise<SandboxNetwork> {
     return camelize(await this.connection.json("GET", `${this.path}/network`, NETWORK, options));
   }
 
-  /** What happened in it lately, oldest first. */
+  /** Its log, oldest entry first. */
   async logs(options: CallOptions & { limit?: number } = {}): Promise<LogEntry[]> {
     const ask = { ...callOf(options), query: { limit: options.limit } };
     return camelize(await this.connection.json<AnswerOf<"sandboxLogs", 200>>("GET", `${this.path}/logs`, { entries: "objects" }, ask)).entries;
   }
 
-  /** What was started in it through the API. */
+  /** The processes that were started through the API. */
   async processes(options: CallOptions = {}): Promise<ProcessInfo[]> {
     return camelize(await this.connection.json<AnswerOf<"listProcesses", 200>>("GET", `${this.path}/processes`, { processes: "objects" }, options))
       .processes;
   }
 
-  /** Where what listens on a port of 127.0.0.1 inside is reached from outside. */
+  /** The URL at which a port of 127.0.0.1 inside the sandbox is reachable. */
   async portUrl(port: number): Promise<string> {
     return portUrl((await this.connection.where()).url, this.id, port);
   }
 
   /**
-   * Runs a command to its end: a program and its arguments, or a line for bash. A status other than
-   * zero is no exception: `raiseForError()` makes it one.
+   * Runs a command and waits for its end: a program and its arguments, or a line for bash. A status other
+   * than zero throws nothing; see `raiseForError()`.
    */
   async exec(command: string | readonly string[], options: ExecOptions = {}): Promise<ExecResult> {
     const timeoutMs = options.timeoutMs ?? EXEC_TIMEOUT_MS;
@@ -234,22 +234,22 @@ export class Sandbox {
     return new ExecResult(camelize(await this.connection.json("POST", `${this.path}/exec`, EXEC, ask)));
   }
 
-  /** A line for bash. */
+  /** Runs a line of bash. */
   async shell(line: string, options: ExecOptions = {}): Promise<ExecResult> {
     return this.exec(line, options);
   }
 
-  /** Starts a command and follows it. */
+  /** Starts a command and returns immediately. */
   async start(command: string | readonly string[], options: StartOptions = {}): Promise<Process> {
     return Process.start(this.connection, this.path, command, options);
   }
 
-  /** Follows a process that was started before, by its number; takes over from whoever did. */
+  /** Attaches to a running process by its number; replaces another attached client. */
   async attach(process: number, options: AttachOptions = {}): Promise<Process> {
     return Process.attach(this.connection, this.path, process, options);
   }
 
-  /** Runs code in a context, whose variables stay. */
+  /** Runs code in a context, which keeps its variables. */
   async code(code: string, options: CodeOptions = {}): Promise<CodeResult> {
     const json = compact({
       code,
@@ -271,7 +271,7 @@ export class Sandbox {
   }
 
   private async execLive(command: string | readonly string[], options: ExecOptions & { timeoutMs: number }): Promise<ExecResult> {
-    // The server ends it in time; this is for one that does not answer any more.
+    // The server enforces the limit; this timeout is for a server that does not respond.
     const longest = options.timeoutMs === 0 ? 0 : options.timeoutMs + this.connection.patienceMs;
     const process = await this.start(command, { ...options, onDisconnect: "kill" });
     try {

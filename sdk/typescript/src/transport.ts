@@ -1,5 +1,5 @@
-// How requests get to a server: by fetch, or by Node's own HTTP (platform/). Above this line nobody
-// knows which.
+// How requests reach a server: with fetch, or with Node's HTTP (platform/). The code above this interface
+// does not depend on which.
 
 export type WireBody = string | Uint8Array<ArrayBuffer> | Blob | AsyncIterable<Uint8Array>;
 
@@ -8,21 +8,21 @@ export interface WireRequest {
   url: string;
   headers: Record<string, string>;
   body?: WireBody;
-  /** Ends it, before the answer or while its body is read. */
+  /** Aborts it, before the response or while its body is read. */
   signal: AbortSignal;
 }
 
 export interface WireAnswer {
   status: number;
   header(name: string): string | null;
-  /** To be read once, to its end or left with `break`. */
+  /** Can be read once, to its end or until `break`. */
   body: AsyncIterable<Uint8Array>;
 }
 
-/** Text messages both ways. */
+/** A bidirectional stream of text messages. */
 export interface MessageSocket {
   send(text: string): Promise<void>;
-  /** The next message; null when the other side has closed. */
+  /** The next message; null if the other side has closed. */
   receive(): Promise<string | null>;
   close(): void;
 }
@@ -36,17 +36,17 @@ export interface SocketRequest {
 export interface Transport {
   send(request: WireRequest): Promise<WireAnswer>;
   openSocket(request: SocketRequest): Promise<MessageSocket>;
-  /** Gives up connections that are kept for later. */
+  /** Closes idle connections. */
   close(): void;
 }
 
 export type FailureKind =
-  /** There was no connection, so nothing was sent. */
+  /** No connection, so nothing was sent. */
   | "refused"
-  /** It was lost, or the other side does not speak HTTP. */
+  /** The connection was lost, or the other side does not speak HTTP. */
   | "lost";
 
-/** What a transport throws; the layer above makes it an error for people. */
+/** Thrown by a transport; the connection turns it into an error for the caller. */
 export class TransportFailure extends Error {
   constructor(
     readonly kind: FailureKind,
@@ -56,7 +56,7 @@ export class TransportFailure extends Error {
   }
 }
 
-/** A WebSocket that was answered with something else. */
+/** The server refused the WebSocket with this response. */
 export class UpgradeRefused extends Error {
   constructor(
     readonly status: number,

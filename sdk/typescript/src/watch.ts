@@ -1,20 +1,20 @@
-// Changes to files, as they happen.
+// Events of file changes.
 
 import type { Ask, Connection } from "./connection.js";
 import { ApiError, GloveboxError } from "./errors.js";
 import { parseObject, serverEvents, type ServerEvent } from "./lines.js";
-import { patiently } from "./patience.js";
+import { withTimeout } from "./timeouts.js";
 
 export interface FileEvent {
-  /** overflow: there was more than could be told. */
+  /** overflow: events were lost. */
   type: "created" | "written" | "removed" | "renamed" | "attribute" | "overflow";
   path: string;
   directory: boolean;
-  /** Of a rename. */
+  /** For a rename. */
   to?: string;
 }
 
-/** To be iterated; `close()` or leaving the loop ends it. */
+/** Iterate over it; `close()` or leaving the loop ends it. */
 export class Watch implements AsyncIterable<FileEvent> {
   constructor(
     private readonly events: AsyncGenerator<ServerEvent>,
@@ -42,13 +42,13 @@ export class Watch implements AsyncIterable<FileEvent> {
   }
 }
 
-/** From its return on nothing is missed. */
+/** Reports every change after it has returned. */
 export async function openWatch(connection: Connection, path: string, ask: Ask): Promise<Watch> {
   const stop = new AbortController();
   const signal = ask.signal === undefined ? stop.signal : AbortSignal.any([ask.signal, stop.signal]);
   const answer = await connection.stream("GET", path, { ...ask, signal, accept: "text/event-stream" });
   const events = serverEvents(answer.body);
-  const first = await patiently(events.next(), { signal, timeoutMs: ask.requestTimeoutMs ?? connection.patienceMs }).catch(
+  const first = await withTimeout(events.next(), { signal, timeoutMs: ask.requestTimeoutMs ?? connection.patienceMs }).catch(
     (error: unknown) => {
       stop.abort(error);
       throw error;
@@ -57,7 +57,7 @@ export async function openWatch(connection: Connection, path: string, ask: Ask):
   if (first.done || first.value.event !== "ready") {
     stop.abort();
     if (!first.done && first.value.event === "error") throw platformError(parseObject(first.value.data));
-    throw new GloveboxError("the server does not watch it");
+    throw new GloveboxError("unexpected response: the server did not start the watch");
   }
   return new Watch(events, stop);
 }

@@ -1,10 +1,10 @@
-// A browser's WebSocket as messages that are asked for. It cannot be told to wait, so what a slow
-// reader has not taken is kept here, up to a bound: a guest must not fill the memory of its reader.
+// Adapts a browser's WebSocket to an interface that pulls messages. It has no flow control, so unread
+// messages are buffered here, up to a limit: a guest must not fill the reader's memory.
 
 import type { MessageSocket, SocketRequest } from "./transport.js";
 import { TransportFailure } from "./transport.js";
 
-/** The global one of browsers and of Node 22 is one. */
+/** Like the global WebSocket of browsers and Node 22. */
 export type WebSocketConstructor = new (url: string, protocols?: string[]) => WebSocket;
 
 const MOST_KEPT = 64 * 1024 * 1024;
@@ -44,14 +44,14 @@ class OpenSocket implements MessageSocket {
   private ended: { error: Error | null } | null = null;
   private readonly waiting: Waiting[] = [];
 
-  // Truly private: its address may have a key.
+  // Truly private: its URL may contain a key.
   readonly #raw: WebSocket;
 
   constructor(raw: WebSocket) {
     this.#raw = raw;
     raw.onmessage = (event: MessageEvent<unknown>) => this.take(event.data);
     raw.onclose = ({ code }) =>
-      this.end(code === NORMAL_CLOSURE ? null : new TransportFailure("lost", `the WebSocket ended with ${code}`));
+      this.end(code === NORMAL_CLOSURE ? null : new TransportFailure("lost", `the WebSocket was closed with code ${code}`));
   }
 
   async send(text: string): Promise<void> {
@@ -84,7 +84,7 @@ class OpenSocket implements MessageSocket {
     this.size += data.length;
     if (this.size > MOST_KEPT) {
       this.#raw.close();
-      this.end(new TransportFailure("lost", "more output than the reader has taken: 64 MB wait; read faster"));
+      this.end(new TransportFailure("lost", "64 MB of output are unread; read faster"));
     }
   }
 

@@ -1,12 +1,12 @@
-// Between the contract's names (snake_case) and ours (camelCase), for types and for values. The types
-// come from the contract: a field that changes there does not compile here.
+// Converts between the snake_case names of the API and the camelCase names of this package, for types and
+// values. The types are generated from the contract, so a changed field does not compile.
 
 import { GloveboxError } from "./errors.js";
 import type { components, operations } from "./generated/api.js";
 
 export type Schemas = components["schemas"];
 
-/** The JSON body of an operation's answer. */
+/** The JSON body of an operation's response. */
 export type AnswerOf<
   Operation extends keyof operations,
   Status extends keyof operations[Operation]["responses"],
@@ -20,7 +20,7 @@ type CamelKey<Name extends string> = Name extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<CamelKey<Rest>>}`
   : Name;
 
-/** The same with keys in camelCase, all the way down; maps whose keys are data stay as they are. */
+/** The same type with camelCase keys at every level; maps whose keys are data are unchanged. */
 export type Camel<T> = T extends readonly (infer Item)[]
   ? Camel<Item>[]
   : T extends object
@@ -36,14 +36,14 @@ export type Isolation = Camel<Schemas["Isolation"]>;
 export type Grade = Schemas["Grade"];
 export type Language = Schemas["Language"];
 
-// Fields whose values are somebody's data, keys included.
+// Fields whose values are user data, including the keys.
 const OPAQUE: ReadonlySet<string> = new Set(["env", "metadata", "result", "results", "mime", "features"]);
 
 export function camelKey(name: string): string {
   return name.replace(/(?<=[a-z0-9])_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** An answer of the server in our spelling. What a guest wrote is not looked into. */
+/** Converts a response of the server. Data of a guest is not changed. */
 export function camelize<T>(value: T): Camel<T> {
   return respell(value) as Camel<T>;
 }
@@ -57,13 +57,13 @@ function respell(value: unknown): unknown {
   );
 }
 
-/** An id or a name as one part of a path: it leads nowhere else. */
+/** Encodes an id or a name as one path component. */
 export function segment(id: string): string {
-  if (id === "" || id === "." || id === "..") throw new GloveboxError(`${JSON.stringify(id)} is no id`);
+  if (id === "" || id === "." || id === "..") throw new GloveboxError(`${JSON.stringify(id)} is not a valid id`);
   return encodeURIComponent(id);
 }
 
-/** The object without the fields that are undefined: the server refuses what it does not know. */
+/** The object without undefined fields. */
 export function compact<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T;
 }

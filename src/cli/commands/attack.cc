@@ -17,45 +17,29 @@
 namespace glovebox::cli {
 namespace {
 
-constexpr const char* kHelp =
-    "Attack a sandbox on this very kernel and say, attack by attack, which wall held.\n"
-    "usage: glovebox attack [--engine ENGINE] [--only NAME]... [--json] [--list]\n\n"
-    "  --engine ENGINE  jail (default) or process\n"
-    "  --only NAME      just this attack (may be given again)\n"
-    "  --list           print the names and what each aims at\n"
-    "  --json           print {\"attacks\":[{\"name\",\"aims_at\",\"held\",\"by\"}]}\n\n"
-    "Every attack proves a success harmlessly. Exit status: 0 if all held, 1 if any succeeded or\n"
-    "could not be tried, 2 bad usage, 125 Glovebox failed.\n";
-
-struct Options {
+struct AttackOptions {
   std::string engine{engine::kDefaultEngine};
   std::vector<std::string> only;
   bool json = false;
   bool list = false;
-  bool help = false;
 };
 
-Result<Options> parse(std::span<const std::string> args) {
-  Options options;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    const std::string& word = args[i];
-    const bool has_value = i + 1 < args.size();
-    if (word == "--json") {
-      options.json = true;
-    } else if (word == "--list") {
-      options.list = true;
-    } else if (word == "--help" || word == "-h") {
-      options.help = true;
-    } else if (word == "--engine" && has_value) {
-      options.engine = args[++i];
-    } else if (word == "--only" && has_value) {
-      options.only.push_back(args[++i]);
-    } else {
-      return fail(Errc::kInvalidArgument, "attack: unknown option '" + word + "' (see --help)");
-    }
-  }
-  TRY_OK(engine::make_engine(options.engine));
-  return options;
+options::CommandLine attack_command_line(AttackOptions& attack) {
+  return {
+      .name = "glovebox attack",
+      .usage = {"[--engine ENGINE] [--only NAME]... [--json] [--list]"},
+      .description =
+          "Run attacks against a sandbox on this kernel and report for each which protection "
+          "stopped it. An attack that succeeds does no harm.",
+      .groups = {{"Options",
+                  {{"--engine", "ENGINE", "jail (default) or process", &attack.engine},
+                   {"--only", "NAME", "run only this attack (repeatable)", &attack.only},
+                   {"--list", "", "list the attacks and their targets", &attack.list},
+                   {"--json", "", "print {\"attacks\":[{\"name\",\"aims_at\",\"held\",\"by\"}]}",
+                    &attack.json}}}},
+      .notes =
+          "Exit status: 0 if all attacks were stopped, 1 if any succeeded or could not be tried,\n"
+          "2 bad usage, 125 Glovebox failed.\n"};
 }
 
 std::string own_path() {
@@ -64,15 +48,15 @@ std::string own_path() {
   return {self, size > 0 ? static_cast<std::size_t>(size) : 0};
 }
 
-void print_row(const attack::Verdict& verdict) {
-  const char* word = !verdict.counted && verdict.held ? "  -  " : verdict.held ? "held " : "BROKEN";
-  std::printf("%-6s %-28s %-44s %s\n", word, verdict.name.c_str(),
+void print_verdict(const attack::Verdict& verdict) {
+  const char* mark = !verdict.counted && verdict.held ? "  -  " : verdict.held ? "held " : "BROKEN";
+  std::printf("%-6s %-28s %-44s %s\n", mark, verdict.name.c_str(),
               printable(verdict.aims_at).substr(0, 44).c_str(), printable(verdict.by).c_str());
   if (!verdict.held) std::printf("       %s\n", printable(verdict.detail).c_str());
   std::fflush(stdout);
 }
 
-int finish(const std::vector<attack::Verdict>& verdicts, bool json) {
+int report_verdicts(const std::vector<attack::Verdict>& verdicts, bool json) {
   std::size_t held = 0;
   std::size_t broken = 0;
   std::size_t lacking = 0;
@@ -96,8 +80,8 @@ int finish(const std::vector<attack::Verdict>& verdicts, bool json) {
                 boost::json::serialize(boost::json::object{{"attacks", std::move(rows)}}).c_str());
   } else {
     std::printf(
-        "\n%zu attacks held, %zu succeeded or could not be tried, %zu not counted because this "
-        "kernel lacks what they need\n",
+        "\n%zu attacks stopped, %zu succeeded or could not be tried, %zu not counted because this "
+        "kernel lacks a feature that they need\n",
         held, broken, lacking);
   }
   return broken == 0 ? 0 : 1;
@@ -106,37 +90,39 @@ int finish(const std::vector<attack::Verdict>& verdicts, bool json) {
 }  // namespace
 
 int attack_command(std::span<const std::string> args) {
-  auto options = parse(args);
-  if (!options) return usage_error(options.error().message());
-  if (options->help) {
-    std::fputs(kHelp, stdout);
-    return 0;
+  AttackOptions options;
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(attack_command_line(options), args, arguments)) {
+    return *status;
+  }
+  if (const auto engine = engine::make_engine(options.engine); !engine) {
+    return usage_error(engine.error().message());
   }
   const std::string program = engine::program_path("glovebox-attacks");
   auto runner = attack::AttackRunner::make(
-      program, attack::sandboxes_of_program(own_path(), program, options->engine));
+      program, attack::sandboxes_of_program(own_path(), program, options.engine));
   if (!runner) return failure(runner.error());
-  for (const std::string& name : options->only) {
+  for (const std::string& name : options.only) {
     const auto& rows = (*runner)->rows();
     if (std::none_of(rows.begin(), rows.end(),
                      [&](const attack::Row& row) { return row.name == name; })) {
-      return usage_error("attack: there is no attack '" + name + "' (see --list)");
+      return usage_error("unknown attack '" + name + "' (see `glovebox attack --list`)");
     }
   }
   std::vector<attack::Verdict> verdicts;
   for (const attack::Row& row : (*runner)->rows()) {
-    if (!options->only.empty() &&
-        std::find(options->only.begin(), options->only.end(), row.name) == options->only.end()) {
+    if (!options.only.empty() &&
+        std::find(options.only.begin(), options.only.end(), row.name) == options.only.end()) {
       continue;
     }
-    if (options->list) {
+    if (options.list) {
       std::printf("%-28s %s\n", row.name.c_str(), row.aims_at.c_str());
       continue;
     }
     verdicts.push_back((*runner)->judge(row));
-    if (!options->json) print_row(verdicts.back());
+    if (!options.json) print_verdict(verdicts.back());
   }
-  return options->list ? 0 : finish(verdicts, options->json);
+  return options.list ? 0 : report_verdicts(verdicts, options.json);
 }
 
 }  // namespace glovebox::cli

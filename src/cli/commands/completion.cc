@@ -7,19 +7,7 @@
 namespace glovebox::cli {
 namespace {
 
-constexpr const char* kCompletionUsage =
-    "usage: glovebox completion bash|zsh|fish\n"
-    "\n"
-    "Prints a script that completes commands, options and the ids of living sandboxes:\n"
-    "\n"
-    "  bash:  glovebox completion bash > /etc/bash_completion.d/glovebox\n"
-    "  zsh:   glovebox completion zsh > \"${fpath[1]}/_glovebox\"\n"
-    "  fish:  glovebox completion fish > ~/.config/fish/completions/glovebox.fish\n"
-    "\n"
-    "Options:\n"
-    "  --help                 this text\n";
-
-// The words come from --help itself, so that a script of today knows the options of tomorrow.
+// The script reads the options from --help, so that it stays correct when they change.
 constexpr const char* kBash = R"sh(# bash completion for glovebox
 _glovebox_commands() { glovebox --help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'; }
 _glovebox_options() {
@@ -91,17 +79,28 @@ complete -c sandbox-run -n 'string match -q -- "-*" (commandline -ct)' -f -a '(_
 }  // namespace
 
 int completion_command(std::span<const std::string> args) {
-  const std::string shell = args.size() == 1 ? args[0] : "";
-  if (shell == "--help" || shell == "-h") {
-    std::fputs(kCompletionUsage, stdout);
-  } else if (shell == "bash") {
+  const options::CommandLine command{
+      .name = "glovebox completion",
+      .usage = {"bash|zsh|fish"},
+      .description =
+          "Print a shell script that completes commands, options and the ids of running sandboxes.",
+      .groups = {},
+      .notes =
+          "bash:  glovebox completion bash > /etc/bash_completion.d/glovebox\n"
+          "zsh:   glovebox completion zsh > \"${fpath[1]}/_glovebox\"\n"
+          "fish:  glovebox completion fish > ~/.config/fish/completions/glovebox.fish\n",
+      .most_operands = 1};
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(command, args, arguments)) return *status;
+  const std::string shell = arguments.operands.empty() ? "" : arguments.operands[0];
+  if (shell == "bash") {
     std::fputs(kBash, stdout);
   } else if (shell == "zsh") {
     std::printf("%s%s", kZshHead, kBash);
   } else if (shell == "fish") {
     std::fputs(kFish, stdout);
   } else {
-    return usage_error("say `glovebox completion bash`, `zsh` or `fish`");
+    return usage_error("the shell must be bash, zsh or fish (see `glovebox completion --help`)");
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// `glovebox completion bash|zsh|fish`: a script that the shell reads.
+// `glovebox completion bash|zsh|fish`: print a completion script.
 #pragma once
 
 #include <span>

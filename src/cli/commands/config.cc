@@ -14,25 +14,16 @@ namespace json = boost::json;
 using config::Entry;
 using config::Kind;
 
-constexpr const char* kConfigUsage =
-    "usage: glovebox config [OPTIONS]\n"
-    "\n"
-    "Prints every setting of `glovebox serve` with these options, its value and where it comes\n"
-    "from. The output is a settings file itself.\n"
-    "\n"
-    "  --json                 one JSON object instead\n";
-constexpr const char* kConfigHelp = "  --help                 this text\n";
-
-bool truth_of(const Entry& entry) {
+bool bool_value(const Entry& entry) {
   config::Settings settings;
-  (void)config::assign(settings, *entry.key, entry.text);  // it was checked when it was loaded
+  (void)config::assign(settings, *entry.key, entry.text);  // load() has checked it
   return settings.*std::get<bool config::Settings::*>(entry.key->member);
 }
 
-// As it may stand in the file: numbers and truth values bare, the rest quoted.
+// In TOML: numbers and booleans bare, everything else quoted.
 std::string toml_value(const Entry& entry) {
   if (entry.key->kind == Kind::kNumber) return entry.text;
-  if (entry.key->kind == Kind::kBool) return truth_of(entry) ? "true" : "false";
+  if (entry.key->kind == Kind::kBool) return bool_value(entry) ? "true" : "false";
   const auto quoted = [](std::string_view text) {
     std::string made = "\"";
     for (const char c : text) {
@@ -51,7 +42,7 @@ std::string toml_value(const Entry& entry) {
 
 json::value json_value(const Entry& entry) {
   if (entry.key->kind == Kind::kNumber) return std::stoull(entry.text);
-  if (entry.key->kind == Kind::kBool) return truth_of(entry);
+  if (entry.key->kind == Kind::kBool) return bool_value(entry);
   if (entry.key->kind != Kind::kList) return json::string(entry.text);
   json::array list;
   for (const std::string& one : config::split_list(entry.text)) list.emplace_back(one);
@@ -96,19 +87,22 @@ std::string config_json(const config::Table& table) {
 }
 
 int config_command(std::span<const std::string> args) {
-  if (std::find(args.begin(), args.end(), "--help") != args.end()) {
-    std::printf("%s%s%s", kConfigUsage, config::kOptionsHelp, kConfigHelp);
-    return 0;
-  }
-  const auto loaded = config::load(args, config::Surroundings::here());
+  config::SettingFlags flags;
+  bool as_json = false;
+  const options::CommandLine command{
+      .name = "glovebox config",
+      .usage = {"[OPTIONS]"},
+      .description =
+          "Print every setting of `glovebox serve` with these options, its value and its origin. "
+          "The "
+          "output is a valid settings file.",
+      .groups = {{"Options", {{"--json", "", "print one JSON object", &as_json}}},
+                 {"Settings", flags.options()}}};
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(command, args, arguments)) return *status;
+  const auto loaded = config::load(std::move(flags), config::Surroundings::here());
   if (!loaded) return usage_error(loaded.error().message());
-  bool is_json = false;
-  for (const std::string& word : loaded->rest) {
-    if (word != "--json")
-      return usage_error("unknown option '" + word + "'; see `glovebox config --help`");
-    is_json = true;
-  }
-  const std::string text = is_json ? config_json(loaded->table) : config_text(loaded->table);
+  const std::string text = as_json ? config_json(loaded->table) : config_text(loaded->table);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return 0;
 }

@@ -1,4 +1,4 @@
-// `glovebox config`: every setting of the server, its value, and who said so.
+// `glovebox config`: every setting of the server, its value and its origin.
 #pragma once
 
 #include <span>
@@ -8,10 +8,10 @@
 
 namespace glovebox::cli {
 
-// 0, or 2 when the settings are not right.
+// Returns the exit status: 2 if the settings are invalid.
 int config_command(std::span<const std::string> args);
 
-// One line each: `server.listen = "127.0.0.1:7070"  # default`. What it prints is a TOML file.
+// One line for each setting: `server.listen = "127.0.0.1:7070"  # default`. The result is TOML.
 std::string config_text(const config::Table& table);
 // {"server.listen": {"value": ..., "origin": ..., "default": ..., "help": ...}, ...}
 std::string config_json(const config::Table& table);

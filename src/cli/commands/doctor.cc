@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "cli/print.h"
 #include "model/wall.h"
 #include "probe/host.h"
 
@@ -20,19 +21,7 @@ using probe::EngineOutlook;
 using probe::Finding;
 using probe::State;
 
-constexpr std::string_view kDoctorUsage =
-    "usage: glovebox doctor [--json]\n"
-    "\n"
-    "Tries what this host offers (namespaces, limits, filters, mounts, KVM) and says which "
-    "engines\n"
-    "and grades result, and what to do about each gap. Changes nothing that stays.\n"
-    "\n"
-    "  --json    one JSON object instead of the table\n"
-    "  --help    this text\n"
-    "\n"
-    "Exit status: 0 the jail engine is usable, 1 it is not, 2 bad usage.\n";
-
-// Empty: the engine cannot run, so it has no grade.
+// Empty if the engine cannot run.
 std::string_view grade_text(const EngineOutlook& engine) {
   if (!engine.usable()) return {};
   if (engine.name == engine_name(EngineKind::kProcess)) return grade_name(Grade::kProcess);
@@ -65,15 +54,9 @@ bool jail_is_usable(const DoctorReport& report) {
 }
 
 bool stdout_wants_colour() {
-  // no-color.org: set and not empty means none.
+  // https://no-color.org: set and not empty disables colour.
   const char* no_color = std::getenv("NO_COLOR");
   return ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
-}
-
-int unknown_argument(const std::string& argument) {
-  std::fprintf(stderr, "glovebox doctor: unknown argument '%.200s' (try --help)\n",
-               argument.c_str());
-  return 2;
 }
 
 DoctorReport examine() {
@@ -87,17 +70,20 @@ DoctorReport examine() {
 
 int doctor_command(std::span<const std::string> args) {
   bool as_json = false;
-  for (const std::string& argument : args) {
-    if (argument == "--json") {
-      as_json = true;
-    } else if (argument == "--help" || argument == "-h") {
-      std::fwrite(kDoctorUsage.data(), 1, kDoctorUsage.size(), stdout);
-      return 0;
-    } else {
-      return unknown_argument(argument);
-    }
-  }
-  // Helpers are forked from here on: nothing may wait in a buffer they would inherit.
+  const options::CommandLine command{
+      .name = "glovebox doctor",
+      .usage = {"[--json]"},
+      .description =
+          "Check what this host supports (namespaces, limits, filters, mounts, KVM), and show "
+          "which "
+          "engines and grades are available and how to fix what is missing. Makes no permanent "
+          "changes.",
+      .groups = {{"Options",
+                  {{"--json", "", "print one JSON object instead of the table", &as_json}}}},
+      .notes = "Exit status: 0 the jail engine is usable, 1 it is not, 2 bad usage.\n"};
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(command, args, arguments)) return *status;
+  // The probes fork: flush, so that no child inherits buffered output.
   std::fflush(nullptr);
   const DoctorReport report = examine();
   const Colour colour = stdout_wants_colour() ? Colour::kAnsi : Colour::kPlain;
@@ -117,7 +103,7 @@ std::string doctor_table(const DoctorReport& report, Colour colour) {
   std::string text;
   std::string_view previous_area;
   for (const Finding& finding : report.findings) {
-    // An area's name once, at its first line: the eye finds the groups.
+    // Show the name of an area only on its first line.
     const std::string_view area = finding.area == previous_area ? std::string_view() : finding.area;
     previous_area = finding.area;
     text += padded(area, area_width) + "  " +

@@ -1,5 +1,5 @@
-// `glovebox doctor`: what this host offers, which engines and grades result, and what to do about
-// each gap. The finding out is probe/; this only prints it.
+// `glovebox doctor`: prints what this host supports, which engines and grades are available, and
+// how to fix what is missing. The checks are in probe/.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,4 @@
+#include "model/outcome.h"
 #include "cli/commands/run.h"
 
 #include <signal.h>
@@ -17,7 +18,6 @@
 #include "cli/terminal.h"
 #include "engine/catalog.h"
 #include "engine/one_shot.h"
-#include "model/outcome.h"
 #include "wire/runs/outcome_json.h"
 
 namespace glovebox::cli {
@@ -39,7 +39,7 @@ Result<std::string> code_from_stdin() {
   }
 }
 
-UniqueFd signals(std::initializer_list<int> wanted) {
+UniqueFd block_signals(std::initializer_list<int> wanted) {
   sigset_t set;
   ::sigemptyset(&set);
   for (const int signal : wanted) ::sigaddset(&set, signal);
@@ -47,8 +47,8 @@ UniqueFd signals(std::initializer_list<int> wanted) {
   return UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-int report(const RunOptions& options, const engine::RunResult& result,
-           const std::optional<wire::NetworkFigures>& network) {
+int report_run(const RunOptions& options, const engine::RunResult& result,
+               const std::optional<wire::NetworkFigures>& network) {
   const Outcome& outcome = result.outcome;
   if (options.json) {
     if (!write_all(STDOUT_FILENO, wire::outcome_json(outcome, network))) return kExitGloveboxFailed;
@@ -61,19 +61,21 @@ int report(const RunOptions& options, const engine::RunResult& result,
     std::fprintf(stderr, "glovebox: output past the limit was dropped\n");
   }
   if (network && network->totals.spent != 0) {
-    std::fprintf(stderr, "glovebox: a budget of its network was spent\n");
+    std::fprintf(stderr, "glovebox: a network budget was exhausted\n");
   }
   if (network && network->incomplete) {
-    std::fprintf(stderr, "glovebox: the network gateway ended before the run\n");
+    std::fprintf(
+        stderr,
+        "glovebox: the network gateway ended before the run; its statistics are incomplete\n");
   }
   if (result.stopped) return kExitInterrupted;
   if (!result.out_failure) return outcome.exit_code;
-  // Said in any case; but a program's own trouble is the better explanation of it.
+  // Always reported; but the program's own exit status, if it failed, is the better explanation.
   const int failed = failure(*result.out_failure);
   return outcome.exit_code == 0 ? failed : outcome.exit_code;
 }
 
-int report_failure(const RunOptions& options, const Error& error) {
+int report_failed_run(const RunOptions& options, const Error& error) {
   if (options.json) (void)write_all(STDOUT_FILENO, wire::failure_json(error));
   return failure(error);
 }
@@ -93,8 +95,8 @@ int run_command(std::span<const std::string> args) {
   if (!engine) return usage_error(engine.error().message());
 
   ::signal(SIGPIPE, SIG_IGN);
-  const UniqueFd stop = signals({SIGINT, SIGTERM, SIGHUP, SIGQUIT});
-  const UniqueFd resized = signals({SIGWINCH});
+  const UniqueFd stop = block_signals({SIGINT, SIGTERM, SIGHUP, SIGQUIT});
+  const UniqueFd resized = block_signals({SIGWINCH});
   engine::RunHooks hooks;
   hooks.stop_fd = stop.get();
   hooks.stdin_fd = options.stdin_is_code ? -1 : STDIN_FILENO;
@@ -128,7 +130,7 @@ int run_command(std::span<const std::string> args) {
   std::unique_ptr<LocalGateway> gateway;
   if (!options.net.is_none()) {
     auto started = LocalGateway::start(options.net);
-    if (!started) return report_failure(options, started.error());
+    if (!started) return report_failed_run(options, started.error());
     gateway = std::move(*started);
     options.request.has_network = true;
     hooks.on_network = [&](engine::Instance::Lent lent) {
@@ -139,16 +141,15 @@ int run_command(std::span<const std::string> args) {
   raw.reset();
   if (!result) {
     if (result.error().sys_errno() == EINTR) return kExitInterrupted;
-    return report_failure(options, result.error());
+    return report_failed_run(options, result.error());
   }
   std::optional<wire::NetworkFigures> network;
   if (gateway) network = gateway->close();
   result->outcome.out = std::move(out);
   result->outcome.err = std::move(err);
-  const int status = report(options, *result, network);
-  // Only the exit status waits for the private launcher to have cleaned up: everything was printed.
-  // Whoever has it may rely on nothing being left, and where PID 1 reaps no strangers, no zombie
-  // is.
+  const int status = report_run(options, *result, network);
+  // Wait for the private launcher's cleanup only now: the output was printed already. When this
+  // command has exited, nothing of the run is left, not even a zombie where PID 1 reaps none.
   result->ended_instance.reset();
   return status;
 }

@@ -20,48 +20,61 @@
 namespace glovebox::cli {
 namespace {
 
-constexpr const char* kServeUsage =
-    "usage: glovebox serve [OPTIONS]\n"
-    "\n"
-    "Serves the API: starts a launcher and an unprivileged server and keeps them running. "
-    "Settings\n"
-    "come from a file, GLOVEBOX_* variables and these options, in rising precedence.\n"
-    "\n";
-constexpr const char* kServeHelp =
-    "  --stop                 end what serves on this data directory, also what a killed\n"
-    "                         `glovebox serve` left running (a new one would adopt it)\n"
-    "  --private              for a program that wants a server of its own: a free port, a data\n"
-    "                         directory of its own, one line of JSON (url, api_key, pid) on the\n"
-    "                         standard output when ready; ends with its standard input. Its\n"
-    "                         clients may mount what its starter can open\n"
-    "  --help                 this text\n"
-    "\n"
-    "SIGTERM or Ctrl-C finishes what runs (server.stop_timeout) and ends; a second one ends at\n"
-    "once. SIGHUP reads templates again. Exit status: 0 stopped, 1 it cannot serve, 2 bad usage.\n";
+struct ServeOptions {
+  config::SettingFlags settings;
+  bool stop = false;
+  bool is_private = false;
+};
 
-int serve_failed(const std::string& message) {
+options::CommandLine serve_command_line(ServeOptions& serve) {
+  return {.name = "glovebox serve",
+          .usage = {"[OPTIONS]"},
+          .description =
+              "Serve the API: start a launcher and an unprivileged server and keep them running. "
+              "Settings come from a file, GLOVEBOX_* variables and these options, in rising "
+              "precedence.",
+          .groups =
+              {{"Options",
+                {{"--stop", "",
+                  "stop the server of this data directory, including processes that a killed "
+                  "`glovebox serve` has left (a new one would adopt them)",
+                  &serve.stop},
+                 {"--private", "",
+                  "for a program that needs a server of its own: use a free port and a temporary "
+                  "data directory, print one line of JSON (url, api_key, pid) when ready, and end "
+                  "with standard input. Clients may mount what the user who starts it can open",
+                  &serve.is_private}}},
+               {"Settings", serve.settings.options()}},
+          .notes =
+              "SIGTERM or Ctrl-C finishes the running work (server.stop_timeout) and ends; a "
+              "second one\n"
+              "ends at once. SIGHUP reloads the templates.\n\n"
+              "Exit status: 0 stopped, 1 it cannot serve, 2 bad usage.\n"};
+}
+
+int report_failure(const std::string& message) {
   std::fprintf(stderr, "glovebox: %s\n", printable(message).c_str());
   return 1;
 }
 
-std::string who_is_running(const supervisor::DataDir& data) {
-  std::string message = "a server is running already on " + data.path();
+std::string already_running_message(const supervisor::DataDir& data) {
+  std::string message = "a server is already running on " + data.path();
   const auto holder = supervisor::find_lock_holder(data.lock_fd());
   if (holder) message += " (process " + std::to_string(holder->pid) + ")";
-  // Its own words, unless a killed one left them.
+  // Only if the file is from that process and not from one that was killed.
   const auto info = data.read_serve_info();
   if (info && holder && info->supervisor_pid == holder->pid) message += " at " + info->url;
-  return message + "; `glovebox serve --stop` ends it";
+  return message + "; `glovebox serve --stop` stops it";
 }
 
-// The directory of a private server, gone with it.
+// The data directory of a private server; the destructor removes it.
 class PrivateDirectory {
  public:
   static Result<PrivateDirectory> make() {
     std::string path = "/tmp/glovebox-private-XXXXXX";
     if (::mkdtemp(path.data()) == nullptr)
-      return fail(Error::from_errno("make a directory in /tmp"));
-    // The server becomes another user and must find its corner of it.
+      return fail(Error::from_errno("create a directory in /tmp"));
+    // The server runs as another user and must be able to enter it.
     if (::chmod(path.c_str(), 0755) != 0) return fail(Error::from_errno("chmod " + path));
     return PrivateDirectory(std::move(path));
   }
@@ -78,77 +91,73 @@ class PrivateDirectory {
   std::string path_;
 };
 
-int serve_privately(std::vector<std::string> args) {
+void set_setting(std::vector<config::Entry>& values, const char* name, std::string value) {
+  values.push_back({config::find_key(name), std::move(value), "--private"});
+}
+
+int serve_privately(config::SettingFlags flags) {
   auto directory = PrivateDirectory::make();
-  if (!directory) return serve_failed(directory.error().message());
-  // Its log is read when something is wrong only; whoever wants more says so after this. A few of
-  // its launcher's sandboxes are always being made or removed.
+  if (!directory) return report_failure(directory.error().message());
+  // Defaults, which the user's options override. The launcher needs a few sandboxes besides those
+  // of the pools, because some are always being created or removed.
   const std::uint32_t sandboxes = supervisor::kPrivateSandboxes - 8;
-  args.insert(args.begin(), {"--set", "log.level=warn", "--set", "log.requests=false", "--set",
-                             "pools.max_sandboxes=" + std::to_string(sandboxes)});
-  // The last word is ours; what a file or the environment says of the rest holds.
-  for (const char* word : {"listen=127.0.0.1:0", "tls_cert=", "tls_key="}) {
-    args.insert(args.end(), {"--set", std::string("server.") + word});
-  }
-  args.insert(args.end(), {"--data-dir", directory->path()});
-  auto config = config::load(args, config::Surroundings::here());
+  std::vector<config::Entry> values;
+  set_setting(values, "log.level", "warn");
+  set_setting(values, "log.requests", "false");
+  set_setting(values, "pools.max_sandboxes", std::to_string(sandboxes));
+  values.insert(values.end(), flags.values.begin(), flags.values.end());
+  // These override everything else.
+  set_setting(values, "server.listen", "127.0.0.1:0");
+  set_setting(values, "server.tls_cert", "");
+  set_setting(values, "server.tls_key", "");
+  set_setting(values, "server.data_dir", directory->path());
+  flags.values = std::move(values);
+  auto config = config::load(std::move(flags), config::Surroundings::here());
   if (!config) return usage_error(config.error().message());
-  if (!config->rest.empty()) {
-    return usage_error("--private goes with settings only, not with '" + config->rest[0] + "'");
-  }
   if (const auto servable = config::check_servable(*config); !servable) {
     return usage_error(servable.error().message());
   }
   ::setenv("GLOVEBOX_LOG", config->settings.log_level.c_str(), 1);
   auto data = supervisor::DataDir::open(config->settings.data_dir);
-  if (!data) return serve_failed(data.error().message());
+  if (!data) return report_failure(data.error().message());
   const auto is_ours = data->try_lock();
-  if (!is_ours || !*is_ours) return serve_failed("cannot lock " + directory->path());
+  if (!is_ours || !*is_ours) return report_failure("cannot lock " + directory->path());
   supervisor::Supervisor supervisor(std::move(*config), std::move(*data), kVersion);
   supervisor.belong_to(UniqueFd(::fcntl(0, F_DUPFD_CLOEXEC, 3)));
   const auto served = supervisor.run(supervisor::Then::kServe);
-  return served ? 0 : serve_failed(served.error().message());
+  return served ? 0 : report_failure(served.error().message());
 }
 
 }  // namespace
 
 int serve_command(std::span<const std::string> args) {
-  if (std::find(args.begin(), args.end(), "--help") != args.end() ||
-      std::find(args.begin(), args.end(), "-h") != args.end()) {
-    std::printf("%s%s%s", kServeUsage, config::kOptionsHelp, kServeHelp);
-    return 0;
+  ServeOptions serve;
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(serve_command_line(serve), args, arguments)) {
+    return *status;
   }
-  if (const auto at = std::find(args.begin(), args.end(), "--private"); at != args.end()) {
-    std::vector<std::string> others(args.begin(), at);
-    others.insert(others.end(), at + 1, args.end());
-    return serve_privately(std::move(others));
-  }
-  auto config = config::load(args, config::Surroundings::here());
+  if (serve.is_private && serve.stop) return usage_error("--private and --stop cannot be combined");
+  if (serve.is_private) return serve_privately(std::move(serve.settings));
+  auto config = config::load(std::move(serve.settings), config::Surroundings::here());
   if (!config) return usage_error(config.error().message());
-  bool is_stop = false;
-  for (const std::string& word : config->rest) {
-    if (word != "--stop")
-      return usage_error("unknown option '" + word + "'; see `glovebox serve --help`");
-    is_stop = true;
-  }
-  if (const auto servable = config::check_servable(*config); !is_stop && !servable) {
+  if (const auto servable = config::check_servable(*config); !serve.stop && !servable) {
     return usage_error(servable.error().message());
   }
-  // Ours is read from there too, at the first line that is logged.
+  // This process reads its log level from there too, when it logs the first line.
   ::setenv("GLOVEBOX_LOG", config->settings.log_level.c_str(), 1);
   auto data = supervisor::DataDir::open(config->settings.data_dir);
-  if (!data) return serve_failed(data.error().message());
-  if (is_stop) {
+  if (!data) return report_failure(data.error().message());
+  if (serve.stop) {
     const auto stopped = supervisor::stop_serving(std::move(*config), std::move(*data), kVersion);
-    return stopped ? 0 : serve_failed(stopped.error().message());
+    return stopped ? 0 : report_failure(stopped.error().message());
   }
   const auto is_ours = data->try_lock();
-  if (!is_ours) return serve_failed(is_ours.error().message());
-  if (!*is_ours) return serve_failed(who_is_running(*data));
+  if (!is_ours) return report_failure(is_ours.error().message());
+  if (!*is_ours) return report_failure(already_running_message(*data));
   supervisor::Supervisor supervisor(std::move(*config), std::move(*data), kVersion);
   supervisor.adopt();
   const auto served = supervisor.run(supervisor::Then::kServe);
-  return served ? 0 : serve_failed(served.error().message());
+  return served ? 0 : report_failure(served.error().message());
 }
 
 }  // namespace glovebox::cli

@@ -1,4 +1,4 @@
-// `glovebox serve`: the server, kept running. The keeping is supervisor/; this reads the arguments.
+// `glovebox serve`: reads the arguments and runs the supervisor, which keeps the server running.
 #pragma once
 
 #include <span>
@@ -6,7 +6,7 @@
 
 namespace glovebox::cli {
 
-// 0: stopped as asked; 1: another one runs, or it cannot be started; 2: bad usage or settings.
+// 0: stopped by request; 1: another server runs, or it cannot start; 2: bad usage or settings.
 int serve_command(std::span<const std::string> args);
 
 }  // namespace glovebox::cli

@@ -1,4 +1,4 @@
-// `glovebox template`: `check FILE` is done here; `list` and `show` ask a server.
+// `glovebox template`: `check FILE` is done here; glovebox-client does the other subcommands.
 #pragma once
 
 #include <span>
@@ -11,9 +11,9 @@ namespace glovebox::cli {
 
 int template_command(std::span<const std::string> args);
 
-// The launcher's own reader, which this layer does not see; main() hands it in.
+// Sets the launcher's parser, which this layer cannot include. main() calls it.
 using ParseTemplate = Result<Template> (*)(const std::string& text, const std::string& name,
                                            const std::string& file);
-void check_templates_with(ParseTemplate parse);
+void set_template_parser(ParseTemplate parse);
 
 }  // namespace glovebox::cli

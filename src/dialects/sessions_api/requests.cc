@@ -107,7 +107,7 @@ Result<> read_template(ObjectReader& fields, sessions::CreateRequest& request) {
     TRY(const auto text, fields.text(name, 64));
     if (!text) continue;
     if (!is_template_name(*text)) {
-      return fields.bad(name, "must be a name of small letters, digits and dashes");
+      return fields.bad(name, "must be a name of lower-case letters, digits and dashes");
     }
     if (!request.template_name.empty() && request.template_name != *text) {
       return fields.bad(name, "is another than template");

@@ -94,7 +94,7 @@ Result<sessions::CreateRequest> parse_create(std::string_view body, const Settin
   TRY(const auto name, fields.text("template", 64));
   if (name) {
     if (!is_template_name(*name)) {
-      return fields.bad("template", "must be a name of small letters, digits and dashes");
+      return fields.bad("template", "must be a name of lower-case letters, digits and dashes");
     }
     request.template_name = *name;
   }

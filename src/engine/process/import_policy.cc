@@ -37,7 +37,7 @@ Result<> apply_import_policy(const ImportPolicy& policy, RunRequest& request) {
   }
   std::vector<std::string>& argv = request.exec.argv;
   if (argv.size() < 2 || argv[0] != "/usr/bin/python3") {
-    return fail(Errc::kInvalidArgument, "an import policy goes with Python code");
+    return fail(Errc::kInvalidArgument, "an import policy needs Python code");
   }
   TRY(GuestPath guard, GuestPath::parse(kGuardPath));
   request.files_in.push_back({.host = "", .guest = guard, .content = std::string(kGuard)});

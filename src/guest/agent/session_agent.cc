@@ -32,13 +32,13 @@ constexpr int kFramesAtOnce = 32;
 
 // What an event of the epoll is about: its highest byte, then whose, then a Part of a process.
 enum Topic : std::uint64_t {
-  kLink = 1ull << 56,
-  kLauncher = 2ull << 56,
-  kChildren = 3ull << 56,
-  kProcess = 4ull << 56,
-  kFile = 5ull << 56,
-  kPort = 6ull << 56,
-  kJoin = 7ull << 56,
+  kLinkTopic = 1ull << 56,
+  kLauncherTopic = 2ull << 56,
+  kChildrenTopic = 3ull << 56,
+  kProcessTopic = 4ull << 56,
+  kFileTopic = 5ull << 56,
+  kPortTopic = 6ull << 56,
+  kJoinTopic = 7ull << 56,
   kTopicMask = 0xffull << 56,
 };
 
@@ -49,9 +49,9 @@ class SessionAgent {
         epoll_(::epoll_create1(EPOLL_CLOEXEC)),
         null_(::open("/dev/null", O_RDWR | O_CLOEXEC)),
         outbox_(plan_.link.get()),
-        files_(plan_, epoll_.get(), kFile, null_.get(), outbox_),
-        ports_(epoll_.get(), kPort, outbox_),
-        join_(plan_, epoll_.get(), kJoin, null_.get()) {}
+        files_(plan_, epoll_.get(), kFileTopic, null_.get(), outbox_),
+        ports_(epoll_.get(), kPortTopic, outbox_),
+        join_(plan_, epoll_.get(), kJoinTopic, null_.get()) {}
 
   int run();
 
@@ -106,7 +106,7 @@ class SessionAgent {
   SessionFiles files_;
   SessionPorts ports_;
   SessionJoin join_;
-  ProcessTable processes_{kProcess};
+  ProcessTable processes_{kProcessTopic};
   std::deque<WaitingToJoin> waiting_to_join_;
   bool children_changed_ = false;
 };
@@ -133,9 +133,9 @@ bool SessionAgent::prepare() {
       ::fcntl(plan_.launcher.get(), F_SETFL, O_NONBLOCK) != 0) {
     return false;
   }
-  link_ = watch(kLink, plan_.link.get());
-  launcher_ = watch(kLauncher, plan_.launcher.get());
-  children_watched_ = WatchedFd(epoll_.get(), kChildren, std::move(child_events));
+  link_ = watch(kLinkTopic, plan_.link.get());
+  launcher_ = watch(kLauncherTopic, plan_.launcher.get());
+  children_watched_ = WatchedFd(epoll_.get(), kChildrenTopic, std::move(child_events));
   return link_.want(EPOLLIN) && launcher_.want(EPOLLIN) && children_watched_.want(EPOLLIN);
 }
 
@@ -158,27 +158,27 @@ int SessionAgent::run() {
 bool SessionAgent::on_event(std::uint64_t key) {
   const std::uint64_t which = key & ~kTopicMask;
   switch (key & kTopicMask) {
-    case kLink:
+    case kLinkTopic:
       return on_link();
-    case kLauncher:
+    case kLauncherTopic:
       return on_launcher();
-    case kChildren: {
+    case kChildrenTopic: {
       signalfd_siginfo ignored;
       while (::read(children_watched_.get(), &ignored, sizeof ignored) > 0) {
       }
       children_changed_ = true;
       return true;
     }
-    case kProcess:
+    case kProcessTopic:
       on_process(key);
       return true;
-    case kFile:
+    case kFileTopic:
       files_.on_event(which);
       return true;
-    case kPort:
+    case kPortTopic:
       ports_.on_event(which);
       return true;
-    case kJoin:
+    case kJoinTopic:
       on_joined(join_.on_ready());
       return true;
     default:

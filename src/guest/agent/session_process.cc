@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "guest/agent/program.h"
+#include "base/wall_clock.h"
 
 namespace glovebox::agent {
 namespace {
@@ -25,13 +26,6 @@ std::size_t bytes_in(int pipe) {
 
 wire::StreamState state_of(const OutputBuffer& kept) { return {kept.begin(), kept.end()}; }
 
-std::uint64_t wall_clock_ms() {
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000 +
-         static_cast<std::uint64_t>(now.tv_nsec) / 1'000'000;
-}
-
 }  // namespace
 
 SessionProcess::SessionProcess(const wire::StartProcess& start, int epoll, std::uint64_t key)
@@ -42,7 +36,7 @@ SessionProcess::SessionProcess(const wire::StartProcess& start, int epoll, std::
       lossy_(start.lossy),
       epoll_(epoll),
       key_(key),
-      started_ms_(wall_clock_ms()) {
+      started_ms_(static_cast<std::uint64_t>(wall_clock_ms())) {
   for (Outgoing* stream : {&out_, &err_, &results_}) stream->subscribed = start.subscribed;
   // Until its pipes are there, what it is given waits.
   in_.closed = !start.has_stdin && !terminal_;

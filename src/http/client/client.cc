@@ -81,7 +81,7 @@ Result<bool> send_upload(ClientSocket& socket, const RequestBody& upload) {
     TRY(const std::size_t got, upload.next(buffer.data(), buffer.size()));
     total += got;
     if (upload.length && (total > *upload.length || (got == 0 && total < *upload.length))) {
-      return fail(Errc::kInvalidArgument, "the body is not as long as was said");
+      return fail(Errc::kInvalidArgument, "the length of the body differs from its Content-Length");
     }
     const std::string_view bytes(buffer.data(), got);
     if (upload.length) {

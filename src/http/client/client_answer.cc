@@ -105,7 +105,7 @@ struct AnswerReader::Impl {
     is_head_told_ = false;
   }
 
-  // True: the answer is complete, or whoever takes it has had enough.
+  // True: the answer is complete, or its receiver wants no more.
   Result<bool> feed(std::string_view& pending) {
     while (!pending.empty() && !parser_->is_done()) {
       // See request_reader.cc: Beast asserts on fewer.
@@ -118,7 +118,7 @@ struct AnswerReader::Impl {
         return fail(Errc::kResourceExhausted, "the answer is too large");
       }
       if (ec && ec != beast::http::error::need_more) {
-        return fail(Errc::kProtocol, "not an HTTP answer: " + ec.message());
+        return fail(Errc::kProtocol, "malformed HTTP response: " + ec.message());
       }
       if (parser_->is_header_done() && !is_head_told_) {
         // 100 Continue and its like announce the answer.
@@ -138,7 +138,8 @@ struct AnswerReader::Impl {
     error_code ec;
     if (parser_->got_some()) parser_->put_eof(ec);
     if (ec || !parser_->is_done()) {
-      return fail(Errc::kUnavailable, "the server closed the connection in its answer");
+      return fail(Errc::kUnavailable,
+                  "the server closed the connection before the end of its response");
     }
     return {};
   }

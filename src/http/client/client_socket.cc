@@ -50,7 +50,7 @@ Result<short> ClientSocket::wait(short events, std::chrono::milliseconds time) {
     if (ready < 0 && errno == EINTR) continue;
     if (ready < 0) return fail(Error::from_errno("poll"));
     if (waits[1].revents != 0) return fail(Errc::kUnavailable, "interrupted");
-    if (ready == 0) return fail(Errc::kTimeout, "the server is silent");
+    if (ready == 0) return fail(Errc::kTimeout, "the server did not answer in time");
     return waits[0].revents;
   }
 }
@@ -59,7 +59,7 @@ Result<short> ClientSocket::wait_for(short events, std::optional<std::chrono::mi
   pollfd waits[] = {{.fd = fd_.get(), .events = events, .revents = 0},
                     {.fd = interrupt_, .events = POLLIN, .revents = 0}};
   const int ready = ::poll(waits, 2, time ? static_cast<int>(time->count()) : -1);
-  // A signal is a reason to look round: to whoever waits it is as if the time were over.
+  // A signal ends the wait as if the deadline had passed, so that the caller checks why.
   if (ready < 0 && errno != EINTR) return fail(Error::from_errno("poll"));
   if (ready <= 0) return short{0};
   if (waits[1].revents != 0) return fail(Errc::kUnavailable, "interrupted");

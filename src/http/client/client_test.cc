@@ -121,7 +121,7 @@ TEST(Client, CanBeInterrupted) {
   EXPECT_EQ(response.error().code(), Errc::kUnavailable);
 }
 
-TEST(Client, SaysThatNobodyListens) {
+TEST(Client, SaysThatThePortIsClosed) {
   Url url;
   {
     TestServer server(table());

@@ -23,12 +23,12 @@ Result<Url> parse_url(std::string_view text) {
   } else if (rest.starts_with("http://")) {
     rest.remove_prefix(7);
   } else {
-    return wrong("a server's address begins with http:// or https://");
+    return wrong("a server's address must begin with http:// or https://");
   }
   for (const char c : rest) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte <= 0x20 || byte >= 0x7F || c == '@' || c == '?' || c == '#') {
-      return wrong("a server's address has no user, query or fragment");
+      return wrong("a server's address must not have a user, query or fragment");
     }
   }
   const std::size_t slash = std::min(rest.find('/'), rest.size());

@@ -28,10 +28,10 @@ void rethrow_from_side(std::exception_ptr error) {
   if (error) std::rethrow_exception(error);
 }
 
-// A coroutine beside this one, which is waited for before what it uses goes.
-class Beside {
+// A coroutine that runs in parallel; join() before what it uses is destroyed.
+class BackgroundTask {
  public:
-  explicit Beside(asio::any_io_executor executor) : executor_(executor), ended_(executor) {
+  explicit BackgroundTask(asio::any_io_executor executor) : executor_(executor), ended_(executor) {
     ended_.expires_at(std::chrono::steady_clock::time_point::max());
   }
   void start(asio::awaitable<void> work) {
@@ -54,14 +54,14 @@ class Beside {
   bool is_running_ = false;
 };
 
-enum class Asks : std::uint8_t { kPlainly, kForUpgrade };
+enum class RequestKind : std::uint8_t { kPlain, kUpgrade };
 
-std::string request_head(const Request& request, const ProxyPlan& plan, Asks asks) {
+std::string request_head(const Request& request, const ProxyPlan& plan, RequestKind kind) {
   std::string out =
       request.method_word.empty() ? std::string(method_name(request.method)) : request.method_word;
   out += " " + plan.target + " HTTP/1.1\r\n";
   for (const auto& [name, value] : plan.headers) out += name + ": " + value + "\r\n";
-  if (asks == Asks::kForUpgrade) {
+  if (kind == RequestKind::kUpgrade) {
     out += "Connection: Upgrade\r\nUpgrade: " + std::string(request.header("Upgrade")) + "\r\n\r\n";
     return out;
   }
@@ -120,13 +120,13 @@ Task<Answer> read_head(std::shared_ptr<Upstream> upstream, Method method,
   std::string buffer(kRelayBytes, '\0');
   for (;;) {
     CO_TRY(const std::size_t got, co_await upstream->read_some(buffer.data(), buffer.size(), time));
-    if (got == 0) co_return fail(Errc::kProtocol, "the connection ended without an answer");
+    if (got == 0) co_return fail(Errc::kProtocol, "the connection was closed without a response");
     answer.rest.append(buffer, 0, got);
     std::size_t used = 0;
     const UpstreamHeadReader::Step step = reader.read(answer.rest, used);
     answer.rest.erase(0, used);
     if (step == UpstreamHeadReader::Step::kMalformed) {
-      co_return fail(Errc::kProtocol, "this is not an HTTP answer");
+      co_return fail(Errc::kProtocol, "malformed HTTP response");
     }
     if (step != UpstreamHeadReader::Step::kDone) continue;
     answer.head = reader.take();
@@ -188,14 +188,14 @@ asio::awaitable<Forwarded> relay_answer(Method method, ResponseWriter& writer,
   Result<Answer> answer = co_await read_head(upstream, method, plan.answer_time);
   if (!answer) co_return outcome(how_of(answer.error().code()), answer.error());
   if (answer->head.status == 101) {
-    Error error(Errc::kProtocol, "it changes to a protocol that nobody asked for");
+    Error error(Errc::kProtocol, "it switched to a protocol that was not requested");
     co_return outcome(How::kGarbage, std::move(error));
   }
   Headers headers = answer_headers(answer->head, plan);
   const bool begun = co_await writer.begin(answer->head.status, std::move(headers));
   const bool is_whole = begun && co_await relay_body(upstream, std::move(*answer), writer);
   if (is_whole && co_await writer.finish()) co_return answered();
-  Error error(Errc::kUnavailable, "the answer broke off");
+  Error error(Errc::kUnavailable, "the response was cut off");
   co_return outcome(How::kCut, std::move(error));
 }
 
@@ -249,7 +249,7 @@ asio::awaitable<void> relay_up(RawStream& stream, std::shared_ptr<Upstream> upst
 asio::awaitable<void> relay_raw(RawStream& stream, std::shared_ptr<Upstream> upstream,
                                 std::string first, std::chrono::milliseconds send_time) {
   const auto executor = co_await asio::this_coro::executor;
-  Beside up(executor);
+  BackgroundTask up(executor);
   asio::steady_timer patience(executor);
   up.start(relay_up(stream, upstream, send_time, patience));
   bool open = first.empty() || co_await stream.write(std::move(first));
@@ -290,12 +290,12 @@ asio::awaitable<Forwarded> forward(Request& request, ResponseWriter& writer, Uni
   });
   const Result<> there = co_await upstream->connected(plan.connect_time);
   if (!there) co_return outcome(How::kRefused, there.error());
-  const std::string head = request_head(request, plan, Asks::kPlainly);
+  const std::string head = request_head(request, plan, RequestKind::kPlain);
   const Result<> sent = co_await upstream->write(head, {}, {}, plan.send_time);
   if (!sent) co_return outcome(how_of(sent.error().code()), sent.error());
 
-  UploadState state;
-  Beside uploading(executor);
+  Upload state;
+  BackgroundTask uploading(executor);
   BodyStream* body = request.body_stream;
   if (body != nullptr && body->length != std::uint64_t{0}) {
     uploading.start(upload(*body, upstream, plan.send_time, state));
@@ -323,10 +323,10 @@ asio::awaitable<Forwarded> forward_upgrade(Request& request, RawStream& stream, 
   const std::shared_ptr<Upstream> upstream = *opened;
   const Result<> there = co_await upstream->connected(plan.connect_time);
   if (!there) co_return outcome(How::kRefused, there.error());
-  const std::string head = request_head(request, plan, Asks::kForUpgrade);
+  const std::string head = request_head(request, plan, RequestKind::kUpgrade);
   const Result<> sent = co_await upstream->write(head, {}, {}, plan.send_time);
   if (!sent) co_return outcome(how_of(sent.error().code()), sent.error());
-  // Nobody watches the client meanwhile, so this is not to take long.
+  // The client is not watched meanwhile, so this must not take long.
   Result<Answer> answer = co_await read_head(upstream, request.method, plan.connect_time);
   if (!answer) co_return outcome(how_of(answer.error().code()), answer.error());
   if (answer->head.status != 101) {
@@ -337,8 +337,8 @@ asio::awaitable<Forwarded> forward_upgrade(Request& request, RawStream& stream, 
     co_return answered();
   }
   // Only what was asked for: the client would read the rest as something else.
-  if (!has_word(request.header("Upgrade"), answer->head.headers.get("Upgrade"))) {
-    Error error(Errc::kProtocol, "it changes to a protocol that nobody asked for");
+  if (!header_list_contains(request.header("Upgrade"), answer->head.headers.get("Upgrade"))) {
+    Error error(Errc::kProtocol, "it switched to a protocol that was not requested");
     co_return outcome(How::kGarbage, std::move(error));
   }
   std::string switching = switching_head(answer->head, request, plan);

@@ -1,7 +1,7 @@
 // Forwards a request to a socket and its answer back: bodies stream both ways at the pace of the
 // slower side, both messages are framed anew, and after an agreed upgrade bytes are relayed as they
 // are. What to send and what to let through is the caller's business; whom to trust too: the other
-// side of the socket is believed nothing.
+// side of the socket is not trusted.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ struct Forwarded {
   enum class How : std::uint8_t {
     kAnswered,
     kCut,      // in the middle of the answer: the client must see that it is not whole
-    kRefused,  // nobody listens
+    kRefused,  // nothing listens on the port
     kSilent,   // no answer in time
     kGarbage,  // no answer that we understand, or none at all
     kClient,   // the client has gone, or its body was not whole: `error` says how

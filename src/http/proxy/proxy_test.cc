@@ -1,4 +1,4 @@
-// Requests forwarded to somebody who is not to be trusted: the test is that somebody, at the other
+// Requests forwarded to an untrusted server: the test plays that server, at the other
 // end of a socket pair.
 #include "http/proxy/proxy.h"
 

@@ -50,7 +50,7 @@ Task<> Upstream::wait(Wait kind, Clock::time_point end) {
                                          : asio::posix::stream_descriptor::wait_write;
   const auto [error] = co_await socket_.async_wait(which, kAwaitTuple);
   late->is_waiting = false;
-  if (late->was_late) co_return fail(Errc::kTimeout, "no sign of life in time");
+  if (late->was_late) co_return fail(Errc::kTimeout, "no response in time");
   if (is_cancelled_) co_return fail(Errc::kUnavailable, "cancelled");
   // The other direction's deadline ends this wait too: then it is simply waited for again.
   if (error && error != asio::error::operation_aborted) {

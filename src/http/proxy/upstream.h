@@ -1,4 +1,4 @@
-// A socket to somebody we forward to and do not trust: whoever else holds it may change its flags
+// A socket to an untrusted server that we forward to: other holders of it may change its flags
 // at any time, so no call here relies on them. Every wait has a deadline or can be cancelled.
 #pragma once
 
@@ -22,7 +22,7 @@ class Upstream : public std::enable_shared_from_this<Upstream> {
   // kProtocol when it is not a stream socket.
   static Result<std::shared_ptr<Upstream>> open(asio::any_io_executor executor, UniqueFd fd);
 
-  // Waits until a connection under way is there. kUnavailable: nobody listens; kTimeout.
+  // Waits until a connection under way is there. kUnavailable: the port is closed; kTimeout.
   Task<> connected(Time time);
   // 0: the end. kTimeout; kUnavailable: broken, or cancelled.
   Task<std::size_t> read_some(char* into, std::size_t size, Time time);

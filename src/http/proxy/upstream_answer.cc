@@ -104,7 +104,7 @@ UpstreamHead UpstreamHeadReader::take() {
 void remove_hop_by_hop(Headers& headers) {
   std::string named;
   for (const auto& [name, value] : headers) {
-    if (has_word(name, "connection")) named += value + ",";
+    if (header_list_contains(name, "connection")) named += value + ",";
   }
   std::string_view list = named;
   while (!list.empty()) {

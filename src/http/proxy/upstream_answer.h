@@ -1,6 +1,6 @@
-// The head of an answer from somebody we forward to. The parser is Beast's; what two readers could
-// take for two different messages (two lengths, a length and chunks, an unknown coding) is refused,
-// although we frame the answer anew in any case. Fuzzed in tests/fuzz/upstream_answer.cc.
+// The head of an answer from a server that we forward to. The parser is Beast's; what two readers
+// could take for two different messages (two lengths, a length and chunks, an unknown coding) is
+// refused, although we frame the answer anew in any case. Fuzzed in tests/fuzz/upstream_answer.cc.
 #pragma once
 
 #include <cstdint>

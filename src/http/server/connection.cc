@@ -3,13 +3,13 @@
 #include <strings.h>
 
 #include <algorithm>
-#include <exception>
-#include <new>
 
 #include "base/id.h"
 #include "base/log.h"
 #include "http/origin_rules.h"
+#include "http/server/handler_call.h"
 #include "http/server/request_body.h"
+#include "http/server/streamed_answer.h"
 #include "http/server/upgraded_stream.h"
 #include "http/status.h"
 
@@ -19,20 +19,8 @@ namespace {
 
 // A refused request with a body this small is read to its end and the connection kept.
 constexpr std::size_t kSmallBody = 64 << 10;
-// What is thrown away at most of a body that was refused.
+// How much of a refused body is read and dropped at most.
 constexpr std::size_t kLingerBytes = std::size_t{64} << 20;
-
-// Nothing of ours throws; what a library throws becomes an error of this one request. Out of memory
-// goes on to the top of the program.
-Task<Response> call_handler(const Handler& handler, Request& request, ResponseWriter& writer) {
-  try {
-    co_return co_await handler(request, writer);
-  } catch (const std::bad_alloc&) {
-    throw;
-  } catch (const std::exception& error) {
-    co_return fail(Errc::kInternal, error.what());
-  }
-}
 
 bool is_continue(std::string_view expects) {
   return ::strcasecmp(std::string(expects).c_str(), "100-continue") == 0;
@@ -43,29 +31,15 @@ Response too_large(std::size_t limit) {
                           "the body is larger than " + std::to_string(limit) + " bytes");
 }
 
-// Counts a running handler, for max_requests.
-class Running {
- public:
-  explicit Running(ServerFigures& figures) : figures_(figures) {
-    ++figures_.requests_in_progress;
-    ++figures_.requests_total;
-  }
-  ~Running() { --figures_.requests_in_progress; }
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
-
- private:
-  ServerFigures& figures_;
-};
-
 }  // namespace
 
 Connection::Connection(std::shared_ptr<Server::State> server, UniqueFd fd,
                        const SocketAddress& remote, std::shared_ptr<const TlsContext> tls)
     : server_(std::move(server)),
       transport_(server_->context, std::move(fd), std::move(tls)),
-      remote_(remote) {
-  place_ = server_->busy.insert(server_->busy.end(), this);
+      remote_(remote),
+      disconnect_(transport_) {
+  list_position_ = server_->busy.insert(server_->busy.end(), this);
   ++server_->figures.connections_total;
 }
 
@@ -74,13 +48,13 @@ Connection::~Connection() { leave(); }
 void Connection::leave() {
   if (has_left_) return;
   has_left_ = true;
-  (is_idle_ ? server_->idle : server_->busy).erase(place_);
+  (is_idle_ ? server_->idle : server_->busy).erase(list_position_);
   server_->connection_left();
 }
 
 asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
   bool goes_on = true;
-  if (self->transport_.is_tls()) goes_on = co_await self->shake_hands();
+  if (self->transport_.is_tls()) goes_on = co_await self->tls_handshake();
   while (goes_on) {
     goes_on = co_await self->wait_for_request();
     if (!goes_on) break;
@@ -92,7 +66,7 @@ asio::awaitable<void> Connection::run(std::shared_ptr<Connection> self) {
   self->leave();
 }
 
-asio::awaitable<bool> Connection::shake_hands() {
+asio::awaitable<bool> Connection::tls_handshake() {
   set_deadline(server_->options.limits.header_time);
   Io io = transport_.handshake();
   while (io == Io::kWantRead || io == Io::kWantWrite) {
@@ -164,12 +138,12 @@ asio::awaitable<Connection::Next> Connection::serve_one() {
     next = co_await handle(exchanged);
   }
   finish_exchange(exchanged);
-  // Pipelined bytes that nobody will read would turn our FIN into a reset.
+  // Pipelined bytes that are never read would turn our FIN into a reset.
   if (next == Next::kClose && !pending_.empty() && transport_.is_open()) next = Next::kLinger;
   co_return next;
 }
 
-// The handler reads the body itself. What it leaves of it nobody can tell from the next request.
+// The handler reads the body itself. What it leaves cannot be distinguished from the next request.
 asio::awaitable<Connection::Next> Connection::serve_streamed(Exchanged& exchanged,
                                                              const RequestReader& reader) {
   const bool expects = !exchanged.request.header("Expect").empty();
@@ -299,14 +273,15 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
   }
   if (route == nullptr) {
     Response response = Response::refuse(405, "method_not_allowed",
-                                         "this path does not take that method; see Allow");
+                                         "method not allowed for this path; see the Allow header");
     response.headers.add("Allow", allow_header(exchanged.match.allowed));
     return response;
   }
   if (!expects.empty() && !is_continue(expects)) {
-    return Response::refuse(417, "expectation_failed", "the only expectation is 100-continue");
+    return Response::refuse(417, "expectation_failed",
+                            "unsupported Expect header; only 100-continue is supported");
   }
-  if (std::optional<Response> refused = refuse_admission(*route, request)) return refused;
+  if (auto refused = refuse_admission(*route, server_->options.admit, request)) return refused;
   if (!route->streams_body && reader.content_length().value_or(0) > route->max_body) {
     return too_large(route->max_body);
   }
@@ -319,20 +294,11 @@ std::optional<Response> Connection::refuse_early(Exchanged& exchanged,
   return std::nullopt;
 }
 
-std::optional<Response> Connection::refuse_admission(const Route& route, Request& request) {
-  if (route.admits_itself) return std::nullopt;
-  const Admission& admit = route.admit ? route.admit : server_->options.admit;
-  if (!admit) return std::nullopt;
-  std::optional<Response> refused = admit(request);
-  if (refused && refused->problem && route.error_form) return route.error_form(*refused, nullptr);
-  return refused;
-}
-
 // The request could not be read to its end, so the connection cannot be kept.
 asio::awaitable<Connection::Next> Connection::refuse_unread(Exchanged& exchanged, Read why) {
   exchanged.keep_alive = false;
   is_expired_ = false;  // time for one last answer
-  Response response = Response::refuse(400, "malformed_request", "this is not HTTP/1.1");
+  Response response = Response::refuse(400, "malformed_request", "malformed HTTP/1.1 request");
   if (why == Read::kTimeout) {
     response = Response::refuse(408, "request_timeout", "the request took too long to arrive");
   } else if (why == Read::kHeaderTooLarge) {
@@ -341,7 +307,8 @@ asio::awaitable<Connection::Next> Connection::refuse_unread(Exchanged& exchanged
     response =
         too_large(exchanged.match.route != nullptr ? exchanged.match.route->max_body : kSmallBody);
   } else if (why == Read::kNoRoom) {
-    response = Response::refuse(503, "too_many_bodies", "too many bytes of requests are held");
+    response = Response::refuse(503, "too_many_bodies",
+                                "too many request bodies are buffered; try again shortly");
     response.headers.add("Retry-After", "1");
   }
   co_await send_response(exchanged, std::move(response));
@@ -350,12 +317,12 @@ asio::awaitable<Connection::Next> Connection::refuse_unread(Exchanged& exchanged
 }
 
 asio::awaitable<Connection::Next> Connection::handle(Exchanged& exchanged) {
-  Running running(server_->figures);
+  RunningHandler running(server_->figures);
   StreamedAnswer writer(*this, exchanged);
-  is_handling_ = true;
+  disconnect_.begin();
   const Route& route = *exchanged.match.route;
   Result<Response> result = co_await call_handler(route.handler, exchanged.request, writer);
-  end_watching();
+  disconnect_.end();
   if (!result && result.error().code() == Errc::kInternal) {
     log::warn("request failed",
               {{"request", exchanged.request.id}, {"error", result.error().message()}});
@@ -368,7 +335,7 @@ asio::awaitable<Connection::Next> Connection::handle(Exchanged& exchanged) {
   }
   Response response = result ? std::move(*result) : Response::from_error(result.error());
   if (response.is_streamed) {
-    response = Response::refuse(500, "internal", "the handler wrote nothing");
+    response = Response::refuse(500, "internal", "the handler sent no response");
   }
   if (response.problem && route.error_form) {
     response = route.error_form(response, result ? nullptr : &result.error());
@@ -380,11 +347,11 @@ asio::awaitable<Connection::Next> Connection::handle(Exchanged& exchanged) {
 }
 
 asio::awaitable<Connection::Next> Connection::upgrade(Exchanged& exchanged) {
-  Running running(server_->figures);
+  RunningHandler running(server_->figures);
   UpgradedStream stream(*this, exchanged);
   exchanged.status = 101;
   co_await exchanged.match.route->upgrade(exchanged.request, stream);
-  // Bytes under way would turn our last words into a reset.
+  // Bytes under way would turn the end of our answer into a reset.
   co_return transport_.is_open() && !is_expired_ ? Next::kLinger : Next::kClose;
 }
 
@@ -409,6 +376,120 @@ asio::awaitable<Io> Connection::receive(std::size_t& got) {
     const bool may_go_on = co_await transport_.wait(io);
     if (!may_go_on || is_expired_) co_return Io::kFailed;
   }
+}
+
+// ---- writing --------------------------------------------------------------------------------
+
+asio::awaitable<bool> Connection::send_parts(std::string_view first, std::string_view second,
+                                             std::string_view third) {
+  std::string_view parts[] = {first, second, third};
+  if (!transport_.is_open() || is_expired_) co_return false;
+  Io io = transport_.write(parts);
+  if (io == Io::kDone) co_return true;  // nearly always: the kernel's buffer takes it all
+  set_deadline(server_->options.limits.write_time, first.size() + second.size() + third.size());
+  while (io == Io::kWantWrite || io == Io::kWantRead) {
+    const bool may_go_on = co_await transport_.wait(io);
+    if (!may_go_on || is_expired_) {
+      io = Io::kFailed;
+      break;
+    }
+    io = transport_.write(parts);
+  }
+  clear_deadline();
+  co_return io == Io::kDone;
+}
+
+AfterAnswer Connection::after_answer(const Exchanged& exchanged) const {
+  const bool keep = exchanged.keep_alive && !server_->is_stopping && !disconnect_.is_gone();
+  if (!keep) return AfterAnswer::kClose;
+  return exchanged.is_http_1_0 ? AfterAnswer::kKeepAliveOld : AfterAnswer::kKeepAlive;
+}
+
+asio::awaitable<bool> Connection::send_response(Exchanged& exchanged, Response response) {
+  if (response.problem) {
+    response.body =
+        error_body(response.problem->code, response.problem->message, exchanged.request.id);
+    response.headers.set("Content-Type", "application/json");
+  }
+  if (exchanged.may_share) {
+    add_cors_headers(exchanged.request, exchanged.cors, response.headers);
+  }
+  const bool has_body = exchanged.request.method != Method::kHead && may_have_body(response.status);
+  Framing framing;
+  framing.content_length = response.body.size();
+  framing.is_forwarded = exchanged.cors == Cors::kForwarded;
+  // HEAD: the length that GET would have.
+  if (exchanged.request.method == Method::kHead && response.body.empty()) {
+    framing.content_length = content_length_of(response.headers).value_or(0);
+  }
+  if (exchanged.body != nullptr && !exchanged.body->is_done()) exchanged.keep_alive = false;
+  framing.after = after_answer(exchanged);
+  // The header decides, even if the server begins to stop meanwhile.
+  exchanged.keep_alive = framing.after != AfterAnswer::kClose;
+  exchanged.status = response.status;
+  exchanged.answer_bytes = has_body ? response.body.size() : 0;
+  const std::string head =
+      response_head(response.status, response.headers, exchanged.request.id, framing);
+  const std::string_view body = has_body ? std::string_view(response.body) : std::string_view();
+  co_return co_await send_parts(head, body);
+}
+
+void Connection::finish_exchange(const Exchanged& exchanged) {
+  if (!server_->options.on_exchange) return;
+  const auto took =
+      std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - exchanged.started);
+  const Exchange exchange{.request = exchanged.request,
+                          .status = exchanged.status,
+                          .answer_bytes = exchanged.answer_bytes,
+                          .took = took,
+                          .client_gone = disconnect_.is_gone()};
+  server_->options.on_exchange(exchange);
+}
+
+// ---- deadlines, and the lists of the server
+// ------------------------------------------------------
+
+void Connection::set_deadline(std::chrono::milliseconds time, std::size_t bytes) {
+  const std::size_t rate = server_->options.limits.min_bytes_per_second;
+  deadline_ = Clock::now() + time + std::chrono::milliseconds(bytes * 1000 / rate);
+}
+
+void Connection::check_deadline(Clock::time_point now) {
+  disconnect_.sweep(shared_from_this());
+  if (now >= body_deadline_) {
+    body_deadline_ = Clock::time_point::max();
+    is_body_late_ = true;
+    transport_.cancel();
+  }
+  if (now >= deadline_) expire();
+}
+
+void Connection::expire() {
+  if (is_expired_) return;
+  is_expired_ = true;
+  transport_.cancel();
+}
+
+void Connection::cut() {
+  is_expired_ = true;
+  transport_.close();
+  disconnect_.set_gone();
+}
+
+void Connection::server_stops() {
+  if (is_upgraded_) transport_.cancel();
+}
+
+void Connection::become_idle() {
+  set_deadline(server_->options.limits.idle_time);
+  server_->idle.splice(server_->idle.end(), server_->busy, list_position_);
+  is_idle_ = true;
+}
+
+void Connection::become_busy() {
+  clear_deadline();
+  server_->busy.splice(server_->busy.end(), server_->idle, list_position_);
+  is_idle_ = false;
 }
 
 }  // namespace glovebox::http

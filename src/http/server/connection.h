@@ -1,6 +1,6 @@
-// One connection: reads requests in order, runs their handlers, writes the answers. One coroutine;
-// it has no timer of its own, the server's sweep looks at its deadline once in a while.
-// Private to src/http.
+// One connection: reads requests in order, runs their handlers, writes the answers. One coroutine,
+// which keeps the object alive; it has no timer of its own, the server's sweep checks its deadline
+// periodically. Private to src/http.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "http/message.h"
+#include "http/server/disconnect_watch.h"
 #include "http/server/request_reader.h"
 #include "http/server/response_head.h"
 #include "http/server/server_state.h"
@@ -68,16 +69,18 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   static asio::awaitable<void> run(std::shared_ptr<Connection> self);
 
   // By the sweep and by the server.
-  void look_at_deadline(Clock::time_point now);
+  void check_deadline(Clock::time_point now);
   Clock::time_point deadline() const { return deadline_; }
   bool is_expired() const { return is_expired_; }
-  void expire();        // what it waits for ends as if its time were over
+  void expire();        // ends the current wait as if its deadline had passed
   void cut();           // closes at once
   void server_stops();  // ends the reading of an upgraded stream
 
   // DisconnectSource, for the request whose handler runs.
-  void watch(std::function<void()> callback) override;
-  bool gone() const override { return is_gone_; }
+  void watch(std::function<void()> callback) override {
+    disconnect_.add(std::move(callback), shared_from_this());
+  }
+  bool gone() const override { return disconnect_.is_gone(); }
 
  private:
   friend class StreamedAnswer;
@@ -89,7 +92,7 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
     kClose,
     kLinger,  // the client may still be sending: read on for a while, so that the answer arrives
   };
-  // What reading came to, when it is not simply done.
+  // How reading ended.
   enum class Read : std::uint8_t {
     kDone,
     kEnded,
@@ -100,7 +103,7 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
     kNoRoom,  // for bodies, all of them together
   };
 
-  // What is known of one request on its way through.
+  // The state of one request and its answer.
   struct Exchanged {
     Request request;
     std::string raw_path;
@@ -115,20 +118,18 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
     std::uint64_t answer_bytes = 0;
   };
 
-  asio::awaitable<bool> shake_hands();
+  asio::awaitable<bool> tls_handshake();
   asio::awaitable<bool> wait_for_request();
   asio::awaitable<Next> serve_one();
   asio::awaitable<Next> serve_streamed(Exchanged& exchanged, const RequestReader& reader);
   asio::awaitable<Read> read_head(RequestReader& reader);
   asio::awaitable<Read> read_body(RequestReader& reader, std::size_t limit, HeldBody& held);
   std::optional<Response> refuse_early(Exchanged& exchanged, const RequestReader& reader);
-  std::optional<Response> refuse_admission(const Route& route, Request& request);
   asio::awaitable<Next> refuse_unread(Exchanged& exchanged, Read why);
   asio::awaitable<Next> handle(Exchanged& exchanged);
   asio::awaitable<Next> upgrade(Exchanged& exchanged);
   asio::awaitable<void> linger();
 
-  // answer.cc
   asio::awaitable<bool> send_response(Exchanged& exchanged, Response response);
   asio::awaitable<bool> send_parts(std::string_view first, std::string_view second = {},
                                    std::string_view third = {});
@@ -143,53 +144,21 @@ class Connection final : public DisconnectSource, public std::enable_shared_from
   void become_idle();
   void become_busy();
   void leave();
-  void start_watch();
-  void check_peer();
-  void peer_has_gone();
-  void end_watching();
 
   std::shared_ptr<Server::State> server_;
   Transport transport_;
   SocketAddress remote_;
-  std::string pending_;  // received, not parsed yet: a part of a header, or the next request
+  DisconnectWatch disconnect_;  // of the running handler's client
+  std::string pending_;         // received, not parsed yet: a part of a header, or the next request
   Clock::time_point deadline_ = Clock::time_point::max();
   // Of a handler that waits for its body: apart, because it may write its answer meanwhile.
   Clock::time_point body_deadline_ = Clock::time_point::max();
-  std::list<Connection*>::iterator place_;
+  std::list<Connection*>::iterator list_position_;
   bool is_idle_ = false;
   bool has_left_ = false;
   bool is_expired_ = false;
   bool is_body_late_ = false;
   bool is_upgraded_ = false;
-
-  std::vector<std::function<void()>> callbacks_;  // of the running handler
-  bool is_handling_ = false;
-  bool is_gone_ = false;
-  bool is_watching_ = false;          // a wait for the descriptor is under way
-  bool is_watched_by_sweep_ = false;  // pipelined bytes hide the end of the stream from a wait
-};
-
-// The streaming form of an answer, and what the connection must know of it afterwards.
-class StreamedAnswer final : public ResponseWriter {
- public:
-  StreamedAnswer(Connection& connection, Connection::Exchanged& exchanged)
-      : connection_(connection), exchanged_(exchanged) {}
-  asio::awaitable<bool> begin(int status, Headers headers) override;
-  asio::awaitable<bool> write(std::string bytes) override;
-  asio::awaitable<bool> write_view(std::string_view bytes) override;
-  asio::awaitable<bool> finish() override;
-  bool begun() const override { return is_begun_; }
-  bool finished() const { return is_finished_ && !is_broken_; }
-
- private:
-  Connection& connection_;
-  Connection::Exchanged& exchanged_;
-  bool is_begun_ = false;
-  bool is_finished_ = false;
-  bool is_broken_ = false;
-  bool has_body_ = true;               // not for HEAD, 204, 304
-  bool is_chunked_ = true;             // not for HTTP/1.0, nor where the length is known
-  std::optional<std::uint64_t> left_;  // of the length that was promised
 };
 
 }  // namespace glovebox::http

@@ -140,7 +140,7 @@ TEST(SlowReader, SlowsTheWriterAndNothingElse) {
   RawClient client(server, 16 << 10);
   client.send(kStream);
   ASSERT_NE(client.read_some(1), 0u);
-  // Nobody reads: what has been written stops growing. Others are served meanwhile.
+  // The client does not read: what has been written stops growing. Others are served meanwhile.
   std::size_t before = 0;
   Client other = server.client();
   for (int same = 0; same < 20;) {

@@ -18,9 +18,10 @@ Error StreamedBody::broken(State state) {
     case State::kTimedOut:
       return Error(Errc::kTimeout, "the request's body took too long to arrive");
     case State::kMalformed:
-      return Error(Errc::kInvalidArgument, "the request's body is not what its header says");
+      return Error(Errc::kInvalidArgument, "the request's body does not match its header");
     default:
-      return Error(Errc::kUnavailable, "the client went away in the middle of its body");
+      return Error(Errc::kUnavailable,
+                   "the client closed the connection in the middle of its body");
   }
 }
 

@@ -127,7 +127,7 @@ bool RequestReader::fill_head(Request& request, std::string& raw_path, std::stri
   request.query = std::move(target->query);
   const std::size_t hosts = request.headers.count("Host");
   if (hosts > 1 || (hosts == 0 && !is_http_1_0())) {
-    reason = "a request has exactly one Host header";
+    reason = "a request must have exactly one Host header";
     return false;
   }
   request.host = target->host.empty() ? std::string(request.header("Host")) : target->host;
@@ -136,7 +136,7 @@ bool RequestReader::fill_head(Request& request, std::string& raw_path, std::stri
   if (coding != nullptr &&
       (!is_chunked || is_http_1_0() || !beast::iequals(beast::string_view(*coding), "chunked") ||
        request.headers.count("Transfer-Encoding") > 1)) {
-    reason = "the only transfer coding is chunked";
+    reason = "unsupported transfer coding; only chunked is supported";
     return false;
   }
   if (request.headers.count("Content-Length") > 1) {

@@ -1,5 +1,6 @@
 #include "http/server/response_head.h"
 
+#include <charconv>
 #include <ctime>
 
 #include "http/status.h"
@@ -61,6 +62,14 @@ void append_field(std::string& out, std::string_view name, std::string_view valu
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> content_length_of(const Headers& headers) {
+  const std::string_view text = headers.get("Content-Length");
+  std::uint64_t length = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
+  const bool is_valid = !text.empty() && error == std::errc() && end == text.data() + text.size();
+  return is_valid ? std::optional<std::uint64_t>(length) : std::nullopt;
+}
 
 bool may_have_body(int status) { return status >= 200 && status != 204 && status != 304; }
 

@@ -23,7 +23,7 @@ enum class AfterAnswer : std::uint8_t {
 struct Framing {
   std::optional<std::uint64_t> content_length;  // neither: the body ends with the connection
   bool chunked = false;
-  bool is_forwarded = false;  // somebody else's answer: nothing is added but its framing and Date
+  bool is_forwarded = false;  // a forwarded answer: nothing is added but its framing and Date
   AfterAnswer after = AfterAnswer::kKeepAlive;
 };
 
@@ -31,6 +31,9 @@ struct Framing {
 // X-Request-Id, X-Content-Type-Options, and Cache-Control unless it is set.
 std::string response_head(int status, const Headers& headers, std::string_view request_id,
                           const Framing& framing);
+
+// A handler's own Content-Length; nothing if it is missing or not a number.
+std::optional<std::uint64_t> content_length_of(const Headers& headers);
 
 // 1xx, 204 and 304 have no body, whatever the handler says.
 bool may_have_body(int status);

@@ -27,7 +27,7 @@ void end_program(std::exception_ptr error) {
   if (error) std::rethrow_exception(error);
 }
 
-// No room, and nobody idle to send away. Best effort, without waiting.
+// No room, and no idle connection to close. Best effort, without waiting.
 void refuse_connection(int fd, bool is_tls) {
   static constexpr std::string_view kAnswer =
       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
@@ -51,29 +51,31 @@ bool cut_oldest_idle(const Server::State& state) {
   return false;
 }
 
-void admit_connection(const std::shared_ptr<Server::State>& state, const Server::State::Door& door,
-                      UniqueFd fd, const SocketAddress& remote) {
+void admit_connection(const std::shared_ptr<Server::State>& state,
+                      const Server::State::ListeningSocket& socket, UniqueFd fd,
+                      const SocketAddress& remote) {
   if (state->connections() >= state->options.limits.max_connections) {
     if (!cut_oldest_idle(*state)) {
       ++state->figures.connections_refused_total;
-      refuse_connection(fd.get(), door.tls != nullptr);
+      refuse_connection(fd.get(), socket.tls != nullptr);
       return;
     }
   }
   const int on = 1;
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  auto connection = std::make_shared<Connection>(state, std::move(fd), remote, door.tls);
-  asio::co_spawn(state->context, Connection::run(std::move(connection)), end_program);
+  auto connection = std::make_shared<Connection>(state, std::move(fd), remote, socket.tls);
+  asio::co_spawn(state->context, Connection::run(std::move(connection)), rethrow);
 }
 
 // True: wait for the next event; false: descriptors have run out.
-bool accept_some(const std::shared_ptr<Server::State>& state, Server::State::Door& door) {
+bool accept_some(const std::shared_ptr<Server::State>& state,
+                 Server::State::ListeningSocket& socket) {
   for (int i = 0; i < kAcceptsInARow; ++i) {
     SocketAddress remote;
-    UniqueFd fd(::accept4(door.socket.native_handle(), remote.get(), remote.size_slot(),
+    UniqueFd fd(::accept4(socket.socket.native_handle(), remote.get(), remote.size_slot(),
                           SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd) {
-      admit_connection(state, door, std::move(fd), remote);
+      admit_connection(state, socket, std::move(fd), remote);
       continue;
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) return false;
@@ -84,21 +86,21 @@ bool accept_some(const std::shared_ptr<Server::State>& state, Server::State::Doo
 }
 
 asio::awaitable<void> accept_loop(std::shared_ptr<Server::State> state,
-                                  std::shared_ptr<Server::State::Door> door) {
+                                  std::shared_ptr<Server::State::ListeningSocket> socket) {
   bool was_short = false;
   while (!state->is_stopping) {
     const auto [error] =
-        co_await door->socket.async_wait(asio::posix::stream_descriptor::wait_read, kAwaitTuple);
+        co_await socket->socket.async_wait(asio::posix::stream_descriptor::wait_read, kAwaitTuple);
     if (error || state->is_stopping) break;
-    if (accept_some(state, *door)) {
+    if (accept_some(state, *socket)) {
       was_short = false;
       continue;
     }
     if (!was_short) log::warn("out of descriptors; not accepting for a moment");
     was_short = true;
     cut_oldest_idle(*state);
-    door->pause.expires_after(kPauseWithoutDescriptors);
-    co_await door->pause.async_wait(kAwaitTuple);
+    socket->pause.expires_after(kPauseWithoutDescriptors);
+    co_await socket->pause.async_wait(kAwaitTuple);
   }
 }
 
@@ -124,22 +126,22 @@ void Server::State::schedule_sweep() {
 
 void Server::State::sweep() {
   const auto now = std::chrono::steady_clock::now();
-  // Expiring moves nobody between the lists: the coroutine does that when it runs. But a callback
-  // of a handler may do anything, so the next element is found before.
-  for (auto it = busy.begin(); it != busy.end();) (*it++)->look_at_deadline(now);
+  // Expiring moves no connection between the lists: its coroutine does that when it runs. But a
+  // callback of a handler may do anything, so the next element is found before.
+  for (auto it = busy.begin(); it != busy.end();) (*it++)->check_deadline(now);
   for (Connection* connection : idle) {
     if (connection->deadline() > now) break;
     connection->expire();
   }
 }
 
-void Server::State::close_doors() {
+void Server::State::close_listening_sockets() {
   boost::system::error_code ignored;
-  for (const std::shared_ptr<Door>& door : doors) {
-    door->socket.close(ignored);
-    door->pause.cancel();
+  for (const std::shared_ptr<ListeningSocket>& socket : listening) {
+    socket->socket.close(ignored);
+    socket->pause.cancel();
   }
-  doors.clear();
+  listening.clear();
 }
 
 void Server::State::cut_all() {
@@ -159,7 +161,7 @@ Server::Server(asio::io_context& context, Router router, ServerOptions options)
 
 Server::~Server() {
   state_->is_stopping = true;
-  state_->close_doors();
+  state_->close_listening_sockets();
   state_->sweep_timer.cancel();
   state_->cut_all();
 }
@@ -173,22 +175,22 @@ Result<> Server::serve(UniqueFd listening, std::shared_ptr<const TlsContext> tls
   socklen_t size = sizeof is_listening;
   ::getsockopt(listening.get(), SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size);
   if (is_listening == 0) return fail(Errc::kInvalidArgument, "the socket does not listen");
-  auto door = std::make_shared<State::Door>(
-      State::Door{.socket = asio::posix::stream_descriptor(state_->context),
-                  .tls = std::move(tls),
-                  .pause = asio::steady_timer(state_->context)});
+  auto socket = std::make_shared<State::ListeningSocket>(
+      State::ListeningSocket{.socket = asio::posix::stream_descriptor(state_->context),
+                             .tls = std::move(tls),
+                             .pause = asio::steady_timer(state_->context)});
   boost::system::error_code error;
-  door->socket.assign(listening.get(), error);
+  socket->socket.assign(listening.get(), error);
   if (error) return fail(Errc::kInternal, "watch the listening socket: " + error.message());
   (void)listening.release();
-  state_->doors.push_back(door);
-  asio::co_spawn(state_->context, accept_loop(state_, door), end_program);
+  state_->listening.push_back(socket);
+  asio::co_spawn(state_->context, accept_loop(state_, socket), rethrow);
   return {};
 }
 
 void Server::stop_accepting() {
   state_->is_stopping = true;
-  state_->close_doors();
+  state_->close_listening_sockets();
   for (auto it = state_->idle.begin(); it != state_->idle.end();) (*it++)->expire();
   for (Connection* connection : state_->busy) connection->server_stops();
 }

@@ -37,18 +37,18 @@ struct Server::State : std::enable_shared_from_this<Server::State> {
   // in between, so an idle connection needs none.
   std::vector<char> scratch;
 
-  struct Door {  // a listening socket
+  struct ListeningSocket {  // a listening socket
     asio::posix::stream_descriptor socket;
     std::shared_ptr<const TlsContext> tls;
     asio::steady_timer pause;
   };
-  std::vector<std::shared_ptr<Door>> doors;
+  std::vector<std::shared_ptr<ListeningSocket>> listening;
   asio::steady_timer sweep_timer;
   asio::steady_timer drain_timer;
 
   void schedule_sweep();
   void sweep();
-  void close_doors();
+  void close_listening_sockets();
   void cut_all();
   std::size_t connections() const { return busy.size() + idle.size(); }
   // Called by a connection when it has left both lists.

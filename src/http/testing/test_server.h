@@ -45,7 +45,7 @@ class TestServer {
   std::thread thread_;
 };
 
-// A client that sends exactly what it is told.
+// A client that sends exactly the given bytes.
 class RawClient {
  public:
   explicit RawClient(const TestServer& server, int receive_buffer = 0);

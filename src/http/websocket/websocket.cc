@@ -57,7 +57,7 @@ class ServerSocket final : public WebSocket, public std::enable_shared_from_this
 
  private:
   asio::awaitable<bool> send_frame(Opcode opcode, std::string_view payload);
-  asio::awaitable<void> say_close(std::uint16_t code, std::string_view reason);
+  asio::awaitable<void> send_close(std::uint16_t code, std::string_view reason);
   void send_control(Opcode opcode, std::string_view payload);
   void flush_controls();
   void on_timer();
@@ -90,17 +90,17 @@ asio::awaitable<std::optional<WebSocket::Message>> ServerSocket::receive() {
   while (!is_over_ && !message) {
     WebSocketReader::Event event = reader_.read(unread_);
     if (auto* whole = std::get_if<Message>(&event)) {
-      // Behind our own Close nobody is interested any more.
+      // After our own Close nothing more is read.
       if (!has_sent_close_) message = std::move(*whole);
     } else if (const auto* ping = std::get_if<WebSocketReader::Ping>(&event)) {
       if (!has_sent_close_) send_control(Opcode::kPong, ping->data);
     } else if (const auto* closed = std::get_if<WebSocketReader::Close>(&event)) {
       code_ = closed->code;
-      co_await say_close(closed->code == close_code::kNone ? close_code::kNormal : closed->code,
-                         "");
+      co_await send_close(closed->code == close_code::kNone ? close_code::kNormal : closed->code,
+                          "");
       end();
     } else if (const auto* broken = std::get_if<WebSocketReader::Broken>(&event)) {
-      co_await say_close(broken->code, broken->why);
+      co_await send_close(broken->code, broken->why);
       end();
     } else if (std::holds_alternative<WebSocketReader::NeedMore>(event)) {
       is_reading_ = true;
@@ -109,7 +109,7 @@ asio::awaitable<std::optional<WebSocket::Message>> ServerSocket::receive() {
       has_heard_ = true;
       unread_ = std::string_view(buffer_.data(), got);
       if (got == 0) {
-        if (stream_.stopping()) co_await say_close(close_code::kGoingAway, "the server stops");
+        if (stream_.stopping()) co_await send_close(close_code::kGoingAway, "the server stops");
         end();
       }
     }
@@ -136,7 +136,7 @@ asio::awaitable<bool> ServerSocket::send_frame(Opcode opcode, std::string_view p
   co_return sent;
 }
 
-asio::awaitable<void> ServerSocket::say_close(std::uint16_t code, std::string_view reason) {
+asio::awaitable<void> ServerSocket::send_close(std::uint16_t code, std::string_view reason) {
   if (has_sent_close_) co_return;
   has_sent_close_ = true;
   const std::string payload = close_payload(code, reason);
@@ -145,7 +145,7 @@ asio::awaitable<void> ServerSocket::say_close(std::uint16_t code, std::string_vi
 
 asio::awaitable<void> ServerSocket::close(std::uint16_t code, std::string reason) {
   if (is_over_) co_return;
-  co_await say_close(code, reason);
+  co_await send_close(code, reason);
   if (is_over_) co_return;
   start_timer(options_.close_time);
   if (is_receiving_) co_return;
@@ -176,7 +176,7 @@ void ServerSocket::on_timer() {
   const bool is_dead =
       has_pinged_ && !has_heard_ && is_reading_ && !is_writing_ && controls_.empty();
   if (is_dead || has_sent_close_) {
-    stream_.close();  // whoever waits for it is told
+    stream_.close();  // pending operations fail
     return;
   }
   if (controls_.empty()) {
@@ -214,7 +214,7 @@ class Held final : public WebSocket {
   std::shared_ptr<ServerSocket> socket_;
 };
 
-bool is_good_key(std::string_view key) {
+bool is_valid_key(std::string_view key) {
   static constexpr std::string_view kAlphabet =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   return key.size() == 24 && key.ends_with("==") &&
@@ -222,8 +222,8 @@ bool is_good_key(std::string_view key) {
 }
 
 std::optional<Response> refuse_handshake(const Request& request) {
-  const bool asks =
-      request.method == Method::kGet && has_word(request.header("Upgrade"), "websocket");
+  const bool asks = request.method == Method::kGet &&
+                    header_list_contains(request.header("Upgrade"), "websocket");
   if (!asks || request.header("Sec-WebSocket-Version") != "13") {
     Response response = Response::refuse(426, "upgrade_required",
                                          "this path is for WebSockets (RFC 6455, version 13)");
@@ -231,10 +231,10 @@ std::optional<Response> refuse_handshake(const Request& request) {
     response.headers.add("Sec-WebSocket-Version", "13");
     return response;
   }
-  if (!has_word(request.header("Connection"), "upgrade") ||
+  if (!header_list_contains(request.header("Connection"), "upgrade") ||
       request.headers.count("Sec-WebSocket-Key") != 1 ||
-      !is_good_key(request.header("Sec-WebSocket-Key"))) {
-    return Response::refuse(400, "malformed_request", "not the opening handshake of a WebSocket");
+      !is_valid_key(request.header("Sec-WebSocket-Key"))) {
+    return Response::refuse(400, "malformed_request", "malformed WebSocket handshake");
   }
   return std::nullopt;
 }
@@ -270,7 +270,7 @@ asio::awaitable<std::unique_ptr<WebSocket>> accept_websocket(Request& request, R
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
       "Connection: Upgrade\r\nSec-WebSocket-Accept: ";
   head += accept_key(request.header("Sec-WebSocket-Key"));
-  if (has_word(request.header("Sec-WebSocket-Protocol"), kOurProtocol)) {
+  if (header_list_contains(request.header("Sec-WebSocket-Protocol"), kOurProtocol)) {
     head += "\r\nSec-WebSocket-Protocol: ";
     head += kOurProtocol;
   }

@@ -32,9 +32,7 @@ std::array<std::uint8_t, kSize> random_bytes() {
   return bytes;
 }
 
-std::string random_key() {
-  return base64_encode(random_bytes<16>());
-}
+std::string random_key() { return base64_encode(random_bytes<16>()); }
 
 // The value of a header in the text of a head; case aside, and the first one.
 std::string_view field(std::string_view head, std::string_view name) {
@@ -43,7 +41,8 @@ std::string_view field(std::string_view head, std::string_view name) {
     const std::string_view line = head.substr(0, end);
     head.remove_prefix(std::min(end + 2, head.size()));
     const std::size_t colon = line.find(':');
-    if (colon == std::string_view::npos || !has_word(line.substr(0, colon), name)) continue;
+    if (colon == std::string_view::npos || !header_list_contains(line.substr(0, colon), name))
+      continue;
     std::string_view value = line.substr(colon + 1);
     while (!value.empty() && value.front() == ' ') value.remove_prefix(1);
     while (!value.empty() && value.back() == ' ') value.remove_suffix(1);
@@ -118,7 +117,7 @@ Result<> WebSocketClient::Impl::open(const Url& url, const std::string& target,
     return fail(Errc::kUnavailable, "the server answered " + std::to_string(status));
   }
   if (field(std::string_view(head).substr(0, end), "Sec-WebSocket-Accept") != accept_key(key)) {
-    return fail(Errc::kProtocol, "the server does not speak WebSocket");
+    return fail(Errc::kProtocol, "the server did not accept the WebSocket handshake");
   }
   kept = head.substr(end + 4);
   return {};

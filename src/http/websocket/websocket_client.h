@@ -1,6 +1,6 @@
 // A WebSocket, the client's end, for our command line: blocking, over the same sockets, TLS and
-// addresses as http::Client. One thread; whoever waits for other descriptors too polls fd() and
-// asks receive() for what is there.
+// addresses as http::Client. One thread; a caller that waits for other descriptors too polls fd()
+// and asks receive() for what is there.
 #pragma once
 
 #include <array>

@@ -90,8 +90,8 @@ std::optional<WebSocketReader::Broken> WebSocketReader::begin_frame() {
   };
   const std::uint8_t opcode = header_[0] & 0x0F;
   const bool is_masked = (header_[1] & 0x80) != 0;
-  if ((header_[0] & 0x70) != 0) return wrong("an extension that was not agreed on");
-  if (!is_known(opcode)) return wrong("an unknown kind of frame");
+  if ((header_[0] & 0x70) != 0) return wrong("reserved bits are set without an extension");
+  if (!is_known(opcode)) return wrong("unknown frame opcode");
   if (is_masked != (masks_ == Masks::kMust)) {
     return wrong(is_masked ? "a masked frame" : "a frame that is not masked");
   }
@@ -103,7 +103,8 @@ std::optional<WebSocketReader::Broken> WebSocketReader::begin_frame() {
     const std::size_t end = at + (left_ == kLength16 ? 2 : 8);
     const std::uint64_t least = left_ == kLength16 ? kMaxControl + 1 : 0x10000;
     for (left_ = 0; at < end; ++at) left_ = left_ << 8 | header_[at];
-    if (left_ < least || (left_ >> 63) != 0) return wrong("a length that is not as short as it is");
+    if (left_ < least || (left_ >> 63) != 0)
+      return wrong("a length that is not in its shortest form");
   }
   if (is_masked) std::copy_n(header_.begin() + at, 4, mask_.begin());
   mask_at_ = 0;
@@ -112,7 +113,7 @@ std::optional<WebSocketReader::Broken> WebSocketReader::begin_frame() {
     control_.clear();
   } else {
     if (in_message_ != (opcode_ == Opcode::kContinuation)) {
-      return wrong("a fragment out of its order");
+      return wrong("unexpected fragment");
     }
     if (!in_message_) is_text_ = opcode_ == Opcode::kText;
     in_message_ = true;
@@ -155,7 +156,7 @@ WebSocketReader::Event WebSocketReader::end_close() {
                                           static_cast<std::uint8_t>(control_[1]));
   close.reason = control_.substr(2);
   if (!may_be_sent(close.code)) {
-    return Broken{.code = close_code::kProtocolError, .why = "not a code to close with"};
+    return Broken{.code = close_code::kProtocolError, .why = "invalid close code"};
   }
   if (!is_utf8(close.reason)) {
     return Broken{.code = close_code::kNotUtf8, .why = "the reason is not UTF-8"};
@@ -198,7 +199,7 @@ std::string accept_key(std::string_view key) {
   return base64_encode(std::span(digest, size));
 }
 
-bool has_word(std::string_view list, std::string_view word) {
+bool header_list_contains(std::string_view list, std::string_view word) {
   while (!list.empty()) {
     const std::size_t comma = std::min(list.find(','), list.size());
     std::string_view item = list.substr(0, comma);

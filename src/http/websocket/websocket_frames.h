@@ -1,4 +1,4 @@
-// RFC 6455 as bytes: frames in and out, for both ends. No extensions. What comes in is anybody's:
+// RFC 6455 as bytes: frames in and out, for both ends. No extensions. Input is untrusted:
 // lengths are checked before anything is kept, and a message never grows past its bound. Fuzzed in
 // tests/fuzz/websocket_frames.cc.
 #pragma once
@@ -98,6 +98,6 @@ std::string close_payload(std::uint16_t code, std::string_view reason);
 std::string accept_key(std::string_view key);
 
 // Whether a comma-separated header has this word, case aside.
-bool has_word(std::string_view list, std::string_view word);
+bool header_list_contains(std::string_view list, std::string_view word);
 
 }  // namespace glovebox::http

@@ -124,10 +124,10 @@ TEST(WebSocketFrames, TheKeyIsAnsweredAsTheStandardSays) {
 }
 
 TEST(WebSocketFrames, WordsAreFoundCaseAside) {
-  EXPECT_TRUE(has_word("keep-alive, Upgrade", "upgrade"));
-  EXPECT_TRUE(has_word("UPGRADE", "upgrade"));
-  EXPECT_FALSE(has_word("upgraded, notupgrade", "upgrade"));
-  EXPECT_FALSE(has_word("", "upgrade"));
+  EXPECT_TRUE(header_list_contains("keep-alive, Upgrade", "upgrade"));
+  EXPECT_TRUE(header_list_contains("UPGRADE", "upgrade"));
+  EXPECT_FALSE(header_list_contains("upgraded, notupgrade", "upgrade"));
+  EXPECT_FALSE(header_list_contains("", "upgrade"));
 }
 
 }  // namespace

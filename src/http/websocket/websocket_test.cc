@@ -24,15 +24,15 @@ using testing::route;
 using ::testing::StartsWith;
 using testing::TestServer;
 
-struct Place {
+struct TestContext {
   WebSocketOptions options;
   std::atomic<int> code{0};          // that the last one was closed with
   std::atomic<std::size_t> sent{0};  // bytes, by /flood
 };
 
-asio::awaitable<void> echo(Place& place, Request& request, RawStream& stream) {
+asio::awaitable<void> echo(TestContext& context, Request& request, RawStream& stream) {
   const std::unique_ptr<WebSocket> socket =
-      co_await accept_websocket(request, stream, place.options);
+      co_await accept_websocket(request, stream, context.options);
   if (!socket) co_return;
   for (;;) {
     std::optional<WebSocket::Message> message = co_await socket->receive();
@@ -49,11 +49,11 @@ asio::awaitable<void> echo(Place& place, Request& request, RawStream& stream) {
     }
     if (!sent) break;
   }
-  place.code = socket->close_code();
+  context.code = socket->close_code();
 }
 
 // Sends without end, while it receives.
-asio::awaitable<void> flood(Place& place, Request& request, RawStream& stream) {
+asio::awaitable<void> flood(TestContext& context, Request& request, RawStream& stream) {
   const std::unique_ptr<WebSocket> socket = co_await accept_websocket(request, stream);
   if (!socket) co_return;
   std::atomic<bool> is_over{false};
@@ -62,7 +62,7 @@ asio::awaitable<void> flood(Place& place, Request& request, RawStream& stream) {
     for (;;) {
       const bool sent = co_await socket->send_view(Opcode::kBinary, block);
       if (!sent) break;
-      place.sent += block.size();
+      context.sent += block.size();
     }
     is_over = true;
   };
@@ -79,17 +79,17 @@ asio::awaitable<void> flood(Place& place, Request& request, RawStream& stream) {
   }
 }
 
-Router table(Place& place) {
+Router table(TestContext& context) {
   Router router(
       {route(Method::kGet, "/hello", [](Request&) { return Response::text("hello\n"); })});
   Route first = route(Method::kGet, "/echo", [](Request&) { return Response::empty(426); });
-  first.upgrade = [&place](Request& request, RawStream& stream) {
-    return echo(place, request, stream);
+  first.upgrade = [&context](Request& request, RawStream& stream) {
+    return echo(context, request, stream);
   };
   router.add(std::move(first));
   Route second = route(Method::kGet, "/flood", [](Request&) { return Response::empty(426); });
-  second.upgrade = [&place](Request& request, RawStream& stream) {
-    return flood(place, request, stream);
+  second.upgrade = [&context](Request& request, RawStream& stream) {
+    return flood(context, request, stream);
   };
   router.add(std::move(second));
   return router;
@@ -117,8 +117,8 @@ constexpr std::string_view kHandshake =
 constexpr std::array<std::uint8_t, 4> kMask = {1, 2, 3, 4};
 
 TEST(WebSocket, CarriesMessagesBothWays) {
-  Place place;
-  TestServer server(table(place), quick_options());
+  TestContext context;
+  TestServer server(table(context), quick_options());
   const auto socket = connect(server, "/echo");
   ASSERT_TRUE(socket);
   for (const std::size_t size : {0, 1, 125, 126, 65'535, 65'536, 1 << 20}) {
@@ -132,13 +132,13 @@ TEST(WebSocket, CarriesMessagesBothWays) {
   ASSERT_TRUE(nothing.has_value());
   EXPECT_FALSE(nothing->message || nothing->is_closed);
   socket->close(4000, "enough");
-  EXPECT_TRUE(server.eventually([&](const ServerFigures&) { return place.code == 4000; }));
+  EXPECT_TRUE(server.eventually([&](const ServerFigures&) { return context.code == 4000; }));
   EXPECT_TRUE(server.eventually([](const ServerFigures& f) { return f.connections == 0; }));
 }
 
 TEST(WebSocket, IsClosedByTheServerWithItsCode) {
-  Place place;
-  TestServer server(table(place), quick_options());
+  TestContext context;
+  TestServer server(table(context), quick_options());
   const auto socket = connect(server, "/echo");
   ASSERT_TRUE(socket);
   ASSERT_TRUE(socket->send_text("close").has_value());
@@ -149,8 +149,8 @@ TEST(WebSocket, IsClosedByTheServerWithItsCode) {
 }
 
 TEST(WebSocket, AnswersTheHandshakeAndPings) {
-  Place place;
-  TestServer server(table(place), quick_options());
+  TestContext context;
+  TestServer server(table(context), quick_options());
   RawClient client(server);
   client.send(std::string(kHandshake) +
               "Sec-WebSocket-Protocol: glovebox.key.secret, glovebox.v1\r\n\r\n" +
@@ -170,8 +170,8 @@ TEST(WebSocket, AnswersTheHandshakeAndPings) {
 }
 
 TEST(WebSocket, WhatBreaksTheProtocolIsToldItsCode) {
-  Place place;
-  TestServer server(table(place), quick_options());
+  TestContext context;
+  TestServer server(table(context), quick_options());
   RawClient client(server);
   client.send(std::string(kHandshake) + "\r\n");
   client.read_until("\r\n\r\n");
@@ -182,8 +182,8 @@ TEST(WebSocket, WhatBreaksTheProtocolIsToldItsCode) {
 }
 
 TEST(WebSocket, ALargeMessageIsRefusedByItsLength) {
-  Place place;
-  TestServer server(table(place), quick_options());
+  TestContext context;
+  TestServer server(table(context), quick_options());
   RawClient client(server);
   client.send(std::string(kHandshake) + "\r\n");
   client.read_until("\r\n\r\n");
@@ -192,8 +192,8 @@ TEST(WebSocket, ALargeMessageIsRefusedByItsLength) {
 }
 
 TEST(WebSocket, RefusesWhatIsNone) {
-  Place place;
-  TestServer server(table(place), quick_options());
+  TestContext context;
+  TestServer server(table(context), quick_options());
   const auto answer = [&](std::string_view fields) {
     RawClient client(server);
     client.send("GET /echo HTTP/1.1\r\nHost: localhost\r\n" + std::string(fields) + "\r\n");
@@ -216,13 +216,13 @@ TEST(WebSocket, RefusesWhatIsNone) {
 }
 
 TEST(WebSocket, ForeignPagesAndTheUnadmittedDoNotGetThatFar) {
-  Place place;
+  TestContext context;
   ServerOptions options = quick_options();
   options.admit = [](Request& request) -> std::optional<Response> {
     if (request.header("X-API-Key") == "good") return std::nullopt;
     return Response::refuse(401, "unauthorized", "no");
   };
-  TestServer server(table(place), std::move(options));
+  TestServer server(table(context), std::move(options));
   ClientResponse refusal;
   Headers headers;
   auto socket = WebSocketClient::connect(server.url(), "/echo", headers, {}, &refusal);
@@ -238,9 +238,9 @@ TEST(WebSocket, ForeignPagesAndTheUnadmittedDoNotGetThatFar) {
 }
 
 TEST(WebSocket, AsksForSignsOfLifeAndEndsWithoutThem) {
-  Place place;
-  place.options.ping_interval = std::chrono::milliseconds(30);
-  TestServer server(table(place), quick_options());
+  TestContext context;
+  context.options.ping_interval = std::chrono::milliseconds(30);
+  TestServer server(table(context), quick_options());
   const auto alive = connect(server, "/echo");
   ASSERT_TRUE(alive);
   RawClient silent(server);
@@ -257,22 +257,22 @@ TEST(WebSocket, AsksForSignsOfLifeAndEndsWithoutThem) {
 }
 
 TEST(WebSocket, ASlowClientSlowsItsSender) {
-  Place place;
-  TestServer server(table(place), quick_options());
+  TestContext context;
+  TestServer server(table(context), quick_options());
   const auto socket = connect(server, "/flood");
   ASSERT_TRUE(socket);
   Client other = server.client();
   std::size_t before = 0;
   for (int same = 0; same < 20;) {
     ASSERT_EQ(other.send({.target = "/hello"})->status, 200);
-    const std::size_t now = place.sent;
+    const std::size_t now = context.sent;
     same = now == before && now > 0 ? same + 1 : 0;
     before = now;
   }
   EXPECT_LT(before, std::size_t{32} << 20);
   // What it sends arrives although it is being slowed: a Close ends both.
   for (int i = 0; i < 200; ++i) EXPECT_EQ(ask(*socket).size(), 60'000u);
-  EXPECT_GT(place.sent.load(), 100u * 60'000u);
+  EXPECT_GT(context.sent.load(), 100u * 60'000u);
   ASSERT_TRUE(socket->send_text(std::string(500'000, 'y')).has_value());
   socket->close();
   EXPECT_TRUE(
@@ -280,8 +280,8 @@ TEST(WebSocket, ASlowClientSlowsItsSender) {
 }
 
 TEST(WebSocket, EndsWithTheServer) {
-  Place place;
-  auto server = std::make_unique<TestServer>(table(place), quick_options());
+  TestContext context;
+  auto server = std::make_unique<TestServer>(table(context), quick_options());
   const auto socket = connect(*server, "/echo");
   ASSERT_TRUE(socket);
   server->on_thread([](Server& running) { running.stop_accepting(); });

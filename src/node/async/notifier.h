@@ -1,4 +1,5 @@
-// Wakes everybody who waits. Nothing is kept: whoever waits has looked first, and looks again.
+// Wakes all waiting coroutines, like a condition variable: notify_all() without a waiter is lost,
+// so a waiter checks its condition before and after wait(). One thread.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@ class Notifier {
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
 
-  // Nobody is resumed in here, so that it may be called from anywhere.
+  // Waiters are resumed later, not in here, so it may be called from anywhere.
   void notify_all() {
     for (boost::asio::steady_timer* timer : waiting_) timer->cancel();
   }

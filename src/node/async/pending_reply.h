@@ -1,4 +1,5 @@
-// What the launcher or the gateway answers later, for the one who waits for it.
+// A reply of the launcher or the gateway that one coroutine waits for: a future with a deadline.
+// Held by shared_ptr, by the waiter and by the callback that sets it. One thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

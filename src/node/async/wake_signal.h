@@ -1,5 +1,5 @@
-// Wakes the one coroutine that waits. A signal given while nobody waits is kept, and many are one:
-// whoever wakes looks round for what has changed.
+// An auto-reset event for one waiting coroutine. set() without a waiter is remembered, and several
+// count as one: after wait() the coroutine checks what has changed. One thread.
 #pragma once
 
 #include <boost/asio/async_result.hpp>

@@ -1,5 +1,5 @@
 // A descriptor and whether something can be done with it. Becoming ready wakes a WakeSignal;
-// whoever wakes reads or writes until the kernel says it would block, and asks to be woken again.
+// the woken coroutine reads or writes until EAGAIN, and asks to be woken again.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

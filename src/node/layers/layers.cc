@@ -19,13 +19,13 @@ LauncherLink::Finished into(const Answer& answer) {
 
 }  // namespace
 
-// What the wire has no room for would be taken for a broken server.
+// Checked here: the launcher treats a malformed message as a broken server.
 Result<> Layers::check(const std::string& id, const std::string& note) const {
-  if (!is_layer_id(id)) return fail(Errc::kInvalidArgument, "that is no id of a layer");
+  if (!is_layer_id(id)) return fail(Errc::kInvalidArgument, "invalid layer id");
   if (note.size() > kMaxLayerNote) {
     return fail(Errc::kInvalidArgument, "a layer's note is too long");
   }
-  if (!launcher_.up()) return fail(Errc::kUnavailable, "the launcher is not there");
+  if (!launcher_.up()) return fail(Errc::kUnavailable, "the launcher is not running");
   return {};
 }
 
@@ -55,7 +55,7 @@ Task<> Layers::drop_layer(std::string id) {
 
 Task<std::vector<LayerRecord>> Layers::list_layers() {
   const std::shared_ptr<void> held = hold_();
-  if (!launcher_.up()) co_return fail(Errc::kUnavailable, "the launcher is not there");
+  if (!launcher_.up()) co_return fail(Errc::kUnavailable, "the launcher is not running");
   const Answer answer = std::make_shared<PendingReply<void>>(io_);
   const auto found = std::make_shared<std::vector<LayerRecord>>();
   launcher_.list_layers(

@@ -1,4 +1,4 @@
-// See layer_service.h: each question goes to the launcher that is there, and waits for its answer.
+// Implements LayerService: each call is a request to the attached launcher. One thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -13,12 +13,12 @@ namespace glovebox::node {
 
 class Layers final : public LayerService {
  public:
-  // More than anybody has; a launcher that lists without end is not believed.
+  // More than any host has; a longer list is a protocol error of the launcher.
   static constexpr std::size_t kMostListed = 100'000;
 
   Layers(boost::asio::io_context& io, LauncherLink& launcher, std::chrono::milliseconds patience)
       : io_(io), launcher_(launcher), patience_(patience) {}
-  // What keeps this as long as somebody waits in here.
+  // What keeps this object during a call.
   void keep_alive_with(std::function<std::shared_ptr<void>()> hold) { hold_ = std::move(hold); }
 
   Task<> keep_layer(LayerRecord record) override;

@@ -61,7 +61,7 @@ TEST_F(LayersTest, WhatTheWireCannotCarryIsNotSent) {
   EXPECT_TRUE(node->figures().launcher_up);
 }
 
-TEST_F(LayersTest, ALauncherThatGoesIsAnAnswerToWhoeverWaits) {
+TEST_F(LayersTest, ALostLauncherFailsPendingCalls) {
   begin_base();
   auto listing = spawn(layers().list_layers());
   launcher.die();
@@ -69,7 +69,7 @@ TEST_F(LayersTest, ALauncherThatGoesIsAnAnswerToWhoeverWaits) {
   EXPECT_EQ((*listing)->error().code(), Errc::kUnavailable);
 }
 
-// What a build's sandboxes are to everybody else: nothing.
+// Sandboxes of builds are invisible to all other callers.
 class BuildSessionsTest : public LayersTest {
  protected:
   std::shared_ptr<Session> make_build() {
@@ -81,7 +81,7 @@ class BuildSessionsTest : public LayersTest {
   }
 };
 
-TEST_F(BuildSessionsTest, AreInNoListAndTheirEndIsToldNobody) {
+TEST_F(BuildSessionsTest, AreNotListedAndTheirEndIsNotReported) {
   begin_base();
   const auto build = make_build();
   const auto other = make();
@@ -104,7 +104,7 @@ TEST_F(BuildSessionsTest, EndWithTheServerThatStops) {
   EXPECT_FALSE(build->alive());
 }
 
-TEST_F(BuildSessionsTest, OfAServerThatDiedAreListedForWhoeverCleansUp) {
+TEST_F(BuildSessionsTest, OfAServerThatDiedAreListedForCleanUp) {
   begin_base();
   const auto build = make_build();
   // As after kill -9: nothing was said to the launcher.

@@ -48,8 +48,8 @@ void GatewayLink::refuse_later(std::uint32_t seq) {
   boost::asio::post(io_, [this, link = link_, seq] {
     if (link->closed()) return;
     if (const Result<Asked> asked = answered(seq)) {
-      asked->refuse(
-          Error(Errc::kInvalidArgument, "the policy has more rules than can be followed"));
+      asked->refuse(Error(Errc::kInvalidArgument,
+                          "the policy has too many or too long rules for the gateway"));
     }
   });
 }
@@ -65,8 +65,8 @@ std::uint32_t GatewayLink::ask(Asked asked) {
     boost::asio::post(io_, [asked = std::move(asked)] { asked.refuse(gateway_gone()); });
     return 0;
   }
-  if (waiting_.size() >= kMaxQueued) link_->give_up("it does not answer what we ask");
-  // Zero is the number of what nobody asked for.
+  if (waiting_.size() >= kMaxQueued) link_->give_up("too many unanswered requests");
+  // Zero is the number of messages that answer no request.
   while (next_seq_ == 0 || waiting_.contains(next_seq_)) ++next_seq_;
   asked.until = Clock::now() + patience_;
   waiting_.emplace(next_seq_, std::move(asked));
@@ -75,7 +75,7 @@ std::uint32_t GatewayLink::ask(Asked asked) {
 
 Result<GatewayLink::Asked> GatewayLink::answered(std::uint32_t seq) {
   const auto at = waiting_.find(seq);
-  if (at == waiting_.end()) return fail(Errc::kProtocol, "it answers what nobody asked for");
+  if (at == waiting_.end()) return fail(Errc::kProtocol, "answer to an unknown request");
   Asked asked = std::move(at->second);
   waiting_.erase(at);
   return asked;
@@ -104,13 +104,13 @@ void GatewayLink::list(Listed done) {
 void GatewayLink::send(const wire::GatewayRequest& request, std::vector<UniqueFd> fds) {
   std::vector<std::byte> bytes = wire::encode(request);
   if (bytes.size() > wire::kMaxGatewayMessage || !wire::decode_gateway_request(bytes)) {
-    // The gateway would break with us for it, and everybody would lose their networks.
+    // The gateway would close the connection for it, and every sandbox would lose its network.
     return refuse_later(std::visit([](const auto& one) { return one.seq; }, request));
   }
   link_->send(std::move(bytes), std::move(fds));
 }
 
-// One that is there and answers nothing is of no use: it is let go of, and asked for again.
+// A gateway that does not answer is dropped, so that the supervisor starts another.
 void GatewayLink::watch_patience() {
   patience_timer_.expires_after(patience_ / 2);
   patience_timer_.async_wait([this, link = link_](const boost::system::error_code& error) {
@@ -130,7 +130,7 @@ Result<> GatewayLink::on_message(const Received& received) {
 
 Result<> GatewayLink::handle(wire::GatewayDone& done) {
   TRY(const Asked asked, answered(done.seq));
-  if (!asked.finished) return fail(Errc::kProtocol, "it has done what nobody asked for");
+  if (!asked.finished) return fail(Errc::kProtocol, "answer of the wrong kind: done");
   asked.finished({});
   return {};
 }
@@ -143,14 +143,14 @@ Result<> GatewayLink::handle(wire::NetworkRefused& refused) {
 
 Result<> GatewayLink::handle(wire::NetworkReport& report) {
   TRY(const Asked asked, answered(report.seq));
-  if (!asked.reported) return fail(Errc::kProtocol, "it reports what nobody asked for");
+  if (!asked.reported) return fail(Errc::kProtocol, "answer of the wrong kind: network report");
   asked.reported(std::move(report));
   return {};
 }
 
 Result<> GatewayLink::handle(wire::NetworksListed& listed) {
   TRY(const Asked asked, answered(listed.seq));
-  if (!asked.listed) return fail(Errc::kProtocol, "it lists what nobody asked for");
+  if (!asked.listed) return fail(Errc::kProtocol, "answer of the wrong kind: list of networks");
   asked.listed(std::move(listed.ids));
   return {};
 }

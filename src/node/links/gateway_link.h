@@ -1,6 +1,7 @@
-// The server's one socket to the egress gateway: requests under way side by side, matched by their
-// number, each with its time; decisions handed on as they come. Never blocks. When the gateway
-// goes, or does not answer in time, everybody who waits is told, and another one can be attached.
+// The server's one socket to the egress gateway: requests under way in parallel, matched by number,
+// each with a deadline; decisions passed on as they come. Never blocks. When the gateway is lost,
+// or does not answer in time, every pending request fails with kUnavailable, and another gateway
+// can be attached. One thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -26,12 +27,12 @@ class GatewayLink {
    public:
     virtual ~Listener() = default;
     virtual void on_decision(wire::NetworkDecided decided) = 0;
-    virtual void on_gateway_gone() = 0;  // after everybody who waited was told
+    virtual void on_gateway_gone() = 0;  // after every pending request has failed
   };
   using Finished = std::function<void(Result<>)>;
   using Reported = std::function<void(Result<wire::NetworkReport>)>;
   using Listed = std::function<void(Result<std::vector<SandboxId>>)>;
-  // Requests that wait to be sent, or for their answer; beyond this it is as good as gone.
+  // Requests that wait to be sent, or for their answer; beyond this the gateway counts as lost.
   static constexpr std::size_t kMaxQueued = 8192;
 
   GatewayLink(boost::asio::io_context& io, Listener& listener, std::chrono::milliseconds patience);
@@ -53,7 +54,7 @@ class GatewayLink {
   std::uint64_t losses() const { return losses_; }
 
  private:
-  // Whoever asked for something; one of these is set.
+  // The callback of a pending request; one of these is set.
   struct Asked {
     Finished finished = {};
     Reported reported = {};
@@ -61,7 +62,7 @@ class GatewayLink {
     Clock::time_point until{};
     void refuse(const Error& error) const;
   };
-  // Zero: there is no gateway, and `asked` is told so.
+  // Zero: there is no gateway, and the callback will be told so.
   std::uint32_t ask(Asked asked);
   Result<Asked> answered(std::uint32_t seq);
   void send(const wire::GatewayRequest& request, std::vector<UniqueFd> fds = {});

@@ -35,7 +35,7 @@ void LauncherLink::detach(const std::string& why) {
   link_->close();
   link_.reset();
   refusal_.reset();
-  // Each of these may call back and make or end others.
+  // Each of these callbacks may create or end others.
   const auto waiting = std::exchange(waiting_, {});
   const auto sandboxes = std::exchange(sandboxes_, {});
   for (const auto& [id, sandbox] : sandboxes) sandbox->lose();
@@ -55,7 +55,7 @@ std::uint32_t LauncherLink::ask(Asked asked) {
     boost::asio::post(io_, [asked = std::move(asked)] { asked.refuse(launcher_gone()); });
     return 0;
   }
-  // Zero is the number of what nobody asked for.
+  // Zero is the number of messages that answer no request.
   while (next_seq_ == 0 || waiting_.contains(next_seq_)) ++next_seq_;
   waiting_.emplace(next_seq_, std::move(asked));
   return next_seq_++;
@@ -63,7 +63,7 @@ std::uint32_t LauncherLink::ask(Asked asked) {
 
 Result<LauncherLink::Asked> LauncherLink::answered(std::uint32_t seq) {
   const auto at = waiting_.find(seq);
-  if (at == waiting_.end()) return fail(Errc::kProtocol, "it answers what nobody asked for");
+  if (at == waiting_.end()) return fail(Errc::kProtocol, "answer to an unknown request");
   Asked asked = std::move(at->second);
   waiting_.erase(at);
   return asked;
@@ -158,7 +158,7 @@ Result<> LauncherLink::on_message(Received received) {
                                : std::holds_alternative<wire::NetworkLent>(reply) ? kLentFds
                                                                                   : 0;
   if (received.fds.size() != expected) {
-    return fail(Errc::kProtocol, "a descriptor is missing, or one too many");
+    return fail(Errc::kProtocol, "wrong number of descriptors in a message");
   }
   received_ = std::move(received.fds);
   return std::visit([this](auto& one) { return handle(one); }, reply);
@@ -167,7 +167,7 @@ Result<> LauncherLink::on_message(Received received) {
 Result<> LauncherLink::handle(wire::SandboxCreated& created) {
   TRY(const Asked asked, answered(created.seq));
   if (!asked.created || sandboxes_.contains(created.id.str())) {
-    return fail(Errc::kProtocol, "it made a sandbox that nobody asked for");
+    return fail(Errc::kProtocol, "answer of the wrong kind: sandbox created");
   }
   asked.created(std::move(created));
   return {};
@@ -176,7 +176,7 @@ Result<> LauncherLink::handle(wire::SandboxCreated& created) {
 Result<> LauncherLink::handle(wire::SandboxRefused& refused) {
   Error error(refused.code, std::move(refused.message), refused.sys_errno);
   if (refused.seq == 0) {
-    // Of a sandbox that had ended before our word arrived there is nothing to say.
+    // The sandbox had ended before our message arrived.
     if (refused.code != Errc::kNotFound) refusal_ = std::move(error);
     return {};
   }
@@ -188,7 +188,7 @@ Result<> LauncherLink::handle(wire::SandboxRefused& refused) {
 Result<> LauncherLink::handle(wire::SandboxEnded& ended) {
   std::optional<Error> refusal = std::exchange(refusal_, std::nullopt);
   const auto at = sandboxes_.find(ended.id.str());
-  if (at == sandboxes_.end()) return {};  // we had let go of it already
+  if (at == sandboxes_.end()) return {};  // it was removed already
   Sandbox& sandbox = *at->second;
   sandboxes_.erase(at);
   sandbox.end({ended.reason, ended.usage, std::move(refusal)});
@@ -203,7 +203,7 @@ Result<> LauncherLink::handle(wire::TemplateChanged& changed) {
 Result<> LauncherLink::handle(wire::SandboxListed& listed) {
   const auto at = waiting_.find(listed.seq);
   if (at == waiting_.end() || !at->second.listed || sandboxes_.contains(listed.id.str())) {
-    return fail(Errc::kProtocol, "it lists a sandbox that cannot be");
+    return fail(Errc::kProtocol, "unexpected or duplicate sandbox in a list");
   }
   const Listed each = at->second.listed;  // more may follow
   each(std::move(listed), std::move(received_.front()));
@@ -212,21 +212,21 @@ Result<> LauncherLink::handle(wire::SandboxListed& listed) {
 
 Result<> LauncherLink::handle(wire::SandboxMeasured& measured) {
   TRY(const Asked asked, answered(measured.seq));
-  if (!asked.measured) return fail(Errc::kProtocol, "it measured what nobody asked for");
+  if (!asked.measured) return fail(Errc::kProtocol, "answer of the wrong kind: measurement");
   asked.measured(std::move(measured));
   return {};
 }
 
 Result<> LauncherLink::handle(wire::Done& done) {
   TRY(const Asked asked, answered(done.seq));
-  if (!asked.finished) return fail(Errc::kProtocol, "it has done what nobody asked for");
+  if (!asked.finished) return fail(Errc::kProtocol, "answer of the wrong kind: done");
   asked.finished({});
   return {};
 }
 
 Result<> LauncherLink::handle(wire::NetworkLent& lent) {
   TRY(const Asked asked, answered(lent.seq));
-  if (!asked.lent) return fail(Errc::kProtocol, "it lends what nobody asked for");
+  if (!asked.lent) return fail(Errc::kProtocol, "answer of the wrong kind: network lent");
   asked.lent(std::exchange(received_, {}));
   return {};
 }
@@ -234,7 +234,7 @@ Result<> LauncherLink::handle(wire::NetworkLent& lent) {
 Result<> LauncherLink::handle(wire::LayerListed& listed) {
   const auto at = waiting_.find(listed.seq);
   if (at == waiting_.end() || !at->second.layer_found) {
-    return fail(Errc::kProtocol, "it lists layers that nobody asked for");
+    return fail(Errc::kProtocol, "answer of the wrong kind: layer");
   }
   const LayerFound each = at->second.layer_found;  // more may follow
   each(std::move(listed.record));

@@ -1,6 +1,7 @@
-// The server's one socket to the launcher: requests under way side by side, matched by their
-// number; answers handed to whoever asked. Never blocks. When the launcher goes, everybody is told,
-// and another one can be attached.
+// The server's one socket to the launcher: requests under way in parallel, matched by number;
+// answers passed to the callback of their request. Never blocks. When the launcher is lost, every
+// pending request fails with kUnavailable, every sandbox is marked as lost, and another launcher
+// can be attached. One thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -26,7 +27,7 @@ class LauncherLink {
    public:
     virtual ~Listener() = default;
     virtual void on_template(const TemplateStatus& status) = 0;
-    virtual void on_launcher_gone() = 0;  // after every sandbox was told
+    virtual void on_launcher_gone() = 0;  // after every sandbox was marked as lost
   };
   using Created = std::function<void(Result<wire::SandboxCreated>)>;
   using Listed = std::function<void(wire::SandboxListed, UniqueFd)>;
@@ -34,7 +35,7 @@ class LauncherLink {
   using Finished = std::function<void(Result<>)>;
   using Lent = std::function<void(Result<std::vector<UniqueFd>>)>;
   using LayerFound = std::function<void(LayerRecord)>;
-  // What waits to be sent when the launcher does not read; beyond this it is as good as gone.
+  // Messages that wait to be sent; beyond this the launcher counts as lost.
   static constexpr std::size_t kMaxQueued = 4096;
 
   LauncherLink(boost::asio::io_context& io, Listener& listener) : io_(io), listener_(listener) {}
@@ -43,7 +44,7 @@ class LauncherLink {
   LauncherLink& operator=(const LauncherLink&) = delete;
 
   void attach(UniqueFd socket);
-  // Closes the socket; whoever waits is told that the launcher is gone.
+  // Closes the socket; pending requests fail.
   void detach(const std::string& why);
   bool up() const { return link_ != nullptr; }
 
@@ -54,7 +55,7 @@ class LauncherLink {
   void take(const SandboxId& id, const Limits& limits, Network network);
   void destroy(const SandboxId& id);
   void prepare(const std::string& template_name);
-  // Templates of this server's own. As create(): all answers come later.
+  // Templates that this server defines. As create(): all answers come later.
   void define(TemplateDefinition definition, Finished done);
   void forget_template(const std::string& id, Finished done);
   // Sessions. As create(): all answers come later.
@@ -76,7 +77,7 @@ class LauncherLink {
   void add(Sandbox& sandbox);
   void remove(Sandbox& sandbox);
 
-  // Whoever asked for something; one of these is set, of a list two.
+  // The callbacks of a pending request; one of these is set, of a list two.
   struct Asked {
     Created created = {};
     Listed listed = {};
@@ -86,8 +87,8 @@ class LauncherLink {
     LayerFound layer_found = {};
     void refuse(const Error& error) const;
   };
-  // The number of a request, for which `asked` waits from now on. Zero: there is no launcher, and
-  // `asked` is told so.
+  // The number of a new request, whose callbacks are `asked`. Zero: there is no launcher, and they
+  // will be told so.
   std::uint32_t ask(Asked asked);
   Result<Asked> answered(std::uint32_t seq);
   void send(const wire::LauncherRequest& request, std::vector<UniqueFd> fds = {});
@@ -108,7 +109,7 @@ class LauncherLink {
   std::uint32_t next_seq_ = 1;
   std::unordered_map<std::uint32_t, Asked> waiting_;
   std::unordered_map<std::string, Sandbox*> sandboxes_;
-  std::optional<Error> refusal_;    // of a take: the sandbox's end follows
+  std::optional<Error> refusal_;    // of a take: SandboxEnded follows
   std::vector<UniqueFd> received_;  // came with the reply that is being handled
   std::uint64_t losses_ = 0;
 };

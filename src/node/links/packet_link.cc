@@ -59,7 +59,7 @@ void PacketLink::flush() {
     for (const UniqueFd& fd : next.fds) fds.push_back(fd.get());
     const auto sent = send_message(descriptor_.native_handle(), next.bytes, fds);
     if (!sent && sent.error().sys_errno() == EAGAIN) return wait_writable();
-    // That it is gone is said by the reading side, which also has its last words.
+    // The reading side reports that it is gone, after its last messages.
     if (!sent) return queue_.clear();
     queue_.pop_front();
   }
@@ -87,7 +87,7 @@ void PacketLink::read_some() {
   const std::shared_ptr<PacketLink> self = shared_from_this();
   for (int i = 0; i < kMessagesAtOnce; ++i) {
     const Result<bool> more = read_one();
-    if (closed_) return;  // somebody we called has let go of it
+    if (closed_) return;  // a callback has closed it
     if (!more) return on_gone_(more.error().message());
     if (!*more) break;
   }

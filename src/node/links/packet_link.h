@@ -1,6 +1,6 @@
 // One connected SEQPACKET socket to another program of ours: messages with descriptors go out in
-// order and come in one by one, without ever blocking. Whoever owns it is told once when the other
-// side is gone or says what it must not.
+// order and come in one by one, without ever blocking. Its owner is notified once when the other
+// side is gone or breaks the protocol. One thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -35,7 +35,7 @@ class PacketLink : public std::enable_shared_from_this<PacketLink> {
 
   // Beyond the bound the other side does not read, and is as good as gone: on_gone says so later.
   void send(std::vector<std::byte> bytes, std::vector<UniqueFd> fds = {});
-  // on_gone is called later, unless somebody closes it first.
+  // on_gone is called later, unless close() is called first.
   void give_up(std::string why);
   void close();
   bool closed() const { return closed_; }

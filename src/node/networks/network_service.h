@@ -1,5 +1,5 @@
 // The networks of sandboxes, as the routes see them: what a session may reach is set and read, and
-// what the gateway decides is told. Everything lives on the server's one io_context.
+// what the gateway decides is reported. Everything lives on the server's one io_context.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ class NetworkService {
   virtual Task<> set_network(SandboxId id, std::string tenant, net::NetPolicy policy) = 0;
   // Of a session from before this server, whatever it may reach: as soon as there is a gateway.
   virtual void restore_network(SandboxId id, std::string tenant, net::NetPolicy policy) = 0;
-  // Those were all: what a gateway has besides is nobody's, and is closed.
+  // All were restored: what the gateway has besides is unknown, and is closed.
   virtual void restored_all() = 0;
   // kNotFound: it never had one.
   virtual Task<wire::NetworkFigures> read_network(SandboxId id) = 0;

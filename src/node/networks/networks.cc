@@ -9,10 +9,10 @@
 namespace glovebox::node {
 namespace {
 
-constexpr const char* kWho = "the network gateway";
-// Sums are of what the gateway has said: of sessions it is asked now and then.
-constexpr std::chrono::seconds kLook{5};
-constexpr int kLooksAtOnce = 16;
+constexpr const char* kGatewayName = "the network gateway";
+// Totals are sums of the gateway's reports; for sessions it is asked periodically.
+constexpr std::chrono::seconds kPollInterval{5};
+constexpr int kMaxPolled = 16;
 
 }  // namespace
 
@@ -22,8 +22,8 @@ Networks::Networks(boost::asio::io_context& io, LauncherLink& launcher, const No
       options_(options),
       gateway_(io, *this, options.gateway_patience),
       attached_(io),
-      look_timer_(io) {
-  look_at_some();
+      poll_timer_(io) {
+  poll_some();
 }
 
 Networks::~Networks() {
@@ -33,7 +33,7 @@ Networks::~Networks() {
 
 void Networks::stop() {
   is_stopped_ = true;
-  look_timer_.cancel();
+  poll_timer_.cancel();
   attached_.notify_all();
 }
 
@@ -42,7 +42,7 @@ void Networks::attach_gateway(UniqueFd socket) {
   attached_.notify_all();
   gateway_.list([this, gone = gone_](Result<std::vector<SandboxId>> ids) {
     if (*gone || !ids) return;
-    there_ = std::set<SandboxId>(ids->begin(), ids->end());
+    open_at_gateway_ = std::set<SandboxId>(ids->begin(), ids->end());
     is_listed_ = true;
     compare();
   });
@@ -50,7 +50,7 @@ void Networks::attach_gateway(UniqueFd socket) {
 
 void Networks::on_gateway_gone() {
   is_listed_ = false;
-  there_.clear();
+  open_at_gateway_.clear();
   for (const auto& [id, entry] : entries_) {
     entry->open = false;
     entry->sent.reset();
@@ -65,7 +65,7 @@ Task<> Networks::wait_for_gateway() {
   }
   if (gateway_.up()) co_return Result<>();
   co_return fail(Errc::kUnavailable,
-                 "the network gateway is not running, so that no sandbox can have a network now; "
+                 "the network gateway is not running, so no sandbox can have a network now; "
                  "try again in a moment");
 }
 
@@ -87,8 +87,8 @@ void Networks::open(const SandboxId& id, std::string tenant, net::NetPolicy poli
   begin_open(entry);
 }
 
-// Sees to it that the gateway follows what the entry says now. One thing at a time: whatever is
-// under way comes back here through settle().
+// Makes the gateway follow the entry's policy. One request at a time: its answer comes back here
+// through settle().
 void Networks::follow(const EntryPtr& entry) {
   if (entry->under_way) return;
   if (!entry->open) return begin_open(entry);
@@ -114,7 +114,8 @@ void Networks::begin_open(const EntryPtr& entry) {
         if (*gone || entry->closed) return;
         if (!lent) {
           entry->under_way = false;
-          return settle(entry, fail(std::move(lent.error()).context("lend its network")));
+          return settle(entry,
+                        fail(std::move(lent.error()).context("get its network from the launcher")));
         }
         wire::OpenNetwork request{.id = entry->id,
                                   .tenant = entry->tenant,
@@ -131,21 +132,21 @@ void Networks::begin_open(const EntryPtr& entry) {
       });
 }
 
-// Something has come to its end. If more was said meanwhile, that is next.
+// A request has been answered. If the policy has changed meanwhile, that is next.
 void Networks::settle(const EntryPtr& entry, Result<> how) {
   if (how && entry->sent != entry->policy) return follow(entry);
   const auto waiting = std::exchange(entry->waiting, {});
   for (const GatewayLink::Finished& done : waiting) done(how);
   if (how) return;
-  // The gateway went meanwhile: the one that comes next opens it. Until then connections wait.
+  // The gateway was lost meanwhile: the next one opens it. Until then connections wait.
   if (how.error().code() == Errc::kUnavailable && !gateway_.up() && launcher_.up()) return;
-  log::warn("a network was not opened",
+  log::warn("could not open the network of a sandbox",
             {{"sandbox", entry->id.str()}, {"error", how.error().message()}});
   if (const Failed failed = std::exchange(entry->failed, {})) {
     return failed(std::move(how.error()).context("open the sandbox's network"));
   }
-  // More than the gateway's ceiling, and nobody waits to be told: it refuses everything, rather
-  // than leave connections without an answer.
+  // The policy exceeds the gateway's ceiling, and no caller waits for the error: everything is
+  // refused, rather than leaving connections without an answer.
   if (how.error().code() == Errc::kPolicy && waiting.empty() && !entry->policy.is_none()) {
     entry->policy = {};
     follow(entry);
@@ -160,7 +161,7 @@ Task<> Networks::open_for_build(SandboxId id, std::string tenant, net::NetPolicy
   return set(std::move(id), std::move(tenant), std::move(policy), true);
 }
 
-// What is a build's stays one: `is_build` is for one that is new.
+// `is_build` counts for a new entry; an existing one keeps its kind.
 Task<> Networks::set(SandboxId id, std::string tenant, net::NetPolicy policy, bool is_build) {
   const std::shared_ptr<void> held = hold_();
   if (!find(id) && policy.is_none()) co_return Result<>();
@@ -176,9 +177,9 @@ Task<> Networks::set(SandboxId id, std::string tenant, net::NetPolicy policy, bo
   entry->waiting.push_back([answer](Result<> how) { answer->set(std::move(how)); });
   follow(entry);
   const Clock::time_point deadline = Clock::now() + options_.gateway_patience;
-  Result<> done = co_await PendingReply<void>::wait(answer, deadline, kWho);
+  Result<> done = co_await PendingReply<void>::wait(answer, deadline, kGatewayName);
   if (done || entry->closed) co_return done;
-  // As before, also if the gateway has heard of it.
+  // Back to the previous policy, even if the gateway has seen the new one.
   entry->policy = before;
   if (is_new) {
     close(id, {});
@@ -189,7 +190,7 @@ Task<> Networks::set(SandboxId id, std::string tenant, net::NetPolicy policy, bo
 }
 
 void Networks::restore_network(SandboxId id, std::string tenant, net::NetPolicy policy) {
-  if (find(id)) return;  // it was set since, which is newer
+  if (find(id)) return;  // it was set since, and that is newer
   const EntryPtr entry = add(id, std::move(tenant), std::move(policy));
   entry->restored = entry->was_open = true;
   if (is_listed_) compare_one(entry);
@@ -197,28 +198,27 @@ void Networks::restore_network(SandboxId id, std::string tenant, net::NetPolicy 
 
 void Networks::restored_all() {
   is_restored_ = true;
-  if (is_listed_) close_strangers();
+  if (is_listed_) close_unknown();
 }
 
-// What should be there with what is.
+// Compares what should be open with what the gateway has.
 void Networks::compare() {
   const std::map<SandboxId, EntryPtr> entries = entries_;
   for (const auto& [id, entry] : entries) {
     if (!entry->open && !entry->under_way) compare_one(entry);
   }
-  if (is_restored_) close_strangers();
+  if (is_restored_) close_unknown();
 }
 
 void Networks::compare_one(const EntryPtr& entry) {
-  if (there_.contains(entry->id)) {
-    // It may follow what was said before the server's last word was stored.
+  if (open_at_gateway_.contains(entry->id)) {
+    // It may follow an older policy than the one that the server stored.
     entry->open = true;
     entry->sent.reset();
     return follow(entry);
   }
   if (entry->policy == net::NetPolicy{} && entry->restored) {
-    // It has none, and need not be given one to reach nothing. One that denies in so many words had
-    // one, and is answered.
+    // It has no network and needs none. A policy that denies explicitly had one, and is reopened.
     entries_.erase(entry->id);
     entry->closed = true;
     return;
@@ -227,16 +227,16 @@ void Networks::compare_one(const EntryPtr& entry) {
   begin_open(entry);
 }
 
-// Of sandboxes that nobody knows of: they reach nothing any more.
-void Networks::close_strangers() {
-  for (const SandboxId& id : there_) {
+// Closes networks of sandboxes that this server does not know.
+void Networks::close_unknown() {
+  for (const SandboxId& id : open_at_gateway_) {
     if (find(id)) continue;
     wire::ReadNetwork request{.id = id, .close = true};
     gateway_.read(std::move(request), [](const Result<wire::NetworkReport>&) {});
   }
 }
 
-// Those of one tenant are told together.
+// The sandboxes of one tenant are reported together.
 void Networks::note_restarted(const EntryPtr& entry) {
   entry->incomplete = true;
   entry->counted = {};
@@ -245,10 +245,10 @@ void Networks::note_restarted(const EntryPtr& entry) {
     boost::asio::post(io_, [this, gone = gone_] {
       if (*gone) return;
       for (auto& [tenant, ids] : std::exchange(restarted_, {})) {
-        log::warn("networks were cut by a restart of the gateway",
+        log::warn("a restart of the gateway cut networks",
                   {{"project", tenant}, {"sandboxes", std::to_string(ids.size())}});
-        const Restarted told{.tenant = tenant, .ids = std::move(ids)};
-        if (on_restarted_) on_restarted_(told);
+        const Restarted event{.tenant = tenant, .ids = std::move(ids)};
+        if (on_restarted_) on_restarted_(event);
       }
     });
   }
@@ -258,16 +258,16 @@ void Networks::note_restarted(const EntryPtr& entry) {
 void Networks::on_decision(wire::NetworkDecided decided) {
   const EntryPtr entry = find(decided.id);
   if (!entry || entry->is_build || !on_decided_) return;
-  const Decided told{
+  const Decided event{
       .id = decided.id, .tenant = entry->tenant, .decision = std::move(decided.decision)};
-  on_decided_(told);
+  on_decided_(event);
 }
 
 Task<wire::NetworkFigures> Networks::read_network(SandboxId id) {
   const std::shared_ptr<void> held = hold_();
   const EntryPtr entry = find(id);
   if (!entry) co_return fail(Errc::kNotFound, "this sandbox never had a network");
-  if (!entry->was_open) co_return wire::NetworkFigures{};  // it is just being opened
+  if (!entry->was_open) co_return wire::NetworkFigures{};  // it is still being opened
   CO_TRY_OK(co_await wait_for_gateway());
   const auto answer = std::make_shared<PendingReply<wire::NetworkReport>>(io_);
   wire::ReadNetwork request{.id = id};
@@ -275,9 +275,10 @@ Task<wire::NetworkFigures> Networks::read_network(SandboxId id) {
                 [answer](Result<wire::NetworkReport> report) { answer->set(std::move(report)); });
   const Clock::time_point deadline = Clock::now() + options_.gateway_patience;
   Result<wire::NetworkReport> report =
-      co_await PendingReply<wire::NetworkReport>::wait(answer, deadline, kWho);
+      co_await PendingReply<wire::NetworkReport>::wait(answer, deadline, kGatewayName);
   if (!report && report.error().code() == Errc::kNotFound) {
-    co_return fail(Errc::kUnavailable, "the network gateway is just opening this network again");
+    co_return fail(Errc::kUnavailable,
+                   "the network gateway is reopening this network; try again in a moment");
   }
   if (!report) co_return fail(std::move(report.error()));
   co_return figures_of(*entry, std::move(*report));
@@ -299,7 +300,7 @@ void Networks::close(const SandboxId& id, Closed done) {
     wire::NetworkFigures figures;
     figures.incomplete = true;
     if (report) figures = figures_of(*entry, std::move(*report));
-    // It ended before it was opened: nothing of it went anywhere.
+    // It ended before it was opened: there was no traffic.
     if (!report && !entry->was_open) figures.incomplete = false;
     if (done) done(std::move(figures));
   });
@@ -324,23 +325,23 @@ void Networks::count(Entry& entry, const wire::NetTotals& totals) {
   entry.counted = totals;
 }
 
-void Networks::look_at_some() {
-  look_timer_.expires_after(kLook);
-  look_timer_.async_wait([this, gone = gone_](const boost::system::error_code& error) {
+void Networks::poll_some() {
+  poll_timer_.expires_after(kPollInterval);
+  poll_timer_.async_wait([this, gone = gone_](const boost::system::error_code& error) {
     if (error || *gone) return;
-    auto at = last_look_ ? entries_.upper_bound(*last_look_) : entries_.begin();
-    last_look_.reset();  // from the first again, unless there are more
-    for (int looks = 0; at != entries_.end() && gateway_.up(); ++at) {
+    auto at = last_polled_ ? entries_.upper_bound(*last_polled_) : entries_.begin();
+    last_polled_.reset();  // start over, unless there are more
+    for (int polled = 0; at != entries_.end() && gateway_.up(); ++at) {
       const EntryPtr entry = at->second;
-      if (entry->failed || !entry->open) continue;  // a run's is read at its end
-      if (looks++ == kLooksAtOnce) break;
-      last_look_ = entry->id;
+      if (entry->failed || !entry->open) continue;  // a run's network is read at its end
+      if (polled++ == kMaxPolled) break;
+      last_polled_ = entry->id;
       wire::ReadNetwork request{.id = entry->id};
       gateway_.read(std::move(request), [this, gone, entry](Result<wire::NetworkReport> report) {
         if (!*gone && !entry->closed && report) count(*entry, report->totals);
       });
     }
-    look_at_some();
+    poll_some();
   });
 }
 

@@ -1,8 +1,8 @@
-// The networks of this host's sandboxes: the launcher lends what the gateway needs of each, the
-// gateway opens it and follows its policy. Knows what should be open, so that a gateway that comes
-// back, or that a server before us talked to, is told what is missing. One thread, no locks.
+// The networks of this host's sandboxes: the launcher lends the descriptors of each, the gateway
+// opens it and applies its policy. Remembers what should be open, so that a restarted gateway, or
+// one that served the server before us, gets what it lacks. One thread, no locks.
 //
-// Fail closed: a sandbox whose network could not be opened has sockets that nobody answers.
+// Fails closed: connections of a sandbox whose network could not be opened are never answered.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -29,26 +29,25 @@ class Networks final : public NetworkService, private GatewayLink::Listener {
   using Failed = std::function<void(const Error&)>;
   using Closed = std::function<void(wire::NetworkFigures)>;
 
-  // All borrowed. `hold` gives what keeps them, and this, as long as somebody waits in here.
+  // All borrowed. keep_alive_with(): what keeps them, and this object, during a call.
   Networks(boost::asio::io_context& io, LauncherLink& launcher, const NodeOptions& options);
   ~Networks() override;
   void keep_alive_with(std::function<std::shared_ptr<void>()> hold) { hold_ = std::move(hold); }
 
   void attach_gateway(UniqueFd socket);
-  // The server stops: sandboxes keep what they have.
+  // The server stops: sandboxes keep their networks.
   void stop();
 
-  // One that is just being restarted is waited for. kUnavailable: nobody could answer a sandbox
-  // that wants a network.
+  // Waits for a gateway that is being restarted. kUnavailable: there is none.
   Task<> wait_for_gateway();
-  // Of a sandbox for one run, which need not wait: its connections do. `failed` is called later, at
-  // most once, and never after close(), if it cannot be had.
+  // Opens the network of a sandbox for one run. The run does not wait for it; its connections do.
+  // `failed` is called later, at most once, and never after close(), if it cannot be opened.
   void open(const SandboxId& id, std::string tenant, net::NetPolicy policy, Failed failed);
-  // Of a run or a session that is over. `done` (may be empty) is called later with what it did; not
-  // at all when this goes first.
+  // Of a run or a session that has ended. `done` (may be empty) is called later with its figures;
+  // not at all if this object is destroyed first.
   void close(const SandboxId& id, Closed done);
-  // Of a session in which packages are fetched: held to the administrator's index, and opened again
-  // as such. What it does is told to nobody by itself; read_network() has it.
+  // Of a session in which packages are fetched: limited to the administrator's index, also when it
+  // is reopened. on_decided() is not called for it; read_network() has its figures.
   Task<> open_for_build(SandboxId id, std::string tenant, net::NetPolicy policy);
 
   NetworkTotals totals() const;
@@ -69,18 +68,18 @@ class Networks final : public NetworkService, private GatewayLink::Listener {
   struct Entry {
     SandboxId id;
     std::string tenant;
-    net::NetPolicy policy;  // that it is to follow
+    net::NetPolicy policy;  // that it should follow
     bool is_build = false;
-    std::optional<net::NetPolicy> sent{};          // that this gateway was told last
+    std::optional<net::NetPolicy> sent{};          // that this gateway got last
     Failed failed{};                               // of a run
     std::vector<GatewayLink::Finished> waiting{};  // until it is open
-    bool under_way = false;                        // being lent, or opened
+    bool under_way = false;                        // being lent or opened
     bool open = false;                             // this gateway has it
-    bool restored = false;                         // from before us: whether it is up is not known
-    bool was_open = false;                         // some gateway had it
-    bool incomplete = false;                       // that was another one
-    bool closed = false;                           // by us
-    wire::NetTotals counted{};                     // what of it is in sums_
+    bool restored = false;      // of a previous server: whether it is up is unknown
+    bool was_open = false;      // a gateway had it at some time
+    bool incomplete = false;    // that was a previous gateway
+    bool closed = false;        // by us
+    wire::NetTotals counted{};  // its part of sums_
   };
   using EntryPtr = std::shared_ptr<Entry>;
 
@@ -95,11 +94,11 @@ class Networks final : public NetworkService, private GatewayLink::Listener {
   void settle(const EntryPtr& entry, Result<> how);
   void compare();
   void compare_one(const EntryPtr& entry);
-  void close_strangers();
+  void close_unknown();
   void note_restarted(const EntryPtr& entry);
   void count(Entry& entry, const wire::NetTotals& totals);
   wire::NetworkFigures figures_of(Entry& entry, wire::NetworkReport report);
-  void look_at_some();
+  void poll_some();
 
   boost::asio::io_context& io_;
   LauncherLink& launcher_;
@@ -107,18 +106,18 @@ class Networks final : public NetworkService, private GatewayLink::Listener {
   GatewayLink gateway_;
   std::function<std::shared_ptr<void>()> hold_ = [] { return nullptr; };
   std::map<SandboxId, EntryPtr> entries_;
-  std::set<SandboxId> there_;  // what the gateway had when it was attached
+  std::set<SandboxId> open_at_gateway_;  // networks that the gateway had when it was attached
   bool is_listed_ = false;
-  bool is_restored_ = false;  // every session from before us is known
+  bool is_restored_ = false;  // every session of a previous server is known
   bool is_stopped_ = false;
   Notifier attached_;
-  std::map<std::string, std::vector<SandboxId>> restarted_;  // by tenant, to be told in a moment
+  std::map<std::string, std::vector<SandboxId>> restarted_;  // by tenant, reported in a moment
   wire::NetTotals sums_;
-  std::optional<SandboxId> last_look_;
-  boost::asio::steady_timer look_timer_;
+  std::optional<SandboxId> last_polled_;
+  boost::asio::steady_timer poll_timer_;
   std::function<void(const Decided&)> on_decided_;
   std::function<void(const Restarted&)> on_restarted_;
-  // Handlers that are on their way when we go see that we have gone.
+  // Handlers that are still under way see that this object is gone.
   std::shared_ptr<bool> gone_ = std::make_shared<bool>(false);
 };
 

@@ -56,7 +56,7 @@ class NetworksTest : public SessionTest {
   std::vector<NetworkService::Restarted> restarted;
 };
 
-TEST_F(NetworksTest, ARunWithoutOneAsksNobody) {
+TEST_F(NetworksTest, ARunWithoutANetworkSendsNoRequest) {
   begin_with_gateway({status_of("python", RuntimeKind::kPython, 1, 1)});
   fill("python", 1);
   const auto call = finish(python());
@@ -113,11 +113,11 @@ TEST_F(NetworksTest, AfterARunWithOneThoseThatWaitArePrepared) {
   });
   ASSERT_TRUE(*finish(with_network(python()))->result);
   EXPECT_EQ(pool("python").misses, misses);
-  // Whoever needs none takes one all the same.
+  // A run without a network takes such a sandbox all the same.
   fill("python", 2);
   ASSERT_TRUE(*finish(python())->result);
   EXPECT_EQ(pool("python").misses, misses);
-  // And when nobody has asked for a while, none is prepared any more.
+  // Without demand for a while, none is prepared any more.
   now += options.prepare_networks_for + seconds(1);
   const std::size_t made = launcher.networks.size();
   until([&] { return launcher.networks.size() > made; });
@@ -279,7 +279,7 @@ TEST_F(NetworksTest, ABuildsIsOpenedAndOpenedAgainAsABuilds) {
   const SandboxId build = (*made)->id();
   EXPECT_TRUE(gateway.networks.at(build).is_build);
   EXPECT_FALSE(gateway.networks.at(ordinary).is_build);
-  // What it decides for a build is nobody's news.
+  // Decisions about a build are not reported.
   wire::NetDecision decision;
   decision.name = "pypi.org";
   decision.rule = "allow pypi.org:443";
@@ -345,10 +345,10 @@ TEST_F(NetworksTest, TheServerAfterUsTellsTheGatewayWhatItFinds) {
   EXPECT_THAT(restarted[0].ids, ElementsAre(missing));
 }
 
-TEST_F(NetworksTest, WhatMayReachNothingAndWhatNobodyKnowsIsCutByTheServerAfterUs) {
+TEST_F(NetworksTest, NetworksWithoutAPolicyOrARecordAreClosedByTheNextServer) {
   begin_with_gateway({status_of("base", RuntimeKind::kNone, 0, 0)});
   const auto none_now = make_with(all())->id();
-  const auto nobodys = make_with(all())->id();
+  const auto unknown = make_with(all())->id();
   const auto never = make()->id();
   restart_server();
   until([&] { return service().adopted(); });
@@ -356,9 +356,9 @@ TEST_F(NetworksTest, WhatMayReachNothingAndWhatNobodyKnowsIsCutByTheServerAfterU
   node->networks().restore_network(never, "p", {});
   attach_gateway();
   until([&] { return gateway.networks.at(none_now).policy.is_none(); });
-  EXPECT_TRUE(gateway.networks.contains(nobodys));
+  EXPECT_TRUE(gateway.networks.contains(unknown));
   node->networks().restored_all();
-  until([&] { return !gateway.networks.contains(nobodys); });
+  until([&] { return !gateway.networks.contains(unknown); });
   EXPECT_TRUE(gateway.networks.contains(none_now));
   EXPECT_FALSE(gateway.networks.contains(never));
   EXPECT_EQ(await(node->networks().read_network(never)).error().code(), Errc::kNotFound);
@@ -388,7 +388,7 @@ TEST_F(NetworksTest, WhatTheGatewayDoesNotAllowAnyMoreIsRefusedAndNotLeftHanging
   EXPECT_TRUE(gateway.networks.at(id).policy.is_none());
 }
 
-TEST_F(NetworksTest, APolicyThatIsTooLongForAMessageCostsNobodyTheGateway) {
+TEST_F(NetworksTest, APolicyThatIsTooLongForAMessageDoesNotCostTheGateway) {
   begin_with_gateway({status_of("base", RuntimeKind::kNone, 0, 0)});
   const auto session = make_with(all());
   net::NetPolicy long_one;
@@ -423,7 +423,7 @@ TEST_F(NetworksTest, DecisionsAreToldWithTheirProject) {
   wire::NetDecision decision;
   decision.name = "a.example";
   decision.rule = "base all";
-  gateway.decide(SandboxId::make(), decision);  // of nobody's
+  gateway.decide(SandboxId::make(), decision);  // of an unknown sandbox
   gateway.decide(session->id(), decision);
   until([&] { return !told.empty(); });
   ASSERT_EQ(told.size(), 1u);

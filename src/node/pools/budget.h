@@ -1,5 +1,6 @@
-// What this host has given away: how many sandboxes there are, and how much they may need at most.
-// A charge is held by what it was given for, and goes back with it.
+// What this host has allocated: how many sandboxes there are, and how much they may need at most. A
+// Charge is the part of one sandbox, and is given back with it. One thread; the budget outlives its
+// charges.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +20,20 @@ class Budget {
       : max_sandboxes_(max_sandboxes), max_bytes_(max_bytes) {}
 
   bool fits(std::uint32_t more_sandboxes, std::uint64_t more_bytes) const {
-    // Adopted ones are counted also where they are too many.
+    // Adopted sandboxes count even if they exceed the limits.
     return sandboxes_ <= max_sandboxes_ && more_sandboxes <= max_sandboxes_ - sandboxes_ &&
            bytes_ <= max_bytes_ && more_bytes <= max_bytes_ - bytes_;
   }
   std::uint32_t sandboxes() const { return sandboxes_; }
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t max_bytes() const { return max_bytes_; }
-  // Of what there is, counted in sandboxes or in bytes.
+  // Of the limits, in sandboxes or in bytes.
   bool holds_more_than_half(const std::string& owner) const {
     const auto held = held_.find(owner);
     return held != held_.end() &&
            (held->second.sandboxes > max_sandboxes_ / 2 || held->second.bytes > max_bytes_ / 2);
   }
-  // Called when something came back.
+  // Called when a charge was given back.
   void on_release(std::function<void()> call) { on_release_ = std::move(call); }
 
  private:
@@ -49,8 +50,8 @@ class Budget {
   std::function<void()> on_release_;
 };
 
-// One sandbox and so many bytes. Whoever makes one has asked fits() first, except for a sandbox
-// that is there whether it fits or not.
+// One sandbox and so many bytes. The caller has checked fits() first, except for an adopted
+// sandbox, which exists whether it fits or not.
 class Charge {
  public:
   enum class Of : bool { kNew, kThere };
@@ -82,7 +83,7 @@ class Charge {
     if (held_) (*held_)->second.bytes += bytes - bytes_;
     bytes_ = bytes;
   }
-  // For whom it is, from now on and to its end.
+  // Counts for this owner from now on.
   void give_to(const std::string& owner) {
     GBX_ASSERT(!held_);
     held_ = budget_->held_.try_emplace(owner).first;

@@ -1,5 +1,5 @@
-// Turns between owners: each has a line of its own, and the lines are served one after the other.
-// One owner's thousand do not delay another's one.
+// A round-robin queue between owners: each has a FIFO of its own, and these are served in turn. A
+// thousand requests of one owner do not delay a single one of another.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ class FairQueue {
     ++size_;
   }
 
-  // Offers the first of each line, beginning with whose turn it is, until nobody is served any
-  // more. `serve` returns whether the item was served; it is taken out then and its owner goes to
-  // the end. `serve` must not touch this queue.
+  // Offers the first item of each owner, in turn, until none is served. `serve` returns whether the
+  // item was served; then it is removed and its owner goes to the end. `serve` must not touch this
+  // queue.
   template <class Serve>
   void serve(Serve serve) {
     std::size_t refused = 0;
@@ -62,7 +62,7 @@ class FairQueue {
     return false;
   }
 
-  // Everybody, owner by owner; for deadlines.
+  // Every item, owner by owner; for deadlines.
   template <class Visit>
   void for_each(Visit visit) const {
     for (const auto& [owner, line] : lines_) {
@@ -70,7 +70,7 @@ class FairQueue {
     }
   }
 
-  // Whether there is one in line for which it holds.
+  // Whether it holds for any owner with queued items.
   template <class Holds>
   bool any_owner(Holds holds) const {
     for (const auto& [owner, line] : lines_) {
@@ -88,7 +88,7 @@ class FairQueue {
 
  private:
   std::map<std::string, std::deque<T>> lines_;
-  std::list<std::string> turns_;  // owners with somebody in line, next first
+  std::list<std::string> turns_;  // owners with queued items, next first
   std::size_t size_ = 0;
 };
 

@@ -47,7 +47,7 @@ void Pool::drop_older_than(std::uint32_t generation) {
 }
 
 void Pool::drop_made_before(Clock::time_point time, std::size_t most) {
-  // They stand in the order in which they were made.
+  // In the order of their creation.
   while (most-- > 0 && !idle_.empty() && idle_.front()->make().made_at < time) idle_.pop_front();
 }
 
@@ -62,7 +62,8 @@ std::uint32_t Pool::wanted(bool quiet) {
     filling_ = false;
     return 0;
   }
-  // Once begun it is filled up: else it would hang at one half, and each run wait for a making.
+  // Once begun it is filled up: otherwise it would stay at one half, and each run would wait for a
+  // creation.
   if (quiet || have < (target + 1) / 2) filling_ = true;
   return filling_ ? target - have : 0;
 }

@@ -1,24 +1,16 @@
-// Never-used sandboxes of one template and engine, waiting. What is taken out does not come back.
+// Idle, never-used sandboxes of one template and engine. What is taken out does not come back. Owns
+// its sandboxes; one thread.
 #pragma once
 
-#include <compare>
 #include <deque>
 #include <memory>
-#include <string>
 
-#include "model/wall.h"
+#include "model/pool_key.h"
 #include "node/pools/pool_size.h"
 #include "node/runs/run_service.h"
 #include "node/sandboxes/sandbox.h"
 
 namespace glovebox::node {
-
-// What is fixed before somebody takes one. Limits, env, files and times come at the take.
-struct PoolKey {
-  std::string template_name;
-  EngineKind engine = EngineKind::kJail;
-  auto operator<=>(const PoolKey&) const = default;
-};
 
 class Pool {
  public:
@@ -29,9 +21,9 @@ class Pool {
   const PoolSize& size() const { return size_; }
 
   void add(std::unique_ptr<Sandbox> sandbox) { idle_.push_back(std::move(sandbox)); }
-  // Whether a run needs one that is prepared for a network; others leave those to it, if they can.
+  // Whether a run needs one with a prepared network; other runs take those last.
   enum class For : bool { kAny, kNetwork };
-  // The one that waits longest and still lives; null if there is none. Never the same one twice.
+  // The oldest that is still alive; null if there is none.
   std::unique_ptr<Sandbox> take(For what);
   std::size_t idle() const { return idle_.size(); }
   std::size_t idle(For what) const;
@@ -44,15 +36,15 @@ class Pool {
   void drop_one() { idle_.pop_front(); }
   void clear() { idle_.clear(); }
 
-  // How many more are wanted now. While runs are under way the launcher and the CPUs are theirs,
-  // and half a pool is enough; `quiet` says that there are none.
+  // How many more should be created now. While runs are under way half a pool is enough: the
+  // launcher and the CPUs belong to the runs. `quiet`: there are none.
   std::uint32_t wanted(bool quiet);
 
   std::uint32_t making = 0;
-  std::uint32_t waiting = 0;  // runs in the queue that want one of these
+  std::uint32_t waiting = 0;  // requests in the queue for one of these
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
-  // Makings failed: not before this time again.
+  // After a failed creation: not before this time again.
   Clock::time_point not_before{};
 
  private:

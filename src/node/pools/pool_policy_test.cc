@@ -44,7 +44,7 @@ TEST(PoolSize, GrowsWithDemandWithoutAMiss) {
   EXPECT_LE(size.target(), 13u);
 }
 
-TEST(PoolSize, GoesBackToItsMinimumWhenNobodyAsks) {
+TEST(PoolSize, GoesBackToItsMinimumWithoutDemand) {
   Clock::time_point now{};
   PoolSize size(2, 32, seconds(30), now);
   for (int i = 0; i < 5; ++i) size.on_miss(now);

@@ -6,7 +6,7 @@
 namespace glovebox::node {
 namespace {
 
-constexpr double kRateSeconds = 1.0;  // the time over which takes are counted
+constexpr double kRateSeconds = 1.0;  // the time over which takes are averaged
 
 double seconds(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
@@ -56,7 +56,7 @@ void PoolSize::tick(Clock::time_point now) {
   set(std::max(demand(), target_ - target_ / 4));
 }
 
-// What is taken while two of them are being made, and one to spare.
+// What is taken while two of them are created, and one to spare.
 std::uint32_t PoolSize::demand() const {
   return static_cast<std::uint32_t>(
              std::min(1e6, std::ceil(takes_per_second_ * seconds_to_create_ * 2))) +

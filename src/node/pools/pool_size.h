@@ -1,5 +1,5 @@
-// How many sandboxes a pool should keep waiting. Grows with demand and doubles when somebody found
-// it empty; goes back to the minimum when nobody asks. Pure arithmetic on the times it is told.
+// How many idle sandboxes a pool should keep. Grows with demand and doubles when a run found it
+// empty; returns to the minimum without demand. Pure arithmetic on the times it is given.
 #pragma once
 
 #include <chrono>

@@ -4,9 +4,9 @@
 namespace glovebox::node {
 namespace {
 
-using PoolsTest = NodeTest;
+using SandboxAllocatorTest = NodeTest;
 
-TEST_F(PoolsTest, NoSandboxIsEverUsedTwice) {
+TEST_F(SandboxAllocatorTest, NoSandboxIsEverUsedTwice) {
   begin({status_of("python", RuntimeKind::kPython, 2, 8)});
   std::set<std::string> seen;
   for (int round = 0; round < 10; ++round) {
@@ -26,7 +26,7 @@ TEST_F(PoolsTest, NoSandboxIsEverUsedTwice) {
   EXPECT_EQ(pool("python").target, 8u);  // grown
 }
 
-TEST_F(PoolsTest, APoolShrinksWhenNobodyAsks) {
+TEST_F(SandboxAllocatorTest, APoolShrinksWithoutDemand) {
   begin({status_of("python", RuntimeKind::kPython, 1, 8)});
   std::vector<std::shared_ptr<Call>> calls;
   for (int i = 0; i < 20; ++i) calls.push_back(start(python()));
@@ -37,7 +37,7 @@ TEST_F(PoolsTest, APoolShrinksWhenNobodyAsks) {
   until([&] { return launcher.alive.size() == 1; });
 }
 
-TEST_F(PoolsTest, SandboxesThatWaitedLongAreRenewed) {
+TEST_F(SandboxAllocatorTest, SandboxesThatWaitedLongAreRenewed) {
   begin({status_of("python", RuntimeKind::kPython, 1, 1)});
   fill("python", 1);
   const std::string old = *launcher.alive.begin();
@@ -45,7 +45,7 @@ TEST_F(PoolsTest, SandboxesThatWaitedLongAreRenewed) {
   until([&] { return launcher.alive.size() == 1 && !launcher.alive.contains(old); });
 }
 
-TEST_F(PoolsTest, ANewGenerationReplacesWhatWaits) {
+TEST_F(SandboxAllocatorTest, ANewGenerationReplacesWhatWaits) {
   begin({status_of("python", RuntimeKind::kPython, 2, 4)});
   fill("python", 2);
   const std::set<std::string> old = launcher.alive;
@@ -59,7 +59,7 @@ TEST_F(PoolsTest, ANewGenerationReplacesWhatWaits) {
   EXPECT_FALSE(old.contains((*call->result)->sandbox));
 }
 
-TEST_F(PoolsTest, AnIdleSandboxThatDiedIsNotHandedOut) {
+TEST_F(SandboxAllocatorTest, AnIdleSandboxThatDiedIsNotHandedOut) {
   begin({status_of("python", RuntimeKind::kPython, 2, 2)});
   fill("python", 2);
   const std::string dead = *launcher.alive.begin();
@@ -72,7 +72,7 @@ TEST_F(PoolsTest, AnIdleSandboxThatDiedIsNotHandedOut) {
   }
 }
 
-TEST_F(PoolsTest, WhenTheRuntimeIsNotReadyTheRunGoesCold) {
+TEST_F(SandboxAllocatorTest, WhenTheRuntimeIsNotReadyTheRunGoesCold) {
   begin({status_of("python", RuntimeKind::kPython, 0, 4)});
   launcher.warm_not_ready = true;
   launcher.script.out = "cold\n";
@@ -83,7 +83,7 @@ TEST_F(PoolsTest, WhenTheRuntimeIsNotReadyTheRunGoesCold) {
   EXPECT_EQ(launcher.created_warm, 0);
 }
 
-TEST_F(PoolsTest, AStuckRuntimeHoldsNobodyUp) {
+TEST_F(SandboxAllocatorTest, AStuckRuntimeDoesNotHoldUpOtherRuns) {
   begin({status_of("python", RuntimeKind::kPython, 0, 8),
          status_of("base", RuntimeKind::kNone, 0, 4)});
   launcher.holds_warm = true;
@@ -100,7 +100,7 @@ TEST_F(PoolsTest, AStuckRuntimeHoldsNobodyUp) {
     EXPECT_FALSE((*call->result)->warm);
   }
   EXPECT_EQ(launcher.created_warm, 0);
-  // What comes after all goes to the pool, or to nobody; nothing is counted twice.
+  // What arrives late goes to the pool or is dropped; nothing is counted twice.
   launcher.holds_warm = false;
   launcher.release_creates();
   now += seconds(1);
@@ -110,7 +110,7 @@ TEST_F(PoolsTest, AStuckRuntimeHoldsNobodyUp) {
   EXPECT_FALSE(launcher.reused);
 }
 
-TEST_F(PoolsTest, ARuntimeThatCouldNotBePreparedIsAskedForAgain) {
+TEST_F(SandboxAllocatorTest, ARuntimeThatCouldNotBePreparedIsAskedForAgain) {
   TemplateStatus idle = status_of("python", RuntimeKind::kPython, 1, 4);
   idle.state = RuntimeState::kIdle;
   begin({idle});
@@ -122,7 +122,7 @@ TEST_F(PoolsTest, ARuntimeThatCouldNotBePreparedIsAskedForAgain) {
   until([&] { return launcher.prepared == 2; });
 }
 
-TEST_F(PoolsTest, ARunWithMountsAndAColdOneHaveTheirOwn) {
+TEST_F(SandboxAllocatorTest, ARunWithMountsAndAColdOneHaveTheirOwn) {
   begin({status_of("python", RuntimeKind::kPython, 1, 4)});
   fill("python", 1);
   RunJob job = python();
@@ -140,7 +140,7 @@ TEST_F(PoolsTest, ARunWithMountsAndAColdOneHaveTheirOwn) {
   EXPECT_EQ(launcher.created_waiting, 1);
 }
 
-TEST_F(PoolsTest, TemplatesThatAreNotThereAreNotFound) {
+TEST_F(SandboxAllocatorTest, TemplatesThatAreNotThereAreNotFound) {
   begin({status_of("base", RuntimeKind::kNone, 0, 0)});
   RunJob job = python();
   const auto early = start(std::move(job));
@@ -154,7 +154,7 @@ TEST_F(PoolsTest, TemplatesThatAreNotThereAreNotFound) {
   EXPECT_EQ(finish(std::move(code))->result->error().code(), Errc::kInvalidArgument);
 }
 
-TEST_F(PoolsTest, WhenFullRunsWaitInTurnsAndThenAreRefused) {
+TEST_F(SandboxAllocatorTest, WhenFullRunsWaitInTurnsAndThenAreRefused) {
   options.max_sandboxes = 2;
   options.max_queue_per_owner = 50;
   begin({status_of("base", RuntimeKind::kNone, 0, 0)});
@@ -183,7 +183,7 @@ TEST_F(PoolsTest, WhenFullRunsWaitInTurnsAndThenAreRefused) {
   for (const auto& call : many) until([&] { return call->done(); });
 }
 
-TEST_F(PoolsTest, TheQueueHasAnEndInLengthAndInTime) {
+TEST_F(SandboxAllocatorTest, TheQueueHasAnEndInLengthAndInTime) {
   options.max_sandboxes = 1;
   options.max_queue_per_owner = 2;
   begin({status_of("base", RuntimeKind::kNone, 0, 0)});
@@ -202,7 +202,7 @@ TEST_F(PoolsTest, TheQueueHasAnEndInLengthAndInTime) {
   EXPECT_FALSE(calls[0]->done());
 }
 
-TEST_F(PoolsTest, OneOwnerHasAtMostAQuarterOfTheQueue) {
+TEST_F(SandboxAllocatorTest, OneOwnerHasAtMostAQuarterOfTheQueue) {
   options.max_sandboxes = 1;
   options.max_queue = 8;
   begin({status_of("base", RuntimeKind::kNone, 0, 0)});
@@ -222,7 +222,7 @@ TEST_F(PoolsTest, OneOwnerHasAtMostAQuarterOfTheQueue) {
   EXPECT_FALSE(start_for("one")->done());
 }
 
-TEST_F(PoolsTest, WhoHoldsMoreThanHalfGetsNoMoreWhileAnotherWaits) {
+TEST_F(SandboxAllocatorTest, WhoHoldsMoreThanHalfGetsNoMoreWhileAnotherWaits) {
   for (const bool by_memory : {false, true}) {
     SCOPED_TRACE(by_memory ? "memory" : "sandboxes");
     RunJob job = shell();
@@ -238,7 +238,7 @@ TEST_F(PoolsTest, WhoHoldsMoreThanHalfGetsNoMoreWhileAnotherWaits) {
       return std::count_if(calls.begin(), calls.end(),
                            [](const auto& call) { return !call->sink.out.empty(); });
     };
-    until([&] { return begun(many) == 4; });  // nobody else is there: all of it
+    until([&] { return begun(many) == 4; });  // no other owner waits: all of it
     job.owner = "one";
     for (int i = 0; i < 3; ++i) others.push_back(start(job));
     settle();
@@ -258,7 +258,7 @@ TEST_F(PoolsTest, WhoHoldsMoreThanHalfGetsNoMoreWhileAnotherWaits) {
   }
 }
 
-TEST_F(PoolsTest, MemoryIsGivenOnceAndWaitingSandboxesMakeRoom) {
+TEST_F(SandboxAllocatorTest, MemoryIsGivenOnceAndWaitingSandboxesMakeRoom) {
   options.max_memory_bytes = 2ull << 30;
   begin({status_of("python", RuntimeKind::kPython, 4, 8),
          status_of("base", RuntimeKind::kNone, 0, 0)});
@@ -283,7 +283,7 @@ TEST_F(PoolsTest, MemoryIsGivenOnceAndWaitingSandboxesMakeRoom) {
   EXPECT_EQ(finish(job)->result->error().code(), Errc::kPolicy);
 }
 
-TEST_F(PoolsTest, AFullLauncherIsAskedAgain) {
+TEST_F(SandboxAllocatorTest, AFullLauncherIsAskedAgain) {
   begin({status_of("base", RuntimeKind::kNone, 0, 0)});
   launcher.refuses = wire::SandboxRefused{0, Errc::kResourceExhausted, 0, "no slices are left"};
   const auto call = start(shell());
@@ -298,7 +298,7 @@ TEST_F(PoolsTest, AFullLauncherIsAskedAgain) {
   EXPECT_TRUE(*finish(shell())->result);
 }
 
-TEST_F(PoolsTest, WhatTheLauncherRefusesForAReasonIsTheRunsError) {
+TEST_F(SandboxAllocatorTest, WhatTheLauncherRefusesForAReasonIsTheRunsError) {
   begin({status_of("python", RuntimeKind::kPython, 0, 4)});
   launcher.refuses = wire::SandboxRefused{0, Errc::kPolicy, 0, "a ceiling"};
   const auto call = finish(python());
@@ -306,7 +306,7 @@ TEST_F(PoolsTest, WhatTheLauncherRefusesForAReasonIsTheRunsError) {
   EXPECT_EQ(call->result->error().code(), Errc::kPolicy);
 }
 
-TEST_F(PoolsTest, ARemovedTemplateTakesItsPoolAlong) {
+TEST_F(SandboxAllocatorTest, ARemovedTemplateTakesItsPoolAlong) {
   begin({status_of("python", RuntimeKind::kPython, 2, 4)});
   fill("python", 2);
   TemplateStatus gone = known[0];
@@ -317,7 +317,7 @@ TEST_F(PoolsTest, ARemovedTemplateTakesItsPoolAlong) {
   EXPECT_EQ(finish(python())->result->error().code(), Errc::kNotFound);
 }
 
-TEST_F(PoolsTest, AnIdleRuntimeIsAskedForOnce) {
+TEST_F(SandboxAllocatorTest, AnIdleRuntimeIsAskedForOnce) {
   TemplateStatus idle = status_of("python", RuntimeKind::kPython, 1, 4);
   idle.state = RuntimeState::kIdle;
   begin({idle});

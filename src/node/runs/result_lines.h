@@ -16,9 +16,9 @@ class ResultLines {
   static constexpr std::size_t kMaxLine = 8u << 20;
   static constexpr std::size_t kMaxTotal = 8u << 20;
   static constexpr std::size_t kMaxLines = 256;
-  // Ends of lines, kept or not, empty or not. Whoever writes more is not read any more.
+  // Ends of lines, kept or not, empty or not. Beyond that, reading stops.
   static constexpr std::size_t kMaxSeen = 65'536;
-  // Whoever reads the lines takes microseconds for each value in them, and all clients wait for the
+  // Parsing the lines takes microseconds for each value in them, and all clients wait for the
   // same thread.
   static constexpr std::size_t kMaxValues = 40'000;
 

@@ -37,7 +37,7 @@ struct RunJob {
   // Exactly one of the two: code for the template's runtime, or a program.
   std::optional<wire::Job> job;
   std::optional<ExecSpec> exec;
-  bool cold = false;  // a fresh interpreter, forked from nobody
+  bool cold = false;  // a fresh interpreter, not forked from a zygote
   std::string stdin_bytes;
   std::vector<InputFile> files;
   std::vector<std::string> return_files;  // absolute patterns
@@ -78,8 +78,8 @@ class RunSink {
   virtual boost::asio::awaitable<bool> on_output(bool is_stderr, std::string_view bytes) = 0;
   virtual boost::asio::awaitable<bool> on_result(std::string_view json_line) = 0;
 
-  // Whether any of the caller's code may have run. Said by the node before it can, and taken back
-  // when it certainly has not: after an error this tells a refusal from an interruption.
+  // Whether any of the caller's code may have run. Set by the node before it can, and cleared when
+  // it certainly has not: after an error this tells a refusal from an interruption.
   bool may_have_run() const { return may_have_run_; }
   void set_may_have_run(bool may) { may_have_run_ = may; }
 
@@ -87,7 +87,7 @@ class RunSink {
   bool may_have_run_ = false;
 };
 
-// Set by whoever notices that nobody waits for the run any more.
+// Set when the client no longer waits for the run.
 class CancelFlag {
  public:
   void cancel() {

@@ -41,7 +41,7 @@ Result<StartFrames> StartFrames::make(const RunJob& job, StartMode way, RuntimeK
   }
   std::string code = wire::encode_job(*job.job);
   if (code.size() > wire::kMaxJobBytes) {
-    return fail(Errc::kInvalidArgument, "the code with its arguments is too long");
+    return fail(Errc::kInvalidArgument, "the code and its arguments are too long");
   }
   return StartFrames(job, way, std::move(exec), std::move(code));
 }

@@ -1,4 +1,4 @@
-// Whether the walls that really stand are as strong as somebody asked for.
+// Whether the walls of a sandbox are as strong as its request demands.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,9 @@ inline Result<> check_grade(EngineKind engine, const WallSet& walls,
                             const std::optional<Grade>& least) {
   const Grade stood = grade_of(engine, walls);
   if (!least || stood >= *least) return {};
-  return fail(Errc::kPolicy, "the walls that stand here make grade '" +
-                                 std::string(grade_name(stood)) + "', less than the '" +
-                                 std::string(grade_name(*least)) +
-                                 "' that was asked for (see `glovebox doctor`)");
+  return fail(Errc::kPolicy, "the walls of this sandbox reach grade '" +
+                                 std::string(grade_name(stood)) + "', below the required '" +
+                                 std::string(grade_name(*least)) + "' (see `glovebox doctor`)");
 }
 
 }  // namespace glovebox::node

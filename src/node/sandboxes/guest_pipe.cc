@@ -24,11 +24,11 @@ bool is_ready(int fd, short events) {
 
 Result<> check_is_pipe(int fd) {
   struct stat info {};
-  if (::fstat(fd, &info) != 0) return fail(Error::from_errno("look at the program's stream"));
+  if (::fstat(fd, &info) != 0) return fail(Error::from_errno("check the program's stream"));
   if (!S_ISFIFO(info.st_mode)) {
-    return fail(Errc::kProtocol, "what came as the program's stream is not a pipe");
+    return fail(Errc::kProtocol, "expected a pipe from the sandbox's agent");
   }
-  // Whoever writes gets SIGPIPE's errno; see write_now for those who cannot rely on this flag.
+  // Writers must not block; see write_now() for the case that the guest clears the flag.
   if (::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK) != 0) {
     return fail(Error::from_errno("set up the program's stream"));
   }

@@ -1,5 +1,5 @@
 // The pipes of a guest's program. They come from an agent that may have been taken over, so nothing
-// is believed of them: not that they are pipes, and not that they stay non-blocking.
+// is assumed about them: not that they are pipes, and not that they stay non-blocking.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@ namespace glovebox::node {
 // make us wait for it.
 Result<> check_is_pipe(int fd);
 
-// As read(2) and write(2), and never wait, also if somebody took O_NONBLOCK away: the flag belongs
+// As read(2) and write(2), and never wait, even if the guest cleared O_NONBLOCK: the flag belongs
 // to the open file, which the other side has as well. -1 and EAGAIN: later.
 ssize_t read_now(int fd, std::span<char> into);
 ssize_t write_now(int fd, std::string_view bytes);

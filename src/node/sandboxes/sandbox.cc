@@ -25,7 +25,7 @@ Sandbox::Sandbox(boost::asio::io_context& io, LauncherLink& launcher,
       generation_(created.generation),
       has_network_(created.has_network),
       charge_(std::move(charge)),
-      // Registered now, behind everybody's request, and not when somebody waits for it.
+      // Registered with the reactor now, and not when a run waits for it.
       socket_(io, non_blocking(std::move(socket))),
       make_(make) {
   launcher_.add(*this);

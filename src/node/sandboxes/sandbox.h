@@ -1,5 +1,6 @@
-// A sandbox that exists, as the server sees it: its socket, and what the launcher says of it. It is
-// ended with this object, at the latest, unless it is a session's.
+// A sandbox that exists, as the server sees it: its socket, and what the launcher reports about it.
+// Owned by its run, pool or session; destroying this object ends the sandbox, unless outlive() was
+// called. One thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -24,9 +25,9 @@ class Sandbox {
   struct Ended {
     EndReason reason = EndReason::kExited;
     Usage usage;
-    std::optional<Error> refusal;  // the launcher ended it because it could not be taken
+    std::optional<Error> refusal;  // why the launcher could not hand it over, and ended it
   };
-  // What it was made as.
+  // How it was created.
   struct Make {
     bool warm = false;
     bool waits = false;
@@ -47,19 +48,19 @@ class Sandbox {
   WatchedFd& socket() { return socket_; }
   Charge& charge() { return charge_; }
 
-  // Its one run has it now; there is no second.
+  // Asserts that it is given to a run only once.
   void give();
-  // Tells the launcher, if it is one that waits; `network`: what it was prepared for.
+  // Asks the launcher to start an idle one; `network`: whether to bring its network up.
   enum class Network : bool { kNone, kUp };
   void take(const Limits& limits, Network network);
   void begin_destroy();
-  // From now on it ends only when it is told to: a session outlives the server.
+  // From now on it ends only by begin_destroy(): a session outlives the server.
   void outlive() { outlives_ = true; }
   UniqueFd release_socket() { return socket_.release(); }
 
-  // What became of it; nothing while it lives.
+  // How it ended; nothing while it lives.
   const std::optional<Ended>& ended() const { return ended_; }
-  bool lost() const { return lost_; }  // the launcher went away, and the sandbox with it
+  bool lost() const { return lost_; }  // the launcher was lost, and the sandbox with it
   // Called when one of these two changes. Must not destroy this object.
   void on_end(std::function<void()> call) { on_end_ = std::move(call); }
 

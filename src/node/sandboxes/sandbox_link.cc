@@ -49,7 +49,7 @@ Result<std::optional<SandboxLink::Incoming>> SandboxLink::receive() {
   if (!received || received->bytes.empty()) return fail(Errc::kUnavailable, "the sandbox is gone");
   TRY(wire::AgentFrame frame, wire::decode_agent_frame(received->bytes));
   if (!received->fds.empty() && !std::holds_alternative<wire::ProgramStarted>(frame)) {
-    return fail(Errc::kProtocol, "the sandbox sends descriptors nobody asked for");
+    return fail(Errc::kProtocol, "unexpected descriptors from the sandbox's agent");
   }
   return std::optional<Incoming>(Incoming{std::move(frame), std::move(received->fds)});
 }

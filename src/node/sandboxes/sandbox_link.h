@@ -1,5 +1,6 @@
-// A sandbox's own socket, without waiting: frames out as far as it takes them, frames in as they
-// are there. The other side is treated as hostile; what cannot be parsed ends the link.
+// A sandbox's own socket, without blocking: sends frames as far as the socket takes them, receives
+// those that are there. The other side is treated as hostile: a malformed frame is an error that
+// ends the link. Borrows the socket; one thread.
 #pragma once
 
 #include <deque>
@@ -21,17 +22,17 @@ class SandboxLink {
     std::vector<UniqueFd> fds;  // with ProgramStarted only
   };
 
-  // Borrowed from the sandbox.
+  // `socket` belongs to the sandbox.
   explicit SandboxLink(WatchedFd& socket) : socket_(socket) {}
 
   void begin(StartFrames frames) { frames_ = std::move(frames); }
   void queue(const wire::ClientFrame& frame) { next_ = wire::encode(frame); }
-  // Sends until all is sent or the socket is full; then it wakes when there is room. An error means
-  // that the other side is gone: what it said last can still be received.
+  // Sends until all is sent or the socket is full; the socket's signal is set when there is room
+  // again. An error: the other side is gone; its last frames can still be received.
   Result<> send_some();
   bool all_sent() const { return !next_ && !frames_; }
 
-  // Nothing there: it wakes when there is something.
+  // Nothing: the socket's signal is set when there is something.
   Result<std::optional<Incoming>> receive();
 
  private:

@@ -1,5 +1,5 @@
-// What a sandbox says went wrong, as an error of ours: its errno stays beside it, its words are
-// made harmless.
+// An error that a sandbox reported, as an Error of ours: with its errno, and with a message that is
+// safe to print.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 namespace glovebox::node {
 
 Errc errc_of_guest(int sys_errno);
-// `what` is the sandbox's own words, or ours; empty: only the errno's.
+// `what`: the sandbox's message, or ours; empty: the description of the errno only.
 Error guest_error(int sys_errno, std::string_view what);
 
 }  // namespace glovebox::node

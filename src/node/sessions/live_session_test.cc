@@ -124,7 +124,7 @@ TEST_F(SessionTest, AReaderThatIsClosedStopsWaiting) {
   EXPECT_TRUE(std::holds_alternative<Attachment::Gone>(**waiting));
 }
 
-TEST_F(SessionTest, AProcessThatNobodyReadsForTooLongBecomesLossy) {
+TEST_F(SessionTest, AProcessWithoutAReaderForTooLongBecomesLossy) {
   options.detach_grace = milliseconds(20);
   begin_base();
   const auto session = make();
@@ -193,7 +193,7 @@ TEST_F(SessionTest, TwoWritersDoNotMix) {
   EXPECT_EQ(bytes, std::string(70'000, 'a') + std::string(70'000, 'b'));
 }
 
-TEST_F(SessionTest, InputThatNobodyReadsIsRefused) {
+TEST_F(SessionTest, InputThatTheProcessDoesNotReadIsRefused) {
   begin_base();
   const auto session = make();
   auto started = start(*session);
@@ -325,49 +325,49 @@ TEST_P(HostileAgent, EndsItsSessionAndNothingElse) {
 
 INSTANTIATE_TEST_SUITE_P(
     Attacks, HostileAgent,
-    testing::Values(Attack{"Garbage",
-                           [](FakeAgent& a, auto) {
-                             a.say_bytes({std::byte{9}, std::byte{1}});
-                           }},
-                    Attack{"OutputBeyondTheWindow",
-                           [](FakeAgent& a, auto n) {
-                             for (std::size_t i = 0; i < 5; ++i) {
-                               a.print(n, Stream::kStdout, i * kChunk, std::string(kChunk, 'x'));
-                             }
-                           }},
-                    Attack{"OutputBackwards",
-                           [](FakeAgent& a, auto n) {
-                             a.print(n, Stream::kStdout, 0, "abc");
-                             a.print(n, Stream::kStdout, 1, "bc");
-                           }},
-                    Attack{"OutputOfNobody",
-                           [](FakeAgent& a, auto n) { a.print(n + 1, Stream::kStdout, 0, "x"); }},
-                    Attack{"OutputThatNobodyAskedFor",
-                           [](FakeAgent& a, auto n) { a.print(n, Stream::kResults, 0, "x"); }},
-                    Attack{"StartedTwice",
-                           [](FakeAgent& a, auto n) {
-                             a.say(wire::ProcessStarted{n, 5, false});
-                           }},
-                    Attack{"EndedTwice",
-                           [](FakeAgent& a, auto n) {
-                             a.say(wire::ProcessExited{n, {}, {}, {}, {}});
-                             a.say(wire::ProcessExited{n, {}, {}, {}, {}});
-                           }},
-                    Attack{"TookMoreThanItWasSent",
-                           [](FakeAgent& a, auto n) {
-                             a.say(wire::InputTaken{n, Stream::kStdin, 1, false});
-                           }},
-                    Attack{"WelcomesNobody", [](FakeAgent& a, auto) { a.say(wire::Welcome{1}); }},
-                    Attack{"ADescriptorTooMany",
-                           [](FakeAgent& a, auto n) {
-                             a.say(wire::Output{n, Stream::kStdout, 0, "x", 0, 0, 0}, 0);
-                           }},
-                    Attack{"AnswersNoRequest",
-                           [](FakeAgent& a, auto) {
-                             a.say(wire::FileDone{7, 0, {}, {}});
-                           }},
-                    Attack{"ADescriptorIsMissing",
-                           [](FakeAgent& a, auto) { a.say(wire::PortConnected{1}); }}),
+    testing::Values(
+        Attack{"Garbage",
+               [](FakeAgent& a, auto) {
+                 a.say_bytes({std::byte{9}, std::byte{1}});
+               }},
+        Attack{"OutputBeyondTheWindow",
+               [](FakeAgent& a, auto n) {
+                 for (std::size_t i = 0; i < 5; ++i) {
+                   a.print(n, Stream::kStdout, i * kChunk, std::string(kChunk, 'x'));
+                 }
+               }},
+        Attack{"OutputBackwards",
+               [](FakeAgent& a, auto n) {
+                 a.print(n, Stream::kStdout, 0, "abc");
+                 a.print(n, Stream::kStdout, 1, "bc");
+               }},
+        Attack{"OutputOfAnUnknownProcess",
+               [](FakeAgent& a, auto n) { a.print(n + 1, Stream::kStdout, 0, "x"); }},
+        Attack{"OutputWithoutASubscription",
+               [](FakeAgent& a, auto n) { a.print(n, Stream::kResults, 0, "x"); }},
+        Attack{"StartedTwice",
+               [](FakeAgent& a, auto n) {
+                 a.say(wire::ProcessStarted{n, 5, false});
+               }},
+        Attack{"EndedTwice",
+               [](FakeAgent& a, auto n) {
+                 a.say(wire::ProcessExited{n, {}, {}, {}, {}});
+                 a.say(wire::ProcessExited{n, {}, {}, {}, {}});
+               }},
+        Attack{"TookMoreThanItWasSent",
+               [](FakeAgent& a, auto n) {
+                 a.say(wire::InputTaken{n, Stream::kStdin, 1, false});
+               }},
+        Attack{"UnexpectedWelcome", [](FakeAgent& a, auto) { a.say(wire::Welcome{1}); }},
+        Attack{"ADescriptorTooMany",
+               [](FakeAgent& a, auto n) {
+                 a.say(wire::Output{n, Stream::kStdout, 0, "x", 0, 0, 0}, 0);
+               }},
+        Attack{"AnswersNoRequest",
+               [](FakeAgent& a, auto) {
+                 a.say(wire::FileDone{7, 0, {}, {}});
+               }},
+        Attack{"ADescriptorIsMissing", [](FakeAgent& a, auto) { a.say(wire::PortConnected{1}); }}),
     [](const auto& one) { return one.param.name; });
 
 TEST_F(SessionTest, FramesThatComeTooFastAreReadMoreSlowly) {

@@ -15,8 +15,7 @@ namespace {
 
 constexpr int kPipeBytes = 1 << 20;
 
-// A stream socket of a network, and nothing else: others could make us wait, or are not read as
-// one would think.
+// A TCP socket and nothing else: other descriptors could block us or behave differently.
 Result<> check_is_connection(int fd) {
   struct stat info {};
   int type = 0;
@@ -26,13 +25,13 @@ Result<> check_is_connection(int fd) {
       ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM ||
       ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &(size = sizeof domain)) != 0 ||
       (domain != AF_INET && domain != AF_INET6)) {
-    return fail(Errc::kProtocol, "what came as a connection is none");
+    return fail(Errc::kProtocol, "expected a connected TCP socket from the sandbox's agent");
   }
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
   return {};
 }
 
-Error unasked() { return Error(Errc::kProtocol, "it answers what nobody asked for"); }
+Error unexpected_answer() { return Error(Errc::kProtocol, "answer to an unknown request"); }
 
 }  // namespace
 
@@ -70,7 +69,7 @@ void PendingRequests::end_all(const Error& why) {
 }
 
 Result<std::shared_ptr<PendingRequest>> PendingRequests::find(wire::RequestNumber number) const {
-  if (number == 0 || number >= next_) return fail(unasked());
+  if (number == 0 || number >= next_) return fail(unexpected_answer());
   const auto at = open_.find(number);
   return at == open_.end() ? nullptr : at->second;
 }
@@ -79,10 +78,10 @@ Result<> PendingRequests::on(wire::FileOpened opened, UniqueFd pipe) {
   TRY(const std::shared_ptr<PendingRequest> request, find(opened.request));
   if (!request) return {};
   if (request->expects != PendingRequest::Expects::kPipe || request->opened || request->done) {
-    return fail(unasked());
+    return fail(unexpected_answer());
   }
   TRY_OK(check_is_pipe(pipe.get()));
-  // More at once, if we may.
+  // A larger pipe, if allowed.
   (void)::fcntl(pipe.get(), F_SETPIPE_SZ, kPipeBytes);
   request->pipe = WatchedFd(io_, std::move(pipe));
   request->pipe.wakes(&request->signal);
@@ -95,7 +94,8 @@ Result<> PendingRequests::on(wire::FileOpened opened, UniqueFd pipe) {
 Result<> PendingRequests::on(wire::FileDone done) {
   TRY(const std::shared_ptr<PendingRequest> request, find(done.request));
   if (!request) return {};
-  if (request->expects == PendingRequest::Expects::kPort || request->done) return fail(unasked());
+  if (request->expects == PendingRequest::Expects::kPort || request->done)
+    return fail(unexpected_answer());
   request->done = std::move(done);
   request->signal.set();
   return {};
@@ -106,7 +106,7 @@ Result<> PendingRequests::on(UniqueFd port, wire::RequestNumber number) {
   if (!request) return {};
   if (request->expects != PendingRequest::Expects::kPort || request->port ||
       request->port_refused) {
-    return fail(unasked());
+    return fail(unexpected_answer());
   }
   TRY_OK(check_is_connection(port.get()));
   request->port = std::move(port);
@@ -119,7 +119,7 @@ Result<> PendingRequests::on(const wire::PortRefused& refused) {
   if (!request) return {};
   if (request->expects != PendingRequest::Expects::kPort || request->port ||
       request->port_refused) {
-    return fail(unasked());
+    return fail(unexpected_answer());
   }
   request->port_refused = refused.sys_errno;
   request->signal.set();

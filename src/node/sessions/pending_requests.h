@@ -1,5 +1,5 @@
-// What was asked of a session's sandbox and is not answered yet: files and ports. Each request has
-// a number and one coroutine that waits for it.
+// Requests to a session's agent that are not answered yet: files and ports. Each has a number and
+// one coroutine that waits for it. One thread.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -28,13 +28,13 @@ struct PendingRequest : std::enable_shared_from_this<PendingRequest> {
   WatchedFd pipe;
   std::string entry;
   bool opened = false;
-  bool patient = false;  // it may have nothing to say for hours
+  bool patient = false;  // a watch: may be silent for hours
   UniqueFd port;
   std::optional<int> port_refused;
   std::optional<wire::FileDone> done;
-  std::optional<Error> over;  // the session is over, or the caller let go
+  std::optional<Error> over;  // the session is over, or the caller closed it
 
-  // Until something has changed, or the time has come.
+  // Until something has changed, or the deadline has passed.
   boost::asio::awaitable<void> wait(Clock::time_point deadline);
 };
 
@@ -46,19 +46,19 @@ class PendingRequests {
   explicit PendingRequests(boost::asio::io_context& io) : io_(io) {}
 
   Result<std::shared_ptr<PendingRequest>> open(PendingRequest::Expects what);
-  // Of files: those that end by themselves, or those that watch.
+  // File requests: watches (`patient`) or all others.
   std::size_t count(bool patient) const;
   void close(wire::RequestNumber number) { open_.erase(number); }
   void end_all(const Error& why);
 
-  // An error: the sandbox broke the protocol. What was asked for and let go of is no error.
+  // An error: the sandbox broke the protocol. An answer to a closed request is not an error.
   Result<> on(wire::FileOpened opened, UniqueFd pipe);
   Result<> on(wire::FileDone done);
   Result<> on(UniqueFd port, wire::RequestNumber number);
   Result<> on(const wire::PortRefused& refused);
 
  private:
-  // Null: let go of.
+  // Null: closed.
   Result<std::shared_ptr<PendingRequest>> find(wire::RequestNumber number) const;
 
   boost::asio::io_context& io_;

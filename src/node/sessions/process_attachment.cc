@@ -15,7 +15,7 @@ boost::asio::awaitable<Attachment::Event> ProcessAttachment::next(Clock::time_po
     std::optional<Event> event = reader->inbox.next();
     processes->acknowledge(reader->inbox.acknowledge(!event.has_value()));
     if (event) co_return std::move(*event);
-    if (reader->inbox.told_end()) co_return Gone{"the process has ended"};
+    if (reader->inbox.end_delivered()) co_return Gone{"the process has ended"};
     if (reader->gone) co_return Gone{*reader->gone};
     if (Clock::now() >= deadline) co_return Nothing{};
     co_await reader->notifier.wait(deadline);

@@ -113,7 +113,7 @@ TEST_F(SessionFiles, ThatAreNotThereAreAnError) {
   EXPECT_EQ((*opening)->error().message().find('\x1b'), std::string::npos);
 }
 
-TEST_F(SessionFiles, ThatNobodyWantsAnyMoreAreAbandoned) {
+TEST_F(SessionFiles, ThatAreDroppedAreAbandoned) {
   begin_with(wire::FileOp::kRead);
   Pipe pipe;
   opened(pipe.read);
@@ -198,7 +198,7 @@ TEST_F(SessionPorts, AConnectionIsHandedOver) {
   EXPECT_NE(::fcntl((*connecting)->value().get(), F_GETFL) & O_NONBLOCK, 0);
 }
 
-TEST_F(SessionPorts, NobodyListensIsAnError) {
+TEST_F(SessionPorts, AClosedPortIsAnError) {
   begin_connecting();
   agent(*session).say(wire::PortRefused{1, ECONNREFUSED});
   until([&] { return connecting->has_value(); });

@@ -11,7 +11,7 @@
 namespace glovebox::node {
 namespace {
 
-SandboxRequest sandbox_request_for(const SessionSpec& spec) {
+SandboxRequest session_sandbox_request(const SessionSpec& spec) {
   SandboxRequest request;
   request.key = {spec.template_name, spec.engine};
   request.limits = spec.limits;
@@ -29,7 +29,7 @@ SandboxRequest sandbox_request_for(const SessionSpec& spec) {
 
 }  // namespace
 
-// One launcher's sessions on their way to us.
+// The adoption of one launcher's sessions.
 struct SessionHost::Adoption {
   std::uint64_t number = 0;
   std::vector<std::pair<LivePtr, bool>> found;  // and whether it is frozen
@@ -76,9 +76,9 @@ Task<std::shared_ptr<Session>> SessionHost::create_session(SessionSpec spec,
   const std::shared_ptr<void> held = hold_();
   if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");
   if (!spec.net.is_none()) CO_TRY_OK(co_await networks_.wait_for_gateway());
-  SandboxRequest request = sandbox_request_for(spec);
+  SandboxRequest request = session_sandbox_request(spec);
   CO_TRY(std::unique_ptr<Sandbox> sandbox, co_await allocator_.acquire(std::move(request), cancel));
-  if (!sandbox) co_return fail(Errc::kUnavailable, "nobody waits for this sandbox any more");
+  if (!sandbox) co_return fail(Errc::kUnavailable, "the request was cancelled");
   if (stopped_) co_return fail(Errc::kUnavailable, "the server is stopping");
   CO_TRY_OK(check_grade(spec.engine, sandbox->walls(), spec.min_grade));
   const LivePtr session = add(std::move(sandbox), spec.template_name);
@@ -94,9 +94,9 @@ Task<std::shared_ptr<Session>> SessionHost::create_session(SessionSpec spec,
     announce(session, spec.is_build ? Shown::kNo : Shown::kYes);
     co_return session;
   }
-  session->destroy(false, ready ? "nobody waits for it" : ready.error().message());
-  if (!ready) co_return fail(std::move(ready.error()).context("make a session"));
-  co_return fail(Errc::kUnavailable, "nobody waits for this sandbox any more");
+  session->destroy(false, ready ? "its creation was cancelled" : ready.error().message());
+  if (!ready) co_return fail(std::move(ready.error()).context("create a session"));
+  co_return fail(Errc::kUnavailable, "the request was cancelled");
 }
 
 Result<SessionHost::LivePtr> SessionHost::find(const SandboxId& id) const {
@@ -155,7 +155,7 @@ Task<> SessionHost::resume_session(SandboxId id) {
   CO_TRY(const LivePtr session, find(id));
   if (session->paused()) CO_TRY_OK(co_await freeze(session, false));
   if (session->is_ready() || !session->alive()) co_return Result<>();
-  // It was frozen when we came, and has not heard of us.
+  // It was frozen when it was adopted, and has not seen our Hello.
   Result<> ready = co_await session->handshake(LiveSession::Origin::kAdopted);
   if (!ready) session->destroy(false, ready.error().message());
   co_return ready;
@@ -181,7 +181,7 @@ Task<SessionUsage> SessionHost::measure_session(SandboxId id) {
   co_return usage;
 }
 
-// ---- taking over -----------------------------------------------------------------------------
+// ---- adoption --------------------------------------------------------------------------------
 
 void SessionHost::adopt() {
   if (stopped_) return;
@@ -195,12 +195,12 @@ void SessionHost::adopt() {
       },
       [this, held, adoption](Result<> done) {
         if (held.expired() || adoption->number != adoptions_) return;
-        if (!done) log::warn("no sessions were taken over", {{"error", done.error().message()}});
+        if (!done) log::warn("no sessions were adopted", {{"error", done.error().message()}});
         adoption->left = adoption->found.size() + 1;
         for (auto& [session, frozen] : adoption->found) {
           session->set_paused(frozen);
           if (frozen) {
-            announce(session, Shown::kYes);  // it hears of us when it goes on
+            announce(session, Shown::kYes);  // its handshake follows when it is resumed
             one_taken_over(*adoption);
             continue;
           }
@@ -227,7 +227,7 @@ boost::asio::awaitable<void> SessionHost::take_over(LivePtr session,
   if (ready) {
     announce(session, Shown::kYes);
   } else if (!stopped_) {
-    log::warn("a session could not be taken over",
+    log::warn("could not adopt a session",
               {{"sandbox", session->id().str()}, {"error", ready.error().message()}});
     session->destroy(false, ready.error().message());
   }
@@ -237,7 +237,7 @@ boost::asio::awaitable<void> SessionHost::take_over(LivePtr session,
 void SessionHost::one_taken_over(Adoption& adoption) {
   if (--adoption.left > 0 || adoption.number != adoptions_ || stopped_) return;
   adopted_ = true;
-  log::info("sessions taken over", {{"sessions", std::to_string(adoption.found.size())}});
+  log::info("sessions adopted", {{"sessions", std::to_string(adoption.found.size())}});
   adoption.found.clear();
   if (on_adopted_) on_adopted_();
 }

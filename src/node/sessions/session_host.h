@@ -1,5 +1,5 @@
-// The sessions of this host: made, taken over from the server before, paused, measured, ended. They
-// belong to the launcher; this knows them as long as the server lives.
+// The sessions of this host: created, adopted from a previous server, paused, measured, ended. They
+// belong to the launcher and outlive this object. One thread.
 #pragma once
 
 #include <functional>
@@ -18,16 +18,16 @@ namespace glovebox::node {
 
 class SessionHost final : public SessionService {
  public:
-  // All borrowed. `hold` gives what keeps them, and this object, as long as somebody waits in here.
+  // All borrowed. keep_alive_with(): what keeps them, and this object, during a call.
   SessionHost(boost::asio::io_context& io, SandboxAllocator& allocator, Networks& networks,
               const NodeOptions& options)
       : io_(io), allocator_(allocator), networks_(networks), options_(options) {}
   ~SessionHost() override { disconnect(); }
   void keep_alive_with(std::function<std::shared_ptr<void>()> hold) { hold_ = std::move(hold); }
 
-  // A launcher was attached: what it has becomes ours.
+  // A launcher was attached: adopt its sessions.
   void adopt();
-  // The server stops; the sessions stay.
+  // The server stops; the sessions live on.
   void disconnect();
 
   Task<std::shared_ptr<Session>> create_session(SessionSpec spec,
@@ -65,9 +65,9 @@ class SessionHost final : public SessionService {
   std::function<std::shared_ptr<void>()> hold_ = [] { return nullptr; };
   struct Known {
     LivePtr session;
-    bool announced = false;  // somebody else knows of it
-    // A build's: in no list, its end is told nobody, and it does not outlive this server. One that
-    // a server before us left is found by all the same, as what nobody has a record of.
+    bool announced = false;  // the service's caller knows of it
+    // Of a package build: not listed, its end not reported, ended with this server. One that a
+    // previous server left is adopted and listed like any session without a record.
     bool hidden = false;
   };
   std::map<SandboxId, Known> known_;

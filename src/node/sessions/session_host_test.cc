@@ -71,7 +71,7 @@ TEST_F(SessionTest, WithWeakerWallsThanAskedForIsRefusedAndEnded) {
   wanted.min_grade = Grade::kJail;
   EXPECT_EQ(await(service().create_session(wanted, nullptr)).error().code(), Errc::kPolicy);
   until([&] { return launcher.alive.empty(); });
-  EXPECT_TRUE(ended.empty());  // nobody knew of it
+  EXPECT_TRUE(ended.empty());  // it had not been announced
 }
 
 TEST_F(SessionTest, ThatDoesNotAnswerIsEnded) {
@@ -83,7 +83,7 @@ TEST_F(SessionTest, ThatDoesNotAnswerIsEnded) {
   EXPECT_TRUE(ended.empty());
 }
 
-TEST_F(SessionTest, ThatNobodyWaitsForAnyMoreIsEnded) {
+TEST_F(SessionTest, WhoseCreationIsCancelledIsEnded) {
   begin_base();
   launcher.holds_creates = true;
   const auto cancel = std::make_shared<CancelFlag>();

@@ -6,12 +6,12 @@
 namespace glovebox::node {
 namespace {
 
-// A quarter of the window: the sandbox goes on sending, and not every word is answered.
+// A quarter of the window: the sandbox keeps sending, and not every frame is acknowledged.
 constexpr std::uint64_t kWorthTelling = wire::kWindow / 4;
-// With more events than this, bytes are put to the last of their own stream, though others came
-// between: single bytes of two streams in turn would cost many times what they are.
+// With more events than this, bytes are appended to the last event of their stream although others
+// came between: alternating single bytes of two streams would cost many times their size.
 constexpr std::size_t kManyItems = 256;
-constexpr std::size_t kMaxItems = 4096;  // only with many losses, and these are rare
+constexpr std::size_t kMaxItems = 4096;  // reached only with many losses, and these are rare
 
 }  // namespace
 
@@ -30,7 +30,7 @@ bool Inbox::wants(wire::Stream stream, std::uint32_t subscription) const {
 Result<> Inbox::take(wire::Output output) {
   In& one = in(output.stream);
   const std::uint64_t size = output.bytes.size();
-  // Who asked for more than there was gets what comes from now on.
+  // A subscription beyond the end gets what comes from now on.
   if (!std::exchange(one.begun, true)) one.expected = std::min(one.expected, output.offset);
   if (size > UINT64_MAX - output.offset || output.offset < one.expected) {
     return fail(Errc::kProtocol, "output goes backwards");
@@ -41,7 +41,7 @@ Result<> Inbox::take(wire::Output output) {
   }
   one.held += size;
   if (one.end) {
-    // What its children print after it has ended nobody waits for.
+    // Output of its children after its own end is dropped.
     if (output.offset >= one.end->end) return {};
     output.bytes.resize(std::min(size, one.end->end - output.offset));
   }
@@ -82,11 +82,11 @@ void Inbox::exited(const wire::ProcessEnd& end, const wire::StreamState& out,
   in(wire::Stream::kStdout).end = out;
   in(wire::Stream::kStderr).end = err;
   in(wire::Stream::kResults).end = results;
-  lose_what_is_not_kept();
+  mark_unkept_as_lost();
 }
 
 // Of a stream that has ended and of which nothing is kept, nothing will come.
-void Inbox::lose_what_is_not_kept() {
+void Inbox::mark_unkept_as_lost() {
   for (const wire::Stream stream : kOutputStreams) {
     In& one = in(stream);
     if (!one.subscribed || one.expected >= one.end->end || one.end->begin < one.end->end) continue;
@@ -115,21 +115,21 @@ std::optional<Attachment::Event> Inbox::next() {
     given_ = Given{chunk.stream, chunk.offset + chunk.bytes.size(), chunk.bytes.size()};
     return Attachment::Event(std::move(chunk));
   }
-  if (!end_ || told_end_ || !complete()) return std::nullopt;
-  told_end_ = true;
+  if (!end_ || end_delivered_ || !complete()) return std::nullopt;
+  end_delivered_ = true;
   return Attachment::Exited{*end_};
 }
 
 std::vector<wire::Acknowledge> Inbox::acknowledge(bool waits) {
-  std::vector<wire::Acknowledge> told;
+  std::vector<wire::Acknowledge> acknowledged;
   for (const wire::Stream stream : kOutputStreams) {
     In& one = in(stream);
     if (one.given == 0 || (!waits && one.given < kWorthTelling)) continue;
-    told.push_back({process_, stream, one.given_to});
+    acknowledged.push_back({process_, stream, one.given_to});
     one.held -= one.given;
     one.given = 0;
   }
-  return told;
+  return acknowledged;
 }
 
 }  // namespace glovebox::node

@@ -1,5 +1,5 @@
-// What has arrived of one process for its one reader, and was not asked for yet. Never more than
-// the window allows, whatever the sandbox sends; in the order in which it came. No sockets in here.
+// Output of one process that has arrived for its reader and was not read yet, in the order of its
+// arrival. Never more than the window allows, whatever the sandbox sends. No sockets in here.
 #pragma once
 
 #include <array>
@@ -23,15 +23,15 @@ class Inbox {
   void subscribe(wire::Stream stream, std::uint64_t from, std::uint32_t subscription);
   bool wants(wire::Stream stream, std::uint32_t subscription) const;
 
-  // Of a stream that is wanted. An error: the sandbox broke the protocol.
+  // Output of a subscribed stream. An error: the sandbox broke the protocol.
   Result<> take(wire::Output output);
   void exited(const wire::ProcessEnd& end, const wire::StreamState& out,
               const wire::StreamState& err, const wire::StreamState& results);
 
-  // What comes next, if it is there. What was given before has arrived.
+  // The next event, if there is one. What the previous call returned counts as read.
   std::optional<Attachment::Event> next();
-  bool told_end() const { return told_end_; }
-  // What the sandbox is to be told. Of little nothing, as long as there is more to give.
+  bool end_delivered() const { return end_delivered_; }
+  // Acknowledgements to send. Small amounts are held back while there is more to read.
   std::vector<wire::Acknowledge> acknowledge(bool waits);
 
  private:
@@ -52,7 +52,7 @@ class Inbox {
   const In& in(wire::Stream stream) const { return streams_[static_cast<std::size_t>(stream) - 1]; }
   void lose(wire::Stream stream, std::uint64_t up_to);
   void append(wire::Output output);
-  void lose_what_is_not_kept();
+  void mark_unkept_as_lost();
   bool complete() const;
 
   wire::ProcessNumber process_;
@@ -67,7 +67,7 @@ class Inbox {
   };
   std::optional<Given> given_;
   std::optional<wire::ProcessEnd> end_;
-  bool told_end_ = false;
+  bool end_delivered_ = false;
 };
 
 }  // namespace glovebox::node

@@ -13,8 +13,8 @@ namespace {
 
 using Descriptor = boost::asio::posix::stream_descriptor;
 
-// So that one busy sandbox does not keep everything else on this thread waiting: so many frames at
-// once, and so many in a slot. Of full chunks that is more than a gigabyte per second.
+// Limits so that one busy sandbox does not stall everything else on this thread: frames per turn
+// and per time slot. With full chunks that is more than a gigabyte per second.
 constexpr std::size_t kFramesAtOnce = 16;
 constexpr std::size_t kFramesPerSlot = 256;
 constexpr std::chrono::milliseconds kSlot{10};
@@ -51,7 +51,7 @@ void SessionLink::send(const wire::ServerFrame& frame) {
   if (queue_.size() >= kMostFrames || queued_bytes_ >= kMostBytes) {
     // Not from in here: the caller is in the middle of something.
     boost::asio::post(io_, [this, inner = inner_] {
-      if (!inner->closed) over(Error(Errc::kProtocol, "it does not read what it is sent"));
+      if (!inner->closed) over(Error(Errc::kProtocol, "the agent does not read what it is sent"));
     });
     return;
   }
@@ -65,7 +65,7 @@ void SessionLink::flush() {
     const auto sent = send_message(inner_->descriptor.native_handle(), queue_.front());
     if (!sent && sent.error().sys_errno() == EAGAIN) return wait_writable();
     if (!sent) {
-      // That it is gone is said by the reading side, which also has its last words.
+      // The reading side reports that it is gone, after its last frames.
       queue_.clear();
       queued_bytes_ = 0;
       return;
@@ -112,7 +112,7 @@ void SessionLink::read_frames() {
   for (std::size_t i = 0; i < kFramesAtOnce; ++i) {
     if (in_slot_ >= kFramesPerSlot) return wait_for_next_slot();
     Result<bool> more = read_one();
-    if (inner->closed) return;  // somebody we called has let go of it
+    if (inner->closed) return;  // a callback has closed it
     if (!more) return over(std::move(more.error()));
     if (!*more) break;
     ++in_slot_;
@@ -133,7 +133,7 @@ Result<bool> SessionLink::read_one() {
   const bool has_fd = std::holds_alternative<wire::FileOpened>(frame) ||
                       std::holds_alternative<wire::PortConnected>(frame);
   if (has_fd != static_cast<bool>(fd)) {
-    return fail(Errc::kProtocol, "a descriptor is missing, or one too many");
+    return fail(Errc::kProtocol, "wrong number of descriptors in a message");
   }
   TRY_OK(listener_.on_frame(std::move(frame), std::move(fd)));
   return true;

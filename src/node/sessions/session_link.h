@@ -1,6 +1,7 @@
-// The socket of a session's sandbox, without waiting: frames out as far as it takes them, frames in
-// as they come. The other side is treated as hostile: what cannot be parsed ends the link, what
-// comes too fast is read more slowly, and what it does not read is not kept without end.
+// The socket of a session's sandbox, without blocking: sends frames as far as the socket takes
+// them, passes on those that come. The other side is treated as hostile: a malformed frame ends the
+// link, a flood is read more slowly, and the queue of frames that it does not read is bounded. One
+// thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -28,8 +29,8 @@ class SessionLink {
     // Once, and never from in send(). kProtocol: it broke the protocol; else it closed its end.
     virtual void on_link_over(Error why) = 0;
   };
-  // Callers' frames wait outside when so many are on their way; our own follow from theirs, so
-  // that beyond the second bound something is wrong.
+  // Beyond the first bound callers wait (has_room()); frames that follow from theirs may still be
+  // sent, and beyond the second bound the link ends.
   static constexpr std::size_t kQueueFrames = 256;
   static constexpr std::size_t kQueueBytes = 1u << 20;
   static constexpr std::size_t kMostFrames = 8192;
@@ -44,10 +45,10 @@ class SessionLink {
   void send(const wire::ServerFrame& frame);
   bool has_room() const { return queue_.size() < kQueueFrames && queued_bytes_ < kQueueBytes; }
   bool all_sent() const { return queue_.empty(); }
-  void close();  // nobody is told
+  void close();  // without a callback
 
  private:
-  // Handlers hold it, and see in it whether it is still ours.
+  // Held by handlers, which see in it whether the link is still open.
   struct Inner {
     Inner(boost::asio::io_context& io, UniqueFd fd) : descriptor(io, fd.release()), rest(io) {}
     boost::asio::posix::stream_descriptor descriptor;
@@ -70,7 +71,7 @@ class SessionLink {
   std::size_t queued_bytes_ = 0;
   bool write_armed_ = false;
   bool begun_ = false;
-  // How many frames came in this short time.
+  // How many frames came in the current time slot.
   std::chrono::steady_clock::time_point slot_{};
   std::size_t in_slot_ = 0;
 };

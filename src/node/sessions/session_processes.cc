@@ -1,3 +1,4 @@
+#include "base/wall_clock.h"
 #include "node/sessions/session_processes.h"
 
 #include <algorithm>
@@ -15,12 +16,6 @@ constexpr std::chrono::milliseconds kTakenSoon{200};
 // What may be on its way to a reader that left, beside its window: a byte for each frame.
 constexpr std::uint64_t kFramesUnderWay = 16 * 1024;
 constexpr std::uint64_t kMaxUnderWay = 64u << 20;
-
-std::uint64_t wall_clock_ms() {
-  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                        std::chrono::system_clock::now().time_since_epoch())
-                                        .count());
-}
 
 // The agent drops a frame that it cannot parse without an answer, so it is parsed here first.
 Result<> check_start_frame(const wire::ServerFrame& frame) {
@@ -119,7 +114,7 @@ Task<Session::Started> SessionProcesses::start(ProcessSpec spec, Session::Attach
   process->info.kind = begin.kind;
   process->info.label = begin.label;
   process->info.terminal = begin.exec.terminal.has_value();
-  process->info.started_ms = wall_clock_ms();
+  process->info.started_ms = static_cast<std::uint64_t>(wall_clock_ms());
   process->starting = true;
   process->lossy = begin.lossy;
   process->stdin_state.closed = !begin.has_stdin && !process->info.terminal;
@@ -349,7 +344,9 @@ void SessionProcesses::begin_grace(const ProcessPtr& process) {
 
 // ---- what the agent reports --------------------------------------------------------------------
 
-void SessionProcesses::skip_used_numbers() { next_number_ = wall_clock_ms(); }
+void SessionProcesses::skip_used_numbers() {
+  next_number_ = static_cast<std::uint64_t>(wall_clock_ms());
+}
 
 void SessionProcesses::adopt(std::map<wire::ProcessNumber, wire::ProcessStatus> found) {
   for (auto& [number, status] : found) {

@@ -1,6 +1,6 @@
-// Sessions on this host, as the routes see them: sandboxes that live, hold state and are talked to.
-// Records, times to live and projects are control's; this is only what is really there. Everything
-// lives on the server's one io_context; there are no locks.
+// Persistent sandboxes (sessions) of this host, as the layers above see them: processes, files and
+// ports of a sandbox that lives on. Records, times to live and projects are kept by the caller.
+// Everything lives on the server's one io_context; there are no locks.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -28,16 +28,16 @@ namespace glovebox::node {
 struct SessionSpec {
   std::string template_name;
   EngineKind engine = EngineKind::kJail;
-  Limits limits;  // the wall clock is not looked at
+  Limits limits;  // the wall-clock limit does not apply
   std::vector<wire::MountRequest> mounts;
   std::optional<Grade> min_grade;
   std::string owner;  // for fairness and shares, as RunJob's
   std::string project;
   net::NetPolicy net;  // what it may reach at first
-  // Packages are fetched in it: `net` is of the administrator's index (config/package_index.h), and
-  // its names may be at any address.
+  // Packages are fetched in it: `net` allows the administrator's index (config/package_index.h),
+  // whose names may resolve to any address.
   bool is_build = false;
-  // The layer that is mounted at kLayerPlace; empty: none. `make_layer`: a new one.
+  // The layer that is mounted at kLayerMountPoint; empty: none. `make_layer`: a new one.
   std::string layer{};
   bool make_layer = false;
 };
@@ -48,7 +48,7 @@ struct ProcessSpec {
   std::string user = "user";
   std::string label;
   bool has_stdin = false;
-  bool lossy = false;  // when nobody is attached: lose the oldest output rather than stop
+  bool lossy = false;  // without a reader: drop the oldest output rather than stop
 };
 
 struct ProcessInfo {
@@ -64,8 +64,8 @@ struct ProcessInfo {
   std::optional<wire::ProcessEnd> ended;
 };
 
-// One reader of one process. What it prints arrives as fast as it is asked for and no faster. There
-// is one at a time: a new one takes over, and the old one is told.
+// The one reader of a process's output, with backpressure: output arrives as fast as next() asks
+// for it. A new reader takes over, and the old one gets Gone.
 class Attachment {
  public:
   struct Chunk {
@@ -75,7 +75,7 @@ class Attachment {
     std::uint64_t out_before = 0;  // of kResults: what was printed before
     std::uint64_t err_before = 0;
   };
-  struct Lost {  // was printed, and is not kept any more
+  struct Lost {  // was printed, and is no longer kept
     wire::Stream stream = wire::Stream::kStdout;
     std::uint64_t bytes = 0;
   };
@@ -90,7 +90,7 @@ class Attachment {
 
   virtual ~Attachment() = default;  // the process goes on
   virtual wire::ProcessNumber process() const = 0;
-  // Acknowledges what the call before gave: it has arrived. One call at a time.
+  // Also acknowledges what the previous call returned. One call at a time.
   virtual boost::asio::awaitable<Event> next(std::chrono::steady_clock::time_point deadline =
                                                  std::chrono::steady_clock::time_point::max()) = 0;
   // Ends a next() under way with Gone.
@@ -105,17 +105,17 @@ struct AttachFrom {
   std::uint64_t results = 0;
 };
 
-// A file request whose bytes go through a pipe. Goes: the request is abandoned.
+// A file request whose bytes go through a pipe. Destroying it abandons the request.
 class FileTransfer {
  public:
   virtual ~FileTransfer() = default;
   virtual const std::string& entry() const = 0;  // of kRead: a record (wire/guest/file_records.h)
   // For kRead, kList, kTarOut, kWatch, kSnapshotOut. Zero: the end, see done().
   virtual boost::asio::awaitable<std::size_t> read_some(char* into, std::size_t size) = 0;
-  // For kWrite, kTarIn, kSnapshotIn. False: the helper does not read any more, see done().
+  // For kWrite, kTarIn, kSnapshotIn. False: the helper no longer reads, see done().
   virtual boost::asio::awaitable<bool> write(std::string_view bytes) = 0;
   virtual void commit() = 0;
-  // How it went, with the errno and the message of the helper as an Error.
+  // The result; an Error has the errno and the message of the helper process.
   virtual Task<wire::FileDone> done() = 0;
   virtual void close() = 0;  // ends whatever is under way
 };
@@ -130,7 +130,7 @@ struct SessionUsage {
   std::uint32_t oom_kills = 0;
 };
 
-// One living session. Held by shared_ptr: calls to one that has ended fail with kUnavailable.
+// One session. Held by shared_ptr: calls to one that has ended fail with kUnavailable.
 class Session {
  public:
   virtual ~Session() = default;
@@ -140,7 +140,7 @@ class Session {
   virtual bool alive() const = 0;
   virtual bool paused() const { return false; }
 
-  // The attachment is there from the first byte, when it is wanted. Errors: kNotFound (no such
+  // With kYes the attachment reads from the first byte. Errors: kNotFound (no such
   // program, directory or user), kPermissionDenied, kResourceExhausted (no process to spare), ...
   struct Started {
     ProcessInfo info;
@@ -151,7 +151,7 @@ class Session {
   virtual std::vector<ProcessInfo> processes() const = 0;
   virtual std::optional<ProcessInfo> find_process(wire::ProcessNumber number) const = 0;
   virtual Task<std::unique_ptr<Attachment>> attach(wire::ProcessNumber number, AttachFrom from) = 0;
-  // Returns when all was taken by the agent; kBrokenPipe-like kUnavailable when nobody reads it.
+  // Returns when the agent has taken all. kUnavailable: the process no longer reads it.
   virtual Task<> write_input(wire::ProcessNumber number, wire::Stream stream,
                              std::string bytes) = 0;
   virtual Task<> close_input(wire::ProcessNumber number, wire::Stream stream) = 0;
@@ -164,7 +164,7 @@ class Session {
                                            std::chrono::steady_clock::time_point deadline) = 0;
 
   // For the operations without a pipe. The request's number is filled in here. An Error has the
-  // helper's errno (sys_errno) and words.
+  // helper's errno (sys_errno) and message.
   virtual Task<wire::FileDone> file(wire::FileRequest request) = 0;
   virtual Task<std::unique_ptr<FileTransfer>> transfer(wire::FileRequest request) = 0;
 
@@ -178,7 +178,7 @@ struct SessionEnded {
   Usage usage;
   bool launcher_lost = false;  // it ended with the launcher
   bool was_asked = false;      // by destroy_session()
-  std::string why;             // more words, when the server itself ended it
+  std::string why;             // the reason, when the server itself ended it
 };
 
 class SessionService {
@@ -187,10 +187,10 @@ class SessionService {
   // A sandbox of its own, running. Errors as RunService::run's.
   virtual Task<std::shared_ptr<Session>> create_session(SessionSpec spec,
                                                         std::shared_ptr<CancelFlag> cancel) = 0;
-  // Null: there is none of this id alive here.
+  // Null: no session of this id is alive on this host.
   virtual std::shared_ptr<Session> find_session(const SandboxId& id) const = 0;
   virtual std::vector<SandboxId> sessions() const = 0;
-  // Whether what the launcher has left from a server before us has been taken over.
+  // Whether the sessions of a previous server have been adopted.
   virtual bool adopted() const = 0;
 
   virtual Task<> destroy_session(SandboxId id) = 0;

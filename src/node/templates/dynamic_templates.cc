@@ -15,33 +15,33 @@ void DynamicTemplates::keep(std::vector<TemplateDefinition> definitions) {
   }
 }
 
-void DynamicTemplates::tell_launcher() {
+void DynamicTemplates::send_all() {
   ++launchers_;
-  for (auto& [id, entry] : all_) tell(entry);
+  for (auto& [id, entry] : all_) send(entry);
 }
 
-void DynamicTemplates::tell(Entry& entry) {
-  const std::uint64_t question = ++questions_;
-  entry.asked = question;
+void DynamicTemplates::send(Entry& entry) {
+  const std::uint64_t request = ++requests_;
+  entry.asked = request;
   entry.answered = false;
   const std::weak_ptr<void> held = hold_();
   launcher_.define(entry.definition,
-                   [this, held, id = entry.definition.id, question](const Result<>& done) {
-                     if (!held.expired()) answered(id, question, done);
+                   [this, held, id = entry.definition.id, request](const Result<>& done) {
+                     if (!held.expired()) answered(id, request, done);
                    });
 }
 
-void DynamicTemplates::answered(const std::string& id, std::uint64_t question,
+void DynamicTemplates::answered(const std::string& id, std::uint64_t request,
                                 const Result<>& done) {
   const auto at = all_.find(id);
-  // Asked again since then, or forgotten.
-  if (at == all_.end() || at->second.asked != question) return;
+  // Sent again since then, or forgotten.
+  if (at == all_.end() || at->second.asked != request) return;
   at->second.answered = true;
   at->second.refusal.reset();
-  // One that is gone has not said no; the next one is asked.
+  // A launcher that is gone has not refused it; the next one is asked.
   if (done || !launcher_.up()) return;
   at->second.refusal = done.error();
-  log::warn("the launcher does not take a template",
+  log::warn("the launcher refused a template",
             {{"template", id}, {"error", done.error().message()}});
 }
 
@@ -49,14 +49,14 @@ void DynamicTemplates::on_template(const TemplateStatus& status) {
   for (auto& [id, entry] : all_) {
     if (entry.refusal && entry.definition.from == status.description.name) {
       entry.refusal.reset();
-      tell(entry);
+      send(entry);
     }
   }
 }
 
 Task<> DynamicTemplates::define(TemplateDefinition definition) {
   const std::shared_ptr<void> held = hold_();
-  if (!launcher_.up()) co_return fail(Errc::kUnavailable, "the launcher is not there");
+  if (!launcher_.up()) co_return fail(Errc::kUnavailable, "the launcher is not running");
   const std::uint64_t launcher = launchers_;
   const auto answer = std::make_shared<PendingReply<void>>(io_);
   launcher_.define(definition, [answer](Result<> done) { answer->set(std::move(done)); });
@@ -64,23 +64,24 @@ Task<> DynamicTemplates::define(TemplateDefinition definition) {
   Result<> done = co_await PendingReply<void>::wait(answer, deadline);
   const std::string id = definition.id;
   if (!done) {
-    // Perhaps it has taken it all the same.
+    // The launcher may have accepted it all the same.
     if (done.error().code() == Errc::kUnavailable) forget(id);
     co_return done;
   }
-  Entry entry{.definition = std::move(definition), .asked = ++questions_, .answered = true};
+  Entry entry{.definition = std::move(definition), .asked = ++requests_, .answered = true};
   const auto at = all_.insert_or_assign(id, std::move(entry)).first;
-  if (launcher != launchers_) tell(at->second);  // another one is there by now
+  if (launcher != launchers_) send(at->second);  // another launcher was attached meanwhile
   launcher_.prepare(id);
   co_return Result<>();
 }
 
 void DynamicTemplates::forget(const std::string& id) {
-  const std::string copy = id;  // it may be in what goes
+  const std::string copy = id;  // `id` may be part of what is erased
   all_.erase(copy);
   if (!launcher_.up()) return;
   launcher_.forget_template(copy, [copy](const Result<>& done) {
-    if (!done) log::debug("a template is not forgotten", {{"error", done.error().message()}});
+    if (!done)
+      log::debug("the launcher did not forget a template", {{"error", done.error().message()}});
   });
 }
 

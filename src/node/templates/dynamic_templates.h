@@ -1,5 +1,6 @@
-// See template_service.h. One that a launcher does not take is kept, with its reason, and tried
-// again when something is heard of its base.
+// Implements TemplateService: each definition is sent to the launcher, and again to every later
+// one. A template that a launcher refuses is kept with the reason, and sent again when the status
+// of its base changes. One thread.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -22,11 +23,11 @@ class DynamicTemplates final : public TemplateService {
   DynamicTemplates(boost::asio::io_context& io, SandboxAllocator& allocator,
                    std::chrono::milliseconds patience)
       : io_(io), allocator_(allocator), launcher_(allocator.launcher()), patience_(patience) {}
-  // What keeps this as long as somebody waits in here.
+  // What keeps this object during a call.
   void keep_alive_with(std::function<std::shared_ptr<void>()> hold) { hold_ = std::move(hold); }
 
   // A launcher was attached.
-  void tell_launcher();
+  void send_all();
   void on_template(const TemplateStatus& status);
 
   void keep(std::vector<TemplateDefinition> definitions) override;
@@ -39,12 +40,12 @@ class DynamicTemplates final : public TemplateService {
  private:
   struct Entry {
     TemplateDefinition definition;
-    std::uint64_t asked = 0;  // which question to the launcher was the last; zero: none
+    std::uint64_t asked = 0;  // number of the last request to the launcher; zero: none
     bool answered = false;
     std::optional<Error> refusal{};
   };
-  void tell(Entry& entry);
-  void answered(const std::string& id, std::uint64_t question, const Result<>& done);
+  void send(Entry& entry);
+  void answered(const std::string& id, std::uint64_t request, const Result<>& done);
 
   boost::asio::io_context& io_;
   SandboxAllocator& allocator_;
@@ -52,7 +53,7 @@ class DynamicTemplates final : public TemplateService {
   const std::chrono::milliseconds patience_;
   std::function<std::shared_ptr<void>()> hold_ = [] { return nullptr; };
   std::map<std::string, Entry, std::less<>> all_;  // by id
-  std::uint64_t questions_ = 0;
+  std::uint64_t requests_ = 0;
   std::uint64_t launchers_ = 0;
 };
 

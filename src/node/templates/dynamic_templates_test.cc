@@ -1,5 +1,5 @@
 // Templates of a server's own: told to the launcher that is there and to every one after it, and
-// seen by nobody who only looks at the administrator's.
+// not among the administrator's.
 #include "model/template_rules.h"
 #include "node/testing/session_fixture.h"
 
@@ -9,8 +9,11 @@ namespace {
 class OwnTemplatesTest : public SessionTest {
  protected:
   static TemplateDefinition definition() {
-    return {
-        .id = make_own_template_id(), .from = "base", .preload = {}, .env = {"A=b"}, .limits = {}};
+    return {.id = make_dynamic_template_id(),
+            .from = "base",
+            .preload = {},
+            .env = {"A=b"},
+            .limits = {}};
   }
   TemplateService& own() { return node->dynamic_templates(); }
 };

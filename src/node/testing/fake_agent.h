@@ -28,7 +28,7 @@ class FakeAgent : public std::enable_shared_from_this<FakeAgent> {
   void print(wire::ProcessNumber process, wire::Stream stream, std::uint64_t offset,
              std::string bytes);
 
-  std::map<wire::ProcessNumber, wire::ProcessStatus> processes;  // told after Hello
+  std::map<wire::ProcessNumber, wire::ProcessStatus> processes;  // reported after Hello
   bool silent = false;                                           // no Welcome
   bool starts = true;                                            // what it is asked to
   std::vector<wire::ServerFrame> seen;

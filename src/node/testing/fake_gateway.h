@@ -1,5 +1,5 @@
 // For tests: an egress gateway as far as the wire can tell. It speaks the real messages over a real
-// socket and relays nothing; it remembers what it was told.
+// socket and relays nothing; it records its requests.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

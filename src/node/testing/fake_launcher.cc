@@ -224,7 +224,7 @@ void FakeLauncher::lend(const wire::LendNetwork& request) {
     return say(refused);
   }
   ++lent;
-  // Nobody looks into them here; they must only arrive.
+  // Their contents do not matter here; they must only arrive.
   const SocketPair pair = seqpacket_pair().value();
   const int fds[] = {pair.ours.get(), pair.theirs.get(), pair.ours.get()};
   (void)send_message(link_->descriptor.native_handle(),

@@ -1,5 +1,5 @@
 // For tests: a node, a launcher that speaks the real messages and runs nothing, and a clock that
-// goes when it is told to.
+// advances when the test says so.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -54,15 +54,15 @@ void add_secret_of_address(std::vector<std::string>& all, std::string_view addre
 }  // namespace
 
 std::string package_request_json(const Dependencies& dependencies) {
-  json::object wish;
+  json::object request;
   if (!dependencies.packages.empty()) {
     json::array packages;
     for (const std::string& one : dependencies.packages) packages.emplace_back(one);
-    wish["packages"] = std::move(packages);
+    request["packages"] = std::move(packages);
   }
-  if (!dependencies.requirements.empty()) wish["requirements"] = dependencies.requirements;
-  if (!dependencies.lock.empty()) wish["lock"] = dependencies.lock;
-  return json::serialize(wish);
+  if (!dependencies.requirements.empty()) request["requirements"] = dependencies.requirements;
+  if (!dependencies.lock.empty()) request["lock"] = dependencies.lock;
+  return json::serialize(request);
 }
 
 std::string built_json(const std::map<std::string, Artefact>& built) {

@@ -269,7 +269,7 @@ Task<LayerRecord> SandboxPipeline::fill(const BuildSteps& steps, PackageManager 
   std::uint64_t left = options_.max_layer_bytes;
   LayerRecord record;
   for (const std::string& place : layer_places(manager)) {
-    const std::string to = std::string(kLayerPlace) + "/" + place;
+    const std::string to = std::string(kLayerMountPoint) + "/" + place;
     Result<Transferred> moved =
         co_await steps.move_into_layer(installed, out("layer/" + place), room, to, left);
     // A set without programs, say.

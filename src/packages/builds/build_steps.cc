@@ -161,7 +161,7 @@ Task<> BuildSteps::copy_file(BuildSandboxPtr out, std::string from, BuildSandbox
 
 Task<Hashed> BuildSteps::hash_layer(BuildSandboxPtr box) const {
   const BuildDeadline::Cut cut(watch, [box] { box->abandon(); });
-  TransferEnd giver = end_of(box, wire::FileOp::kTarOut, kLayerPlace, "root");
+  TransferEnd giver = end_of(box, wire::FileOp::kTarOut, kLayerMountPoint, "root");
   const TransferLimits bounds{.most = kMostRead};
   Result<Hashed> hashed = co_await hash_bytes(place.io, std::move(giver), bounds);
   if (!hashed) co_return fail(watch.reason(std::move(hashed.error())));

@@ -12,12 +12,12 @@ bool is_for(const LayerView& layer, const std::string& project) {
 
 }  // namespace
 
-Task<PreparedPackages> FakePackageService::prepare(PackageSetRequest wish, OnBuildProgress say,
+Task<PreparedPackages> FakePackageService::prepare(PackageSetRequest request, OnBuildProgress say,
                                         std::shared_ptr<node::CancelFlag> cancel) {
-  wishes.push_back(wish);
-  if (play) co_return co_await play(std::move(wish), std::move(say), cancel);
+  wishes.push_back(request);
+  if (play) co_return co_await play(std::move(request), std::move(say), cancel);
   PreparedPackages made;
-  made.template_id = wish.definition.id.empty() ? made_template : wish.definition.id;
+  made.template_id = request.definition.id.empty() ? made_template : request.definition.id;
   made.layer_id = made_layer;
   co_return made;
 }
@@ -49,8 +49,8 @@ Task<> FakePackageService::remove(std::string id) {
   co_return fail(Errc::kNotFound, "there is no such layer");
 }
 
-Task<PruneReport> FakePackageService::prune(PruneWish wish) {
-  prunes.push_back(wish);
+Task<PruneReport> FakePackageService::prune(PruneRequest request) {
+  prunes.push_back(request);
   PruneReport report;
   for (const LayerView& layer : layers) {
     if (layer.record.in_use) continue;

@@ -20,7 +20,7 @@ class FakePackageService final : public PackageService {
   Task<std::vector<LayerView>> list(std::string project) override;
   Task<LayerView> find(std::string project, std::string id) override;
   Task<> remove(std::string id) override;
-  Task<PruneReport> prune(PruneWish wish) override;
+  Task<PruneReport> prune(PruneRequest request) override;
   Task<CheckReport> check(std::string id) override;
 
   std::vector<PackageSetRequest> wishes;  // as they came
@@ -29,7 +29,7 @@ class FakePackageService final : public PackageService {
   std::string made_template = "own.setsetsetsetsetsetse";
   std::string made_layer = std::string(32, 'a');
   std::vector<LayerView> layers;
-  std::vector<PruneWish> prunes;
+  std::vector<PruneRequest> prunes;
   CheckReport checked{.intact = true, .expected = "e", .found = "e"};
 };
 

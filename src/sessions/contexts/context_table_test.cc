@@ -5,12 +5,14 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <chrono>
 #include <csignal>
 
-#include "sessions/testing/fake_session.h"
+#include "node/testing/fake_services.h"
 #include "sessions/processes/process_label.h"
-#include "routing/run_output.h"
-#include "api/testing/test_app.h"
+#include "sessions/testing/fake_session.h"
+#include "sessions/testing/fake_sessions.h"
 
 namespace glovebox::sessions {
 namespace {
@@ -19,6 +21,35 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+// Sessions without a server around them.
+struct Host {
+  void run_until(const std::function<bool()>& ready) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto work = asio::make_work_guard(io);
+    io.restart();
+    while (!ready() && std::chrono::steady_clock::now() < deadline) {
+      io.run_one_for(std::chrono::milliseconds(200));
+    }
+    EXPECT_TRUE(ready()) << "the event did not happen";
+  }
+
+  asio::io_context io;
+  FakeSessions sessions;
+  node::FakeSessionService session_service;
+  OomKillCounter oom_kills{session_service};
+  Contexts contexts{io, sessions, oom_kills};
+};
+
+struct KeepingSink final : node::RunSink {
+  asio::awaitable<bool> on_output(bool is_stderr, std::string_view bytes) override {
+    (is_stderr ? err : out) += bytes;
+    co_return true;
+  }
+  asio::awaitable<bool> on_result(std::string_view) override { co_return true; }
+  std::string out;
+  std::string err;
+};
+
 class ContextsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -26,7 +57,7 @@ class ContextsTest : public ::testing::Test {
     test.sessions.add(
         {.project = "default", .session = session, .env = {"HOME=/home/user", "S=1"}});
     test.session_service.alive[session->id()] = session;
-    table = test.app->contexts.of(session);
+    table = test.contexts.of(session);
     // Prints its code, and ends.
     session->on_cell = [](FakeProcess& process, const wire::Cell& cell) {
       process.print(cell.code);
@@ -53,7 +84,7 @@ class ContextsTest : public ::testing::Test {
 
   struct Ran {
     std::optional<Result<CellReport>> report;
-    std::unique_ptr<routing::KeepingSink> sink;
+    std::unique_ptr<KeepingSink> sink;
     std::shared_ptr<node::CancelFlag> cancel = std::make_shared<node::CancelFlag>();
     const CellReport& get() const { return report->value(); }
   };
@@ -62,7 +93,7 @@ class ContextsTest : public ::testing::Test {
                              std::chrono::milliseconds timeout = std::chrono::seconds(10),
                              std::uint64_t limit = 1 << 20) {
     auto ran = std::make_shared<Ran>();
-    ran->sink = std::make_unique<routing::KeepingSink>(test.app->memory_budget);
+    ran->sink = std::make_unique<KeepingSink>();
     CellRequest request;
     request.code = std::move(code);
     request.timeout = timeout;
@@ -82,7 +113,7 @@ class ContextsTest : public ::testing::Test {
     return ran;
   }
 
-  api::TestApp test;
+  Host test;
   std::shared_ptr<FakeSession> session;
   std::shared_ptr<ContextTable> table;
 };
@@ -301,7 +332,7 @@ TEST_F(ContextsTest, ARestartedServerFindsThemAgainAndDropsWhatWasUnderWay) {
   FakeProcess& process = session->last();
   process.print("of the cell before");
   // Another server: another table.
-  auto again = std::make_shared<ContextTable>(test.io, test.sessions, test.app->ooms, session);
+  auto again = std::make_shared<ContextTable>(test.io, test.sessions, test.oom_kills, session);
   ASSERT_EQ(again->list().size(), 1u);
   const auto found = again->find(context->id);
   ASSERT_TRUE(found);
@@ -340,7 +371,7 @@ TEST_F(ContextsTest, LabelsThatAreNotOursAreNotBelieved) {
     spec.label = label;
     ASSERT_TRUE(wait(session->start(spec, node::Session::Attach::kNo)));
   }
-  EXPECT_TRUE(ContextTable(test.io, test.sessions, test.app->ooms, session).list().empty());
+  EXPECT_TRUE(ContextTable(test.io, test.sessions, test.oom_kills, session).list().empty());
 }
 
 TEST_F(ContextsTest, ThereIsOneDefaultOfALanguageAndOnlySoManyInAll) {

@@ -7,6 +7,8 @@
 #include "sessions/processes/process_label.h"
 #include "wire/guest/guest_frames.h"
 #include "wire/json/strict_json.h"
+#include "wire/json/request_fields.h"
+#include "model/environment.h"
 
 namespace glovebox::sessions {
 namespace {
@@ -20,7 +22,7 @@ Result<> read_program(wire::ObjectReader& fields, ExecRequest& request) {
   TRY(const auto cmd, fields.text("cmd", wire::kMaxExecBytes));
   const bool has_argv = fields.take("argv") != nullptr;
   TRY(request.argv, fields.texts("argv", wire::kMaxExecStrings, wire::kMaxExecBytes));
-  if (cmd && has_argv) return fields.bad("argv", "goes not together with cmd");
+  if (cmd && has_argv) return fields.bad("argv", "cannot be combined with cmd");
   if (!cmd && !has_argv) return fields.bad("cmd", "is missing (or give argv)");
   if (cmd) {
     if (cmd->empty()) return fields.bad("cmd", "must not be empty");

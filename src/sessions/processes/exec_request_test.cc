@@ -41,7 +41,7 @@ TEST(ExecRequest, TakesACommandLineOrWords) {
 
 TEST(ExecRequest, RefusesWhatIsNotMeantForIt) {
   EXPECT_THAT(refusal(R"({})"), HasSubstr("cmd: is missing"));
-  EXPECT_THAT(refusal(R"({"cmd":"a","argv":["b"]})"), HasSubstr("argv: goes not together"));
+  EXPECT_THAT(refusal(R"({"cmd":"a","argv":["b"]})"), HasSubstr("argv: cannot be combined"));
   EXPECT_THAT(refusal(R"({"cmd":""})"), HasSubstr("cmd: must not be empty"));
   EXPECT_THAT(refusal(R"({"argv":[]})"), HasSubstr("argv: must begin"));
   EXPECT_THAT(refusal(R"({"cmd":"a\u0000b"})"), HasSubstr("NUL"));
@@ -54,7 +54,7 @@ TEST(ExecRequest, RefusesWhatIsNotMeantForIt) {
   EXPECT_THAT(refusal(R"({"cmd":"a","terminal":{"rows":0}})"), HasSubstr("terminal.rows"));
   EXPECT_THAT(refusal(R"({"cmd":"a","terminal":{"cols":3}})"), HasSubstr("terminal.cols"));
   EXPECT_THAT(refusal(R"({"cmd":"a","stdin":"x","stdin_base64":"eA=="})"),
-              HasSubstr("stdin_base64: goes not together"));
+              HasSubstr("stdin_base64: cannot be combined"));
   EXPECT_THAT(refusal(R"({"cmd":"a","timeoutms":3})"), HasSubstr("did you mean \"timeout_ms\""));
   EXPECT_THAT(refusal(R"({"cmd":")" + std::string(130'000, 'x') + "\"}"), HasSubstr("112 KB"));
 }

@@ -23,8 +23,8 @@ constexpr std::size_t kMaxErrorBytes = std::size_t{2} << 20;
 constexpr std::size_t kMaxFrames = 200;
 constexpr double kMostMs = 1e9;
 
-// What the guest half said.
-struct Said {
+// What the guest half report.
+struct HandlerReport {
   std::optional<std::string> value;  // JSON
   std::optional<json::object> error;
   std::optional<double> import_ms;
@@ -54,15 +54,15 @@ json::object function_error(std::string_view encoded, const FunctionCallInfo& ab
   auto parsed = text && text->size() <= kMaxErrorBytes
                     ? parse_strict_json(*text, {.depth = 4, .values = 2000})
                     : Result<json::value>(fail(Errc::kProtocol, "not an error"));
-  const json::object* words = parsed ? parsed->if_object() : nullptr;
-  if (words == nullptr) {
+  const json::object* object = parsed ? parsed->if_object() : nullptr;
+  if (object == nullptr) {
     return error_object("Runtime.Unknown", "the handler failed, and its error cannot be read",
                         about.request_id);
   }
-  json::object error =
-      error_object(text_in(*words, "errorType"), text_in(*words, "errorMessage"), about.request_id);
+  json::object error = error_object(text_of(*object, "errorType"), text_of(*object, "errorMessage"),
+                                    about.request_id);
   for (const std::string_view name : {"stackTrace", "trace"}) {
-    if (const json::value* frames = words->if_contains(name)) error[name] = frames_of(*frames);
+    if (const json::value* frames = object->if_contains(name)) error[name] = frames_of(*frames);
   }
   return error;
 }
@@ -85,39 +85,39 @@ std::string on_one_line(std::string json_text) {
 }
 
 // Nothing when the line is none of the guest half's.
-std::optional<Said> parse_line(std::string_view line, const FunctionCallInfo& about) {
+std::optional<HandlerReport> parse_line(std::string_view line, const FunctionCallInfo& about) {
   if (!line.starts_with("{\"type\":\"function\"")) return std::nullopt;
   const auto parsed = parse_strict_json(line, {.depth = 2, .values = 16});
-  const json::object* words = parsed ? parsed->if_object() : nullptr;
-  if (words == nullptr) return std::nullopt;
-  Said said;
-  said.import_ms = milliseconds_in(*words, "import_ms");
-  said.handler_ms = milliseconds_in(*words, "handler_ms");
-  const json::value* value = words->if_contains("value");
-  const json::value* error = words->if_contains("error");
+  const json::object* object = parsed ? parsed->if_object() : nullptr;
+  if (object == nullptr) return std::nullopt;
+  HandlerReport report;
+  report.import_ms = milliseconds_in(*object, "import_ms");
+  report.handler_ms = milliseconds_in(*object, "handler_ms");
+  const json::value* value = object->if_contains("value");
+  const json::value* error = object->if_contains("error");
   if (error != nullptr && error->is_string()) {
-    said.error = function_error(error->get_string(), about);
+    report.error = error_of(error->get_string(), about);
   } else if (value != nullptr && value->is_string()) {
     auto text = base64_decode(value->get_string());
     const auto checked =
         text ? parse_strict_json(*text, {.depth = kMaxResultDepth, .values = kMaxResultValues})
              : Result<json::value>(fail(std::move(text.error())));
     if (checked) {
-      said.value = on_one_line(std::move(*text));
+      report.value = on_one_line(std::move(*text));
     } else {
-      said.error = error_object("Runtime.MarshalError",
-                                "Unable to marshal response: " + checked.error().message(),
-                                about.request_id);
+      report.error = error_object("Runtime.MarshalError",
+                                  "Unable to marshal response: " + checked.error().message(),
+                                  about.request_id);
     }
   } else {
     return std::nullopt;
   }
-  return said;
+  return report;
 }
 
-Said last_word(const RunAnswer& answer, const FunctionCallInfo& about) {
+HandlerReport last_report(const RunAnswer& answer, const FunctionCallInfo& about) {
   for (auto line = answer.results.rbegin(); line != answer.results.rend(); ++line) {
-    if (auto said = parse_line(*line, about)) return std::move(*said);
+    if (auto report = parse_line(*line, about)) return std::move(*report);
   }
   return {};
 }
@@ -144,25 +144,25 @@ std::string exit_reason(const Outcome& outcome) {
 
 // How it ended when the handler itself did not say; nothing when it may speak for itself.
 std::optional<json::object> end_of(const RunAnswer& answer, const FunctionCallInfo& about,
-                                   const Said& said) {
+                                   const HandlerReport& report) {
   const Outcome& outcome = answer.outcome;
   const auto error = [&](std::string_view type, const std::string& message) {
     return error_object(type, "RequestId: " + about.request_id + " Error: " + message,
                         about.request_id);
   };
-  if (answer.cancelled) return error("Sandbox.Cancelled", "Task was ended before its time");
+  if (answer.cancelled) return error("Sandbox.Cancelled", "Task was cancelled");
   if (outcome.timed_out) {
-    // Which of the two clocks it was is not told.
+    // Which of the two limits it was is unknown.
     const bool of_cpu = about.has_cpu_limit && outcome.wall < about.timeout * 3 / 4;
     return error("Sandbox.Timedout",
                  of_cpu ? "Task used up its CPU time"
                         : "Task timed out after " + seconds(about.timeout) + " seconds");
   }
-  if (said.value && outcome.exit_code == 0) return std::nullopt;
+  if (report.value && outcome.exit_code == 0) return std::nullopt;
   if (outcome.oom_killed) {
     return error("Runtime.OutOfMemory", "Runtime exited with error: signal: killed");
   }
-  if (said.error) return std::nullopt;
+  if (report.error) return std::nullopt;
   return error("Runtime.ExitError", exit_reason(outcome));
 }
 
@@ -176,19 +176,19 @@ std::string ms_or_null(const std::optional<double>& ms) {
 }  // namespace
 
 std::string function_exit_json(RunAnswer& answer, const FunctionCallInfo& about) {
-  Said said = last_word(answer, about);
-  if (auto end = end_of(answer, about, said)) {
-    said.value.reset();
-    said.error = std::move(end);
+  HandlerReport report = last_report(answer, about);
+  if (auto end = end_of(answer, about, report)) {
+    report.value.reset();
+    report.error = std::move(end);
   }
-  if (said.error && answer.outcome.exit_code == 0) answer.outcome.exit_code = 1;
-  std::string text = "{\"result\":" + (said.error ? "null" : *said.value);
-  text += ",\"error\":" + (said.error ? json::serialize(*said.error) : "null");
+  if (report.error && answer.outcome.exit_code == 0) answer.outcome.exit_code = 1;
+  std::string text = "{\"result\":" + (report.error ? "null" : *report.value);
+  text += ",\"error\":" + (report.error ? json::serialize(*report.error) : "null");
   text += ",\"aws_request_id\":" + json::serialize(json::string(about.request_id));
   text += ",\"timeout_ms\":" + std::to_string(about.timeout.count());
   // The guest's own word.
-  text += ",\"phases\":{\"import_ms\":" + ms_or_null(said.import_ms) +
-          ",\"handler_ms\":" + ms_or_null(said.handler_ms) + "}";
+  text += ",\"phases\":{\"import_ms\":" + ms_or_null(report.import_ms) +
+          ",\"handler_ms\":" + ms_or_null(report.handler_ms) + "}";
   return text + "," + run_frame_json(answer).substr(1);
 }
 

@@ -110,7 +110,7 @@ std::string file_of(const FunctionCall& call, const std::string& module) {
   return path + ".py";
 }
 
-void say_unless_said(json::object& context, std::string_view name, const std::string& value) {
+void add_unless_given(json::object& context, std::string_view name, const std::string& value) {
   if (!context.contains(name)) context[name] = value;
 }
 
@@ -144,10 +144,10 @@ Result<> take_event(FunctionCall& call, const json::value& event, const std::str
 }
 
 Result<> take_context(FunctionCall& call, const json::value& context, const std::string& at) {
-  const json::object* words = context.if_object();
-  if (words == nullptr) return bad_field(at, "must be an object");
+  const json::object* object = context.if_object();
+  if (object == nullptr) return bad(at, "must be an object");
   json::object taken;
-  for (const auto& word : *words) {
+  for (const auto& word : *object) {
     std::string name(word.key().data(), word.key().size());
     const std::string where = at + "." + name.substr(0, 60);
     const auto known = std::find_if(
@@ -167,7 +167,7 @@ Result<> take_context(FunctionCall& call, const json::value& context, const std:
     } else if (known != std::end(kContextNames) && !value.is_string()) {
       return bad_field(where, "must be a string");
     } else if (name == "get_remaining_time_in_millis" || name == "getRemainingTimeInMillis") {
-      return bad_field(where, "is a function of the context; say how long with the timeout");
+      return bad(where, "is a function of the context; set the timeout instead");
     }
     if (!value.is_null()) taken[name] = value;
   }
@@ -209,30 +209,30 @@ EncodedCall encode_call(const FunctionCall& call, std::uint64_t memory_mb) {
   boost::system::error_code never;
   json::value said = json::parse(call.context, never, {}, {.max_depth = kMaxContextDepth});
   json::object context = said.is_object() ? std::move(said.get_object()) : json::object();
-  say_unless_said(context, "function_name", module.substr(module.find_last_of("./") + 1));
+  add_unless_given(context, "function_name", module.substr(module.find_last_of("./") + 1));
   const std::string name = text_in(context, "function_name");
-  say_unless_said(context, "aws_request_id", random_uuid());
-  say_unless_said(context, "function_version", "$LATEST");
-  say_unless_said(context, "invoked_function_arn",
-                  "arn:aws:lambda:us-east-1:000000000000:function:" + name);
-  say_unless_said(context, "log_group_name", "/aws/lambda/" + name);
-  say_unless_said(context, "log_stream_name", log_stream());
+  add_unless_given(context, "aws_request_id", random_uuid());
+  add_unless_given(context, "function_version", "$LATEST");
+  add_unless_given(context, "invoked_function_arn",
+                   "arn:aws:lambda:us-east-1:000000000000:function:" + name);
+  add_unless_given(context, "log_group_name", "/aws/lambda/" + name);
+  add_unless_given(context, "log_stream_name", log_stream());
   if (!context.contains("memory_limit_in_mb")) context["memory_limit_in_mb"] = memory_mb;
 
   EncodedCall encoded;
   encoded.about = {.request_id = text_in(context, "aws_request_id"), .timeout = time_of(call)};
-  json::object words{{"code", call.code},
-                     {"module", module},
-                     {"function", parts.function},
-                     {"file", file},
-                     {"timeout_ms", encoded.about.timeout.count()}};
+  json::object object{{"code", call.code},
+                      {"module", module},
+                      {"function", parts.function},
+                      {"file", file},
+                      {"timeout_ms", encoded.about.timeout.count()}};
   if (!call.import_mode.empty()) {
     json::array names;
     for (const std::string& one : call.imports) names.emplace_back(one);
-    words["imports"] = {json::value(call.import_mode), std::move(names)};
+    object["imports"] = {json::value(call.import_mode), std::move(names)};
   }
-  words["context"] = std::move(context);
-  encoded.code = json::serialize(words);
+  object["context"] = std::move(context);
+  encoded.code = json::serialize(object);
   encoded.code.back() = ',';
   encoded.code += "\"event\":" + call.event + "}";
   return encoded;

@@ -1,4 +1,4 @@
-// One call of an AWS Lambda handler: the caller's words made whole, and how they travel to the
+// One call of an AWS Lambda handler: the caller's fields with defaults, and how they travel to the
 // guest half (src/guest/python/lambda_handler.py, src/guest/node/lambda_handler.js). It is a job
 // like any other (wire/guest/job.h) whose name is kFunctionJob and whose code is an object of JSON:
 //
@@ -30,12 +30,12 @@ enum class FunctionLanguage : std::uint8_t { kPython, kNode };
 struct FunctionCall {
   FunctionLanguage language = FunctionLanguage::kPython;
   std::string code;
-  // What was said: "handler", or "module.function". Empty: "handler".
+  // As given: "handler", or "module.function". Empty: "handler".
   std::string handler;
   // The source's own name, "app.py"; empty: by the handler's module.
   std::string file;
   std::string event = "{}";    // JSON, without __timeout
-  std::string context = "{}";  // JSON: those fields of the context that were said
+  std::string context = "{}";  // JSON: those fields of the context that were given
   std::optional<std::chrono::milliseconds> asked_time;  // of the request or the command line
   std::optional<std::chrono::milliseconds> event_time;  // __timeout
   // What the process engine's Python may import: "deny" or "allow", and names.
@@ -43,17 +43,17 @@ struct FunctionCall {
   std::vector<std::string> imports;
 };
 
-// Of two that were said the shorter one counts: an event is often a stranger's.
+// If both are given the shorter one counts: an event often comes from a third party.
 std::chrono::milliseconds time_of(const FunctionCall& call);
 
-// Each takes the caller's words; a mistake is kInvalidArgument and names `at`.
+// Each checks and stores one field of the caller; an error is kInvalidArgument and names `at`.
 Result<> take_event(FunctionCall& call, const boost::json::value& event, const std::string& at);
 Result<> take_context(FunctionCall& call, const boost::json::value& context, const std::string& at);
 Result<> take_handler(FunctionCall& call, std::string_view handler, const std::string& at);
 // "app.py", "src/app.mjs": its name and nothing of where it is.
 Result<> take_file(FunctionCall& call, std::string_view file, const std::string& at);
 
-// What is told of a call again when it is over.
+// What the response repeats about a call.
 struct FunctionCallInfo {
   std::string request_id;
   std::chrono::milliseconds timeout{0};
@@ -64,7 +64,7 @@ struct EncodedCall {
   std::string code;  // of the job
   FunctionCallInfo about;
 };
-// The rest of the context is made here: a request id, names, an ARN of nobody's.
+// The rest of the context is made here: a request id, names, a made-up ARN.
 EncodedCall encode_call(const FunctionCall& call, std::uint64_t memory_mb);
 
 }  // namespace glovebox::wire

@@ -23,17 +23,17 @@ FunctionCall python(const std::string& handler, const std::string& file = "") {
 }
 
 TEST(FunctionCall, NamesTheModuleAfterTheHandlerOrTheFile) {
-  json::object words = encoded(python("", "my-app.py"));
-  EXPECT_EQ(words["module"], "my-app");
-  EXPECT_EQ(words["function"], "handler");
-  EXPECT_EQ(words["file"], "my-app.py");
-  words = encoded(python("lambda_function.lambda_handler"));
-  EXPECT_EQ(words["module"], "lambda_function");
-  EXPECT_EQ(words["function"], "lambda_handler");
-  EXPECT_EQ(words["file"], "lambda_function.py");
-  words = encoded(python("src/app.main"));
-  EXPECT_EQ(words["module"], "src.app");
-  EXPECT_EQ(words["file"], "src/app.py");
+  json::object call_json = encoded(python("", "my-app.py"));
+  EXPECT_EQ(call_json["module"], "my-app");
+  EXPECT_EQ(call_json["function"], "handler");
+  EXPECT_EQ(call_json["file"], "my-app.py");
+  call_json = encoded(python("lambda_function.lambda_handler"));
+  EXPECT_EQ(call_json["module"], "lambda_function");
+  EXPECT_EQ(call_json["function"], "lambda_handler");
+  EXPECT_EQ(call_json["file"], "lambda_function.py");
+  call_json = encoded(python("src/app.main"));
+  EXPECT_EQ(call_json["module"], "src.app");
+  EXPECT_EQ(call_json["file"], "src/app.py");
 }
 
 TEST(FunctionCall, SplitsANodeHandlerAtItsFirstDot) {
@@ -41,10 +41,10 @@ TEST(FunctionCall, SplitsANodeHandlerAtItsFirstDot) {
   call.language = FunctionLanguage::kNode;
   ASSERT_TRUE(take_handler(call, "index.api.get", "handler"));
   ASSERT_TRUE(take_file(call, "x.mjs", "file_name"));
-  json::object words = encoded(call);
-  EXPECT_EQ(words["module"], "index");
-  EXPECT_EQ(words["function"], "api.get");
-  EXPECT_EQ(words["file"], "index.mjs");
+  json::object call_json = encoded(call);
+  EXPECT_EQ(call_json["module"], "index");
+  EXPECT_EQ(call_json["function"], "api.get");
+  EXPECT_EQ(call_json["file"], "index.mjs");
 }
 
 TEST(FunctionCall, RefusesNamesThatLeaveTheirDirectory) {
@@ -95,8 +95,8 @@ TEST(FunctionCall, MakesTheContextWhole) {
   FunctionCall call = python("app.main");
   ASSERT_TRUE(take_context(
       call, json::parse(R"({"awsRequestId":"r-1","stage":"test","identity":null})"), "context"));
-  json::object words = encoded(call);
-  json::object& context = words["context"].as_object();
+  json::object call_json = encoded(call);
+  json::object& context = call_json["context"].as_object();
   EXPECT_EQ(context["aws_request_id"], "r-1");
   EXPECT_EQ(context["stage"], "test");
   EXPECT_EQ(context["function_name"], "app");

@@ -35,7 +35,7 @@ Result<> read_language(ObjectReader& fields, FunctionRequest& request) {
       return fields.bad("runtime", "must be like python3.11 or nodejs20.x");
     }
     if (!language.empty() && language != named) {
-      return fields.bad("runtime", "is another than language");
+      return fields.bad("runtime", "contradicts language");
     }
     language = named;
   }
@@ -43,7 +43,7 @@ Result<> read_language(ObjectReader& fields, FunctionRequest& request) {
     return fields.bad("language", "is missing (or give runtime, or template)");
   }
   if (!language.empty() && language != "python" && language != "javascript") {
-    return fields.bad("language", "must be python or javascript: those have handlers");
+    return fields.bad("language", "must be python or javascript, the languages with handlers");
   }
   if (language == "javascript") request.call.language = FunctionLanguage::kNode;
   return {};
@@ -92,7 +92,7 @@ Result<> set_time(const ObjectReader& fields, FunctionRequest& request) {
 }  // namespace
 
 Result<FunctionRequest> parse_function_request(std::string_view body) {
-  // An event is deeper and longer than the words of a run.
+  // An event is deeper and longer than the fields of a run.
   TRY(const json::value document, parse_strict_json(body, {.depth = 66, .values = 250'000}));
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
   FunctionRequest request;

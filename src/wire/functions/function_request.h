@@ -1,5 +1,5 @@
 // The body of POST /v1/functions/invoke: a handler's source and its event, and around them the same
-// words as those of POST /v1/run.
+// fields as those of POST /v1/run.
 #pragma once
 
 #include <string_view>

@@ -81,7 +81,7 @@ std::string as_mb(const std::optional<double>& bytes) {
   return text;
 }
 
-std::string words_in(const json::object* object, std::string_view name) {
+std::string joined_list(const json::object* object, std::string_view name) {
   const json::value* value = object != nullptr ? object->if_contains(name) : nullptr;
   std::string text;
   if (value == nullptr || !value->is_array()) return text;
@@ -100,7 +100,7 @@ std::string profile_of(const json::object& answer) {
   const auto queue = number_in(metrics, "queue_ms");
   const auto setup = number_in(metrics, "setup_ms");
   const auto wall = number_in(metrics, "wall_ms");
-  // The interpreter's own part of the time; the guest's words are not believed beyond that.
+  // The interpreter's own part of the time; the guest's own figures are not trusted beyond that.
   std::optional<double> runtime;
   if (wall) runtime = std::max(*wall - import_ms.value_or(0) - handler_ms.value_or(0), 0.0);
   std::optional<double> total;
@@ -116,8 +116,8 @@ std::string profile_of(const json::object& answer) {
   text += row("memory", as_mb(number_in(metrics, "peak_memory_bytes")), "peak");
   if (isolation != nullptr) {
     text += "  walls      " + printable(text_in(*isolation, "engine")) + ", grade " +
-            printable(text_in(*isolation, "grade")) + ": " + words_in(isolation, "walls") + "\n";
-    const std::string missing = words_in(isolation, "missing");
+            printable(text_in(*isolation, "grade")) + ": " + joined_list(isolation, "walls") + "\n";
+    const std::string missing = joined_list(isolation, "missing");
     if (!missing.empty()) text += "  missing    " + missing + "\n";
   }
   return text;
@@ -132,7 +132,7 @@ Result<FunctionView> view_function(std::string_view answer) {
   const auto result = object != nullptr ? raw_member(answer, "result") : std::nullopt;
   const auto error = object != nullptr ? raw_member(answer, "error") : std::nullopt;
   if (!result || !error) {
-    return fail(Errc::kProtocol, "the answer is not that of a function");
+    return fail(Errc::kProtocol, "the response is not one of a function");
   }
   const json::object* what = object_in(*object, "error");
   FunctionView view;

@@ -1,4 +1,4 @@
-// What `sandbox-run` shows of a function's answer, whoever gave it: a server or an engine here.
+// What `sandbox-run` shows of a function's response, from a server or from a local engine.
 #pragma once
 
 #include <string>

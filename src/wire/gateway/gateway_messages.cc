@@ -154,8 +154,8 @@ bool get_flag(ByteReader& from) {
   return flag == 1;
 }
 
-// Goes into logs, JSON and a terminal as it is: only what is harmless there.
-std::string get_words(ByteReader& from, std::size_t max_bytes) {
+// Goes into logs, JSON and a terminal unchanged: printable ASCII only.
+std::string get_printable(ByteReader& from, std::size_t max_bytes) {
   std::string text = from.text(max_bytes);
   if (!std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; })) {
     from.refuse();
@@ -210,10 +210,10 @@ NetDecision get_decision(ByteReader& from) {
     decision.what = static_cast<NetDecision::What>(what);
   }
   decision.allowed = get_flag(from);
-  decision.name = get_words(from, kMaxNameText);
-  decision.address = get_words(from, kMaxAddressText);
+  decision.name = get_printable(from, kMaxNameText);
+  decision.address = get_printable(from, kMaxAddressText);
   decision.port = from.number<std::uint16_t>();
-  decision.rule = get_words(from, kMaxRuleText);
+  decision.rule = get_printable(from, kMaxRuleText);
   decision.count = from.number<std::uint64_t>();
   decision.bytes_out = from.number<std::uint64_t>();
   decision.bytes_in = from.number<std::uint64_t>();
@@ -286,8 +286,8 @@ Result<GatewayRequest> decode_gateway_request(std::span<const std::byte> bytes) 
   auto id = get_id(from);
   if (!id) return malformed_gateway();
   switch (kind) {
-    case kGatewayOpen: {
-      std::string tenant = get_words(from, kMaxTenant);
+    case kOpen: {
+      std::string tenant = get_printable(from, kMaxTenant);
       net::NetPolicy policy = get_policy(from);
       const bool is_build = get_flag(from);
       if (!from.finished()) return malformed_gateway();

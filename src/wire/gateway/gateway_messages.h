@@ -1,7 +1,7 @@
-// What a server (or a client's own run) and the egress gateway say to each other over a SEQPACKET
-// socket: fixed kinds, bounded sizes, versioned from the first byte. The gateway believes neither
-// the server, which parses clients, beyond the administrator's ceiling, nor a guest; the server
-// treats every word of the gateway's, which parses guests, as a stranger's: bounded and checked.
+// The protocol between a server (or a client's own run) and the egress gateway over a SEQPACKET
+// socket: fixed kinds, bounded sizes, versioned from the first byte. Neither side trusts the other:
+// the gateway holds the server, which parses clients, to the administrator's ceiling; the server
+// checks and bounds everything from the gateway, which parses guests.
 #pragma once
 
 #include <cstdint>

@@ -61,7 +61,7 @@ Result<Cell> decode_cell(std::string_view bytes) {
   if ((flags & kHasStdin) != 0) {
     cell.stdin_text = std::move(given);
   } else if (!given.empty()) {
-    return fail(Errc::kProtocol, "malformed cell: stdin that is none");
+    return fail(Errc::kProtocol, "malformed cell: unexpected stdin");
   }
   return cell;
 }

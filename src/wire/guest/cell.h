@@ -7,9 +7,9 @@
 // given; 2, there is an environment for this one cell; 4, rich (see there). What the cell prints
 // goes to descriptors 1 and 2. On descriptor 3 the runtime writes JSON objects, one per line:
 // {"type":"ready"} once, when it has started; the same "result" and "error" lines as a run's
-// (wire/guest/guest_result.h); and last {"type":"end","cell":NUMBER,"exit_code":N}, when all that the
-// cell printed has been written. A runtime that ends has ended its context:
-// {"type":"exit","code":N} when it was the code's wish.
+// (wire/guest/guest_result.h); and last {"type":"end","cell":NUMBER,"exit_code":N}, when all that
+// the cell printed has been written. A runtime that ends has ended its context:
+// {"type":"exit","code":N} when the code exited by itself.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ Result<Cell> decode_cell(std::string_view bytes);  // without; for tests and fuz
 // Any record of descriptor 4: the first one is a job (wire/guest/job.h).
 std::string with_length(std::string_view bytes);
 
-// What a runtime says of itself between its results; what is not one of these is a result or
-// nothing. Guest code can write the same, and then has only fooled its own context.
+// What a runtime reports between its results; any other line is a result or ignored. Guest code can
+// write such lines, too, and then affects only its own context.
 struct ContextReady {};
 struct CellEnd {
   std::uint64_t number = 0;

@@ -11,16 +11,16 @@ bool is_printable(std::string_view text) {
 
 }  // namespace
 
-bool is_good_metadata(std::string_view key, std::string_view value) {
+bool is_valid_metadata(std::string_view key, std::string_view value) {
   return !key.empty() && key.size() <= kMaxMetadataKey && value.size() <= kMaxMetadataBytes &&
          is_printable(key) && is_printable(value);
 }
 
-bool is_good_metadata(const Metadata& metadata) {
+bool is_valid_metadata(const Metadata& metadata) {
   if (metadata.size() > kMaxMetadataPairs) return false;
   std::size_t bytes = 0;
   for (const auto& [key, value] : metadata) {
-    if (!is_good_metadata(key, value)) return false;
+    if (!is_valid_metadata(key, value)) return false;
     bytes += key.size() + value.size();
   }
   return bytes <= kMaxMetadataBytes;

@@ -1,5 +1,5 @@
-// Words that a client leaves at a file, as the file system keeps them: attributes "user.e2b." and a
-// key. Both sides check them, as neither believes the other.
+// Metadata that a client attaches to a file, stored as extended attributes "user.e2b.KEY". Server
+// and agent both check it, as neither trusts the other.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ inline constexpr std::size_t kMaxMetadataPairs = 128;
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 // Printable ASCII, and a key is not empty.
-bool is_good_metadata(std::string_view key, std::string_view value);
+bool is_valid_metadata(std::string_view key, std::string_view value);
 // Each of them, and all together within the bounds.
-bool is_good_metadata(const Metadata& metadata);
+bool is_valid_metadata(const Metadata& metadata);
 
 }  // namespace glovebox::wire

@@ -81,7 +81,7 @@ bool read_metadata(ByteReader& from, Metadata& metadata) {
     std::string value = from.text(kMaxMetadataBytes);
     metadata.emplace_back(std::move(key), std::move(value));
   }
-  return is_good_metadata(metadata);
+  return is_valid_metadata(metadata);
 }
 
 }  // namespace

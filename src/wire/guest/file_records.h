@@ -1,5 +1,6 @@
-// What a file helper tells of files, as records in a pipe: a 32-bit length and that many bytes
-// each. Names have any bytes but "/" and NUL. Read with a bound, believed nothing.
+// What a file helper reports about files, as records in a pipe: a 32-bit length and that many bytes
+// each. Names have any bytes but "/" and NUL. Sizes are bounded, and nothing in a record is
+// trusted.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 namespace glovebox::wire {
 
 inline constexpr std::size_t kMaxFileRecord = 24 * 1024;
-inline constexpr std::size_t kMaxRecordPath = 8000;  // what is deeper is not told
+inline constexpr std::size_t kMaxRecordPath = 8000;  // deeper entries are left out
 
 enum class FileType : std::uint8_t {
   kFile = 1,
@@ -80,7 +81,7 @@ Result<WatchEvent> decode_watch_event(std::string_view record);
 class RecordReader {
  public:
   void add(std::string_view bytes) { buffer_.append(bytes); }
-  // Nothing: more bytes are needed. An error: this is not what it should be.
+  // Nothing: more bytes are needed. An error: malformed.
   Result<std::optional<std::string>> next();
   bool empty() const { return at_ == buffer_.size(); }  // nothing is half read
 

@@ -108,16 +108,16 @@ TEST(FileRecords, WhatIsCutOrTooLongOrUnknownIsRefused) {
 }
 
 TEST(FileRecords, MetadataIsBounded) {
-  EXPECT_TRUE(is_good_metadata({}));
-  EXPECT_TRUE(is_good_metadata({{std::string(246, 'k'), " ~"}}));
-  EXPECT_FALSE(is_good_metadata({{std::string(247, 'k'), ""}}));
-  EXPECT_FALSE(is_good_metadata({{"", "v"}}));
-  EXPECT_FALSE(is_good_metadata({{"k", "\n"}}));
-  EXPECT_FALSE(is_good_metadata({{"k", "\xc3\xa4"}}));
-  EXPECT_FALSE(is_good_metadata({{"k\x7f", ""}}));
-  EXPECT_TRUE(is_good_metadata({{"k", std::string(4095, 'v')}}));
-  EXPECT_FALSE(is_good_metadata({{"k", std::string(4000, 'v')}, {"l", std::string(95, 'v')}}));
-  EXPECT_FALSE(is_good_metadata(Metadata(kMaxMetadataPairs + 1, {"k", ""})));
+  EXPECT_TRUE(is_valid_metadata({}));
+  EXPECT_TRUE(is_valid_metadata({{std::string(246, 'k'), " ~"}}));
+  EXPECT_FALSE(is_valid_metadata({{std::string(247, 'k'), ""}}));
+  EXPECT_FALSE(is_valid_metadata({{"", "v"}}));
+  EXPECT_FALSE(is_valid_metadata({{"k", "\n"}}));
+  EXPECT_FALSE(is_valid_metadata({{"k", "\xc3\xa4"}}));
+  EXPECT_FALSE(is_valid_metadata({{"k\x7f", ""}}));
+  EXPECT_TRUE(is_valid_metadata({{"k", std::string(4095, 'v')}}));
+  EXPECT_FALSE(is_valid_metadata({{"k", std::string(4000, 'v')}, {"l", std::string(95, 'v')}}));
+  EXPECT_FALSE(is_valid_metadata(Metadata(kMaxMetadataPairs + 1, {"k", ""})));
   FileEntry entry = some_entry();
   for (const Metadata& bad : {Metadata{{"k", "\n"}}, Metadata(200, {"k", ""})}) {
     entry.metadata = bad;

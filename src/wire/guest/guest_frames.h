@@ -1,4 +1,4 @@
-// What client and agent say to each other over a sandbox's own socket: one frame, one message,
+// The protocol between client and agent over a sandbox's own socket: one frame per message,
 // versioned from the first byte, bounded. Each side treats the other as hostile: a guest that took
 // over its agent can only send what this file can parse.
 #pragma once

@@ -1,5 +1,5 @@
 // One line that a runtime wrote about its code: a value that was shown, or the exception that
-// ended it. Guest code can write such lines, too: nothing in them is believed beyond its form.
+// ended it. Guest code can write such lines, too: nothing in them is trusted beyond its form.
 #pragma once
 
 #include <boost/json.hpp>

@@ -1,6 +1,6 @@
-// What the launcher tells the broker and the sandbox's first process while a sandbox is made, and
-// what that process answers. Both ends are of one build; still, the launcher trusts nothing that
-// comes back: fixed kinds, bounded sizes.
+// The setup protocol: what the launcher sends to the broker and to the sandbox's first process
+// while a sandbox is created, and what that process answers. Both ends are of one build; still, the
+// launcher trusts nothing that comes back: fixed kinds, bounded sizes.
 //
 //   launcher -> broker   MakeSandbox   (the agent's end of the socket goes along, and the v2 cgroup
 //                                      to be born in, if there is one)
@@ -45,7 +45,7 @@ struct MakeSandbox {
   std::uint32_t slice_first = 0;
   std::uint32_t slice_count = 1;
   // Who makes the sandbox's user namespace, in the nursery's numbers: the slice's own root, so that
-  // what the kernel charges to makers is charged to nobody else; or the zygote that is to be let
+  // what the kernel charges to makers is charged to no other user; or the zygote that is to be let
   // in.
   std::uint32_t maker = 0;
   bool operator==(const MakeSandbox&) const = default;
@@ -53,7 +53,7 @@ struct MakeSandbox {
 
 // Descriptors: the zygote's socket, root, usr, dev, then a file per cgroup.
 struct MakeZygote {
-  std::uint32_t uid = 0;  // in the nursery's numbers; nobody else has it
+  std::uint32_t uid = 0;  // in the nursery's numbers; used by this zygote only
   std::uint8_t cgroups = 0;
   std::vector<std::string> argv;
   std::vector<std::string> env;
@@ -79,7 +79,7 @@ struct SandboxPlan {
   bool memory_is_bounded = true;  // by a cgroup; else rlimits stand in
   std::vector<GuestPath> mounts;
   std::vector<std::uint8_t> mount_is_writable;
-  // Of the process engine: a uid nobody else has, and the directory that stands for /home/user.
+  // Of the process engine: a uid of its own, and the directory that stands for /home/user.
   bool own_uid = false;
   std::string home;
   // What waits in the sandbox for a job. `runtime_argv` is for one that the agent starts itself.
@@ -120,8 +120,8 @@ struct SandboxTaken {
 };
 
 // Descriptors: kDescriptorsOfARuntime places. The launcher opens the sandbox's namespaces itself.
-// If all is well nothing is answered: the zygote's child arrives in its places, and dies if nobody
-// holds their other ends any more. RuntimeReady or SandboxFailed say that it has, or never will;
+// If all is well nothing is answered: the zygote's child arrives in its places, and dies if their
+// other ends are closed. RuntimeReady or SandboxFailed say that it has, or never will;
 // the next JoinPlaces says the same.
 struct JoinPlaces {
   std::uint32_t ticket = 0;

@@ -159,7 +159,7 @@ void metadata_fields(Io& io, M& metadata) {
     io.text(key, kMaxMetadataKey, Nul::kRefused);
     io.text(value, kMaxMetadataBytes, Nul::kRefused);
   }
-  io.demand(is_good_metadata(metadata));
+  io.demand(is_valid_metadata(metadata));
 }
 template <class Io, class E>
 void exec_spec(Io& io, E& exec) {

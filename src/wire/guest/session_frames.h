@@ -1,4 +1,4 @@
-// What server and agent say to each other over the socket of a session's sandbox: one frame, one
+// The protocol between server and agent over the socket of a session's sandbox: one frame per
 // message, versioned from the first byte, bounded. Each side treats the other as hostile. A session
 // outlives the server that made it, so nothing here depends on who said what before: a new server
 // says Hello with a new epoch and learns what is there.
@@ -6,8 +6,8 @@
 // Processes. The server numbers them. What they print is kept by the agent, per stream, in a buffer
 // of kKeptOutput bytes, and every byte has an offset from the stream's beginning. A subscribed
 // stream is sent as it comes, at most kWindow bytes ahead of what was acknowledged; what was not
-// acknowledged is never dropped while somebody is subscribed, so a slow reader slows the guest.
-// What nobody is subscribed to and is `lossy` loses its oldest bytes instead of stopping the guest.
+// acknowledged is never dropped while there is a subscription, so a slow reader slows the guest.
+// A `lossy` stream without a subscription loses its oldest bytes instead of stopping the guest.
 //
 // Files. One helper process per request, as the asked-for user. Whatever is large goes through a
 // pipe of its own, whose end comes with FileOpened: it has the kernel's flow control, and closing
@@ -73,14 +73,14 @@ struct StartProcess {
   ProcessKind kind = ProcessKind::kProgram;
   ExecSpec exec;
   std::string user = "user";  // a name or a number of the guest's own passwd
-  std::string label;          // the server's, kept and told again with ProcessStatus
+  std::string label;          // the server's, kept and repeated in ProcessStatus
   bool has_stdin = false;     // else /dev/null; a terminal always has
   bool lossy = false;         // unless subscribed
   bool subscribed = true;     // from the first byte
   bool operator==(const StartProcess&) const = default;
 };
 
-// At most kInputWindow bytes beyond what InputTaken told. `offset` is of the first byte; what was
+// At most kInputWindow bytes beyond the last InputTaken. `offset` is of the first byte; what was
 // taken already is skipped, so a new server may send the same again.
 struct Input {
   ProcessNumber process = 0;
@@ -255,7 +255,7 @@ struct InputTaken {
   ProcessNumber process = 0;
   Stream stream = Stream::kStdin;
   std::uint64_t offset = 0;
-  bool closed = false;  // nobody reads it any more
+  bool closed = false;  // the process no longer reads it
   bool operator==(const InputTaken&) const = default;
 };
 // After all its output was read from it (not: sent). What its children hold open is not waited for.

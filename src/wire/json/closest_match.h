@@ -1,4 +1,4 @@
-// "did you mean ...?" for a word that is not in a list.
+// "did you mean ...?" for a name that is not in a list.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace glovebox::wire {
 
-// The known word that is at most two slips away, or nothing.
+// The known name within an edit distance of two, or nothing.
 std::string_view closest_match(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace glovebox::wire

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/base64.h"
 #include "base/utf8.h"
 
 namespace glovebox::wire {
@@ -29,7 +30,7 @@ inline void add_output(boost::json::object& object, const std::string& name,
                        const std::string& bytes) {
   const bool text = is_utf8(bytes);
   object[name] = text ? bytes : to_utf8(bytes);
-  if (!text) object[name + "_base64"] = base64(bytes);
+  if (!text) object[name + "_base64"] = base64_encode(bytes);
 }
 
 // "" where the field is missing or of another kind.

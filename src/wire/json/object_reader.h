@@ -1,5 +1,5 @@
 // One JSON object of a request, field by field. A mistake names the field by its path
-// ("profile.memory_mb"), and a field that nobody asked for is a mistake too.
+// ("profile.memory_mb"), and an unknown field is an error too.
 #pragma once
 
 #include <boost/json/fwd.hpp>

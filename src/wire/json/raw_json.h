@@ -1,5 +1,5 @@
-// A value of a JSON object as it was written: numbers with all their digits, which a parser's own
-// form of them has not.
+// A value of a JSON object as it was written: numbers keep all their digits, which a parsed value
+// does not.
 #pragma once
 
 #include <optional>

@@ -13,7 +13,11 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMaxExecText = 64u << 20;  // the server's own bound on a body is below
-constexpr std::size_t kMaxVariables = 1024;
+constexpr std::size_t kMaxEnvironment = 1024;
+
+bool is_user_name_character(char c) { return c > ' ' && c != ':' && c != '/' && c != '\x7f'; }
+
+}  // namespace
 
 bool is_variable_name(std::string_view name) {
   if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return false;
@@ -21,10 +25,6 @@ bool is_variable_name(std::string_view name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   });
 }
-
-bool is_user_name_character(char c) { return c > ' ' && c != ':' && c != '/' && c != '\x7f'; }
-
-}  // namespace
 
 bool is_user_name(std::string_view text) {
   return !text.empty() && text.size() <= kMaxUserName &&
@@ -38,7 +38,7 @@ Result<std::vector<std::string>> read_environment(ObjectReader& fields,
   if (value == nullptr) return out;
   const json::object* variables = value->if_object();
   if (variables == nullptr) return fields.bad(name, "must be an object of strings");
-  if (variables->size() > kMaxVariables) return fields.bad(name, "must have at most 1024 entries");
+  if (variables->size() > kMaxEnvironment) return fields.bad(name, "must have at most 1024 entries");
   std::size_t bytes = 0;
   for (const auto& variable : *variables) {
     const std::string key(variable.key().data(), variable.key().size());

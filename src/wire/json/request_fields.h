@@ -11,6 +11,9 @@
 
 namespace glovebox::wire {
 
+// Of an environment variable: letters, digits and underscores, no digit first.
+bool is_variable_name(std::string_view name);
+
 // A name or a number of the guest's passwd; the guest decides whether it exists.
 bool is_user_name(std::string_view text);
 

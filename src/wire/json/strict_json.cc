@@ -120,7 +120,7 @@ Result<json::value> parse_strict_json(std::string_view text, JsonBounds bounds) 
   if (!ec && read < text.size()) ec = json::error::extra_data;
   if (ec) {
     const std::string& complaint = parser.handler().complaint();
-    return fail(Errc::kInvalidArgument, "not good JSON at byte " + std::to_string(read) + ": " +
+    return fail(Errc::kInvalidArgument, "invalid JSON at byte " + std::to_string(read) + ": " +
                                             (complaint.empty() ? ec.message() : complaint));
   }
   return parser.handler().release();

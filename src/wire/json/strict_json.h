@@ -1,5 +1,5 @@
-// JSON from strangers: one document, UTF-8, bounded in depth and in the number of values, and no
-// key twice in one object (two readers of one text would see two requests).
+// JSON from untrusted sources: one document, UTF-8, bounded in depth and in the number of values,
+// and no duplicate key in an object (two readers of one text could see two requests).
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -16,7 +16,7 @@ struct JsonBounds {
   std::size_t values = 100'000;
 };
 
-// kInvalidArgument, and the byte at which it went wrong.
+// kInvalidArgument, with the offset of the first wrong byte.
 Result<boost::json::value> parse_strict_json(std::string_view text, JsonBounds bounds = {});
 
 }  // namespace glovebox::wire

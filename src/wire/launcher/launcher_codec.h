@@ -1,5 +1,5 @@
 // What both sides of launcher_messages.h are written with. Private to launcher_messages.cc, which
-// has what clients ask, and launcher_replies.cc, which has what they are told.
+// has the requests, and launcher_replies.cc, which has the replies.
 #pragma once
 
 #include <cstdint>

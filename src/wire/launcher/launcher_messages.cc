@@ -168,7 +168,7 @@ Result<LauncherRequest> get_define(ByteReader& from) {
   one.preload = from.texts(kMaxPreload, kMaxModuleBytes);
   one.env = from.texts(kMaxTemplateEnv, kMaxTemplateVariable);
   one.limits = get_limits(from);
-  one.layers = from.texts(kMaxOwnLayers, kLayerIdSize);
+  one.layers = from.texts(kMaxTemplateLayers, kLayerIdSize);
   if (!from.finished()) return malformed_launcher_message();
   return define;
 }

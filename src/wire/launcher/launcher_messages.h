@@ -1,4 +1,4 @@
-// What client and launcher say to each other: fixed kinds, bounded sizes, versioned from the first
+// The protocol between client and launcher: fixed kinds, bounded sizes, versioned from the first
 // byte. The launcher treats every message as hostile; descriptors travel beside the bytes.
 #pragma once
 
@@ -60,15 +60,17 @@ struct CreateSandbox {
   // One that waits can only be prepared. Where the host's kernel cannot do it, `up` is refused, and
   // `prepared` is left out: SandboxCreated says so.
   NetworkStage network = NetworkStage::kNone;
-  // Of a server's session, in which a layer is made or looked at: it is mounted at kLayerPlace,
-  // which only the sandbox's root can write. `make_layer`: new and empty, and nothing else may be
-  // of this id; it is thrown away unless KeepLayer follows once this sandbox has ended.
+  // Of a server's session, in which a layer is made or looked at: it is mounted at
+  // kLayerMountPoint, which only the sandbox's root can write. `make_layer`: new and empty, and
+  // nothing else may be of this id; it is thrown away unless KeepLayer follows once this sandbox
+  // has ended.
   std::string layer = {};
   bool make_layer = false;
   bool operator==(const CreateSandbox&) const = default;
 };
-// A waiting sandbox becomes somebody's, with this call's limits. Not answered if all is well: the
-// agent goes on with what waits on its socket. Refused with seq 0 and the sandbox ended otherwise.
+// Gives a waiting sandbox to a run, with the run's limits. Not answered on success: the agent
+// continues with the frames that wait on its socket. Refused with seq 0 and the sandbox ended
+// otherwise.
 struct TakeSandbox {
   SandboxId id;
   Limits limits;
@@ -80,7 +82,7 @@ struct DestroySandbox {
   bool operator==(const DestroySandbox&) const = default;
 };
 // This client is a server: from now on its mounts are entries of the administrator's list only, and
-// it is told of every template, now and whenever one changes (TemplateChanged).
+// it gets the status of every template, now and whenever one changes (TemplateChanged).
 struct BecomeServer {
   bool operator==(const BecomeServer&) const = default;
 };

@@ -15,7 +15,7 @@ void put_limits(ByteWriter& to, const Limits& limits) {
 
 Limits get_limits(ByteReader& from) {
   // A year of milliseconds and a petabyte: past these the number is not a limit but an attack on
-  // somebody's arithmetic.
+  // the receiver's arithmetic.
   constexpr std::uint64_t kMaxMs = 366ull * 24 * 3'600'000;
   constexpr std::uint64_t kMaxBytes = 1ull << 50;
   Limits limits;

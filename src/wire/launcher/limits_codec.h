@@ -7,7 +7,7 @@
 namespace glovebox::wire {
 
 void put_limits(ByteWriter& to, const Limits& limits);
-// Refuses zeros and numbers so large that they are an attack on somebody's arithmetic.
+// Refuses zeros and numbers so large that they would overflow the receiver's arithmetic.
 Limits get_limits(ByteReader& from);
 
 }  // namespace glovebox::wire

@@ -6,29 +6,19 @@
 #include <ctime>
 
 #include "base/utf8.h"
+#include "base/wall_clock.h"
+#include "wire/json/json_values.h"
 
 namespace glovebox::wire {
 namespace {
 
 namespace json = boost::json;
 
-json::value text_or_null(const std::string& text) {
-  if (text.empty()) return nullptr;
-  return json::value(to_utf8(text));
-}
-
 // Never a year that has more than four digits, whatever the gateway says.
-json::value time_or_null(std::int64_t ms) {
+json::value gateway_time(std::int64_t ms) {
   constexpr std::int64_t kLast = 253'402'300'799'999;  // the end of 9999
   if (ms <= 0 || ms > kLast) return nullptr;
-  const std::time_t seconds = static_cast<std::time_t>(ms / 1000);
-  std::tm parts{};
-  ::gmtime_r(&seconds, &parts);
-  char text[64];
-  std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900,
-                parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
-                static_cast<int>(ms % 1000));
-  return json::value(text);
+  return json::value(utc_text(ms));
 }
 
 json::array spent_of(std::uint8_t bits) {
@@ -52,8 +42,8 @@ json::object decision_json(const NetDecision& decision) {
           {"count", decision.count},
           {"bytes_out", decision.bytes_out},
           {"bytes_in", decision.bytes_in},
-          {"first_at", time_or_null(decision.first_ms)},
-          {"last_at", time_or_null(decision.last_ms)}};
+          {"first_at", gateway_time(decision.first_ms)},
+          {"last_at", gateway_time(decision.last_ms)}};
 }
 
 json::object network_json(const NetworkFigures& figures) {

@@ -1,6 +1,6 @@
 // What a sandbox did with its network, for people and programs: in a run's metrics, in
 // GET /v1/sandboxes/{id}/network and in events. Names and addresses in it are a guest's or a
-// stranger's words: bounded by the gateway's messages, and made UTF-8 here.
+// untrusted text: bounded by the gateway's messages, and made UTF-8 here.
 #pragma once
 
 #include <boost/json/fwd.hpp>

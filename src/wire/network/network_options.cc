@@ -12,17 +12,17 @@ namespace glovebox::wire {
 namespace {
 
 std::vector<std::string> split_all(const std::vector<std::string>& values) {
-  std::vector<std::string> words;
+  std::vector<std::string> items;
   for (const std::string& value : values) {
     std::size_t from = 0;
     while (true) {
       const std::size_t comma = value.find(',', from);
-      words.push_back(value.substr(from, comma - from));
+      items.push_back(value.substr(from, comma - from));
       if (comma == std::string::npos) break;
       from = comma + 1;
     }
   }
-  return words;
+  return items;
 }
 
 Result<> add_rule(const char* option, const std::string& word, std::vector<net::NetRule>& rules) {
@@ -40,9 +40,9 @@ Result<> add_rule(const char* option, const std::string& word, std::vector<net::
 // "host" and "internet" are names, too, but hardly meant as such.
 Result<> check_is_no_typo(const std::string& word) {
   if (word.empty() || word == "*" || word.find_first_of(".:[") != std::string::npos) return {};
-  return fail_invalid("--net '" + word.substr(0, 80) +
-             "': the policies are none, https-only and all; a name of one part is written with a "
-             "port or a dot behind it");
+  return bad("--net '" + word.substr(0, 80) +
+             "': the policies are none, https-only and all; write a name of one label with a "
+             "port or a trailing dot");
 }
 
 Result<net::NetPolicy> parse_json(const std::string& text) {
@@ -56,14 +56,15 @@ bool is_json(const std::string& value) { return value.starts_with('{'); }
 }  // namespace
 
 Result<net::NetPolicy> parse_network_options(const std::vector<std::string>& net,
-                                       const std::vector<std::string>& deny) {
+                                             const std::vector<std::string>& deny) {
   net::NetPolicy policy;
   if (net.empty()) {
-    if (!deny.empty()) return fail_invalid("--net-deny says what is not reached of --net: say that, too");
+    if (!deny.empty()) return bad("--net-deny needs --net: it excludes part of what --net allows");
     return policy;
   }
   if (std::any_of(net.begin(), net.end(), is_json)) {
-    if (net.size() > 1 || !deny.empty()) return fail_invalid("--net with a policy in JSON is said alone");
+    if (net.size() > 1 || !deny.empty())
+      return bad("--net with a JSON policy cannot be combined with other rules or --net-deny");
     return parse_json(net.front());
   }
   std::optional<net::NetBase> base;
@@ -75,13 +76,14 @@ Result<net::NetPolicy> parse_network_options(const std::vector<std::string>& net
       continue;
     }
     if (base && *base != *named) {
-      return fail_invalid("--net: " + std::string(net::base_name(*base)) + " and " + word +
-                 " do not go together");
+      return bad("--net: " + std::string(net::base_name(*base)) + " and " + word +
+                 " cannot be combined");
     }
     base = named;
   }
   if (base == net::NetBase::kNone && !policy.allow.empty()) {
-    return fail_invalid("--net: none and rules do not go together; rules alone are all that is reached");
+    return bad(
+        "--net: none cannot be combined with rules; with rules, everything else is denied already");
   }
   for (const std::string& word : split_all(deny)) {
     TRY_OK(add_rule("--net-deny", word, policy.deny));

@@ -1,6 +1,6 @@
 // `--net` and `--net-deny` of a command line as a network policy: "none", "https-only", "all",
-// rules (an allow list) or both, with commas or said several times; or one policy in JSON, as a
-// profile has it.
+// rules (an allow list) or both, separated by commas or repeated; or one policy in JSON, as in a
+// profile.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace glovebox::wire {
 
-// `net` empty: nothing was said, which is none.
+// `net` empty: the option was not given, which means none.
 Result<net::NetPolicy> parse_network_options(const std::vector<std::string>& net,
-                                       const std::vector<std::string>& deny);
+                                             const std::vector<std::string>& deny);
 
 }  // namespace glovebox::wire

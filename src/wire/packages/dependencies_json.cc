@@ -46,7 +46,7 @@ bool is_archive(std::string_view name) {
 }
 
 // A name, then nothing, or what begins a version, extras or a marker, to its end: "pan das" and
-// "pandas," are other words to us than to an installer that folds them.
+// "pandas," are other specifiers to us than to an installer that folds them.
 bool is_formed(std::string_view word) {
   const std::string_view name = name_of(word);
   const bool is_name = std::all_of(name.begin(), name.end(), [](char c) {
@@ -70,22 +70,22 @@ bool has_path(std::string_view word) {
            at + 1 < name.size() && is_letter_or_digit(name[at + 1]));
 }
 
-Result<std::vector<std::string>> read_words(const json::array& list, const std::string& path) {
+Result<std::vector<std::string>> read_specifiers(const json::array& list, const std::string& path) {
   if (list.size() > kMaxDependencies) {
     return fail_invalid(path + ": must have at most " + std::to_string(kMaxDependencies) + " entries");
   }
-  std::vector<std::string> words;
+  std::vector<std::string> specifiers;
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string at = path + "[" + std::to_string(i) + "]: ";
     const json::string* text = list[i].if_string();
     if (text == nullptr) return fail_invalid(at + "must be a string");
     const std::string_view word = trimmed(std::string_view(text->data(), text->size()));
-    if (auto good = check_package_word(word); !good) return fail_invalid(at + good.error().message());
-    words.emplace_back(word);
+    if (auto good = check_package_specifier(word); !good) return bad(at + good.error().message());
+    specifiers.emplace_back(word);
   }
-  std::sort(words.begin(), words.end());
-  words.erase(std::unique(words.begin(), words.end()), words.end());
-  return words;
+  std::sort(specifiers.begin(), specifiers.end());
+  specifiers.erase(std::unique(specifiers.begin(), specifiers.end()), specifiers.end());
+  return specifiers;
 }
 
 // Line ends are one, and neither the mark that editors of Windows put in front of UTF-8 nor empty
@@ -137,7 +137,7 @@ Result<std::vector<std::string>> read_preload(ObjectReader& fields) {
     preload.push_back(modules[i]);
   }
   if (bytes > kMaxPreloadBytes) {
-    return fields.bad("preload", "the names are together larger than 6 KB");
+    return fields.bad("preload", "the names exceed 6 KB in total");
   }
   return preload;
 }
@@ -148,7 +148,7 @@ Result<Dependencies> read_dependencies_object(const json::value& value, const st
   if (const json::value* packages = fields.take("packages")) {
     const json::array* list = packages->if_array();
     if (list == nullptr) return fields.bad("packages", "must be a list of strings");
-    TRY(wanted.packages, read_words(*list, fields.path_of("packages")));
+    TRY(wanted.packages, read_specifiers(*list, fields.path_of("packages")));
   }
   TRY(wanted.requirements, read_text(fields, "requirements"));
   TRY(wanted.lock, read_text(fields, "lock"));
@@ -158,7 +158,8 @@ Result<Dependencies> read_dependencies_object(const json::value& value, const st
     return fields.bad("requirements", good.error().message());
   }
   if (!wanted.lock.empty() && (!wanted.packages.empty() || !wanted.requirements.empty())) {
-    return fields.bad("lock", "stands alone: it names all packages");
+    return fields.bad("lock",
+                      "cannot be combined with packages or requirements: it names every package");
   }
   if (wanted.empty() && !wanted.preload.empty()) {
     return fields.bad("preload", "goes with packages, requirements or lock");
@@ -202,8 +203,8 @@ Result<> check_requirement(std::string_view line) {
     const std::string_view token = line.substr(at, stop - at);
     if (token.starts_with('-')) {
       if (!is_hash(token)) {
-        return fail_invalid(
-            "options are the administrator's; only --hash=sha256:... may follow a "
+        return bad(
+            "installer options are not allowed; only --hash=sha256:... may follow a "
             "requirement, and --require-hashes, --pre or --prefer-binary stand alone");
       }
       end = std::min(end, at);
@@ -216,13 +217,13 @@ Result<> check_requirement(std::string_view line) {
   if (word.find('@') != std::string_view::npos) {
     return fail_invalid("must name a package of the index, not an address");
   }
-  return check_package_word(word);
+  return check_package_specifier(word);
 }
 
 }  // namespace
 
-Result<> check_package_word(std::string_view word) {
-  if (word.empty()) return fail_invalid("must not be empty");
+Result<> check_package_specifier(std::string_view word) {
+  if (word.empty()) return bad("must not be empty");
   if (word.size() > kMaxDependencyBytes) {
     return fail_invalid("must have at most " + std::to_string(kMaxDependencyBytes) + " bytes");
   }
@@ -275,7 +276,7 @@ Result<> check_requirements(std::string_view text) {
 Result<Dependencies> read_dependencies(const json::value& value, const std::string& path) {
   if (const json::array* list = value.if_array()) {
     Dependencies wanted;
-    TRY(wanted.packages, read_words(*list, path));
+    TRY(wanted.packages, read_specifiers(*list, path));
     return wanted;
   }
   if (value.is_object()) return read_dependencies_object(value, path);

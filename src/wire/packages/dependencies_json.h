@@ -1,4 +1,4 @@
-// The packages that a request asks for: a list of words, or an object with the text of a
+// The packages that a request asks for: a list of specifiers, or an object with the text of a
 // requirements file or of a lock file. Nothing in them can be an option of the installer's, a path
 // or an address: what is installed comes from the administrator's index and from nowhere else.
 #pragma once
@@ -12,15 +12,15 @@
 
 namespace glovebox::wire {
 
-// Normalised: words trimmed, sorted, none twice; texts without carriage returns and without empty
-// space at their ends. A mistake names its place: "profile.dependencies[2]: ...".
+// Normalised: specifiers trimmed, sorted, without duplicates; texts without carriage returns and
+// without surrounding white space. An error names its place: "profile.dependencies[2]: ...".
 Result<Dependencies> read_dependencies(const boost::json::value& value, const std::string& path);
 
-// What read_dependencies() reads as the same.
+// The inverse of read_dependencies().
 boost::json::object dependencies_json(const Dependencies& dependencies);
 
-// One word, trimmed already. The error has no path.
-Result<> check_package_word(std::string_view word);
+// One specifier, already trimmed. The error has no path.
+Result<> check_package_specifier(std::string_view word);
 // A requirements file as pip reads it, line by line: the same splitting, joining and comments.
 Result<> check_requirements(std::string_view text);
 

@@ -50,8 +50,8 @@ TEST(DependenciesJson, WhatPackagesAreCalled) {
        {"pandas", "pandas>=2,<3", "requests[socks]==2.31.0",
         "foo ~= 1.4 ; python_version < \"3.9\"", "lodash", "lodash@4", "lodash@^4.17",
         "@types/node", "@types/node@20.1 || 21", "a!=1.*", "3to2", "foo (>=1)"}) {
-    EXPECT_TRUE(check_package_word(word))
-        << word << ": " << check_package_word(word).error().message();
+    EXPECT_TRUE(check_package_specifier(word))
+        << word << ": " << check_package_specifier(word).error().message();
   }
 }
 
@@ -106,15 +106,15 @@ TEST(DependenciesJson, NoOptionsPathsOrAddresses) {
                            "x?y",
                            "{x}",
                            "'x'"}) {
-    EXPECT_FALSE(check_package_word(word)) << word;
+    EXPECT_FALSE(check_package_specifier(word)) << word;
   }
-  EXPECT_FALSE(check_package_word(std::string("a\0b", 3)));
-  EXPECT_FALSE(check_package_word("a\nb"));
-  EXPECT_FALSE(check_package_word("a\x7f"));
-  EXPECT_FALSE(check_package_word("p\xc3\xa4ndas"));
-  EXPECT_FALSE(check_package_word(""));
-  EXPECT_TRUE(check_package_word(std::string(kMaxDependencyBytes, 'a')));
-  EXPECT_FALSE(check_package_word(std::string(kMaxDependencyBytes + 1, 'a')));
+  EXPECT_FALSE(check_package_specifier(std::string("a\0b", 3)));
+  EXPECT_FALSE(check_package_specifier("a\nb"));
+  EXPECT_FALSE(check_package_specifier("a\x7f"));
+  EXPECT_FALSE(check_package_specifier("p\xc3\xa4ndas"));
+  EXPECT_FALSE(check_package_specifier(""));
+  EXPECT_TRUE(check_package_specifier(std::string(kMaxDependencyBytes, 'a')));
+  EXPECT_FALSE(check_package_specifier(std::string(kMaxDependencyBytes + 1, 'a')));
 }
 
 TEST(DependenciesJson, AComplaintNamesItsPlace) {

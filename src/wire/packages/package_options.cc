@@ -37,9 +37,9 @@ Result<std::string> read_text_file(const std::string& path, const std::string& o
   return text;
 }
 
-json::array modules_of(const std::vector<std::string>& words) {
+json::array modules_of(const std::vector<std::string>& options) {
   json::array modules;
-  for (const std::string& word : words) {
+  for (const std::string& word : options) {
     std::size_t begin = 0;
     while (begin <= word.size()) {
       const std::size_t end = std::min(word.find(',', begin), word.size());
@@ -52,17 +52,17 @@ json::array modules_of(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Result<Dependencies> read_package_options(const PackageOptions& words) {
-  if (words.with.size() > kMaxDependencies) {
-    return fail_invalid("--with: at most " + std::to_string(kMaxDependencies) +
+Result<Dependencies> read_package_options(const PackageOptions& options) {
+  if (options.with.size() > kMaxDependencies) {
+    return bad("--with: at most " + std::to_string(kMaxDependencies) +
                " packages; more fit into --requirements FILE");
   }
-  if (words.is_given() && !words.names_packages()) {
-    return fail_invalid("--preload: goes with --with, --requirements or --lock");
+  if (options.is_given() && !options.names_packages()) {
+    return bad("--preload: goes with --with, --requirements or --lock");
   }
   json::object object;
   json::array packages;
-  for (const std::string& word : words.with) {
+  for (const std::string& word : options.with) {
     const auto one = read_dependencies(json::array{json::value(to_utf8(word))}, "--with");
     if (!one) {
       const std::string& message = one.error().message();
@@ -72,13 +72,13 @@ Result<Dependencies> read_package_options(const PackageOptions& words) {
     packages.emplace_back(word);
   }
   object["packages"] = std::move(packages);
-  if (!words.requirements.empty()) {
-    TRY(object["requirements"], read_text_file(words.requirements, "--requirements"));
+  if (!options.requirements.empty()) {
+    TRY(object["requirements"], read_text_file(options.requirements, "--requirements"));
   }
-  if (!words.lock.empty()) {
-    TRY(object["lock"], read_text_file(words.lock, "--lock"));
+  if (!options.lock.empty()) {
+    TRY(object["lock"], read_text_file(options.lock, "--lock"));
   }
-  object["preload"] = modules_of(words.preload);
+  object["preload"] = modules_of(options.preload);
   auto wanted = read_dependencies(object, "");
   if (!wanted) return fail_invalid("--" + wanted.error().message());
   return wanted;

@@ -21,7 +21,7 @@ struct PackageOptions {
 };
 
 // kInvalidArgument: the message begins with the option. Others: a file cannot be read.
-Result<Dependencies> read_package_options(const PackageOptions& words);
+Result<Dependencies> read_package_options(const PackageOptions& options);
 
 // What packages are for when no template was named: "python", or "node" with a package-lock.json.
 std::string default_template(const Dependencies& dependencies);

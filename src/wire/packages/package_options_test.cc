@@ -15,40 +15,40 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-class DependencyWordsTest : public ::testing::Test {
+class PackageOptionsTest : public ::testing::Test {
  protected:
-  DependencyWordsTest() {
-    char path[] = "/tmp/gbx-words-XXXXXX";
+  PackageOptionsTest() {
+    char path[] = "/tmp/gbx-options-XXXXXX";
     directory_ = ::mkdtemp(path);
   }
-  ~DependencyWordsTest() override { std::filesystem::remove_all(directory_); }
+  ~PackageOptionsTest() override { std::filesystem::remove_all(directory_); }
   std::string file(const std::string& text) {
     const std::string path = directory_ + "/file";
     std::ofstream(path) << text;
     return path;
   }
-  static std::string complaint(const PackageOptions& words) {
-    const auto read = read_package_options(words);
+  static std::string complaint(const PackageOptions& options) {
+    const auto read = read_package_options(options);
     return read ? "taken" : read.error().message();
   }
   std::string directory_;
 };
 
-TEST_F(DependencyWordsTest, BecomeDependencies) {
-  PackageOptions words;
-  words.with = {"pandas>=2,<3", " numpy"};
-  words.requirements = file("a==1\r\nb\r\n");
-  words.preload = {"pandas,numpy.linalg", "numpy"};
-  const auto wanted = read_package_options(words);
+TEST_F(PackageOptionsTest, BecomeDependencies) {
+  PackageOptions options;
+  options.with = {"pandas>=2,<3", " numpy"};
+  options.requirements = file("a==1\r\nb\r\n");
+  options.preload = {"pandas,numpy.linalg", "numpy"};
+  const auto wanted = read_package_options(options);
   ASSERT_TRUE(wanted) << wanted.error().message();
   EXPECT_THAT(wanted->packages, ElementsAre("numpy", "pandas>=2,<3"));
   EXPECT_EQ(wanted->requirements, "a==1\nb");
   EXPECT_THAT(wanted->preload, ElementsAre("pandas", "numpy.linalg", "numpy"));
-  EXPECT_TRUE(words.names_packages());
+  EXPECT_TRUE(options.names_packages());
   EXPECT_FALSE(PackageOptions{}.is_given());
 }
 
-TEST_F(DependencyWordsTest, AMistakeNamesTheOption) {
+TEST_F(PackageOptionsTest, AMistakeNamesTheOption) {
   EXPECT_THAT(complaint({.with = {"a", "./x"}}), StartsWith("--with ./x: must name a package"));
   EXPECT_THAT(complaint({.with = {"--pre"}}), StartsWith("--with --pre: must be a package"));
   EXPECT_THAT(complaint({.requirements = directory_ + "/none"}), HasSubstr("No such file"));
@@ -67,12 +67,11 @@ TEST_F(DependencyWordsTest, AMistakeNamesTheOption) {
   EXPECT_THAT(complaint({.requirements = directory_}), HasSubstr("directory"));
 }
 
-TEST_F(DependencyWordsTest, TheTemplateIsThatOfTheirLanguage) {
+TEST_F(PackageOptionsTest, TheTemplateIsThatOfTheirLanguage) {
   EXPECT_EQ(default_template(*read_package_options({.with = {"a"}})), "python");
   EXPECT_EQ(default_template(*read_package_options({.lock = file("lock-version = '1.0'\n")})),
             "python");
-  EXPECT_EQ(default_template(*read_package_options({.lock = file("\n{\"name\": \"x\"}")})),
-            "node");
+  EXPECT_EQ(default_template(*read_package_options({.lock = file("\n{\"name\": \"x\"}")})), "node");
 }
 
 }  // namespace

@@ -23,17 +23,17 @@ std::string outcome_metrics(const Outcome& outcome, const std::optional<NetworkF
          ",\"network\":" + (network ? json::serialize(network_json(*network)) : "null") + "}";
 }
 
-json::value outcome_error(const Outcome& outcome) {
-  const auto said = [](std::string_view code, const std::string& message) {
+json::value error_of(const Outcome& outcome) {
+  const auto failure = [](std::string_view code, const std::string& message) {
     return json::value{{"code", code}, {"message", message}};
   };
-  if (outcome.timed_out) return said("timed_out", "the time limit was reached");
-  if (outcome.oom_killed) return said("oom_killed", "the memory limit was reached");
+  if (outcome.timed_out) return failure("timed_out", "the time limit was reached");
+  if (outcome.oom_killed) return failure("oom_killed", "the memory limit was reached");
   if (outcome.signal != 0) {
     const char* name = ::sigabbrev_np(outcome.signal);
-    return said("killed",
-                std::string("the program was ended by signal ") +
-                    (name != nullptr ? "SIG" + std::string(name) : std::to_string(outcome.signal)));
+    return failure("killed", std::string("the program was ended by signal ") +
+                                 (name != nullptr ? "SIG" + std::string(name)
+                                                  : std::to_string(outcome.signal)));
   }
   return nullptr;
 }

@@ -34,22 +34,22 @@ std::string answer_metrics(const RunAnswer& answer) {
          (answer.network ? json::serialize(network_json(*answer.network)) : "null") + "}";
 }
 
-json::object said(std::string_view code, std::string_view message) {
+json::object failure(std::string_view code, std::string_view message) {
   return {{"code", code}, {"message", message}};
 }
 
 // What the walls did comes before what the code says of itself.
 json::value answer_error(const RunAnswer& answer, json::object exception) {
   const Outcome& outcome = answer.outcome;
-  if (answer.cancelled) return said("cancelled", "the run was ended before its time");
-  if (outcome.timed_out) return said("timed_out", "the time limit was reached");
-  if (outcome.oom_killed) return said("oom_killed", "the memory limit was reached");
+  if (answer.cancelled) return failure("cancelled", "the run was cancelled");
+  if (outcome.timed_out) return failure("timed_out", "the time limit was reached");
+  if (outcome.oom_killed) return failure("oom_killed", "the memory limit was reached");
   if (!exception.empty()) return exception;
   if (outcome.signal != 0) {
     const char* name = ::sigabbrev_np(outcome.signal);
-    return said("killed",
-                "the program was ended by signal " +
-                    (name != nullptr ? "SIG" + std::string(name) : std::to_string(outcome.signal)));
+    return failure("killed", "the program was ended by signal " +
+                                 (name != nullptr ? "SIG" + std::string(name)
+                                                  : std::to_string(outcome.signal)));
   }
   return nullptr;
 }

@@ -9,6 +9,7 @@
 #include "wire/guest/guest_frames.h"
 #include "wire/json/closest_match.h"
 #include "wire/json/object_reader.h"
+#include "wire/json/request_fields.h"
 #include "wire/json/strict_json.h"
 #include "wire/launcher/launcher_messages.h"
 #include "wire/runs/profile_request.h"
@@ -45,7 +46,7 @@ Result<> read_language_and_template(ObjectReader& fields, RunRequest& request) {
   TRY(const auto name, fields.text("template", 64));
   if (name) {
     if (!is_template_name(*name)) {
-      return fields.bad("template", "must be a name of small letters, digits and dashes");
+      return fields.bad("template", "must be a name of lower-case letters, digits and dashes");
     }
     request.template_name = *name;
   }
@@ -81,7 +82,7 @@ Result<> read_command(ObjectReader& fields, RunRequest& request) {
 
 Result<> check_what(const ObjectReader& fields, const RunRequest& request) {
   if (request.code && !request.command.empty()) {
-    return fields.bad("command", "goes not together with code");
+    return fields.bad("command", "cannot be combined with code");
   }
   if (!request.code && request.command.empty()) {
     return fields.bad("code", "is missing (or give command)");
@@ -96,9 +97,9 @@ Result<> check_what(const ObjectReader& fields, const RunRequest& request) {
 }
 
 Result<> read_stdin(ObjectReader& fields, RunRequest& request) {
-  TRY(auto text, fields.text("stdin", kMaxRequestText));
-  TRY(const auto encoded, fields.text("stdin_base64", kMaxRequestText));
-  if (text && encoded) return fields.bad("stdin_base64", "goes not together with stdin");
+  TRY(auto text, fields.text("stdin", kMaxText));
+  TRY(const auto encoded, fields.text("stdin_base64", kMaxText));
+  if (text && encoded) return fields.bad("stdin_base64", "cannot be combined with stdin");
   if (text) request.stdin_bytes = std::move(*text);
   if (encoded) {
     auto bytes = base64_decode(*encoded);
@@ -127,9 +128,9 @@ Result<RequestFile> read_file(const json::value& value, const std::string& at) {
   if (!guest) return file.bad("path", guest.error().message());
   if (guest->str() == "/" || path->back() == '/') return file.bad("path", "must name a file");
   RequestFile out{.path = std::move(*guest), .content = {}, .mode = 0644};
-  TRY(auto content, file.text("content", kMaxRequestText));
-  TRY(const auto encoded, file.text("content_base64", kMaxRequestText));
-  if (content && encoded) return file.bad("content_base64", "goes not together with content");
+  TRY(auto content, file.text("content", kMaxText));
+  TRY(const auto encoded, file.text("content_base64", kMaxText));
+  if (content && encoded) return file.bad("content_base64", "cannot be combined with content");
   if (!content && !encoded) return file.bad("content", "is missing (or give content_base64)");
   if (content) out.content = std::move(*content);
   if (encoded) {
@@ -176,13 +177,6 @@ Result<> read_return_files(ObjectReader& fields, RunRequest& request) {
   return {};
 }
 
-bool is_variable_name(std::string_view name) {
-  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return false;
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  });
-}
-
 Result<> read_env(ObjectReader& fields, RunRequest& request) {
   const json::value* value = fields.take("env");
   if (value == nullptr) return {};
@@ -205,7 +199,7 @@ Result<> read_env(ObjectReader& fields, RunRequest& request) {
 
 }  // namespace
 
-// What the agent takes in one frame; the words of the template are added later and are few.
+// What the agent takes in one frame; the template's own are added later and are few.
 Result<> check_sizes(const ObjectReader& fields, const RunRequest& request) {
   std::size_t bytes = 0;
   for (const auto* list : {&request.command, &request.args, &request.env}) {

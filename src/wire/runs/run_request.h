@@ -1,5 +1,5 @@
-// The body of POST /v1/run: what a caller wants, in the caller's words. Which template that means
-// and what the template adds is the route's to find out.
+// The body of POST /v1/run, parsed and checked by itself. Which template it selects, and what the
+// template adds, is decided by the caller.
 #pragma once
 
 #include <cstdint>

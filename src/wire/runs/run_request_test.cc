@@ -135,16 +135,16 @@ TEST(RunRequest, CodeAndCommandExcludeEachOther) {
 }
 
 TEST(RunRequest, OnlyGoodJson) {
-  EXPECT_THAT(complaint(""), HasSubstr("not good JSON at byte 0"));
+  EXPECT_THAT(complaint(""), HasSubstr("invalid JSON at byte 0"));
   EXPECT_THAT(complaint("[]"), HasSubstr("the request: must be an object"));
-  EXPECT_THAT(complaint(R"({"code":"1"} x)"), HasSubstr("not good JSON"));
+  EXPECT_THAT(complaint(R"({"code":"1"} x)"), HasSubstr("invalid JSON"));
   EXPECT_THAT(complaint(R"({"code":"1","code":"2"})"),
               HasSubstr("the key \"code\" is there twice"));
   EXPECT_THAT(complaint(R"({"env":{"A":"1","A":"2"}})"), HasSubstr("the key \"A\""));
-  EXPECT_THAT(complaint(R"({"profile":{"cpus":NaN}})"), HasSubstr("not good JSON"));
-  EXPECT_THAT(complaint("{\"code\":\"\xff\"}"), HasSubstr("not good JSON"));
-  EXPECT_THAT(complaint(R"({"code":"\ud800"})"), HasSubstr("not good JSON"));
-  EXPECT_THAT(complaint(std::string(100'000, '[')), HasSubstr("not good JSON"));
+  EXPECT_THAT(complaint(R"({"profile":{"cpus":NaN}})"), HasSubstr("invalid JSON"));
+  EXPECT_THAT(complaint("{\"code\":\"\xff\"}"), HasSubstr("invalid JSON"));
+  EXPECT_THAT(complaint(R"({"code":"\ud800"})"), HasSubstr("invalid JSON"));
+  EXPECT_THAT(complaint(std::string(100'000, '[')), HasSubstr("invalid JSON"));
   std::string many = "{\"args\":[";
   for (int i = 0; i < 120'000; ++i) many += "[],";
   EXPECT_THAT(complaint(many + "[]]}"), HasSubstr("too many values"));

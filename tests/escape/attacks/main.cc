@@ -3,6 +3,7 @@
 //   glovebox-attacks list --json               the table
 //   glovebox-attacks NAME [key=value...]       one attack, to be run inside a sandbox
 //   glovebox-attacks control NAME [key=value]  the same where nothing stops it, as root outside
+//   glovebox-attacks lacks NAME                whether the kernel does lack it (features.h)
 //   glovebox-attacks internet                  a little internet of network namespaces (egress.h)
 //   glovebox-attacks join PID -- PROGRAM ...   a program on the machine in it
 //
@@ -19,6 +20,7 @@
 
 #include "attack.h"
 #include "egress.h"
+#include "features.h"
 #include "toolbox.h"
 
 namespace glovebox::attacks {
@@ -92,6 +94,12 @@ Verdict run_control(const Attack& attack, const Args& args) {
   return verdict;
 }
 
+// A second opinion on a control that found nothing to attack.
+Verdict confirm_lack(const std::string& name) {
+  const std::string objection = objection_to_skipping(name, kernel_features(), Kernel());
+  return objection.empty() ? kernel_lacks("this kernel lacks it") : not_tried(objection);
+}
+
 // What a helper call does until its parent lets go of it: nothing.
 int stay_as_victim() {
   wait_for_stdin_end(600);
@@ -107,7 +115,7 @@ int main_of_attacks(int argc, char** argv) {
     return geteuid() == 0 ? kSucceeded : kDenied;
   }
   if (argc < 2) {
-    fprintf(stderr, "usage: glovebox-attacks list --json | [control] NAME [key=value...]\n");
+    fprintf(stderr, "usage: glovebox-attacks list --json | [control|lacks] NAME [key=value...]\n");
     return 2;
   }
   const std::string verb = argv[1];
@@ -116,7 +124,8 @@ int main_of_attacks(int argc, char** argv) {
   if (verb == "internet") return run_internet();
   if (verb == "join") return join_and_run(argc, argv);
   const bool control = verb == "control";
-  const int name_at = control ? 2 : 1;
+  const bool lacks = verb == "lacks";
+  const int name_at = control || lacks ? 2 : 1;
   if (argc <= name_at) return 2;
   const std::vector<Group> groups = all_groups();
   const Attack* attack = find_attack(argv[name_at], groups);
@@ -124,6 +133,7 @@ int main_of_attacks(int argc, char** argv) {
     fprintf(stderr, "glovebox-attacks: no attack is called %s\n", argv[name_at]);
     return 2;
   }
+  if (lacks) return report(confirm_lack(attack->name));
   signal(SIGPIPE, SIG_IGN);
   const Args args(std::vector<std::string>(argv + name_at + 1, argv + argc));
   return report(control ? run_control(*attack, args) : attack->run(args));

@@ -22,7 +22,8 @@ class Python(e2b_clients.Conformance):
 
     def test_older_client(self):
         for cases in ("sync_cases", "async_cases", "interpreter_cases"):
-            self.run_python(cases, client="python_old")
+            with self.subTest(cases=cases):
+                self.run_python(cases, client="python_old")
 
 
 if __name__ == "__main__":

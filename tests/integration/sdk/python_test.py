@@ -21,8 +21,7 @@ class PythonSdk(sdk_tools.Checks):
         self.run_python("-m", "ruff", "check", "--no-cache", ".")
 
     def test_tests(self):
-        output = self.run_python("-W", "ignore::DeprecationWarning", "-m", "pytest", "-x", "-p",
-                                 "no:cacheprovider", "tests")
+        output = self.run_python("-W", "ignore::DeprecationWarning", "-m", "pytest", "-p", "no:cacheprovider", "tests")
         passed = re.search(r"(\d+) passed", output)
         self.assertIsNotNone(passed, output[-2000:])
         self.assertGreaterEqual(int(passed[1]), 800, "fewer tests than there were")

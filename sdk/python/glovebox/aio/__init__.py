@@ -13,10 +13,10 @@
     asyncio.run(main())
 """
 
-from ..process import ProcessEvent
+from ..requests.process_stream import ProcessEvent
 from .client import Client, default_client
 from .process import Process
-from .running import run
+from .run_code import run
 from .sandbox import Sandbox
 
 __all__ = ["Client", "Process", "ProcessEvent", "Sandbox", "default_client", "run"]

@@ -1,105 +1,42 @@
-"""Calls over asyncio's streams, with connections that are kept, one set for each event loop."""
+"""Carries requests to one server: retries, whole responses, responses that stream."""
 
 from __future__ import annotations
 
-import asyncio
-import os
-import time
-from collections import deque
-from typing import Any, AsyncGenerator, AsyncIterator, Callable, Deque, Dict, List, Optional, Tuple
-from weakref import WeakKeyDictionary
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from .._call import Answer, Attempts, Call, Deadline, Lost, check_type, too_long
-from .._endpoint import Endpoint
-from .._http1 import AnswerReader, request_head
-from .._prepare import Framing, prepare
-from .._sync_transport import CONNECT_S, MAX_IDLE_S, MAX_KEPT, is_readable
 from ..errors import ConnectionFailed
+from ..transport.endpoint import Endpoint
+from ..transport.http1 import ResponseReader, request_head
+from ..transport.request import (
+    ConnectionLost,
+    Deadline,
+    Request,
+    Response,
+    RetryPolicy,
+    check_content_type,
+    response_too_long,
+)
+from ..transport.request_encoding import encode_request
+from ._connection import Connection, ConnectionPool
+from ._runtime import sleep
 
-__all__ = ["AsyncTransport", "Connection", "Stream"]
-
-_PIECE = 256 * 1024
-
-
-class _Alarm:
-    """Aborts a connection when its time is over: cheaper than a task for every wait."""
-
-    __slots__ = ("_handle", "is_over")
-
-    def __init__(self, connection: "Connection", deadline: Deadline) -> None:
-        self.is_over = False
-        left = deadline.left()
-        self._handle = None if left is None else connection.loop.call_later(left, self._ring, connection)
-
-    def _ring(self, connection: "Connection") -> None:
-        self.is_over = True
-        connection.abort()
-
-    def off(self) -> None:
-        if self._handle is not None:
-            self._handle.cancel()
-
-
-class Connection:
-    """One connection; of one task while it is in use."""
-
-    __slots__ = ("reader", "writer", "loop", "idle_since", "was_kept")
-
-    def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, loop: asyncio.AbstractEventLoop
-    ) -> None:
-        self.reader, self.writer, self.loop = reader, writer, loop
-        self.idle_since = 0.0
-        self.was_kept = False
-
-    @classmethod
-    async def open(cls, endpoint: Endpoint, tls: Any, timeout: Optional[float]) -> "Connection":
-        limit = CONNECT_S if timeout is None else min(timeout, CONNECT_S)
-        opening = asyncio.open_connection(
-            endpoint.host,
-            endpoint.port,
-            ssl=tls,
-            server_hostname=endpoint.host if tls is not None else None,
-            limit=_PIECE,
-        )
-        try:
-            reader, writer = await asyncio.wait_for(opening, limit)
-        except asyncio.TimeoutError as error:
-            raise Lost(f"no connection within {limit:g} seconds", was_sent=False) from error
-        except OSError as error:
-            raise Lost(error.strerror or str(error), was_sent=False) from error
-        return cls(reader, writer, asyncio.get_running_loop())
-
-    def is_usable(self) -> bool:
-        """Nothing may wait on an idle connection: what does is its end, seen by the loop or not yet."""
-        transport = self.writer.transport
-        if transport.is_closing() or self.reader.at_eof() or time.monotonic() - self.idle_since > MAX_IDLE_S:
-            return False
-        descriptor = transport.get_extra_info("socket").fileno()
-        return descriptor >= 0 and not is_readable(descriptor)
-
-    def abort(self) -> None:
-        self.writer.transport.abort()
-
-    def close(self) -> None:
-        if not self.loop.is_closed():
-            self.writer.transport.abort()
+__all__ = ["Stream", "Transport"]
 
 
 class Stream:
-    """An answer whose body is read while it comes."""
+    """A response whose body is read while it arrives."""
 
     def __init__(
         self,
         connection: Connection,
-        reader: AnswerReader,
+        reader: ResponseReader,
         deadline: Deadline,
         keep: Optional[Callable[[Connection], None]] = None,
     ) -> None:
         self._connection = connection
         self._reader = reader
         self._deadline = deadline
-        self._keep = keep  # who takes the connection when all was read
+        self._keep = keep  # takes the connection back when the body was read to its end
         self._is_closed = False
         self.status = reader.status
         self.headers = reader.headers
@@ -110,48 +47,30 @@ class Stream:
             piece = self._reader.take()
             if piece:
                 return piece
-            if self._reader.is_complete and self._reader.keeps_alive and self._keep and not self._is_closed:
+            if self._reader.is_complete and self._reader.is_keep_alive and self._keep and not self._is_closed:
                 self._is_closed = True
                 self._keep(self._connection)
                 return None
             if self._reader.is_complete or self._is_closed:
                 self.close()
                 return None
-            await self._more()
+            await self._receive()
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
+    async def _receive(self) -> None:
         try:
-            while True:
-                piece = await self.next()
-                if piece is None:
-                    return
-                yield piece
-        finally:
-            self.close()
-
-    async def _more(self) -> None:
-        alarm = _Alarm(self._connection, self._deadline)
-        try:
-            data = await self._connection.reader.read(_PIECE)
-        except OSError as error:
-            if alarm.is_over:
-                raise self._deadline.expired() from None
-            raise ConnectionFailed(f"the connection broke: {error}") from error
-        except BaseException:
+            data = await self._connection.receive(self._deadline)
+        except BaseException:  # also a cancelled task: the rest of the body must not stay on the connection
             self.close()
             raise
-        finally:
-            alarm.off()
         if data:
             self._reader.feed(data)
             return
-        if alarm.is_over:
-            raise self._deadline.expired()
-        self._reader.feed_end()
+        self._reader.feed_eof()
         if not self._reader.is_complete and not self._is_closed:
-            raise ConnectionFailed("the connection ended before the answer did")
+            raise ConnectionFailed("the server closed the connection before the end of the response")
 
     async def collect(self, limit: int) -> bytes:
+        """The whole body, of at most ``limit`` bytes."""
         pieces: List[bytes] = []
         size = 0
         while True:
@@ -161,129 +80,103 @@ class Stream:
             size += len(piece)
             if size > limit:
                 self.close()
-                raise too_long(limit)
+                raise response_too_long(limit)
             pieces.append(piece)
 
+    def interrupt(self) -> None:
+        """A thread or task that waits for the next piece gets the end of the connection."""
+        self._connection.interrupt()
+
     def close(self) -> None:
-        """What is unread belongs to nobody: the connection is not kept."""
+        """A connection with an unread body is not used again."""
         if not self._is_closed:
             self._is_closed = True
             self._connection.close()
 
 
-class _Pool:
-    """The idle connections of one event loop."""
+class Transport:
+    """Carries requests to one endpoint."""
 
-    def __init__(self) -> None:
-        self.idle: Deque[Connection] = deque()
-        self._guard: Optional[AsyncGenerator[None, None]] = None
-
-    async def guard(self) -> None:
-        """Closes them with their loop: asyncio ends what it knows of generators before it closes."""
-        if self._guard is None:
-            self._guard = self._until_the_loop_ends()
-            await self._guard.__anext__()
-
-    async def _until_the_loop_ends(self) -> AsyncGenerator[None, None]:
-        try:
-            yield
-        finally:
-            self.close()
-
-    def keep(self, connection: Connection) -> None:
-        if len(self.idle) >= MAX_KEPT:
-            connection.close()
-            return
-        connection.idle_since = time.monotonic()
-        self.idle.append(connection)
-
-    def close(self) -> None:
-        while self.idle:
-            self.idle.pop().close()
-
-
-class AsyncTransport:
-    """Carries calls to one endpoint."""
-
-    def __init__(self, endpoint: Endpoint, timeout: float, max_retries: int) -> None:
+    def __init__(
+        self, endpoint: Endpoint, timeout: float, max_retries: int, pool: Optional[ConnectionPool] = None
+    ) -> None:
         self.endpoint = endpoint
-        self._timeout = timeout
-        self._max_retries = max_retries
-        self._tls: Any = endpoint.tls()
-        self._pid = os.getpid()
-        self._pools: "WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool]" = WeakKeyDictionary()
+        self.timeout = timeout
+        self.max_retries = max_retries
+        self._pool = pool or ConnectionPool(endpoint, endpoint.tls())
 
-    # --- whole answers ----------------------------------------------------------------------------
-
-    async def request(self, call: "Call[Any]") -> Answer:
-        deadline = self._deadline(call)
-        head, body = prepare(call, self.endpoint)
-        attempts: Optional[Attempts] = None
+    async def send(self, request: "Request[Any]") -> Response:
+        """Sends a request, again where that is safe, and reads the whole response."""
+        deadline = self._deadline(request)
+        head, body = encode_request(request, self.endpoint)
+        retries: Optional[RetryPolicy] = None
         while True:
             try:
-                answer = await self._exchange(call, head, body, deadline)
-            except Lost as lost:
-                attempts = attempts or self._attempts(call, deadline)
-                delay = attempts.after_lost(lost, self.endpoint.url)
+                response = await self._exchange(request, head, body, deadline)
+            except ConnectionLost as lost:
+                retries = retries or self._retries(request, deadline)
+                delay = retries.after_connection_loss(lost, self.endpoint.url)
             else:
-                if answer.status < 400:
-                    return answer
-                attempts = attempts or self._attempts(call, deadline)
-                again = attempts.after_refusal(answer)
-                if again is None:
-                    return attempts.settled(answer)
-                delay = again
+                if response.status < 400:
+                    return response
+                retries = retries or self._retries(request, deadline)
+                retry_after = retries.after_refusal(response)
+                if retry_after is None:
+                    return retries.settled(response)
+                delay = retry_after
             if delay:
-                await asyncio.sleep(delay)
+                await sleep(delay)
 
-    def _attempts(self, call: "Call[Any]", deadline: Deadline) -> Attempts:
-        return Attempts(call, self._max_retries, deadline)
+    def _retries(self, request: "Request[Any]", deadline: Deadline) -> RetryPolicy:
+        return RetryPolicy(request, self.max_retries, deadline)
 
-    def _deadline(self, call: "Call[Any]") -> Deadline:
-        seconds = self._timeout if call.timeout is None else call.timeout
+    def _deadline(self, request: "Request[Any]") -> Deadline:
+        seconds = self.timeout if request.timeout is None else request.timeout
         return Deadline(seconds if seconds > 0 else None)
 
-    async def _exchange(self, call: "Call[Any]", head: bytes, body: Any, deadline: Deadline) -> Answer:
-        pool, connection = await self._take(deadline)
-        reader = AnswerReader(call.method)
+    async def _exchange(self, request: "Request[Any]", head: bytes, body: Any, deadline: Deadline) -> Response:
+        connection = await self._pool.take(deadline)
+        reader = ResponseReader(request.method)
         try:
-            await self._talk(connection, reader, head, body, call, deadline, head_only=False)
-        except BaseException:  # a cancelled call, too, must not leave half an answer to the next one
+            await connection.exchange(head, body, request, reader, deadline, head_only=False)
+        except BaseException:  # also a cancelled task: half a response must not stay on the connection
             connection.close()
             raise
-        if reader.keeps_alive:
-            pool.keep(connection)
+        if reader.is_keep_alive:
+            self._pool.keep(connection)
         else:
             connection.close()
-        return Answer(reader.status, reader.headers, reader.take())
+        return Response(reader.status, reader.headers, reader.take())
 
-    # --- answers that stream ----------------------------------------------------------------------
+    async def stream(self, request: "Request[Any]", *, reuse: bool = False) -> Stream:
+        """Sends a request and reads the head of the response; raises what the server refuses.
 
-    async def stream(self, call: "Call[Any]", *, keeps: bool = False) -> Stream:
-        """The head of the answer has come and is no refusal. ``keeps``: the connection is used again."""
-        deadline = self._deadline(call)
-        head, body = prepare(call, self.endpoint)
-        attempts = self._attempts(call, deadline)
+        ``reuse``: the connection is used again after the last byte. Not for streams that another thread may
+        interrupt: by then the connection could carry another request.
+        """
+        deadline = self._deadline(request)
+        head, body = encode_request(request, self.endpoint)
+        retries = self._retries(request, deadline)
         while True:
-            reader = AnswerReader(call.method)
+            reader = ResponseReader(request.method)
             try:
-                pool, connection = await self._take(deadline)
+                connection = await self._pool.take(deadline)
                 try:
-                    await self._talk(connection, reader, head, body, call, deadline, head_only=True)
+                    await connection.exchange(head, body, request, reader, deadline, head_only=True)
                 except BaseException:
                     connection.close()
                     raise
                 break
-            except Lost as lost:
-                delay = attempts.after_lost(lost, self.endpoint.url)
+            except ConnectionLost as lost:
+                delay = retries.after_connection_loss(lost, self.endpoint.url)
                 if delay:
-                    await asyncio.sleep(delay)
-        stream = Stream(connection, reader, deadline, pool.keep if keeps else None)
+                    await sleep(delay)
+        stream = Stream(connection, reader, deadline, self._pool.keep if reuse else None)
         if reader.status >= 300:
-            raise Answer(reader.status, reader.headers, await stream.collect(call.max_answer)).error()
-        if call.stream_type is not None:
+            raise Response(reader.status, reader.headers, await stream.collect(request.max_response)).error()
+        if request.stream_type is not None:
             try:
-                check_type(reader.headers, call.stream_type)
+                check_content_type(reader.headers, request.stream_type)
             except BaseException:
                 stream.close()
                 raise
@@ -291,125 +184,27 @@ class AsyncTransport:
 
     async def upgrade(
         self, target: str, headers: Dict[str, str], timeout: Optional[float]
-    ) -> Tuple[Connection, AnswerReader]:
-        """A connection that speaks something else from here on, and the answer that said so."""
+    ) -> Tuple[Connection, ResponseReader]:
+        """A connection that speaks another protocol from here on, and the response that agreed to it."""
         deadline = Deadline(timeout)
         head = request_head("GET", self.endpoint.base + target, self.endpoint.fixed, headers, None)
-        reader = AnswerReader("GET")
-        call: Call[None] = Call("GET", target, lambda said: None)
+        reader = ResponseReader("GET")
+        request: Request[None] = Request("GET", target, lambda data: None, max_response=1 << 20)
         try:
-            connection = await Connection.open(self.endpoint, self._tls, deadline.left())
+            # Always a new one: it never comes back to the pool.
+            connection = await self._pool.open(deadline)
             try:
-                await self._talk(connection, reader, head, None, call, deadline, head_only=True)
+                await connection.exchange(head, None, request, reader, deadline, head_only=True)
                 if reader.status != 101:
-                    body = await Stream(connection, reader, deadline).collect(1 << 20)
-                    raise Answer(reader.status, reader.headers, body).error()
+                    body = await Stream(connection, reader, deadline).collect(request.max_response)
+                    raise Response(reader.status, reader.headers, body).error()
             except BaseException:
                 connection.close()
                 raise
-        except Lost as lost:
+        except ConnectionLost as lost:
             raise ConnectionFailed(f"{self.endpoint.url}: {lost.reason}") from lost.__cause__
         return connection, reader
 
-    # --- connections ------------------------------------------------------------------------------
-
-    async def _take(self, deadline: Deadline) -> Tuple[_Pool, Connection]:
-        if os.getpid() != self._pid:  # a forked child: its parent's are not ours
-            self._pools, self._pid = WeakKeyDictionary(), os.getpid()
-        loop = asyncio.get_running_loop()
-        pool = self._pools.get(loop)
-        if pool is None:
-            pool = self._pools[loop] = _Pool()
-            await pool.guard()
-        while pool.idle:
-            connection = pool.idle.pop()
-            if connection.is_usable():
-                connection.was_kept = True
-                return pool, connection
-            connection.close()
-        return pool, await Connection.open(self.endpoint, self._tls, deadline.left())
-
-    async def _talk(
-        self,
-        connection: Connection,
-        reader: AnswerReader,
-        head: bytes,
-        body: Any,
-        call: "Call[Any]",
-        deadline: Deadline,
-        *,
-        head_only: bool,
-    ) -> None:
-        """Sends a request and reads its answer, or the head of it."""
-        alarm = _Alarm(connection, deadline)
-        try:
-            connection.writer.write(head)
-            if body is not None:
-                await _send_pieces(connection, body, call.body_length)
-            await self._read(connection, reader, call, head_only)
-        except Lost:
-            if alarm.is_over:
-                raise deadline.expired() from None
-            raise
-        finally:
-            alarm.off()
-
-    @staticmethod
-    async def _read(connection: Connection, reader: AnswerReader, call: "Call[Any]", head_only: bool) -> None:
-        size = 0
-        while not (reader.is_complete or (head_only and reader.has_head)):
-            try:
-                data = await connection.reader.read(_PIECE)
-            except OSError as error:
-                raise Lost(
-                    str(error), was_sent=True, had_answer=reader.has_begun, was_kept=connection.was_kept
-                ) from error
-            if data:
-                size += len(data)
-                if size > call.max_answer + 65536:
-                    raise too_long(call.max_answer)
-                reader.feed(data)
-                continue
-            reader.feed_end()
-            if not reader.is_complete:
-                raise Lost(
-                    "the connection was closed without an answer",
-                    was_sent=True,
-                    had_answer=reader.has_begun,
-                    was_kept=connection.was_kept,
-                )
-
     async def close(self) -> None:
-        pool = self._pools.get(asyncio.get_running_loop())
-        if pool is not None:
-            pool.close()
-            await asyncio.sleep(0)  # the transports let go of their sockets in the next turn
-
-
-async def _send_pieces(connection: Connection, body: Any, length: Optional[int]) -> None:
-    """What the caller's own pieces raise comes out as it is: only the connection is guarded."""
-    framing = Framing(length)
-    async for piece in _pieces(body):
-        connection.writer.write(framing.piece(piece))
-        try:
-            await connection.writer.drain()
-        except (BrokenPipeError, ConnectionResetError):
-            return  # it may have answered before it had read all: the answer says why
-        except OSError as error:
-            raise Lost(str(error), was_sent=True, was_kept=connection.was_kept) from error
-    connection.writer.write(framing.end())
-
-
-async def _pieces(body: Any) -> AsyncIterator[bytes]:
-    if hasattr(body, "__aiter__"):
-        async for piece in body:
-            yield piece
-    elif hasattr(body, "read"):
-        while True:
-            piece = body.read(_PIECE)
-            if not piece:
-                return
-            yield piece
-    else:
-        for piece in body:
-            yield piece
+        """Closes the idle connections."""
+        await self._pool.close()

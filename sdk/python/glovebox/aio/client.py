@@ -1,29 +1,28 @@
-"""The connection to a server: everything but sandboxes hangs off a :class:`Client`."""
+"""The client of one server, with the resources of its project."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, TypeVar, Union
 from weakref import WeakSet
 
-from .._call import Body, Call
-from .._endpoint import Endpoint, without_password
-from .._limits import Seconds, seconds_of
-from .._place import Place, find_place
-from .._project_calls import events, project_event
-from .._reading import object_of
-from .._run_call import Callbacks, Feeds, Files, LiveAnswer, OnBuild, OnError, OnResult, OnText, run_call
-from ..dependencies import AnyDependencies
 from ..errors import ConnectionFailed, GloveboxError, TimeoutExpired, UnavailableError
-from ..network import Net
-from ..records import ProjectEvent
-from ..results import RunResult
-from ._call_back import call_back
-from ._follow import Follow
-from ._transport import AsyncTransport, Stream
-from .lambdas import Functions
+from ..models.from_json import require_object
+from ..models.records import ProjectEvent
+from ..models.results import RunResult
+from ..profile.dependencies import AnyDependencies
+from ..profile.network import Net
+from ..requests.arguments import Seconds, to_seconds
+from ..requests.project import events, project_event
+from ..requests.runs import Callbacks, Files, LiveReader, LiveResult, OnBuild, OnError, OnResult, OnText, run_request
+from ..server.discovery import ServerLocation, find_server
+from ..transport.endpoint import Endpoint, hide_password
+from ..transport.request import Body, Request
+from ._event_iterator import EventIterator
+from ._runtime import connect_if_blocking, invoke_callback, run_blocking
+from ._transport import Stream, Transport
+from .lambda_functions import Functions
 from .layers import Layers
 from .project import Keys, Runs, Snapshots, Templates
 
@@ -36,10 +35,14 @@ _clients: "WeakSet[Client]" = WeakSet()
 
 
 class Client:
-    """A server and a key, as :class:`glovebox.Client`; connections are kept for each event loop.
+    """A server and an API key. Cheap to keep; threads and event loops may share one.
 
-    ``url`` and ``api_key`` may be left out: see :func:`glovebox.run` for which server it is then. It is
-    looked for at the first request.
+    ``url`` and ``api_key`` may be left out; :func:`glovebox.run` says which server is used then. The client
+    looks for it at the first request.
+
+    >>> async with Client() as client:
+    ...     (await client.run("print(1 + 1)")).stdout
+    '2\\n'
     """
 
     def __init__(
@@ -54,19 +57,19 @@ class Client:
         self._timeout, self._max_retries = timeout, max_retries
         self._lock = threading.Lock()
         _clients.add(self)
-        self._place: Optional[Place] = None
-        self._transport: Optional[AsyncTransport] = None
-        #: What sandboxes can be made of.
+        self._location: Optional[ServerLocation] = None
+        self._transport: Optional[Transport] = None
+        #: Templates: what sandboxes are created from.
         self.templates = Templates(self)
-        #: Sets of packages that were made.
+        #: Layers: installed packages.
         self.layers = Layers(self)
-        #: Files of sandboxes that were kept.
+        #: Snapshots of the files of sandboxes.
         self.snapshots = Snapshots(self)
         #: Records of runs.
         self.runs = Runs(self)
         #: AWS Lambda handlers.
         self.functions = Functions(self)
-        #: For admin keys: the keys of all projects.
+        #: API keys of all projects, for admin keys.
         self.keys = Keys(self)
 
     # --- for the other modules of this package ----------------------------------------------------
@@ -82,78 +85,81 @@ class Client:
         idempotent: Optional[bool] = None,
         body: Optional[Body] = None,
     ) -> Any:
-        """Sends JSON to a path and gives the parsed answer; raises what the server refuses.
+        """Sends JSON to a path and returns the parsed response; raises what the server refuses.
 
-        ``timeout``: seconds for all of it; None the client's own, 0 without end.
+        ``timeout``: seconds for everything; None for the client's default, 0 for no limit.
         """
-        # Of what was removed there is nothing to say.
-        reader = object_of if method != "DELETE" else (lambda said: said)
-        call: Call[Any] = Call(method, path, reader, json=json, body=body, timeout=timeout, is_idempotent=idempotent)
+        # The response to DELETE is empty.
+        reader = require_object if method != "DELETE" else (lambda data: data)
+        request: Request[Any] = Request(
+            method, path, reader, json=json, body=body, timeout=timeout, is_idempotent=idempotent
+        )
         if headers:
-            call.headers = headers
-        return await self._do(call)
+            request.headers = headers
+        return await self._do(request)
 
-    async def _do(self, call: Call[T]) -> T:
+    async def _do(self, request: Request[T]) -> T:
         transport = self._transport
         if transport is None or self._is_stale():
             transport = await self._connect()
         try:
-            answer = await transport.request(call)
+            response = await transport.send(request)
         except ConnectionFailed:
             await self._explain_private()
             raise
-        return call.read(answer.value())
+        return request.read(response.value())
 
-    async def _stream(self, call: "Call[Any]", *, keeps: bool = False) -> Stream:
+    async def _stream(self, request: "Request[Any]", *, reuse: bool = False) -> Stream:
+        transport = await self._connected()
         try:
-            return await (await self._connected()).stream(call, keeps=keeps)
+            return await transport.stream(request, reuse=reuse)
         except ConnectionFailed:
             await self._explain_private()
             raise
 
-    async def _live(self, call: "Call[Any]", live: Feeds) -> None:
-        """Calls back while it comes. An exception of a callback's ends it."""
-        stream = await self._stream(call, keeps=True)
+    async def _live(self, request: "Request[Any]", live: LiveReader) -> None:
+        """Invokes the callbacks while the response arrives. An exception of a callback ends the request."""
+        stream = await self._stream(request, reuse=True)
         try:
             while True:
                 piece = await stream.next()
                 if piece is None:
                     return
-                for called, value in live.feed(piece):
-                    await call_back(called, value)
+                for callback, value in live.feed(piece):
+                    await invoke_callback(callback, value)
         finally:
             stream.close()
 
-    async def _connected(self) -> AsyncTransport:
+    async def _connected(self) -> Transport:
         transport = self._transport
         return transport if transport is not None and not self._is_stale() else await self._connect()
 
     def _is_stale(self) -> bool:
-        """A private server is its starter's: not a forked child's."""
-        place = self._place
-        if place is None or place.private is None:
-            return place is None
-        return place.private.pid != os.getpid() or place.private.is_stopped
+        """A private server belongs to the process that started it, not to a forked child."""
+        location = self._location
+        if location is None or location.private is None:
+            return location is None
+        return location.private.pid != os.getpid() or location.private.is_stopped
 
-    async def _connect(self) -> AsyncTransport:
-        # Looks at files, asks a server, starts a private one: not in the loop's own thread.
-        return await asyncio.to_thread(self._connect_now)
+    async def _connect(self) -> Transport:
+        # Reads files, probes a server, may start a private one: too long to hold up an event loop.
+        return await run_blocking(self._connect_now)
 
-    def _connect_now(self) -> AsyncTransport:
+    def _connect_now(self) -> Transport:
         with self._lock:
             if self._transport is None or self._is_stale():
-                place = find_place(self._url, self._api_key)
-                self._transport = AsyncTransport(place.endpoint, self._timeout, self._max_retries)
-                self._place = place
+                location = find_server(self._url, self._api_key)
+                self._transport = Transport(location.endpoint, self._timeout, self._max_retries)
+                self._location = location
             return self._transport
 
     async def _explain_private(self) -> None:
-        """When it was our own server that went away: says so, and the next call starts another."""
-        place = self._place
-        if place is None or place.private is None or place.private.is_alive():
+        """If the private server has ended, says so; the next request starts another."""
+        location = self._location
+        if location is None or location.private is None or location.private.is_alive():
             return
         await self.close()
-        raise ConnectionFailed("the private server has ended: " + (place.private.log_tail() or "it said nothing"))
+        raise ConnectionFailed("the private server has ended: " + (location.private.log_tail() or "its log is empty"))
 
     # --- runs -------------------------------------------------------------------------------------
 
@@ -192,7 +198,7 @@ class Client:
     ) -> RunResult:
         """Runs code, or a command, in a fresh sandbox; see :func:`glovebox.run`."""
         callbacks = Callbacks(on_stdout, on_stderr, on_result, on_error, on_build)
-        call = run_call(
+        request = run_request(
             code,
             language=language,
             template=template,
@@ -220,9 +226,9 @@ class Client:
             is_live=bool(callbacks),
         )
         if not callbacks:
-            return await self._do(call)
-        live = LiveAnswer(callbacks)
-        await self._live(call, live)
+            return await self._do(request)
+        live = LiveResult(callbacks)
+        await self._live(request, live)
         return live.result(RunResult)
 
     async def events(
@@ -231,49 +237,64 @@ class Client:
         last_event_id: Optional[str] = None,
         project: Optional[str] = None,
         timeout: Optional[Seconds] = None,
-    ) -> "Follow[ProjectEvent]":
-        """What happens in the project from now on, as an async iterator; close it, or use it with ``async with``."""
-        seconds = 0.0 if timeout is None else seconds_of("timeout", timeout)
+    ) -> "EventIterator[ProjectEvent]":
+        """Events of the project: an async iterator. Close it, or use it with ``async with``.
+
+        >>> async with Client() as client, await client.events() as events:
+        ...     run = await client.run("1")
+        ...     async for event in events:
+        ...         if event.type == "run.finished":
+        ...             break
+        ...     event.data["status"]
+        'ok'
+        """
+        seconds = 0.0 if timeout is None else to_seconds("timeout", timeout)
         stream = await self._stream(events(last_event_id, project, seconds))
-        return Follow(stream, project_event)
+        return EventIterator(stream, project_event)
 
     async def connect(self) -> "Client":
-        """Finds the server, or starts it, now and not at the first request."""
+        """Finds or starts the server now, instead of at the first request."""
         await self._connected()
         return self
 
-    # --- what it is -------------------------------------------------------------------------------
+    # --- properties -------------------------------------------------------------------------------
 
     @property
     def url(self) -> str:
-        """The server's address, once something was asked of it (or :meth:`connect`)."""
+        """The server's address.
+
+        :class:`glovebox.Client` finds or starts the server first. :class:`glovebox.AsyncClient` cannot do that in
+        a property: its address is known after the first request, or after :meth:`connect`.
+        """
         return self._endpoint().url
 
     def _endpoint(self) -> Endpoint:
+        connect_if_blocking(self)
         if self._transport is None:
-            raise GloveboxError("the server is looked for at the first request: await client.connect() first")
+            raise GloveboxError("the client has not looked for its server yet: call `await client.connect()` first")
         return self._transport.endpoint
 
     @property
     def is_private(self) -> bool:
-        """Whether the server is this process's own."""
-        return self._place is not None and self._place.private is not None
+        """Whether the server is a private server of this process."""
+        connect_if_blocking(self)
+        return self._location is not None and self._location.private is not None
 
     async def health(self) -> Dict[str, Any]:
-        """What the server says of itself when it is alive: its status and version."""
+        """The status and the version of the server."""
         return dict(await self._request("GET", "/health"))
 
     async def is_ready(self) -> bool:
-        """Whether it can run something now."""
+        """Whether the server can run code now."""
         try:
             return bool((await self._request("GET", "/health/ready", timeout=10)).get("status") == "ready")
         except (UnavailableError, ConnectionFailed, TimeoutExpired):
             return False
 
     async def close(self) -> None:
-        """Closes the connections. A later call opens new ones."""
+        """Closes the connections. A later request opens new ones."""
         with self._lock:
-            transport, self._transport, self._place = self._transport, None, None
+            transport, self._transport, self._location = self._transport, None, None
         if transport is not None:
             await transport.close()
 
@@ -284,9 +305,8 @@ class Client:
         await self.close()
 
     def __repr__(self) -> str:
-        told = without_password(self._url) if self._url else "not yet looked for"
-        where = self._transport.endpoint.url if self._transport is not None else told
-        return f"<Client {where}>"
+        url = hide_password(self._url) if self._url else "not connected"
+        return f"<Client {self._transport.endpoint.url if self._transport is not None else url}>"
 
 
 _default: Optional[Client] = None
@@ -294,7 +314,7 @@ _default_lock = threading.Lock()
 
 
 def _after_fork_in_child() -> None:
-    """A lock that another thread of the parent's held would be held for ever."""
+    """A lock that another thread of the parent held would stay locked for ever."""
     global _default_lock
     _default_lock = threading.Lock()
     for client in list(_clients):
@@ -305,7 +325,7 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 def default_client() -> Client:
-    """The client that is used where none is given; one per process."""
+    """The client that is used when none is given; one per process."""
     global _default
     client = _default
     if client is None:

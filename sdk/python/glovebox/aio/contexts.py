@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Dict, List, Mapping, Optional, Union
 
-from .. import _sandbox_calls as calls
-from ..records import ContextInfo
+from ..models.records import ContextInfo
+from ..requests import sandboxes as requests
 
 if TYPE_CHECKING:
     from .client import Client
@@ -14,11 +14,18 @@ __all__ = ["Contexts"]
 
 
 class Contexts:
-    """Live interpreters, each with its own variables; ``sandbox.code(..., context=...)`` runs in one."""
+    """Live interpreters, each with its own variables; ``sandbox.code(..., context=...)`` runs code in one.
+
+    >>> async with await Sandbox.create() as sandbox:
+    ...     context = await sandbox.contexts.create(language="python")
+    ...     assert (await sandbox.code("x = 20 + 1", context=context)).ok
+    ...     (await sandbox.code("x * 2", context=context)).value
+    42
+    """
 
     def __init__(self, client: "Client", id: str) -> None:
         self._client, self._id = client, id
-        # What they were made with, for restart(): the server does not tell.
+        # The environment of each context, for restart(): the server does not return it.
         self._env: Dict[str, Optional[Mapping[str, str]]] = {}
 
     async def create(
@@ -28,36 +35,36 @@ class Contexts:
         cwd: Optional[str] = None,
         env: Optional[Mapping[str, str]] = None,
     ) -> ContextInfo:
-        """A new one: ``"python"`` (the default), ``"bash"`` or ``"javascript"``."""
-        context = await self._client._do(calls.create_context(self._id, language, cwd, env))
+        """Creates a context: ``"python"`` (the default), ``"bash"`` or ``"javascript"``."""
+        context = await self._client._do(requests.create_context(self._id, language, cwd, env))
         self._env[context.id] = env
         return context
 
     async def list(self) -> "List[ContextInfo]":
-        """All of them."""
-        return await self._client._do(calls.contexts(self._id))
+        """All contexts of the sandbox."""
+        return await self._client._do(requests.contexts(self._id))
 
     async def get(self, context: Union[str, ContextInfo]) -> ContextInfo:
-        """One of them, as it is now."""
-        return await self._client._do(calls.context(self._id, context))
+        """The current state of a context."""
+        return await self._client._do(requests.context(self._id, context))
 
     async def interrupt(self, context: Union[str, ContextInfo]) -> None:
-        """Stops what it runs, as Ctrl-C would, and keeps its variables."""
-        await self._client._do(calls.interrupt_context(self._id, context))
+        """Interrupts the code that runs in it, like Ctrl-C, and keeps its variables."""
+        await self._client._do(requests.interrupt_context(self._id, context))
 
     async def restart(self, context: Union[str, ContextInfo]) -> ContextInfo:
-        """Ends it and begins anew, empty, in the same directory; what comes back is the new one.
+        """Replaces a context by an empty one in the same directory, and returns the new one.
 
-        A language's own context keeps its id; another gets a new one, with the variables it was
-        created with, if that was by this object.
+        The default context of a language keeps its id. Any other gets a new id, and the environment it was
+        created with if this object created it.
         """
         info = await self.get(context)
         await self.remove(info)
         if info.id == info.language:
-            await self._client._do(calls.code(self._id, "", language=info.language))
+            await self._client._do(requests.code(self._id, "", language=info.language))
             return await self.get(info.id)
         return await self.create(language=info.language, cwd=info.cwd, env=self._env.pop(info.id, None))
 
     async def remove(self, context: Union[str, ContextInfo]) -> None:
-        """Ends it."""
-        await self._client._do(calls.remove_context(self._id, context))
+        """Ends a context."""
+        await self._client._do(requests.remove_context(self._id, context))

@@ -1,14 +1,14 @@
-"""Sets of packages that were made: ``client.layers``."""
+"""Installed packages: ``client.layers``. :mod:`glovebox.profile.dependencies` has what ``dependencies=`` takes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, List, Optional, Union
 
-from .. import _layer_calls as calls
-from .._limits import Seconds
-from .._run_call import OnBuild
-from ..dependencies import AnyDependencies
-from ..records import Layer, LayerCheck, PrunedLayers
+from ..models.records import Layer, LayerCheck, PrunedLayers
+from ..profile.dependencies import AnyDependencies
+from ..requests import layers as requests
+from ..requests.arguments import Seconds
+from ..requests.runs import OnBuild
 
 if TYPE_CHECKING:
     from .client import Client
@@ -17,18 +17,18 @@ __all__ = ["Layers"]
 
 
 class Layers:
-    """Packages that were installed once and are kept; a layer may be what several sets came to."""
+    """Layers: packages that the server installed once and keeps. Several requirements may lead to the same layer."""
 
     def __init__(self, client: "Client") -> None:
         self._client = client
 
     async def list(self, *, project: Optional[str] = None) -> "List[Layer]":
-        """Those that the project asked for, the most recently used first; for admin keys those of all, or of one."""
-        return await self._client._do(calls.layers(project))
+        """The layers of the project, the last used first. An admin key sees those of all projects, or of one."""
+        return await self._client._do(requests.layers(project))
 
     async def get(self, id: str) -> Layer:
-        """One of them, by its id or the first eight or more characters of it."""
-        return await self._client._do(calls.layer(id))
+        """A layer, by its id or at least the first eight characters of it."""
+        return await self._client._do(requests.layer(id))
 
     async def build(
         self,
@@ -38,28 +38,28 @@ class Layers:
         on_build: Optional[OnBuild] = None,
         request_timeout: Optional[Seconds] = None,
     ) -> Layer:
-        """Makes a set ahead, for sandboxes of ``template`` (default ``"python"``), if it is not there.
+        """Installs packages ahead of time, for sandboxes of ``template`` (default ``"python"``), if needed.
 
-        ``on_build`` is called with a :class:`~glovebox.BuildWord` for what happens meanwhile; ``on_build=print``
-        shows it. What cannot be installed is a :class:`~glovebox.DependencyError`.
+        ``on_build`` is called with a :class:`~glovebox.BuildWord` for each step; ``on_build=print`` shows them.
+        Raises :class:`~glovebox.DependencyError` for packages that cannot be installed.
         """
-        call = calls.build(
+        request = requests.build(
             dependencies, template=template, request_timeout=request_timeout, is_live=on_build is not None
         )
         if on_build is None:
-            return await self._client._do(call)
-        live = calls.LiveBuild(on_build)
-        await self._client._live(call, live)
+            return await self._client._do(request)
+        live = requests.LiveBuild(on_build)
+        await self._client._live(request, live)
         return live.layer()
 
     async def remove(self, layer: Union[str, Layer]) -> None:
-        """For admin keys. One in use is a :class:`~glovebox.ConflictError`."""
-        await self._client._do(calls.remove(calls.id_of(layer)))
+        """Removes a layer. For admin keys. Raises :class:`~glovebox.ConflictError` while it is in use."""
+        await self._client._do(requests.remove(requests.id_of(layer)))
 
     async def prune(self, *, unused_for: Seconds = 0, dry_run: bool = False) -> PrunedLayers:
-        """For admin keys: removes those that nobody used for so many seconds, and none that is in use."""
-        return await self._client._do(calls.prune(unused_for, dry_run))
+        """Removes layers that were not used for so many seconds and are not in use. For admin keys."""
+        return await self._client._do(requests.prune(unused_for, dry_run))
 
     async def check(self, layer: Union[str, Layer]) -> LayerCheck:
-        """For admin keys: compares it with its digest. One that was changed is taken out of use."""
-        return await self._client._do(calls.check(calls.id_of(layer)))
+        """Compares a layer with its digest; the server stops using one that has changed. For admin keys."""
+        return await self._client._do(requests.check(requests.id_of(layer)))

@@ -2,73 +2,78 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import AsyncIterator, Optional, Union
 
-from .. import _websocket
-from .._call import Deadline
-from .._limits import Seconds, seconds_of
-from .._process_state import ProcessEvent, ProcessState
 from ..errors import ConnectionFailed, TimeoutExpired
-from ..results import ExecResult
-from ._transport import AsyncTransport, Connection
+from ..models.results import ExecResult
+from ..requests.arguments import Seconds, to_seconds
+from ..requests.process_stream import ProcessEvent, ProcessState
+from ..transport import websocket
+from ..transport.request import Deadline
+from ._process_connection import ProcessConnection
+from ._transport import Transport
 
 __all__ = ["Process", "ProcessEvent"]
 
-_PIECE = 256 * 1024
-_MAX_PENDING = 4096
-
 
 class Process:
-    """A process that was started in, or attached to in, a sandbox; see :class:`glovebox.Process`.
+    """A process in a sandbox, started with ``sandbox.start()`` or attached to with ``sandbox.attach()``.
 
-    ``async for event in process``, or ``await process.wait()``.
+    Iterate over it for its events, or :meth:`wait` for its end. The server sends output as fast as the client
+    reads it: a process whose output is not read blocks when the pipe is full. One thread or task may read while
+    others write and send signals. Closing, or leaving ``async with``, leaves the process running unless it was
+    started with ``on_disconnect="kill"``.
+
+    >>> async with await Sandbox.create() as sandbox:
+    ...     process = await sandbox.start("read name; echo hello $name")
+    ...     await process.write("ada\\n")
+    ...     [event.text async for event in process if event.type == "stdout"]
+    ['hello ada\\n']
     """
 
-    def __init__(self, connection: Connection, state: ProcessState) -> None:
+    def __init__(self, connection: ProcessConnection, state: ProcessState) -> None:
         self._connection = connection
         self._state = state
-        self._reading = asyncio.Lock()
 
     @classmethod
-    async def _open(cls, transport: AsyncTransport, target: str, first: bytes, timeout: Optional[float]) -> "Process":
-        nonce, headers = _websocket.handshake()
-        connection, answer = await transport.upgrade(target, headers, timeout)
+    async def _open(cls, transport: Transport, target: str, first: bytes, timeout: Optional[float]) -> "Process":
+        nonce, headers = websocket.handshake()
+        connection, response = await transport.upgrade(target, headers, timeout)
         try:
-            _websocket.check_accept(nonce, answer.headers)
+            websocket.check_accept(nonce, response.headers)
             state = ProcessState()
-            process = cls(connection, state)
-            rest = answer.rest()
+            process_connection = ProcessConnection(connection, state)
+            rest = response.rest()
             if rest:
                 state.feed(rest)
-            await process._send(first)
+            await process_connection.send(first)
             deadline = Deadline(timeout)
             while not state.is_started:
                 if state.error is not None:
                     raise state.error
                 if state.is_over:
-                    raise ConnectionFailed("the connection ended before the process was started")
-                await process._receive(deadline)
-            return process
+                    raise ConnectionFailed("the server closed the connection before it started the process")
+                await process_connection.receive(deadline)
+            return cls(process_connection, state)
         except BaseException:
             connection.close()
             raise
 
-    # --- what it is -------------------------------------------------------------------------------
+    # --- properties -------------------------------------------------------------------------------
 
     @property
     def number(self) -> int:
-        """What the sandbox calls it: for ``sandbox.attach(number)``."""
+        """The number of the process in its sandbox, for ``sandbox.attach(number)``."""
         return self._state.number
 
     @property
     def pid(self) -> int:
-        """Its process id, as the sandbox sees it."""
+        """The process id, as the sandbox sees it."""
         return self._state.pid
 
     @property
     def exit_code(self) -> Optional[int]:
-        """None while it is not known to have ended."""
+        """The exit code; None until the end of the process has been read."""
         return self._state.exit.exit_code if self._state.exit is not None else None
 
     # --- reading ----------------------------------------------------------------------------------
@@ -81,129 +86,69 @@ class Process:
             yield event
 
     async def _next(self, deadline: Deadline) -> Optional[ProcessEvent]:
-        state = self._state
-        while not state.pending:
-            if state.is_over:
-                self._finish()
-                return None
-            await self._receive(deadline)
-        return state.pending.popleft()
+        """The next event; None after the last one."""
+        event = await self._connection.next_event(deadline)
+        if event is None:
+            self._finish()
+        return event
 
     def _finish(self) -> None:
         self._connection.close()
         error = self._state.take_error()
         if self._state.exit is None:
-            raise error or ConnectionFailed("the connection ended before the process did; attach to it again")
+            raise error or ConnectionFailed(
+                "the connection ended before the process did: follow it again with sandbox.attach()"
+            )
 
     async def wait(self, timeout: Optional[Seconds] = None) -> ExecResult:
-        """Reads it to its end; the result has all that was printed, iterated before or not.
+        """Reads to the end of the process. The result has all output, also what was iterated over before.
 
-        :class:`~glovebox.TimeoutExpired` after ``timeout`` seconds: it goes on, and can be waited for
-        again.
+        Raises :class:`~glovebox.TimeoutExpired` after ``timeout`` seconds; the process goes on, and can be
+        waited for again.
         """
-        deadline = Deadline(None if timeout is None else seconds_of("timeout", timeout) or 1e-9)
+        deadline = Deadline(None if timeout is None else to_seconds("timeout", timeout) or 1e-9)
         while await self._next(deadline) is not None:
             pass
         return self._state.result()
 
-    async def _receive(self, deadline: Deadline) -> None:
-        """One piece; by one task at a time, and the others find what it brought."""
-        left = deadline.left()
-        if left is None:
-            await self._receive_piece()
-            return
-        try:
-            await asyncio.wait_for(self._receive_piece(), left)
-        except asyncio.TimeoutError:
-            raise deadline.expired() from None
-
-    async def _receive_piece(self) -> None:
-        before = len(self._state.pending)
-        async with self._reading:
-            if self._state.is_over or len(self._state.pending) > before:
-                return
-            try:
-                data = await self._connection.reader.read(_PIECE)
-            except OSError as error:
-                raise ConnectionFailed(f"the connection to the process broke: {error}") from error
-            if not data:
-                self._state.is_over = True
-                return
-            self._state.feed(data)
-            for pong in self._state.to_send:
-                self._connection.writer.write(pong)
-            self._state.to_send.clear()
-
     # --- writing ----------------------------------------------------------------------------------
 
     async def write(self, data: Union[str, bytes]) -> None:
-        """To its standard input, or the keyboard of its terminal; waits while it does not read."""
+        """Writes to its standard input, or to its terminal; waits while the process does not read."""
         for piece in self._state.stdin(data):
-            await self._send(piece)
+            await self._connection.send(piece)
 
     async def close_stdin(self) -> None:
-        """The end of its standard input."""
-        await self._send(self._state.close_stdin())
+        """Closes its standard input."""
+        await self._connection.send(self._state.close_stdin())
 
     async def signal(self, signal: Union[str, int]) -> None:
-        """A signal to it and its group: ``"TERM"``, ``"INT"``, 9."""
-        await self._send(self._state.signal(signal))
+        """Sends a signal to the process and its group: ``"TERM"``, ``"INT"``, 9."""
+        await self._connection.send(self._state.signal(signal))
 
     async def kill(self) -> None:
-        """Ends it at once, with its group."""
+        """Kills the process and its group."""
         await self.signal("KILL")
 
     async def resize(self, rows: int, columns: int) -> None:
-        """The new size of its terminal."""
-        await self._send(self._state.resize(rows, columns))
+        """Changes the size of its terminal."""
+        await self._connection.send(self._state.resize(rows, columns))
 
     async def detach(self) -> None:
-        """Leaves it running, whatever ``on_disconnect`` said; ``sandbox.attach(number)`` comes back."""
-        await self._send(self._state.detach())
-        # Read until it agrees: a connection that is closed with something unread takes back what was sent.
+        """Disconnects and leaves the process running, whatever ``on_disconnect`` is; see ``sandbox.attach()``."""
+        await self._connection.send(self._state.detach())
+        # Read until the server agrees: closing a connection with unread data discards what was sent.
         deadline = Deadline(5.0)
         try:
             while not self._state.is_over:
-                await self._receive(deadline)
+                await self._connection.receive(deadline)
                 self._state.pending.clear()
         except (ConnectionFailed, TimeoutExpired):
             pass
         await self.close()
 
-    async def _send(self, data: bytes) -> None:
-        """All of it. While the other side does not take it, what it sends is read: else two that
-        wait for each other would wait for ever."""
-        writer = self._connection.writer
-        if writer.transport.is_closing():
-            raise ConnectionFailed("the connection to the process is closed")
-        writer.write(data)
-        draining = asyncio.ensure_future(writer.drain())
-        try:
-            while not draining.done():
-                if self._reading.locked() or self._state.is_over or len(self._state.pending) >= _MAX_PENDING:
-                    await asyncio.wait({draining}, timeout=1.0)
-                    continue
-                await asyncio.wait({draining}, timeout=0)
-                if draining.done():
-                    break
-                reading = asyncio.ensure_future(self._receive_piece())
-                try:
-                    await asyncio.wait({draining, reading}, return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    if not reading.done():
-                        reading.cancel()
-                        await asyncio.wait({reading})
-                    elif not reading.cancelled() and reading.exception() is not None:
-                        break
-            await draining
-        except OSError as error:
-            raise ConnectionFailed(f"the connection to the process broke: {error}") from error
-        finally:
-            if not draining.done():
-                draining.cancel()
-
     async def close(self) -> None:
-        """Lets go of it."""
+        """Disconnects. Another thread that is reading gets :class:`~glovebox.ConnectionFailed`."""
         self._connection.close()
 
     async def __aenter__(self) -> "Process":
@@ -213,5 +158,5 @@ class Process:
         await self.close()
 
     def __repr__(self) -> str:
-        how = "runs" if self._state.exit is None else f"exit status {self.exit_code}"
-        return f"<Process {self.number}, {how}>"
+        state = "running" if self._state.exit is None else f"exit code {self.exit_code}"
+        return f"<Process {self.number}, {state}>"

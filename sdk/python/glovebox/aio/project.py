@@ -1,15 +1,15 @@
-"""What hangs off a client: ``client.templates``, ``.snapshots``, ``.runs``, ``.keys``."""
+"""The project's resources: ``client.templates``, ``.snapshots``, ``.runs``, ``.keys``."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, AsyncIterator, List, Mapping, Optional, Sequence, Union
 
-from .. import _project_calls as calls
-from .._limits import Seconds
-from .._run_call import OnBuild
-from .._sandbox_calls import size_of_page
-from ..dependencies import AnyDependencies
-from ..records import Key, RunRecord, Snapshot, Template
+from ..models.records import Key, RunRecord, Snapshot, Template
+from ..profile.dependencies import AnyDependencies
+from ..requests import project as requests
+from ..requests.arguments import Seconds
+from ..requests.runs import OnBuild
+from ..requests.sandboxes import next_page_size
 
 if TYPE_CHECKING:
     from .client import Client
@@ -18,18 +18,22 @@ __all__ = ["Keys", "Runs", "Snapshots", "Templates"]
 
 
 class Templates:
-    """What sandboxes can be made of."""
+    """Templates: what sandboxes are created from.
+
+    >>> sorted(template.name for template in await Client().templates.list() if template.built_in)[:2]
+    ['base', 'node']
+    """
 
     def __init__(self, client: "Client") -> None:
         self._client = client
 
     async def list(self) -> "List[Template]":
-        """The administrator's and the project's own."""
-        return await self._client._do(calls.templates())
+        """The built-in templates, the administrator's and the project's own."""
+        return await self._client._do(requests.templates())
 
     async def get(self, name: str) -> Template:
-        """One of them; ``error`` has the traceback of a preload that fails."""
-        return await self._client._do(calls.template(name))
+        """A template. If its preload fails, ``error`` has the traceback."""
+        return await self._client._do(requests.template(name))
 
     async def create(
         self,
@@ -50,12 +54,12 @@ class Templates:
         on_build: Optional[OnBuild] = None,
         request_timeout: Optional[Seconds] = None,
     ) -> Template:
-        """Makes one for the project, of ``base``, with packages, modules imported ahead, variables and limits.
+        """Creates a template of the project from ``base``, with packages, preloaded modules, variables and limits.
 
-        Or of a ``snapshot``, with nothing else but a description: then it is for sandboxes. ``dependencies``
-        are installed first if they never were; ``on_build`` hears of that.
+        Or from a ``snapshot``, with nothing but a description; such a template is for sandboxes only. Packages
+        in ``dependencies`` are installed first if needed; ``on_build`` is called with the steps.
         """
-        call = calls.create_template(
+        request = requests.create_template(
             name,
             base,
             snapshot=snapshot.id if isinstance(snapshot, Snapshot) else snapshot,
@@ -75,33 +79,40 @@ class Templates:
             await self._client.layers.build(
                 dependencies, template=base, on_build=on_build, request_timeout=request_timeout
             )
-        return await self._client._do(call)
+        return await self._client._do(request)
 
     async def remove(self, name: str) -> None:
-        """Removes one of the project's own; sandboxes that were made of it live on."""
-        await self._client._do(calls.remove_template(name))
+        """Removes a template of the project. Sandboxes that were created from it live on."""
+        await self._client._do(requests.remove_template(name))
 
 
 class Snapshots:
-    """Files of sandboxes that were kept."""
+    """Snapshots of the files of sandboxes."""
 
     def __init__(self, client: "Client") -> None:
         self._client = client
 
     async def list(self) -> "List[Snapshot]":
-        """All of the project, newest first."""
-        return await self._client._do(calls.snapshots())
+        """All snapshots of the project, newest first."""
+        return await self._client._do(requests.snapshots())
 
     async def get(self, id: str) -> Snapshot:
-        return await self._client._do(calls.snapshot(id))
+        """A snapshot, by its id."""
+        return await self._client._do(requests.snapshot(id))
 
     async def remove(self, snapshot: Union[str, Snapshot]) -> None:
-        """Sandboxes made of it keep what they have."""
-        await self._client._do(calls.remove_snapshot(snapshot.id if isinstance(snapshot, Snapshot) else snapshot))
+        """Removes a snapshot. Sandboxes that were created from it keep their files."""
+        await self._client._do(requests.remove_snapshot(snapshot.id if isinstance(snapshot, Snapshot) else snapshot))
 
 
 class Runs:
-    """Records of runs."""
+    """Records of runs.
+
+    >>> async with Client() as client:
+    ...     run = await client.run("print('kept')")
+    ...     (await client.runs.get(run.id)).stdout
+    'kept\\n'
+    """
 
     def __init__(self, client: "Client") -> None:
         self._client = client
@@ -116,17 +127,17 @@ class Runs:
         limit: Optional[int] = None,
         page_size: Optional[int] = None,
     ) -> "AsyncIterator[RunRecord]":
-        """Those of the project that match, newest first; pages are asked for as needed."""
+        """The runs of the project that match, newest first; pages are fetched as needed."""
         cursor: Optional[str] = None
         left = limit
         while left is None or left > 0:
             page = await self._client._do(
-                calls.runs_page(
+                requests.runs_page(
                     status=status,
                     template=template,
                     since_ms=since_ms,
                     project=project,
-                    page_size=size_of_page(page_size, left),
+                    page_size=next_page_size(page_size, left),
                     cursor=cursor,
                 )
             )
@@ -138,19 +149,19 @@ class Runs:
                 return
 
     async def get(self, id: str) -> RunRecord:
-        """One run, with its output as far as it is kept."""
-        return await self._client._do(calls.run(id))
+        """A run, with as much of its output as the server keeps."""
+        return await self._client._do(requests.run(id))
 
 
 class Keys:
-    """For admin keys: the keys of all projects."""
+    """API keys of all projects. For admin keys."""
 
     def __init__(self, client: "Client") -> None:
         self._client = client
 
     async def list(self) -> "List[Key]":
-        """All, without their secrets; revoked ones, too."""
-        return await self._client._do(calls.keys())
+        """All keys, also revoked ones, without their secrets."""
+        return await self._client._do(requests.keys())
 
     async def create(
         self,
@@ -162,9 +173,9 @@ class Keys:
         runs_per_minute: Optional[int] = None,
         max_memory_mb: Optional[int] = None,
     ) -> Key:
-        """A new one; its secret is in ``key``, once."""
+        """Creates a key. Its secret is in ``key``, this one time."""
         return await self._client._do(
-            calls.create_key(
+            requests.create_key(
                 project,
                 name=name,
                 role=role,
@@ -175,5 +186,5 @@ class Keys:
         )
 
     async def revoke(self, key: Union[str, Key]) -> None:
-        """It stops working at once."""
-        await self._client._do(calls.revoke_key(key.id if isinstance(key, Key) else key))
+        """Revokes a key; it stops working at once."""
+        await self._client._do(requests.revoke_key(key.id if isinstance(key, Key) else key))

@@ -1,21 +1,21 @@
-"""A sandbox that lives on: commands, code, files, until it is killed or its time is over."""
+"""Persistent sandboxes (sessions): commands, code and files, until the sandbox is killed or its TTL expires."""
 
 from __future__ import annotations
 
 import os
 from typing import AsyncIterator, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
-from .. import _sandbox_calls as calls
-from .._limits import Seconds
-from .._process_state import ProcessState, exec_body
-from .._run_call import Callbacks, LiveAnswer, OnBuild, OnError, OnResult, OnText
-from ..dependencies import AnyDependencies
 from ..errors import ConflictError, NotFoundError
-from ..network import Net
-from ..network_figures import NetworkFigures
-from ..records import ContextInfo, LogEntry, ProcessInfo, SandboxInfo, SandboxMetrics, Snapshot
-from ..results import CodeResult, ExecResult
-from ._call_back import call_back
+from ..models.network_usage import NetworkFigures
+from ..models.records import ContextInfo, LogEntry, ProcessInfo, SandboxInfo, SandboxMetrics, Snapshot
+from ..models.results import CodeResult, ExecResult
+from ..profile.dependencies import AnyDependencies
+from ..profile.network import Net
+from ..requests import sandboxes as requests
+from ..requests.arguments import Seconds
+from ..requests.process_stream import ProcessState, exec_body
+from ..requests.runs import Callbacks, LiveResult, OnBuild, OnError, OnResult, OnText
+from ._runtime import invoke_callback
 from .client import Client, default_client
 from .contexts import Contexts
 from .files import Files
@@ -25,15 +25,17 @@ __all__ = ["Sandbox"]
 
 
 class Sandbox:
-    """A session, as :class:`glovebox.Sandbox`; ``async with`` ends it at the end of the block.
+    """A persistent sandbox. ``async with`` kills it at the end of the block.
 
-    ::
-
-        async with await Sandbox.create() as sandbox:
-            result = await sandbox.exec(["uname", "-n"])
-            async for found in Sandbox.list(state="running"):
-                print(found.id)
-
+    >>> async with await Sandbox.create(template="python", ttl=600) as sandbox:
+    ...     (await sandbox.exec(["uname", "-n"])).stdout
+    ...     (await sandbox.shell("echo $((6 * 7)) > answer.txt")).exit_code
+    ...     (await sandbox.code("x = int(open('answer.txt').read())")).ok
+    ...     (await sandbox.code("x / 2")).value
+    'glovebox\\n'
+    0
+    True
+    21.0
     """
 
     def __init__(self, client: Client, info: SandboxInfo) -> None:
@@ -46,7 +48,7 @@ class Sandbox:
         #: Its code contexts.
         self.contexts = Contexts(client, info.id)
 
-    # --- getting one ------------------------------------------------------------------------------
+    # --- creating and finding sandboxes ------------------------------------------------------------------------------
 
     @classmethod
     async def create(
@@ -74,15 +76,15 @@ class Sandbox:
         request_timeout: Optional[Seconds] = None,
         client: Optional[Client] = None,
     ) -> "Sandbox":
-        """Makes one, of ``template`` (default ``"python"``) or of a ``snapshot``.
+        """Creates a sandbox from ``template`` (default ``"python"``) or from a ``snapshot``.
 
-        ``ttl`` seconds after its creation, or its last ``keepalive()``, it is killed, or paused with
-        ``on_timeout="pause"``. ``name`` is the metadata of that key. With the ``agent_id`` of one that
-        lives, that one is given, resumed if need be. ``fs`` are mounts, like ``["r:/data"]``. ``dependencies``
-        are packages, which are installed first if they never were; ``on_build`` hears of that.
+        ``ttl`` seconds after its creation or its last ``keepalive()`` the server kills it, or pauses it with
+        ``on_timeout="pause"``. ``name`` is stored in the metadata. If a live sandbox has this ``agent_id``, that
+        one is returned, resumed if it was paused. ``fs`` are mounts, like ``["r:/data"]``. ``dependencies`` are
+        packages, which are installed first if needed; ``on_build`` is called with the steps.
         """
         client = client or default_client()
-        call = calls.create(
+        request = requests.create(
             template=template,
             snapshot=snapshot.id if isinstance(snapshot, Snapshot) else snapshot,
             ttl=ttl,
@@ -107,13 +109,13 @@ class Sandbox:
             await client.layers.build(
                 dependencies, template=template, on_build=on_build, request_timeout=request_timeout
             )
-        return cls(client, await client._do(call))
+        return cls(client, await client._do(request))
 
     @classmethod
     async def connect(cls, id: str, *, client: Optional[Client] = None) -> "Sandbox":
-        """One that is there, by its id, in whatever state."""
+        """An existing sandbox, by its id, in any state."""
         client = client or default_client()
-        return cls(client, await client._do(calls.get(id)))
+        return cls(client, await client._do(requests.get(id)))
 
     @classmethod
     async def list(
@@ -128,21 +130,27 @@ class Sandbox:
         page_size: Optional[int] = None,
         client: Optional[Client] = None,
     ) -> "AsyncIterator[Sandbox]":
-        """Those of the project that match, newest first, ended ones too; pages are asked for as needed."""
+        """The sandboxes of the project that match, newest first, also ended ones; pages are fetched as needed.
+
+        >>> async with await Sandbox.create(metadata={"for": "list"}) as sandbox:
+        ...     found = [one.id async for one in Sandbox.list(state="running", metadata={"for": "list"})]
+        ...     found == [sandbox.id]
+        True
+        """
         client = client or default_client()
         cursor: Optional[str] = None
         left = limit
         while left is None or left > 0:
-            call = calls.page(
+            request = requests.page(
                 state=state,
                 template=template,
                 agent_id=agent_id,
                 metadata=metadata,
                 project=project,
-                page_size=calls.size_of_page(page_size, left),
+                page_size=requests.next_page_size(page_size, left),
                 cursor=cursor,
             )
-            page = await client._do(call)
+            page = await client._do(request)
             for info in page.items:
                 yield cls(client, info)
             left = None if left is None else left - len(page.items)
@@ -150,74 +158,77 @@ class Sandbox:
             if cursor is None:
                 return
 
-    # --- what it is -------------------------------------------------------------------------------
+    # --- properties -------------------------------------------------------------------------------
 
     @property
     def id(self) -> str:
+        """Its id."""
         return self._record.id
 
     @property
     def state(self) -> str:
-        """When it was last heard of; :meth:`info` asks again."""
+        """Its state in the last response of the server; :meth:`info` asks again."""
         return self._record.state
 
     @property
     def template(self) -> str:
+        """The template it was created from."""
         return self._record.template
 
     @property
     def metadata(self) -> Dict[str, str]:
+        """Its metadata in the last response of the server."""
         return self._record.metadata
 
     @property
     def record(self) -> SandboxInfo:
-        """All that was last heard of it."""
+        """The last response of the server about it."""
         return self._record
 
     async def info(self) -> SandboxInfo:
-        """Asks the server how it is."""
-        return self._keep(await self._client._do(calls.get(self.id)))
+        """Asks the server for its current state."""
+        return self._keep(await self._client._do(requests.get(self.id)))
 
     def _keep(self, info: SandboxInfo) -> SandboxInfo:
         self._record = info
         return info
 
-    # --- its life ---------------------------------------------------------------------------------
+    # --- life cycle ---------------------------------------------------------------------------------
 
     async def pause(self) -> SandboxInfo:
-        """Freezes it where it stands; its memory stays."""
-        return self._keep(await self._client._do(calls.pause(self.id)))
+        """Freezes all its processes; its memory stays."""
+        return self._keep(await self._client._do(requests.pause(self.id)))
 
     async def resume(self) -> SandboxInfo:
-        """Lets it go on; its time to live begins anew."""
-        return self._keep(await self._client._do(calls.resume(self.id)))
+        """Continues a paused sandbox; its time to live starts again."""
+        return self._keep(await self._client._do(requests.resume(self.id)))
 
     async def keepalive(self, ttl: Optional[Seconds] = None) -> SandboxInfo:
-        """Its time to live begins anew, with a new length if ``ttl`` says so."""
-        return self._keep(await self._client._do(calls.keepalive(self.id, ttl)))
+        """Starts its time to live again, with the length ``ttl`` if given."""
+        return self._keep(await self._client._do(requests.keepalive(self.id, ttl)))
 
     async def update(
         self, *, ttl: Optional[Seconds] = None, metadata: Optional[Mapping[str, str]] = None
     ) -> SandboxInfo:
-        """Another time to live, from now on; other metadata, instead of all of it."""
-        return self._keep(await self._client._do(calls.update(self.id, ttl, metadata)))
+        """Sets a new time to live, which starts now; replaces all metadata."""
+        return self._keep(await self._client._do(requests.update(self.id, ttl, metadata)))
 
     async def set_network(self, net: Net) -> SandboxInfo:
-        """What it may reach from now on; connections that this forbids are cut.
+        """Changes its network policy; connections that the new policy forbids are closed.
 
         ``"none"``, ``"https-only"``, ``"all"``, a list like ``["pypi.org:443"]`` or a dict: see
-        :mod:`glovebox.network`.
+        :mod:`glovebox.profile.network`.
         """
-        return self._keep(await self._client._do(calls.set_network(self.id, net)))
+        return self._keep(await self._client._do(requests.set_network(self.id, net)))
 
     async def snapshot(self, name: Optional[str] = None) -> Snapshot:
-        """Keeps its files, for ``Sandbox.create(snapshot=…)``; not its memory."""
-        return await self._client._do(calls.snapshot(self.id, name))
+        """Saves its files, not its memory, for ``Sandbox.create(snapshot=…)``."""
+        return await self._client._do(requests.snapshot(self.id, name))
 
     async def kill(self) -> None:
-        """Ends it, and everything in it; one that has ended already is no error."""
+        """Kills it with all its processes. It is no error if it has ended already."""
         try:
-            await self._client._do(calls.kill(self.id))
+            await self._client._do(requests.kill(self.id))
         except NotFoundError:
             pass
         except ConflictError:
@@ -229,7 +240,7 @@ class Sandbox:
         return self
 
     async def __aexit__(self, kind: object, *_: object) -> None:
-        # A forked child that leaves the block has no business with its parent's sandbox.
+        # A forked child that leaves the block must not kill its parent's sandbox.
         if self._is_killed or os.getpid() != self._pid:
             return
         try:
@@ -254,14 +265,19 @@ class Sandbox:
         on_stderr: Optional[OnText] = None,
         request_timeout: Optional[Seconds] = None,
     ) -> ExecResult:
-        """Runs a program to its end: a list is its arguments, a string a line for bash.
+        """Runs a program to its end: a list is the program and its arguments, a string is a line for bash.
 
-        ``timeout`` is its own time in seconds (60 if nobody says; 0: without end): then it is killed,
-        and ``timed_out``. ``on_stdout`` and ``on_stderr`` get text as it is printed; then ``output_kb``
-        does not count, and the result has the first 16 MB.
+        After ``timeout`` seconds (60 by default, 0 for no limit) the program is killed, and the result is
+        ``timed_out``. ``on_stdout`` and ``on_stderr`` are called with text as it is printed; in this case
+        ``output_kb`` does not apply, and the result keeps the first 16 MB.
+
+        >>> async with await Sandbox.create() as sandbox:
+        ...     pieces = []
+        ...     (await sandbox.exec("echo one; echo two >&2", on_stdout=pieces.append)).stderr, "".join(pieces)
+        ('two\\n', 'one\\n')
         """
         if on_stdout is None and on_stderr is None:
-            call = calls.exec(
+            request = requests.exec(
                 self.id,
                 command,
                 cwd=cwd,
@@ -272,21 +288,21 @@ class Sandbox:
                 output_kb=output_kb,
                 request_timeout=request_timeout,
             )
-            return await self._client._do(call)
-        timeout = calls.DEFAULT_EXEC_S if timeout is None else timeout
+            return await self._client._do(request)
+        timeout = requests.DEFAULT_EXEC_S if timeout is None else timeout
         process = await self.start(
             command, cwd=cwd, env=env, user=user, stdin=stdin or "", timeout=timeout, on_disconnect="kill"
         )
-        deadline = calls.stream_deadline(timeout, request_timeout)
+        deadline = requests.stream_deadline(timeout, request_timeout)
         async with process:
             while True:
                 event = await process._next(deadline)
                 if event is None:
                     return process._state.result()
                 if event.type == "stdout" and on_stdout is not None:
-                    await call_back(on_stdout, event.text)
+                    await invoke_callback(on_stdout, event.text)
                 elif event.type == "stderr" and on_stderr is not None:
-                    await call_back(on_stderr, event.text)
+                    await invoke_callback(on_stderr, event.text)
 
     async def shell(
         self,
@@ -304,7 +320,7 @@ class Sandbox:
     ) -> ExecResult:
         """Runs a line in bash; options as for :meth:`exec`."""
         if not isinstance(line, str):
-            raise TypeError("a line for the shell is a string; exec() takes a list")
+            raise TypeError("shell() takes one line as a string; exec() takes a list")
         return await self.exec(
             line,
             cwd=cwd,
@@ -330,15 +346,15 @@ class Sandbox:
         terminal: Union[bool, Mapping[str, int]] = False,
         on_disconnect: str = "keep",
     ) -> Process:
-        """Starts a program and follows it: iterate the process, write to it, signal it, wait for it.
+        """Starts a program and follows it: iterate over the process, write to it, send it signals, wait for it.
 
-        Its standard input is open unless ``stdin`` is given. ``terminal=True``, or
-        ``{"rows": 24, "columns": 80}``, gives it a terminal. There is no time limit unless ``timeout``
-        says one. When the connection ends it goes on, or is killed with ``on_disconnect="kill"``.
+        Its standard input stays open unless ``stdin`` is given. ``terminal=True`` or
+        ``{"rows": 24, "columns": 80}`` gives it a terminal. There is no time limit unless ``timeout`` sets one.
+        When the connection ends, the process goes on, or is killed with ``on_disconnect="kill"``.
         """
         body = exec_body(command, cwd=cwd, env=env, user=user, stdin=None, timeout=timeout, output_kb=None)
-        first = ProcessState.start(body, calls.terminal_of(terminal), on_disconnect)
-        process = await self._follow(first)
+        first = ProcessState.start(body, requests.terminal_size(terminal), on_disconnect)
+        process = await self._open_process(first)
         if stdin is not None:
             try:
                 await process.write(stdin)
@@ -349,13 +365,13 @@ class Sandbox:
         return process
 
     async def attach(self, process: Union[int, ProcessInfo], *, stdout_from: int = 0, stderr_from: int = 0) -> Process:
-        """Follows a process that was started before, from those offsets on. Who followed it is cut off."""
+        """Follows a running process, from these offsets of its output. An earlier follower is disconnected."""
         number = process.number if isinstance(process, ProcessInfo) else process
-        return await self._follow(ProcessState.attach(number, stdout_from, stderr_from))
+        return await self._open_process(ProcessState.attach(number, stdout_from, stderr_from))
 
-    async def _follow(self, first: bytes) -> Process:
+    async def _open_process(self, first: bytes) -> Process:
         transport = await self._client._connected()
-        return await Process._open(transport, calls.exec_stream(self.id), first, self._client._timeout or None)
+        return await Process._open(transport, requests.exec_stream(self.id), first, self._client._timeout or None)
 
     async def background(
         self,
@@ -366,17 +382,17 @@ class Sandbox:
         user: Optional[str] = None,
         stdin: Union[str, bytes, None] = None,
     ) -> ProcessInfo:
-        """Starts a program and leaves it alone; ``attach()`` follows it later."""
-        return await self._client._do(calls.background(self.id, command, cwd=cwd, env=env, user=user, stdin=stdin))
+        """Starts a program in the background; ``attach()`` follows it later."""
+        return await self._client._do(requests.background(self.id, command, cwd=cwd, env=env, user=user, stdin=stdin))
 
     async def processes(self) -> "List[ProcessInfo]":
-        """What was started in it, running or ended."""
-        return await self._client._do(calls.processes(self.id))
+        """The processes that were started in it, running or ended."""
+        return await self._client._do(requests.processes(self.id))
 
     async def end_process(self, process: Union[int, ProcessInfo]) -> None:
-        """Kills a process, if it runs, and forgets it."""
+        """Kills a process if it is running, and removes its record."""
         number = process.number if isinstance(process, ProcessInfo) else process
-        await self._client._do(calls.end_process(self.id, number))
+        await self._client._do(requests.end_process(self.id, number))
 
     # --- code -------------------------------------------------------------------------------------
 
@@ -397,11 +413,16 @@ class Sandbox:
     ) -> CodeResult:
         """Runs code in a live interpreter: variables stay from one call to the next.
 
-        In ``context``, or in the language's own (Python if nobody says). ``timeout`` is 60 seconds if
-        nobody says; 0: without end.
+        The interpreter is ``context``, or the default context of ``language`` (Python by default). ``timeout``
+        is 60 seconds by default, and 0 means no limit.
+
+        >>> async with await Sandbox.create() as sandbox:
+        ...     assert (await sandbox.code("import math; r = 2")).ok
+        ...     (await sandbox.code("round(math.pi * r ** 2, 2)")).value
+        12.57
         """
         callbacks = Callbacks(on_stdout, on_stderr, on_result, on_error)
-        call = calls.code(
+        request = requests.code(
             self.id,
             code,
             context=context,
@@ -413,32 +434,32 @@ class Sandbox:
             is_live=bool(callbacks),
         )
         if not callbacks:
-            return await self._client._do(call)
-        live = LiveAnswer(callbacks)
-        await self._client._live(call, live)
+            return await self._client._do(request)
+        live = LiveResult(callbacks)
+        await self._client._live(request, live)
         return live.result(CodeResult)
 
-    # --- watching it ------------------------------------------------------------------------------
+    # --- metrics, network, logs ------------------------------------------------------------------------------
 
     async def metrics(self) -> SandboxMetrics:
-        """What it uses, now and lately."""
-        return await self._client._do(calls.metrics(self.id))
+        """Its resource usage, now and recently."""
+        return await self._client._do(requests.metrics(self.id))
 
     async def network(self) -> NetworkFigures:
-        """What it may reach, what it reached, and what was denied by which rule."""
-        return await self._client._do(calls.network(self.id))
+        """Its network policy and traffic: what it reached, and what which rule denied."""
+        return await self._client._do(requests.network(self.id))
 
     async def logs(self, limit: Optional[int] = None) -> "List[LogEntry]":
-        """What happened in it lately, oldest first."""
-        return await self._client._do(calls.logs(self.id, limit))
+        """Recent events in the sandbox, oldest first."""
+        return await self._client._do(requests.logs(self.id, limit))
 
     def port_url(self, port: int) -> str:
-        """The URL of what listens on that port inside.
+        """The URL of a server that listens on this port inside the sandbox.
 
-        A sandbox with ``private_ports`` wants its token there, ``record.port_token`` as
-        ``X-Glovebox-Port-Token``; where the URL is a path of ``/v1``, the key is wanted.
+        A sandbox with ``private_ports`` expects its token, ``record.port_token``, in the header
+        ``X-Glovebox-Port-Token``. A URL below ``/v1`` needs the API key.
         """
-        return calls.port_url(self._client._endpoint(), self.id, port)
+        return requests.port_url(self._client._endpoint(), self.id, port)
 
     def __repr__(self) -> str:
-        return f"<Sandbox {self.id} of {self.template}, {self.state}>"
+        return f"<Sandbox {self.id}, {self.template}, {self.state}>"

@@ -1,4 +1,4 @@
-// A browser: fetch, WebSocket, and a server that the page names.
+// Browsers: fetch, WebSocket, and a server that the page configures.
 
 import { GloveboxError } from "../errors.js";
 import { FetchTransport } from "../fetch_transport.js";

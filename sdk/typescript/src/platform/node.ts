@@ -1,5 +1,5 @@
-// Node: its own HTTP, the environment, local files, a server that is found or started. Node's modules
-// are loaded when they are needed.
+// Node: its HTTP module, environment variables, local files, and a server that is found or started. Node's
+// modules are loaded on demand.
 
 import type { Platform } from "./platform.js";
 

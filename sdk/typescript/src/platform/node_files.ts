@@ -1,9 +1,9 @@
-// Local files that come from a sandbox.
+// Local files that are downloaded from a sandbox.
 
 import { randomBytes } from "node:crypto";
 import { rename, rm, stat, writeFile } from "node:fs/promises";
 
-/** A regular file appears whole or not at all; what is something else (a pipe) is written to as it is. */
+/** Writes a regular file atomically; writes directly to anything else, such as a pipe. */
 export async function writeWhole(path: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   const there = await stat(path).catch(() => null);
   if (there !== null && !there.isFile()) return writeFile(path, pieces);

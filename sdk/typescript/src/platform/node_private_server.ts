@@ -1,5 +1,5 @@
-// A server of this process alone: `glovebox serve --private`, started when the first request needs it.
-// It ends when its standard input does, which is when this process is gone, however it went.
+// A private server: `glovebox serve --private`, started by the first request that needs it. It ends when its
+// standard input closes, which happens even if this process is killed.
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { access, constants, stat } from "node:fs/promises";
@@ -7,25 +7,25 @@ import { delimiter, join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 
 import { ServerStartError } from "../errors.js";
-import type { Place } from "./platform.js";
+import type { ServerLocation } from "./platform.js";
 
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 20_000;
-// Of its standard error, for the message of a failure.
+// How much of its standard error is kept for error messages.
 const KEPT_STDERR = 8 * 1024;
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 interface Running {
-  place: Place;
+  location: ServerLocation;
   child: Child;
   ended: Promise<void>;
 }
 
 let running: Promise<Running> | null = null;
 
-/** One for all clients of this process. */
-export async function startPrivateServer(): Promise<Place> {
+/** Starts the server, once for all clients of this process. */
+export async function startPrivateServer(): Promise<ServerLocation> {
   if (running === null) {
     const starting = start();
     running = starting;
@@ -34,7 +34,7 @@ export async function startPrivateServer(): Promise<Place> {
     };
     starting.then(({ ended }) => void ended.then(forget), forget);
   }
-  return (await running).place;
+  return (await running).location;
 }
 
 export async function stopPrivateServer(): Promise<void> {
@@ -51,13 +51,13 @@ async function start(): Promise<Running> {
   const program = await findProgram();
   const child = spawn(program, ["serve", "--private"], {
     stdio: ["pipe", "pipe", "pipe"],
-    // Ctrl-C in a terminal is for this process; the server ends after it.
+    // Ctrl-C in a terminal must only reach this process; the server ends after it.
     detached: true,
   });
   child.stdin.on("error", () => undefined);
-  let complaints = "";
+  let stderrTail = "";
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    complaints = (complaints + text).slice(-KEPT_STDERR);
+    stderrTail = (stderrTail + text).slice(-KEPT_STDERR);
   });
   let isGone = false;
   const ended = new Promise<void>((resolve) => child.once("close", () => resolve()));
@@ -65,21 +65,21 @@ async function start(): Promise<Running> {
     isGone = true;
   });
   try {
-    const place = { ...placeOf(await firstLine(child), program), isGone: () => isGone };
-    // It must neither wait for a reader nor keep this process alive.
+    const location = { ...locationOf(await firstLine(child), program), isGone: () => isGone };
+    // Its output must not block it, and it must not keep this process alive.
     child.stdout.resume();
-    letGo(child);
-    return { place, child, ended };
+    unrefAll(child);
+    return { location, child, ended };
   } catch (error) {
     child.kill("SIGTERM");
     child.stdin.end();
-    letGo(child);
+    unrefAll(child);
     const reason = error instanceof Error ? error.message : String(error);
-    throw new ServerStartError(`${program} serve --private: ${reason}${complaints ? `\n${complaints.trim()}` : ""}`);
+    throw new ServerStartError(`${program} serve --private: ${reason}${stderrTail ? `\n${stderrTail.trim()}` : ""}`);
   }
 }
 
-function letGo(child: Child): void {
+function unrefAll(child: Child): void {
   child.unref();
   for (const stream of [child.stdin, child.stdout, child.stderr]) {
     if ("unref" in stream && typeof stream.unref === "function") stream.unref();
@@ -89,7 +89,7 @@ function letGo(child: Child): void {
 function firstLine(child: Child): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = "";
-    const late = setTimeout(() => reject(new Error("it is not ready after a minute")), START_TIMEOUT_MS);
+    const late = setTimeout(() => reject(new Error("it was not ready within a minute")), START_TIMEOUT_MS);
     const take = (piece: Buffer) => {
       text += piece.toString("utf8");
       const end = text.indexOf("\n");
@@ -105,19 +105,19 @@ function firstLine(child: Child): Promise<string> {
     });
     child.once("close", (status, signal) => {
       clearTimeout(late);
-      reject(new Error(signal === null ? `it ended with status ${status}` : `it was ended by ${signal}`));
+      reject(new Error(signal === null ? `it ended with status ${status}` : `it was terminated by ${signal}`));
     });
   });
 }
 
-function placeOf(line: string, program: string): Place {
+function locationOf(line: string, program: string): ServerLocation {
   const said: unknown = JSON.parse(line);
   if (typeof said === "object" && said !== null && "url" in said && "api_key" in said) {
     if (typeof said.url === "string" && typeof said.api_key === "string") {
       return { url: said.url, apiKey: said.api_key, origin: `${program} serve --private` };
     }
   }
-  throw new Error("it did not say where it serves");
+  throw new Error("it printed no address");
 }
 
 async function findProgram(): Promise<string> {
@@ -125,7 +125,7 @@ async function findProgram(): Promise<string> {
   if (given) {
     const program = (await isDirectory(given)) ? join(given, "glovebox") : given;
     if (await isExecutable(program)) return program;
-    throw new ServerStartError(`GLOVEBOX_BIN: there is no program at ${program}`);
+    throw new ServerStartError(`GLOVEBOX_BIN: ${program} is not an executable program`);
   }
   for (const directory of (process.env.PATH ?? "").split(delimiter)) {
     if (directory === "") continue;
@@ -133,7 +133,7 @@ async function findProgram(): Promise<string> {
     if (await isExecutable(program)) return program;
   }
   throw new ServerStartError(
-    "no server is known, and there is no program `glovebox` to start one: set GLOVEBOX_URL and GLOVEBOX_API_KEY, " +
+    "no server is known, and the program `glovebox` to start one was not found: set GLOVEBOX_URL and GLOVEBOX_API_KEY, " +
       "or GLOVEBOX_BIN, or put glovebox in the PATH",
   );
 }

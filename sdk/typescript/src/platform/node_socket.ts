@@ -1,6 +1,6 @@
-// A WebSocket client on Node's own HTTP, for text messages: Node 20 has none, and the global one of
-// later versions cannot make the other side wait. What is not asked for stays on the way, so that a
-// slow reader slows the program it reads.
+// A WebSocket client on Node's HTTP module, for text messages. Node 20 has none, and the global one of later
+// versions has no flow control. Here unread data stays in the socket, so that a slow reader slows the
+// program down.
 
 import { createHash, randomBytes } from "node:crypto";
 import * as http from "node:http";
@@ -13,7 +13,7 @@ import { failureOf } from "./node_transport.js";
 import { FrameReader, frameOf, Opcode } from "./websocket_frames.js";
 
 const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-// This much may wait for the reader before we stop reading.
+// How much may be buffered before reading pauses.
 const HIGH_WATER = 1024 * 1024;
 const LARGEST_REFUSAL = 64 * 1024;
 
@@ -44,7 +44,7 @@ export function openNodeSocket(request: SocketRequest): Promise<MessageSocket> {
       const expected = createHash("sha1").update(nonce + GUID).digest("base64");
       if (response.headers["sec-websocket-accept"] !== expected) {
         stream.destroy();
-        return reject(new TransportFailure("lost", "what answers there is no WebSocket server"));
+        return reject(new TransportFailure("lost", "the other side is not a WebSocket server"));
       }
       resolve(new NodeSocket(stream, head));
     });
@@ -74,7 +74,7 @@ class NodeSocket implements MessageSocket {
   private size = 0;
   private ended: { error: Error | null } | null = null;
 
-  // Truly private: its request has the key.
+  // Truly private: its request contains the key.
   readonly #stream: Duplex;
 
   constructor(stream: Duplex, head: Buffer) {
@@ -133,7 +133,7 @@ class NodeSocket implements MessageSocket {
     } else if (opcode === Opcode.close) {
       const code = payload.length >= 2 ? payload.readUInt16BE(0) : 1000;
       this.#stream.end(frameOf(Opcode.close, payload.subarray(0, 2)));
-      this.end(code === 1000 ? null : new TransportFailure("lost", `the server closed with ${code}`));
+      this.end(code === 1000 ? null : new TransportFailure("lost", `the server closed the WebSocket with code ${code}`));
     } else if (opcode === Opcode.text) {
       this.deliver(payload.toString("utf8"));
     }

@@ -1,5 +1,5 @@
-// Requests by Node's own HTTP. Not by fetch: that gives up after five minutes without an answer, which
-// a long command is, costs more per call, and has no WebSocket in Node 20.
+// Requests with Node's HTTP module. Not with fetch, which times out after five minutes without a response
+// (a long command), costs more per call, and has no WebSocket in Node 20.
 
 import * as http from "node:http";
 import * as https from "node:https";
@@ -9,9 +9,9 @@ import type { MessageSocket, SocketRequest, Transport, WireAnswer, WireRequest }
 import { TransportFailure } from "../transport.js";
 import { openNodeSocket } from "./node_socket.js";
 
-// Below the server's idle_timeout (75 s): a kept connection is not found closed.
+// Below the server's idle_timeout (75 s), so that idle connections are not reused after the server closed them.
 const KEPT_FOR_MS = 30_000;
-// Before there was a connection; nothing was sent.
+// Errors before there was a connection: nothing was sent.
 const REFUSED = new Set(["ECONNREFUSED", "ENOTFOUND", "EHOSTUNREACH", "ENETUNREACH", "EAI_AGAIN"]);
 
 export class NodeTransport implements Transport {
@@ -26,7 +26,7 @@ export class NodeTransport implements Transport {
       sent.on("close", () => fail(new Error("the connection was closed")));
       sent.on("upgrade", (_, socket) => {
         socket.destroy();
-        fail(new Error("what answers there changed the protocol; nobody asked for that"));
+        fail(new Error("the server switched protocols without a request to do so"));
       });
       sent.on("response", (response) => {
         resolve({
@@ -55,7 +55,7 @@ export class NodeTransport implements Transport {
   }
 }
 
-/** `fail` is for a source that fails: its error is the caller's own. */
+/** `fail` reports an error of the caller's own body source. */
 function sendBody(sent: http.ClientRequest, request: WireRequest, fail: (error: Error) => void): void {
   const { body } = request;
   if (body === undefined || typeof body === "string" || body instanceof Uint8Array) {

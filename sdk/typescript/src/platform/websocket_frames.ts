@@ -1,4 +1,4 @@
-// WebSocket frames (RFC 6455) as a client writes and reads them.
+// WebSocket frames (RFC 6455), as a client writes and reads them.
 
 import { randomBytes } from "node:crypto";
 
@@ -13,7 +13,7 @@ const LARGEST_MESSAGE = 32 * 1024 * 1024;
 const FINAL = 0x80;
 const MASKED = 0x80;
 
-/** One whole message in one frame, masked as a client's must be. */
+/** Encodes a message as one masked frame. */
 export function frameOf(opcode: number, payload: Buffer): Buffer {
   const size = payload.length;
   const extra = size < 126 ? 0 : size < 0x10000 ? 2 : 8;
@@ -29,7 +29,7 @@ export function frameOf(opcode: number, payload: Buffer): Buffer {
   return frame;
 }
 
-/** Puts messages together from what arrives. Throws on what no server may send. */
+/** Assembles messages from received bytes. Throws on invalid frames. */
 export class FrameReader {
   private left: Buffer = Buffer.alloc(0);
   private parts: Buffer[] = [];
@@ -52,12 +52,12 @@ export class FrameReader {
     if (left.length < 2) return null;
     const first = byteAt(left, 0);
     const second = byteAt(left, 1);
-    if ((first & 0x70) !== 0 || (second & MASKED) !== 0) throw new Error("a WebSocket frame that no server sends");
+    if ((first & 0x70) !== 0 || (second & MASKED) !== 0) throw new Error("invalid WebSocket frame");
     const short = second & 0x7f;
     const start = short < 126 ? 2 : short === 126 ? 4 : 10;
     if (left.length < start) return null;
     const size = short < 126 ? short : short === 126 ? left.readUInt16BE(2) : Number(left.readBigUInt64BE(2));
-    if (size > LARGEST_MESSAGE) throw new Error("a WebSocket message that is too large");
+    if (size > LARGEST_MESSAGE) throw new Error("WebSocket message too large");
     if (left.length < start + size) return null;
     this.left = left.subarray(start + size);
     return { first, payload: left.subarray(start, start + size) };
@@ -67,13 +67,13 @@ export class FrameReader {
     const opcode = first & 0x0f;
     const final = (first & FINAL) !== 0;
     if (opcode >= 8) {
-      if (!final || payload.length > 125) throw new Error("a WebSocket control frame that is too long");
+      if (!final || payload.length > 125) throw new Error("WebSocket control frame too long");
       return { opcode, payload };
     }
     if ((opcode === Opcode.continuation) !== this.parts.length > 0) throw new Error("WebSocket frames out of order");
     if (opcode !== Opcode.continuation) this.opcode = opcode;
     this.size += payload.length;
-    if (this.size > LARGEST_MESSAGE) throw new Error("a WebSocket message that is too large");
+    if (this.size > LARGEST_MESSAGE) throw new Error("WebSocket message too large");
     this.parts.push(payload);
     if (!final) return null;
     const message = { opcode: this.opcode, payload: Buffer.concat(this.parts) };

@@ -1,4 +1,4 @@
-// Where the tests' server is: given by whoever runs them (scripts/test.mjs, or ctest).
+// Where the tests' server is: set by the program that runs them (scripts/test.mjs, or ctest).
 
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -99,7 +99,7 @@ for (const [way, options] of Object.entries(ways)) {
       await serving(
         (_, response) => response.end("<html>"),
         async (url) => {
-          await assert.rejects(client(url).templates.list(), /no JSON/);
+          await assert.rejects(client(url).templates.list(), /not JSON/);
         },
       );
     });
@@ -143,7 +143,7 @@ for (const [way, options] of Object.entries(ways)) {
       );
     });
 
-    test("nobody there is said plainly, and no private server is started for a URL", async () => {
+    test("an unreachable URL is an error, and no private server is started for it", async () => {
       const free = net.createServer().listen(0, "127.0.0.1");
       await new Promise((resolve) => free.once("listening", resolve));
       const url = `http://127.0.0.1:${(free.address() as AddressInfo).port}`;
@@ -191,10 +191,10 @@ test("time: a WebSocket that is opened and never says a word", async () => {
 });
 
 test("what cannot be a server is refused before anything is sent", async () => {
-  await assert.rejects(new Client({ url: "127.0.0.1:7070", apiKey: "k" }).health(), /no http:\/\/ or https:\/\/ address/);
+  await assert.rejects(new Client({ url: "127.0.0.1:7070", apiKey: "k" }).health(), /not an http:\/\/ or https:\/\/ URL/);
   await assert.rejects(new Client({ url: "http://127.0.0.1:1", apiKey: "" }).health(), /there is no key/);
   await assert.rejects(new Client({ url: "http://127.0.0.1:1", apiKey: "k" }).run("1", { command: "ls" }), /either code or/);
   for (const id of ["", ".", ".."]) {
-    await assert.rejects(Sandbox.connect(id, { client: new Client({ url: "http://127.0.0.1:1", apiKey: "k" }) }), /is no id/);
+    await assert.rejects(Sandbox.connect(id, { client: new Client({ url: "http://127.0.0.1:1", apiKey: "k" }) }), /is not a valid id/);
   }
 });

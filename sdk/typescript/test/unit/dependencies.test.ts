@@ -194,7 +194,7 @@ test("layers are read, built, removed, pruned and checked", async () => {
     assert.equal((await client.layers.check("0123")).intact, false);
     await assert.rejects(client.layers.remove("0123"), ConflictError);
     await assert.rejects(client.layers.list(), ProtocolError);
-    await assert.rejects(client.layers.build(["six"], { onBuild: () => undefined }), /before the build did/);
+    await assert.rejects(client.layers.build(["six"], { onBuild: () => undefined }), /before the build ended/);
     await assert.rejects(client.layers.build([]), /at least one/);
     assert.deepEqual(
       asked.map(({ method, url }) => `${method} ${url}`).slice(1, 6),

@@ -66,7 +66,7 @@ for (const [way, options] of Object.entries(ways)) {
       });
     }
 
-    test("a change of the protocol that nobody asked for ends the request", async () => {
+    test("an unrequested protocol switch ends the request", async () => {
       const upgrade = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n";
       await servingRaw(
         (socket) => void socket.write(upgrade),
@@ -139,7 +139,7 @@ for (const [way, options] of Object.entries(ways)) {
       );
     });
 
-    test("removing is not tried again: somebody may have made another meanwhile", async () => {
+    test("removing is not retried: another may have been created meanwhile", async () => {
       await serving(
         (request, response) => (request.method === "DELETE" ? response.destroy() : response.end(JSON.stringify(SANDBOX))),
         async (url, count) => {

@@ -25,9 +25,9 @@ test("lines are the same wherever the stream is cut, also in a character", async
 
 test("JSON lines that are none are an error, not a guess", async () => {
   assert.deepEqual(await all(jsonLines(cut('{"a":1}\n\n{"b":2}\n', 3))), [{ a: 1 }, { b: 2 }]);
-  await assert.rejects(all(jsonLines(cut('{"a":\n', 3))), /no JSON/);
-  await assert.rejects(all(jsonLines(cut("[1]\n", 3))), /no JSON object/);
-  await assert.rejects(all(jsonLines(cut("null\n", 3))), /no JSON object/);
+  await assert.rejects(all(jsonLines(cut('{"a":\n', 3))), /not JSON/);
+  await assert.rejects(all(jsonLines(cut("[1]\n", 3))), /not a JSON object/);
+  await assert.rejects(all(jsonLines(cut("null\n", 3))), /not a JSON object/);
 });
 
 test("an event without an end is an error, not all of the memory", async () => {

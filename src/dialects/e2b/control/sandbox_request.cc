@@ -55,7 +55,7 @@ Result<> read_lifecycle(ObjectReader& fields, sessions::CreateRequest& request) 
     wakes = enabled.value_or(false);
   }
   if (!keeps_memory.value_or(true)) {
-    if (wakes) return fields.bad("autoPauseMemory", "false goes not together with autoResume");
+    if (wakes) return fields.bad("autoPauseMemory", "false cannot be combined with autoResume");
     if (!pauses.value_or(false)) return fields.bad("autoPauseMemory", "goes with autoPause");
     return fields.bad("autoPauseMemory", "a pause keeps the memory here: leave it out");
   }

@@ -61,7 +61,7 @@ std::optional<wire::Metadata> metadata_of(const http::Headers& headers) {
   std::sort(metadata.begin(), metadata.end());
   const auto same_key = [](const auto& a, const auto& b) { return a.first == b.first; };
   metadata.erase(std::unique(metadata.begin(), metadata.end(), same_key), metadata.end());
-  if (!wire::is_good_metadata(metadata)) return std::nullopt;
+  if (!wire::is_valid_metadata(metadata)) return std::nullopt;
   return metadata;
 }
 

@@ -85,7 +85,7 @@ wire::Metadata read_metadata(int fd) {
     if (got < 0) continue;
     value.resize(static_cast<std::size_t>(got));
     metadata.emplace_back(name.substr(wire::kMetadataPrefix.size()), std::move(value));
-    if (!wire::is_good_metadata(metadata)) metadata.pop_back();
+    if (!wire::is_valid_metadata(metadata)) metadata.pop_back();
   }
   std::sort(metadata.begin(), metadata.end());
   return metadata;

@@ -37,7 +37,7 @@ std::optional<std::uint64_t> mount_of(int fd, const char* path) {
 // In what the launcher mounted at a layer's place, however the path to it is spelled; and not in a
 // directory that happens to be called so.
 bool is_layer(int top) {
-  const auto layer = mount_of(AT_FDCWD, kLayerPlace);
+  const auto layer = mount_of(AT_FDCWD, kLayerMountPoint);
   return layer && layer != mount_of(AT_FDCWD, "/") && layer == mount_of(top, "");
 }
 

@@ -123,7 +123,7 @@ Task<std::shared_ptr<node::Session>> FakeBuildHost::create_session(
     cancel->on_cancel([&timer] { timer.cancel(); });
     if (!cancel->cancelled()) co_await timer.async_wait(kAwaitTuple);
     cancel->on_cancel({});
-    co_return fail(Errc::kUnavailable, "nobody waits for this sandbox any more");
+    co_return fail(Errc::kUnavailable, "the request was cancelled");
   }
   const auto room = std::make_shared<FakeRoom>();
   room->spec = std::move(spec);

@@ -1,0 +1,124 @@
+"""``await glovebox.aio.run()``: runs code in a fresh sandbox and returns the result."""
+
+from __future__ import annotations
+
+from typing import Iterable, Mapping, Optional, Sequence, Union
+
+from ..models.results import RunResult
+from ..profile.dependencies import AnyDependencies
+from ..profile.network import Net
+from ..requests.arguments import Seconds
+from ..requests.runs import Files, OnBuild, OnError, OnResult, OnText
+from .client import Client, default_client
+
+__all__ = ["run"]
+
+
+async def run(
+    code: Optional[str] = None,
+    *,
+    language: Optional[str] = None,
+    template: Optional[str] = None,
+    command: Union[str, Sequence[str], None] = None,
+    args: Optional[Sequence[str]] = None,
+    stdin: Union[str, bytes, None] = None,
+    files: Optional[Files] = None,
+    return_files: Optional[Sequence[str]] = None,
+    env: Optional[Mapping[str, str]] = None,
+    workdir: Optional[str] = None,
+    cold: bool = False,
+    timeout: Optional[Seconds] = None,
+    memory_mb: Optional[int] = None,
+    cpu_ms: Optional[int] = None,
+    cpus: Optional[float] = None,
+    pids: Optional[int] = None,
+    disk_mb: Optional[int] = None,
+    output_kb: Optional[int] = None,
+    fs: Iterable[str] = (),
+    net: Optional[Net] = None,
+    dependencies: Optional[AnyDependencies] = None,
+    min_grade: Optional[str] = None,
+    on_stdout: Optional[OnText] = None,
+    on_stderr: Optional[OnText] = None,
+    on_result: Optional[OnResult] = None,
+    on_error: Optional[OnError] = None,
+    on_build: Optional[OnBuild] = None,
+    idempotency_key: Optional[str] = None,
+    request_timeout: Optional[Seconds] = None,
+    client: Optional[Client] = None,
+) -> RunResult:
+    """Runs code in a fresh sandbox that is destroyed afterwards.
+
+    >>> import glovebox.aio
+    >>> result = await glovebox.aio.run("print('hello'); 6 * 7")
+    >>> result.stdout, result.value
+    ('hello\\n', 42)
+
+    Code that fails, exceeds its time limit or runs out of memory does not raise: ``result.ok``,
+    ``result.error`` and ``result.exit_code`` say what happened, and ``result.raise_for_error()`` raises.
+
+    >>> (await glovebox.aio.run("1 / 0")).error.name
+    'ZeroDivisionError'
+
+    :param code: the program, in ``language`` (``"python"``, ``"javascript"``, ``"shell"``) or the language of
+        ``template``; Python if neither is given.
+    :param command: instead of code, a program with its arguments, or a line for ``/bin/sh``.
+    :param stdin: text or bytes. Nothing else of this process reaches the sandbox: no environment, no files.
+    :param files: files in its home directory, ``{"in.csv": "a,b\\n", "x.bin": b"\\0", "r.sh": ("…", "755")}``.
+    :param return_files: paths or patterns of files to return in ``result.files``.
+    :param timeout: limit in seconds of wall clock. ``cpu_ms``, ``memory_mb``, ``cpus``, ``pids``, ``disk_mb`` and
+        ``output_kb`` are other limits. The template has the defaults.
+    :param fs: directories of the host: ``["r:/data", "rw:/out:/inside"]`` with a private server,
+        ``["r:NAME:/inside"]`` from the administrator's list with any other.
+    :param dependencies: packages the code needs: ``["pandas>=2"]``, ``Path("requirements.txt")`` or a
+        :class:`~glovebox.Dependencies`. The server installs them once, before the first run that needs them. It
+        raises :class:`~glovebox.DependencyError` for packages that cannot be installed. ``on_build`` is called with
+        the steps: ``on_build=print``.
+    :param cold: use a fresh interpreter instead of a fork of a warm one.
+    :param min_grade: refuse to run behind weaker walls than this grade, like ``"jail"``.
+    :param on_stdout: called with text as it is printed; likewise ``on_stderr``, ``on_result``, ``on_error``. A
+        callback of :mod:`glovebox.aio` may be a coroutine function.
+    :param idempotency_key: a request with the same key runs only once, so the client may retry it.
+    :param request_timeout: how long the client waits for the response, in seconds; by default a little longer
+        than the code may run.
+
+    >>> (await glovebox.aio.run(command="sort", stdin="b\\na\\n", timeout=5, memory_mb=64)).stdout
+    'a\\nb\\n'
+    >>> made = await glovebox.aio.run("open('out.txt', 'w').write('hi')", return_files=["*.txt"])
+    >>> made.file("out.txt").text
+    'hi'
+
+    Which server: that of ``client``, or ``GLOVEBOX_URL`` with ``GLOVEBOX_API_KEY``, or a `glovebox serve` that runs
+    on this machine, or a private server that is started now and ends with this process.
+    """
+    return await (client or default_client()).run(
+        code,
+        language=language,
+        template=template,
+        command=command,
+        args=args,
+        stdin=stdin,
+        files=files,
+        return_files=return_files,
+        env=env,
+        workdir=workdir,
+        cold=cold,
+        timeout=timeout,
+        memory_mb=memory_mb,
+        cpu_ms=cpu_ms,
+        cpus=cpus,
+        pids=pids,
+        disk_mb=disk_mb,
+        output_kb=output_kb,
+        fs=fs,
+        net=net,
+        dependencies=dependencies,
+        min_grade=min_grade,
+        on_stdout=on_stdout,
+        on_stderr=on_stderr,
+        on_result=on_result,
+        on_error=on_error,
+        on_build=on_build,
+        idempotency_key=idempotency_key,
+        request_timeout=request_timeout,
+    )

@@ -1,0 +1,109 @@
+"""Sends the calls of one function to a server, after what they need there was found or created."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple
+
+from ..aio._runtime import ThreadLock, sleep
+from ..errors import ApiError, LimitError, NotFoundError, UnavailableError
+from .call_protocol import CallEncoder
+from .options import Options
+from .package_builds import BuildNotifier
+from .preload_templates import PreloadTemplates
+from .retries import retry_deadline, retry_delay
+
+if TYPE_CHECKING:
+    from ..aio.client import Client
+
+__all__ = ["FunctionSender"]
+
+_JSON = {"Content-Type": "application/json"}
+
+
+class FunctionSender:
+    """``encoder`` gives the encoder of requests for a template that was chosen for ``preload``, or for None."""
+
+    def __init__(
+        self,
+        options: Options,
+        templates: PreloadTemplates,
+        builds: BuildNotifier,
+        encoder: Callable[[Optional[str]], CallEncoder],
+    ) -> None:
+        self._options = options
+        self._templates = templates
+        self._builds = builds
+        self._encoder = encoder
+        self._lock = ThreadLock()
+
+    async def send(self, client: "Client", args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        """The response to the run; repeats a call that a full server did not start."""
+        template = await self._prepare(client)
+        body = self._encoder(template).body(args, kwargs)
+        deadline: Optional[float] = None
+        is_second_try = False
+        while True:
+            try:
+                return await client._request(
+                    "POST", "/v1/run", body=body, headers=_JSON, timeout=self._options.response_timeout()
+                )
+            except NotFoundError as error:
+                self._templates.forget(client.url, template, error, is_second_try)
+                is_second_try = True
+                template = await self._preload_template(client)
+                body = self._encoder(template).body(args, kwargs)
+            except (LimitError, UnavailableError) as error:
+                deadline = deadline or retry_deadline()
+                await sleep(retry_delay(error, deadline))
+
+    async def _prepare(self, client: "Client") -> Optional[str]:
+        """The template for ``preload``. With packages there is none: the server preloads in their own template."""
+        if self._options.has_packages:
+            await self._build_packages(client)
+            return None
+        return await self._preload_template(client) if self._options.preload else None
+
+    async def _build_packages(self, client: "Client") -> None:
+        """Reports the installation of the packages to ``on_build``, at the first call on each server.
+
+        Calls that come meanwhile do not wait here: the server lets them wait for the same build.
+        """
+        on_build = self._options.on_build
+        if on_build is None:
+            return
+        await client.connect()
+        if not self._builds.begin(client.url):
+            return
+        try:
+            await client.layers.build(
+                self._builds.dependencies(), template=self._options.base_template, on_build=on_build
+            )
+        except BaseException:
+            self._builds.forget(client.url)
+            raise
+
+    async def _preload_template(self, client: "Client") -> str:
+        """Finds or creates the template with the modules of ``preload``, and asks for its state until it is known."""
+        await client.connect()
+        url, templates = client.url, self._templates
+        name = templates.chosen.get(url)
+        if name is not None and not templates.must_ask_again(url):
+            return name
+        async with self._lock:
+            name = templates.chosen.get(url)
+            if name is None:
+                choice = templates.choose(await client._request("GET", "/v1/templates"))
+                name, found = choice.name, choice.found
+                if choice.definition is not None:
+                    try:
+                        found = await client._request("POST", "/v1/templates", choice.definition)
+                    except ApiError as error:
+                        name = templates.fall_back(error, name)
+                templates.record(url, name, found)
+            elif templates.must_ask_again(url):
+                try:
+                    found = await client._request("GET", f"/v1/templates/{name}")
+                except ApiError:
+                    found = None  # the call itself reports it
+                templates.record(url, name, found)
+            return name

@@ -1,0 +1,207 @@
+"""Encodes the call of a function as the body of a ``POST /v1/run``, and decodes the response; no sockets.
+
+The code of the run is one constant line that calls the guest half (src/guest/python/function_call.py). Its
+stdin carries the source, which is the same for all calls and is encoded once, and the arguments. The response
+comes from untrusted code: :mod:`glovebox.values.codec` decodes it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import importlib.util
+import json
+import marshal
+import sys
+import zlib
+from json.encoder import encode_basestring_ascii
+from typing import Any, Dict, Mapping, Optional, Tuple
+
+from .._printable import printable
+from ..remote_errors import RemoteError, RemoteKilled, RemoteOutOfMemory, RemoteTimeout, build_exception
+from ..values import codec as values
+from .source import ShippedSource
+
+__all__ = ["CallEncoder", "is_large", "show_output", "decode_result"]
+
+LINE = '__import__("sys").modules["_glovebox_runner"].load("function_call").main()'
+MIME = "application/vnd.glovebox.value"
+RESULT_FILE = ".glovebox-value"
+MAX_RESULT_FILE = 15 << 20
+MAX_BODY = 31 << 20
+# Larger requests are compressed.
+MAX_PLAIN = 4 << 20
+# Compiling a shorter source in the sandbox takes less time than sending its bytecode.
+MIN_COMPILED = 300
+# Decoding a longer result is moved out of the event loop into a thread.
+MAX_QUICK = 16_384
+
+
+class CallEncoder:
+    """Encodes the calls of one function: everything but the arguments is encoded once."""
+
+    def __init__(self, shipped: ShippedSource, request: Mapping[str, Any], large_result: bool) -> None:
+        self.name = shipped.function
+        payload = {
+            "v": 1,
+            "module": shipped.module,
+            "package": shipped.is_package,
+            "function": shipped.function,
+            "file": shipped.file,
+            "source": shipped.text,
+            "code": _compiled(shipped),
+            "large": {"path": "/home/user/" + RESULT_FILE, "most": MAX_RESULT_FILE} if large_result else None,
+        }
+        fields = {**request, "code": LINE}
+        if large_result:
+            fields["return_files"] = [RESULT_FILE]
+        self._fields = json.dumps(fields, separators=(",", ":"), allow_nan=False)[:-1]
+        # The text is ASCII, also for lone surrogates.
+        self._payload = json.dumps(payload, separators=(",", ":"))[:-1] + ',"call":'
+        self._head = (self._fields + ',"stdin":"' + _escaped(self._payload)).encode("ascii")
+
+    def body(self, arguments: Tuple[Any, ...], keywords: Dict[str, Any]) -> bytes:
+        """The body of the request; raises :class:`~glovebox.ValueRefused` for arguments that cannot be sent."""
+        try:
+            text = values.encode([list(arguments), keywords])
+        except values.ValueRefused as error:
+            raise values.ValueRefused(f"an argument of {self.name}: {error}") from None
+        if len(self._payload) + len(text) <= MAX_PLAIN:
+            return self._head + _escaped(text).encode("ascii") + b'}"}'
+        packed = zlib.compress((self._payload + text + "}").encode("ascii"), 1)
+        body = f'{self._fields},"stdin_base64":"{base64.b64encode(packed).decode()}"}}'.encode("ascii")
+        if len(body) > MAX_BODY:
+            raise values.ValueRefused(
+                f"the arguments of {self.name} are too large: {len(body) / 1e6:.0f} MB compressed, and the limit is "
+                f"{MAX_BODY / 1e6:.0f} MB; put them into a directory and mount it with fs=[...]"
+            )
+        return body
+
+
+def _escaped(text: str) -> str:
+    return encode_basestring_ascii(text)[1:-1]
+
+
+def _compiled(shipped: ShippedSource) -> Optional[Tuple[str, str]]:
+    """Bytecode, for an interpreter of the same version in the sandbox; any other compiles the source itself."""
+    if len(shipped.text) < MIN_COMPILED or sys.implementation.name != "cpython":
+        return None
+    try:
+        code = compile(shipped.text, shipped.file, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return None  # compiling it in the sandbox reports the error to the caller
+    return importlib.util.MAGIC_NUMBER.hex(), base64.b64encode(marshal.dumps(code)).decode()
+
+
+def show_output(response: Mapping[str, Any]) -> None:
+    """Writes the output of the function to the output of this process."""
+    for name, stream in (("stdout", sys.stdout), ("stderr", sys.stderr)):
+        text = response.get(name)
+        if isinstance(text, str) and text and stream is not None:
+            try:
+                stream.write(text)
+            except UnicodeEncodeError:
+                encoding = getattr(stream, "encoding", None) or "ascii"
+                stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def decode_result(response: Mapping[str, Any], name: str) -> Any:
+    """The value in the response of a run; raises what the function raised."""
+    run_id = response.get("id") if isinstance(response.get("id"), str) else None
+    if response.get("timed_out") is True or response.get("oom_killed") is True:
+        raise _ended_without_result(response, name, run_id)
+    text = _json_text(response)
+    if text is None:
+        raise _ended_without_result(response, name, run_id)
+    message = values.parse(text)
+    if type(message) is dict and len(message) == 1:
+        if "value" in message:
+            return values.from_tree(message["value"], values.seconds_for(text))
+        if "raised" in message:
+            raise _raised(message["raised"], run_id)
+    raise values.ResultRefused(f"the response to the call of {name} is malformed")
+
+
+def is_large(response: Mapping[str, Any]) -> bool:
+    """Whether decoding the value may take too long for an event loop."""
+    forms = response.get("result")
+    if not isinstance(forms, dict):
+        return False
+    plain = forms.get(MIME)
+    return len(plain) > MAX_QUICK if isinstance(plain, str) else bool(forms)
+
+
+def _json_text(response: Mapping[str, Any]) -> Optional[str]:
+    forms = response.get("result")
+    if not isinstance(forms, dict):
+        return None
+    plain, packed, file = forms.get(MIME), forms.get(MIME + "-z"), forms.get(MIME + "-file")
+    if isinstance(plain, str):
+        return plain
+    if isinstance(packed, str):
+        return _unpacked(_from_base64(packed))
+    return _unpacked(_file_of(response)) if isinstance(file, str) else None
+
+
+def _from_base64(text: str) -> bytes:
+    try:
+        return binascii.a2b_base64(text)
+    except ValueError:
+        raise values.ResultRefused("malformed value: invalid base64") from None
+
+
+def _file_of(response: Mapping[str, Any]) -> bytes:
+    for file in response.get("files") or []:
+        path = file.get("path") if isinstance(file, dict) else None
+        if isinstance(path, str) and path.rpartition("/")[2] == RESULT_FILE:
+            content = file.get("content_base64")
+            if isinstance(content, str):
+                return _from_base64(content)
+    reason = printable(str(response.get("files_error") or "the server gave no reason"))
+    raise values.ResultRefused(f"the file with the value was not returned: {reason}")
+
+
+def _unpacked(data: bytes) -> str:
+    reader = zlib.decompressobj()
+    try:
+        text = reader.decompress(data, values.MAX_TEXT)
+    except zlib.error as error:
+        raise values.ResultRefused(f"malformed value: {error}") from None
+    if reader.unconsumed_tail or not reader.eof or reader.unused_data:
+        raise values.ResultRefused(f"malformed value: truncated, or larger than {values.MAX_TEXT >> 20} MB")
+    try:
+        return text.decode("ascii")
+    except UnicodeDecodeError:
+        raise values.ResultRefused("malformed value: not ASCII") from None
+
+
+def _raised(raised: Any, run_id: Optional[str]) -> BaseException:
+    if isinstance(raised, dict) and raised.get("refused") is True:
+        return values.ValueRefused(printable(str(raised.get("message"))[:2000]))
+    arguments = raised.get("args") if isinstance(raised, dict) else None
+    try:
+        arguments = values.from_tree(arguments)
+    except values.ResultRefused:
+        arguments = None
+    return build_exception(raised, arguments, run_id)
+
+
+def _ended_without_result(response: Mapping[str, Any], name: str, run_id: Optional[str]) -> RemoteError:
+    """The error for a run that ended without a response of the function."""
+    found = response.get("error")
+    error: Dict[str, Any] = found if isinstance(found, dict) else {}
+    message = str(error.get("message") or "")
+    if response.get("timed_out") is True:
+        return RemoteTimeout("TimeoutError", f"{name} exceeded its time limit: {message or 'timed out'}", "", run_id)
+    if response.get("oom_killed") is True:
+        return RemoteOutOfMemory("MemoryError", f"{name} ran out of memory: {message or 'killed'}", "", run_id)
+    if isinstance(error.get("name"), str):
+        # The guest half itself failed: the server has another version, or the program broke it.
+        lines = [one for one in error.get("traceback") or [] if isinstance(one, str)]
+        made = build_exception({"type": error["name"], "message": message, "traceback": "\n".join(lines)}, None, run_id)
+        assert isinstance(made, RemoteError)
+        return made
+    if response.get("truncated") is True:
+        message = message or "its result was too large and was truncated"
+    status = response.get("signal") or f"exit code {response.get('exit_code')}"
+    return RemoteKilled("Killed", f"{name} ended without a result ({message or status})", "", run_id)

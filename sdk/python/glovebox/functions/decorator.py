@@ -1,0 +1,409 @@
+"""Functions that run in a sandbox: the decorator :func:`sandboxed`.
+
+::
+
+    from glovebox import sandboxed
+
+    @sandboxed(mem_mb=256, timeout=5)
+    def score(rows: list[dict]) -> dict:
+        ...
+
+    score(rows)             # in a sandbox of its own; the value, or what it raised
+    score.map(batches)      # in parallel, in order
+    await score.aio(rows)   # async
+    score.local(rows)       # in this process, for tests
+
+call_protocol.py has the encoding of calls and results, source.py the source that is shipped with them.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from dataclasses import replace
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Dict,
+    Generic,
+    Iterable,
+    Iterator,
+    Literal,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    TypeVar,
+    Union,
+    cast,
+    overload,
+)
+
+from ..profile.dependencies import AnyDependencies
+from ..profile.network import Net
+from ..remote_errors import FunctionRefused
+from ..requests.arguments import Seconds
+from ..requests.runs import OnBuild
+from ..sync._cancellable import CancellableClient
+from ..sync.client import Client, default_client
+from .call_protocol import CallEncoder, decode_result, is_large, show_output
+from .options import Options
+from .package_builds import BuildNotifier
+from .parallel_map import as_argument_tuples, as_async, ordered_map, ordered_map_async, worker_count
+from .preload_templates import PreloadTemplates
+from .source import (
+    ShippedSource,
+    check_function,
+    check_not_redefined,
+    is_in_notebook_cell,
+    record_definition,
+    shipped_source,
+)
+from .sync_sender import FunctionSender
+
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    from ..aio import Client as AsyncClient
+
+    P = ParamSpec("P")
+else:
+    P = TypeVar("P")  # Python 3.9 has no ParamSpec
+
+R = TypeVar("R")
+T = TypeVar("T")
+
+__all__ = ["SandboxedFunction", "sandboxed"]
+
+
+class SandboxedFunction(Generic[P, R]):
+    """A function decorated with :func:`sandboxed`. Calling it runs it in a sandbox."""
+
+    __name__: str
+    __qualname__: str
+    __wrapped__: Callable[..., Any]
+
+    def __init__(self, function: Callable[P, R], options: Options) -> None:
+        check_function(function)
+        functools.update_wrapper(self, function)
+        #: The function itself, in this process: for tests.
+        self.local: Callable[P, R] = function
+        self._options = options
+        self._is_async = inspect.iscoroutinefunction(inspect.unwrap(function))
+        self._encoders: Dict[Optional[str], CallEncoder] = {}
+        self._templates = PreloadTemplates(options, self.__name__)
+        self._builds = BuildNotifier(options)
+        self._sender = FunctionSender(options, self._templates, self._builds, self._encoder)
+        # Read now, while the file is the one that was imported. A missing source is reported by a call, because
+        # .local() does not need it.
+        self._shipped: Optional[ShippedSource] = None
+        self._refusal: Optional[FunctionRefused] = None
+        self._is_in_notebook_cell = is_in_notebook_cell(function)
+        if not self._is_in_notebook_cell:
+            try:
+                self._shipped = shipped_source(function)
+            except FunctionRefused as error:
+                self._refusal = error
+
+    # --- calls ----------------------------------------------------------------------------------------
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Runs the function in a sandbox of its own. An ``async def`` function returns an awaitable, as usual."""
+        if self._is_async:
+            return cast(R, self.aio(*args, **kwargs))
+        return cast(R, self._finish(self._send(args, kwargs)))
+
+    @overload
+    def aio(
+        self: "SandboxedFunction[P, Coroutine[Any, Any, T]]", *args: P.args, **kwargs: P.kwargs
+    ) -> "Coroutine[Any, Any, T]": ...
+
+    @overload
+    def aio(self, *args: P.args, **kwargs: P.kwargs) -> "Coroutine[Any, Any, R]": ...
+
+    async def aio(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function without blocking the event loop."""
+        return await self._finish_async(await self._send_async(args, kwargs))
+
+    @overload
+    def map(
+        self: "SandboxedFunction[P, Coroutine[Any, Any, T]]",
+        *iterables: Iterable[Any],
+        parallel: Optional[int] = ...,
+        return_exceptions: Literal[False] = ...,
+    ) -> Iterator[T]: ...
+
+    @overload
+    def map(
+        self, *iterables: Iterable[Any], parallel: Optional[int] = ..., return_exceptions: Literal[False] = ...
+    ) -> Iterator[R]: ...
+
+    @overload
+    def map(
+        self, *iterables: Iterable[Any], parallel: Optional[int] = ..., return_exceptions: bool
+    ) -> Iterator[Any]: ...
+
+    def map(
+        self, *iterables: Iterable[Any], parallel: Optional[int] = None, return_exceptions: bool = False
+    ) -> Iterator[Any]:
+        """Like the builtin ``map``: one call for each item, ``parallel`` at a time; values in the order of the items.
+
+        Items are read as calls are made, so they may come from an endless generator. Nothing happens until
+        the first value is requested. The first exception ends the iteration, unless ``return_exceptions`` is
+        true: then it takes the place of the value. Closing the iterator cancels the calls in flight.
+
+        >>> from glovebox.examples import square
+        >>> list(square.map(range(5)))
+        [0, 1, 4, 9, 16]
+        """
+        return self._map(zip(*iterables), worker_count(parallel), return_exceptions)
+
+    def _map(self, calls: Iterable[Tuple[Any, ...]], workers: int, return_exceptions: bool) -> Iterator[Any]:
+        client = CancellableClient(self._sync_client())
+
+        def send(arguments: Tuple[Any, ...]) -> Any:
+            return self._send(arguments, {}, client)
+
+        yield from ordered_map(calls, send, self._finish, workers, return_exceptions, client.cancel)
+
+    @overload
+    def amap(
+        self: "SandboxedFunction[P, Coroutine[Any, Any, T]]",
+        *iterables: Union[Iterable[Any], AsyncIterable[Any]],
+        parallel: Optional[int] = ...,
+        return_exceptions: Literal[False] = ...,
+    ) -> AsyncIterator[T]: ...
+
+    @overload
+    def amap(
+        self,
+        *iterables: Union[Iterable[Any], AsyncIterable[Any]],
+        parallel: Optional[int] = ...,
+        return_exceptions: Literal[False] = ...,
+    ) -> AsyncIterator[R]: ...
+
+    @overload
+    def amap(
+        self,
+        *iterables: Union[Iterable[Any], AsyncIterable[Any]],
+        parallel: Optional[int] = ...,
+        return_exceptions: bool,
+    ) -> AsyncIterator[Any]: ...
+
+    def amap(
+        self,
+        *iterables: Union[Iterable[Any], AsyncIterable[Any]],
+        parallel: Optional[int] = None,
+        return_exceptions: bool = False,
+    ) -> AsyncIterator[Any]:
+        """Like :meth:`map`, for ``async for``. Takes one async iterable, or one or more ordinary ones."""
+        workers = worker_count(parallel)
+        if len(iterables) == 1 and isinstance(iterables[0], AsyncIterable):
+            calls: AsyncIterator[Tuple[Any, ...]] = as_argument_tuples(iterables[0])
+        elif any(isinstance(one, AsyncIterable) for one in iterables):
+            raise TypeError("amap() takes one async iterable, or several ordinary ones")
+        else:
+            calls = as_async(zip(*cast("Tuple[Iterable[Any], ...]", iterables)))
+        return ordered_map_async(calls, self._send_one_async, self._finish_async, workers, return_exceptions)
+
+    def with_options(self, **changes: Any) -> "SandboxedFunction[P, R]":
+        """The same function with some options of :func:`sandboxed` changed.
+
+        >>> from glovebox.examples import square
+        >>> square.with_options(timeout=5)(3)
+        9
+        """
+        _check_names(changes)
+        other = SandboxedFunction(self.local, replace(self._options, **changes))
+        # The same source, also if the file has changed since.
+        other._shipped, other._refusal = self._shipped, self._refusal
+        return other
+
+    @property
+    def profile(self) -> Dict[str, Any]:
+        """The profile of its calls; :func:`glovebox.profile.profile_hash` gives its hash."""
+        return self._options.profile()
+
+    def __repr__(self) -> str:
+        return f"<sandboxed {self.__module__}:{self.__qualname__}>"
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # pickled by name, as functions are
+
+    # --- one call -------------------------------------------------------------------------------------
+
+    def _send(self, args: Tuple[Any, ...], kwargs: Dict[str, Any], client: Optional[Client] = None) -> Any:
+        return self._sender.send(client or self._sync_client(), args, kwargs)
+
+    async def _send_one_async(self, arguments: Tuple[Any, ...]) -> Any:
+        return await self._send_async(arguments, {})
+
+    async def _send_async(self, args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Any:
+        import asyncio  # which a program that awaits has imported
+
+        client = self._async_client()
+        if isinstance(client, Client):
+            return await asyncio.get_running_loop().run_in_executor(None, self._send, args, kwargs)
+        from .async_sender import FunctionSender as AsyncFunctionSender
+
+        sender = AsyncFunctionSender(self._options, self._templates, self._builds, self._encoder)
+        return await sender.send(client, args, kwargs)
+
+    def _finish(self, response: Any) -> Any:
+        if self._options.show_output:
+            show_output(response)
+        return decode_result(response, self.__qualname__)
+
+    async def _finish_async(self, response: Any) -> Any:
+        if not is_large(response):
+            return self._finish(response)
+        import asyncio
+
+        if self._options.show_output:
+            show_output(response)
+        return await asyncio.get_running_loop().run_in_executor(None, decode_result, response, self.__qualname__)
+
+    def _encoder(self, template: Optional[str]) -> CallEncoder:
+        shipped = self._source()
+        encoder = self._encoders.get(template)
+        if encoder is None:
+            check_not_redefined(self.local, shipped)
+            encoder = CallEncoder(shipped, self._options.request(template), self._options.large_result)
+            self._encoders[template] = encoder
+        return encoder
+
+    def _source(self) -> ShippedSource:
+        shipped = self._shipped
+        if self._is_in_notebook_cell:
+            shipped = shipped_source(self.local)
+            if shipped != self._shipped:  # a cell that it uses has changed
+                self._encoders.clear()
+                self._shipped = shipped
+        if shipped is None:
+            assert self._refusal is not None
+            raise self._refusal
+        return shipped
+
+    def _sync_client(self) -> Client:
+        client = self._options.client
+        if client is None:
+            return default_client()
+        if not isinstance(client, Client):
+            raise TypeError(
+                f"{self.__name__} has an asyncio client: call `await {self.__name__}.aio()`, or set a glovebox.Client"
+            )
+        return client
+
+    def _async_client(self) -> "Union[Client, AsyncClient]":
+        if self._options.client is not None:
+            return cast("Union[Client, AsyncClient]", self._options.client)
+        from ..aio import default_client as default_async_client
+
+        return default_async_client()
+
+
+def _check_names(options: Mapping[str, Any]) -> None:
+    for name in options:
+        if name not in Options.__dataclass_fields__:
+            known = ", ".join(Options.__dataclass_fields__)
+            raise TypeError(f"sandboxed() has no option {name!r}; its options are {known}")
+
+
+def _decorated(function: Callable[..., Any], options: Options) -> "SandboxedFunction[Any, Any]":
+    made = SandboxedFunction(function, options)
+    record_definition(function, made._shipped)
+    return made
+
+
+@overload
+def sandboxed(function: Callable[P, R]) -> "SandboxedFunction[P, R]": ...
+
+
+@overload
+def sandboxed(
+    *,
+    net: Optional[Net] = ...,
+    fs: Sequence[str] = ...,
+    cpu_ms: Optional[int] = ...,
+    mem_mb: Optional[int] = ...,
+    timeout: Optional[Seconds] = ...,
+    disk_mb: Optional[int] = ...,
+    pids: Optional[int] = ...,
+    cpus: Optional[float] = ...,
+    output_kb: Optional[int] = ...,
+    dependencies: Optional[AnyDependencies] = ...,
+    preload: Sequence[str] = ...,
+    template: Optional[str] = ...,
+    env: Mapping[str, str] = ...,
+    min_grade: Optional[str] = ...,
+    cold: bool = ...,
+    large_result: bool = ...,
+    show_output: bool = ...,
+    on_build: Optional[OnBuild] = ...,
+    client: Any = ...,
+) -> "Callable[[Callable[P, R]], SandboxedFunction[P, R]]": ...
+
+
+def sandboxed(function: Optional[Callable[..., Any]] = None, **options: Any) -> Any:
+    """Makes every call of a function run in a sandbox of its own.
+
+    Write ``@sandboxed``, or ``@sandboxed(...)`` with any of
+
+    ================  =====================================================================================
+    ``net``           network policy: ``"none"``, ``"https-only"``, ``"all"``, a list like
+                      ``["pypi.org:443", "*.example.com"]``, or a dict with ``allow``, ``deny``, ``budgets`` …
+    ``fs``            host directories to mount: ``"r:/data"``, ``"rw:/out"``, ``"r:/host:/inside"``, and
+                      ``"r:NAME:/inside"`` for an entry of the administrator's list
+    ``cpu_ms``        CPU time
+    ``mem_mb``        memory
+    ``timeout``       limit in seconds, from the start of the call in its sandbox
+    ``disk_mb``       disk space
+    ``pids``          processes and threads
+    ``cpus``          share of CPUs, like 0.5
+    ``output_kb``     output
+    ``dependencies``  packages it needs: ``["pandas>=2"]``, ``Path("requirements.txt")`` or a
+                      :class:`~glovebox.Dependencies`; installed once, before the first call
+    ``preload``       modules that are imported before the call
+    ``template``      the template of the sandbox; default ``python``
+    ``env``           environment variables; none are inherited from this process
+    ``min_grade``     refuse to run behind weaker walls than this grade
+    ``cold``          use a fresh interpreter instead of a fork of a warm one
+    ``large_result``  allow results of more than 8 MB, at the cost of some milliseconds per call
+    ``show_output``   False: do not print the output of the function in this process
+    ``on_build``      called with a :class:`~glovebox.BuildWord` while packages are installed, like ``print``
+    ``client``        the client to use instead of the default one
+    ================  =====================================================================================
+
+    A call sends the source of the function's module and the arguments, and nothing else. Arguments and results
+    are data: JSON's types, bytes, tuples, sets, dates, decimals, UUIDs, and the types of numpy and pandas if
+    they are installed. If the function raises a builtin exception, the call raises the same one, ``from`` a
+    :class:`~glovebox.RemoteError` with the traceback; otherwise it raises the RemoteError itself.
+
+    >>> from glovebox.examples import square, reciprocal
+    >>> square(7)
+    49
+    >>> square.local(7)
+    49
+    >>> try:
+    ...     reciprocal(0)
+    ... except ZeroDivisionError as error:
+    ...     print(error, "-", error.__cause__.type_name)
+    division by zero - ZeroDivisionError
+
+    Inside a sandbox the decorator does nothing.
+    """
+    runner = sys.modules.get("_glovebox_runner")
+    if runner is not None:  # in a sandbox that has the SDK installed
+        return runner.load("inside_names").sandboxed(function, **options)
+    _check_names(options)
+    made = Options(**options)
+    if function is None:
+        return lambda one: _decorated(one, made)
+    if options:
+        raise TypeError("write @sandboxed or @sandboxed(option=...), not both")
+    return _decorated(function, made)

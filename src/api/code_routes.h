@@ -1,0 +1,34 @@
+// POST /v1/sandboxes/{id}/code: one cell in a context, answered whole or as live events.
+#pragma once
+
+#include <span>
+
+#include "base/memory_budget.h"
+#include "http/message.h"
+#include "routing/large_responses.h"
+#include "routing/route_table.h"
+#include "routing/sandbox_lookup.h"
+#include "sessions/contexts/context_table.h"
+
+namespace glovebox::api {
+
+class CodeRoutes {
+ public:
+  // All are borrowed and outlive this.
+  struct Dependencies {
+    const routing::SandboxLookup& lookup;
+    sessions::Contexts& contexts;
+    MemoryBudget& memory_budget;
+    routing::LargeResponses& responses;
+  };
+  explicit CodeRoutes(Dependencies dependencies) : deps_(dependencies) {}
+
+  static std::span<const routing::RouteRow<CodeRoutes>> rows();
+
+  Task<http::Response> post_code(http::Request& request, http::ResponseWriter& writer);
+
+ private:
+  const Dependencies deps_;
+};
+
+}  // namespace glovebox::api

@@ -1,0 +1,35 @@
+// Code contexts of a session: created, listed, interrupted, deleted. What runs in them is in
+// code_routes.cc.
+#pragma once
+
+#include <span>
+
+#include "http/message.h"
+#include "routing/route_table.h"
+#include "routing/sandbox_lookup.h"
+#include "sessions/contexts/context_table.h"
+
+namespace glovebox::api {
+
+class ContextRoutes {
+ public:
+  // All are borrowed and outlive this.
+  struct Dependencies {
+    const routing::SandboxLookup& lookup;
+    sessions::Contexts& contexts;
+  };
+  explicit ContextRoutes(Dependencies dependencies) : deps_(dependencies) {}
+
+  static std::span<const routing::RouteRow<ContextRoutes>> rows();
+
+  Task<http::Response> create_context(http::Request& request, http::ResponseWriter& writer);
+  Task<http::Response> list_contexts(http::Request& request, http::ResponseWriter& writer);
+  Task<http::Response> get_context(http::Request& request, http::ResponseWriter& writer);
+  Task<http::Response> delete_context(http::Request& request, http::ResponseWriter& writer);
+  Task<http::Response> interrupt_context(http::Request& request, http::ResponseWriter& writer);
+
+ private:
+  const Dependencies deps_;
+};
+
+}  // namespace glovebox::api

@@ -1,0 +1,36 @@
+// POST /v1/functions/invoke: an AWS Lambda handler's source and its event in, its value out. It is a
+// run like any other, with the same pools, limits and records; what it runs is the guest half of
+// src/wire/functions/function_call.h.
+#pragma once
+
+#include <span>
+
+#include "api/run_flow.h"
+#include "http/message.h"
+#include "routing/authenticator.h"
+#include "routing/route_table.h"
+#include "runs/run_plan.h"
+#include "templates/template_watcher.h"
+
+namespace glovebox::api {
+
+class FunctionRoutes {
+ public:
+  // All are borrowed and outlive this.
+  struct Dependencies {
+    const routing::Authenticator& authenticator;
+    templates::TemplateWatcher& watcher;
+    const runs::RunPlanner& planner;
+    RunFlow& flow;
+  };
+  explicit FunctionRoutes(Dependencies dependencies) : deps_(dependencies) {}
+
+  static std::span<const routing::RouteRow<FunctionRoutes>> rows();
+
+  Task<http::Response> invoke_function(http::Request& request, http::ResponseWriter& writer);
+
+ private:
+  const Dependencies deps_;
+};
+
+}  // namespace glovebox::api

@@ -1,0 +1,94 @@
+#include "runs/run_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "api/testing/test_server.h"
+
+namespace glovebox::api {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Result<runs::RunPlan> plan(TestServer& test, std::string_view body) {
+  auto request = wire::parse_run_request(body);
+  EXPECT_TRUE(request) << request.error().message();
+  return test.api->planner.plan(std::move(*request), "default");
+}
+
+TEST(RunPlan, PythonGoesToTheRuntime) {
+  TestServer test;
+  const auto made = plan(test, R"({"language":"python","code":"1","args":["a"]})");
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->job.template_name, "python");
+  ASSERT_TRUE(made->job.job);
+  EXPECT_FALSE(made->job.exec);
+  EXPECT_EQ(made->job.job->name, "main.py");
+  EXPECT_EQ(made->job.job->code, "1");
+  EXPECT_THAT(made->job.job->args, ElementsAre("a"));
+  EXPECT_THAT(made->job.job->env, Contains("HOME=/home/user"));
+}
+
+TEST(RunPlan, ShellCodeIsAProgramOfTheBase) {
+  TestServer test;
+  const auto made = plan(test, R"({"language":"sh","code":"echo $1","args":["x"]})");
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->job.template_name, "base");
+  EXPECT_FALSE(made->job.job);
+  EXPECT_THAT(made->job.exec->argv, ElementsAre("/bin/bash", "-c", "echo $1", "bash", "x"));
+}
+
+TEST(RunPlan, TheCallersVariablesWin) {
+  TestServer test;
+  test.node.known[1].description.env = {"LANG=de_DE.UTF-8", "X=template"};
+  const auto made = plan(test, R"({"language":"python","code":"","env":{"X":"caller"}})");
+  EXPECT_THAT(made->job.job->env, Contains("X=caller"));
+  EXPECT_THAT(made->job.job->env, Not(Contains("X=template")));
+  EXPECT_THAT(made->job.job->env, Contains("LANG=de_DE.UTF-8"));
+  EXPECT_THAT(made->job.job->env, Not(Contains("LANG=C.UTF-8")));
+}
+
+TEST(RunPlan, ATemplateThatIsNotThereOrDoesNotFit) {
+  TestServer test;
+  EXPECT_EQ(plan(test, R"({"template":"nothing","code":""})").error().code(), Errc::kNotFound);
+  const auto other = plan(test, R"({"template":"node","language":"python","code":""})");
+  EXPECT_EQ(other.error().code(), Errc::kInvalidArgument);
+  EXPECT_THAT(other.error().message(), HasSubstr("runs javascript, not python"));
+  test.node.known[1].state = RuntimeState::kRemoved;
+  EXPECT_EQ(plan(test, R"({"language":"python","code":""})").error().code(), Errc::kNotFound);
+}
+
+TEST(RunPlan, BeforeTheLauncherHasSpokenNobodyIsToldThatThereIsNoTemplate) {
+  TestServer test;
+  test.node.known.clear();
+  EXPECT_EQ(plan(test, R"({"language":"python","code":""})").error().code(), Errc::kUnavailable);
+}
+
+TEST(RunPlan, TheTemplatesLimitsAreTheDefault) {
+  TestServer test;
+  test.node.known[1].description.limits.memory_bytes = 99u << 20;
+  const auto made = plan(test, R"({"language":"python","code":"","profile":{"pids":7}})");
+  EXPECT_EQ(made->job.limits.memory_bytes, 99u << 20);
+  EXPECT_EQ(made->job.limits.pids, 7u);
+  EXPECT_TRUE(made->job.limits.was_asked_for(LimitKind::kPids));
+  EXPECT_FALSE(made->job.limits.was_asked_for(LimitKind::kMemory));
+  const auto same = plan(
+      test,
+      R"({"language":"python","code":"2","env":{"A":"1"},"profile":{"memory_mb":99,"pids":7}})");
+  EXPECT_EQ(made->profile_hash, same->profile_hash);
+}
+
+TEST(RunPlan, ARequestMayOnlyRaiseTheFloor) {
+  api::ApiSettings settings;
+  settings.min_grade = Grade::kJail;
+  TestServer test(settings);
+  EXPECT_EQ(plan(test, R"({"command":"true"})")->job.min_grade, Grade::kJail);
+  EXPECT_EQ(plan(test, R"({"command":"true","min_grade":"process"})")->job.min_grade, Grade::kJail);
+  EXPECT_EQ(plan(test, R"({"command":"true","min_grade":"vm"})")->job.min_grade, Grade::kVm);
+}
+
+}  // namespace
+}  // namespace glovebox::api

@@ -1,0 +1,34 @@
+// POST /v1/run: code in, result out. What happens between the plan and the answer is in run_flow.cc.
+#pragma once
+
+#include <span>
+
+#include "api/run_flow.h"
+#include "http/message.h"
+#include "routing/authenticator.h"
+#include "routing/route_table.h"
+#include "runs/run_plan.h"
+#include "templates/template_watcher.h"
+
+namespace glovebox::api {
+
+class RunRoutes {
+ public:
+  // All are borrowed and outlive this.
+  struct Dependencies {
+    const routing::Authenticator& authenticator;
+    templates::TemplateWatcher& watcher;
+    const runs::RunPlanner& planner;
+    RunFlow& flow;
+  };
+  explicit RunRoutes(Dependencies dependencies) : deps_(dependencies) {}
+
+  static std::span<const routing::RouteRow<RunRoutes>> rows();
+
+  Task<http::Response> post_run(http::Request& request, http::ResponseWriter& writer);
+
+ private:
+  const Dependencies deps_;
+};
+
+}  // namespace glovebox::api

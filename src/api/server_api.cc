@@ -1,0 +1,115 @@
+#include "api/server_api.h"
+
+#include <cstdio>
+
+#include "base/log.h"
+
+namespace glovebox::api {
+namespace {
+
+// Headers that no guest sees: tokens of ours and of the dialects.
+std::vector<std::string_view> private_headers(const routing::PortDialect& dialect) {
+  std::vector<std::string_view> names{routing::kPortTokenHeader};
+  const auto more = dialect.private_headers();
+  names.insert(names.end(), more.begin(), more.end());
+  return names;
+}
+
+}  // namespace
+
+ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
+    : settings(std::move(settings_)),
+      memory_budget(settings.max_held_output),
+      authenticator(on.store, settings.is_loopback),
+      watcher(on.io, on.node, on.templates, on.events),
+      preparation(on.io, on.packages, on.templates, on.snapshots),
+      oom_kills(on.session_service),
+      inputs(on.io),
+      contexts(on.io, on.sessions, oom_kills),
+      processes(on.io, on.sessions, oom_kills, memory_budget),
+      responses(worker, memory_budget),
+      lookup(authenticator, on.sessions),
+      access(on.sessions, on.session_services.lifecycle),
+      creation({on.session_services.creator, on.session_services.registry, on.templates, watcher,
+                preparation, on.usage, metrics}),
+      planner(on.node, on.templates,
+              {.engine = settings.engine,
+               .min_grade = settings.min_grade,
+               .ceiling = settings.ceiling}),
+      run_log(on.store, on.events, metrics),
+      run_flow({on.node, preparation, run_log, metrics, on.store, on.usage, memory_budget, worker}),
+      E2B_INIT,
+      WORKSPACE_INIT,
+      SESSIONS_API_INIT,
+      MCP_INIT,
+      port_proxy(authenticator, private_headers(e2b)),
+      port_routing(access, port_proxy, {&e2b}),
+      run_routes_({authenticator, watcher, planner, run_flow}),
+      function_routes_({authenticator, watcher, planner, run_flow}),
+      run_record_routes_({authenticator, on.store}),
+      sandbox_routes_({authenticator, creation, on.store, on.session_services.registry,
+                       on.session_services.lifecycle}),
+      sandbox_metrics_routes_({authenticator, on.session_services.registry,
+                               on.session_services.sampler, on.session_services.networks}),
+      snapshot_routes_(
+          {authenticator, on.session_services.snapshots, on.snapshots, on.templates}),
+      exec_routes_({lookup, on.sessions, processes, oom_kills, memory_budget, responses}),
+      exec_stream_routes_({on.io, authenticator, lookup, on.sessions, inputs, processes, oom_kills,
+                           is_stopping}),
+      process_routes_({lookup, inputs}),
+      context_routes_({lookup, contexts}),
+      code_routes_({lookup, contexts, memory_budget, responses}),
+      file_routes_({lookup}),
+      file_tree_routes_({lookup}),
+      file_watch_routes_({on.io, authenticator, lookup, is_stopping}),
+      port_routes_({lookup, port_proxy}),
+      template_routes_(
+          {authenticator, on.node, on.templates, on.snapshots, watcher, preparation}),
+      layer_routes_({authenticator, on.node, on.templates, on.packages, preparation, watcher,
+                     on.usage, metrics}),
+      event_routes_({authenticator, on.events}),
+      key_routes_({on.store}),
+      operations_routes_({settings.version, on.node, on.session_service, on.store, metrics,
+                          on.events, on.session_services.registry, on.snapshots, on.packages,
+                          http_figures, is_stopping}),
+      docs_routes_({settings.version}) {}
+
+http::Router ServerApi::make_router() {
+  routing::RouteTable table(authenticator, settings.max_body);
+  const auto add = [&table](auto&... routes) {
+    (table.add(routes, std::remove_reference_t<decltype(routes)>::rows()), ...);
+  };
+  add(run_routes_, function_routes_, run_record_routes_, sandbox_routes_, sandbox_metrics_routes_,
+      snapshot_routes_, exec_routes_, exec_stream_routes_, process_routes_, context_routes_,
+      code_routes_, file_routes_, file_tree_routes_, file_watch_routes_, port_routes_,
+      template_routes_, layer_routes_, event_routes_, key_routes_, operations_routes_,
+      docs_routes_);
+  e2b.add_routes(table);
+  workspace.add_routes(table);
+  sessions_api.add_routes(table);
+  mcp.add_routes(table);
+  return std::move(table).router();
+}
+
+void ServerApi::log_exchange(const http::Exchange& exchange) {
+  metrics.count_answer(exchange.status);
+  if (!settings.log_requests) return;
+  const http::Request& request = exchange.request;
+  const auto who = authenticator.principal_of(request);
+  char ms[32];
+  std::snprintf(ms, sizeof ms, "%.3f", static_cast<double>(exchange.took.count()) / 1000.0);
+  log::info("request", {{"request", request.id},
+                        {"method", std::string(http::method_name(request.method))},
+                        {"route", request.route.empty() ? "-" : request.route},
+                        {"status", std::to_string(exchange.status)},
+                        {"ms", ms},
+                        {"key", who ? who->key.str() : "-"},
+                        {"gone", exchange.client_gone ? "yes" : "no"}});
+}
+
+void ServerApi::stop() {
+  is_stopping = true;
+  watcher.stop();
+}
+
+}  // namespace glovebox::api

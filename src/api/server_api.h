@@ -1,0 +1,175 @@
+// The server's HTTP API, built by hand from the bottom up: the services over node and store, the
+// route classes of /v1 and of every dialect, constructed with what they need, and the router over
+// them. Lives on the server's one thread, longer than any request.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "api/code_routes.h"
+#include "api/context_routes.h"
+#include "api/docs_routes.h"
+#include "api/event_routes.h"
+#include "api/exec_routes.h"
+#include "api/exec_stream.h"
+#include "api/file_routes.h"
+#include "api/file_tree_routes.h"
+#include "api/file_watch_routes.h"
+#include "api/function_routes.h"
+#include "api/key_routes.h"
+#include "api/layer_routes.h"
+#include "api/operations_routes.h"
+#include "api/port_routes.h"
+#include "api/process_routes.h"
+#include "api/run_flow.h"
+#include "api/run_record_routes.h"
+#include "api/run_routes.h"
+#include "api/sandbox_metrics_routes.h"
+#include "api/sandbox_routes.h"
+#include "api/snapshot_routes.h"
+#include "api/template_routes.h"
+#include "base/memory_budget.h"
+#include "dialects/e2b/dialect.h"
+#include "dialects/mcp/dialect.h"
+#include "dialects/sessions_api/dialect.h"
+#include "dialects/workspace/dialect.h"
+#include "events/event_hub.h"
+#include "http/server/server.h"
+#include "model/wall.h"
+#include "net/net_policy.h"
+#include "node/networks/network_service.h"
+#include "node/runs/run_service.h"
+#include "node/sessions/session_service.h"
+#include "packages/package_preparation.h"
+#include "packages/package_service.h"
+#include "routing/authenticator.h"
+#include "routing/large_responses.h"
+#include "routing/port_proxy.h"
+#include "routing/port_routing.h"
+#include "routing/sandbox_access.h"
+#include "routing/sandbox_creation.h"
+#include "routing/sandbox_lookup.h"
+#include "runs/metrics.h"
+#include "runs/run_log.h"
+#include "runs/run_plan.h"
+#include "sessions/contexts/context_table.h"
+#include "sessions/processes/input_pump.h"
+#include "sessions/processes/oom_ledger.h"
+#include "sessions/processes/process_starter.h"
+#include "sessions/session_services.h"
+#include "snapshots/snapshot_store.h"
+#include "store/key_usage.h"
+#include "store/store.h"
+#include "templates/project_templates.h"
+#include "templates/template_watcher.h"
+
+namespace glovebox::api {
+
+struct ApiSettings {
+  bool is_loopback = true;  // off loopback, /metrics and /docs need a key
+  EngineKind engine = EngineKind::kJail;
+  std::optional<Grade> min_grade{};  // the administrator's floor; a request may only raise it
+  bool log_requests = true;
+  std::string version;
+  // What tokens of sandboxes are made with; the same after a restart. Empty: there are none.
+  std::string secret;
+  std::string domain;  // host names of sandboxes' ports are below it; empty: none is configured
+  std::uint64_t max_held_output = 512ull << 20;
+  std::size_t max_body = http::kRunBodyLimit;
+  net::NetCeiling ceiling{};  // what the administrator lets sandboxes reach
+  workspace::Settings workspace{};
+  mcp::Settings mcp{};
+};
+
+class ServerApi {
+ public:
+  // All are borrowed and outlive this.
+  struct Dependencies {
+    asio::io_context& io;
+    node::RunService& node;
+    node::SessionService& session_service;
+    store::Store& store;
+    store::KeyUsage& usage;
+    events::EventHub& events;
+    templates::ProjectTemplates& templates;
+    snapshots::SnapshotStore& snapshots;
+    packages::PackageService& packages;
+    sessions::SessionServices& session_services;
+    sessions::Sessions& sessions;  // the running ones; in a server, the registry
+  };
+  ServerApi(const Dependencies& on, ApiSettings settings_);
+  ServerApi(const ServerApi&) = delete;
+  ServerApi& operator=(const ServerApi&) = delete;
+
+  // For http::Server. The router and the routes it finds live as long as this.
+  http::Router make_router();
+  const http::Route* route_first(http::Request& request) { return port_routing.find(request); }
+  // One line in the log, and the figures.
+  void log_exchange(const http::Exchange& exchange);
+
+  // No longer ready: the server stops.
+  void stop();
+
+ private:
+  routing::SandboxCreation::Dependencies creation_dependencies(const Dependencies& on);
+
+ public:
+  // Member order is construction order: each may use those above it.
+  const ApiSettings settings;
+  bool is_stopping = false;
+  std::function<http::ServerFigures()> http_figures = [] { return http::ServerFigures{}; };
+  MemoryBudget memory_budget;  // of answers and input that wait to be read
+  asio::thread_pool worker{1};  // for what would occupy the server's one thread for long
+  runs::Metrics metrics;
+  routing::Authenticator authenticator;
+  templates::TemplateWatcher watcher;
+  packages::PackagePreparation preparation;
+  sessions::OomKillCounter oom_kills;
+  sessions::InputPumps inputs;
+  sessions::Contexts contexts;
+  sessions::ProcessStarter processes;
+  routing::LargeResponses responses;
+  routing::SandboxLookup lookup;
+  routing::SandboxAccess access;
+  routing::SandboxCreation creation;
+  runs::RunPlanner planner;
+  runs::RunLog run_log;
+  RunFlow run_flow;
+
+  e2b::Dialect e2b;
+  workspace::Dialect workspace;
+  sessions_api::Dialect sessions_api;
+  mcp::Dialect mcp;
+
+  routing::PortProxy port_proxy;
+  routing::PortRouting port_routing;
+
+ private:
+  RunRoutes run_routes_;
+  FunctionRoutes function_routes_;
+  RunRecordRoutes run_record_routes_;
+  SandboxRoutes sandbox_routes_;
+  SandboxMetricsRoutes sandbox_metrics_routes_;
+  SnapshotRoutes snapshot_routes_;
+  ExecRoutes exec_routes_;
+  ExecStreamRoutes exec_stream_routes_;
+  ProcessRoutes process_routes_;
+  ContextRoutes context_routes_;
+  CodeRoutes code_routes_;
+  FileRoutes file_routes_;
+  FileTreeRoutes file_tree_routes_;
+  FileWatchRoutes file_watch_routes_;
+  PortRoutes port_routes_;
+  TemplateRoutes template_routes_;
+  LayerRoutes layer_routes_;
+  EventRoutes event_routes_;
+  KeyRoutes key_routes_;
+  OperationsRoutes operations_routes_;
+  DocsRoutes docs_routes_;
+};
+
+}  // namespace glovebox::api

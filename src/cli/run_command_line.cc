@@ -1,0 +1,95 @@
+#include "cli/run_command_line.h"
+
+namespace glovebox::cli {
+
+options::CommandLine run_command_line_of(RunCommandLine& typed) {
+  return {
+      .name = "glovebox run",
+      .usage = {"[FILE | -c CODE | -] [OPTIONS] [-- ARGS]"},
+      .description =
+          "Run code in a fresh sandbox. FILE is the program; - reads it from standard input. ARGS "
+          "are "
+          "its arguments.",
+      .groups =
+          {{"Options",
+            {{"-c,--code", "CODE", "run CODE instead of a file", &typed.code},
+             {"--lang", "LANG",
+              "python, bash or node (default: by file extension; python for -c and -)",
+              &typed.lang},
+             {"--exec", "PROGRAM", "run an executable of the sandbox instead of code",
+              &typed.program},
+             {"--engine", "ENGINE",
+              "jail (default) or process (a convenience, not a security boundary)", &typed.engine},
+             {"--min-grade", "GRADE",
+              "refuse weaker isolation than process, jail-partial, jail, user-kernel or vm",
+              &typed.min_grade},
+             {"--timeout", "TIME", "wall-clock limit, like 10s or 500ms (default 30s)",
+              &typed.timeout},
+             {"--cpu-time", "TIME", "limit of CPU time of all its processes together",
+              &typed.cpu_time},
+             {"--memory", "SIZE", "memory limit, like 256M (default 512M)", &typed.memory},
+             {"--cpus", "NUMBER", "share of CPUs, like 0.5 (default 1)", &typed.cpus},
+             {"--pids", "NUMBER", "limit of processes and threads (default 128)", &typed.pids},
+             {"--disk", "SIZE", "limit of written data, like 100M (default 256M)", &typed.disk},
+             {"--output-limit", "SIZE",
+              "drop output beyond this size (default: no limit; 10M with --json)",
+              &typed.output_limit},
+             {"--mount", "MODE:HOST[:GUEST]",
+              "mount a host path: ro:/host[:/guest] or rw:/host[:/guest] (repeatable); sockets in "
+              "it can be connected to",
+              &typed.mounts},
+             {"--env", "NAME=VALUE",
+              "set an environment variable (repeatable); nothing else of your environment is "
+              "passed on",
+              &typed.env},
+             {"--workdir", "DIR", "working directory (default /home/user)", &typed.workdir},
+             {"--file", "HOST:GUEST", "copy a file in before the run (repeatable)",
+              &typed.files_in},
+             {"--out", "GUEST:HOST", "copy a file out after the run (repeatable)",
+              &typed.files_out},
+             {"--deny-import", "MODULE",
+              "process engine: deny this Python module in addition to the default ones "
+              "(repeatable)",
+              &typed.deny_imports},
+             {"--allow-import", "MODULE",
+              "process engine: allow only these Python modules (repeatable)", &typed.allow_imports},
+             {"--net", "POLICY",
+              "network policy: none (default), https-only, all, or rules like "
+              "pypi.org:443,*.pypi.org (repeatable)",
+              &typed.net},
+             {"--net-deny", "RULE[,RULE]", "exceptions from --net (repeatable)", &typed.net_deny},
+             {"--with", "PACKAGE",
+              "install a package first, like 'pandas>=2' or lodash@4, and cache it (repeatable)",
+              &typed.packages.with},
+             {"--requirements", "FILE",
+              "install the packages of a requirements.txt first, with or without hashes",
+              &typed.packages.requirements},
+             {"--lock", "FILE", "install the packages of a pylock.toml or package-lock.json first",
+              &typed.packages.lock},
+             {"--preload", "MODULE[,MODULE]",
+              "import these of their modules in advance, so that later runs start faster "
+              "(repeatable)",
+              &typed.packages.preload},
+             server_option(typed.where),
+             {"--template", "NAME",
+              "on a server: template of the sandbox, one of `glovebox template list`",
+              &typed.template_name},
+             local_option(typed.where),
+             {"--json", "", "print one JSON object instead of streaming the output", &typed.json},
+             {"-t,--tty", "", "allocate a terminal (Ctrl-] ends the sandbox)", &typed.terminal}}}},
+      .notes =
+          "Exit status: that of the program; 124 the time limit was reached; 137 killed (also "
+          "when\n"
+          "out of memory); 125 Glovebox failed; 2 bad usage.\n\n"
+          "Examples:\n"
+          "  glovebox run script.py -- --input data.csv\n"
+          "  glovebox run -c 'print(1+1)' --json\n"
+          "  echo 'uname -a' | glovebox run --lang bash -\n"
+          "  glovebox run --exec /usr/bin/env --memory 64M --timeout 2s\n"
+          "  glovebox run fetch.py --net pypi.org:443,files.pythonhosted.org:443\n"
+          "  glovebox run report.py --with 'pandas>=2' --preload pandas\n",
+      .most_operands = 1,
+      .has_program_arguments = true};
+}
+
+}  // namespace glovebox::cli

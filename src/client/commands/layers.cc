@@ -1,0 +1,289 @@
+// `glovebox layers list|show|build|check|prune|remove`: the installed package sets of a server.
+#include <time.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "base/percent_encoding.h"
+#include "base/utf8.h"
+#include "base/write_all.h"
+#include "client/commands.h"
+#include "client/connection/api_client.h"
+#include "client/connection/private_server.h"
+#include "client/output/build_progress.h"
+#include "client/output/layer_text.h"
+#include "client/output/print.h"
+#include "client/output/response_fields.h"
+#include "client/output/run_events.h"
+#include "client/requests/layer_options.h"
+
+namespace glovebox::client {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kShortId = 12;
+constexpr std::size_t kPackagesInLine = 3;
+
+struct LayersOptions {
+  ServerLocationOptions server;
+  LayerOptions layer;
+  bool json = false;
+};
+
+options::CommandLine layers_command_line(LayersOptions& layers) {
+  LayerOptions& layer = layers.layer;
+  return {
+      .name = "glovebox layers",
+      .usage = {"list [--project NAME]", "show ID",
+                "build --with PACKAGE [--with PACKAGE] [OPTIONS]", "check ID",
+                "prune [--unused-for TIME] [--dry-run]", "remove ID"},
+      .description =
+          "Manage the package sets that were installed for runs and sandboxes (`glovebox run "
+          "--with`). Each is stored as one layer. `build` installs one in advance, `check` "
+          "compares the files of one with its digest, `prune` and `remove` delete layers that "
+          "are not in use. ID is a layer's id or at least its first eight characters. `check`, "
+          "`prune` and `remove` need an admin key and apply to the layers of all projects.\n"
+          "If no server is known, the command starts a private one, as `glovebox run --with` "
+          "does, and works on the layers of such runs.",
+      .groups =
+          {{"Options",
+            {{"--with", "PACKAGE",
+              "build: install a package, like 'pandas>=2' or lodash@4 (repeatable)",
+              &layer.packages.with},
+             {"--requirements", "FILE",
+              "build: install the packages of a requirements.txt, with or without hashes",
+              &layer.packages.requirements},
+             {"--lock", "FILE", "build: install the packages of a pylock.toml or package-lock.json",
+              &layer.packages.lock},
+             {"--preload", "MODULES",
+              "build: import these modules in advance, like numpy,os.path (repeatable)",
+              &layer.packages.preload},
+             {"--template", "NAME",
+              "build: template of the runs that will use them (default python; node with a "
+              "package-lock.json)",
+              &layer.template_name},
+             {"--unused-for", "TIME",
+              "prune: only layers that were not used for this long, like 7d or 12h",
+              &layer.unused_for},
+             {"--dry-run", "", "prune: only print which layers would be removed", &layer.dry_run},
+             {"--project", "NAME",
+              "list, build: use another project than the key's own (admin keys only)",
+              &layer.project},
+             {"--json", "", "print JSON", &layers.json}}},
+           server_location_options(layers.server)},
+      .notes =
+          "Exit status: 0 success, 1 the server refused, the installation failed or a layer has\n"
+          "changed, 2 bad usage, 125 no server responds.\n",
+      .subcommands = {{"list"},
+                      {"show", "ID", 1, 1},
+                      {"build", "--with PACKAGE"},
+                      {"check", "ID", 1, 1},
+                      {"prune"},
+                      {"remove", "ID", 1, 1}}};
+}
+
+std::string layers_target(const std::string& path, const LayerOptions& layer) {
+  return "/v1/layers" + path +
+         (layer.project.empty() ? "" : "?project=" + percent_encode(layer.project));
+}
+
+int print_layers(const std::string& body) {
+  const auto object = parse_response(body);
+  if (!object) return failure(object.error());
+  const auto layers = array_field(*object, "layers");
+  if (!layers) return failure(layers.error());
+  const std::int64_t now = ::time(nullptr);
+  std::vector<std::vector<std::string>> rows = {
+      {"ID", "MANAGER", "SIZE", "AGE", "USED", "IN USE", "PACKAGES"}};
+  std::uint64_t bytes = 0;
+  for (const json::value& value : *layers) {
+    if (!value.is_object()) continue;
+    const json::object& one = value.get_object();
+    bytes += number_field(one, "bytes");
+    rows.push_back(
+        {field_text(one, "id").substr(0, kShortId), field_text(one, "manager"),
+         size_text(number_field(one, "bytes")), age_text(field_text(one, "made_at"), now),
+         age_text(field_text(one, "used_at"), now),
+         field_text(one, "in_use") == "true" ? "yes" : "no", packages_text(one, kPackagesInLine)});
+  }
+  print(table(rows));
+  if (rows.size() > 2) {
+    print(std::to_string(rows.size() - 1) + " layers, " + size_text(bytes) + "\n");
+  }
+  return 0;
+}
+
+int print_layer(const std::string& body) {
+  const auto object = parse_response(body);
+  if (!object) return failure(object.error());
+  const json::object& one = *object;
+  std::vector<std::vector<std::string>> rows;
+  for (const char* name : {"id", "manager", "interpreter", "index"}) {
+    rows.push_back({name, field_text(one, name)});
+  }
+  rows.push_back({"size", size_text(number_field(one, "bytes"))});
+  for (const char* name : {"bytes", "entries", "digest", "made_at", "used_at", "checked_at",
+                           "in_use", "projects", "asked"}) {
+    rows.push_back({name, field_text(one, name)});
+  }
+  print(table(rows));
+  const auto packages = array_field(one, "packages");
+  if (!packages || packages->empty()) return 0;
+  std::vector<std::vector<std::string>> all = {{"PACKAGE", "VERSION", "FILE", "HASH"}};
+  for (const json::value& value : *packages) {
+    if (!value.is_object()) continue;
+    const json::object& package = value.get_object();
+    all.push_back({field_text(package, "name"), field_text(package, "version"),
+                   field_text(package, "file"), field_text(package, "hash")});
+  }
+  print("\n" + table(all));
+  return 0;
+}
+
+// Starts a private server if no server was named and none runs on the default data directory: the
+// layers are then those of runs that had private servers. None if there is another server.
+Result<std::unique_ptr<PrivateServer>> start_server_if_none(ServerLocationOptions& server) {
+  if (!server.url.empty() || !server.key.empty() || !server.data_dir.empty()) return nullptr;
+  const auto known = find_server_location(server, ServerLocationEnvironment::here());
+  if (known || known.error().code() != Errc::kUnavailable) return nullptr;
+  TRY(std::unique_ptr<PrivateServer> started,
+      PrivateServer::start({}, PrivateServer::Log::kHidden));
+  server.url = started->location().url;
+  server.key = started->location().key;
+  return started;
+}
+
+// Shows the progress while the server works, then prints the layer.
+int build_layer(const LayersOptions& layers, const std::string& body) {
+  auto api = ApiClient::connect(layers.server);
+  if (!api) return usage_error_or_failure(api.error());
+  BuildProgress progress;
+  RunEvents events([](bool, std::string_view) { return true; },
+                   [&](std::string_view phase, std::string_view text) {
+                     if (layers.json && ::isatty(STDERR_FILENO) != 1) return;
+                     (void)write_all(STDERR_FILENO, progress.add(phase, text));
+                   });
+  http::ClientRequest request = post_request(layers_target("", layers.layer), body);
+  request.headers = {{"Accept", "application/x-ndjson"}};
+  auto response = events.read_from(*api, std::move(request));
+  if (!response) return failure(response.error());
+  if (const auto error = api->error_in(*response)) return server_refused(error->message);
+  auto layer = events.take_result();
+  if (!layer) {
+    if (events.failure_code().empty()) return failure(layer.error());
+    const std::string& message = layer.error().message();
+    return server_refused(events.failure_code() == "dependencies_failed"
+                              ? progress.failure_message(message)
+                              : message);
+  }
+  layer->erase("event");
+  if (layers.json) {
+    print(json::serialize(*layer) + "\n");
+    return 0;
+  }
+  print(printable(field_text(*layer, "id")) + "\n");
+  const std::string reason = field_text(*layer, "cold_because");
+  if (reason != "-") {
+    std::fprintf(stderr, "glovebox: runs with these packages start cold: %s\n",
+                 printable(reason).c_str());
+  }
+  return 0;
+}
+
+int check_layer(const LayersOptions& layers, const std::string& id) {
+  const CommandResponse response = send_and_report(
+      layers.server, post_request("/v1/layers/" + percent_encode(id) + "/check"), kNoTimeout);
+  if (response.status != 0) return response.status;
+  const auto object = parse_response(response.body);
+  if (!object) return failure(object.error());
+  const bool is_intact = field_text(*object, "intact") == "true";
+  if (layers.json) {
+    print(response.body);
+  } else if (is_intact) {
+    print("intact\n");
+  } else {
+    print("changed: expected digest " + printable(field_text(*object, "expected")) + ", found " +
+          printable(field_text(*object, "found")) + "\n");
+  }
+  return is_intact ? 0 : 1;
+}
+
+int prune_layers(const LayersOptions& layers, const std::string& body) {
+  const CommandResponse response =
+      send_and_report(layers.server, post_request("/v1/layers/prune", body), kNoTimeout);
+  if (response.status != 0) return response.status;
+  if (layers.json) {
+    print(response.body);
+    return 0;
+  }
+  const auto object = parse_response(response.body);
+  if (!object) return failure(object.error());
+  const auto removed = array_field(*object, "removed");
+  if (!removed) return failure(removed.error());
+  for (const json::value& id : *removed) {
+    if (id.is_string()) print(printable(std::string(id.get_string())) + "\n");
+  }
+  print((layers.layer.dry_run ? "would remove " : "removed ") + std::to_string(removed->size()) +
+        " layers, " + size_text(number_field(*object, "bytes")) + "\n");
+  return 0;
+}
+
+int remove_layer(const LayersOptions& layers, const std::string& id) {
+  const CommandResponse response =
+      send_and_report(layers.server, delete_request("/v1/layers/" + percent_encode(id)));
+  if (response.status != 0) return response.status;
+  print(layers.json ? json::serialize(json::object{{"id", id}, {"removed", true}}) + "\n"
+                    : printable(id) + "\n");
+  return 0;
+}
+
+// One layer, or all of them if `id` is empty.
+int show_layers(const LayersOptions& layers, const std::string& id) {
+  const CommandResponse response = send_and_report(
+      layers.server,
+      get_request(layers_target(id.empty() ? "" : "/" + percent_encode(id), layers.layer)));
+  if (response.status != 0) return response.status;
+  if (layers.json) {
+    print(response.body);
+    return 0;
+  }
+  return id.empty() ? print_layers(response.body) : print_layer(response.body);
+}
+
+}  // namespace
+
+int layers_command(const std::vector<std::string>& args) {
+  LayersOptions layers;
+  options::Arguments arguments;
+  if (const auto status = parse_arguments(layers_command_line(layers), args, arguments)) {
+    return *status;
+  }
+  const std::string& verb = arguments.subcommand;
+  const std::string id = arguments.operands.empty() ? "" : arguments.operands[0];
+  const LayerOptions& layer = layers.layer;
+  if (verb != "build" && (layer.packages.is_given() || !layer.template_name.empty())) {
+    return usage_error(
+        "--with, --requirements, --lock, --preload and --template are only for `glovebox layers "
+        "build`");
+  }
+  if (verb != "prune" && (layer.dry_run || !layer.unused_for.empty())) {
+    return usage_error("--unused-for and --dry-run are only for `glovebox layers prune`");
+  }
+  // Mistakes are reported before a server is started.
+  const Result<std::string> body = verb == "build"   ? new_layer_json(layer)
+                                   : verb == "prune" ? prune_json(layer)
+                                                     : std::string();
+  if (!body) return usage_error_or_failure(body.error());
+  const auto private_server = start_server_if_none(layers.server);
+  if (!private_server) return failure(private_server.error());
+  if (verb == "build") return build_layer(layers, *body);
+  if (verb == "prune") return prune_layers(layers, *body);
+  if (verb == "remove") return remove_layer(layers, id);
+  if (verb == "check") return check_layer(layers, id);
+  return show_layers(layers, id);
+}
+
+}  // namespace glovebox::client

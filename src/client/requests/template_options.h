@@ -1,0 +1,35 @@
+// The options of `glovebox template create` as the body of POST /v1/templates.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "client/requests/limit_options.h"
+
+namespace glovebox::client {
+
+struct NewTemplateOptions {
+  std::string from;
+  std::string snapshot;  // excludes everything but the description
+  std::string description;
+  std::vector<std::string> preload;  // "a,b"
+  std::vector<std::string> env;      // "NAME=VALUE"
+  std::string timeout;
+  LimitOptions limits;
+  std::vector<std::string> with;
+  std::string requirements;
+  std::string lock;
+  bool names_packages() const { return !with.empty() || !requirements.empty() || !lock.empty(); }
+  bool is_given() const {
+    return changes_base() || !from.empty() || !snapshot.empty() || !description.empty();
+  }
+  bool changes_base() const {
+    return names_packages() || !preload.empty() || !env.empty() || !timeout.empty() ||
+           limits.is_given();
+  }
+};
+
+Result<std::string> new_template_json(const std::string& name, const NewTemplateOptions& made);
+
+}  // namespace glovebox::client

@@ -1,0 +1,13 @@
+// What `COMMAND --help` prints, made of the same description that the parser reads.
+#pragma once
+
+#include <string>
+
+#include "options/command_line.h"
+
+namespace glovebox::options {
+
+// Usage, description, the options in two columns, and the notes. Wrapped at 80 columns.
+std::string help_text(const CommandLine& command);
+
+}  // namespace glovebox::options

@@ -1,0 +1,136 @@
+#include "routing/port_routing.h"
+
+#include <optional>
+#include <utility>
+
+#include "base/constant_time.h"
+#include "http/websocket/websocket.h"
+
+namespace glovebox::routing {
+namespace {
+
+using http::Forwarded;
+using http::Request;
+using http::Response;
+
+Response refuse_forwarded(const PortTarget& target, const Forwarded& forwarded) {
+  switch (forwarded.how) {
+    case Forwarded::How::kRefused:
+      return port_refusal(502, target.id, "The sandbox is running but port is not open",
+                          target.port);
+    case Forwarded::How::kSilent:
+      return port_refusal(504, target.id, "The sandbox did not answer in time", target.port);
+    default:
+      return port_refusal(502, target.id, "The sandbox's answer is not HTTP", target.port);
+  }
+}
+
+PortTarget routed_target(const Request& request) {
+  return {.id = std::string(request.param("id")),
+          .port = parse_port(request.param("port")).value_or(0)};
+}
+
+}  // namespace
+
+// The session to connect to, or the answer instead.
+struct PortRouting::Admitted {
+  std::shared_ptr<node::Session> session;
+  std::optional<Response> refusal;
+};
+
+PortRouting::PortRouting(SandboxAccess& access, const PortProxy& proxy,
+                         std::vector<const PortDialect*> dialects)
+    : access_(access), proxy_(proxy), dialects_(std::move(dialects)) {
+  route_.pattern = "(port)";
+  route_.cors = http::Cors::kForwarded;
+  route_.streams_body = true;
+  route_.admits_itself = true;  // in admit(), by the sandbox's own token
+  route_.handler = [this](Request& request, http::ResponseWriter& writer) {
+    return forward(request, writer);
+  };
+  route_.upgrade = [this](Request& request, http::RawStream& stream) {
+    return upgrade(request, stream);
+  };
+}
+
+const http::Route* PortRouting::find(Request& request) const {
+  std::optional<PortTarget> target = port_target_of(request);
+  for (const PortDialect* dialect : dialects_) {
+    if (!target) target = dialect->target_of(request);
+  }
+  if (!target) {
+    for (const PortDialect* dialect : dialects_) {
+      if (const http::Route* route = dialect->find_untargeted(request)) return route;
+    }
+    return nullptr;
+  }
+  request.path_params.add("id", target->id);
+  request.path_params.add("port", std::to_string(target->port));
+  for (const PortDialect* dialect : dialects_) {
+    if (const http::Route* route = dialect->find(request, *target)) return route;
+  }
+  return &route_;
+}
+
+asio::awaitable<PortRouting::Admitted> PortRouting::admit(const Request& request,
+                                                          PortTarget target) {
+  SandboxAccess::Authorize shows_token = [this, &request](const std::string& token) {
+    if (token.empty()) return true;
+    if (equal_in_constant_time(request.header(kPortTokenHeader), token)) return true;
+    for (const PortDialect* dialect : dialects_) {
+      if (equal_in_constant_time(dialect->port_token_of(request), token)) return true;
+    }
+    return false;
+  };
+  std::string id = target.id;
+  SandboxAccess::Admission admission =
+      co_await access_.admit(std::move(id), std::move(shows_token));
+  Admitted admitted;
+  if (admission.verdict == SandboxAccess::Verdict::kNotRunning) {
+    admitted.refusal = port_refusal(502, target.id, "The sandbox was not found");
+  } else if (admission.verdict == SandboxAccess::Verdict::kUnauthorized) {
+    admitted.refusal = port_refusal(
+        403, target.id, "This sandbox's ports are private: send its token in X-Glovebox-Port-Token");
+  } else if (target.port == 0) {
+    admitted.refusal = port_refusal(502, target.id, "There is no such port");
+  } else {
+    admitted.session = std::move(admission.session);
+  }
+  co_return admitted;
+}
+
+Task<Response> PortRouting::forward(Request& request, http::ResponseWriter& writer) {
+  const PortTarget target = routed_target(request);
+  Admitted admitted = co_await admit(request, target);
+  if (admitted.refusal) co_return std::move(*admitted.refusal);
+  Result<UniqueFd> socket = co_await admitted.session->connect_port(target.port);
+  Forwarded forwarded{.how = Forwarded::How::kRefused};
+  if (socket) {
+    http::ProxyPlan plan = proxy_.plan(request, target.port, RoutedBy::kHost);
+    forwarded = co_await http::forward(request, writer, std::move(*socket), std::move(plan));
+  }
+  if (forwarded.how == Forwarded::How::kAnswered) co_return Response::streamed();
+  if (forwarded.how == Forwarded::How::kCut || forwarded.how == Forwarded::How::kClient) {
+    co_return fail(std::move(forwarded.error));
+  }
+  co_return refuse_forwarded(target, forwarded);
+}
+
+asio::awaitable<void> PortRouting::upgrade(Request& request, http::RawStream& stream) {
+  const PortTarget target = routed_target(request);
+  Admitted admitted = co_await admit(request, target);
+  if (!admitted.refusal) {
+    Result<UniqueFd> socket = co_await admitted.session->connect_port(target.port);
+    Forwarded forwarded{.how = Forwarded::How::kRefused};
+    if (socket) {
+      http::ProxyPlan plan = proxy_.plan(request, target.port, RoutedBy::kHost);
+      forwarded =
+          co_await http::forward_upgrade(request, stream, std::move(*socket), std::move(plan));
+    }
+    if (forwarded.how == Forwarded::How::kAnswered) co_return;
+    admitted.refusal = refuse_forwarded(target, forwarded);
+  }
+  co_await http::refuse_upgrade(request, stream, std::move(*admitted.refusal));
+}
+
+}  // namespace glovebox::routing
