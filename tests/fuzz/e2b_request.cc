@@ -3,24 +3,23 @@
 #include <boost/json.hpp>
 #include <string>
 
+#include "dialects/e2b/control/sandbox_request.h"
+#include "dialects/e2b/control/template_names.h"
 #include "dialects/e2b/envd/connect.h"
 #include "dialects/e2b/envd/file_paths.h"
 #include "dialects/e2b/envd/filesystem_request.h"
-#include "dialects/e2b/interpreter/interpreter_stream.h"
-#include "dialects/e2b/interpreter/interpreter_json.h"
 #include "dialects/e2b/envd/process_json.h"
-#include "dialects/e2b/control/sandbox_request.h"
-#include "dialects/e2b/control/template_names.h"
+#include "dialects/e2b/interpreter/interpreter_json.h"
+#include "dialects/e2b/interpreter/interpreter_stream.h"
+#include "fuzz_target.h"
 #include "sessions/processes/process_label.h"
 #include "sessions/session_keeper.h"
-#include "fuzz_target.h"
 #include "wire/guest/session_frames.h"
 #include "wire/json/strict_json.h"
 
 namespace {
 
 using namespace glovebox;
-
 
 constexpr std::uint64_t kYear = 365ull * 24 * 3600;
 
@@ -38,7 +37,8 @@ void create(std::string_view body) {
   const sessions::CreateRequest& request = wanted->request;
   fuzz::promise(request.ttl_s && *request.ttl_s >= 1 && *request.ttl_s <= kYear,
                 "the time is in bounds");
-  fuzz::promise(!wanted->template_id.empty() && wanted->template_id.size() <= 256, "there is a name");
+  fuzz::promise(!wanted->template_id.empty() && wanted->template_id.size() <= 256,
+                "there is a name");
   fuzz::promise(request.template_name.empty() && request.snapshot.empty(), "that is looked up");
   fuzz::promise(request.metadata.size() <= sessions::kMaxMetadata + 1, "metadata is bounded");
   for (const auto& [key, value] : request.metadata) {
@@ -61,7 +61,8 @@ void small_bodies(std::string_view body) {
     fuzz::promise(fork->count >= 1 && fork->count <= e2b::kMaxForks, "forks are bounded");
   }
   const auto snapshot = e2b::parse_snapshot(body);
-  if (is_read(snapshot)) fuzz::promise(snapshot->name.size() <= sessions::kMaxSnapshotName, "names, too");
+  if (is_read(snapshot))
+    fuzz::promise(snapshot->name.size() <= sessions::kMaxSnapshotName, "names, too");
   (void)is_read(e2b::parse_refresh(body));
   (void)is_read(e2b::parse_memory(body));
   const auto egress = e2b::parse_egress(body);
@@ -137,7 +138,7 @@ void files(std::string_view text) {
     fuzz::promise(path->find('\0') == std::string::npos, "and hides no NUL");
     fuzz::promise(e2b::clean_path(*path) == *path, "it is clean");
     fuzz::promise(path->starts_with('/') == text.starts_with('/'), "whole or below the home");
-    const std::string whole = e2b::clean_path("/home/user/" + *path, e2b::Parents::kTaken);
+    const std::string whole = e2b::clean_path("/home/user/" + *path, e2b::Parents::kResolved);
     fuzz::promise(whole.starts_with('/'), "an answer's is whole");
     fuzz::promise(("/" + whole + "/").find("/../") == std::string::npos, "and goes nowhere back");
   }
@@ -155,7 +156,8 @@ void process(std::string_view text) {
   if (!message) return;
   const auto start = e2b::read_start(*message);
   if (is_read(start)) {
-    fuzz::promise(!start->cmd.empty() && start->tag.size() <= sessions::kMaxTag, "there is a program");
+    fuzz::promise(!start->cmd.empty() && start->tag.size() <= sessions::kMaxTag,
+                  "there is a program");
     std::vector<std::string> words = start->args;
     words.push_back(start->cmd);
     words.push_back(start->cwd);

@@ -1,88 +1,76 @@
 #include "dialects/e2b/agent_access.h"
 
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <strings.h>
+#include <utility>
 
-#include <boost/json.hpp>
-#include <span>
-
-#include "base/base64.h"
 #include "base/constant_time.h"
-#include "base/hex.h"
-#include "base/utf8.h"
-#include "http/status.h"
+#include "dialects/e2b/error_form.h"
 #include "routing/port_proxy.h"
-#include "sessions/session_keeper.h"
 
 namespace glovebox::e2b {
 namespace {
 
-namespace json = boost::json;
+using Verdict = routing::SandboxAccess::Verdict;
 
-constexpr std::string_view kTokenPrefix = "ea_";
-constexpr std::string_view kBasic = "Basic ";
+bool has_port_token(const http::Request& request, const std::string& expected) {
+  return equal_in_constant_time(request.header("E2b-Traffic-Access-Token"), expected) ||
+         equal_in_constant_time(request.header("X-Glovebox-Port-Token"), expected);
+}
 
 }  // namespace
 
-std::string access_token(const routing::App& app, std::string_view sandbox_id) {
-  const std::string text = "envd:" + std::string(sandbox_id);
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  const std::string& secret = app.settings.secret;
-  if (secret.empty() || ::HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-                               reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-                               digest, &size) == nullptr) {
-    return {};  // nobody's: see is_access_token()
+bool AgentAccess::has_token(const http::Request& request) const {
+  return tokens_.is_valid(request.param("id"), request.header("X-Access-Token"));
+}
+
+asio::awaitable<AgentAccess::PortAdmission> AgentAccess::admit_by_token(std::string id,
+                                                                        bool has_token,
+                                                                        AccessToken token) {
+  PortAdmission result;
+  const routing::SandboxAccess::Authorize by_token = [&](const std::string& port_token) {
+    result.port_token = port_token;
+    return has_token;
+  };
+  routing::SandboxAccess::Admission admitted = co_await access_.admit(id, by_token);
+  if (admitted.verdict == Verdict::kUnauthorized && token == AccessToken::kOptional) {
+    // It runs, and this route needs no token. A sandbox that does not run was refused above: a
+    // request without a token never resumes one.
+    const routing::SandboxAccess::Authorize without_token = [](const std::string&) { return true; };
+    admitted = co_await access_.admit(id, without_token);
   }
-  return std::string(kTokenPrefix) + hex_encode(std::span(digest, size));
+  switch (admitted.verdict) {
+    case Verdict::kAdmitted:
+      result.admission.session = std::move(admitted.session);
+      break;
+    case Verdict::kNotRunning:
+      result.admission.refusal = routing::port_refusal(502, id, "The sandbox was not found");
+      break;
+    case Verdict::kUnauthorized:
+      result.admission.refusal =
+          refusal(401, "the access token is missing or does not belong to this sandbox");
+      break;
+  }
+  co_return result;
 }
 
-bool is_access_token(const routing::App& app, std::string_view sandbox_id, std::string_view given) {
-  const std::string token = access_token(app, sandbox_id);
-  return !token.empty() && equal_in_constant_time(given, token);
+asio::awaitable<AgentAccess::Admission> AgentAccess::admit(const http::Request& request,
+                                                           AccessToken token) {
+  std::string id(request.param("id"));
+  PortAdmission result = co_await admit_by_token(std::move(id), has_token(request), token);
+  co_return std::move(result.admission);
 }
 
-asio::awaitable<Gate> enter(routing::App& app, const http::Request& request, Token token) {
-  Gate gate;
+asio::awaitable<AgentAccess::Admission> AgentAccess::admit_to_interpreter(
+    const http::Request& request, AccessToken token) {
   const std::string id(request.param("id"));
-  const bool is_known = is_access_token(app, id, request.header("X-Access-Token"));
-  sessions::Sessions::Door door = app.sessions.door(id);
-  if (door.session == nullptr && app.keeper != nullptr && is_known) {
-    co_await app.keeper->wake(id);
-    door = app.sessions.door(id);
+  PortAdmission result = co_await admit_by_token(id, has_token(request), token);
+  Admission admission = std::move(result.admission);
+  if (admission.refusal) co_return admission;
+  if (!result.port_token.empty() && !has_port_token(request, result.port_token)) {
+    admission.session = nullptr;
+    admission.refusal = routing::port_refusal(
+        403, id, "This sandbox's ports are private: send its token in E2B-Traffic-Access-Token");
   }
-  if (door.session == nullptr) {
-    gate.refusal = routing::port_refusal(502, id, "The sandbox was not found");
-    co_return gate;
-  }
-  if (token == Token::kNeeded && !is_known) {
-    gate.refusal = refusal(401, "the access token is missing or is not this sandbox's");
-    co_return gate;
-  }
-  gate.session = std::move(door.session);
-  co_return gate;
-}
-
-std::string user_of(const http::Request& request) {
-  std::string_view value = request.header("Authorization");
-  if (value.size() <= kBasic.size() ||
-      ::strncasecmp(value.data(), kBasic.data(), kBasic.size()) != 0) {
-    return {};
-  }
-  value.remove_prefix(kBasic.size());
-  const auto decoded = base64_decode(value);
-  if (!decoded) return {};
-  return decoded->substr(0, decoded->find(':'));
-}
-
-http::Response refusal(int status, std::string_view message) {
-  const json::object body{{"code", status}, {"message", to_utf8(message)}};
-  return http::Response::json(json::serialize(body), status);
-}
-
-http::Response refusal(const Error& error) {
-  return refusal(http::status_of(error.code()).status, error.message());
+  co_return admission;
 }
 
 }  // namespace glovebox::e2b

@@ -6,8 +6,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
-#include "sessions/testing/fake_idle_session.h"
 #include "api/testing/test_app.h"
+#include "sessions/testing/fake_idle_session.h"
 
 namespace glovebox::e2b {
 namespace {

@@ -54,12 +54,11 @@ Result<> read_egress(ObjectReader& fields, EgressRequest& wanted) {
   TRY(wanted.allow, read_rules(fields, "allowOut"));
   TRY(wanted.deny, read_rules(fields, "denyOut"));
   if (is_given(fields.take("rules"))) {
-    return fields.bad("rules", "are not supported: what goes out is not changed; leave it out");
+    return fields.bad("rules", "is not supported: outgoing requests are not rewritten");
   }
   if (is_given(fields.take("egressProxy"))) {
     return fields.bad("egressProxy",
-                      "is not supported: the way out is the server's own gateway; "
-                      "leave it out");
+                      "is not supported: traffic leaves through the server's own gateway");
   }
   return {};
 }
@@ -86,7 +85,7 @@ net::NetPolicy policy_of(const EgressRequest& wanted, const net::NetCeiling& cei
     if (!is_there) policy.allow.push_back(rule);
   }
   policy.allow_wins = true;
-  // What is denied anyway, or allowed all the same, need not be said.
+  // Without other access, everything that is not allowed is denied already.
   if (!nothing_else) policy.deny = wanted.deny;
   return policy;
 }

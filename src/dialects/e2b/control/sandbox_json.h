@@ -1,27 +1,41 @@
-// Sandboxes as E2B's control plane tells of them.
+// Sandboxes as E2B's control plane shows them.
 #pragma once
 
 #include <boost/json/fwd.hpp>
 #include <string>
 #include <string_view>
 
-#include "routing/app.h"
+#include "dialects/e2b/access_tokens.h"
+#include "dialects/e2b/settings.h"
 #include "http/message.h"
 #include "store/session_record.h"
 
 namespace glovebox::e2b {
 
-// Clients switch features by it: all that this one had is here.
+// The version of E2B's agent whose features are served; clients enable their features by it.
 inline constexpr std::string_view kEnvdVersion = "0.6.13";
 
-// What create, connect, resume and fork answer: with the tokens.
-boost::json::object sandbox_json(const routing::App& app, const http::Request& request,
-                                 const store::SessionRecord& record);
-// In a listing.
-boost::json::object listed_json(const store::SessionRecord& record);
-// The same and more, with the access token.
-boost::json::object detail_json(const routing::App& app, const http::Request& request,
-                                const store::SessionRecord& record);
+class SandboxJson {
+ public:
+  // Both are borrowed and outlive this.
+  SandboxJson(const AccessTokens& tokens, const Settings& settings)
+      : tokens_(tokens), settings_(settings) {}
+
+  // The answer to create, connect, resume and fork, with the tokens.
+  boost::json::object with_tokens(const http::Request& request,
+                                  const store::SessionRecord& record) const;
+  // One entry of a listing.
+  static boost::json::object listed(const store::SessionRecord& record);
+  // The same with network, lifecycle and access token.
+  boost::json::object detailed(const http::Request& request,
+                               const store::SessionRecord& record) const;
+
+ private:
+  boost::json::value domain_of(const http::Request& request) const;
+
+  const AccessTokens& tokens_;
+  const Settings& settings_;
+};
 
 // Whole CPUs, rounded up.
 std::uint32_t cpu_count(const Limits& limits);

@@ -1,12 +1,11 @@
 #include "dialects/e2b/control/sandbox_lookup.h"
 
-#include "dialects/e2b/agent_access.h"
-#include "sessions/session_keeper.h"
+#include "dialects/e2b/error_form.h"
 
 namespace glovebox::e2b {
 namespace {
 
-constexpr std::string_view kTtl = "ttl_s";  // the keeper's word for a timeout
+constexpr std::string_view kTtl = "ttl_s";  // what the sessions call a timeout
 
 }  // namespace
 
@@ -16,15 +15,18 @@ Error sandbox_not_found(const std::string& id) {
   return Error(Errc::kNotFound, "sandbox \"" + id.substr(0, 100) + "\" was not found");
 }
 
-Task<store::SessionRecord> find_sandbox(routing::App& app, std::string project, std::string id) {
-  Result<store::SessionRecord> record = co_await app.keeper->get(std::move(project), id);
+Task<store::SessionRecord> find_sandbox(sessions::SessionRegistry& registry, std::string project,
+                                        std::string id) {
+  Result<store::SessionRecord> record = co_await registry.get(std::move(project), id);
   if (!record && record.error().code() != Errc::kNotFound) co_return record;
   if (!record || is_over(record->state)) co_return fail(sandbox_not_found(id));
   co_return record;
 }
 
 Error change_error(Error error, const std::string& id) {
-  if (error.code() == Errc::kConflict || error.code() == Errc::kNotFound) return sandbox_not_found(id);
+  if (error.code() == Errc::kConflict || error.code() == Errc::kNotFound) {
+    return sandbox_not_found(id);
+  }
   if (error.code() == Errc::kPolicy && error.message().starts_with(kTtl)) {
     return Error(Errc::kInvalidArgument, "timeout" + error.message().substr(kTtl.size()));
   }

@@ -1,29 +1,30 @@
-// What the handlers of E2B's control plane share: the sandbox that a request is about, and errors
-// as these clients read them.
+// What the routes of E2B's control plane share: the sandbox that a request is about, and the
+// refusals of changes to it.
 #pragma once
 
 #include <string>
 
 #include "base/task.h"
-#include "routing/app.h"
 #include "http/message.h"
+#include "sessions/session_registry.h"
 #include "store/session_record.h"
 
 namespace glovebox::e2b {
 
-// The parameter "id" as it is, for messages and for looking up.
+// The path parameter "id", unchecked.
 std::string sandbox_id_of(const http::Request& request);
 
-// Running or paused. What has ended is not there for these clients: kNotFound.
-Task<store::SessionRecord> find_sandbox(routing::App& app, std::string project, std::string id);
+// Running or paused. To these clients a sandbox that has ended does not exist: kNotFound.
+Task<store::SessionRecord> find_sandbox(sessions::SessionRegistry& registry, std::string project,
+                                        std::string id);
 Error sandbox_not_found(const std::string& id);
-// The error of a change to a sandbox that was there a moment ago. A time beyond the administrator's
-// ceiling is the request's mistake.
+// The error of a change to a sandbox that existed a moment ago. A timeout beyond the
+// administrator's limit is the caller's mistake.
 Error change_error(Error error, const std::string& id);
 
-// The refusal of a creation as {"code","message"}, with what it says of when to come again.
+// The refusal of a creation in E2B's form, with its Retry-After.
 http::Response creation_refusal(const http::Response& refused);
-// The same answer would come again: clients should not try on their own.
+// Tells clients not to repeat the request: the answer would be the same.
 http::Response without_retry(http::Response response);
 
 }  // namespace glovebox::e2b

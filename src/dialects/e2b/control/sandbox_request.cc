@@ -6,9 +6,9 @@
 
 #include "base/percent_encoding.h"
 #include "http/target.h"
-#include "sessions/processes/process_json.h"
-#include "sessions/session_keeper.h"
+#include "sessions/session_lifecycle.h"
 #include "wire/json/object_reader.h"
+#include "wire/json/request_fields.h"
 #include "wire/json/strict_json.h"
 
 namespace glovebox::e2b {
@@ -17,7 +17,7 @@ namespace {
 namespace json = boost::json;
 using wire::ObjectReader;
 
-constexpr std::uint64_t kMaxTimeout = 365ull * 24 * 3600;  // what is allowed here is less
+constexpr std::uint64_t kMaxTimeout = 365ull * 24 * 3600;  // the administrator allows less
 constexpr std::uint32_t kPage = 100;
 
 // An empty body is an empty object.
@@ -34,10 +34,11 @@ Result<> read_network(ObjectReader& fields, CreateSandboxRequest& wanted) {
   TRY(ObjectReader network, ObjectReader::open(*value, "network"));
   TRY_OK(read_egress(network, wanted.egress));
   if (is_given(network.take("maskRequestHost"))) {
-    return network.bad("maskRequestHost", "is not supported: services see the Host they are asked");
+    return network.bad("maskRequestHost", "is not supported: services see the Host of the request");
   }
   if (is_given(network.take("httpsPorts"))) {
-    return network.bad("httpsPorts", "is not supported: services inside are asked over plain HTTP");
+    return network.bad("httpsPorts",
+                       "is not supported: services in a sandbox are reached over plain HTTP");
   }
   TRY(const auto is_public, network.truth("allowPublicTraffic"));
   wanted.request.private_ports = !is_public.value_or(true);
@@ -55,9 +56,9 @@ Result<> read_lifecycle(ObjectReader& fields, sessions::CreateRequest& request) 
     wakes = enabled.value_or(false);
   }
   if (!keeps_memory.value_or(true)) {
-    if (wakes) return fields.bad("autoPauseMemory", "false cannot be combined with autoResume");
-    if (!pauses.value_or(false)) return fields.bad("autoPauseMemory", "goes with autoPause");
-    return fields.bad("autoPauseMemory", "a pause keeps the memory here: leave it out");
+    if (wakes) return fields.bad("autoPauseMemory", "must not be false together with autoResume");
+    if (!pauses.value_or(false)) return fields.bad("autoPauseMemory", "requires autoPause");
+    return fields.bad("autoPauseMemory", "must not be false: a pause always keeps the memory");
   }
   if (wakes) request.metadata[std::string(sessions::kAutoResume)] = "true";
   return {};
@@ -65,15 +66,15 @@ Result<> read_lifecycle(ObjectReader& fields, sessions::CreateRequest& request) 
 
 Result<> refuse_hosted_features(ObjectReader& fields) {
   if (is_given(fields.take("volumeMounts"))) {
-    return fields.bad("volumeMounts", "there are no volumes here");
+    return fields.bad("volumeMounts", "is not supported: this server has no volumes");
   }
   if (is_given(fields.take("mcp"))) {
-    return fields.bad("mcp", "there is no MCP gateway here");
+    return fields.bad("mcp", "is not supported: this server has no MCP gateway");
   }
   const json::value* iam = fields.take("iam");
   if (iam == nullptr || !iam->is_object()) return {};
   if (is_given(iam->get_object().if_contains("tokens"))) {
-    return fields.bad("iam.tokens", "there are no workload identities here");
+    return fields.bad("iam.tokens", "is not supported: this server has no workload identities");
   }
   return {};
 }
@@ -93,7 +94,7 @@ Result<std::uint64_t> need_seconds(std::string_view body, std::string_view name,
   return *seconds;
 }
 
-// "12" of so many digits.
+// Exactly `count` digits.
 bool take_digits(std::string_view& text, std::size_t count, int& into) {
   if (text.size() < count) return false;
   const auto [end, error] = std::from_chars(text.data(), text.data() + count, into);
@@ -108,7 +109,7 @@ bool take_mark(std::string_view& text, std::string_view marks) {
   return true;
 }
 
-// The part behind the seconds: ".123456".
+// The fraction of a second: ".123456".
 bool take_fraction(std::string_view& text, int& thousandths) {
   if (text.empty() || text[0] != '.') return true;
   text.remove_prefix(1);
@@ -122,7 +123,7 @@ bool take_fraction(std::string_view& text, int& thousandths) {
   return digits > 0;
 }
 
-// "Z" or "+02:00"; a plus that a client did not encode comes as a blank.
+// "Z" or "+02:00"; a plus that a client did not encode arrives as a space.
 bool take_zone(std::string_view& text, int& minutes) {
   if (take_mark(text, "Zz")) return text.empty();
   const bool is_west = !text.empty() && text[0] == '-';
@@ -138,14 +139,15 @@ bool take_zone(std::string_view& text, int& minutes) {
 
 Result<> read_states(std::string_view text, store::SessionFilter& filter) {
   while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(word.size() + 1, text.size()));
-    if (word == "running") {
+    const std::string_view state = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(state.size() + 1, text.size()));
+    if (state == "running") {
       filter.states.push_back(SessionState::kRunning);
-    } else if (word == "paused") {
+    } else if (state == "paused") {
       filter.states.push_back(SessionState::kPaused);
     } else {
-      return fail(Errc::kInvalidArgument, "state: must be of running and paused");
+      return fail(Errc::kInvalidArgument,
+                  "state: must be running, paused or both, separated by a comma");
     }
   }
   return {};
@@ -165,7 +167,8 @@ Result<CreateSandboxRequest> parse_create(std::string_view body, std::uint64_t d
   if (const json::value* metadata = fields.take("metadata")) {
     TRY(request.metadata, sessions::read_metadata(fields, *metadata));
     if (request.metadata.count(std::string(sessions::kAutoResume)) != 0) {
-      return fields.bad("metadata." + std::string(sessions::kAutoResume), "is ours: say autoResume");
+      return fields.bad("metadata." + std::string(sessions::kAutoResume),
+                        "is reserved: use autoResume");
     }
   }
   TRY_OK(read_lifecycle(fields, request));
@@ -231,11 +234,11 @@ Result<std::vector<std::pair<std::string, std::string>>> parse_metadata_filter(
     std::string parts[2] = {std::string(pair.substr(0, equals)),
                             std::string(pair.substr(std::min(equals + 1, pair.size())))};
     for (std::string& part : parts) {
-      // As a form's field, and then what the client escaped before it made a form of it.
+      // As a form field; before that, clients have escaped the key and the value themselves.
       auto once = percent_decode(part, PlusSign::kSpace);
       auto twice = once ? percent_decode(*once) : once;
       if (!twice || twice->find('\0') != std::string::npos) {
-        return fail(Errc::kInvalidArgument, "metadata: is not well encoded");
+        return fail(Errc::kInvalidArgument, "metadata: malformed percent-encoding");
       }
       part = std::move(*twice);
     }

@@ -23,13 +23,14 @@ TEST(E2bCreate, ABareRequestHasTheDefaultsOfItsGeneration) {
 }
 
 TEST(E2bCreate, EverythingThatCanBeDoneIsRead) {
-  const CreateSandboxRequest wanted = parse_create(R"({"templateID":"code-interpreter-v1","timeout":7,
+  const CreateSandboxRequest wanted =
+      parse_create(R"({"templateID":"code-interpreter-v1","timeout":7,
       "metadata":{"job":"42"},"envVars":{"A":"b"},"secure":true,"allow_internet_access":true,
       "autoPause":true,"autoPauseMemory":true,"autoResume":{"enabled":true},
       "network":{"allowOut":[],"denyOut":["0.0.0.0/0"],"allowPublicTraffic":false,"rules":{}},
       "iam":{"tokens":{}},"volumeMounts":[],"mcp":{},"what is this":[1]})",
-                                       kTimeoutV2)
-                              .value();
+                   kTimeoutV2)
+          .value();
   EXPECT_EQ(wanted.template_id, "code-interpreter-v1");
   EXPECT_EQ(wanted.request.ttl_s, 7u);
   EXPECT_THAT(wanted.request.env, ElementsAre("A=b"));

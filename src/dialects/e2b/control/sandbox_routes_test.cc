@@ -5,9 +5,9 @@
 
 #include <boost/json.hpp>
 
+#include "api/testing/test_app.h"
 #include "dialects/e2b/agent_access.h"
 #include "sessions/testing/fake_idle_session.h"
-#include "api/testing/test_app.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -48,7 +48,7 @@ class E2bSandboxes : public ::testing::Test {
   }
 
   api::Answer call(Method method, const std::string& target, const std::string& body = {},
-              std::string key = {}, http::Headers headers = {}) {
+                   std::string key = {}, http::Headers headers = {}) {
     return test_.send(method, target, key.empty() ? key_ : key, body, std::move(headers));
   }
   json::value value(const api::Answer& answer, int status) {
@@ -82,7 +82,8 @@ class E2bSandboxes : public ::testing::Test {
   api::TestApp test_;
   std::string key_;
   std::vector<node::SessionSpec> specs_;
-  std::shared_ptr<sessions::FakeIdleTransfer::Plan> plan_ = std::make_shared<sessions::FakeIdleTransfer::Plan>();
+  std::shared_ptr<sessions::FakeIdleTransfer::Plan> plan_ =
+      std::make_shared<sessions::FakeIdleTransfer::Plan>();
 };
 
 TEST_F(E2bSandboxes, ACreatedOneHasAllThatClientsNeed) {

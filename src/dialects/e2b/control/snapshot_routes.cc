@@ -1,22 +1,21 @@
-// E2B's snapshots: made, listed, removed; and forks, which are new sandboxes of one that lasts only
-// so long. What is kept is the files: memory and processes are not.
+#include "dialects/e2b/control/snapshot_routes.h"
+
 #include <boost/json.hpp>
 #include <cerrno>
 #include <charconv>
 #include <utility>
 
-#include "dialects/e2b/handlers.h"
-#include "dialects/e2b/agent_access.h"
-#include "dialects/e2b/control/sandbox_json.h"
 #include "dialects/e2b/control/sandbox_lookup.h"
 #include "dialects/e2b/control/sandbox_request.h"
-#include "dialects/e2b/control/template_names.h"
-#include "routing/sandbox_creation.h"
-#include "sessions/snapshot_use.h"
-#include "templates/project_templates.h"
+#include "dialects/e2b/error_form.h"
 #include "wire/json/stored_policy.h"
 
 namespace glovebox::e2b {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
+
 namespace {
 
 namespace json = boost::json;
@@ -36,9 +35,9 @@ Response refuse_snapshot(const Error& error, const std::string& id) {
   return refusal(change_error(error, id));
 }
 
-// Where a page ended: behind this snapshot, in the order of the shelf. Two snapshots of one
+// Where a page ended: after this snapshot, in the order of the store. Two snapshots of one
 // millisecond are in the order of their ids.
-struct Place {
+struct PageEnd {
   std::int64_t created_ms = 0;
   std::string id{};
 };
@@ -47,30 +46,31 @@ std::string token_of(const store::SnapshotRecord& snapshot) {
   return std::to_string(snapshot.created_ms) + "." + snapshot.id.str();
 }
 
-Result<Place> parse_token(std::string_view token) {
-  Place place;
+Result<PageEnd> parse_token(std::string_view token) {
+  PageEnd page_end;
   const std::size_t dot = token.find('.');
   const char* end = token.data() + std::min(dot, token.size());
-  const auto [stop, error] = std::from_chars(token.data(), end, place.created_ms);
+  const auto [stop, error] = std::from_chars(token.data(), end, page_end.created_ms);
   if (dot == std::string_view::npos || error != std::errc{} || stop != end ||
       !store::SnapshotId::parse(token.substr(dot + 1))) {
-    return fail(Errc::kInvalidArgument, "nextToken: is not one of a list of snapshots");
+    return fail(Errc::kInvalidArgument, "nextToken: not a token of a list of snapshots");
   }
-  place.id = std::string(token.substr(dot + 1));
-  return place;
+  page_end.id = std::string(token.substr(dot + 1));
+  return page_end;
 }
 
-bool is_behind(const store::SnapshotRecord& snapshot, const Place& place) {
-  return snapshot.created_ms < place.created_ms ||
-         (snapshot.created_ms == place.created_ms && snapshot.id.str() > place.id);
+bool is_after(const store::SnapshotRecord& snapshot, const PageEnd& page_end) {
+  return snapshot.created_ms < page_end.created_ms ||
+         (snapshot.created_ms == page_end.created_ms && snapshot.id.str() > page_end.id);
 }
 
-// A copy of a sandbox's rules, for a fork of it.
-sessions::CreateRequest copy_of(const store::SessionRecord& source, std::string snapshot,
-                      std::uint64_t timeout_s) {
+// A fork has the limits, the metadata and the rules of its source.
+sessions::CreateRequest fork_request(const store::SessionRecord& source, std::string snapshot,
+                                     std::uint64_t timeout_s) {
   sessions::CreateRequest wanted;
   wanted.snapshot = std::move(snapshot);
-  // What nobody asked for stays the template's: a host that cannot enforce it does without.
+  // A limit that was not requested stays the template's: a host that cannot enforce it does
+  // without.
   const Limits& limits = source.limits;
   ProfileRequest& profile = wanted.profile;
   if (limits.was_asked_for(LimitKind::kMemory)) profile.memory_bytes = limits.memory_bytes;
@@ -86,7 +86,7 @@ sessions::CreateRequest copy_of(const store::SessionRecord& source, std::string 
   return wanted;
 }
 
-json::value parsed(const std::string& text) {
+json::value parsed_body(const std::string& text) {
   boost::system::error_code error;
   json::value value = json::parse(text, error);
   return error ? json::value(json::object{{"code", 500}, {"message", "failed"}}) : value;
@@ -94,41 +94,56 @@ json::value parsed(const std::string& text) {
 
 }  // namespace
 
-Task<Response> create_snapshot(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
+std::span<const routing::RouteRow<SnapshotRoutes>> SnapshotRoutes::rows() {
+  using http::Method;
+  using routing::Access;
+  static constexpr routing::RouteRow<SnapshotRoutes> kRows[] = {
+      {Method::kPost, "/sandboxes/{id}/snapshots", Access::kKey, &SnapshotRoutes::create,
+       "Keep a sandbox's files (E2B)"},
+      {Method::kPost, "/sandboxes/{id}/fork", Access::kKey, &SnapshotRoutes::fork,
+       "Make sandboxes with the files of this one (E2B)"},
+      {Method::kGet, "/snapshots", Access::kKey, &SnapshotRoutes::list,
+       "Snapshots of your project (E2B)"},
+  };
+  return kRows;
+}
+
+Task<Response> SnapshotRoutes::create(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   CO_TRY(SnapshotRequest wanted, parse_snapshot(request.body));
   if (wanted.memory.value_or(false)) {
-    co_return refusal(400, "memory: a snapshot keeps files only; say false, or leave it out");
+    co_return refusal(400, "memory: true is not supported; a snapshot keeps files only");
   }
   const std::string id = sandbox_id_of(request);
-  CO_TRY(const auto record, co_await find_sandbox(app, caller.project, id));
+  CO_TRY(const auto record, co_await find_sandbox(deps_.registry, caller.project, id));
   if (record.state == SessionState::kPaused) {
-    co_return refusal(409, "the sandbox is paused: connect to it first");
+    co_return refusal(409, "the sandbox is paused; connect to it first");
   }
   if (!wanted.name.empty()) {
-    CO_TRY(wanted.name, parse_snapshot_name(app, record.project, wanted.name));
+    CO_TRY(wanted.name, deps_.names.new_snapshot_name(record.project, wanted.name));
   }
   auto cancel = std::make_shared<node::CancelFlag>();
   request.on_disconnect([cancel] { cancel->cancel(); });
-  auto kept = co_await app.keeper->snapshot(caller.project, id, std::move(wanted.name), cancel);
+  auto kept =
+      co_await deps_.session_snapshots.take(caller.project, id, std::move(wanted.name), cancel);
   if (!kept) co_return refuse_snapshot(kept.error(), id);
   co_return Response::json(json::serialize(snapshot_info(*kept)), 201);
 }
 
-Task<Response> list_snapshots(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
+Task<Response> SnapshotRoutes::list(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   CO_TRY(const std::uint32_t limit, parse_limit(request.query));
-  std::optional<Place> behind;
+  std::optional<PageEnd> after;
   if (const std::string* token = request.query.find("nextToken"); token && !token->empty()) {
-    CO_TRY(behind, parse_token(*token));
+    CO_TRY(after, parse_token(*token));
   }
   const std::string_view sandbox = request.query.get("sandboxID");
   const std::string_view name = request.query.get("name");
   json::array page;
   std::string last;
   std::string next;
-  for (const store::SnapshotRecord& snapshot : app.keeper->shelf().list(caller.project)) {
-    if (behind && !is_behind(snapshot, *behind)) continue;
+  for (const store::SnapshotRecord& snapshot : deps_.snapshots.list(caller.project)) {
+    if (after && !is_after(snapshot, *after)) continue;
     if (!sandbox.empty() && snapshot.sandbox != sandbox) continue;
     if (!name.empty() && !matches_name(snapshot, name)) continue;
     if (page.size() == limit) {
@@ -143,52 +158,34 @@ Task<Response> list_snapshots(routing::App& app, Request& request, ResponseWrite
   co_return response;
 }
 
-Task<Response> fork(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
+Task<Response> SnapshotRoutes::fork(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   CO_TRY(const ForkRequest wanted, parse_fork(request.body));
   const std::string id = sandbox_id_of(request);
-  CO_TRY(const auto source, co_await find_sandbox(app, caller.project, id));
+  CO_TRY(const auto source, co_await find_sandbox(deps_.registry, caller.project, id));
   if (source.state != SessionState::kRunning) {
     co_return refusal(404, "sandbox \"" + id + "\" is not running");
   }
   auto cancel = std::make_shared<node::CancelFlag>();
   request.on_disconnect([cancel] { cancel->cancel(); });
-  auto kept = co_await app.keeper->snapshot(caller.project, id, "fork of " + id, cancel);
+  auto kept = co_await deps_.session_snapshots.take(caller.project, id, "fork of " + id, cancel);
   if (!kept) co_return refuse_snapshot(kept.error(), id);
-  // Of the source's project also when an admin key asks for another's.
+  // In the source's project, also when an admin key of another project asks.
   routing::Caller owner{caller.who, source.project};
   json::array results;
   for (std::uint64_t i = 0; i < wanted.count; ++i) {
-    sessions::CreateRequest wanted = copy_of(source, kept->id.str(), wanted.timeout_s);
-    routing::Creation creation = co_await routing::create_session_for(app, request, owner, std::move(wanted));
+    sessions::CreateRequest fork = fork_request(source, kept->id.str(), wanted.timeout_s);
+    routing::Creation creation = co_await deps_.creation.create(request, owner, std::move(fork));
     if (creation.made) {
-      results.push_back(
-          json::object{{"sandbox", sandbox_json(app, request, creation.made->record)}});
+      results.push_back(json::object{
+          {"sandbox", deps_.sandbox_json.with_tokens(request, creation.made->record)}});
     } else {
-      results.push_back(json::object{{"error", parsed(creation_refusal(creation.refusal).body)}});
+      results.push_back(
+          json::object{{"error", parsed_body(creation_refusal(creation.refusal).body)}});
     }
   }
-  co_await app.keeper->shelf().remove(source.project, kept->id.str());
+  co_await deps_.snapshots.remove(source.project, kept->id.str());
   co_return Response::json(json::serialize(results), 201);
-}
-
-Task<Response> delete_template(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  CO_TRY(const Source source, find_source(app, caller.project, request.param("id")));
-  const bool is_own = source.snapshot.empty() && app.templates != nullptr &&
-                      app.templates->find(caller.project, source.template_name) != nullptr;
-  if (is_own) {
-    std::string project = caller.project;
-    std::string name = source.template_name;
-    CO_TRY_OK(co_await app.templates->remove(std::move(project), std::move(name)));
-    co_return Response::empty(204);
-  }
-  if (source.snapshot.empty()) {
-    co_return refusal(403, "this template is the server's own: its administrator removes it");
-  }
-  CO_TRY_OK(sessions::check_unused(app, caller.project, source.snapshot));
-  CO_TRY_OK(co_await app.keeper->shelf().remove(caller.project, source.snapshot));
-  co_return Response::empty(204);
 }
 
 }  // namespace glovebox::e2b

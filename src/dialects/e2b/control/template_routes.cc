@@ -1,27 +1,25 @@
-// E2B's templates, as far as they are asked for: which there are, and whether one is. They are made
-// by the server's administrator or by POST /v1/templates (docs/templates.md), not over this
-// protocol.
+#include "dialects/e2b/control/template_routes.h"
+
 #include <boost/json.hpp>
 
 #include "base/utf8.h"
 #include "base/wall_clock.h"
-#include "dialects/e2b/handlers.h"
-#include "dialects/e2b/agent_access.h"
 #include "dialects/e2b/control/sandbox_json.h"
-#include "dialects/e2b/control/sandbox_lookup.h"
-#include "dialects/e2b/control/template_names.h"
-#include "routing/sandbox_creation.h"
+#include "dialects/e2b/error_form.h"
 #include "store/sha256.h"
-#include "templates/project_templates.h"
-#include "templates/template_watcher.h"
 
 namespace glovebox::e2b {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
+
 namespace {
 
 namespace json = boost::json;
 
-// Clients want a build and its UUID: there is one build of a template, the one that is there.
-std::string build_of(const std::string& name) {
+// Clients expect the UUID of a build: a template has exactly one, named after it.
+std::string build_id_of(const std::string& name) {
   const std::string hash = store::sha256_hex("template:" + name);
   return hash.substr(0, 8) + "-" + hash.substr(8, 4) + "-4" + hash.substr(13, 3) + "-8" +
          hash.substr(17, 3) + "-" + hash.substr(20, 12);
@@ -44,7 +42,7 @@ json::object template_json(const TemplateStatus& status, const std::string& sinc
   json::array names{json::value(made_of.name)};
   if (alias != made_of.name) names.emplace_back(alias);
   return {{"templateID", made_of.name},
-          {"buildID", build_of(made_of.name)},
+          {"buildID", build_id_of(made_of.name)},
           {"cpuCount", cpu_count(made_of.limits)},
           {"memoryMB", made_of.limits.memory_bytes >> 20},
           {"diskSizeMB", made_of.limits.disk_bytes >> 20},
@@ -64,40 +62,64 @@ json::object template_json(const TemplateStatus& status, const std::string& sinc
 
 }  // namespace
 
-Task<Response> list_templates(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  co_await templates::wait_for_templates(app);
-  // When a template was made is not known; it is there since the server is.
-  static const std::string since = utc_text(wall_clock_ms());
-  json::array list;
-  for (const TemplateStatus& status : app.node.templates()) {
-    if (status.state != RuntimeState::kRemoved) list.push_back(template_json(status, since));
-  }
-  if (app.templates != nullptr) {
-    for (const store::TemplateRecord& own : app.templates->list(caller.project)) {
-      list.push_back(template_json(app.templates->status_of(own), since));
-    }
-  }
-  co_return Response::json(json::serialize(list));
+std::span<const routing::RouteRow<TemplateRoutes>> TemplateRoutes::rows() {
+  using http::Method;
+  using routing::Access;
+  static constexpr routing::RouteRow<TemplateRoutes> kRows[] = {
+      {Method::kGet, "/templates", Access::kKey, &TemplateRoutes::list,
+       "What sandboxes can be made of (E2B)"},
+      {Method::kGet, "/v2/templates", Access::kKey, &TemplateRoutes::list,
+       "What sandboxes can be made of (E2B, newer clients)"},
+      {Method::kGet, "/templates/aliases/{alias}", Access::kKey, &TemplateRoutes::find_alias,
+       "Is there such a template? (E2B)"},
+      {Method::kDelete, "/templates/{id}", Access::kKey, &TemplateRoutes::remove,
+       "Remove a snapshot or a template of your own (E2B)"},
+  };
+  return kRows;
 }
 
-Task<Response> get_template_alias(routing::App& app, Request& request, ResponseWriter&) {
-  CO_TRY(const routing::Caller caller, routing::caller_of(app, request));
-  co_await templates::wait_for_templates(app);
-  CO_TRY(const Source source, find_source(app, caller.project, request.param("alias")));
+Task<Response> TemplateRoutes::list(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
+  co_await deps_.template_watcher.wait_until_known();
+  // When a template was made is not recorded: it counts from the server's start.
+  static const std::string since = utc_text(wall_clock_ms());
+  json::array all;
+  for (const TemplateStatus& status : deps_.node.templates()) {
+    if (status.state != RuntimeState::kRemoved) all.push_back(template_json(status, since));
+  }
+  for (const store::TemplateRecord& own : deps_.templates.list(caller.project)) {
+    all.push_back(template_json(deps_.templates.status_of(own), since));
+  }
+  co_return Response::json(json::serialize(all));
+}
+
+Task<Response> TemplateRoutes::find_alias(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
+  co_await deps_.template_watcher.wait_until_known();
+  CO_TRY(const Source source, deps_.names.find(caller.project, request.param("alias")));
   const bool is_snapshot = !source.snapshot.empty();
-  const bool is_own = app.templates != nullptr &&
-                      app.templates->find(caller.project, source.template_name) != nullptr;
+  const bool is_own = deps_.templates.find(caller.project, source.template_name) != nullptr;
   const json::object body{{"templateID", is_snapshot ? source.snapshot : source.template_name},
                           {"public", !is_snapshot && !is_own}};
   co_return Response::json(json::serialize(body));
 }
 
-Task<Response> not_served(routing::App&, Request& request, ResponseWriter&) {
-  const std::string what(http::method_name(request.method));
-  co_return refusal(501, what + " " + request.route +
-                             ": this is a feature of the hosted service; see docs/api/e2b.md for "
-                             "what a Glovebox server has instead");
+Task<Response> TemplateRoutes::remove(Request& request, ResponseWriter&) {
+  CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
+  CO_TRY(const Source source, deps_.names.find(caller.project, request.param("id")));
+  const bool is_own = source.snapshot.empty() &&
+                      deps_.templates.find(caller.project, source.template_name) != nullptr;
+  if (is_own) {
+    CO_TRY_OK(co_await deps_.templates.remove(caller.project, source.template_name));
+    co_return Response::empty(204);
+  }
+  if (source.snapshot.empty()) {
+    co_return refusal(403,
+                      "this is a template of the server; only its administrator can remove it");
+  }
+  CO_TRY_OK(deps_.templates.check_snapshot_unused(caller.project, source.snapshot));
+  CO_TRY_OK(co_await deps_.snapshots.remove(caller.project, source.snapshot));
+  co_return Response::empty(204);
 }
 
 }  // namespace glovebox::e2b

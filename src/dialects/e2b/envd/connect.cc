@@ -88,12 +88,14 @@ json::object failure_json(const Failure& failure) {
 Result<std::string_view> payload_of(const http::Request& request) {
   if (!request.header("Content-Type").starts_with("application/connect+json")) return request.body;
   const std::string_view body = request.body;
-  if (body.size() < kEnvelopeHead) return fail(Errc::kInvalidArgument, "the envelope is not whole");
+  if (body.size() < kEnvelopeHead) return fail(Errc::kInvalidArgument, "incomplete envelope");
   std::size_t size = 0;
-  for (std::size_t i = 1; i < kEnvelopeHead; ++i) size = size << 8 | static_cast<unsigned char>(body[i]);
-  if (body[0] != 0) return fail(Errc::kInvalidArgument, "the envelope is compressed, or an end");
+  for (std::size_t i = 1; i < kEnvelopeHead; ++i)
+    size = size << 8 | static_cast<unsigned char>(body[i]);
+  if (body[0] != 0)
+    return fail(Errc::kInvalidArgument, "compressed and end-of-stream envelopes are not supported");
   if (body.size() - kEnvelopeHead != size) {
-    return fail(Errc::kInvalidArgument, "one envelope is expected, and nothing behind it");
+    return fail(Errc::kInvalidArgument, "the body must be exactly one envelope");
   }
   return body.substr(kEnvelopeHead);
 }

@@ -1,5 +1,6 @@
-// The Connect protocol as E2B's clients use it: POST, JSON only, one message for one or for a
-// stream of them. A stream answers 200 whatever happens, and ends with an envelope that says how.
+// The Connect protocol as E2B's clients use it: POST, JSON only; one message is answered by one
+// message or by a stream of messages. A stream always has status 200 and ends with an envelope that
+// says how it ended.
 #pragma once
 
 #include <boost/json.hpp>
@@ -36,26 +37,26 @@ struct Failure {
 };
 
 std::string_view code_name(Code code);  // "not_found"
-int code_status(Code code);             // 404, for a single answer
-// By the helper's errno where there is one, else by the kind of error.
+int code_status(Code code);             // 404; of a single response
+// By the errno of the sandbox's file helper where there is one, else by the error's code.
 Failure failure_of(const Error& error);
 
-// The one message of a request, whatever its kind; kInvalidArgument when it is no JSON object or
-// the envelope is not whole.
+// The one message of a request, with or without an envelope. kInvalidArgument: not a JSON object,
+// or a malformed envelope.
 Result<boost::json::object> read_message(const http::Request& request);
 
 http::Response message_response(const boost::json::object& message);
 http::Response failure_response(const Failure& failure);
 
-// The answer to a streaming call. Every send waits until the kernel has taken it; false: the
-// client is gone.
+// The response to a streaming call. Every send waits until the kernel has taken the bytes; false:
+// the client is gone.
 class MessageStream {
  public:
   explicit MessageStream(http::ResponseWriter& writer) : writer_(writer) {}
 
   asio::awaitable<bool> begin();
   asio::awaitable<bool> send(boost::json::object message);
-  // One of the two is the last word; without it the client takes the stream for cut.
+  // One of the two ends the stream; without it the client considers the stream broken.
   asio::awaitable<bool> finish();
   asio::awaitable<bool> fail(Failure failure);
 
@@ -63,7 +64,7 @@ class MessageStream {
   http::ResponseWriter& writer_;
 };
 
-inline constexpr std::size_t kEnvelopeHead = 5;     // flags, and the length in four bytes
+inline constexpr std::size_t kEnvelopeHead = 5;  // flags, and the length in four bytes
 inline constexpr std::uint8_t kEndOfStream = 2;  // a flag
 std::string envelope(std::string_view payload, std::uint8_t flags);
 

@@ -12,26 +12,26 @@ namespace {
 constexpr std::string_view kDefaultUser = "user";
 constexpr std::string_view kRoot = "root";
 
-bool may_root_help(const Error& error, const wire::FileRequest& request) {
+bool root_may_succeed(const Error& error, const wire::FileRequest& request) {
   return request.user != kRoot && (error.sys_errno() == EACCES || error.sys_errno() == EPERM);
 }
 
-bool makes_files(wire::FileOp op) {
+bool creates_files(wire::FileOp op) {
   return op == wire::FileOp::kWrite || op == wire::FileOp::kMakeDir;
 }
 
-// Only the sandbox knows where his home is, and root's is another.
+// Paths relative to the user's home become absolute: root has another home.
 Task<wire::FileRequest> as_root(std::shared_ptr<node::Session> session, wire::FileRequest request) {
   const bool absolute =
       request.path.starts_with('/') && (request.target.empty() || request.target.starts_with('/'));
   if (!absolute) {
-    CO_TRY(const std::string home, co_await home_of(session, request.user));
+    CO_TRY(const std::string home, co_await home_directory(session, request.user));
     if (!request.path.starts_with('/')) request.path = sessions::path_below(home, request.path);
     if (!request.target.empty() && !request.target.starts_with('/')) {
       request.target = sessions::path_below(home, request.target);
     }
   }
-  if (makes_files(request.op)) request.owner = request.user;
+  if (creates_files(request.op)) request.owner = request.user;
   request.user = kRoot;
   co_return request;
 }
@@ -40,11 +40,11 @@ Task<wire::FileRequest> as_root(std::shared_ptr<node::Session> session, wire::Fi
 
 Result<std::string> file_user(std::string named) {
   if (named.empty()) return std::string(kDefaultUser);
-  const bool good = named.size() <= wire::kMaxUserName && (named[0] < '0' || named[0] > '9') &&
-                    std::all_of(named.begin(), named.end(), [](char c) {
-                      return c > ' ' && c < '\x7f' && c != ':' && c != '/';
-                    });
-  if (!good) return fail(Errc::kPolicy, "the user is not a name of one");
+  const bool is_valid = named.size() <= wire::kMaxUserName && (named[0] < '0' || named[0] > '9') &&
+                        std::all_of(named.begin(), named.end(), [](char c) {
+                          return c > ' ' && c < '\x7f' && c != ':' && c != '/';
+                        });
+  if (!is_valid) return fail(Errc::kPolicy, "invalid user name");
   return named;
 }
 
@@ -54,14 +54,14 @@ wire::FileRequest file_request(wire::FileOp op, std::string user, std::string pa
   request.path = std::move(path);
   request.details = true;
   request.follow = false;
-  if (user == kRoot && makes_files(op)) request.owner = user;
+  if (user == kRoot && creates_files(op)) request.owner = user;
   request.user = std::move(user);
   return request;
 }
 
 Task<wire::FileDone> ask_file(std::shared_ptr<node::Session> session, wire::FileRequest request) {
   auto done = co_await session->file(request);
-  if (done || !may_root_help(done.error(), request)) co_return done;
+  if (done || !root_may_succeed(done.error(), request)) co_return done;
   auto again = co_await as_root(session, std::move(request));
   if (!again) co_return done;
   co_return co_await session->file(std::move(*again));
@@ -70,13 +70,13 @@ Task<wire::FileDone> ask_file(std::shared_ptr<node::Session> session, wire::File
 Task<std::unique_ptr<node::FileTransfer>> open_file(std::shared_ptr<node::Session> session,
                                                     wire::FileRequest request) {
   auto opened = co_await session->transfer(request);
-  if (opened || !may_root_help(opened.error(), request)) co_return opened;
+  if (opened || !root_may_succeed(opened.error(), request)) co_return opened;
   auto again = co_await as_root(session, std::move(request));
   if (!again) co_return opened;
   co_return co_await session->transfer(std::move(*again));
 }
 
-Task<std::string> home_of(std::shared_ptr<node::Session> session, std::string user) {
+Task<std::string> home_directory(std::shared_ptr<node::Session> session, std::string user) {
   wire::FileRequest stat = file_request(wire::FileOp::kStat, std::move(user), ".");
   stat.details = false;
   CO_TRY(const wire::FileDone done, co_await session->file(std::move(stat)));

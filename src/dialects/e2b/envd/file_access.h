@@ -1,6 +1,6 @@
-// Asking a sandbox for files as E2B's daemon does it. That one is root, and a user's name only says
-// whose home is meant and whose the new files are; so what the user may not do himself is asked for
-// once more as root, on his behalf. His key, and the sandbox's token, could have asked as root too.
+// File requests to a sandbox with the rights of E2B's agent. It runs as root: the user of a request
+// only says which home directory is meant and who owns new files. A request that the user may not
+// make is therefore repeated as root; the client's token would admit it as root, too.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@
 
 namespace glovebox::e2b {
 
-// Who is named, or the sandbox's own user. kPolicy: this can be nobody's name.
+// The named user, or the sandbox's default one. kPolicy: invalid user name.
 Result<std::string> file_user(std::string named);
 
-// A request with this user, for what is made to be his, and with details.
+// A request of this user, who owns what it creates; entries come with all details.
 wire::FileRequest file_request(wire::FileOp op, std::string user, std::string path);
 
 Task<wire::FileDone> ask_file(std::shared_ptr<node::Session> session, wire::FileRequest request);
 Task<std::unique_ptr<node::FileTransfer>> open_file(std::shared_ptr<node::Session> session,
                                                     wire::FileRequest request);
 
-// The user's home, as the sandbox has it.
-Task<std::string> home_of(std::shared_ptr<node::Session> session, std::string user);
+// The user's home directory in the sandbox.
+Task<std::string> home_directory(std::shared_ptr<node::Session> session, std::string user);
 
 }  // namespace glovebox::e2b

@@ -7,7 +7,8 @@
 
 #include "base/utf8.h"
 #include "base/wall_clock.h"
-#include "dialects/e2b/agent_access.h"
+#include "dialects/e2b/error_form.h"
+#include "routing/file_query.h"
 #include "sessions/files/file_json.h"
 #include "wire/guest/session_frames.h"
 
@@ -52,7 +53,7 @@ std::string name_or_number(const std::string& name, std::uint32_t number) {
   return name.empty() ? std::to_string(number) : to_utf8(name);
 }
 
-// In the client's words for it, so that the path is the one that it knows.
+// With the path as the client gave it.
 std::string file_message(const Error& error, std::string_view path) {
   const std::string quoted = "path '" + to_utf8(path) + "' ";
   switch (error.sys_errno()) {
@@ -102,7 +103,7 @@ std::string permission_text(FileType type, std::uint32_t mode) {
   return text;
 }
 
-// A guest's files can be of any time; clients' parsers know the years 1 to 9999.
+// A guest's file can have any time; clients parse the years 1 to 9999.
 std::string time_text(std::int64_t ns) {
   constexpr std::int64_t kSecond = 1'000'000'000;
   constexpr std::int64_t kFirst = -62'135'596'800;
@@ -141,7 +142,7 @@ json::object entry_json(const wire::FileEntry& entry, const std::string& path) {
   object["owner"] = name_or_number(entry.user, entry.uid);
   object["group"] = name_or_number(entry.group, entry.gid);
   object["modifiedTime"] = time_text(entry.modified_ns);
-  // One that leads nowhere leads to itself.
+  // A dangling link is shown as leading to itself.
   if (is_link) object["symlinkTarget"] = to_utf8(entry.end ? entry.end->path : path);
   if (!entry.metadata.empty()) object["metadata"] = metadata_json(entry.metadata);
   return object;

@@ -13,10 +13,10 @@ std::string clean_path(std::string_view path, Parents parents) {
     const std::string_view name = path.substr(0, path.find('/'));
     path.remove_prefix(std::min(path.size(), name.size() + 1));
     if (name.empty() || name == ".") continue;
-    const bool back = name == ".." && parents == Parents::kTaken;
-    if (back && !names.empty() && names.back() != "..") {
+    const bool is_parent = name == ".." && parents == Parents::kResolved;
+    if (is_parent && !names.empty() && names.back() != "..") {
       names.pop_back();
-    } else if (!back || !absolute) {
+    } else if (!is_parent || !absolute) {
       names.push_back(name);
     }
   }
@@ -30,7 +30,7 @@ std::string clean_path(std::string_view path, Parents parents) {
 
 Result<std::string> request_path(std::string_view given) {
   if (given.find('\0') != std::string_view::npos) {
-    return fail(Errc::kInvalidArgument, "a path must not contain a NUL");
+    return fail(Errc::kInvalidArgument, "a path must not contain a NUL byte");
   }
   if (given.starts_with('~')) {
     if (given.size() > 1 && given[1] != '/') {
@@ -40,7 +40,7 @@ Result<std::string> request_path(std::string_view given) {
     while (given.starts_with('/')) given.remove_prefix(1);
   }
   const bool absolute = given.starts_with('/');
-  std::string path = clean_path(given, absolute ? Parents::kLeft : Parents::kTaken);
+  std::string path = clean_path(given, absolute ? Parents::kKept : Parents::kResolved);
   if (path.size() > wire::kMaxSessionPath) {
     return fail(Errc::kInvalidArgument, "a path must not be longer than 4096 bytes");
   }

@@ -1,5 +1,5 @@
-// Paths as E2B's clients write them: nothing is the home, "~" too, and what is not absolute is
-// below it. Only the sandbox knows where that is, and says it in its answers.
+// Paths as E2B's clients write them: an empty path and "~" are the home directory, and relative
+// paths are below it. Only the sandbox knows where it is, and reports absolute paths.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace glovebox::e2b {
 
-// For a file request: absolute, or below the user's home; never empty. kInvalidArgument for what
-// cannot be a path.
+// For a file request: absolute, or relative to the user's home; never empty. kInvalidArgument: not
+// a path.
 Result<std::string> request_path(std::string_view given);
 
-// Without "//", "/./", a slash at the end; without ".." where `parents` is kTaken, which is only
-// right where no component before it can be a link.
-enum class Parents : bool { kLeft, kTaken };
-std::string clean_path(std::string_view path, Parents parents = Parents::kLeft);
+// Without "//", "/./" and a trailing slash. kResolved also removes "..", which is correct only
+// where no component before it can be a symbolic link.
+enum class Parents : bool { kKept, kResolved };
+std::string clean_path(std::string_view path, Parents parents = Parents::kKept);
 
 }  // namespace glovebox::e2b

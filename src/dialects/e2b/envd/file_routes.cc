@@ -1,20 +1,24 @@
-// GET /files of E2B's daemon: the bytes of a file.
-#include <cerrno>
+#include "dialects/e2b/envd/file_routes.h"
+
 #include <utility>
 
 #include "base/percent_encoding.h"
 #include "dialects/e2b/envd/file_access.h"
 #include "dialects/e2b/envd/file_entry.h"
 #include "dialects/e2b/envd/file_paths.h"
-#include "dialects/e2b/handlers.h"
-#include "dialects/e2b/agent_access.h"
-#include "dialects/e2b/envd/signature.h"
+#include "dialects/e2b/envd/file_upload.h"
+#include "dialects/e2b/error_form.h"
 #include "http/byte_range.h"
 #include "http/target.h"
 #include "routing/file_download.h"
 #include "sessions/files/file_json.h"
 
 namespace glovebox::e2b {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
+
 namespace {
 
 using wire::FileOp;
@@ -30,7 +34,7 @@ http::Headers headers_of(const std::string& path) {
   return headers;
 }
 
-// The last bytes of a file are only known to who has looked; then it is given as a whole.
+// A range of the last bytes needs the file's size, which is not known yet: the whole file is sent.
 std::optional<http::ByteRange> range_of(const Request& request) {
   if (request.method != http::Method::kGet || request.headers.find("If-Range") != nullptr) {
     return std::nullopt;
@@ -52,17 +56,28 @@ FileRequest read_request(std::string user, std::string path, const Request& requ
   return file;
 }
 
-Response no_such_part(std::uint64_t total) {
-  Response response = refusal(416, "the file has no such range of bytes");
+Response refuse_range(std::uint64_t total) {
+  Response response = refusal(416, "the file is shorter than the requested range");
   response.headers.set("Content-Range", "bytes */" + std::to_string(total));
   return response;
 }
 
 }  // namespace
 
-Task<Response> download(routing::App& app, Request& request, ResponseWriter& writer) {
-  const Gate gate = co_await enter_files(app, request, FileAccess::kRead);
-  if (gate.refusal) co_return *gate.refusal;
+std::span<const routing::RouteRow<FileRoutes>> FileRoutes::rows() {
+  using http::Method;
+  using routing::Access;
+  static constexpr routing::RouteRow<FileRoutes> kRows[] = {
+      {Method::kGet, "/files", Access::kOpen, &FileRoutes::download, "The bytes of a file", 0},
+      {Method::kPost, "/files", Access::kOpen, &FileRoutes::upload, "Write files", 0, nullptr,
+       true},
+  };
+  return kRows;
+}
+
+Task<Response> FileRoutes::download(Request& request, ResponseWriter& writer) {
+  AgentAccess::Admission admission = co_await access_.admit(request, FileAccess::kRead);
+  if (admission.refusal) co_return std::move(*admission.refusal);
   auto user = file_user(std::string(request.query.get("username")));
   if (!user) co_return refusal(401, user.error().message());
   const std::string path(request.query.get("path"));
@@ -70,7 +85,7 @@ Task<Response> download(routing::App& app, Request& request, ResponseWriter& wri
   if (!at) co_return refusal(400, at.error().message());
   const std::optional<http::ByteRange> range = range_of(request);
   FileRequest file = read_request(std::move(*user), std::move(*at), request, range);
-  auto opened = co_await open_file(gate.session, std::move(file));
+  auto opened = co_await open_file(admission.session, std::move(file));
   if (!opened) co_return file_refusal(opened.error(), path);
   const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);
   const auto entry = sessions::entry_of(transfer->entry());
@@ -79,7 +94,7 @@ Task<Response> download(routing::App& app, Request& request, ResponseWriter& wri
   http::Span span{0, entry->size};
   if (range) {
     const auto part = http::span_of(*range, entry->size);
-    if (!part) co_return no_such_part(entry->size);
+    if (!part) co_return refuse_range(entry->size);
     span = *part;
     headers.add("Content-Range", "bytes " + std::to_string(span.from) + "-" +
                                      std::to_string(span.from + span.size - 1) + "/" +
@@ -93,6 +108,21 @@ Task<Response> download(routing::App& app, Request& request, ResponseWriter& wri
   }
   if (there) co_await writer.finish();
   co_return Response::streamed();
+}
+
+Task<Response> FileRoutes::upload(Request& request, ResponseWriter&) {
+  AgentAccess::Admission admission = co_await access_.admit(request, FileAccess::kWrite);
+  if (admission.refusal) co_return std::move(*admission.refusal);
+  auto user = file_user(std::string(request.query.get("username")));
+  if (!user) co_return refusal(401, user.error().message());
+  auto metadata = upload_metadata(request.headers);
+  if (!metadata) {
+    co_return refusal(400,
+                      "metadata must be printable ASCII, with keys of at most 246 bytes and at "
+                      "most 4096 bytes and 128 keys in all");
+  }
+  Upload upload{admission.session, std::move(*user), std::move(*metadata)};
+  co_return co_await receive_upload(std::move(upload), request);
 }
 
 }  // namespace glovebox::e2b

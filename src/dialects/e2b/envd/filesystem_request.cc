@@ -5,7 +5,7 @@
 
 #include "dialects/e2b/envd/file_access.h"
 #include "dialects/e2b/envd/file_paths.h"
-#include "dialects/e2b/agent_access.h"
+#include "dialects/e2b/envd/request_user.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -41,7 +41,7 @@ Result<bool> truth_field(const json::object& message, std::string_view name) {
   return value->get_bool();
 }
 
-// As proto3 has it: a number, or its digits in a string.
+// As in proto3's JSON: a number, or its digits in a string.
 Result<std::uint32_t> number_field(const json::object& message, std::string_view name) {
   const json::value* value = field(message, name);
   if (value == nullptr) return 0;
@@ -49,7 +49,8 @@ Result<std::uint32_t> number_field(const json::object& message, std::string_view
   if (value->is_string()) {
     const auto& text = value->get_string();
     const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (ec != std::errc{} || end != text.data() + text.size()) return bad_field(name, "a whole number");
+    if (ec != std::errc{} || end != text.data() + text.size())
+      return bad_field(name, "a whole number");
     return number;
   }
   if (!value->is_number()) return bad_field(name, "a whole number");
@@ -61,27 +62,27 @@ Result<std::uint32_t> number_field(const json::object& message, std::string_view
 }
 
 tl::expected<FilesystemRequest, Failure> read_filesystem_request(const http::Request& request,
-                                               std::string_view name) {
-  FilesystemRequest call;
+                                                                 std::string_view name) {
+  FilesystemRequest wanted;
   auto user = file_user(user_of(request));
   if (!user) {
     return tl::unexpected<Failure>(Failure{Code::kUnauthenticated, user.error().message()});
   }
-  call.user = std::move(*user);
+  wanted.user = std::move(*user);
   auto message = read_message(request);
   if (!message) return refuse_files(message.error());
-  call.message = std::move(*message);
-  auto path = text_field(call.message, name);
+  wanted.message = std::move(*message);
+  auto path = text_field(wanted.message, name);
   if (!path) return refuse_files(path.error());
-  call.path = std::move(*path);
-  auto at = request_path(call.path);
+  wanted.path = std::move(*path);
+  auto at = request_path(wanted.path);
   if (!at) return refuse_files(at.error());
-  call.at = std::move(*at);
-  return call;
+  wanted.at = std::move(*at);
+  return wanted;
 }
 
-std::string whole_path(const std::string& told, const std::string& asked) {
-  return clean_path(told, asked.starts_with('/') ? Parents::kLeft : Parents::kTaken);
+std::string whole_path(const std::string& reported, const std::string& requested) {
+  return clean_path(reported, requested.starts_with('/') ? Parents::kKept : Parents::kResolved);
 }
 
 }  // namespace glovebox::e2b

@@ -20,8 +20,8 @@ TEST(E2bPaths, AreBelowTheHomeUnlessTheyAreWhole) {
   EXPECT_FALSE(request_path("~root/a"));
   EXPECT_FALSE(request_path(std::string("a\0b", 3)));
   EXPECT_FALSE(request_path(std::string(4097, 'a')));
-  EXPECT_EQ(clean_path("/home/user/../b", Parents::kTaken), "/home/b");
-  EXPECT_EQ(clean_path("/../..", Parents::kTaken), "/");
+  EXPECT_EQ(clean_path("/home/user/../b", Parents::kResolved), "/home/b");
+  EXPECT_EQ(clean_path("/../..", Parents::kResolved), "/");
 }
 
 TEST(E2bEntry, HasEveryFieldAsClientsKnowIt) {

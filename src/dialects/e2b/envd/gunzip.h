@@ -1,5 +1,5 @@
-// A body that was sent with Content-Encoding: gzip, as what it was before. What comes out goes into
-// a sandbox's own disk, which bounds it; no more than a piece of it is ever here.
+// Decompresses a body that was sent with Content-Encoding: gzip, piece by piece. The output goes to
+// a sandbox's disk, which bounds it.
 #pragma once
 
 #include <zlib.h>
@@ -15,12 +15,12 @@ class GunzipBody final : public http::BodyStream {
  public:
   static constexpr std::uint64_t kMaxBytes = std::uint64_t{64} << 30;
 
-  explicit GunzipBody(http::BodyStream& packed);  // which outlives this
+  explicit GunzipBody(http::BodyStream& packed);  // borrowed; outlives this
   ~GunzipBody() override;
   GunzipBody(const GunzipBody&) = delete;
   GunzipBody& operator=(const GunzipBody&) = delete;
 
-  // kInvalidArgument: this is not gzip, not whole, or without end.
+  // kInvalidArgument: not gzip, incomplete, or larger than kMaxBytes.
   asio::awaitable<Result<std::size_t>> read_some(char* into, std::size_t size) override;
   void cancel() override { packed_.cancel(); }
 
@@ -31,7 +31,7 @@ class GunzipBody final : public http::BodyStream {
   std::string input_;
   z_stream stream_{};
   bool is_ready_ = false;
-  bool in_member_ = false;  // one has begun and not ended
+  bool in_member_ = false;  // a member has begun and not ended
   bool any_ = false;
   std::uint64_t total_ = 0;
 };

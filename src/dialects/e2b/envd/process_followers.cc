@@ -13,21 +13,20 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using node::Attachment;
 
-// How long a sandbox may stand still before its streams are cut.
-constexpr std::chrono::seconds kLookForProcesses{1};
-constexpr std::chrono::milliseconds kLookWhileFull{200};
-// How long the others wait for one who takes nothing.
-constexpr std::chrono::seconds kPatience{5};
+// How long a sandbox may be paused before its streams are cut.
+constexpr std::chrono::seconds kPauseCheckInterval{1};
+constexpr std::chrono::milliseconds kFullCheckInterval{200};
+// How long followers wait for one that reads nothing.
+constexpr std::chrono::seconds kSlowFollowerPatience{5};
 
 }  // namespace
 
-// ---- who follows ---------------------------------------------------------------------------
-
-Follower::Follower(std::shared_ptr<ProcessFollowers> hub) : hub_(std::move(hub)), notifier_(hub_->io_) {
-  hub_->add(*this);
+Follower::Follower(std::shared_ptr<ProcessFollowers> process)
+    : process_(std::move(process)), notifier_(process_->io_) {
+  process_->add(*this);
 }
 
-Follower::~Follower() { hub_->remove(*this); }
+Follower::~Follower() { process_->remove(*this); }
 
 asio::awaitable<Follower::Event> Follower::next(Deadline deadline) {
   while (true) {
@@ -39,10 +38,10 @@ asio::awaitable<Follower::Event> Follower::next(Deadline deadline) {
       held_ -= message.bytes->size();
       if (full_since_) full_since_ = Clock::now();
       if (held_ < ProcessFollowers::kMaxHeld) full_since_.reset();
-      hub_->changed_.notify_all();
+      process_->changed_.notify_all();
       co_return message;
     }
-    if (hub_->fate_) co_return *hub_->fate_;
+    if (process_->last_event_) co_return *process_->last_event_;
     if (Clock::now() >= deadline) co_return Nothing{};
     co_await notifier_.wait(deadline);
   }
@@ -53,10 +52,8 @@ void Follower::leave() {
   notifier_.notify_all();
 }
 
-// ---- what is followed ----------------------------------------------------------------------
-
 ProcessFollowers::ProcessFollowers(asio::io_context& io, std::shared_ptr<node::Session> session,
-                       const node::ProcessInfo& info, std::string tag)
+                                   const node::ProcessInfo& info, std::string tag)
     : io_(io),
       session_(std::move(session)),
       number_(info.number),
@@ -73,16 +70,16 @@ std::shared_ptr<Follower> ProcessFollowers::follow(std::unique_ptr<Attachment> a
 
 void ProcessFollowers::add(Follower& follower) {
   followers_.push_back(&follower);
-  if (is_reading_ || (fate_ && std::holds_alternative<Follower::Ended>(*fate_))) return;
-  fate_.reset();
+  if (is_reading_ || (last_event_ && std::holds_alternative<Follower::Ended>(*last_event_))) return;
+  last_event_.reset();
   start_reading();
 }
 
 void ProcessFollowers::remove(Follower& follower) {
   std::erase(followers_, &follower);
   changed_.notify_all();
-  if (!followers_.empty() || !attachment_ || fate_) return;
-  let_go_ = true;
+  if (!followers_.empty() || !attachment_ || last_event_) return;
+  is_detached_ = true;
   attachment_->close();
 }
 
@@ -99,22 +96,22 @@ void ProcessFollowers::start_reading() {
 }
 
 asio::awaitable<void> ProcessFollowers::read() {
-  while (!followers_.empty() && !fate_) {
+  while (!followers_.empty() && !last_event_) {
     if (!attachment_ && !co_await attach()) break;
     if (is_full()) {
-      co_await changed_.wait(Clock::now() + kLookWhileFull);
-      look_while_full();
+      co_await changed_.wait(Clock::now() + kFullCheckInterval);
+      check_while_full();
       continue;
     }
-    Attachment::Event event = co_await attachment_->next(Clock::now() + kLookForProcesses);
+    Attachment::Event event = co_await attachment_->next(Clock::now() + kPauseCheckInterval);
     on_event(std::move(event));
   }
   attachment_.reset();
-  // From here on nobody reads: it must not stop for that.
-  const bool ended = fate_ && std::holds_alternative<Follower::Ended>(*fate_);
-  const bool taken = fate_ && std::holds_alternative<Follower::TakenOver>(*fate_);
+  // From here on the output is not read, and the process must not block on it.
+  const bool ended = last_event_ && std::holds_alternative<Follower::Ended>(*last_event_);
+  const bool taken = last_event_ && std::holds_alternative<Follower::TakenOver>(*last_event_);
   if (!ended && !taken) (void)session_->set_lossy(number_, true);
-  // Here and not when the coroutine is gone: who comes in between starts another.
+  // Here and not at the end of the coroutine: a follower that comes in between starts another one.
   is_reading_ = false;
   changed_.notify_all();
 }
@@ -128,26 +125,26 @@ asio::awaitable<bool> ProcessFollowers::attach() {
     stop(Follower::Cut{attached.error().message()});
     co_return false;
   }
-  let_go_ = false;
+  is_detached_ = false;
   attachment_ = std::move(*attached);
   co_return true;
 }
 
 void ProcessFollowers::on_event(Attachment::Event event) {
-  if (const auto* chunk = std::get_if<Attachment::Chunk>(&event)) return hand(*chunk);
+  if (const auto* chunk = std::get_if<Attachment::Chunk>(&event)) return queue(*chunk);
   if (const auto* exited = std::get_if<Attachment::Exited>(&event)) {
     return stop(Follower::Ended{exited->end});
   }
   if (const auto* gone = std::get_if<Attachment::Gone>(&event)) {
     attachment_.reset();
-    if (std::exchange(let_go_, false)) return;
+    if (std::exchange(is_detached_, false)) return;
     const bool taken = session_->alive() && gone->why.find("took over") != std::string::npos;
     return stop(taken ? Follower::Event(Follower::TakenOver{}) : Follower::Cut{gone->why});
   }
   if (session_->paused()) stop(Follower::Cut{"the sandbox is paused"});
 }
 
-void ProcessFollowers::hand(const Attachment::Chunk& chunk) {
+void ProcessFollowers::queue(const Attachment::Chunk& chunk) {
   if (chunk.stream == wire::Stream::kResults) return;
   const std::string_view name =
       terminal_ ? "pty" : (chunk.stream == wire::Stream::kStderr ? "stderr" : "stdout");
@@ -164,8 +161,8 @@ void ProcessFollowers::hand(const Attachment::Chunk& chunk) {
   }
 }
 
-void ProcessFollowers::stop(Follower::Event fate) {
-  fate_ = std::move(fate);
+void ProcessFollowers::stop(Follower::Event last_event) {
+  last_event_ = std::move(last_event);
   for (Follower* follower : followers_) follower->notifier_.notify_all();
 }
 
@@ -175,8 +172,8 @@ bool ProcessFollowers::is_full() const {
   });
 }
 
-// Nothing is read meanwhile, and so nothing is heard of an end.
-void ProcessFollowers::look_while_full() {
+// While nothing is read, the end of the sandbox is not reported.
+void ProcessFollowers::check_while_full() {
   if (!session_->alive()) return stop(Follower::Cut{"the sandbox has ended"});
   if (session_->paused()) return stop(Follower::Cut{"the sandbox is paused"});
   const bool others_wait =
@@ -187,7 +184,7 @@ void ProcessFollowers::look_while_full() {
   const Clock::time_point now = Clock::now();
   for (Follower* follower : followers_) {
     if (!follower->full_since_) continue;
-    if (!in_a_hurry_ && now - *follower->full_since_ < kPatience) continue;
+    if (!drops_slow_followers_ && now - *follower->full_since_ < kSlowFollowerPatience) continue;
     follower->is_dropped_ = true;
     follower->full_since_.reset();
     follower->messages_.clear();
@@ -196,12 +193,12 @@ void ProcessFollowers::look_while_full() {
   }
 }
 
-void ProcessFollowers::hurry() {
-  in_a_hurry_ = true;
+void ProcessFollowers::drop_slow_followers() {
+  drops_slow_followers_ = true;
   changed_.notify_all();
 }
 
-asio::awaitable<void> ProcessFollowers::quiet() {
+asio::awaitable<void> ProcessFollowers::wait_until_unread() {
   const auto self = shared_from_this();
   while (is_reading_) co_await changed_.wait(Clock::time_point::max());
 }

@@ -9,9 +9,10 @@
 #include <cstring>
 
 #include "base/base64.h"
-#include "dialects/e2b/agent_access.h"
-#include "sessions/processes/process_json.h"
+#include "dialects/e2b/envd/request_user.h"
+#include "model/environment.h"
 #include "sessions/processes/process_label.h"
+#include "sessions/processes/user_environment.h"
 #include "wire/guest/guest_frames.h"
 #include "wire/json/object_reader.h"
 
@@ -22,7 +23,7 @@ namespace json = boost::json;
 using std::chrono::milliseconds;
 using wire::ObjectReader;
 
-constexpr std::size_t kMaxInput = 16u << 20;  // the bound on a body is below
+constexpr std::size_t kMaxInput = 16u << 20;  // more than the limit of a body
 constexpr std::size_t kMaxVariables = 1024;
 constexpr std::uint64_t kMaxSide = 4096;  // of a terminal
 constexpr std::chrono::seconds kDefaultKeepalive{90};
@@ -35,7 +36,7 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   return number;
 }
 
-// A number may come as a string, too: so says proto3's JSON.
+// In proto3's JSON a number may also be a string of digits.
 Result<std::optional<std::uint64_t>> whole(ObjectReader& fields, std::string_view name,
                                            std::uint64_t high) {
   const json::value* value = fields.take(name);
@@ -46,7 +47,7 @@ Result<std::optional<std::uint64_t>> whole(ObjectReader& fields, std::string_vie
   return number;
 }
 
-// Any name that the kernel would take.
+// Names are any that the kernel takes.
 Result<std::vector<std::string>> read_variables(ObjectReader& fields, std::string_view name) {
   std::vector<std::string> out;
   const json::value* value = fields.take(name);
@@ -58,7 +59,7 @@ Result<std::vector<std::string>> read_variables(ObjectReader& fields, std::strin
     const std::string key(one.key().data(), one.key().size());
     const std::string at = std::string(name) + "." + key.substr(0, 60);
     if (key.empty() || key.find('=') != std::string::npos) {
-      return fields.bad(at, "is no name of a variable");
+      return fields.bad(at, "is not a valid variable name");
     }
     const json::string* text = one.value().if_string();
     if (text == nullptr) return fields.bad(at, "must be a string");
@@ -68,16 +69,16 @@ Result<std::vector<std::string>> read_variables(ObjectReader& fields, std::strin
   return out;
 }
 
-// What the agent takes in one frame; the words of template and session are added later and are few.
+// The agent accepts so much in one frame; the variables of template and session are added later.
 Result<> check_sizes(const ObjectReader& fields, const StartRequest& start) {
-  constexpr std::size_t kForTheSession = 16 * 1024;
+  constexpr std::size_t kForSession = 16 * 1024;
   std::size_t bytes = start.cmd.size() + start.cwd.size();
   for (const auto* list : {&start.args, &start.envs}) {
     for (const std::string& text : *list) bytes += text.size() + 1;
   }
-  if (bytes > wire::kMaxExecBytes - kForTheSession ||
+  if (bytes > wire::kMaxExecBytes - kForSession ||
       start.args.size() + start.envs.size() > wire::kMaxExecStrings - 256) {
-    return fields.bad("args", "arguments and envs together are larger than 112 KB; use files");
+    return fields.bad("args", "args and envs together must not exceed 112 KB; use files");
   }
   return {};
 }
@@ -100,14 +101,14 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
                      [text](std::string_view head) { return text.starts_with(head); });
 }
 
-// As Go has them, which the clients' users know: "killed", "segmentation fault".
+// In Go's wording, which E2B's users know: "killed", "segmentation fault".
 std::string signal_description(int signal) {
   const char* known = ::sigdescr_np(signal);
   if (known == nullptr) return "signal " + std::to_string(signal);
-  std::string words = known;
-  std::transform(words.begin(), words.end(), words.begin(),
+  std::string text = known;
+  std::transform(text.begin(), text.end(), text.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return words;
+  return text;
 }
 
 }  // namespace
@@ -204,17 +205,17 @@ Result<std::string> directory_of(std::string_view cwd, std::string_view user) {
   }
   if (cwd.front() != '~') return home_for(user) + "/" + std::string(cwd);
   if (cwd[1] == '/') return home_for(user) + std::string(cwd.substr(1));
-  return fail(Errc::kInvalidArgument, "cwd: the home of another user is not known");
+  return fail(Errc::kInvalidArgument, "cwd: the home directory of another user is not known");
 }
 
 std::optional<std::string> user_for(const http::Request& request) {
   std::string user = user_of(request);
   if (user.empty()) return "user";
-  const bool good =
+  const bool is_valid =
       user.size() <= wire::kMaxUserName && std::all_of(user.begin(), user.end(), [](char c) {
         return static_cast<unsigned char>(c) > ' ' && c != '/' && c != '\x7f';
       });
-  if (!good) return std::nullopt;
+  if (!is_valid) return std::nullopt;
   return user;
 }
 
@@ -226,7 +227,7 @@ std::vector<std::string> sandbox_variables(const node::Session& session) {
 std::vector<std::string> command_environment(const node::Session& session, std::string_view user,
                                              std::vector<std::string> environment,
                                              const std::vector<std::string>& envs) {
-  // Of others than the two that every sandbox has, the agent knows the names and the home.
+  // For other users than the two that every sandbox has, the agent sets these variables.
   if (!is_root(user) && !is_user(user)) {
     std::erase_if(environment, [](const std::string& variable) {
       return starts_with_any(variable, {"HOME=", "USER=", "LOGNAME=", "SHELL="});
@@ -261,7 +262,7 @@ Failure start_failure(const Error& error, std::string_view user, std::string_vie
 
 std::optional<milliseconds> timeout_of(const http::Request& request) {
   const std::string_view text = request.header("Connect-Timeout-Ms");
-  const auto number = text.size() <= 10 ? number_in(text) : std::nullopt;  // as Connect has it
+  const auto number = text.size() <= 10 ? number_in(text) : std::nullopt;  // Connect's limit
   if (!number || *number == 0) return std::nullopt;
   return milliseconds(*number);
 }
@@ -286,11 +287,11 @@ std::string keepalive_event() { return R"({"event":{"keepalive":{}}})"; }
 
 std::string end_event(const wire::ProcessEnd& end) {
   const bool exited = end.signal == 0;
-  const std::string status =
-      exited ? "exit status " + std::to_string(end.code) : "signal: " + signal_description(end.signal);
-  json::object told{{"exitCode", exited ? end.code : -1}, {"exited", exited}, {"status", status}};
-  if (!exited || end.code != 0) told["error"] = status;
-  return R"({"event":{"end":)" + json::serialize(told) + "}}";
+  const std::string status = exited ? "exit status " + std::to_string(end.code)
+                                    : "signal: " + signal_description(end.signal);
+  json::object ended{{"exitCode", exited ? end.code : -1}, {"exited", exited}, {"status", status}};
+  if (!exited || end.code != 0) ended["error"] = status;
+  return R"({"event":{"end":)" + json::serialize(ended) + "}}";
 }
 
 }  // namespace glovebox::e2b

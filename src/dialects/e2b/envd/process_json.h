@@ -1,5 +1,5 @@
-// The words of envd's process.Process: what a client asks for, parsed once, and what it is told.
-// Fields that nobody knows are ignored, as the clients expect.
+// The messages of process.Process: requests, parsed once, and events. Unknown fields are ignored,
+// as clients expect.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -22,14 +22,14 @@ struct StartRequest {
   std::string cmd;
   std::vector<std::string> args;
   std::vector<std::string> envs;  // "NAME=value"
-  std::string cwd;                // as it was sent
+  std::string cwd;                // as the client sent it
   std::string tag;
   std::optional<TerminalSize> terminal;
   bool has_stdin = true;
 };
 Result<StartRequest> read_start(const boost::json::value& message);
 
-// Which process: by its pid inside, or by the tag that it was started with.
+// Which process: by its pid in the sandbox, or by the tag that it was started with.
 struct Selector {
   std::optional<std::uint32_t> pid;
   std::string tag;
@@ -43,14 +43,14 @@ struct ProcessInput {
 };
 // Of an object with the field "input".
 Result<ProcessInput> read_input(const boost::json::value& message);
-// SIGNAL_SIGTERM, SIGNAL_SIGKILL or their numbers; nothing: another one.
+// SIGNAL_SIGTERM, SIGNAL_SIGKILL or their numbers; nothing: any other signal.
 std::optional<int> read_signal(const boost::json::value& message);
 Result<std::optional<TerminalSize>> read_terminal(const boost::json::value& message);
 
-// Absolute; a relative one is below the user's home, and so is "~/...". "": the home, where only
-// the guest knows which that is.
+// Absolute. A relative path and "~/..." are below the user's home. Empty: the home of a user that
+// only the guest knows.
 Result<std::string> directory_of(std::string_view cwd, std::string_view user);
-// A name or a number that there may be; "user", when nobody is named.
+// A well-formed user name or number; "user" when the request names none. Nothing: malformed.
 std::optional<std::string> user_for(const http::Request& request);
 
 // E2B_SANDBOX, E2B_SANDBOX_ID, E2B_TEMPLATE_ID.
@@ -60,14 +60,14 @@ std::vector<std::string> command_environment(const node::Session& session, std::
                                              std::vector<std::string> environment,
                                              const std::vector<std::string>& envs);
 
-// Of a start that was refused.
+// Of a start that failed.
 Failure start_failure(const Error& error, std::string_view user, std::string_view cwd);
 
 // Connect-Timeout-Ms; nothing: no limit.
 std::optional<std::chrono::milliseconds> timeout_of(const http::Request& request);
 std::chrono::milliseconds keepalive_of(const http::Request& request);
 
-// Messages of a stream, as their JSON.
+// Events of a stream, as JSON.
 std::string start_event(std::uint32_t pid);
 std::string data_event(std::string_view stream, std::string_view bytes);
 std::string keepalive_event();

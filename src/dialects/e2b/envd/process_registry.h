@@ -1,6 +1,6 @@
-// The processes that E2B's clients have started or follow: each is looked after until it has ended,
-// whether anybody follows it or not. Its time may be over before that, and then it is killed. How
-// it ended is remembered for a while, for those who come late.
+// The processes that E2B's clients have started or follow. Each is supervised until it has ended,
+// whether a client follows it or not, and killed at its deadline. How it ended is remembered for a
+// while, for clients that connect late.
 #pragma once
 
 #include <chrono>
@@ -12,10 +12,12 @@
 #include <string>
 #include <utility>
 
-#include "routing/app.h"
 #include "dialects/e2b/envd/process_followers.h"
 #include "dialects/e2b/envd/process_json.h"
+#include "node/sessions/session_service.h"
+#include "sessions/processes/oom_ledger.h"
 #include "sessions/processes/process_label.h"
+#include "sessions/sessions.h"
 
 namespace glovebox::e2b {
 
@@ -24,26 +26,34 @@ class ProcessRegistry : public std::enable_shared_from_this<ProcessRegistry> {
   static constexpr std::chrono::seconds kRemembered{30};
   using Deadline = std::chrono::steady_clock::time_point;
 
-  explicit ProcessRegistry(routing::App& app) : app_(app) {}
-  static ProcessRegistry& of(routing::App& app);
-  // At the server's start: what the server before us has started with a deadline or a tag still
-  // has it.
-  static void begin(routing::App& app);
+  // All are borrowed and outlive this.
+  struct Dependencies {
+    asio::io_context& io;
+    node::SessionService& session_service;
+    sessions::Sessions& sessions;
+    sessions::OomKillCounter& oom_kills;
+  };
+  explicit ProcessRegistry(Dependencies dependencies) : deps_(dependencies) {}
 
-  // Of one that was just started, for whoever started it.
+  // At the server's start: supervises the processes with a deadline or a tag that the server before
+  // this one has started.
+  void start();
+
+  // Of a process that was just started, for the client that started it; null: see
+  // ProcessFollowers::follow().
   std::shared_ptr<Follower> follow(const std::shared_ptr<node::Session>& session,
                                    node::Session::Started started);
-  // Of a program that runs; from now on it is looked after. It is killed when its label says so.
-  std::shared_ptr<ProcessFollowers> hub(const std::shared_ptr<node::Session>& session,
-                                  const node::ProcessInfo& process);
-  // The program that is meant and runs, if there is one. Contexts are not E2B's processes; only
-  // E2B's have tags.
+  // Of a running program, which is supervised from now on and killed at the deadline of its label.
+  std::shared_ptr<ProcessFollowers> followers_of(const std::shared_ptr<node::Session>& session,
+                                                 const node::ProcessInfo& process);
+  // The running program that is selected; nothing: there is none. Contexts are not processes of
+  // E2B, and only E2B's processes have tags.
   std::optional<node::ProcessInfo> find_running(const node::Session& session,
                                                 const Selector& selector) const;
-  // It was killed: see ProcessFollowers::hurry().
-  void hurry(const node::Session& session, wire::ProcessNumber number);
+  // The process was killed: see ProcessFollowers::drop_slow_followers().
+  void drop_slow_followers(const node::Session& session, wire::ProcessNumber number);
 
-  // Of one that has ended not long ago.
+  // A process that has ended not long ago.
   struct Ended {
     std::uint32_t pid = 0;
     wire::ProcessEnd end;
@@ -60,14 +70,15 @@ class ProcessRegistry : public std::enable_shared_from_this<ProcessRegistry> {
   };
 
   asio::awaitable<void> take_over();
-  void look_after(const std::shared_ptr<node::Session>& session);
-  void begin_watch(const std::shared_ptr<ProcessFollowers>& hub, const sessions::ProcessLabel& label);
-  asio::awaitable<void> watch(std::shared_ptr<ProcessFollowers> hub, Deadline deadline);
-  asio::awaitable<void> on_exit(std::shared_ptr<ProcessFollowers> hub, wire::ProcessEnd end);
-  void remember(const ProcessFollowers& hub, const wire::ProcessEnd& end);
+  void supervise_all(const std::shared_ptr<node::Session>& session);
+  void start_supervision(const std::shared_ptr<ProcessFollowers>& process,
+                         const sessions::ProcessLabel& label);
+  asio::awaitable<void> supervise(std::shared_ptr<ProcessFollowers> process, Deadline deadline);
+  asio::awaitable<void> on_exit(std::shared_ptr<ProcessFollowers> process, wire::ProcessEnd end);
+  void remember(const ProcessFollowers& process, const wire::ProcessEnd& end);
 
-  routing::App& app_;
-  std::map<Key, std::shared_ptr<ProcessFollowers>> hubs_;
+  const Dependencies deps_;
+  std::map<Key, std::shared_ptr<ProcessFollowers>> processes_;
   std::deque<Record> ended_;  // oldest first
 };
 

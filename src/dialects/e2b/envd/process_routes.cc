@@ -1,61 +1,36 @@
-// process.Process, what is asked of a process that runs: which there are, input, signals, the size
-// of a terminal.
+#include "dialects/e2b/envd/process_routes.h"
+
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/json.hpp>
 #include <csignal>
 #include <utility>
 
-#include "dialects/e2b/envd/connect.h"
-#include "dialects/e2b/handlers.h"
-#include "dialects/e2b/envd/process_json.h"
-#include "dialects/e2b/envd/process_registry.h"
-#include "dialects/e2b/agent_access.h"
-#include "sessions/processes/input_pump.h"
+#include "http/router.h"
 #include "sessions/processes/process_label.h"
 #include "wire/json/strict_json.h"
 
 namespace glovebox::e2b {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
+
 namespace {
 
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
-using Done = tl::expected<void, Failure>;
 
-constexpr std::chrono::seconds kInputWithin{20};
+constexpr std::chrono::seconds kInputTimeout{20};
 constexpr std::size_t kMaxEnvelope = 4u << 20;
-// Clients say every 50 s that they are still there.
-constexpr std::chrono::seconds kSilent{120};
+// Clients send a keepalive every 50 s.
+constexpr std::chrono::seconds kMaxSilence{120};
 
 tl::unexpected<Failure> refuse_process(Code code, std::string message) {
   return tl::unexpected(Failure{code, std::move(message)});
 }
 
-struct Target {
-  json::value message;
-  node::ProcessInfo process;
-};
-
-tl::expected<Target, Failure> find_target(routing::App& app, const Request& request,
-                                          const node::Session& session) {
-  auto message = read_message(request);
-  if (!message) return tl::unexpected(failure_of(message.error()));
-  Target target;
-  target.message = std::move(*message);
-  const auto selector = read_selector(target.message);
-  if (!selector) return tl::unexpected(failure_of(selector.error()));
-  auto process = ProcessRegistry::of(app).find_running(session, *selector);
-  if (!process) return refuse_process(Code::kNotFound, not_found_message(*selector));
-  target.process = std::move(*process);
-  return target;
-}
-
-Response answer_of(const Done& done) {
-  if (!done) return failure_response(done.error());
-  return message_response({});
-}
-
-json::object described(const node::ProcessInfo& process) {
+json::object process_description(const node::ProcessInfo& process) {
   const sessions::ProcessLabel label = sessions::decode_label(process.label);
   json::object envs;
   for (const std::string& variable : label.envs) {
@@ -71,42 +46,22 @@ json::object described(const node::ProcessInfo& process) {
   return object;
 }
 
-asio::awaitable<Done> give(routing::App& app, std::shared_ptr<node::Session> session,
-                           node::ProcessInfo process, ProcessInput input) {
-  if (input.is_terminal && !process.terminal) {
-    co_return refuse_process(Code::kInternal, "the process has no pty");
-  }
-  if (!input.is_terminal && process.terminal) {
-    co_return refuse_process(Code::kInternal, "the process has a pty: its input goes there, not to stdin");
-  }
-  const auto pump = app.inputs.of(session, process.number);
-  const auto deadline = Clock::now() + kInputWithin;
-  const auto pushed = co_await pump->push(std::move(input.bytes), deadline);
-  if (pushed == sessions::InputPump::Pushed::kNoRoom) {
-    co_return refuse_process(Code::kResourceExhausted, "the process does not read what was sent before");
-  }
-  bool is_closed = pushed == sessions::InputPump::Pushed::kClosed;
-  // What it has not read by then is on its way.
-  if (!is_closed && !co_await pump->drained(deadline)) is_closed = pump->is_closed();
-  if (is_closed) co_return refuse_process(Code::kInternal, "stdin is not open");
-  co_return Done();
-}
-
-// The envelopes of a body, one after the other as they come.
-class Envelopes {
+// The envelopes of a streamed body, in the order of arrival.
+class EnvelopeReader {
  public:
-  explicit Envelopes(http::BodyStream& body) : body_(body) {}
+  explicit EnvelopeReader(http::BodyStream& body) : body_(body) {}
 
-  // Nothing: it was the last one.
+  // Nothing: the body has ended.
   Task<std::optional<json::value>> next() {
-    // Many small ones are there at once, and others wait for this thread.
-    if (++given_ % kAtOnce == 0) {
+    // Many small ones can be there at once, while other requests wait for this thread.
+    if (++returned_ % kWithoutYield == 0) {
       co_await asio::post(co_await asio::this_coro::executor, asio::use_awaitable);
     }
     while (true) {
       CO_TRY(const auto size, size_of_next());
       if (size && bytes_.size() - at_ - kEnvelopeHead >= *size) {
-        const std::string_view payload = std::string_view(bytes_).substr(at_ + kEnvelopeHead, *size);
+        const std::string_view payload =
+            std::string_view(bytes_).substr(at_ + kEnvelopeHead, *size);
         at_ += kEnvelopeHead + *size;
         CO_TRY(json::value message, wire::parse_strict_json(payload));
         co_return std::optional<json::value>(std::move(message));
@@ -116,112 +71,169 @@ class Envelopes {
       if (got == 0) break;
       bytes_.append(buffer_, got);
     }
-    if (!bytes_.empty()) co_return fail(Errc::kInvalidArgument, "an envelope is not whole");
+    if (!bytes_.empty()) co_return fail(Errc::kInvalidArgument, "incomplete envelope");
     co_return std::optional<json::value>();
   }
 
  private:
-  static constexpr std::size_t kAtOnce = 16;
+  static constexpr std::size_t kWithoutYield = 16;
 
   Result<std::optional<std::size_t>> size_of_next() const {
     const std::string_view rest = std::string_view(bytes_).substr(at_);
     if (rest.size() < kEnvelopeHead) return std::nullopt;
-    if (rest[0] != 0) return fail(Errc::kInvalidArgument, "an envelope is compressed, or an end");
+    if (rest[0] != 0)
+      return fail(Errc::kInvalidArgument,
+                  "compressed and end-of-stream envelopes are not supported");
     std::size_t size = 0;
     for (std::size_t i = 1; i < kEnvelopeHead; ++i) {
       size = size << 8 | static_cast<unsigned char>(rest[i]);
     }
-    if (size > kMaxEnvelope) return fail(Errc::kInvalidArgument, "an envelope is too large");
+    if (size > kMaxEnvelope) return fail(Errc::kInvalidArgument, "envelope too large");
     return std::optional(size);
   }
 
   http::BodyStream& body_;
   std::string bytes_;
-  std::size_t at_ = 0;  // all before was given
-  std::size_t given_ = 0;
+  std::size_t at_ = 0;  // everything before it was returned
+  std::size_t returned_ = 0;
   char buffer_[16 * 1024];
 };
 
-const json::value* part(const json::value& message, std::string_view name) {
+const json::value* message_part(const json::value& message, std::string_view name) {
   const json::object* object = message.if_object();
   const json::value* value = object == nullptr ? nullptr : object->if_contains(name);
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 
-// Looked for once; afterwards only by its number.
-tl::expected<node::ProcessInfo, Failure> find_started(routing::App& app, const node::Session& session,
-                                                      const json::value& start) {
-  const auto selector = read_selector(start);
+}  // namespace
+
+std::span<const routing::RouteRow<ProcessRoutes>> ProcessRoutes::rows() {
+  using http::Method;
+  using routing::Access;
+  static constexpr routing::RouteRow<ProcessRoutes> kRows[] = {
+      {Method::kPost, "/process.Process/List", Access::kOpen, &ProcessRoutes::list,
+       "The processes of a sandbox", http::kDefaultBodyLimit},
+      {Method::kPost, "/process.Process/SendInput", Access::kOpen, &ProcessRoutes::send_input,
+       "Write to a process", http::kDefaultBodyLimit},
+      {Method::kPost, "/process.Process/StreamInput", Access::kOpen, &ProcessRoutes::stream_input,
+       "Write to a process, as it comes", 0, nullptr, true},
+      {Method::kPost, "/process.Process/CloseStdin", Access::kOpen, &ProcessRoutes::close_stdin,
+       "End a process's input", http::kDefaultBodyLimit},
+      {Method::kPost, "/process.Process/SendSignal", Access::kOpen, &ProcessRoutes::send_signal,
+       "Send a process a signal", http::kDefaultBodyLimit},
+      {Method::kPost, "/process.Process/Update", Access::kOpen, &ProcessRoutes::update,
+       "Change a terminal's size", http::kDefaultBodyLimit},
+  };
+  return kRows;
+}
+
+tl::expected<node::ProcessInfo, Failure> ProcessRoutes::find_selected(const node::Session& session,
+                                                                      const json::value& message) {
+  const auto selector = read_selector(message);
   if (!selector) return tl::unexpected(failure_of(selector.error()));
-  auto process = ProcessRegistry::of(app).find_running(session, *selector);
+  auto process = deps_.registry.find_running(session, *selector);
   if (!process) return refuse_process(Code::kNotFound, not_found_message(*selector));
   return std::move(*process);
 }
 
-asio::awaitable<Done> take_stream(routing::App& app, Request& request,
-                                  std::shared_ptr<node::Session> session) {
-  Envelopes envelopes(*request.body_stream);
+tl::expected<ProcessRoutes::Target, Failure> ProcessRoutes::find_target(
+    const Request& request, const node::Session& session) {
+  auto message = read_message(request);
+  if (!message) return tl::unexpected(failure_of(message.error()));
+  Target target;
+  target.message = std::move(*message);
+  auto process = find_selected(session, target.message);
+  if (!process) return tl::unexpected(process.error());
+  target.process = std::move(*process);
+  return target;
+}
+
+asio::awaitable<ProcessRoutes::Done> ProcessRoutes::write_input(
+    std::shared_ptr<node::Session> session, node::ProcessInfo process, ProcessInput input) {
+  if (input.is_terminal && !process.terminal) {
+    co_return refuse_process(Code::kInternal, "the process has no pty");
+  }
+  if (!input.is_terminal && process.terminal) {
+    co_return refuse_process(Code::kInternal,
+                             "the process has a pty: send its input as pty, not as stdin");
+  }
+  const auto pump = deps_.inputs.of(session, process.number);
+  const auto deadline = Clock::now() + kInputTimeout;
+  const auto pushed = co_await pump->push(std::move(input.bytes), deadline);
+  if (pushed == sessions::InputPump::Pushed::kNoRoom) {
+    co_return refuse_process(Code::kResourceExhausted, "the process does not read its input");
+  }
+  bool is_closed = pushed == sessions::InputPump::Pushed::kClosed;
+  // Input that the process has not read by then is delivered later.
+  if (!is_closed && !co_await pump->drained(deadline)) is_closed = pump->is_closed();
+  if (is_closed) co_return refuse_process(Code::kInternal, "stdin is not open");
+  co_return Done();
+}
+
+asio::awaitable<ProcessRoutes::Done> ProcessRoutes::read_stream(
+    Request& request, std::shared_ptr<node::Session> session) {
+  EnvelopeReader envelopes(*request.body_stream);
   std::optional<node::ProcessInfo> process;
   while (true) {
     auto message = co_await envelopes.next();
     if (!message) co_return tl::unexpected(failure_of(message.error()));
     if (!*message) co_return Done();
-    const json::value* start = part(**message, "start");
+    const json::value* start = message_part(**message, "start");
     if ((start != nullptr) == process.has_value()) {
-      if (start != nullptr) co_return refuse_process(Code::kInvalidArgument, "start comes once");
+      if (start != nullptr)
+        co_return refuse_process(Code::kInvalidArgument, "start must be sent only once");
       co_return refuse_process(Code::kInvalidArgument, "the first message must be start");
     }
     if (start != nullptr) {
-      auto found = find_started(app, *session, *start);
+      auto found = find_selected(*session, *start);
       if (!found) co_return tl::unexpected(found.error());
       process = std::move(*found);
       continue;
     }
-    const json::value* data = part(**message, "data");
+    const json::value* data = message_part(**message, "data");
     if (data == nullptr) continue;
     auto input = read_input(*data);
     if (!input) co_return tl::unexpected(failure_of(input.error()));
-    const auto now = session->find_process(process->number);
-    if (!now || now->ended) {
+    const auto current = session->find_process(process->number);
+    if (!current || current->ended) {
       co_return refuse_process(Code::kNotFound, not_found_message({process->pid, {}}));
     }
-    const Done given = co_await give(app, session, *process, std::move(*input));
-    if (!given) co_return given;
+    const Done written = co_await write_input(session, *process, std::move(*input));
+    if (!written) co_return written;
   }
 }
 
-}  // namespace
-
-Task<Response> process_list(routing::App& app, Request& request, ResponseWriter&) {
-  Gate gate = co_await enter(app, request, Token::kNeeded);
-  if (gate.refusal) co_return std::move(*gate.refusal);
+Task<Response> ProcessRoutes::list(Request& request, ResponseWriter&) {
+  AgentAccess::Admission admission = co_await deps_.access.admit(request, AccessToken::kRequired);
+  if (admission.refusal) co_return std::move(*admission.refusal);
   json::array all;
-  for (const node::ProcessInfo& process : gate.session->processes()) {
+  for (const node::ProcessInfo& process : admission.session->processes()) {
     if (process.ended || process.kind != wire::ProcessKind::kProgram) continue;
-    all.push_back(described(process));
+    all.push_back(process_description(process));
   }
   json::object message;
   message["processes"] = std::move(all);
   co_return message_response(message);
 }
 
-Task<Response> process_send_input(routing::App& app, Request& request, ResponseWriter&) {
-  Gate gate = co_await enter(app, request, Token::kNeeded);
-  if (gate.refusal) co_return std::move(*gate.refusal);
-  auto target = find_target(app, request, *gate.session);
+Task<Response> ProcessRoutes::send_input(Request& request, ResponseWriter&) {
+  AgentAccess::Admission admission = co_await deps_.access.admit(request, AccessToken::kRequired);
+  if (admission.refusal) co_return std::move(*admission.refusal);
+  auto target = find_target(request, *admission.session);
   if (!target) co_return failure_response(target.error());
   auto input = read_input(target->message);
   if (!input) co_return failure_response(failure_of(input.error()));
   request.body = std::string();  // it can be large
-  const Done done = co_await give(app, gate.session, target->process, std::move(*input));
-  co_return answer_of(done);
+  const Done done = co_await write_input(admission.session, target->process, std::move(*input));
+  if (!done) co_return failure_response(done.error());
+  co_return message_response({});
 }
 
-Task<Response> process_stream_input(routing::App& app, Request& request, ResponseWriter& writer) {
-  Gate gate = co_await enter(app, request, Token::kNeeded);
-  if (gate.refusal) co_return std::move(*gate.refusal);
-  request.body_stream->patience = kSilent;
-  const Done done = co_await take_stream(app, request, gate.session);
+Task<Response> ProcessRoutes::stream_input(Request& request, ResponseWriter& writer) {
+  AgentAccess::Admission admission = co_await deps_.access.admit(request, AccessToken::kRequired);
+  if (admission.refusal) co_return std::move(*admission.refusal);
+  request.body_stream->patience = kMaxSilence;
+  const Done done = co_await read_stream(request, admission.session);
   MessageStream stream(writer);
   if (!co_await stream.begin()) co_return Response::streamed();
   if (!done) {
@@ -232,41 +244,43 @@ Task<Response> process_stream_input(routing::App& app, Request& request, Respons
   co_return Response::streamed();
 }
 
-Task<Response> process_close_stdin(routing::App& app, Request& request, ResponseWriter&) {
-  Gate gate = co_await enter(app, request, Token::kNeeded);
-  if (gate.refusal) co_return std::move(*gate.refusal);
-  auto target = find_target(app, request, *gate.session);
+Task<Response> ProcessRoutes::close_stdin(Request& request, ResponseWriter&) {
+  AgentAccess::Admission admission = co_await deps_.access.admit(request, AccessToken::kRequired);
+  if (admission.refusal) co_return std::move(*admission.refusal);
+  auto target = find_target(request, *admission.session);
   if (!target) co_return failure_response(target.error());
   if (target->process.terminal) {
     const Failure failure{Code::kUnknown, "the input of a pty cannot be closed"};
     co_return failure_response(failure);
   }
-  const auto pump = app.inputs.of(gate.session, target->process.number);
+  const auto pump = deps_.inputs.of(admission.session, target->process.number);
   pump->close_input();
-  co_await pump->drained(Clock::now() + kInputWithin);
+  co_await pump->drained(Clock::now() + kInputTimeout);
   co_return message_response({});
 }
 
-Task<Response> process_send_signal(routing::App& app, Request& request, ResponseWriter&) {
-  Gate gate = co_await enter(app, request, Token::kNeeded);
-  if (gate.refusal) co_return std::move(*gate.refusal);
-  auto target = find_target(app, request, *gate.session);
+Task<Response> ProcessRoutes::send_signal(Request& request, ResponseWriter&) {
+  AgentAccess::Admission admission = co_await deps_.access.admit(request, AccessToken::kRequired);
+  if (admission.refusal) co_return std::move(*admission.refusal);
+  auto target = find_target(request, *admission.session);
   if (!target) co_return failure_response(target.error());
   const auto signal = read_signal(target->message);
   if (!signal) {
     const Failure failure{Code::kUnimplemented, "signal: SIGNAL_SIGTERM or SIGNAL_SIGKILL"};
     co_return failure_response(failure);
   }
-  const auto sent = gate.session->signal(target->process.number, *signal, true);
+  const auto sent = admission.session->signal(target->process.number, *signal, true);
   if (!sent) co_return failure_response(failure_of(sent.error()));
-  if (*signal == SIGKILL) ProcessRegistry::of(app).hurry(*gate.session, target->process.number);
+  if (*signal == SIGKILL) {
+    deps_.registry.drop_slow_followers(*admission.session, target->process.number);
+  }
   co_return message_response({});
 }
 
-Task<Response> process_update(routing::App& app, Request& request, ResponseWriter&) {
-  Gate gate = co_await enter(app, request, Token::kNeeded);
-  if (gate.refusal) co_return std::move(*gate.refusal);
-  auto target = find_target(app, request, *gate.session);
+Task<Response> ProcessRoutes::update(Request& request, ResponseWriter&) {
+  AgentAccess::Admission admission = co_await deps_.access.admit(request, AccessToken::kRequired);
+  if (admission.refusal) co_return std::move(*admission.refusal);
+  auto target = find_target(request, *admission.session);
   if (!target) co_return failure_response(target.error());
   const auto size = read_terminal(target->message);
   if (!size) co_return failure_response(failure_of(size.error()));
@@ -275,7 +289,7 @@ Task<Response> process_update(routing::App& app, Request& request, ResponseWrite
     const Failure failure{Code::kInternal, "the process has no pty"};
     co_return failure_response(failure);
   }
-  const auto resized = gate.session->resize(target->process.number, **size);
+  const auto resized = admission.session->resize(target->process.number, **size);
   if (!resized) co_return failure_response(failure_of(resized.error()));
   co_return message_response({});
 }

@@ -1,88 +1,91 @@
-// process.Process/Start and Connect: a process, new or not, and its output as a stream of events.
-// The client may leave when it likes; what it started goes on.
+#include "dialects/e2b/envd/process_start_routes.h"
+
 #include <algorithm>
 #include <boost/json.hpp>
 #include <utility>
 
 #include "base/wall_clock.h"
-#include "dialects/e2b/envd/connect.h"
-#include "dialects/e2b/agent_access.h"
-#include "dialects/e2b/handlers.h"
-#include "dialects/e2b/envd/process_registry.h"
-#include "dialects/e2b/envd/process_json.h"
-#include "sessions/processes/start_process.h"
+#include "http/router.h"
 #include "sessions/processes/process_label.h"
 
 namespace glovebox::e2b {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
+
 namespace {
 
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
-// The answer of a stream that does not even begin.
+// A failure is the only message of the stream.
 Task<Response> refuse_stream(ResponseWriter& writer, Failure failure) {
   MessageStream stream(writer);
   if (co_await stream.begin()) co_await stream.fail(std::move(failure));
   co_return Response::streamed();
 }
 
-struct Pace {
+struct StreamTiming {
   Clock::time_point deadline = Clock::time_point::max();
   std::chrono::milliseconds keepalive{};
-  bool is_the_commands = false;  // the deadline, and the command is killed then
+  bool kills_process = false;  // at the deadline
 };
 
-Pace pace_of(const Request& request) {
-  Pace pace;
-  pace.keepalive = keepalive_of(request);
-  if (const auto timeout = timeout_of(request)) pace.deadline = Clock::now() + *timeout;
-  return pace;
+StreamTiming timing_of(const Request& request) {
+  StreamTiming timing;
+  timing.keepalive = keepalive_of(request);
+  if (const auto timeout = timeout_of(request)) timing.deadline = Clock::now() + *timeout;
+  return timing;
 }
 
 // One client's stream, from its first event to its last.
 class EventStream {
  public:
-  EventStream(ResponseWriter& writer, std::shared_ptr<Follower> follower, Pace pace)
-      : stream_(writer), writer_(writer), follower_(std::move(follower)), pace_(pace) {}
+  EventStream(ResponseWriter& writer, std::shared_ptr<Follower> follower, StreamTiming timing)
+      : stream_(writer), writer_(writer), follower_(std::move(follower)), timing_(timing) {}
 
   Task<Response> run() {
     bool there = co_await stream_.begin();
-    if (there) there = co_await say(start_event(hub().pid()));
+    if (there) there = co_await send_event(start_event(process().pid()));
     while (there) {
       Follower::Event event =
-          co_await follower_->next(std::min(pace_.deadline, said_ + pace_.keepalive));
+          co_await follower_->next(std::min(timing_.deadline, last_sent_ + timing_.keepalive));
       if (const auto* message = std::get_if<Follower::Message>(&event)) {
         there = co_await writer_.write_view(*message->bytes);
-        said_ = Clock::now();
+        last_sent_ = Clock::now();
       } else if (const auto* ended = std::get_if<Follower::Ended>(&event)) {
-        // One that ended in time is told, however late the client hears it.
-        if (pace_.is_the_commands && hub().timed_out()) break;
+        // A process that ended in time has ended, however late the client reads that.
+        if (timing_.kills_process && process().timed_out()) break;
         co_return co_await finish(ended->end);
       } else if (const auto* cut = std::get_if<Follower::Cut>(&event)) {
-        const bool is_gone = !hub().session()->alive() || hub().session()->paused();
-        // Without a last word: by that clients know that the sandbox is gone.
+        const bool is_gone = !process().session()->alive() || process().session()->paused();
+        // Without an end-of-stream message: clients take that for the end of the sandbox.
         if (is_gone) co_return fail(Errc::kUnavailable, cut->why);
         co_return co_await refuse(Code::kUnavailable, cut->why);
       } else if (std::holds_alternative<Follower::TakenOver>(event)) {
         co_return co_await refuse(Code::kFailedPrecondition, "another reader took over");
       } else if (std::holds_alternative<Follower::TooSlow>(event)) {
-        co_return co_await refuse(Code::kResourceExhausted, "too slow: others follow it, too");
+        co_return co_await refuse(
+            Code::kResourceExhausted,
+            "the client reads too slowly, and other clients follow this process");
       } else if (std::holds_alternative<Follower::Left>(event)) {
         co_return Response::streamed();
       }
       const Clock::time_point now = Clock::now();
-      if (now >= pace_.deadline) break;
-      if (there && now >= said_ + pace_.keepalive) there = co_await say(keepalive_event());
+      if (now >= timing_.deadline) break;
+      if (there && now >= last_sent_ + timing_.keepalive)
+        there = co_await send_event(keepalive_event());
     }
     if (!there) co_return Response::streamed();
-    co_return co_await refuse(Code::kDeadlineExceeded, "the time is over");
+    co_return co_await refuse(Code::kDeadlineExceeded, "deadline exceeded");
   }
 
  private:
-  ProcessFollowers& hub() { return follower_->hub(); }
+  ProcessFollowers& process() { return follower_->process(); }
 
-  asio::awaitable<bool> say(std::string event) {
-    said_ = Clock::now();
+  asio::awaitable<bool> send_event(std::string event) {
+    last_sent_ = Clock::now();
     std::string bytes = envelope(event, 0);
     co_return co_await writer_.write(std::move(bytes));
   }
@@ -102,24 +105,25 @@ class EventStream {
   MessageStream stream_;
   ResponseWriter& writer_;
   std::shared_ptr<Follower> follower_;
-  const Pace pace_;
-  Clock::time_point said_ = Clock::now();
+  const StreamTiming timing_;
+  Clock::time_point last_sent_ = Clock::now();
 };
 
 Task<Response> stream_to(Request& request, ResponseWriter& writer,
-                         std::shared_ptr<Follower> follower, Pace pace) {
+                         std::shared_ptr<Follower> follower, StreamTiming timing) {
   if (!follower) {
-    Failure many{Code::kResourceExhausted, "too many follow this process"};
-    co_return co_await refuse_stream(writer, std::move(many));
+    Failure too_many{Code::kResourceExhausted, "too many clients follow this process"};
+    co_return co_await refuse_stream(writer, std::move(too_many));
   }
   request.on_disconnect([weak = std::weak_ptr<Follower>(follower)] {
     if (const auto there = weak.lock()) there->leave();
   });
-  EventStream stream(writer, std::move(follower), pace);
+  EventStream stream(writer, std::move(follower), timing);
   co_return co_await stream.run();
 }
 
-sessions::ProcessLabel label_of(const StartRequest& start, const std::string& user, const std::string& cwd) {
+sessions::ProcessLabel label_of(const StartRequest& start, const std::string& user,
+                                const std::string& cwd) {
   sessions::ProcessLabel label;
   label.cmd = start.cmd;
   label.args = start.args;
@@ -131,8 +135,23 @@ sessions::ProcessLabel label_of(const StartRequest& start, const std::string& us
   return label;
 }
 
-node::ProcessSpec spec_of(routing::App& app, const node::Session& session, StartRequest start, std::string user,
-                          std::string cwd, std::optional<std::chrono::milliseconds> timeout) {
+}  // namespace
+
+std::span<const routing::RouteRow<ProcessStartRoutes>> ProcessStartRoutes::rows() {
+  using http::Method;
+  using routing::Access;
+  static constexpr routing::RouteRow<ProcessStartRoutes> kRows[] = {
+      {Method::kPost, "/process.Process/Start", Access::kOpen, &ProcessStartRoutes::start,
+       "Start a process and follow it", http::kDefaultBodyLimit},
+      {Method::kPost, "/process.Process/Connect", Access::kOpen, &ProcessStartRoutes::connect,
+       "Follow a process", http::kDefaultBodyLimit},
+  };
+  return kRows;
+}
+
+node::ProcessSpec ProcessStartRoutes::spec_of(
+    const node::Session& session, StartRequest start, std::string user, std::string cwd,
+    std::optional<std::chrono::milliseconds> timeout) const {
   sessions::ProcessLabel label = label_of(start, user, cwd);
   if (timeout) label.deadline_ms = label.created_ms + timeout->count();
   node::ProcessSpec spec;
@@ -140,7 +159,7 @@ node::ProcessSpec spec_of(routing::App& app, const node::Session& session, Start
   spec.exec.argv = std::move(start.args);
   spec.exec.argv.insert(spec.exec.argv.begin(), std::move(start.cmd));
   spec.exec.env =
-      command_environment(session, user, app.sessions.environment(session.id()), start.envs);
+      command_environment(session, user, deps_.sessions.environment(session.id()), start.envs);
   spec.exec.workdir = std::move(cwd);
   spec.exec.terminal = start.terminal;
   spec.user = std::move(user);
@@ -148,10 +167,8 @@ node::ProcessSpec spec_of(routing::App& app, const node::Session& session, Start
   return spec;
 }
 
-using Followed = tl::expected<std::shared_ptr<Follower>, Failure>;
-
-asio::awaitable<Followed> start_and_follow(routing::App& app, const Request& request,
-                                           std::shared_ptr<node::Session> session) {
+asio::awaitable<ProcessStartRoutes::Followed> ProcessStartRoutes::start_and_follow(
+    const Request& request, std::shared_ptr<node::Session> session) {
   auto message = read_message(request);
   if (!message) co_return tl::unexpected(failure_of(message.error()));
   const json::value document(std::move(*message));
@@ -163,34 +180,32 @@ asio::awaitable<Followed> start_and_follow(routing::App& app, const Request& req
   auto cwd = directory_of(asked, *user);
   if (!cwd) co_return tl::unexpected(failure_of(cwd.error()));
   std::string line = sessions::shown_command(label_of(*start, *user, *cwd));
-  node::ProcessSpec spec =
-      spec_of(app, *session, std::move(*start), *user, *cwd, timeout_of(request));
-  auto started = co_await sessions::start_process(app, session, std::move(spec), node::Session::Attach::kYes,
-                                        std::move(line));
+  node::ProcessSpec spec = spec_of(*session, std::move(*start), *user, *cwd, timeout_of(request));
+  auto started = co_await deps_.starter.start(session, std::move(spec), node::Session::Attach::kYes,
+                                              std::move(line));
   if (!started) co_return tl::unexpected(start_failure(started.error(), *user, asked));
-  co_return ProcessRegistry::of(app).follow(session, std::move(*started));
+  co_return deps_.registry.follow(session, std::move(*started));
 }
 
-}  // namespace
-
-Task<Response> process_start(routing::App& app, Request& request, ResponseWriter& writer) {
-  Gate gate = co_await enter(app, request, Token::kNeeded);
-  if (gate.refusal) co_return std::move(*gate.refusal);
-  Pace pace = pace_of(request);
-  pace.is_the_commands = true;
-  Followed followed = co_await start_and_follow(app, request, gate.session);
-  if (followed) co_return co_await stream_to(request, writer, std::move(*followed), pace);
-  if (!gate.session->alive()) {
-    Gate again = co_await enter(app, request, Token::kNeeded);  // says how that is said
+Task<Response> ProcessStartRoutes::start(Request& request, ResponseWriter& writer) {
+  AgentAccess::Admission admission = co_await deps_.access.admit(request, AccessToken::kRequired);
+  if (admission.refusal) co_return std::move(*admission.refusal);
+  StreamTiming timing = timing_of(request);
+  timing.kills_process = true;
+  Followed followed = co_await start_and_follow(request, admission.session);
+  if (followed) co_return co_await stream_to(request, writer, std::move(*followed), timing);
+  if (!admission.session->alive()) {
+    // The sandbox has ended meanwhile: the refusal of its absence.
+    AgentAccess::Admission again = co_await deps_.access.admit(request, AccessToken::kRequired);
     if (again.refusal) co_return std::move(*again.refusal);
   }
   co_return co_await refuse_stream(writer, std::move(followed.error()));
 }
 
-Task<Response> process_connect(routing::App& app, Request& request, ResponseWriter& writer) {
-  Gate gate = co_await enter(app, request, Token::kNeeded);
-  if (gate.refusal) co_return std::move(*gate.refusal);
-  const Pace pace = pace_of(request);
+Task<Response> ProcessStartRoutes::connect(Request& request, ResponseWriter& writer) {
+  AgentAccess::Admission admission = co_await deps_.access.admit(request, AccessToken::kRequired);
+  if (admission.refusal) co_return std::move(*admission.refusal);
+  const StreamTiming timing = timing_of(request);
   auto message = read_message(request);
   const json::value document(message ? std::move(*message) : json::object());
   auto selector = read_selector(document);
@@ -198,12 +213,11 @@ Task<Response> process_connect(routing::App& app, Request& request, ResponseWrit
     Failure failure = failure_of(message ? selector.error() : message.error());
     co_return co_await refuse_stream(writer, std::move(failure));
   }
-  ProcessRegistry& hubs = ProcessRegistry::of(app);
-  if (const auto process = hubs.find_running(*gate.session, *selector)) {
-    auto follower = hubs.hub(gate.session, *process)->follow();
-    co_return co_await stream_to(request, writer, std::move(follower), pace);
+  if (const auto process = deps_.registry.find_running(*admission.session, *selector)) {
+    auto follower = deps_.registry.followers_of(admission.session, *process)->follow();
+    co_return co_await stream_to(request, writer, std::move(follower), timing);
   }
-  if (const auto ended = hubs.find_ended(*gate.session, *selector)) {
+  if (const auto ended = deps_.registry.find_ended(*admission.session, *selector)) {
     MessageStream stream(writer);
     std::string bytes = envelope(start_event(ended->pid), 0) + envelope(end_event(ended->end), 0);
     if (co_await stream.begin() && co_await writer.write(std::move(bytes))) {

@@ -7,26 +7,23 @@
 #include "base/base64.h"
 #include "base/constant_time.h"
 #include "base/wall_clock.h"
+#include "dialects/e2b/error_form.h"
 #include "wire/guest/session_frames.h"
 
 namespace glovebox::e2b {
 namespace {
 
 constexpr int kUnauthenticated = 401;
-constexpr std::string_view kPrefix = "v1_";
-constexpr std::size_t kSignature = kPrefix.size() + 43;  // of 32 bytes in base64
+constexpr std::string_view kSignaturePrefix = "v1_";
+constexpr std::size_t kSignatureBytes = kSignaturePrefix.size() + 43;  // 32 bytes in base64
 
-Gate refused(std::string_view message) {
-  Gate gate;
-  gate.refusal = refusal(kUnauthenticated, message);
-  return gate;
+AgentAccess::Admission unauthorized(std::string_view message) {
+  AgentAccess::Admission admission;
+  admission.refusal = refusal(kUnauthenticated, message);
+  return admission;
 }
 
-bool is_same(const std::string& a, const std::string& b) {
-  return equal_in_constant_time(a, b);
-}
-
-// Nothing: this was never signed. What is hashed for each sandbox is short, whoever sends it.
+// Nothing: no client can have signed this. The bounds keep short what is hashed for every sandbox.
 std::optional<SignedFile> signed_file(const http::Request& request, FileAccess access) {
   SignedFile file;
   file.path = request.query.get("path");
@@ -48,21 +45,6 @@ bool is_expired(const SignedFile& file) {
   return file.expires_s && *file.expires_s < wall_clock_ms() / 1000;
 }
 
-bool has_signed(const routing::App& app, std::string_view sandbox, const SignedFile& file,
-                const std::string& given) {
-  const std::string token = access_token(app, sandbox);
-  return !token.empty() && is_same(file_signature(file, token), given);
-}
-
-// The sandbox that signed this; each is tried, whether one was found or not.
-std::string signer_of(const routing::App& app, const SignedFile& file, const std::string& given) {
-  std::string signer;
-  for (const SandboxId& id : app.session_service.sessions()) {
-    if (has_signed(app, id.str(), file, given)) signer = id.str();
-  }
-  return signer;
-}
-
 }  // namespace
 
 std::string file_signature(const SignedFile& file, std::string_view token) {
@@ -77,36 +59,55 @@ std::string file_signature(const SignedFile& file, std::string_view token) {
   std::string encoded =
       base64_encode(std::string_view(reinterpret_cast<const char*>(digest), sizeof digest));
   while (encoded.ends_with('=')) encoded.pop_back();
-  return std::string(kPrefix) + encoded;
+  return std::string(kSignaturePrefix) + encoded;
 }
 
-asio::awaitable<Gate> enter_files(routing::App& app, http::Request& request, FileAccess access) {
-  const bool is_routed = !request.param("id").empty();
-  const std::string_view header = request.header("X-Access-Token");
-  if (is_routed && !header.empty()) {
-    Gate gate = co_await enter(app, request, Token::kNotAsked);
-    if (gate.refusal || is_access_token(app, request.param("id"), header)) co_return gate;
-    co_return refused("access token present in header but does not match");
+bool SignedFileAccess::is_signed_by(std::string_view sandbox, const SignedFile& file,
+                                    const std::string& signature) const {
+  const std::string token = tokens_.token_of(sandbox);
+  return !token.empty() && equal_in_constant_time(file_signature(file, token), signature);
+}
+
+std::string SignedFileAccess::signer_of(const SignedFile& file,
+                                        const std::string& signature) const {
+  std::string signer;
+  // All are tried, so that the time does not tell which one it is.
+  for (const SandboxId& id : sessions_.sessions()) {
+    if (is_signed_by(id.str(), file, signature)) signer = id.str();
   }
-  const std::string* given = request.query.find("signature");
+  return signer;
+}
+
+asio::awaitable<AgentAccess::Admission> SignedFileAccess::admit(http::Request& request,
+                                                                FileAccess access) {
+  const std::string* signature = request.query.find("signature");
   const std::optional<SignedFile> file = signed_file(request, access);
-  if (is_routed) {
-    Gate gate = co_await enter(app, request, Token::kNotAsked);
-    if (gate.refusal) co_return gate;
-    if (given == nullptr) co_return refused("missing signature query parameter");
-    if (!file || !has_signed(app, request.param("id"), *file, *given)) {
-      co_return refused("invalid signature");
-    }
-    if (is_expired(*file)) co_return refused("signature is already expired");
-    co_return gate;
-  }
-  if (given == nullptr) co_return refused("missing signature query parameter");
-  const bool may_be_one = file && given->size() == kSignature && given->starts_with(kPrefix);
-  const std::string signer = may_be_one ? signer_of(app, *file, *given) : std::string();
-  if (signer.empty()) co_return refused("invalid signature");
-  if (is_expired(*file)) co_return refused("signature is already expired");
+  if (!request.param("id").empty()) co_return co_await admit_named(request, file, signature);
+  if (signature == nullptr) co_return unauthorized("missing signature query parameter");
+  const bool is_well_formed =
+      file && signature->size() == kSignatureBytes && signature->starts_with(kSignaturePrefix);
+  const std::string signer = is_well_formed ? signer_of(*file, *signature) : std::string();
+  if (signer.empty()) co_return unauthorized("invalid signature");
+  if (is_expired(*file)) co_return unauthorized("signature is already expired");
   request.path_params.add("id", signer);
-  co_return co_await enter(app, request, Token::kNotAsked);
+  co_return co_await access_.admit(request, AccessToken::kOptional);
+}
+
+asio::awaitable<AgentAccess::Admission> SignedFileAccess::admit_named(
+    const http::Request& request, const std::optional<SignedFile>& file,
+    const std::string* signature) {
+  const std::string_view id = request.param("id");
+  const std::string_view token = request.header("X-Access-Token");
+  AgentAccess::Admission admission = co_await access_.admit(request, AccessToken::kOptional);
+  if (admission.refusal) co_return admission;
+  if (!token.empty()) {
+    if (tokens_.is_valid(id, token)) co_return admission;
+    co_return unauthorized("access token present in header but does not match");
+  }
+  if (signature == nullptr) co_return unauthorized("missing signature query parameter");
+  if (!file || !is_signed_by(id, *file, *signature)) co_return unauthorized("invalid signature");
+  if (is_expired(*file)) co_return unauthorized("signature is already expired");
+  co_return admission;
 }
 
 }  // namespace glovebox::e2b

@@ -1,6 +1,6 @@
 // Watches of E2B's clients, streamed and asked for.
-#include "dialects/e2b/testing/files_session.h"
 #include "dialects/e2b/envd/watchers.h"
+#include "dialects/e2b/testing/files_session.h"
 
 namespace glovebox::e2b {
 namespace {

@@ -18,17 +18,17 @@ namespace json = boost::json;
 using wire::WatchEvent;
 using wire::WatchKind;
 
-constexpr std::size_t kIdLetters = 20;
-// Of the entries in one answer, as text: behind that, events come without.
+constexpr std::size_t kWatcherIdLength = 20;
+// Of the entries in one response, as text; further events come without an entry.
 constexpr std::size_t kMaxEntryBytes = 1024 * 1024;
 
-struct Told {
-  std::string name;  // below what is watched
+struct ClientEvent {
+  std::string name;  // relative to the watched directory
   std::string_view type;
-  bool is_there = false;  // it may have an entry
+  bool may_exist = false;  // it can have an entry
 };
 
-void tell(const WatchEvent& event, std::vector<Told>& all) {
+void append_events(const WatchEvent& event, std::vector<ClientEvent>& all) {
   std::string name = event.path.empty() ? "." : event.path;
   switch (event.kind) {
     case WatchKind::kCreated:
@@ -53,13 +53,13 @@ void tell(const WatchEvent& event, std::vector<Told>& all) {
   }
 }
 
-struct Seen {
-  std::optional<json::object> entry;  // none: it is gone
+struct KnownEntry {
+  std::optional<json::object> entry;  // nothing: the file is gone
   std::size_t size = 0;
 };
 
-// As it is by now, which may be gone.
-asio::awaitable<std::optional<json::object>> look_at(const Watch& watch, std::string name) {
+// The file as it is now; nothing: it is gone.
+asio::awaitable<std::optional<json::object>> current_entry(const Watch& watch, std::string name) {
   const std::string at = sessions::path_below(watch.at, name);
   wire::FileRequest stat = file_request(wire::FileOp::kStat, watch.user, at);
   const auto done = co_await ask_file(watch.session, std::move(stat));
@@ -72,26 +72,26 @@ asio::awaitable<std::optional<json::object>> look_at(const Watch& watch, std::st
 }  // namespace
 
 asio::awaitable<tl::expected<json::array, Failure>> take_events(Watch watch) {
-  std::vector<Told> all;
+  std::vector<ClientEvent> all;
   for (const WatchEvent& event : watch.feed->take()) {
     if (event.kind == WatchKind::kOverflow) {
-      Failure lost{Code::kInternal, "watcher error: more happened than could be told"};
+      Failure lost{Code::kInternal, "watcher error: too many events, some were lost"};
       co_return tl::unexpected<Failure>(std::move(lost));
     }
-    tell(event, all);
+    append_events(event, all);
   }
   json::array events;
-  std::map<std::string, Seen> seen;
+  std::map<std::string, KnownEntry> seen;
   std::size_t entries = 0;
-  for (Told& told : all) {
-    json::object event{{"name", to_utf8(told.name)}, {"type", told.type}};
-    if (watch.with_entries && told.is_there && entries < kMaxEntryBytes) {
-      auto known = seen.find(told.name);
+  for (ClientEvent& change : all) {
+    json::object event{{"name", to_utf8(change.name)}, {"type", change.type}};
+    if (watch.with_entries && change.may_exist && entries < kMaxEntryBytes) {
+      auto known = seen.find(change.name);
       if (known == seen.end()) {
-        Seen one;
-        one.entry = co_await look_at(watch, told.name);
+        KnownEntry one;
+        one.entry = co_await current_entry(watch, change.name);
         if (one.entry) one.size = json::serialize(*one.entry).size();
-        known = seen.emplace(told.name, std::move(one)).first;
+        known = seen.emplace(change.name, std::move(one)).first;
       }
       entries += known->second.size;
       if (known->second.entry) event["entry"] = *known->second.entry;
@@ -102,7 +102,7 @@ asio::awaitable<tl::expected<json::array, Failure>> take_events(Watch watch) {
 }
 
 std::string Watchers::add(Watch watch) {
-  const Key key{watch.session->id().str(), "w" + random_label(kIdLetters)};
+  const Key key{watch.session->id().str(), "w" + random_label(kWatcherIdLength)};
   watch.feed->on_end([weak = weak_from_this(), key] {
     if (const auto self = weak.lock()) self->drop_if_dead(key);
   });
@@ -111,8 +111,8 @@ std::string Watchers::add(Watch watch) {
   return key.second;
 }
 
-// The directory is gone: what happened until then is still to be told. The sandbox is gone: nobody
-// can ask. Which it is, is known when this is over.
+// When the directory is gone, its last events can still be polled; when the sandbox is gone, no
+// client can ask. Which of the two has happened is known only after the current handler.
 void Watchers::drop_if_dead(const Key& key) {
   asio::post(io_, [weak = weak_from_this(), key] {
     const auto self = weak.lock();

@@ -1,6 +1,6 @@
-// Watches that a client polls: CreateWatcher makes one, GetWatcherEvents empties it, and it goes
-// with RemoveWatcher or with its sandbox. How many a sandbox has is the node's to bound, how much
-// one holds is WatchFeed's.
+// Watches that a client polls: CreateWatcher adds one, GetWatcherEvents empties it, and it ends
+// with RemoveWatcher or with its sandbox. The node bounds how many a sandbox has, WatchFeed how
+// much one holds.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -18,26 +18,27 @@
 
 namespace glovebox::e2b {
 
-// One watched directory, whoever is told of it.
+// One watched directory, streamed or polled.
 struct Watch {
   std::shared_ptr<node::Session> session;
   std::shared_ptr<sessions::WatchFeed> feed;
   std::string user;
-  std::string at;  // as the sandbox takes it
+  std::string at;  // the path as the sandbox resolves it
   bool with_entries = false;
 };
 
-// The events that are there, as clients know them. A failure: some were lost.
+// The pending events in E2B's form. A failure: some were lost.
 asio::awaitable<tl::expected<boost::json::array, Failure>> take_events(Watch watch);
 
 class Watchers : public std::enable_shared_from_this<Watchers> {
  public:
   explicit Watchers(asio::io_context& io) : io_(io) {}
 
-  // Begins to read it.
+  // Starts reading its events; returns its id.
   std::string add(Watch watch);
   const Watch* find(std::string_view sandbox, std::string_view id) const;
   bool remove(std::string_view sandbox, std::string_view id);
+  // How many there are.
   std::size_t size() const { return watches_.size(); }
 
  private:

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <tuple>
 
-#include "base/constant_time.h"
 #include "base/utf8.h"
 #include "http/status.h"
-#include "routing/port_proxy.h"
-#include "sessions/processes/process_json.h"
 #include "wire/guest/cell.h"
 #include "wire/json/object_reader.h"
+#include "wire/json/request_fields.h"
 #include "wire/json/strict_json.h"
 
 namespace glovebox::e2b {
@@ -17,46 +15,32 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr sessions::Language kDefaultContexts[] = {sessions::Language::kPython, sessions::Language::kJavascript};
-constexpr std::string_view kNotServed[] = {"typescript", "ts", "r", "java"};
-
-bool is_token(std::string_view given, const std::string& token) {
-  return equal_in_constant_time(given, token);
-}
+constexpr sessions::Language kDefaultContexts[] = {sessions::Language::kPython,
+                                                   sessions::Language::kJavascript};
+constexpr std::string_view kUnsupportedLanguages[] = {"typescript", "ts", "r", "java"};
 
 }  // namespace
 
-asio::awaitable<Gate> enter_interpreter(routing::App& app, const http::Request& request, Token token) {
-  Gate gate = co_await enter(app, request, token);
-  if (gate.refusal) co_return gate;
-  const std::string id(request.param("id"));
-  const std::string wanted = app.sessions.door(id).token;
-  if (!wanted.empty() && !is_token(request.header("E2b-Traffic-Access-Token"), wanted) &&
-      !is_token(request.header("X-Glovebox-Port-Token"), wanted)) {
-    gate.session = nullptr;
-    gate.refusal = routing::port_refusal(
-        403, id, "This sandbox's ports are private: send its token in E2B-Traffic-Access-Token");
-  }
-  co_return gate;
-}
-
-LanguageChoice read_language(std::string_view word) {
-  std::string lower(word);
+LanguageChoice read_language(std::string_view name) {
+  std::string lower(name);
   for (char& c : lower) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   if (const auto known = sessions::parse_language(lower)) return {LanguageKind::kServed, *known};
-  const bool is_e2bs =
-      std::find(std::begin(kNotServed), std::end(kNotServed), lower) != std::end(kNotServed);
-  return {is_e2bs ? LanguageKind::kNotServed : LanguageKind::kUnknown, sessions::Language::kPython};
+  const bool is_e2b_language =
+      std::find(std::begin(kUnsupportedLanguages), std::end(kUnsupportedLanguages), lower) !=
+      std::end(kUnsupportedLanguages);
+  return {is_e2b_language ? LanguageKind::kNotServed : LanguageKind::kUnknown,
+          sessions::Language::kPython};
 }
 
-std::string language_refusal(std::string_view word) {
-  return "this server runs python, javascript and bash, not " + printable(word);
+std::string language_refusal(std::string_view name) {
+  return "this server runs python, javascript and bash, not " + printable(name);
 }
 
 std::optional<sessions::Language> default_language(std::string_view id) {
-  for (const sessions::Language language : {sessions::Language::kPython, sessions::Language::kJavascript, sessions::Language::kBash}) {
+  for (const sessions::Language language :
+       {sessions::Language::kPython, sessions::Language::kJavascript, sessions::Language::kBash}) {
     if (id == sessions::language_name(language)) return language;
   }
   return std::nullopt;
@@ -110,9 +94,10 @@ json::array contexts_json(const sessions::ContextTable& table) {
     return std::tie(a->created_ms, a->order, a->id) < std::tie(b->created_ms, b->order, b->id);
   });
   for (const auto& context : contexts) {
-    const auto fixed = default_language(context->id);
-    const bool is_listed = fixed && std::find(std::begin(kDefaultContexts), std::end(kDefaultContexts),
-                                                 *fixed) != std::end(kDefaultContexts);
+    const auto default_of_id = default_language(context->id);
+    const bool is_listed =
+        default_of_id && std::find(std::begin(kDefaultContexts), std::end(kDefaultContexts),
+                                   *default_of_id) != std::end(kDefaultContexts);
     if (is_listed) continue;
     all.push_back(context_json(context->id, context->spec.language, context->spec.cwd));
   }

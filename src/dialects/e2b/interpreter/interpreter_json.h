@@ -1,5 +1,4 @@
-// What the handlers of E2B's code interpreter share: who may come in, languages by their names, a
-// context as its clients see it.
+// The requests and responses of E2B's code interpreter: languages by name, executions, contexts.
 #pragma once
 
 #include <boost/json.hpp>
@@ -10,29 +9,25 @@
 #include <vector>
 
 #include "base/result.h"
-#include "routing/app.h"
-#include "sessions/contexts/context_table.h"
-#include "dialects/e2b/agent_access.h"
 #include "http/message.h"
+#include "sessions/contexts/context_table.h"
 
 namespace glovebox::e2b {
 
-// As enter(), and with the traffic token where the sandbox's ports are private.
-asio::awaitable<Gate> enter_interpreter(routing::App& app, const http::Request& request, Token token);
-
 enum class LanguageKind : std::uint8_t {
   kServed,
-  kNotServed,  // E2B knows it, we do not run it
+  kNotServed,  // E2B has it, this server does not
   kUnknown,
 };
 struct LanguageChoice {
   LanguageKind kind = LanguageKind::kServed;
   sessions::Language language = sessions::Language::kPython;
 };
-LanguageChoice read_language(std::string_view word);
-std::string language_refusal(std::string_view word);
+LanguageChoice read_language(std::string_view name);
+std::string language_refusal(std::string_view name);
 
-// The default context with this id, which is there from the start even if nothing runs in it yet.
+// The language of the default context with this id, which exists even before its first use.
+// Nothing: not the id of a default context.
 std::optional<sessions::Language> default_language(std::string_view id);
 
 struct ExecuteRequest {
@@ -41,7 +36,7 @@ struct ExecuteRequest {
   std::optional<std::string> language;
   std::vector<std::string> env;
 };
-// Fields that nobody knows are ignored.
+// Unknown fields are ignored.
 Result<ExecuteRequest> read_execute(std::string_view body);
 
 struct CreateContextRequest {
@@ -50,11 +45,12 @@ struct CreateContextRequest {
 };
 Result<CreateContextRequest> read_context(std::string_view body);
 
-boost::json::object context_json(std::string_view id, sessions::Language language, std::string_view cwd);
-// In the order in which they were made; those of python and javascript are always there.
+boost::json::object context_json(std::string_view id, sessions::Language language,
+                                 std::string_view cwd);
+// In the order of creation; the default contexts of Python and JavaScript are always listed.
 boost::json::array contexts_json(const sessions::ContextTable& table);
 
-// Errors of this plane are plain text.
+// The interpreter's errors are plain text.
 http::Response plain_refusal(int status, std::string message);
 http::Response plain_refusal(const Error& error);
 http::Response no_such_context(std::string_view id);

@@ -3,8 +3,8 @@
 
 #include <csignal>
 
-#include "dialects/e2b/interpreter/interpreter_stream.h"
 #include "dialects/e2b/interpreter/interpreter_json.h"
+#include "dialects/e2b/interpreter/interpreter_stream.h"
 #include "dialects/e2b/testing/process_fixture.h"
 
 namespace glovebox::e2b {
@@ -159,7 +159,9 @@ TEST_F(InterpreterTest, FailuresAreErrorsOfTheExecution) {
   lines = execute(R"({"code":"x"})");
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(lines[1].at("name"), "ValueError");
-  session->on_cell = [](sessions::FakeProcess& process, const wire::Cell&) { process.exit(0, SIGSEGV); };
+  session->on_cell = [](sessions::FakeProcess& process, const wire::Cell&) {
+    process.exit(0, SIGSEGV);
+  };
   lines = execute(R"({"code":"x"})");
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(lines[1].at("name"), "ContextDied");

@@ -39,7 +39,7 @@ std::string_view field_of(std::string_view mime) {
   return {};
 }
 
-// Clients want the text of a string, not how a program would write it.
+// Clients expect the text of a string, not its literal.
 void strip_quotes(json::value& text) {
   json::string* string = text.if_string();
   if (string == nullptr || string->size() < 2) return;
@@ -58,7 +58,7 @@ json::object result_event(wire::GuestResult result) {
     if (field.empty()) {
       extra[form.key()] = std::move(form.value());
     } else if (field == "json" || field == "data" || field == "chart") {
-      // To the clients these are objects.
+      // Clients expect these to be objects.
       if (form.value().is_structured()) event[field] = std::move(form.value());
     } else if (form.value().is_string()) {
       if (field == "text") strip_quotes(form.value());
@@ -102,11 +102,11 @@ void append_escape(std::string& out, std::uint32_t unit) {
 }  // namespace
 
 std::string ascii_json(const json::value& value) {
-  // Outside of strings JSON has no other bytes, and what serialize() makes is UTF-8.
+  // Bytes above 127 occur only in strings, and serialize() writes UTF-8.
   std::string text = json::serialize(value);
   const auto other = std::find_if(text.begin(), text.end(),
                                   [](char c) { return static_cast<signed char>(c) < 0; });
-  if (other == text.end()) return text;  // pictures of megabytes, for one
+  if (other == text.end()) return text;  // large images, for example
   std::string out(text.begin(), other);
   out.reserve(text.size());
   for (auto i = static_cast<std::size_t>(other - text.begin()); i < text.size();) {
@@ -143,15 +143,15 @@ asio::awaitable<bool> ExecutionStream::begin() {
                         {"X-Accel-Buffering", "no"}};
   const bool there = co_await writer_.begin(200, std::move(headers));
   last_ = Clock::now();
-  alive_ = true;
+  runs_keepalive_ = true;
   asio::co_spawn(io_, keep_alive(), asio::detached);
   co_return there;
 }
 
-asio::awaitable<void> ExecutionStream::quiet() {
-  quiet_ = true;
+asio::awaitable<void> ExecutionStream::stop_keepalive() {
+  is_stopped_ = true;
   timer_.cancel();
-  while (alive_) {
+  while (runs_keepalive_) {
     ended_.expires_at(Clock::time_point::max());
     co_await ended_.async_wait(kAwaitTuple);
   }
@@ -159,16 +159,16 @@ asio::awaitable<void> ExecutionStream::quiet() {
 
 asio::awaitable<void> ExecutionStream::keep_alive() {
   bool there = true;
-  while (!quiet_ && there) {
-    timer_.expires_at(last_ + kSilence);
+  while (!is_stopped_ && there) {
+    timer_.expires_at(last_ + kKeepaliveInterval);
     co_await timer_.async_wait(kAwaitTuple);
-    if (quiet_) break;
-    if (writing_) last_ = Clock::now();  // the client is slow, not we
-    if (Clock::now() < last_ + kSilence) continue;
+    if (is_stopped_) break;
+    if (writing_) last_ = Clock::now();  // the client is slow
+    if (Clock::now() < last_ + kKeepaliveInterval) continue;
     json::object line{{"type", "keepalive"}};
     there = co_await send(std::move(line));
   }
-  alive_ = false;
+  runs_keepalive_ = false;
   ended_.cancel();
 }
 

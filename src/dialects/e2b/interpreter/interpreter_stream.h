@@ -1,5 +1,5 @@
-// One execution as E2B's clients read it: lines of JSON, each at once, in ASCII alone (they decode
-// every piece of the network by itself), never an empty one, and a sign of life every five seconds.
+// One execution as E2B's clients read it: lines of JSON, sent at once and never empty, in ASCII
+// only, because clients decode every received chunk by itself; and a keepalive every five seconds.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -16,9 +16,10 @@
 
 namespace glovebox::e2b {
 
-// What a JSON text says, without a byte above 127.
+// JSON without a byte above 127.
 std::string ascii_json(const boost::json::value& value);
-// A line that a runtime wrote: {"type":"result",...} or {"type":"error",...}; empty: neither.
+// The event of a line that a runtime wrote: {"type":"result",...} or {"type":"error",...}. Empty:
+// it is neither.
 boost::json::object execution_event(std::string_view guest_line);
 
 class ExecutionStream final : public node::RunSink {
@@ -28,20 +29,21 @@ class ExecutionStream final : public node::RunSink {
   ExecutionStream(const ExecutionStream&) = delete;
   ExecutionStream& operator=(const ExecutionStream&) = delete;
 
-  // The headers. From here on signs of life are given, and quiet() must be awaited in the end.
+  // Sends the headers and starts the keepalives; stop_keepalive() must be awaited before this is
+  // destroyed.
   asio::awaitable<bool> begin();
-  asio::awaitable<void> quiet();
+  asio::awaitable<void> stop_keepalive();
 
   asio::awaitable<void> number(std::uint64_t executions);
   asio::awaitable<bool> on_output(bool is_stderr, std::string_view bytes) override;
   asio::awaitable<bool> on_result(std::string_view json_line) override;
   asio::awaitable<bool> error(std::string name, std::string value);
-  // What waits for the rest of a character, then the last line.
+  // Incomplete characters, then the last line.
   asio::awaitable<bool> finish();
   bool has_error() const { return has_error_; }
 
  private:
-  static constexpr std::chrono::seconds kSilence{5};
+  static constexpr std::chrono::seconds kKeepaliveInterval{5};
 
   asio::awaitable<bool> send(boost::json::object line);
   asio::awaitable<bool> send_text(bool is_stderr, std::string text);
@@ -49,13 +51,13 @@ class ExecutionStream final : public node::RunSink {
 
   asio::io_context& io_;
   http::ResponseWriter& writer_;
-  asio::steady_timer timer_;  // until the next sign of life
-  asio::steady_timer free_;   // until nobody writes
-  asio::steady_timer ended_;  // until keep_alive() has
+  asio::steady_timer timer_;  // until the next keepalive
+  asio::steady_timer free_;   // until no write is pending
+  asio::steady_timer ended_;  // until keep_alive() has ended
   std::chrono::steady_clock::time_point last_{};
   bool writing_ = false;
-  bool quiet_ = false;
-  bool alive_ = false;  // keep_alive() is
+  bool is_stopped_ = false;
+  bool runs_keepalive_ = false;  // keep_alive() runs
   bool has_error_ = false;
   wire::Utf8Chunker out_;
   wire::Utf8Chunker err_;
