@@ -3,24 +3,23 @@
 #include <boost/json.hpp>
 #include <string>
 
-#include "dialects/e2b/connect.h"
-#include "dialects/e2b/file_paths.h"
-#include "dialects/e2b/filesystem_request.h"
-#include "dialects/e2b/interpreter_stream.h"
-#include "dialects/e2b/interpreter_json.h"
-#include "dialects/e2b/process_json.h"
-#include "dialects/e2b/sandbox_request.h"
-#include "dialects/e2b/template_names.h"
+#include "dialects/e2b/control/sandbox_request.h"
+#include "dialects/e2b/control/template_names.h"
+#include "dialects/e2b/envd/connect.h"
+#include "dialects/e2b/envd/file_paths.h"
+#include "dialects/e2b/envd/filesystem_request.h"
+#include "dialects/e2b/envd/process_json.h"
+#include "dialects/e2b/interpreter/interpreter_json.h"
+#include "dialects/e2b/interpreter/interpreter_stream.h"
+#include "fuzz_target.h"
 #include "sessions/processes/process_label.h"
 #include "sessions/session_keeper.h"
-#include "fuzz_target.h"
 #include "wire/guest/session_frames.h"
 #include "wire/json/strict_json.h"
 
 namespace {
 
 using namespace glovebox;
-
 
 constexpr std::uint64_t kYear = 365ull * 24 * 3600;
 
@@ -33,12 +32,13 @@ bool is_read(const Result<T>& result) {
 }
 
 void create(std::string_view body) {
-  const auto wish = e2b::parse_create(body, e2b::kTimeoutV2);
-  if (!is_read(wish)) return;
-  const sessions::CreateRequest& request = wish->request;
+  const auto wanted = e2b::parse_create(body, e2b::kTimeoutV2);
+  if (!is_read(wanted)) return;
+  const sessions::CreateRequest& request = wanted->request;
   fuzz::promise(request.ttl_s && *request.ttl_s >= 1 && *request.ttl_s <= kYear,
                 "the time is in bounds");
-  fuzz::promise(!wish->template_id.empty() && wish->template_id.size() <= 256, "there is a name");
+  fuzz::promise(!wanted->template_id.empty() && wanted->template_id.size() <= 256,
+                "there is a name");
   fuzz::promise(request.template_name.empty() && request.snapshot.empty(), "that is looked up");
   fuzz::promise(request.metadata.size() <= sessions::kMaxMetadata + 1, "metadata is bounded");
   for (const auto& [key, value] : request.metadata) {
@@ -58,10 +58,11 @@ void small_bodies(std::string_view body) {
   if (is_read(timeout)) fuzz::promise(*timeout <= kYear, "the time is in bounds");
   const auto fork = e2b::parse_fork(body);
   if (is_read(fork)) {
-    fuzz::promise(fork->count >= 1 && fork->count <= e2b::kMostForks, "forks are bounded");
+    fuzz::promise(fork->count >= 1 && fork->count <= e2b::kMaxForks, "forks are bounded");
   }
   const auto snapshot = e2b::parse_snapshot(body);
-  if (is_read(snapshot)) fuzz::promise(snapshot->name.size() <= sessions::kMaxSnapshotName, "names, too");
+  if (is_read(snapshot))
+    fuzz::promise(snapshot->name.size() <= sessions::kMaxSnapshotName, "names, too");
   (void)is_read(e2b::parse_refresh(body));
   (void)is_read(e2b::parse_memory(body));
   const auto egress = e2b::parse_egress(body);
@@ -92,13 +93,13 @@ void filter(std::string_view text) {
 
 void name(std::string_view text) {
   const store::SnapshotRecord unnamed{.project = "one"};
-  const bool is_it = e2b::is_called(unnamed, text);
+  const bool is_it = e2b::matches_name(unnamed, text);
   fuzz::promise(!is_it || text.find(unnamed.id.str()) != std::string_view::npos,
                 "one without a name has its id");
   store::SnapshotRecord named{.project = "one", .name = std::string(text)};
   if (text.empty() || text.find_first_of("/:") != std::string_view::npos) return;
-  fuzz::promise(e2b::is_called(named, text), "a name finds what it was given to");
-  fuzz::promise(e2b::is_called(named, e2b::snapshot_name(named)), "in its long form, too");
+  fuzz::promise(e2b::matches_name(named, text), "a name finds what it was given to");
+  fuzz::promise(e2b::matches_name(named, e2b::snapshot_name(named)), "in its long form, too");
 }
 
 void envelope(std::string_view text) {
@@ -118,11 +119,11 @@ void envelope(std::string_view text) {
 }
 
 void interpreter(std::string_view body) {
-  const auto wish = e2b::read_execute(body);
-  if (is_read(wish)) {
-    fuzz::promise(!wish->context || !wish->language, "one says where");
-    fuzz::promise(wish->code.find('\0') == std::string::npos, "code is text");
-    for (const std::string& word : wish->env) {
+  const auto wanted = e2b::read_execute(body);
+  if (is_read(wanted)) {
+    fuzz::promise(!wanted->context || !wanted->language, "one says where");
+    fuzz::promise(wanted->code.find('\0') == std::string::npos, "code is text");
+    for (const std::string& word : wanted->env) {
       fuzz::promise(word.find('=') != std::string::npos, "a variable has a name");
     }
   }
@@ -137,13 +138,13 @@ void files(std::string_view text) {
     fuzz::promise(path->find('\0') == std::string::npos, "and hides no NUL");
     fuzz::promise(e2b::clean_path(*path) == *path, "it is clean");
     fuzz::promise(path->starts_with('/') == text.starts_with('/'), "whole or below the home");
-    const std::string whole = e2b::clean_path("/home/user/" + *path, e2b::Parents::kTaken);
+    const std::string whole = e2b::clean_path("/home/user/" + *path, e2b::Parents::kResolved);
     fuzz::promise(whole.starts_with('/'), "an answer's is whole");
     fuzz::promise(("/" + whole + "/").find("/../") == std::string::npos, "and goes nowhere back");
   }
   http::Request request;
   request.body = std::string(text);
-  const auto call = e2b::read_file_call(request);
+  const auto call = e2b::read_filesystem_request(request);
   if (!call) return;
   fuzz::promise(!call->at.empty() && call->user == "user", "there is a path, and a user");
   (void)is_read(e2b::number_field(call->message, "depth"));
@@ -155,7 +156,8 @@ void process(std::string_view text) {
   if (!message) return;
   const auto start = e2b::read_start(*message);
   if (is_read(start)) {
-    fuzz::promise(!start->cmd.empty() && start->tag.size() <= sessions::kMaxTag, "there is a program");
+    fuzz::promise(!start->cmd.empty() && start->tag.size() <= sessions::kMaxTag,
+                  "there is a program");
     std::vector<std::string> words = start->args;
     words.push_back(start->cmd);
     words.push_back(start->cwd);
@@ -184,7 +186,7 @@ void process(std::string_view text) {
   const auto size = e2b::read_terminal(*message);
   if (is_read(size) && *size)
     fuzz::promise((*size)->rows > 0 && (*size)->columns > 0, "it is seen");
-  (void)e2b::read_signal_word(*message);
+  (void)e2b::read_signal(*message);
 }
 
 // A line that a sandbox wrote.

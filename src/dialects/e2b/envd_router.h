@@ -1,32 +1,26 @@
-// What is behind a sandbox's two virtual ports, 49983 (envd) and 49999 (the code interpreter), and
-// behind signed URLs of files. They come before any path of ours; see api/port_routing.h.
+// The routes of a sandbox's two virtual ports, 49983 (envd, E2B's agent) and 49999 (the code
+// interpreter). They come before any path of the server itself; see routing/port_dialect.h.
 #pragma once
 
-#include <memory>
-#include <span>
-
-#include "routing/app.h"
-#include "routing/port_proxy.h"
-#include "api/routes.h"
 #include "http/router.h"
+#include "routing/port_proxy.h"
 
 namespace glovebox::e2b {
 
-std::span<const api::RouteRow> envd_routes();
-std::span<const api::RouteRow> interpreter_routes();
-
 class EnvdRouter {
  public:
-  explicit EnvdRouter(routing::App& app);
-  // The route of a request for this port; null: it is an ordinary port of the sandbox.
+  EnvdRouter(http::Router envd, http::Router interpreter);
+
+  // Adds the route's path parameters to the request. Null: an ordinary port of the sandbox. A path
+  // without a route gets one that answers 404.
   const http::Route* find(http::Request& request, const routing::PortTarget& target) const;
-  // A signed URL of a file, which names no sandbox; or null.
+  // Of a file's signed URL, which need not name a sandbox; null: it is none.
   const http::Route* find_signed(const http::Request& request) const;
 
  private:
-  http::Router envd_;
-  http::Router interpreter_;
-  http::Route nothing_;  // 404
+  const http::Router envd_;
+  const http::Router interpreter_;
+  http::Route not_found_;
 };
 
 }  // namespace glovebox::e2b

@@ -11,8 +11,8 @@
 #include <map>
 
 #include "api/testing/test_app.h"
+#include "dialects/e2b/agent_access.h"
 #include "dialects/e2b/handlers.h"
-#include "dialects/e2b/sandbox_access.h"
 #include "sessions/testing/fake_idle_session.h"
 #include "wire/guest/file_records.h"
 
@@ -40,7 +40,8 @@ inline wire::FileEntry entry_at(std::string path, wire::FileType type = wire::Fi
 
 class FilesSession final : public sessions::FakeIdleSession {
  public:
-  explicit FilesSession(asio::io_context& context) : sessions::FakeIdleSession(context), io(context) {}
+  explicit FilesSession(asio::io_context& context)
+      : sessions::FakeIdleSession(context), io(context) {}
 
   Result<wire::FileDone> say(const FileRequest& request) {
     asked.push_back(request);
@@ -168,9 +169,11 @@ struct E2bFiles : ::testing::Test {
     request.body = std::move(body);
     return request;
   }
-  api::Answer call(Call handler, std::string body) { return run(handler, request_of(std::move(body))); }
+  api::Answer call(Call handler, std::string body) {
+    return run(handler, request_of(std::move(body)));
+  }
   api::Answer post(http::Headers headers, std::string query_path, std::string body,
-              std::size_t piece = 100) {
+                   std::size_t piece = 100) {
     Request request = request_of();
     for (const auto& [name, value] : headers) request.headers.add(name, value);
     if (!query_path.empty()) request.query.add("path", std::move(query_path));

@@ -14,9 +14,9 @@
 
 #include "api/testing/test_app.h"
 #include "base/base64.h"
-#include "dialects/e2b/connect.h"
+#include "dialects/e2b/agent_access.h"
+#include "dialects/e2b/envd/connect.h"
 #include "dialects/e2b/handlers.h"
-#include "dialects/e2b/sandbox_access.h"
 #include "node/async/notifier.h"
 #include "sessions/testing/fake_session.h"
 

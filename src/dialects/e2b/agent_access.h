@@ -1,0 +1,56 @@
+// Admits requests to the agent API of a sandbox: its virtual ports 49983 (envd) and 49999 (the code
+// interpreter). Clients show the sandbox's access token, not an API key. Whether a sandbox runs and
+// may be resumed is decided by routing::SandboxAccess, as for ordinary ports.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/task.h"
+#include "dialects/e2b/access_tokens.h"
+#include "http/message.h"
+#include "node/sessions/session_service.h"
+#include "routing/sandbox_access.h"
+
+namespace glovebox::e2b {
+
+enum class AccessToken : std::uint8_t {
+  kRequired,  // X-Access-Token must be the sandbox's
+  kOptional,  // health, contexts; files, whose URLs may be signed instead
+};
+
+class AgentAccess {
+ public:
+  // Both are borrowed and outlive this.
+  AgentAccess(routing::SandboxAccess& access, const AccessTokens& tokens)
+      : access_(access), tokens_(tokens) {}
+
+  struct Admission {
+    std::shared_ptr<node::Session> session;  // null: see refusal
+    std::optional<http::Response> refusal{};
+  };
+
+  // The sandbox of the path parameter "id". Refused with 502 when it does not run, which clients
+  // take for its end; with 401 without the token where it is required. A paused sandbox that may be
+  // resumed is resumed only by a request with the token, also where the token is optional.
+  asio::awaitable<Admission> admit(const http::Request& request, AccessToken token);
+
+  // The same for the interpreter, whose port is as private as the sandbox's other ports: refused
+  // with 403 without the token of private ports.
+  asio::awaitable<Admission> admit_to_interpreter(const http::Request& request, AccessToken token);
+
+ private:
+  struct PortAdmission {
+    Admission admission;
+    std::string port_token;  // empty: the ports are public
+  };
+  asio::awaitable<PortAdmission> admit_by_token(std::string id, bool has_token, AccessToken token);
+  bool has_token(const http::Request& request) const;
+
+  routing::SandboxAccess& access_;
+  const AccessTokens& tokens_;
+};
+
+}  // namespace glovebox::e2b

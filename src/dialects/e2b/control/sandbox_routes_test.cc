@@ -1,0 +1,432 @@
+// E2B's control plane over the routes, with the real keeper and the real store, on a host that the
+// test plays.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include "api/testing/test_app.h"
+#include "dialects/e2b/agent_access.h"
+#include "sessions/testing/fake_idle_session.h"
+
+namespace glovebox::e2b {
+namespace {
+
+namespace json = boost::json;
+using http::Method;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+sessions::KeeperOptions quick() {
+  sessions::KeeperOptions options;
+  options.tick = std::chrono::milliseconds(5);
+  options.reconcile_every = std::chrono::milliseconds(20);
+  options.max_paused = 2;
+  options.max_ttl_s = 1000;
+  options.shelf.max_per_project = 3;
+  options.available_memory = [] { return std::optional<std::uint64_t>(1ull << 40); };
+  return options;
+}
+
+routing::AppSettings with_a_secret() {
+  routing::AppSettings settings;
+  settings.secret = "a secret of the test";
+  return settings;
+}
+
+class E2bSandboxes : public ::testing::Test {
+ protected:
+  E2bSandboxes() : test_(with_a_secret(), quick()) {
+    key_ = test_.make_key("default", store::KeyRole::kUser);
+    test_.session_service.make = [this](const node::SessionSpec& spec) {
+      specs_.push_back(spec);
+      auto session = std::make_shared<sessions::FakeIdleSession>(test_.io, spec.template_name);
+      session->plan = plan_;
+      return Result<std::shared_ptr<node::Session>>(session);
+    };
+  }
+
+  api::Answer call(Method method, const std::string& target, const std::string& body = {},
+                   std::string key = {}, http::Headers headers = {}) {
+    return test_.send(method, target, key.empty() ? key_ : key, body, std::move(headers));
+  }
+  json::value value(const api::Answer& answer, int status) {
+    EXPECT_EQ(answer.status, status) << answer.body;
+    return answer.body.empty() ? json::value() : json::parse(answer.body);
+  }
+  std::string make(const std::string& body = "{}") {
+    return std::string(
+        value(call(Method::kPost, "/v2/sandboxes", body), 201).at("sandboxID").as_string());
+  }
+  std::string text(const std::string& id, const char* field) {
+    return std::string(value(call(Method::kGet, "/sandboxes/" + id), 200).at(field).as_string());
+  }
+  std::vector<std::string> listed(const std::string& query = {}, std::string key = {}) {
+    std::vector<std::string> ids;
+    const json::value page =
+        value(call(Method::kGet, "/v2/sandboxes" + query, {}, std::move(key)), 200);
+    for (const json::value& one : page.as_array()) {
+      ids.emplace_back(one.at("sandboxID").as_string());
+    }
+    return ids;
+  }
+  // Numeric code, the same as the status: what JS looks at.
+  void expect_refusal(const api::Answer& answer, int status, const std::string& word = {}) {
+    EXPECT_EQ(answer.status, status) << answer.body;
+    const json::value body = json::parse(answer.body);
+    EXPECT_EQ(body.at("code").to_number<int>(), status);
+    EXPECT_THAT(std::string(body.at("message").as_string()), HasSubstr(word));
+  }
+
+  api::TestApp test_;
+  std::string key_;
+  std::vector<node::SessionSpec> specs_;
+  std::shared_ptr<sessions::FakeIdleTransfer::Plan> plan_ =
+      std::make_shared<sessions::FakeIdleTransfer::Plan>();
+};
+
+TEST_F(E2bSandboxes, ACreatedOneHasAllThatClientsNeed) {
+  const json::value made =
+      value(call(Method::kPost, "/sandboxes", R"({"templateID":"python","metadata":{"job":"42"},
+           "envVars":{"FOO":"bar"},"timeout":60,"secure":true,"autoPause":true,
+           "autoResume":{"enabled":true},"network":{"allowPublicTraffic":false}})"),
+            201);
+  const std::string id(made.at("sandboxID").as_string());
+  EXPECT_EQ(made.at("templateID").as_string(), "python");
+  EXPECT_EQ(made.at("clientID").as_string(), "glovebox");
+  EXPECT_EQ(made.at("envdVersion").as_string(), "0.6.13");
+  EXPECT_EQ(made.at("domain").as_string(), "localhost");
+  EXPECT_TRUE(is_access_token(*test_.app, id, made.at("envdAccessToken").as_string()));
+  EXPECT_EQ(std::string(made.at("trafficAccessToken").as_string()), test_.keeper->door(id).token);
+
+  const json::value shown = value(call(Method::kGet, "/sandboxes/" + id), 200);
+  EXPECT_EQ(shown.at("state").as_string(), "running");
+  EXPECT_EQ(json::serialize(shown.at("metadata")), R"({"job":"42"})");
+  EXPECT_EQ(json::serialize(shown.at("lifecycle")), R"({"onTimeout":"pause","autoResume":true})");
+  EXPECT_EQ(shown.at("envdAccessToken"), made.at("envdAccessToken"));
+  for (const char* number : {"cpuCount", "memoryMB", "diskSizeMB"}) {
+    EXPECT_GT(shown.at(number).to_number<int>(), 0) << number;
+  }
+  EXPECT_THAT(std::string(shown.at("startedAt").as_string()), HasSubstr("Z"));
+  // The same sandbox as /v1's.
+  EXPECT_EQ(call(Method::kGet, "/v1/sandboxes/" + id).status, 200);
+}
+
+TEST_F(E2bSandboxes, TheDomainIsWhereTheClientCame) {
+  test_.app->settings.domain = "boxes.example";
+  EXPECT_EQ(value(call(Method::kPost, "/v2/sandboxes", "{}"), 201).at("domain").as_string(),
+            "boxes.example");
+  test_.app->settings.domain.clear();
+  test_.app->settings.is_loopback = false;
+  EXPECT_TRUE(value(call(Method::kPost, "/v2/sandboxes", "{}"), 201).at("domain").is_null());
+}
+
+TEST_F(E2bSandboxes, GenerationsHaveTheirOwnDefaultTime) {
+  const auto seconds = [this](const std::string& id) {
+    return value(call(Method::kGet, "/v1/sandboxes/" + id), 200).at("ttl_s").to_number<int>();
+  };
+  EXPECT_EQ(seconds(make()), 300);
+  const json::value older = value(call(Method::kPost, "/sandboxes", "{}"), 201);
+  EXPECT_EQ(seconds(std::string(older.at("sandboxID").as_string())), 15);
+}
+
+TEST_F(E2bSandboxes, TheSameIdempotencyKeyGivesTheSameSandbox) {
+  const auto create = [this](std::string key) {
+    const api::Answer answer =
+        call(Method::kPost, "/v2/sandboxes", "{}", {}, {{"Idempotency-Key", std::move(key)}});
+    return std::string(value(answer, 201).at("sandboxID").as_string());
+  };
+  const std::string first = create("k-1");
+  EXPECT_EQ(create("k-1"), first);
+  EXPECT_NE(create("k-2"), first);
+}
+
+TEST_F(E2bSandboxes, MistakesHaveAStatusAndACode) {
+  expect_refusal(call(Method::kPost, "/v2/sandboxes", R"({"timeout":0})"), 400, "timeout");
+  expect_refusal(call(Method::kPost, "/v2/sandboxes", R"({"timeout":1001})"), 400, "timeout");
+  expect_refusal(call(Method::kPost, "/v2/sandboxes", "{"), 400);
+  expect_refusal(call(Method::kPost, "/v2/sandboxes", R"({"templateID":"nope"})"), 404, "nope");
+  expect_refusal(call(Method::kPost, "/v2/sandboxes", R"({"templateID":"other/base"})"), 404);
+  expect_refusal(call(Method::kPost, "/v2/sandboxes", R"({"templateID":"base:v2"})"), 404);
+  expect_refusal(call(Method::kPost, "/v2/sandboxes", "{}", "e2b_" + std::string(40, '0')), 401);
+  expect_refusal(call(Method::kGet, "/volumes"), 501, "hosted");
+  EXPECT_TRUE(specs_.empty());
+  make(R"({"templateID":"default/base:default"})");
+}
+
+TEST_F(E2bSandboxes, WhatHasEndedIsNotThere) {
+  const std::string id = make();
+  EXPECT_EQ(call(Method::kDelete, "/sandboxes/" + id).status, 204);
+  const std::string nobody = "sb" + std::string(20, 'a');
+  for (const std::string& gone : {id, nobody, std::string("..%2F..")}) {
+    expect_refusal(call(Method::kGet, "/sandboxes/" + gone), 404);
+    expect_refusal(call(Method::kDelete, "/sandboxes/" + gone), 404);
+    expect_refusal(call(Method::kPost, "/sandboxes/" + gone + "/timeout", R"({"timeout":5})"), 404);
+    expect_refusal(call(Method::kPost, "/sandboxes/" + gone + "/refreshes", "{}"), 404);
+    expect_refusal(call(Method::kPost, "/sandboxes/" + gone + "/pause", "{}"), 404);
+    expect_refusal(call(Method::kPost, "/sandboxes/" + gone + "/resume", "{}"), 404);
+    expect_refusal(call(Method::kPost, "/v2/sandboxes/" + gone + "/connect", "{}"), 404);
+    expect_refusal(call(Method::kPost, "/sandboxes/" + gone + "/snapshots", "{}"), 404);
+    expect_refusal(call(Method::kPost, "/sandboxes/" + gone + "/fork", "{}"), 404);
+    expect_refusal(call(Method::kGet, "/sandboxes/" + gone + "/metrics"), 404);
+    expect_refusal(call(Method::kPut, "/sandboxes/" + gone + "/network", "{}"), 404);
+  }
+}
+
+TEST_F(E2bSandboxes, AnotherProjectsAreNotThere) {
+  const std::string id = make();
+  const std::string other = test_.make_key("other", store::KeyRole::kUser);
+  expect_refusal(call(Method::kGet, "/sandboxes/" + id, {}, other), 404);
+  expect_refusal(call(Method::kDelete, "/sandboxes/" + id, {}, other), 404);
+  expect_refusal(call(Method::kPost, "/v2/sandboxes/" + id + "/connect", "{}", other), 404);
+  EXPECT_TRUE(listed({}, other).empty());
+  EXPECT_EQ(call(Method::kGet, "/v2/sandboxes", {}, other).headers.get("X-Total-Running"), "0");
+  EXPECT_EQ(text(id, "state"), "running");
+}
+
+TEST_F(E2bSandboxes, TimeoutMayShortenAndConnectNeverDoes) {
+  const std::string id = make(R"({"timeout":500})");
+  const std::string at_first = text(id, "endAt");
+  EXPECT_EQ(call(Method::kPost, "/v2/sandboxes/" + id + "/connect", R"({"timeout":5})").status,
+            200);
+  EXPECT_EQ(text(id, "endAt"), at_first);
+  EXPECT_EQ(call(Method::kPost, "/sandboxes/" + id + "/refreshes", R"({"duration":5})").status,
+            204);
+  EXPECT_EQ(text(id, "endAt"), at_first);
+  EXPECT_EQ(call(Method::kPost, "/sandboxes/" + id + "/timeout", R"({"timeout":50})").status, 204);
+  const std::string sooner = text(id, "endAt");
+  EXPECT_LT(sooner, at_first);
+  EXPECT_EQ(call(Method::kPost, "/sandboxes/" + id + "/connect", R"({"timeout":100})").status, 200);
+  EXPECT_GT(text(id, "endAt"), sooner);
+  expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/timeout", R"({"timeout":1001})"), 400);
+  expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/timeout", "{}"), 400);
+}
+
+TEST_F(E2bSandboxes, ATimeoutOfZeroIsTheEndAsTheSandboxHasIt) {
+  const std::string killed = make();
+  EXPECT_EQ(call(Method::kPost, "/sandboxes/" + killed + "/timeout", R"({"timeout":0})").status,
+            204);
+  expect_refusal(call(Method::kGet, "/sandboxes/" + killed), 404);
+  const std::string paused = make(R"({"autoPause":true})");
+  EXPECT_EQ(call(Method::kPost, "/sandboxes/" + paused + "/timeout", R"({"timeout":0})").status,
+            204);
+  EXPECT_EQ(text(paused, "state"), "paused");
+}
+
+TEST_F(E2bSandboxes, PausedOnesGoOnWhenSomebodyConnects) {
+  const std::string id = make();
+  expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/pause", R"({"memory":false})"), 400,
+                 "memory");
+  EXPECT_EQ(call(Method::kPost, "/sandboxes/" + id + "/pause", R"({"memory":true})").status, 204);
+  EXPECT_EQ(text(id, "state"), "paused");
+  expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/pause", "{}"), 409);
+  expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/timeout", R"({"timeout":5})"), 404);
+  expect_refusal(call(Method::kPost, "/v2/sandboxes/" + id + "/connect", R"({"memory":false})"),
+                 400, "memory");
+  const json::value token =
+      value(call(Method::kPost, "/v2/sandboxes/" + id + "/connect", R"({"timeout":60})"), 201)
+          .at("envdAccessToken");
+  EXPECT_TRUE(is_access_token(*test_.app, id, token.as_string()));
+  EXPECT_EQ(text(id, "state"), "running");
+  EXPECT_EQ(call(Method::kPost, "/v2/sandboxes/" + id + "/connect", "{}").status, 200);
+  expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/resume", "{}"), 409);
+  EXPECT_EQ(call(Method::kPost, "/sandboxes/" + id + "/pause", "{}").status, 204);
+  EXPECT_EQ(call(Method::kPost, "/sandboxes/" + id + "/resume", "{}").status, 201);
+  EXPECT_EQ(call(Method::kPost, "/sandboxes/" + id + "/pause", "{}").status, 204);
+  EXPECT_EQ(call(Method::kDelete, "/sandboxes/" + id).status, 204);
+}
+
+TEST_F(E2bSandboxes, TooManyPausedAreRefusedForGood) {
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(call(Method::kPost, "/sandboxes/" + make() + "/pause", "{}").status, 204);
+  }
+  const api::Answer refused = call(Method::kPost, "/sandboxes/" + make() + "/pause", "{}");
+  expect_refusal(refused, 429);
+  EXPECT_EQ(refused.headers.get("Should-Retry"), "false");
+}
+
+TEST_F(E2bSandboxes, AreListedByWhatIsAskedFor) {
+  const std::string first = make(R"({"metadata":{"a":"b c","k":"1"}})");
+  const std::string second = make(R"({"templateID":"python","metadata":{"k":"1"}})");
+  const std::string third = make(R"({"autoResume":{"enabled":true},"autoPause":true})");
+  EXPECT_EQ(call(Method::kPost, "/sandboxes/" + third + "/pause", "{}").status, 204);
+  EXPECT_THAT(listed(), ElementsAre(third, second, first));
+  EXPECT_THAT(listed("?order=asc"), ElementsAre(first, second, third));
+  EXPECT_THAT(listed("?state=paused"), ElementsAre(third));
+  EXPECT_THAT(listed("?state=running,paused&order=asc&limit=2"), ElementsAre(first, second));
+  EXPECT_THAT(listed("?template=python"), ElementsAre(second));
+  EXPECT_THAT(listed("?template=base:default"), ElementsAre(third, first));
+  EXPECT_TRUE(listed("?template=nope").empty());
+  EXPECT_TRUE(listed("?startedAfter=2999-01-01T00:00:00Z").empty());
+  EXPECT_EQ(listed("?startedAfter=" + text(first, "startedAt")).size(), 3u);
+  // The test's query is not decoded: this is what the handler sees.
+  EXPECT_THAT(listed("?metadata=a=b%2520c"), ElementsAre(first));
+  EXPECT_THAT(listed("?metadata=k=1"), ElementsAre(second, first));
+  const json::value older = value(call(Method::kGet, "/sandboxes"), 200);
+  EXPECT_EQ(older.as_array().size(), 2u);
+  EXPECT_EQ(older.at(0).as_object().count("envdAccessToken"), 0u);
+  // Ours, not the client's.
+  EXPECT_EQ(json::serialize(value(call(Method::kGet, "/sandboxes/" + third), 200).at("metadata")),
+            "{}");
+}
+
+TEST_F(E2bSandboxes, PagesEndWithoutAToken) {
+  std::vector<std::string> all;
+  for (int i = 0; i < 4; ++i) all.insert(all.begin(), make());
+  api::Answer page = call(Method::kGet, "/v2/sandboxes?limit=2");
+  EXPECT_EQ(page.headers.get("X-Total-Running"), "4");
+  const std::string token(page.headers.get("X-Next-Token"));
+  ASSERT_FALSE(token.empty());
+  EXPECT_THAT(listed("?limit=2&nextToken=" + token), ElementsAre(all[2], all[3]));
+  page = call(Method::kGet, "/v2/sandboxes?limit=2&nextToken=" + token);
+  EXPECT_EQ(page.headers.find("X-Next-Token"), nullptr);
+  expect_refusal(call(Method::kGet, "/v2/sandboxes?nextToken=x"), 400);
+  expect_refusal(call(Method::kGet, "/v2/sandboxes?state=stopped"), 400);
+}
+
+TEST_F(E2bSandboxes, SnapshotsAreTemplatesThatOutliveTheirSandbox) {
+  plan_->out = std::string(1000, 'x');
+  const std::string id = make();
+  const json::value kept = value(
+      call(Method::kPost, "/sandboxes/" + id + "/snapshots", R"({"name":"mine","memory":false})"),
+      201);
+  const std::string snapshot(kept.at("snapshotID").as_string());
+  EXPECT_THAT(snapshot, StartsWith("sn"));
+  EXPECT_EQ(json::serialize(kept.at("names")), R"(["default/mine:default"])");
+  expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/snapshots", R"({"memory":true})"), 400);
+  expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/snapshots", R"({"name":"base"})"), 400);
+  expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/snapshots", R"({"name":"a b"})"), 400);
+  const json::value unnamed =
+      value(call(Method::kPost, "/sandboxes/" + id + "/snapshots", "{}"), 201);
+  EXPECT_TRUE(unnamed.at("names").as_array().empty());
+  EXPECT_EQ(call(Method::kDelete, "/sandboxes/" + id).status, 204);
+
+  for (const std::string& name : {snapshot, snapshot.substr(0, 22), std::string("mine"),
+                                  std::string("default/mine:default")}) {
+    const json::value made =
+        value(call(Method::kPost, "/v2/sandboxes", R"({"templateID":")" + name + "\"}"), 201);
+    EXPECT_EQ(std::string(made.at("templateID").as_string()), snapshot.substr(0, 22));
+    EXPECT_EQ(made.at("alias").as_string(), "base");
+  }
+  EXPECT_EQ(plan_->in, std::string(4000, 'x'));
+  EXPECT_EQ(listed("?template=mine").size(), 4u);
+
+  const api::Answer page = call(Method::kGet, "/snapshots?limit=1");
+  EXPECT_EQ(value(page, 200).as_array().size(), 1u);
+  const std::string token(page.headers.get("X-Next-Token"));
+  const api::Answer rest = call(Method::kGet, "/snapshots?limit=1&nextToken=" + token);
+  EXPECT_EQ(value(rest, 200).as_array().size(), 1u);
+  EXPECT_NE(rest.body, page.body);
+  EXPECT_EQ(rest.headers.find("X-Next-Token"), nullptr);
+  EXPECT_EQ(value(call(Method::kGet, "/snapshots?sandboxID=" + id), 200).as_array().size(), 2u);
+  EXPECT_EQ(value(call(Method::kGet, "/snapshots?name=mine"), 200).as_array().size(), 1u);
+  EXPECT_TRUE(value(call(Method::kGet, "/snapshots?name=min"), 200).as_array().empty());
+  expect_refusal(call(Method::kGet, "/snapshots?nextToken=x"), 400);
+
+  const std::string other = test_.make_key("other", store::KeyRole::kUser);
+  const std::string escaped = snapshot.substr(0, 22) + "%3Adefault";
+  expect_refusal(call(Method::kPost, "/v2/sandboxes", R"({"templateID":"mine"})", other), 404);
+  expect_refusal(call(Method::kDelete, "/templates/" + escaped, {}, other), 404);
+  EXPECT_EQ(call(Method::kDelete, "/templates/" + escaped).status, 204);
+  expect_refusal(call(Method::kDelete, "/templates/" + escaped), 404);
+  expect_refusal(call(Method::kDelete, "/templates/base"), 403);
+}
+
+TEST_F(E2bSandboxes, AForkHasTheFilesAndTheRulesOfItsSource) {
+  plan_->out = "files";
+  const std::string id = make(R"({"templateID":"python","metadata":{"a":"1"},"envVars":{"A":"b"},
+      "autoPause":true})");
+  const json::value forks =
+      value(call(Method::kPost, "/sandboxes/" + id + "/fork", R"({"count":2,"timeout":60})"), 201);
+  ASSERT_EQ(forks.as_array().size(), 2u);
+  EXPECT_EQ(plan_->in, "filesfiles");
+  for (const json::value& fork : forks.as_array()) {
+    const std::string made(fork.at("sandbox").at("sandboxID").as_string());
+    EXPECT_NE(made, id);
+    const json::value shown = value(call(Method::kGet, "/sandboxes/" + made), 200);
+    EXPECT_EQ(json::serialize(shown.at("metadata")), R"({"a":"1"})");
+    EXPECT_EQ(shown.at("lifecycle").at("onTimeout").as_string(), "pause");
+    EXPECT_EQ(shown.at("memoryMB"),
+              value(call(Method::kGet, "/sandboxes/" + id), 200).at("memoryMB"));
+  }
+  // A limit that the source was given goes along.
+  const std::string small(
+      value(call(Method::kPost, "/v1/sandboxes", R"({"profile":{"memory_mb":64}})"), 201)
+          .at("id")
+          .as_string());
+  EXPECT_EQ(call(Method::kPost, "/sandboxes/" + small + "/fork", "{}").status, 201);
+  EXPECT_EQ(specs_.back().limits.memory_bytes, 64u << 20);
+  // What it was made of is not left behind.
+  EXPECT_TRUE(value(call(Method::kGet, "/snapshots"), 200).as_array().empty());
+  expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/fork", R"({"count":0})"), 400);
+  EXPECT_EQ(call(Method::kPost, "/sandboxes/" + id + "/pause", "{}").status, 204);
+  expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/fork", "{}"), 404, "not running");
+}
+
+TEST_F(E2bSandboxes, EachForkSaysItselfWhyItWasNotMade) {
+  const std::string id = make();
+  test_.session_service.make = [](const node::SessionSpec&) {
+    return Result<std::shared_ptr<node::Session>>(fail(Errc::kResourceExhausted, "no room"));
+  };
+  const json::value forks =
+      value(call(Method::kPost, "/sandboxes/" + id + "/fork", R"({"count":2})"), 201);
+  for (const json::value& fork : forks.as_array()) {
+    EXPECT_EQ(fork.at("error").at("code").to_number<int>(), 503);
+    EXPECT_THAT(std::string(fork.at("error").at("message").as_string()), HasSubstr("no room"));
+  }
+}
+
+TEST_F(E2bSandboxes, FiguresAndLinesHaveTheirForm) {
+  test_.session_service.usage.cpu_us = 1000;
+  test_.session_service.usage.memory_bytes = 5 << 20;
+  test_.session_service.usage.disk_limit_bytes = 9;
+  const std::string id = make();
+  const json::value metrics = value(call(Method::kGet, "/sandboxes/" + id + "/metrics"), 200);
+  const json::value& last = metrics.as_array().back();
+  for (const char* field : {"timestampUnix", "cpuCount", "cpuUsedPct", "memUsed", "memTotal",
+                            "memCache", "diskUsed", "diskTotal"}) {
+    EXPECT_TRUE(last.at(field).is_number()) << field;
+  }
+  EXPECT_EQ(last.at("memUsed").to_number<int>(), 5 << 20);
+  EXPECT_TRUE(
+      value(call(Method::kGet, "/sandboxes/" + id + "/metrics?end=1"), 200).as_array().empty());
+  expect_refusal(call(Method::kGet, "/sandboxes/" + id + "/metrics?start=x"), 400);
+  const json::value all =
+      value(call(Method::kGet, "/sandboxes/metrics?sandbox_ids=" + id + ",nope"), 200);
+  EXPECT_EQ(all.at("sandboxes").as_object().size(), 1u);
+  const json::value older = value(call(Method::kGet, "/sandboxes/" + id + "/logs"), 200);
+  EXPECT_EQ(older.at("logs").at(0).at("line").as_string(), "from base");
+  EXPECT_EQ(older.at("logEntries").at(0).at("level").as_string(), "info");
+  const json::value newer =
+      value(call(Method::kGet, "/v2/sandboxes/" + id + "/logs?direction=backward&limit=1"), 200);
+  EXPECT_EQ(newer.at("logs").as_array().size(), 1u);
+  EXPECT_TRUE(value(call(Method::kGet, "/v2/sandboxes/" + id + "/logs?cursor=99999999999999"), 200)
+                  .at("logs")
+                  .as_array()
+                  .empty());
+}
+
+TEST_F(E2bSandboxes, TemplatesAreListedAndFound) {
+  const json::value all = value(call(Method::kGet, "/templates"), 200);
+  EXPECT_EQ(all.at(0).at("templateID").as_string(), "base");
+  EXPECT_EQ(all.at(0).at("buildStatus").as_string(), "ready");
+  EXPECT_EQ(all.at(0).at("buildID").as_string().size(), 36u);
+  EXPECT_EQ(value(call(Method::kGet, "/templates/aliases/base"), 200).at("templateID").as_string(),
+            "base");
+  expect_refusal(call(Method::kGet, "/templates/aliases/code-interpreter-v1"), 404);
+  test_.node.known.push_back(test_.node.known.front());
+  test_.node.known.back().description.name = "python-data";
+  EXPECT_EQ(value(call(Method::kGet, "/templates/aliases/code-interpreter-v1"), 200)
+                .at("templateID")
+                .as_string(),
+            "python-data");
+  const json::value made =
+      value(call(Method::kPost, "/v2/sandboxes", R"({"templateID":"code-interpreter-v1"})"), 201);
+  EXPECT_EQ(made.at("templateID").as_string(), "python-data");
+  EXPECT_EQ(made.at("alias").as_string(), "code-interpreter-v1");
+  expect_refusal(call(Method::kGet, "/templates/aliases/nope"), 404);
+}
+
+}  // namespace
+}  // namespace glovebox::e2b

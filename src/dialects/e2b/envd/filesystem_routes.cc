@@ -1,0 +1,212 @@
+#include "dialects/e2b/envd/filesystem_routes.h"
+
+#include <boost/json.hpp>
+#include <cerrno>
+#include <utility>
+
+#include "base/utf8.h"
+#include "dialects/e2b/envd/connect.h"
+#include "dialects/e2b/envd/file_access.h"
+#include "dialects/e2b/envd/file_entry.h"
+#include "dialects/e2b/envd/file_paths.h"
+#include "dialects/e2b/envd/filesystem_request.h"
+#include "http/router.h"
+#include "sessions/files/file_json.h"
+
+namespace glovebox::e2b {
+
+using http::Request;
+using http::Response;
+using http::ResponseWriter;
+
+namespace {
+
+namespace json = boost::json;
+using wire::FileOp;
+using wire::FileRequest;
+
+constexpr std::uint64_t kMaxListed = 1'000'000;
+constexpr std::size_t kRecordBuffer = 64 * 1024;
+// A listing up to this size is sent whole, so that it can still become an error; a larger one is
+// streamed.
+constexpr std::size_t kMaxHeldListing = 512 * 1024;
+
+Response entry_response(const std::string& record, const std::string& asked) {
+  const auto entry = sessions::entry_of(record);
+  if (!entry) return failure_response(failure_of(entry.error()));
+  return message_response({{"entry", entry_json(*entry, whole_path(entry->path, asked))}});
+}
+
+std::string quoted(const std::string& path) { return "'" + to_utf8(path) + "'"; }
+
+// Turns records into the elements of a JSON array, and sends them when there are many.
+class DirectoryListing {
+ public:
+  DirectoryListing(node::FileTransfer& transfer, std::string directory, ResponseWriter& writer)
+      : transfer_(transfer), directory_(std::move(directory)), writer_(writer) {}
+
+  Task<Response> send_all() {
+    std::string buffer(kRecordBuffer, '\0');
+    while (true) {
+      const std::size_t got = co_await transfer_.read_some(buffer.data(), buffer.size());
+      if (got == 0) break;
+      reader_.add({buffer.data(), got});
+      CO_TRY_OK(take_records());
+      if (text_.size() < kMaxHeldListing) continue;
+      const bool there = co_await flush();
+      if (!there) co_return Response::streamed();
+    }
+    auto done = co_await transfer_.done();
+    if (done && (!reader_.empty() || done->message == "truncated" || count_ > kMaxListed)) {
+      done = fail(Errc::kResourceExhausted, "the directory has too many entries");
+    }
+    if (!done && writer_.begun()) co_return fail(Error(done.error()));
+    if (!done) co_return failure_response(file_failure(done.error(), directory_));
+    text_ += "]}";
+    if (!writer_.begun()) {
+      Response response = Response::json(std::move(text_));
+      response.headers.set("Content-Type", "application/json");
+      co_return response;
+    }
+    const bool there = co_await flush();
+    if (there) co_await writer_.finish();
+    co_return Response::streamed();
+  }
+
+ private:
+  Result<> take_records() {
+    while (true) {
+      TRY(const std::optional<std::string> record, reader_.next());
+      if (!record) return {};
+      TRY(const wire::FileEntry entry, wire::decode_file_entry(*record));
+      if (++count_ > kMaxListed) continue;  // the helper was given the limit
+      if (count_ > 1) text_ += ',';
+      text_ += json::serialize(entry_json(entry, sessions::path_below(directory_, entry.path)));
+    }
+  }
+
+  asio::awaitable<bool> flush() {
+    if (!writer_.begun()) {
+      http::Headers headers{{"Content-Type", "application/json"}};
+      const bool there = co_await writer_.begin(200, std::move(headers));
+      if (!there) co_return false;
+    }
+    const bool there = co_await writer_.write_view(text_);
+    text_.clear();
+    co_return there;
+  }
+
+  node::FileTransfer& transfer_;
+  const std::string directory_;
+  ResponseWriter& writer_;
+  wire::RecordReader reader_;
+  std::string text_ = "{\"entries\":[";
+  std::uint64_t count_ = 0;
+};
+
+}  // namespace
+
+std::span<const routing::RouteRow<FilesystemRoutes>> FilesystemRoutes::rows() {
+  using http::Method;
+  using routing::Access;
+  static constexpr routing::RouteRow<FilesystemRoutes> kRows[] = {
+      {Method::kPost, "/filesystem.Filesystem/Stat", Access::kOpen, &FilesystemRoutes::stat,
+       "What is known of a file", http::kDefaultBodyLimit},
+      {Method::kPost, "/filesystem.Filesystem/ListDir", Access::kOpen, &FilesystemRoutes::list_dir,
+       "What is in a directory", http::kDefaultBodyLimit},
+      {Method::kPost, "/filesystem.Filesystem/MakeDir", Access::kOpen, &FilesystemRoutes::make_dir,
+       "Make a directory", http::kDefaultBodyLimit},
+      {Method::kPost, "/filesystem.Filesystem/Move", Access::kOpen, &FilesystemRoutes::move,
+       "Move a file or a tree", http::kDefaultBodyLimit},
+      {Method::kPost, "/filesystem.Filesystem/Remove", Access::kOpen, &FilesystemRoutes::remove,
+       "Remove a file or a tree", http::kDefaultBodyLimit},
+  };
+  return kRows;
+}
+
+Task<Response> FilesystemRoutes::stat(Request& request, ResponseWriter&) {
+  AgentAccess::Admission admission = co_await access_.admit(request, AccessToken::kRequired);
+  if (admission.refusal) co_return std::move(*admission.refusal);
+  const auto wanted = read_filesystem_request(request);
+  if (!wanted) co_return failure_response(wanted.error());
+  FileRequest file = file_request(FileOp::kStat, wanted->user, wanted->at);
+  const auto done = co_await ask_file(admission.session, std::move(file));
+  if (!done) co_return failure_response(file_failure(done.error(), wanted->path));
+  co_return entry_response(done->entry, wanted->at);
+}
+
+Task<Response> FilesystemRoutes::list_dir(Request& request, ResponseWriter& writer) {
+  AgentAccess::Admission admission = co_await access_.admit(request, AccessToken::kRequired);
+  if (admission.refusal) co_return std::move(*admission.refusal);
+  const auto wanted = read_filesystem_request(request);
+  if (!wanted) co_return failure_response(wanted.error());
+  const auto depth = number_field(wanted->message, "depth");
+  if (!depth) co_return failure_response(failure_of(depth.error()));
+  FileRequest file = file_request(FileOp::kList, wanted->user, wanted->at);
+  file.depth = *depth == 0 ? 1 : *depth;
+  file.most = kMaxListed;
+  auto opened = co_await open_file(admission.session, std::move(file));
+  if (!opened) co_return failure_response(file_failure(opened.error(), wanted->path));
+  const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);
+  const auto top = sessions::entry_of(transfer->entry());
+  if (!top) co_return failure_response(failure_of(top.error()));
+  request.on_disconnect([borrowed = transfer.get()] { borrowed->close(); });
+  DirectoryListing listing(*transfer, whole_path(top->path, wanted->at), writer);
+  co_return co_await listing.send_all();
+}
+
+Task<Response> FilesystemRoutes::make_dir(Request& request, ResponseWriter&) {
+  AgentAccess::Admission admission = co_await access_.admit(request, AccessToken::kRequired);
+  if (admission.refusal) co_return std::move(*admission.refusal);
+  const auto wanted = read_filesystem_request(request);
+  if (!wanted) co_return failure_response(wanted.error());
+  FileRequest file = file_request(FileOp::kMakeDir, wanted->user, wanted->at);
+  const auto done = co_await ask_file(admission.session, std::move(file));
+  if (!done && done.error().sys_errno() == EEXIST) {
+    co_return failure_response(
+        {Code::kInvalidArgument,
+         "path already exists but it is not a directory: " + quoted(wanted->path)});
+  }
+  if (!done) co_return failure_response(file_failure(done.error(), wanted->path));
+  if (done->entries == 0) {
+    co_return failure_response(
+        {Code::kAlreadyExists, "directory already exists: " + quoted(wanted->path)});
+  }
+  co_return entry_response(done->entry, wanted->at);
+}
+
+Task<Response> FilesystemRoutes::move(Request& request, ResponseWriter&) {
+  AgentAccess::Admission admission = co_await access_.admit(request, AccessToken::kRequired);
+  if (admission.refusal) co_return std::move(*admission.refusal);
+  const auto wanted = read_filesystem_request(request, "source");
+  if (!wanted) co_return failure_response(wanted.error());
+  const auto destination = text_field(wanted->message, "destination");
+  if (!destination) co_return failure_response(failure_of(destination.error()));
+  if (wanted->path.empty() || destination->empty()) {
+    co_return failure_response({Code::kInvalidArgument, "source or destination is missing"});
+  }
+  const auto target = request_path(*destination);
+  if (!target) co_return failure_response(failure_of(target.error()));
+  FileRequest file = file_request(FileOp::kMove, wanted->user, wanted->at);
+  file.target = *target;
+  const auto done = co_await ask_file(admission.session, std::move(file));
+  if (!done) co_return failure_response(file_failure(done.error(), wanted->path));
+  co_return entry_response(done->entry, *target);
+}
+
+Task<Response> FilesystemRoutes::remove(Request& request, ResponseWriter&) {
+  AgentAccess::Admission admission = co_await access_.admit(request, AccessToken::kRequired);
+  if (admission.refusal) co_return std::move(*admission.refusal);
+  const auto wanted = read_filesystem_request(request);
+  if (!wanted) co_return failure_response(wanted.error());
+  FileRequest file = file_request(FileOp::kRemove, wanted->user, wanted->at);
+  file.recursive = true;
+  const auto done = co_await ask_file(admission.session, std::move(file));
+  // A file that does not exist counts as removed.
+  if (!done && done.error().sys_errno() != ENOENT) {
+    co_return failure_response(file_failure(done.error(), wanted->path));
+  }
+  co_return message_response({});
+}
+
+}  // namespace glovebox::e2b

@@ -1,0 +1,113 @@
+#include "dialects/e2b/envd/signature.h"
+
+#include <openssl/sha.h>
+
+#include <charconv>
+
+#include "base/base64.h"
+#include "base/constant_time.h"
+#include "base/wall_clock.h"
+#include "dialects/e2b/error_form.h"
+#include "wire/guest/session_frames.h"
+
+namespace glovebox::e2b {
+namespace {
+
+constexpr int kUnauthenticated = 401;
+constexpr std::string_view kSignaturePrefix = "v1_";
+constexpr std::size_t kSignatureBytes = kSignaturePrefix.size() + 43;  // 32 bytes in base64
+
+AgentAccess::Admission unauthorized(std::string_view message) {
+  AgentAccess::Admission admission;
+  admission.refusal = refusal(kUnauthenticated, message);
+  return admission;
+}
+
+// Nothing: no client can have signed this. The bounds keep short what is hashed for every sandbox.
+std::optional<SignedFile> signed_file(const http::Request& request, FileAccess access) {
+  SignedFile file;
+  file.path = request.query.get("path");
+  file.user = request.query.get("username");
+  file.access = access;
+  if (file.path.size() > wire::kMaxSessionPath || file.user.size() > wire::kMaxUserName) {
+    return std::nullopt;
+  }
+  const std::string* until = request.query.find("signature_expiration");
+  if (until == nullptr) return file;
+  std::int64_t seconds = 0;
+  const auto [end, ec] = std::from_chars(until->data(), until->data() + until->size(), seconds);
+  if (ec != std::errc{} || end != until->data() + until->size()) return std::nullopt;
+  file.expires_s = seconds;
+  return file;
+}
+
+bool is_expired(const SignedFile& file) {
+  return file.expires_s && *file.expires_s < wall_clock_ms() / 1000;
+}
+
+}  // namespace
+
+std::string file_signature(const SignedFile& file, std::string_view token) {
+  std::string text = file.path;
+  text += file.access == FileAccess::kRead ? ":read:" : ":write:";
+  text += file.user;
+  text += ':';
+  text += token;
+  if (file.expires_s) text += ":" + std::to_string(*file.expires_s);
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  ::SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
+  std::string encoded =
+      base64_encode(std::string_view(reinterpret_cast<const char*>(digest), sizeof digest));
+  while (encoded.ends_with('=')) encoded.pop_back();
+  return std::string(kSignaturePrefix) + encoded;
+}
+
+bool SignedFileAccess::is_signed_by(std::string_view sandbox, const SignedFile& file,
+                                    const std::string& signature) const {
+  const std::string token = tokens_.token_of(sandbox);
+  return !token.empty() && equal_in_constant_time(file_signature(file, token), signature);
+}
+
+std::string SignedFileAccess::signer_of(const SignedFile& file,
+                                        const std::string& signature) const {
+  std::string signer;
+  // All are tried, so that the time does not tell which one it is.
+  for (const SandboxId& id : sessions_.sessions()) {
+    if (is_signed_by(id.str(), file, signature)) signer = id.str();
+  }
+  return signer;
+}
+
+asio::awaitable<AgentAccess::Admission> SignedFileAccess::admit(http::Request& request,
+                                                                FileAccess access) {
+  const std::string* signature = request.query.find("signature");
+  const std::optional<SignedFile> file = signed_file(request, access);
+  if (!request.param("id").empty()) co_return co_await admit_named(request, file, signature);
+  if (signature == nullptr) co_return unauthorized("missing signature query parameter");
+  const bool is_well_formed =
+      file && signature->size() == kSignatureBytes && signature->starts_with(kSignaturePrefix);
+  const std::string signer = is_well_formed ? signer_of(*file, *signature) : std::string();
+  if (signer.empty()) co_return unauthorized("invalid signature");
+  if (is_expired(*file)) co_return unauthorized("signature is already expired");
+  request.path_params.add("id", signer);
+  co_return co_await access_.admit(request, AccessToken::kOptional);
+}
+
+asio::awaitable<AgentAccess::Admission> SignedFileAccess::admit_named(
+    const http::Request& request, const std::optional<SignedFile>& file,
+    const std::string* signature) {
+  const std::string_view id = request.param("id");
+  const std::string_view token = request.header("X-Access-Token");
+  AgentAccess::Admission admission = co_await access_.admit(request, AccessToken::kOptional);
+  if (admission.refusal) co_return admission;
+  if (!token.empty()) {
+    if (tokens_.is_valid(id, token)) co_return admission;
+    co_return unauthorized("access token present in header but does not match");
+  }
+  if (signature == nullptr) co_return unauthorized("missing signature query parameter");
+  if (!file || !is_signed_by(id, *file, *signature)) co_return unauthorized("invalid signature");
+  if (is_expired(*file)) co_return unauthorized("signature is already expired");
+  co_return admission;
+}
+
+}  // namespace glovebox::e2b
