@@ -1,12 +1,10 @@
-// E2B's control plane over the routes, with the real keeper and the real store, on a host that the
-// test plays.
+// E2B's control plane over its routes, with the real sessions and the real store, over a fake node.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
 
-#include "api/testing/test_app.h"
-#include "dialects/e2b/agent_access.h"
+#include "api/testing/test_server.h"
 #include "sessions/testing/fake_idle_session.h"
 
 namespace glovebox::e2b {
@@ -18,26 +16,19 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-sessions::KeeperOptions quick() {
-  sessions::KeeperOptions options;
+sessions::SessionOptions quick() {
+  sessions::SessionOptions options;
   options.tick = std::chrono::milliseconds(5);
   options.reconcile_every = std::chrono::milliseconds(20);
   options.max_paused = 2;
   options.max_ttl_s = 1000;
-  options.shelf.max_per_project = 3;
   options.available_memory = [] { return std::optional<std::uint64_t>(1ull << 40); };
   return options;
 }
 
-routing::AppSettings with_a_secret() {
-  routing::AppSettings settings;
-  settings.secret = "a secret of the test";
-  return settings;
-}
-
 class E2bSandboxes : public ::testing::Test {
  protected:
-  E2bSandboxes() : test_(with_a_secret(), quick()) {
+  explicit E2bSandboxes(api::ApiSettings settings = {}) : test_(std::move(settings), quick()) {
     key_ = test_.make_key("default", store::KeyRole::kUser);
     test_.session_service.make = [this](const node::SessionSpec& spec) {
       specs_.push_back(spec);
@@ -79,7 +70,7 @@ class E2bSandboxes : public ::testing::Test {
     EXPECT_THAT(std::string(body.at("message").as_string()), HasSubstr(word));
   }
 
-  api::TestApp test_;
+  api::TestServer test_;
   std::string key_;
   std::vector<node::SessionSpec> specs_;
   std::shared_ptr<sessions::FakeIdleTransfer::Plan> plan_ =
@@ -97,8 +88,9 @@ TEST_F(E2bSandboxes, ACreatedOneHasAllThatClientsNeed) {
   EXPECT_EQ(made.at("clientID").as_string(), "glovebox");
   EXPECT_EQ(made.at("envdVersion").as_string(), "0.6.13");
   EXPECT_EQ(made.at("domain").as_string(), "localhost");
-  EXPECT_TRUE(is_access_token(*test_.app, id, made.at("envdAccessToken").as_string()));
-  EXPECT_EQ(std::string(made.at("trafficAccessToken").as_string()), test_.keeper->door(id).token);
+  EXPECT_TRUE(test_.api->e2b.tokens().is_valid(id, made.at("envdAccessToken").as_string()));
+  EXPECT_EQ(std::string(made.at("trafficAccessToken").as_string()),
+            test_.session_services->registry.port_access(id).token);
 
   const json::value shown = value(call(Method::kGet, "/sandboxes/" + id), 200);
   EXPECT_EQ(shown.at("state").as_string(), "running");
@@ -113,12 +105,22 @@ TEST_F(E2bSandboxes, ACreatedOneHasAllThatClientsNeed) {
   EXPECT_EQ(call(Method::kGet, "/v1/sandboxes/" + id).status, 200);
 }
 
-TEST_F(E2bSandboxes, TheDomainIsWhereTheClientCame) {
-  test_.app->settings.domain = "boxes.example";
+class E2bSandboxesWithADomain : public E2bSandboxes {
+ protected:
+  E2bSandboxesWithADomain() : E2bSandboxes({.domain = "boxes.example"}) {}
+};
+
+TEST_F(E2bSandboxesWithADomain, AreReachedBelowIt) {
   EXPECT_EQ(value(call(Method::kPost, "/v2/sandboxes", "{}"), 201).at("domain").as_string(),
             "boxes.example");
-  test_.app->settings.domain.clear();
-  test_.app->settings.is_loopback = false;
+}
+
+class E2bSandboxesOffLoopback : public E2bSandboxes {
+ protected:
+  E2bSandboxesOffLoopback() : E2bSandboxes({.is_loopback = false}) {}
+};
+
+TEST_F(E2bSandboxesOffLoopback, HaveNoDomainUnlessOneIsConfigured) {
   EXPECT_TRUE(value(call(Method::kPost, "/v2/sandboxes", "{}"), 201).at("domain").is_null());
 }
 
@@ -227,7 +229,7 @@ TEST_F(E2bSandboxes, PausedOnesGoOnWhenSomebodyConnects) {
   const json::value token =
       value(call(Method::kPost, "/v2/sandboxes/" + id + "/connect", R"({"timeout":60})"), 201)
           .at("envdAccessToken");
-  EXPECT_TRUE(is_access_token(*test_.app, id, token.as_string()));
+  EXPECT_TRUE(test_.api->e2b.tokens().is_valid(id, token.as_string()));
   EXPECT_EQ(text(id, "state"), "running");
   EXPECT_EQ(call(Method::kPost, "/v2/sandboxes/" + id + "/connect", "{}").status, 200);
   expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/resume", "{}"), 409);
