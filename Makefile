@@ -129,11 +129,11 @@ format-check: ## check that clang-format has laid out every source file
 	@scripts/install-packages clang-format
 	@clang-format --dry-run -Werror $(sources)
 
-lint: deps-lint format-check build/dev/build.ninja ## check layout (clang-format) and code (clang-tidy)
-	@cmake --build --preset dev --parallel $(JOBS) --target guest_filter
+lint: deps-lint format-check build/lint/build.ninja ## check layout (clang-format) and code (clang-tidy)
+	@cmake --build --preset lint --parallel $(JOBS) --target guest_filter
 	@find src -name '*.cc' -print0 | sort -z \
 	  | xargs -0 -n 4 -P $(JOBS) clang-tidy --quiet --extra-arg=-Wno-unknown-warning-option \
-	      --extra-arg=-Wno-missing-field-initializers -p build/dev
+	      --extra-arg=-Wno-missing-field-initializers -p build/lint
 
 # ---- Installing --------------------------------------------------------------------------------
 

@@ -16,6 +16,10 @@ option(GBX_FUZZ "Build the libFuzzer targets (clang)" OFF)
 # CMAKE_UNITY_BUILD is the release preset's: twelve sources are compiled as one, so that Asio and
 # Boost.JSON are read forty times and not five hundred. The other presets compile each source by
 # itself, so that a source without an include of its own does not pass.
+# GBX_PCH is the dev preset's: headers of others (Asio, Boost.JSON, the standard library, GoogleTest)
+# are read once. Never ours: each source still has to include what it uses of this project. What it
+# forgets of others, the presets without (lint, tsan, fuzz) see.
+option(GBX_PCH "Precompile headers of third parties" OFF)
 set(GBX_BIN_DIR "${CMAKE_BINARY_DIR}/bin" CACHE PATH "Where programs are put")
 set(GBX_TEST_DIR "${CMAKE_BINARY_DIR}/tests" CACHE PATH "Where test programs are put")
 
@@ -23,7 +27,8 @@ find_program(GBX_CCACHE ccache)
 if(GBX_CCACHE)
   # Another clone of the same sources finds what this one compiled.
   set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
-      "${GBX_CCACHE}")
+      # As ccache wants it where precompiled headers are used.
+      CCACHE_SLOPPINESS=pch_defines,time_macros "${GBX_CCACHE}")
 endif()
 
 add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror)
@@ -56,6 +61,24 @@ else()
   add_compile_options(-ffunction-sections -fdata-sections)
 endif()
 
+if(GBX_PCH)
+  set(gbx_third_party
+    <algorithm> <chrono> <cstdint> <cstdio> <deque> <filesystem> <functional> <map> <memory>
+    <optional> <span> <string> <string_view> <utility> <variant> <vector> <tl/expected.hpp>
+    <boost/asio/awaitable.hpp> <boost/asio/co_spawn.hpp> <boost/asio/detached.hpp>
+    <boost/asio/io_context.hpp> <boost/asio/post.hpp> <boost/asio/posix/stream_descriptor.hpp>
+    <boost/asio/steady_timer.hpp> <boost/json.hpp>)
+  file(GENERATE OUTPUT "${CMAKE_BINARY_DIR}/pch.cc" CONTENT "")
+  add_library(gbx_pch OBJECT "${CMAKE_BINARY_DIR}/pch.cc")
+  target_precompile_headers(gbx_pch PRIVATE ${gbx_third_party})
+  # A program, because those are compiled for other addresses (-fPIE) than libraries.
+  add_executable(gbx_pch_test EXCLUDE_FROM_ALL "${CMAKE_BINARY_DIR}/pch.cc")
+  target_link_libraries(gbx_pch_test PRIVATE GTest::gmock GTest::gtest_main)
+  target_precompile_headers(gbx_pch_test PRIVATE ${gbx_third_party} <gtest/gtest.h> <gmock/gmock.h>)
+  # For ccache: GCC's preprocessor must say which precompiled header it would use.
+  add_compile_options(-fpch-preprocess)
+endif()
+
 # Libraries of ours are found as glovebox::<name>, and headers by their path from src/. THREADS: the
 # code starts threads or is called from several, so `make check` runs its tests with TSan.
 function(gbx_library name)
@@ -66,6 +89,9 @@ function(gbx_library name)
   # -iquote and not -I: our sys/mount.h must not be found where <sys/mount.h> is meant.
   target_compile_options(gbx_${name} PUBLIC "SHELL:-iquote ${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(gbx_${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+  if(GBX_PCH)
+    target_precompile_headers(gbx_${name} REUSE_FROM gbx_pch)
+  endif()
   # Unit tests run with the sanitizers; the release build is for what starts sandboxes.
   if(arg_FAKES AND (GBX_SANITIZE OR GBX_TSAN))
     add_library(gbx_${name}_testing STATIC ${arg_FAKES})
@@ -129,6 +155,9 @@ function(gbx_test name)
   endif()
   add_executable(${name} ${arg_SOURCES} ${gbx_tsan_options})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
+  if(GBX_PCH)
+    target_precompile_headers(${name} REUSE_FROM gbx_pch_test)
+  endif()
   # Only for the sources that need them: a path in a command line is a miss of the compiler's cache
   # in every other clone.
   set_source_files_properties(${arg_PATHS} PROPERTIES COMPILE_DEFINITIONS

@@ -4,14 +4,11 @@
 
 #include <span>
 
-#include "base/memory_budget.h"
 #include "http/message.h"
-#include "routing/large_responses.h"
+#include "routing/exec_runner.h"
 #include "routing/route_table.h"
 #include "routing/sandbox_lookup.h"
-#include "sessions/processes/oom_ledger.h"
 #include "sessions/processes/process_starter.h"
-#include "sessions/sessions.h"
 
 namespace glovebox::api {
 
@@ -20,11 +17,8 @@ class ExecRoutes {
   // All are borrowed and outlive this.
   struct Dependencies {
     const routing::SandboxLookup& lookup;
-    sessions::Sessions& sessions;
     sessions::ProcessStarter& processes;
-    sessions::OomKillCounter& oom_kills;
-    MemoryBudget& memory_budget;
-    routing::LargeResponses& responses;
+    routing::ExecRunner& execs;
   };
   explicit ExecRoutes(Dependencies dependencies) : deps_(dependencies) {}
 

@@ -3,10 +3,7 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "base/percent_encoding.h"
-#include "http/byte_range.h"
-#include "http/target.h"
-#include "routing/file_download.h"
+#include "routing/file_response.h"
 #include "routing/file_upload.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/files/file_json.h"
@@ -30,58 +27,6 @@ Response entry_answer(const std::string& record, const std::string& path) {
   const auto entry = sessions::entry_of(record);
   if (!entry) return Response::from_error(entry.error());
   return Response::json(json::serialize(sessions::entry_json(*entry, path)) + "\n");
-}
-
-// What a download says of its file.
-http::Headers headers_of(const wire::FileEntry& entry, const std::string& path) {
-  http::Headers headers{{"Content-Type", "application/octet-stream"},
-                        {"Accept-Ranges", "bytes"},
-                        {"Cache-Control", "no-store"},
-                        {"X-Content-Type-Options", "nosniff"},
-                        {"X-File-Mode", sessions::mode_text(entry.mode)},
-                        {"X-File-Size", std::to_string(entry.size)}};
-  headers.add("Content-Disposition",
-              "attachment; filename*=UTF-8''" + percent_encode(sessions::last_name(path)));
-  return headers;
-}
-
-struct Download {
-  FileRequest request;
-  std::optional<http::ByteRange> range;
-};
-
-Result<Download> download_of(const Request& request) {
-  Download download;
-  routing::FileQuery query(request.query);
-  download.request.op = FileOp::kRead;
-  TRY(download.request.path, query.path());
-  TRY(download.request.user, query.user());
-  TRY_OK(query.finish());
-  // There is no validator that If-Range could name, so with it the whole is right.
-  if (request.method == http::Method::kGet && request.headers.find("If-Range") == nullptr) {
-    download.range = http::parse_range(request.header("Range"));
-  }
-  if (request.method == http::Method::kHead) download.request.most = 0;
-  return download;
-}
-
-// The end of a file is only known to who has looked.
-Task<> place_from_the_end(std::shared_ptr<node::Session> session, Download& download) {
-  FileRequest stat = download.request;
-  stat.op = FileOp::kStat;
-  CO_TRY(const wire::FileDone done, co_await session->file(std::move(stat)));
-  CO_TRY(const wire::FileEntry entry, sessions::entry_of(done.entry));
-  const auto span = http::span_of(*download.range, entry.size);
-  // Nothing of it: what it is then, opening it will tell.
-  download.range = span ? http::ByteRange{span->from, std::nullopt} : http::ByteRange{entry.size, std::nullopt};
-  co_return Result<>();
-}
-
-Response no_such_part(std::uint64_t total) {
-  Response response =
-      Response::refuse(416, "range_not_satisfiable", "the file has no such range of bytes");
-  response.headers.set("Content-Range", "bytes */" + std::to_string(total));
-  return response;
 }
 
 Result<FileRequest> upload_of(const Request& request) {
@@ -162,42 +107,14 @@ std::span<const routing::RouteRow<FileRoutes>> FileRoutes::rows() {
 }
 
 Task<Response> FileRoutes::read_file(Request& request, ResponseWriter& writer) {
-  CO_TRY(const auto session, deps_.lookup.session_of(request));
-  CO_TRY(Download download, download_of(request));
-  if (download.range && !download.range->first) {
-    const auto placed = co_await place_from_the_end(session, download);
-    if (!placed) co_return routing::file_refusal(placed.error());
-  }
-  const std::string path = download.request.path;
-  if (download.range) {
-    const http::ByteRange& range = *download.range;
-    download.request.from = *range.first;
-    if (range.last && *range.last - *range.first < UINT64_MAX) {
-      download.request.most = *range.last - *range.first + 1;
-    }
-  }
-  auto opened = co_await session->transfer(std::move(download.request));
-  if (!opened) co_return routing::file_refusal(opened.error());
-  const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);
-  CO_TRY(const wire::FileEntry entry, sessions::entry_of(transfer->entry()));
-  http::Headers headers = headers_of(entry, path);
-  http::Span span{0, entry.size};
-  if (download.range) {
-    const auto part = http::span_of(*download.range, entry.size);
-    if (!part) co_return no_such_part(entry.size);
-    span = *part;
-    headers.add("Content-Range", "bytes " + std::to_string(span.from) + "-" +
-                                     std::to_string(span.from + span.size - 1) + "/" +
-                                     std::to_string(entry.size));
-  }
-  headers.add("Content-Length", std::to_string(span.size));
-  request.on_disconnect([borrowed = transfer.get()] { borrowed->close(); });
-  const bool there = co_await writer.begin(download.range ? 206 : 200, std::move(headers));
-  if (there && request.method != http::Method::kHead) {
-    CO_TRY_OK(co_await routing::send_download(*transfer, span.size, writer));
-  }
-  if (there) co_await writer.finish();
-  co_return Response::streamed();
+  CO_TRY(auto session, deps_.lookup.session_of(request));
+  FileRequest file;
+  routing::FileQuery query(request.query);
+  CO_TRY(file.path, query.path());
+  CO_TRY(file.user, query.user());
+  CO_TRY_OK(query.finish());
+  co_return co_await routing::respond_with_file(std::move(session), std::move(file), request,
+                                                writer);
 }
 
 Task<Response> FileRoutes::write_file(Request& request, ResponseWriter&) {

@@ -3,12 +3,11 @@
 #include <boost/json.hpp>
 #include <utility>
 
-#include "base/utf8.h"
 #include "base/wall_clock.h"
 #include "sessions/processes/process_json.h"
 #include "wire/network/net_policy_json.h"
 #include "wire/network/network_json.h"
-#include "routing/query.h"
+#include "routing/sandbox_logs.h"
 
 namespace glovebox::api {
 
@@ -64,23 +63,7 @@ Task<Response> SandboxMetricsRoutes::sandbox_metrics(Request& request, ResponseW
 }
 
 Task<Response> SandboxMetricsRoutes::sandbox_logs(Request& request, ResponseWriter&) {
-  const auto who = deps_.authenticator.principal_of(request);
-  if (!who) co_return *deps_.authenticator.refuse(request, routing::Access::kKey);
-  CO_TRY(const std::string project, routing::project_of(*who, request));
-  CO_TRY(const std::uint64_t limit,
-         routing::query_number(request, "limit", 1, sessions::SessionEntry::kLines, sessions::SessionEntry::kLines));
-  std::string id(request.param("id"));
-  CO_TRY(const std::vector<sessions::SessionLine> lines,
-         co_await deps_.registry.lines(project, std::move(id), limit));
-  json::array entries;
-  for (const sessions::SessionLine& line : lines) {
-    entries.push_back({{"at", utc_text(line.at_ms)},
-                       {"kind", line.kind},
-                       {"message", to_utf8(line.message)},
-                       {"process", line.process != 0 ? json::value(line.process) : nullptr}});
-  }
-  const json::object body{{"entries", std::move(entries)}};
-  co_return Response::json(json::serialize(body) + "\n");
+  co_return co_await routing::respond_with_logs(deps_.authenticator, deps_.registry, request);
 }
 
 Task<Response> SandboxMetricsRoutes::sandbox_network(Request& request, ResponseWriter&) {

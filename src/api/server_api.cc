@@ -15,6 +15,13 @@ std::vector<std::string_view> private_headers(const routing::PortDialect& dialec
   return names;
 }
 
+e2b::Settings e2b_settings(const ApiSettings& settings) {
+  return {.secret = settings.secret,
+          .domain = settings.domain,
+          .is_loopback = settings.is_loopback,
+          .ceiling = settings.ceiling};
+}
+
 }  // namespace
 
 ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
@@ -32,16 +39,47 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
       access(on.sessions, on.session_services.lifecycle),
       creation({on.session_services.creator, on.session_services.registry, on.templates, watcher,
                 preparation, on.usage, metrics}),
+      execs({on.sessions, processes, oom_kills, memory_budget, responses}),
+      template_requests(
+          {authenticator, on.node, on.templates, on.snapshots, watcher, preparation}),
       planner(on.node, on.templates,
               {.engine = settings.engine,
                .min_grade = settings.min_grade,
                .ceiling = settings.ceiling}),
       run_log(on.store, on.events, metrics),
       run_flow({on.node, preparation, run_log, metrics, on.store, on.usage, memory_budget, worker}),
-      E2B_INIT,
-      WORKSPACE_INIT,
-      SESSIONS_API_INIT,
-      MCP_INIT,
+      e2b({on.io,
+           on.node,
+           on.session_service,
+           on.store,
+           on.templates,
+           watcher,
+           on.snapshots,
+           on.sessions,
+           on.session_services.registry,
+           on.session_services.lifecycle,
+           on.session_services.snapshots,
+           on.session_services.sampler,
+           processes,
+           oom_kills,
+           inputs,
+           contexts,
+           authenticator,
+           access,
+           creation,
+           is_stopping},
+          e2b_settings(settings)),
+      workspace({authenticator, creation, execs, responses, on.sessions,
+                 on.session_services.registry, on.session_services.lifecycle, contexts,
+                 memory_budget},
+                settings.workspace),
+      sessions_api({on.io, on.store, authenticator, creation, template_requests, responses, run_log,
+                    on.sessions, on.session_services.registry, on.session_services.lifecycle,
+                    contexts, memory_budget}),
+      mcp({on.io, on.node, authenticator, creation, responses, on.sessions,
+           on.session_services.registry, on.session_services.lifecycle, contexts, processes,
+           oom_kills, watcher, memory_budget},
+          settings.mcp, settings.version),
       port_proxy(authenticator, private_headers(e2b)),
       port_routing(access, port_proxy, {&e2b}),
       run_routes_({authenticator, watcher, planner, run_flow}),
@@ -53,7 +91,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
                                on.session_services.sampler, on.session_services.networks}),
       snapshot_routes_(
           {authenticator, on.session_services.snapshots, on.snapshots, on.templates}),
-      exec_routes_({lookup, on.sessions, processes, oom_kills, memory_budget, responses}),
+      exec_routes_({lookup, processes, execs}),
       exec_stream_routes_({on.io, authenticator, lookup, on.sessions, inputs, processes, oom_kills,
                            is_stopping}),
       process_routes_({lookup, inputs}),
@@ -63,8 +101,7 @@ ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
       file_tree_routes_({lookup}),
       file_watch_routes_({on.io, authenticator, lookup, is_stopping}),
       port_routes_({lookup, port_proxy}),
-      template_routes_(
-          {authenticator, on.node, on.templates, on.snapshots, watcher, preparation}),
+      template_routes_({authenticator, on.node, on.templates, template_requests}),
       layer_routes_({authenticator, on.node, on.templates, on.packages, preparation, watcher,
                      on.usage, metrics}),
       event_routes_({authenticator, on.events}),

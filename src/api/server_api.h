@@ -47,12 +47,14 @@
 #include "packages/package_preparation.h"
 #include "packages/package_service.h"
 #include "routing/authenticator.h"
+#include "routing/exec_runner.h"
 #include "routing/large_responses.h"
 #include "routing/port_proxy.h"
 #include "routing/port_routing.h"
 #include "routing/sandbox_access.h"
 #include "routing/sandbox_creation.h"
 #include "routing/sandbox_lookup.h"
+#include "routing/template_requests.h"
 #include "runs/metrics.h"
 #include "runs/run_log.h"
 #include "runs/run_plan.h"
@@ -114,10 +116,6 @@ class ServerApi {
   // No longer ready: the server stops.
   void stop();
 
- private:
-  routing::SandboxCreation::Dependencies creation_dependencies(const Dependencies& on);
-
- public:
   // Member order is construction order: each may use those above it.
   const ApiSettings settings;
   bool is_stopping = false;
@@ -136,6 +134,8 @@ class ServerApi {
   routing::SandboxLookup lookup;
   routing::SandboxAccess access;
   routing::SandboxCreation creation;
+  routing::ExecRunner execs;
+  routing::TemplateRequests template_requests;
   runs::RunPlanner planner;
   runs::RunLog run_log;
   RunFlow run_flow;

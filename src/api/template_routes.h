@@ -6,12 +6,10 @@
 
 #include "http/message.h"
 #include "node/runs/run_service.h"
-#include "packages/package_preparation.h"
 #include "routing/authenticator.h"
 #include "routing/route_table.h"
-#include "snapshots/snapshot_store.h"
+#include "routing/template_requests.h"
 #include "templates/project_templates.h"
-#include "templates/template_watcher.h"
 
 namespace glovebox::api {
 
@@ -22,9 +20,7 @@ class TemplateRoutes {
     const routing::Authenticator& authenticator;
     const node::RunService& node;
     templates::ProjectTemplates& templates;
-    snapshots::SnapshotStore& snapshots;
-    templates::TemplateWatcher& watcher;
-    packages::PackagePreparation& preparation;
+    const routing::TemplateRequests& requests;
   };
   explicit TemplateRoutes(Dependencies dependencies) : deps_(dependencies) {}
 

@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // Beyond this the rest is read and thrown away: a flood must not become ours.
-constexpr size_t kMostBytes = 16 << 20;
+constexpr size_t kMaxBytes = 16 << 20;
 
 struct Pipe {
   UniqueFd read_end;
@@ -118,7 +118,7 @@ Result<UniqueFd> make_terminal(std::string& path) {
   return leader;
 }
 
-bool said_ready(const std::string& out) {
+bool is_ready_line(const std::string& out) {
   return out.compare(0, 6, "ready\n") == 0 || out.find("\nready\n") != std::string::npos;
 }
 
@@ -140,9 +140,9 @@ bool collect(const Command& command, Pipe& out, Pipe& err, UniqueFd& input, Fini
         continue;
       }
       std::string& text = which == 0 ? finished.out : finished.err;
-      if (text.size() < kMostBytes) text.append(buffer, static_cast<size_t>(count));
+      if (text.size() < kMaxBytes) text.append(buffer, static_cast<size_t>(count));
     }
-    if (!told && said_ready(finished.out)) {
+    if (!told && is_ready_line(finished.out)) {
       told = true;
       command.when_ready();
       input.reset();

@@ -15,7 +15,7 @@ TEST(ChildProcess, CollectsOutputAndExitStatus) {
   EXPECT_EQ(finished->exit_code, 7);
 }
 
-TEST(ChildProcess, ASignalIsToldAsAShellWould) {
+TEST(ChildProcess, ReportsASignalAsAShellWould) {
   const auto finished = run_command(shell("kill -9 $$"));
   ASSERT_TRUE(finished);
   EXPECT_EQ(finished->exit_code, 137);
@@ -29,7 +29,7 @@ TEST(ChildProcess, ADeadlineEndsWhatHangs) {
   EXPECT_TRUE(finished->hung);
 }
 
-TEST(ChildProcess, IsStartedByAnotherProgramIfToldTo) {
+TEST(ChildProcess, IsStartedByAnotherProgramIfConfigured) {
   Command command = shell("echo $WHO");
   command.inherits.through = {"/usr/bin/env", "WHO=through"};
   const auto finished = run_command(command);
@@ -37,7 +37,7 @@ TEST(ChildProcess, IsStartedByAnotherProgramIfToldTo) {
   EXPECT_EQ(finished->out, "through\n");
 }
 
-TEST(ChildProcess, LeavesOpenExactlyWhatItWasToldTo) {
+TEST(ChildProcess, LeavesExactlyTheGivenDescriptorsOpen) {
   const char* const count = "ls /proc/self/fd | wc -l";
   const auto closed = run_command(shell(count));
   Command command = shell(count);
@@ -55,7 +55,7 @@ TEST(ChildProcess, GivesATerminalOnlyWhenAsked) {
   EXPECT_EQ(finished->out, "yes\n");
 }
 
-TEST(ChildProcess, TellsWhenTheProgramIsReadyAndThenEndsItsInput) {
+TEST(ChildProcess, ReportsWhenTheProgramIsReadyAndThenEndsItsInput) {
   Command command = shell("echo ready; cat; echo over");
   int calls = 0;
   command.when_ready = [&] { ++calls; };

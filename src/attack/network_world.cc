@@ -17,7 +17,7 @@ constexpr int kPatienceMs = 20000;
 constexpr const char* kResolver = "45.90.28.53";
 
 // What it says until it says "box=" or ends.
-std::string what_it_says(int fd) {
+std::string output_of(int fd) {
   std::string said;
   char buffer[512];
   while (said.find("box=") == std::string::npos || said.back() != '\n') {
@@ -60,7 +60,7 @@ Result<std::unique_ptr<NetworkWorld>> NetworkWorld::make(const std::string& atta
     return fail(Error::from_errno("start a network to attack", err));
   }
   write_end.reset();
-  const std::string said = what_it_says(read_end.get());
+  const std::string said = output_of(read_end.get());
   const size_t at = said.find("box=");
   if (at == std::string::npos) {
     return fail(Errc::kUnavailable, said.substr(0, said.find('\n')));

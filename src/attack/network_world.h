@@ -16,7 +16,7 @@ namespace glovebox::attack {
 
 class NetworkWorld {
  public:
-  // Fails where this host lets nobody make network namespaces.
+  // Fails on hosts where network namespaces cannot be created.
   static Result<std::unique_ptr<NetworkWorld>> make(const std::string& attacks_program);
   ~NetworkWorld();
   NetworkWorld(const NetworkWorld&) = delete;

@@ -19,8 +19,6 @@
 #include <iterator>
 #include <sstream>
 
-#include "base/hex.h"
-
 extern char** environ;
 
 namespace glovebox::attack {
@@ -31,7 +29,7 @@ namespace fs = std::filesystem;
 // Where the guest sees what is mounted for it.
 constexpr const char* kGiftInside = "/mnt/gift";
 constexpr const char* kRwInside = "/mnt/rw";
-// Somebody who is neither root nor of any sandbox; the directory is below one that is root's alone.
+// A user who is neither root nor of any sandbox; the directory is below one that is root's alone.
 constexpr uid_t kOrdinaryUid = 1400000000;
 // The lowest of the host uids that sandboxes' users are mapped to (docs/architecture.md).
 constexpr uid_t kFirstSliceUid = 1879048192;
@@ -55,7 +53,7 @@ std::string read_text(const std::string& path) {
 
 Result<UniqueFd> listen_on(const sockaddr* address, socklen_t size) {
   UniqueFd fd(::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  // Nobody accepts: to be connected, the queue is enough.
+  // No process accepts: the backlog is enough for a connection.
   if (!fd || ::bind(fd.get(), address, size) != 0 || ::listen(fd.get(), 128) != 0) {
     return fail(Error::from_errno("listen"));
   }
@@ -81,7 +79,9 @@ std::string random_hex(size_t bytes) {
     unsigned char byte = 0;
     while (::getrandom(&byte, 1, 0) != 1) {
     }
-    append_hex(text, byte);
+    constexpr const char* kDigits = "0123456789abcdef";
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
   }
   return text;
 }

@@ -38,7 +38,7 @@ class Surroundings {
   // Flags that hand the row's mounts and files in and out.
   std::vector<std::string> flags(const Row& row) const;
 
-  // Whether `text` holds bytes that nobody inside should ever have seen.
+  // Whether `text` holds bytes that must never be visible inside.
   bool has_secret(const std::string& text) const;
   // What --out brought back; empty if nothing.
   std::string taken() const;

@@ -60,7 +60,7 @@ TEST(Verdict, ABombThatGotThroughIsNotHeldWhateverItsRowNames) {
   EXPECT_EQ(judge_bomb(bomb({"eagain"}), {.exit_code = 42}).judgement, Judgement::kBroken);
 }
 
-TEST(Verdict, WhatTheKernelLacksIsSaidAndNotCounted) {
+TEST(Verdict, WhatTheKernelLacksIsReportedAndNotCounted) {
   const Verdict verdict = verdict_of({.name = "k"}, Judgement::kKernelLacks, "kexec_load: ENOSYS");
   EXPECT_EQ(verdict.by, "kernel lacks it");
   EXPECT_FALSE(verdict.counted);

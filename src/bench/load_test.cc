@@ -5,7 +5,7 @@
 namespace glovebox::bench {
 namespace {
 
-TEST(BenchLoad, AMetricIsSummedOverItsLabelsAndNoOthers) {
+TEST(BenchLoad, SumsAMetricOverItsLabels) {
   const char* text =
       "# TYPE glovebox_pool_idle gauge\n"
       "glovebox_pool_idle{template=\"python\",engine=\"jail\"} 16\n"
@@ -18,7 +18,7 @@ TEST(BenchLoad, AMetricIsSummedOverItsLabelsAndNoOthers) {
   EXPECT_EQ(metric_sum("", "glovebox_runs_active"), 0);
 }
 
-TEST(BenchLoad, AServerThatIsNotThereIsAnErrorPerCall) {
+TEST(BenchLoad, EveryCallToAMissingServerIsAnError) {
   client::ServerLocation location;
   location.url = "http://127.0.0.1:1";
   const Round round = call_in_turn(location, {"{}", ""}, 3, std::chrono::milliseconds(0));

@@ -41,20 +41,20 @@ std::string get(const UniqueFd& socket, std::size_t most) {
   return all;
 }
 
-TEST(NetworkFixture, AnAddressThatSandboxesCanReachIsNeitherLoopbackNorOfALink) {
+TEST(NetworkFixture, PicksNeitherLoopbackNorLinkLocalAddresses) {
   const net::IpAddress link = net::IpAddress::v4({169, 254, 3, 4});
   EXPECT_EQ(picked({kLoopback, link, net::IpAddress::v4({10, 1, 2, 3})}), "10.1.2.3");
   EXPECT_THAT(picked({kLoopback, link}), HasSubstr("no address but loopback"));
   EXPECT_THAT(picked({}), HasSubstr("no address but loopback"));
 }
 
-TEST(NetworkFixture, WithoutAnAddressTheServerIsToldNothing) {
+TEST(NetworkFixture, HasNoSettingsWithoutAnAddress) {
   NetworkFixture fixture;
   fixture.unavailable_reason = "the host has no address but loopback";
   EXPECT_TRUE(fixture.settings().empty());
 }
 
-TEST(NetworkPeer, EchoesAndCountsWhoIsThere) {
+TEST(NetworkPeer, EchoesAndCountsConnections) {
   const auto peer = NetworkPeer::listen(kLoopback).value();
   UniqueFd one = connect_to(*peer);
   put(one, "ex");
@@ -69,7 +69,7 @@ TEST(NetworkPeer, EchoesAndCountsWhoIsThere) {
   EXPECT_EQ(get(other, 1), "c");
 }
 
-TEST(NetworkPeer, SwallowsAndSaysHowMuch) {
+TEST(NetworkPeer, DiscardsAndCountsBytes) {
   const auto peer = NetworkPeer::listen(kLoopback).value();
   const UniqueFd socket = connect_to(*peer);
   put(socket, "s" + std::string(3 << 10, 'x'));
@@ -77,14 +77,14 @@ TEST(NetworkPeer, SwallowsAndSaysHowMuch) {
   EXPECT_EQ(get(socket, 9), std::string("\x00\x0c\x00\x00\x00\x00\x00\x00", 8));
 }
 
-TEST(NetworkPeer, PoursOutWhatIsAskedFor) {
+TEST(NetworkPeer, SendsTheRequestedBytes) {
   const auto peer = NetworkPeer::listen(kLoopback).value();
   const UniqueFd socket = connect_to(*peer);
   put(socket, std::string("r\x03\x00\x10\x00\x00\x00\x00\x00", 9));
   EXPECT_EQ(get(socket, 2 << 20), std::string((1 << 20) + 3, '\0'));
 }
 
-TEST(NetworkPeer, EndsWhileSomebodyIsConnected) {
+TEST(NetworkPeer, EndsWithOpenConnections) {
   auto peer = NetworkPeer::listen(kLoopback).value();
   const UniqueFd echo = connect_to(*peer);
   put(echo, "ex");
@@ -95,7 +95,7 @@ TEST(NetworkPeer, EndsWhileSomebodyIsConnected) {
   EXPECT_EQ(get(echo, 1), "");
 }
 
-TEST(NetworkPeer, AWordThatItDoesNotKnowIsTheEnd) {
+TEST(NetworkPeer, ClosesOnAnUnknownFirstByte) {
   const auto peer = NetworkPeer::listen(kLoopback).value();
   const UniqueFd socket = connect_to(*peer);
   put(socket, "?");

@@ -27,34 +27,34 @@ Groups figures_of_program(const std::vector<std::string>& argv, std::size_t grou
   return parsed ? *parsed : Groups(groups);
 }
 
-TEST(NetProgram, FiguresComeInGroups) {
+TEST(NetworkProgram, FiguresComeInGroups) {
   EXPECT_THAT(parse_groups("1 2.5;3", 2).value(), ElementsAre(ElementsAre(1, 2.5), ElementsAre(3)));
   EXPECT_THAT(parse_groups("", 1).value(), ElementsAre(ElementsAre()));
   EXPECT_THAT(parse_groups(";7", 2).value(), ElementsAre(ElementsAre(), ElementsAre(7)));
 }
 
-TEST(NetProgram, WhatAreNoFiguresIsSaid) {
+TEST(NetworkProgram, MalformedFiguresAreAnError) {
   EXPECT_THAT(parse_groups("1 2;3", 1).error().message(), HasSubstr("not as many"));
   EXPECT_THAT(parse_groups("1", 2).error().message(), HasSubstr("not as many"));
   EXPECT_THAT(parse_groups("Traceback", 1).error().message(), HasSubstr("Traceback"));
 }
 
 // The same program as in sandboxes, against the same servers, with nothing in between.
-TEST(NetProgram, StreamsGoBothWays) {
+TEST(NetworkProgram, StreamsInBothDirections) {
   const auto peer = NetworkPeer::listen(kLoopback).value();
   const NetworkTarget to{kLoopback, peer->port()};
   EXPECT_THAT(figures_of_program(send_program(to, 3, 2), 1)[0], AllOf(SizeIs(2), Each(Gt(0))));
   EXPECT_THAT(figures_of_program(receive_program(to, 3, 2), 1)[0], AllOf(SizeIs(2), Each(Gt(0))));
 }
 
-TEST(NetProgram, ManyConnectionsAreOpenAtATime) {
+TEST(NetworkProgram, OpensManyConnections) {
   const auto peer = NetworkPeer::listen(kLoopback).value();
   const Groups groups = figures_of_program(relays_program({kLoopback, peer->port()}, 20, 5, 40), 2);
   EXPECT_THAT(groups, ElementsAre(SizeIs(5), SizeIs(40)));
   EXPECT_THAT(figures_of_program(echo_program({kLoopback, peer->port()}, 50), 1)[0], Each(Gt(0)));
 }
 
-TEST(NetProgram, TheCertificateIsForThatNameAndNoOther) {
+TEST(NetworkProgram, VerifiesTheNameOfTheCertificate) {
   const auto tls = TlsServer::listen(kLoopback, 0, "bench.example").value();
   const NetworkTarget to{kLoopback, tls->port()};
   const auto argv = [&](const char* name) {
@@ -64,7 +64,7 @@ TEST(NetProgram, TheCertificateIsForThatNameAndNoOther) {
   EXPECT_FALSE(output_of({argv("other.example"), {}}));
 }
 
-TEST(NetProgram, AFloodSaysWhenItWasAndHowMuch) {
+TEST(NetworkProgram, AFloodReportsItsTimeAndCount) {
   const auto peer = NetworkPeer::listen(kLoopback).value();
   const Groups groups = figures_of_program(flood_program({kLoopback, peer->port()}, 50), 1);
   ASSERT_THAT(groups[0], SizeIs(3));

@@ -5,6 +5,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "client/output/print.h"
 
 namespace glovebox::bench {
@@ -150,7 +151,7 @@ std::string table_text(const std::vector<Row>& rows) {
   std::string notes;
   for (const Row& row : rows) {
     if (!row.skipped.empty()) {
-      absent += client::printable(row.name + ": not here (" + first_line(row.skipped) + ")") + "\n";
+      absent += printable(row.name + ": not here (" + first_line(row.skipped) + ")") + "\n";
       continue;
     }
     const Figures figures = figures_of(row.rounds);
@@ -160,7 +161,7 @@ std::string table_text(const std::vector<Row>& rows) {
                      row.baseline.empty() ? "-" : row.baseline, ratio_text(ratio(rows, row)),
                      row.bar.text.empty() ? "-" : row.bar.text, verdict_text(rows, row)});
     if (const std::string note = note_of(row); !note.empty()) {
-      notes += client::printable(row.name + ": " + first_line(note)) + "\n";
+      notes += printable(row.name + ": " + first_line(note)) + "\n";
     }
   }
   return client::table(cells) + other_baselines(rows) + notes + absent;
@@ -181,7 +182,7 @@ std::string json_text(const std::vector<Row>& rows) {
     text += ",\"baseline\":" + (row.baseline.empty() ? "null" : "\"" + row.baseline + "\"");
     text += over > 0 ? formatted(",\"ratio\":%.5f", over) : ",\"ratio\":null";
     if (const std::string note = note_of(row); !note.empty()) {
-      text += ",\"note\":" + boost::json::serialize(boost::json::string(client::printable(note)));
+      text += ",\"note\":" + boost::json::serialize(boost::json::string(printable(note)));
     }
     text += "}";
   }
@@ -197,7 +198,7 @@ std::string failed_checks(const std::vector<Row>& rows) {
       text += row.skipped.empty()
                   ? formatted("; ratio %s, p50 %.3f ms, p99 %.3f ms",
                               ratio_text(ratio(rows, row)).c_str(), figures.p50_ms, figures.p99_ms)
-                  : "; not here: " + client::printable(first_line(row.skipped));
+                  : "; not here: " + printable(first_line(row.skipped));
       text += "\n";
     }
     const std::uint64_t errors = figures_of(row.rounds).errors;

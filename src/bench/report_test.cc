@@ -49,7 +49,7 @@ TEST(Report, ATailThatIsTooLongMissesTheBar) {
   EXPECT_EQ(judge(rows, rows[1]), Verdict::kHeld);
 }
 
-TEST(Report, WhatCannotBeJudgedOrHadErrorsIsMissed) {
+TEST(Report, ARowWithoutABaselineOrWithErrorsIsMissed) {
   std::vector<Row> rows = {row("bwrap", "", {20}), row("warm", "bwrap", {1}, at_most(0.1))};
   rows[1].rounds[0].errors = 1;
   EXPECT_EQ(judge(rows, rows[1]), Verdict::kMissed);
@@ -59,7 +59,7 @@ TEST(Report, WhatCannotBeJudgedOrHadErrorsIsMissed) {
   EXPECT_EQ(judge(rows, rows[1]), Verdict::kMissed);
 }
 
-TEST(Report, WhatMayBeAddedIsAShareOrALittleTime) {
+TEST(Report, AddedTimeIsAFractionOrAMinimum) {
   const Bar bar{.kind = Bar::Kind::kAddedAtMost, .value = 0.15, .tail = 0, .text = "+15%"};
   const auto verdict = [&](double base, double ours) {
     const std::vector<Row> rows = {row("v1", "", {base}), row("e2b", "v1", {ours}, bar)};
@@ -72,7 +72,7 @@ TEST(Report, WhatMayBeAddedIsAShareOrALittleTime) {
   EXPECT_EQ(verdict(10, 2), Verdict::kHeld);
 }
 
-TEST(Report, WhatMayBeAddedCanBeATimeAlone) {
+TEST(Report, AddedTimeCanBeAbsolute) {
   const Bar bar{.kind = Bar::Kind::kAddedMsAtMost, .value = 2, .tail = 0, .text = "+2 ms"};
   const auto verdict = [&](double base, double ours) {
     const std::vector<Row> rows = {row("direct", "", {base}), row("net", "direct", {ours}, bar)};
@@ -96,7 +96,7 @@ TEST(Report, TailsAreComparedWithTails) {
   EXPECT_EQ(judge(alone, alone[0]), Verdict::kMissed);
 }
 
-TEST(Report, TheLastRoundsNoteIsSaidAndEscaped) {
+TEST(Report, PrintsAndEscapesTheLastNote) {
   std::vector<Row> rows = {row("relays", "", {1})};
   EXPECT_FALSE(boost::json::parse(json_text(rows)).at(0).as_object().contains("note"));
   rows[0].rounds.push_back({.ms = {1}, .runs = 1, .errors = 0, .seconds = 0, .note = "a \"b\""});
@@ -105,7 +105,7 @@ TEST(Report, TheLastRoundsNoteIsSaidAndEscaped) {
   EXPECT_THAT(table_text(rows), HasSubstr("relays: a \"b\"\n"));
 }
 
-TEST(Report, JsonHasExactlyTheFieldsThatArePromised) {
+TEST(Report, JsonHasExactlyTheDocumentedFields) {
   std::vector<Row> rows = {row("bwrap", "", {20}), row("warm", "bwrap", {2})};
   rows.push_back(row("docker", "bwrap", {}));
   rows.back().skipped = "no daemon";
@@ -119,7 +119,7 @@ TEST(Report, JsonHasExactlyTheFieldsThatArePromised) {
   EXPECT_DOUBLE_EQ(list[1].at("ratio").as_double(), 0.1);
 }
 
-TEST(Report, TheTableSaysWhatIsNotHereAndComparesWithTheOthers) {
+TEST(Report, TheTableShowsSkippedRowsAndComparisons) {
   std::vector<Row> rows = {row("bwrap", "", {20}), row("warm", "bwrap", {2}, at_most(0.1)),
                            row("runc", "bwrap", {100})};
   rows.push_back(row("docker", "bwrap", {}));

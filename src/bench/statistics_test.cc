@@ -10,7 +10,7 @@ Round round_of(std::vector<double> ms, double seconds = 0) {
   return {.ms = std::move(ms), .runs = runs, .errors = 0, .seconds = seconds};
 }
 
-TEST(Statistics, APercentileIsATimeThatWasMeasured) {
+TEST(Statistics, APercentileIsAMeasuredTime) {
   EXPECT_EQ(percentile({}, 0.5), 0);
   EXPECT_EQ(percentile({7}, 0.99), 7);
   EXPECT_EQ(percentile({3, 1, 2}, 0.5), 2);

@@ -10,7 +10,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-TEST(DepsWheel, IsAnArchiveOfAModuleAndWhatInstallersRead) {
+TEST(WheelFile, HasTheModuleAndItsMetadata) {
   const Wheel wheel = make_wheel("gbx_bench_7", "number = 7\n");
   EXPECT_EQ(wheel.file, "gbx_bench_7-1.0-py3-none-any.whl");
   EXPECT_THAT(wheel.bytes, StartsWith("PK\3\4"));
@@ -24,7 +24,7 @@ TEST(DepsWheel, IsAnArchiveOfAModuleAndWhatInstallersRead) {
   EXPECT_THAT(end, EndsWith(std::string("\0\0", 2)));
 }
 
-TEST(DepsWheel, TheSameIsTheSame) {
+TEST(WheelFile, IsReproducible) {
   EXPECT_EQ(make_wheel("a", "x = 1").sha256, make_wheel("a", "x = 1").sha256);
   EXPECT_NE(make_wheel("a", "x = 1").sha256, make_wheel("b", "x = 1").sha256);
   EXPECT_EQ(make_wheel("a", "x = 1").sha256.size(), 64u);

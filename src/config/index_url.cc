@@ -25,16 +25,17 @@ bool is_localhost(const net::HostName& name) {
 
 Result<> check_reachable(const net::NetRule::Target& target) {
   std::optional<std::string_view> kind;
-  if (const auto* range = std::get_if<net::Cidr>(&target)) kind = net::nobodys(range->base());
+  if (const auto* range = std::get_if<net::Cidr>(&target)) kind = net::never_assigned(range->base());
   const auto* name = std::get_if<net::HostName>(&target);
   if (name != nullptr && is_localhost(*name)) kind = "loopback";
   if (!kind) return {};
   if (*kind == "loopback") {
     return fail_invalid(
-        "is on loopback, which in a sandbox is the sandbox's own: name this host by another of its "
-        "addresses, and let the index listen there");
+        "is on loopback, which a sandbox cannot reach: use another address of this host, and let "
+        "the "
+        "index listen there");
   }
-  return fail_invalid("has an address at which nothing can be reached (" + std::string(*kind) + ")");
+  return fail_invalid("has an address that cannot be reached (" + std::string(*kind) + ")");
 }
 
 struct HostAndPort {
@@ -47,12 +48,12 @@ Result<HostAndPort> split_authority(std::string_view text) {
   HostAndPort parts;
   if (text.starts_with('[')) {
     const auto end = text.find(']');
-    if (end == text.npos) return fail_invalid("has a '[' without a ']'");
+    if (end == text.npos) return fail_invalid("has an unmatched '['");
     parts.host = text.substr(1, end - 1);
     parts.in_brackets = true;
     text.remove_prefix(end + 1);
     if (text.empty()) return parts;
-    if (text[0] != ':') return fail_invalid("has something between ']' and its port");
+    if (text[0] != ':') return fail_invalid("has unexpected text between ']' and its port");
     parts.port = text.substr(1);
     return parts;
   }
@@ -65,11 +66,11 @@ Result<HostAndPort> split_authority(std::string_view text) {
 Result<net::NetRule::Target> parse_host(const HostAndPort& parts) {
   const auto address = net::IpAddress::parse(parts.host);
   if (parts.in_brackets && (!address || parts.host.find(':') == std::string_view::npos)) {
-    return fail_invalid("has something in [ ] that is no IPv6 address");
+    return fail_invalid("has an invalid IPv6 address in [ ]");
   }
   if (address) return net::Cidr(*address, static_cast<std::uint8_t>(address->size() * 8));
   auto name = net::HostName::parse(parts.host);
-  if (!name) return fail_invalid("has no proper name of a host: " + name.error().message());
+  if (!name) return fail_invalid("has an invalid host name: " + name.error().message());
   return std::move(*name);
 }
 
@@ -84,10 +85,10 @@ std::string host_text(const net::NetRule::Target& target) {
 Result<IndexUrl> parse_index_url(std::string_view text) {
   if (text.size() > kMaxUrl) return fail_invalid("is too long");
   if (text.find("${") != text.npos) {
-    return fail_invalid("has a ${...} in it, which is not expanded here: write the address itself");
+    return fail_invalid("contains ${...}, which is not expanded here: write the address itself");
   }
   if (!std::all_of(text.begin(), text.end(), is_plain)) {
-    return fail_invalid("has a character in it that an index's address has not (write it as %XX)");
+    return fail_invalid("contains a character that is not allowed in a URL (write it as %XX)");
   }
   const bool is_https = text.starts_with("https://");
   if (!is_https && !text.starts_with("http://")) {
@@ -107,7 +108,7 @@ Result<IndexUrl> parse_index_url(std::string_view text) {
   std::uint16_t port = usual;
   if (parts.port) {
     const auto number = parse_port(*parts.port);
-    if (!number) return fail_invalid("has a port that is no number from 1 to 65535");
+    if (!number) return fail_invalid("has a port that is not a number from 1 to 65535");
     port = *number;
   }
   IndexUrl url{.text = std::string(text),
@@ -124,10 +125,11 @@ Result<IndexUrl> parse_index_url(std::string_view text) {
 Result<net::NetRule> parse_file_host(std::string_view text) {
   // What else a rule may be is of no help here.
   auto parsed = net::NetRule::parse(text);
-  if (!parsed) return fail_invalid("must be a host name like files.example.com or files.example.com:80");
+  if (!parsed)
+    return fail_invalid("must be a host name like files.example.com or files.example.com:80");
   net::NetRule rule = std::move(*parsed);
   if (std::holds_alternative<net::AnyTarget>(rule.target)) {
-    return fail_invalid("would let a build reach everything: name the hosts of the index's files");
+    return fail_invalid("would let a build reach every host: name the hosts of the index's files");
   }
   TRY_OK(check_reachable(rule.target));
   if (rule.ports.is_all()) rule.ports = {.first = net::kHttpsPort, .last = net::kHttpsPort};

@@ -1,5 +1,5 @@
-// The address of a package index, taken apart: what a sandbox must reach for it, and what of it may
-// be shown. Its user and password are in no message.
+// The parsed URL of a package index: what a sandbox has to reach for it, and what of it may be
+// shown. Its user and password never appear in a message.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace glovebox::config {
 
 struct IndexUrl {
-  std::string text;   // as it was said
+  std::string text;   // as it was configured
   std::string shown;  // without a user and password, and without a '/' at its end
   std::string host;   // "pypi.org", or with a port that is not the scheme's: "pypi.org:8080"
   std::string path;   // "/simple", or nothing
@@ -19,12 +19,11 @@ struct IndexUrl {
   net::NetRule rule;  // its name or address, at its port
 };
 
-// http or https, a name or an address that can be somebody else's, perhaps a port and a path.
-// kInvalidArgument says why not, and repeats nothing of it.
+// http or https, a host name or a reachable address, and optionally a port and a path.
+// kInvalidArgument explains what is wrong without repeating the URL.
 Result<IndexUrl> parse_index_url(std::string_view text);
 
-// A place where an index's files are: a name, the names below one, or addresses; at port 443 unless
-// it says another.
+// A host of an index's files: a name, a wildcard name, or addresses; port 443 unless given.
 Result<net::NetRule> parse_file_host(std::string_view text);
 
 }  // namespace glovebox::config

@@ -60,8 +60,7 @@ TEST(IndexUrl, WhatIsNoneIsRefusedAndNotRepeated) {
                            "https://*.secret.example/",
                            "https://127.1/",
                            "https://secret.example/\"x",
-                           "https://s\xc3\xa9"
-                           "cret.example/"}) {
+                           "https://s\303\251cret.example/"}) {
     const auto url = parse_index_url(text);
     ASSERT_FALSE(url) << text;
     EXPECT_THAT(url.error().message(), Not(HasSubstr("secret"))) << text;
@@ -75,7 +74,7 @@ TEST(IndexUrl, LoopbackAndWhatIsNobodysIsRefusedWithAWordWhy) {
         "http://pypi.localhost/", "http://[::ffff:127.0.0.1]/"}) {
     const auto url = parse_index_url(text);
     ASSERT_FALSE(url) << text;
-    EXPECT_THAT(url.error().message(), HasSubstr("loopback, which in a sandbox")) << text;
+    EXPECT_THAT(url.error().message(), HasSubstr("loopback, which a sandbox cannot reach")) << text;
   }
   for (const char* text : {"http://169.254.169.254/", "http://0.0.0.0/", "http://224.0.0.1/",
                            "http://[fe80::1]/", "http://255.255.255.255/"}) {

@@ -27,14 +27,17 @@ constexpr std::string_view kOtherVariables[] = {
 // limit: 107 bytes for "<data_dir>/launcher.sock".
 constexpr std::size_t kLongestDataDir = 90;
 
-tl::unexpected<Error> bad_setting(const std::string& what) { return fail(Errc::kInvalidArgument, what); }
+tl::unexpected<Error> bad_setting(const std::string& what) {
+  return fail(Errc::kInvalidArgument, what);
+}
 
 Result<Entry> entry_of_set(const std::string& word) {
   const std::size_t equals = word.find('=');
   if (equals == std::string::npos) return bad_setting("--set takes KEY=VALUE, not '" + word + "'");
   const std::string name = word.substr(0, equals);
   const Key* key = find_key(name);
-  if (key == nullptr) return bad_setting("--set: unknown key '" + name + "'" + suggestion_for_key(name));
+  if (key == nullptr)
+    return bad_setting("--set: unknown key '" + name + "'" + suggestion_for_key(name));
   return Entry{key, word.substr(equals + 1), "flag --set"};
 }
 
@@ -70,7 +73,7 @@ std::vector<options::Option> SettingFlags::options() {
 namespace {
 
 // Kubernetes tells every pod of a service called "glovebox" in variables of these forms; they are
-// nobody's typing errors.
+// not typing errors.
 bool is_service_link(std::string_view name) {
   return name.find("_SERVICE_") != std::string_view::npos ||
          name.find("_PORT") != std::string_view::npos;
@@ -95,7 +98,7 @@ Result<> check_unknown_variable(const std::string& name) {
   const std::string_view near = options::nearest(name, known);
   if (!in_a_section && near.empty()) return {};
   return bad_setting("environment: unknown variable " + name +
-             (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
+                     (near.empty() ? "" : "; did you mean " + std::string(near) + "?"));
 }
 
 // The short form first, so that the full one has the last word.
@@ -149,9 +152,9 @@ Table defaults(const Surroundings& surroundings) {
 
 void override_with(Table& table, std::vector<Entry> values) {
   for (Entry& value : values) {
-    for (Entry& entry : table) {
-      if (entry.key == value.key) entry = std::move(value);
-    }
+    const auto known = std::find_if(table.begin(), table.end(),
+                                    [&](const Entry& entry) { return entry.key == value.key; });
+    if (known != table.end()) *known = std::move(value);
   }
 }
 
@@ -185,16 +188,17 @@ Result<> check_indexes(const Settings& settings, const Table& table) {
 // What can only be seen with several values in hand.
 Result<> check_together(const Settings& settings, const Table& table) {
   if (settings.data_dir.empty()) {
-    return bad_setting("server.data_dir is not set, and neither XDG_DATA_HOME nor HOME says where it is");
+    return bad_setting("server.data_dir is not set, and neither is XDG_DATA_HOME or HOME");
   }
   if (settings.data_dir.size() > kLongestDataDir) {
-    return bad_setting("server.data_dir" + origin_of(table, "server.data_dir") + " must be at most " +
-               std::to_string(kLongestDataDir) + " bytes long: there are sockets in it");
+    return bad_setting("server.data_dir" + origin_of(table, "server.data_dir") +
+                       " must be at most " + std::to_string(kLongestDataDir) +
+                       " bytes long, because it contains sockets");
   }
   if (settings.tls_cert.empty() != settings.tls_key.empty()) {
     const char* given = settings.tls_cert.empty() ? "server.tls_key" : "server.tls_cert";
     return bad_setting(given + origin_of(table, given) +
-               ": server.tls_cert and server.tls_key are needed together");
+                       ": server.tls_cert and server.tls_key are needed together");
   }
   TRY_OK(check_network(settings, table));
   return check_indexes(settings, table);
@@ -239,10 +243,10 @@ Result<Loaded> load(SettingFlags flags, const Surroundings& surroundings) {
   Loaded loaded;
   loaded.table = defaults(surroundings);
   if (!flags.file.empty()) {
-    TRY(std::vector<Entry> values, read_file(flags.file, Missing::kIsAnError, Trust::kAnybodys));
+    TRY(std::vector<Entry> values, read_file(flags.file, Missing::kIsAnError, Trust::kAnyOwner));
     override_with(loaded.table, std::move(values));
   } else if (!flags.no_config && !surroundings.file.empty()) {
-    const Trust trust = surroundings.is_root ? Trust::kOnlyRoots : Trust::kAnybodys;
+    const Trust trust = surroundings.is_root ? Trust::kOnlyRoot : Trust::kAnyOwner;
     TRY(std::vector<Entry> values, read_file(surroundings.file, Missing::kIsEmpty, trust));
     override_with(loaded.table, std::move(values));
   }
@@ -254,7 +258,7 @@ Result<Loaded> load(SettingFlags flags, const Surroundings& surroundings) {
   for (Entry& entry : loaded.table) {
     if (auto assigned = assign(loaded.settings, *entry.key, entry.text); !assigned) {
       return bad_setting(std::string(entry.key->name) + " (" + entry.origin + ") " +
-                 assigned.error().message() + ", not '" + entry.text.substr(0, 100) + "'");
+                         assigned.error().message() + ", not '" + entry.text.substr(0, 100) + "'");
     }
     if (entry.key->kind == Kind::kPath) {  // absolute now
       entry.text = loaded.settings.*std::get<std::string Settings::*>(entry.key->member);
@@ -291,7 +295,7 @@ Result<> check_servable(const Loaded& loaded) {
   if (settings.workspace_pool_size != 0) {
     return refuse("workspace.pool_size",
                   "must be 0, not " + std::to_string(settings.workspace_pool_size) +
-                      ": sessions are made when they are asked for, in milliseconds, and none "
+                      ": sessions are created on request, in milliseconds, and none "
                       "waits in a pool");
   }
   return {};

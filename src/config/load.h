@@ -1,4 +1,4 @@
-// Where settings come from, in rising precedence: what is compiled in, a TOML file, environment
+// Loads the settings, in rising precedence: compiled-in defaults, a TOML file, environment
 // variables, flags. Every value remembers its origin.
 #pragma once
 
@@ -13,12 +13,12 @@
 
 namespace glovebox::config {
 
-// What is outside, so that tests can have their own.
+// The process's surroundings, so that tests can have their own.
 struct Surroundings {
   std::vector<std::string> environment;  // "NAME=value"
   std::string data_dir;                  // the default
-  std::string file;                      // read if it is there
-  bool is_root = false;                  // then `file` must be root's
+  std::string file;                      // read if it exists
+  bool is_root = false;                  // then root must own `file`
   std::string policy;                    // the launcher's, for its uid range
   static Surroundings here();
 };
@@ -44,17 +44,17 @@ struct SettingFlags {
 struct Loaded {
   Settings settings;
   Table table;
-  std::vector<std::string> rest;  // arguments that are no settings, in their order
+  std::vector<std::string> rest;  // other arguments, in their order
 };
 
 Result<Loaded> load(SettingFlags flags, const Surroundings& surroundings);
 // Takes the options of SettingFlags out of `args`; all other words are in Loaded::rest.
 Result<Loaded> load(std::span<const std::string> args, const Surroundings& surroundings);
 
-// What can be said and not be done: refused by who serves, not ignored.
+// Refuses settings that are valid but cannot be served.
 Result<> check_servable(const Loaded& loaded);
 
-// Arguments that give another program of ours the same settings, whatever its surroundings are.
+// Arguments that give another Glovebox program the same settings, whatever its surroundings.
 std::vector<std::string> as_arguments(const Table& table);
 
 }  // namespace glovebox::config

@@ -55,7 +55,7 @@ TEST_F(Load, HasDefaultsWithoutAnything) {
   EXPECT_EQ(origin(*loaded, "server.listen"), "default");
 }
 
-TEST_F(Load, LaterSourcesOverrideEarlierOnesAndSayWhoTheyAre) {
+TEST_F(Load, LaterSourcesOverrideEarlierOnesAndAreNamed) {
   write("[server]\nlisten = \"127.0.0.1:1\"\ndomain = 'file'\nuser = 'file'\n");
   around_.environment = {"GLOVEBOX_SERVER_LISTEN=127.0.0.1:2", "GLOVEBOX_SERVER_USER=env", "A=B"};
   const auto loaded = load_with({"--listen", "127.0.0.1:3"});
@@ -168,7 +168,7 @@ TEST_F(Load, AChosenFileMustExistAndReplacesTheUsualOne) {
   EXPECT_EQ(loaded->settings.user, "other");
 }
 
-TEST_F(Load, RootReadsOnlyAFileThatNobodyElseCanWrite) {
+TEST_F(Load, RootReadsOnlyAFileThatOthersCannotWrite) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root to own a file as root";
   around_.is_root = true;
   write("");
@@ -196,7 +196,7 @@ TEST_F(Load, RefusesRulesOfNetworksThatMeanNothing) {
             "accepted");
 }
 
-TEST_F(Load, RefusesIndexesOfPackagesThatCannotBeReachedOrSayAPassword) {
+TEST_F(Load, RefusesIndexesThatCannotBeReachedOrContainAPassword) {
   EXPECT_THAT(refusal({"--set", "deps.index_url=pypi.org"}),
               HasSubstr("deps.index_url (flag --set) must be an address like https://"));
   EXPECT_THAT(refusal({"--set", "deps.npm_registry=http://localhost:4873"}),

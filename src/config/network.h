@@ -1,5 +1,5 @@
-// What the administrator says of sandboxes' networks, made of the settings' words: the ceiling that
-// the server compares requests with and the gateway enforces, and whom the gateway asks for names.
+// The administrator's network settings: the ceiling that the server checks requests against and the
+// gateway enforces, and the DNS servers of the gateway.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ struct NameServer {
   bool operator==(const NameServer&) const = default;
 };
 
-// kInvalidArgument, with the word that is wrong and why.
+// kInvalidArgument names the wrong entry and the reason.
 Result<std::vector<net::NetRule>> parse_net_rules(const std::vector<std::string>& words);
 // Of reserved addresses.
 Result<std::vector<net::Cidr>> parse_net_ranges(const std::vector<std::string>& words);
 // "192.0.2.53", "192.0.2.53:5353", "2001:db8::53", "[2001:db8::53]:5353".
 Result<std::vector<NameServer>> parse_name_servers(const std::vector<std::string>& words);
 
-// Settings that load() gave have no errors here. Its budgets are the largest that may be asked for,
-// and what a sandbox has if nobody asks; a budget that is not there has no bound.
+// Never fails with settings from load(). Its budgets are the maximum and the default of a sandbox;
+// a missing budget has no limit.
 Result<net::NetCeiling> net_ceiling(const Settings& settings);
 
 }  // namespace glovebox::config

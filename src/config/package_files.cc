@@ -8,8 +8,8 @@ namespace glovebox::config {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n\f\v";
-constexpr std::size_t kMaxWord = 4096;
-constexpr std::size_t kMaxWords = 64;
+constexpr std::size_t kMaxValue = 4096;
+constexpr std::size_t kMaxCredentials = 64;
 
 std::string_view without_blanks(std::string_view text) {
   const auto begin = text.find_first_not_of(kBlanks);
@@ -97,17 +97,17 @@ class PipReader {
  private:
   Result<> begin_section(std::string_view line) {
     const auto end = line.rfind(']');
-    if (end == line.npos || end < 2) return lines_.wrong("a section is written [global]");
+    if (end == line.npos || end < 2) return lines_.wrong("a section has the form [global]");
     section_ = std::string(line.substr(1, end - 1));
     option_ = nullptr;
-    if (!begun_.insert(section_).second) return lines_.wrong("this section stands here twice");
+    if (!begun_.insert(section_).second) return lines_.wrong("this section occurs twice");
     return {};
   }
 
   Result<> begin_option(std::string_view line) {
-    if (section_.empty()) return lines_.wrong("comes before the first [section]");
+    if (section_.empty()) return lines_.wrong("is before the first [section]");
     const auto sign = line.find_first_of("=:");
-    if (sign == line.npos || sign == 0) return lines_.wrong("is no line like index-url = ...");
+    if (sign == line.npos || sign == 0) return lines_.wrong("is not of the form index-url = ...");
     const std::string name = option_name(line.substr(0, sign));
     Option made{std::string(without_blanks(line.substr(sign + 1))), lines_.where()};
     // Of a section that is none of ours: read, so that its further lines are known as such.
@@ -117,7 +117,7 @@ class PipReader {
       return {};
     }
     const auto [at, is_new] = sections_[section_].emplace(name, std::move(made));
-    if (!is_new) return lines_.wrong("'" + name.substr(0, 40) + "' stands here a second time");
+    if (!is_new) return lines_.wrong("'" + name.substr(0, 40) + "' occurs twice");
     option_ = &at->second;
     return {};
   }
@@ -143,15 +143,16 @@ const Option* find_option(const std::map<std::string, Section>& sections, const 
   return nullptr;
 }
 
-std::optional<SaidThere> one_value(const std::map<std::string, Section>& sections,
-                                   const char* name) {
+std::optional<SourcedValue> one_value(const std::map<std::string, Section>& sections,
+                                      const char* name) {
   const Option* option = find_option(sections, name);
   if (option == nullptr) return std::nullopt;
-  return SaidThere{std::string(without_blanks(option->text)), option->where};
+  return SourcedValue{std::string(without_blanks(option->text)), option->where};
 }
 
-std::vector<SaidThere> several(const std::map<std::string, Section>& sections, const char* name) {
-  std::vector<SaidThere> values;
+std::vector<SourcedValue> several(const std::map<std::string, Section>& sections,
+                                  const char* name) {
+  std::vector<SourcedValue> values;
   const Option* option = find_option(sections, name);
   if (option == nullptr) return values;
   for (std::string& word : split_words(option->text)) {
@@ -184,7 +185,7 @@ std::optional<std::string> npm_value(std::string_view text) {
   return std::string(without_blanks(value));
 }
 
-bool is_npm_word(std::string_view name) {
+bool is_npm_credential(std::string_view name) {
   return name == "_authToken" || name == "_auth" || name == "username" || name == "_password" ||
          name == "email";
 }
@@ -194,18 +195,18 @@ bool is_graphic(std::string_view text) {
 }
 
 // "//host/path/:_authToken". Nothing if it is about something else.
-std::optional<NpmFile::Word> npm_word(std::string_view key) {
+std::optional<NpmFile::Credential> npm_credential(std::string_view key) {
   if (!key.starts_with("//")) return std::nullopt;
   const auto colon = key.rfind(':');
-  if (!is_npm_word(key.substr(colon + 1))) return std::nullopt;
-  std::string_view place = key.substr(2, colon - 2);
-  while (place.ends_with('/')) place.remove_suffix(1);
-  const auto slash = place.find('/');
-  NpmFile::Word word;
-  word.host = lower(place.substr(0, slash));
-  if (slash != place.npos) word.path = std::string(place.substr(slash));
+  if (!is_npm_credential(key.substr(colon + 1))) return std::nullopt;
+  std::string_view registry = key.substr(2, colon - 2);
+  while (registry.ends_with('/')) registry.remove_suffix(1);
+  const auto slash = registry.find('/');
+  NpmFile::Credential word;
+  word.host = lower(registry.substr(0, slash));
+  if (slash != registry.npos) word.path = std::string(registry.substr(slash));
   word.name = std::string(key.substr(colon + 1));
-  if (word.host.empty() || !is_graphic(place)) return std::nullopt;
+  if (word.host.empty() || !is_graphic(registry)) return std::nullopt;
   return word;
 }
 
@@ -247,36 +248,37 @@ Result<NpmFile> parse_npm_config(std::string_view text, const std::string& path)
     const auto value = npm_value(line.substr(sign + 1));
     if (!key) continue;
     const bool is_registry = *key == "registry";
-    auto word = npm_word(*key);
+    auto word = npm_credential(*key);
     if (*key == "ca" || *key == "ca[]") {
       leave_out(
-          "certificates in the file itself are not read: put them into a file, and name it "
-          "with cafile");
+          "inline certificates are not supported: put them into a file and set "
+          "cafile");
     } else if (*key == "_auth" || *key == "_authToken" || *key == "_password") {
-      leave_out("says of no registry that it is meant for it: //host/:" + *key + "=...");
+      leave_out("does not name its registry: //host/:" + *key + "=...");
     }
     if (!is_registry && *key != "cafile" && !word) continue;
-    if (!value || !is_graphic(*value) || value->size() > kMaxWord) {
+    if (!value || !is_graphic(*value) || value->size() > kMaxValue) {
       return lines.wrong("cannot read the value of '" + (word ? word->name : *key) + "'");
     }
     const bool has_variable = value->find("${") != value->npos;
     if (word && has_variable) {
-      leave_out("has a ${...}, which is not expanded here: write the value itself");
+      leave_out("contains ${...}, which is not expanded here: write the value itself");
     } else if (word) {
       word->value = *value;
-      file.words.push_back(std::move(*word));
-      if (file.words.size() > kMaxWords) return lines.wrong("says too much of registries");
+      file.credentials.push_back(std::move(*word));
+      if (file.credentials.size() > kMaxCredentials)
+        return lines.wrong("has too many credentials of registries");
     } else if (has_variable) {
-      return lines.wrong("has a ${...}, which is not expanded here: write the value itself");
+      return lines.wrong("contains ${...}, which is not expanded here: write the value itself");
     } else if (!value->empty()) {
       // Of two the last counts.
-      (is_registry ? file.registry : file.cafile) = SaidThere{*value, lines.where()};
+      (is_registry ? file.registry : file.cafile) = SourcedValue{*value, lines.where()};
     }
   }
   return file;
 }
 
-std::string npm_line(const NpmFile::Word& word) {
+std::string npm_line(const NpmFile::Credential& word) {
   const std::string key = "//" + word.host + word.path + "/:" + word.name + "=";
   // Quoted, it is JSON to npm; `;` and `#` would begin a comment.
   if (word.value.find_first_of(";#\"'\\[") == word.value.npos) return key + word.value;

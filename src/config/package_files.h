@@ -1,5 +1,5 @@
-// The host's own settings of pip and npm, as far as they say where packages come from: pip.conf and
-// .npmrc, in the syntax that those programs give them. Everything else in them is passed over.
+// The host's configuration of pip and npm, as far as it concerns package indexes: pip.conf and
+// .npmrc, in those programs' syntax. Everything else in them is ignored.
 #pragma once
 
 #include <optional>
@@ -11,43 +11,43 @@
 
 namespace glovebox::config {
 
-// A value, and where it stands: "/etc/pip.conf:3", "environment PIP_INDEX_URL", "deps.index_url".
-struct SaidThere {
+// A value and its source: "/etc/pip.conf:3", "environment PIP_INDEX_URL", "deps.index_url".
+struct SourcedValue {
   std::string text;
   std::string where;
-  bool operator==(const SaidThere&) const = default;
+  bool operator==(const SourcedValue&) const = default;
 };
 
-// [download] is asked before [install], and that before [global].
+// [download] has precedence over [install], and that over [global].
 struct PipFile {
-  std::optional<SaidThere> index;
-  std::vector<SaidThere> extra_indexes;
-  std::vector<SaidThere> trusted_hosts;
-  std::optional<SaidThere> cert;
+  std::optional<SourcedValue> index;
+  std::vector<SourcedValue> extra_indexes;
+  std::vector<SourcedValue> trusted_hosts;
+  std::optional<SourcedValue> cert;
 };
-// kInvalidArgument with the line that pip would not take either, or that has one of these twice.
+// kInvalidArgument names the line that pip would not accept either, or that repeats an option.
 Result<PipFile> parse_pip_config(std::string_view text, const std::string& path);
 
 struct NpmFile {
-  // "//npm.example.com/team/:_authToken=...": with what a registry is asked.
-  struct Word {
+  // "//npm.example.com/team/:_authToken=...": a credential of a registry.
+  struct Credential {
     std::string host;  // "npm.example.com", perhaps with a port
     std::string path;  // "/team", or nothing
     std::string name;  // "_authToken"
     std::string value;
   };
-  std::optional<SaidThere> registry;
-  std::optional<SaidThere> cafile;
-  std::vector<Word> words;
-  // For the log: what it says that is of no use here, and why; no secrets.
+  std::optional<SourcedValue> registry;
+  std::optional<SourcedValue> cafile;
+  std::vector<Credential> credentials;
+  // For the log: ignored entries and why; without secrets.
   std::vector<std::string> left_out;
 };
 Result<NpmFile> parse_npm_config(std::string_view text, const std::string& path);
 
-// What npm reads as `word` again, in a line of its own.
-std::string npm_line(const NpmFile::Word& word);
+// The line of .npmrc for a credential.
+std::string npm_line(const NpmFile::Credential& word);
 
-// Only the certificates of a PEM file: a key that stands beside them stays where it is.
+// The certificates of a PEM file, without any private key in it.
 std::string only_certificates(std::string_view text);
 
 // Words between blanks, tabs and line breaks.

@@ -45,13 +45,13 @@ TEST(PipConfig, IsReadAsPipReadsIt) {
           "[install]\n"
           "trusted-host = one\n"
           "\ttwo:8080\n");
-  EXPECT_EQ(file.index, (SaidThere{"https://u:p@mirror/simple", "pip.conf:3"}));
-  EXPECT_THAT(file.extra_indexes, ElementsAre(SaidThere{"https://one/simple", "pip.conf:5"},
-                                              SaidThere{"https://two/simple", "pip.conf:5"},
-                                              SaidThere{"https://three/simple", "pip.conf:5"}));
-  EXPECT_THAT(file.trusted_hosts,
-              ElementsAre(SaidThere{"one", "pip.conf:16"}, SaidThere{"two:8080", "pip.conf:16"}));
-  EXPECT_EQ(file.cert, (SaidThere{"/etc/ca.pem", "pip.conf:10"}));
+  EXPECT_EQ(file.index, (SourcedValue{"https://u:p@mirror/simple", "pip.conf:3"}));
+  EXPECT_THAT(file.extra_indexes, ElementsAre(SourcedValue{"https://one/simple", "pip.conf:5"},
+                                              SourcedValue{"https://two/simple", "pip.conf:5"},
+                                              SourcedValue{"https://three/simple", "pip.conf:5"}));
+  EXPECT_THAT(file.trusted_hosts, ElementsAre(SourcedValue{"one", "pip.conf:16"},
+                                              SourcedValue{"two:8080", "pip.conf:16"}));
+  EXPECT_EQ(file.cert, (SourcedValue{"/etc/ca.pem", "pip.conf:10"}));
 }
 
 TEST(PipConfig, ACommandsSectionIsAskedBeforeGlobal) {
@@ -87,15 +87,15 @@ TEST(NpmConfig, GivesTheRegistryAndWhatItIsAskedWith) {
           "@scope:registry=https://elsewhere/\n"
           "[section]\n"
           "registry=https://not.read/\n");
-  EXPECT_EQ(file.registry, (SaidThere{"https://npm.corp/team/", "npmrc:4"}));
-  EXPECT_EQ(file.cafile, (SaidThere{"/etc/ca.pem", "npmrc:5"}));
-  ASSERT_EQ(file.words.size(), 3u);
-  EXPECT_EQ(file.words[0].host, "npm.corp");
-  EXPECT_EQ(file.words[0].path, "/team");
-  EXPECT_EQ(file.words[0].value, "abc;def");
-  EXPECT_EQ(npm_line(file.words[0]), "//npm.corp/team/:_authToken=\"abc;def\"");
-  EXPECT_EQ(npm_line(file.words[1]), "//npm.corp/:username=me");
-  EXPECT_EQ(npm_line(file.words[2]), "//other:8080/:_auth=eA==");
+  EXPECT_EQ(file.registry, (SourcedValue{"https://npm.corp/team/", "npmrc:4"}));
+  EXPECT_EQ(file.cafile, (SourcedValue{"/etc/ca.pem", "npmrc:5"}));
+  ASSERT_EQ(file.credentials.size(), 3u);
+  EXPECT_EQ(file.credentials[0].host, "npm.corp");
+  EXPECT_EQ(file.credentials[0].path, "/team");
+  EXPECT_EQ(file.credentials[0].value, "abc;def");
+  EXPECT_EQ(npm_line(file.credentials[0]), "//npm.corp/team/:_authToken=\"abc;def\"");
+  EXPECT_EQ(npm_line(file.credentials[1]), "//npm.corp/:username=me");
+  EXPECT_EQ(npm_line(file.credentials[2]), "//other:8080/:_auth=eA==");
   EXPECT_THAT(file.left_out, IsEmpty());
 }
 
@@ -104,7 +104,7 @@ TEST(NpmConfig, WhatIsNotExpandedIsLeftOutAndSaid) {
       npm("//npm.corp/:_authToken=${NPM_TOKEN}\n"
           "_authToken=topsecret\n"
           "ca=\"-----BEGIN CERTIFICATE-----\\ntopsecret\"\n");
-  EXPECT_THAT(file.words, IsEmpty());
+  EXPECT_THAT(file.credentials, IsEmpty());
   ASSERT_EQ(file.left_out.size(), 3u);
   EXPECT_THAT(file.left_out[0], HasSubstr("npmrc:1: has a ${...}"));
   for (const std::string& line : file.left_out) EXPECT_THAT(line, Not(HasSubstr("topsecret")));

@@ -23,7 +23,7 @@ constexpr std::array kHostsCertificates = {"/etc/ssl/certs/ca-certificates.crt",
 constexpr std::array kVariables = {
     "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST",   "PIP_CERT",
     "SSL_CERT_FILE", "NPM_CONFIG_REGISTRY", "npm_config_registry"};
-// Of an index's own files, where they are elsewhere and everybody knows where.
+// Of an index's own files, on well-known other hosts.
 struct KnownFileHost {
   const char* index;
   const char* files;
@@ -39,25 +39,25 @@ constexpr std::uint64_t kMaxBytesOut = 256ull << 20;
 constexpr std::uint64_t kMaxConnections = 5000;
 constexpr std::uint64_t kMaxNames = 200;
 
-tl::unexpected<Error> wrong(const SaidThere& said, const std::string& why) {
-  return fail(Errc::kInvalidArgument, said.where + " " + why);
+tl::unexpected<Error> wrong(const SourcedValue& raw, const std::string& why) {
+  return fail(Errc::kInvalidArgument, raw.where + " " + why);
 }
 
-std::vector<SaidThere> each(const std::vector<std::string>& words, const std::string& where) {
-  std::vector<SaidThere> said;
-  for (const std::string& word : words) said.push_back({word, where});
-  return said;
+std::vector<SourcedValue> each(const std::vector<std::string>& words, const std::string& where) {
+  std::vector<SourcedValue> raw;
+  for (const std::string& word : words) raw.push_back({word, where});
+  return raw;
 }
 
-// Everything that was said, before it is looked at.
-struct Said {
-  SaidThere pip_index;
-  std::vector<SaidThere> pip_extra;
-  std::vector<SaidThere> trusted;
-  SaidThere npm_registry;
-  std::vector<NpmFile::Word> npm_words;
-  std::vector<std::string> left_out;    // of npm's words, and why
-  std::vector<SaidThere> certificates;  // files, all of them
+// Everything that was raw, before it is looked at.
+struct RawIndexSettings {
+  SourcedValue pip_index;
+  std::vector<SourcedValue> pip_extra;
+  std::vector<SourcedValue> trusted;
+  SourcedValue npm_registry;
+  std::vector<NpmFile::Credential> npm_credentials;
+  std::vector<std::string> left_out;       // of npm's words, and why
+  std::vector<SourcedValue> certificates;  // files, all of them
 };
 
 class Sources {
@@ -65,36 +65,36 @@ class Sources {
   Sources(const Settings& settings, const Variable& variable)
       : settings_(settings), variable_(variable) {}
 
-  Result<Said> read() {
+  Result<RawIndexSettings> read() {
     TRY_OK(read_files());
-    Said said;
-    said.pip_index = first({setting("deps.index_url", settings_.deps_index_url),
-                            environment("PIP_INDEX_URL"), pip_.index, SaidThere{kPyPi, "pip"}});
-    said.npm_registry =
+    RawIndexSettings raw;
+    raw.pip_index = first({setting("deps.index_url", settings_.deps_index_url),
+                           environment("PIP_INDEX_URL"), pip_.index, SourcedValue{kPyPi, "pip"}});
+    raw.npm_registry =
         first({setting("deps.npm_registry", settings_.deps_npm_registry),
                environment("NPM_CONFIG_REGISTRY"), environment("npm_config_registry"),
-               npm_.registry, SaidThere{kNpm, "npm"}});
-    said.pip_extra = pip_.extra_indexes;
+               npm_.registry, SourcedValue{kNpm, "npm"}});
+    raw.pip_extra = pip_.extra_indexes;
     if (const auto words = environment("PIP_EXTRA_INDEX_URL")) {
-      said.pip_extra = each(split_words(words->text), words->where);
+      raw.pip_extra = each(split_words(words->text), words->where);
     }
     if (!settings_.deps_extra_index_urls.empty()) {
-      said.pip_extra = each(settings_.deps_extra_index_urls, "deps.extra_index_urls");
+      raw.pip_extra = each(settings_.deps_extra_index_urls, "deps.extra_index_urls");
     }
-    said.trusted = pip_.trusted_hosts;
+    raw.trusted = pip_.trusted_hosts;
     if (const auto words = environment("PIP_TRUSTED_HOST")) {
-      said.trusted = each(split_words(words->text), words->where);
+      raw.trusted = each(split_words(words->text), words->where);
     }
-    said.npm_words = npm_.words;
-    said.left_out = npm_.left_out;
-    said.certificates = certificates();
-    return said;
+    raw.npm_credentials = npm_.credentials;
+    raw.left_out = npm_.left_out;
+    raw.certificates = certificates();
+    return raw;
   }
 
  private:
   // A server of root's believes no file that others may write.
   Result<> read_files() {
-    const Trust trust = ::geteuid() == 0 ? Trust::kOnlyRoots : Trust::kAnybodys;
+    const Trust trust = ::geteuid() == 0 ? Trust::kOnlyRoot : Trust::kAnyOwner;
     if (!settings_.deps_pip_config.empty()) {
       TRY(const std::string text, read_file("deps.pip_config", settings_.deps_pip_config, trust));
       TRY(pip_, parse_pip_config(text, settings_.deps_pip_config));
@@ -106,7 +106,7 @@ class Sources {
     return {};
   }
 
-  // Only the one that nobody named may be missing: a private index must not become the public one
+  // Only the default file may be missing: a private index must not become the public one
   // by a mistyped path.
   static Result<std::string> read_file(const char* name, const std::string& path, Trust trust) {
     const bool is_default = path == find_key(name)->default_text;
@@ -115,29 +115,29 @@ class Sources {
     return text;
   }
 
-  static std::optional<SaidThere> setting(const char* name, const std::string& text) {
+  static std::optional<SourcedValue> setting(const char* name, const std::string& text) {
     if (text.empty()) return std::nullopt;
-    return SaidThere{text, name};
+    return SourcedValue{text, name};
   }
-  std::optional<SaidThere> environment(const char* name) const {
+  std::optional<SourcedValue> environment(const char* name) const {
     const auto text = variable_(name);
     if (!text || text->empty()) return std::nullopt;
-    return SaidThere{*text, std::string("environment ") + name};
+    return SourcedValue{*text, std::string("environment ") + name};
   }
-  static SaidThere first(std::initializer_list<std::optional<SaidThere>> candidates) {
-    SaidThere found;
+  static SourcedValue first(std::initializer_list<std::optional<SourcedValue>> candidates) {
+    SourcedValue found;
     for (const auto& candidate : candidates) {
       if (candidate && found.text.empty()) found = *candidate;
     }
     return found;
   }
 
-  // The one that somebody chose; those of both files, which may be of one client each.
-  std::vector<SaidThere> certificates() const {
-    if (const auto said = setting("deps.ca_bundle", settings_.deps_ca_bundle)) return {*said};
-    if (const auto said = environment("PIP_CERT")) return {*said};
-    if (const auto said = environment("SSL_CERT_FILE")) return {*said};
-    std::vector<SaidThere> files;
+  // The configured one; or those of both files, which may be of one client each.
+  std::vector<SourcedValue> certificates() const {
+    if (const auto raw = setting("deps.ca_bundle", settings_.deps_ca_bundle)) return {*raw};
+    if (const auto raw = environment("PIP_CERT")) return {*raw};
+    if (const auto raw = environment("SSL_CERT_FILE")) return {*raw};
+    std::vector<SourcedValue> files;
     if (pip_.cert) files.push_back(*pip_.cert);
     if (npm_.cafile && (!pip_.cert || npm_.cafile->text != pip_.cert->text)) {
       files.push_back(*npm_.cafile);
@@ -151,12 +151,12 @@ class Sources {
   NpmFile npm_;
 };
 
-Result<IndexUrl> read_url(const SaidThere& said) {
-  auto url = parse_index_url(said.text);
-  if (!url) return wrong(said, url.error().message());
-  if (url->has_user && said.where.starts_with("deps.")) {
-    return wrong(said,
-                 "has a user or a password in it, which everybody on this host could read in the "
+Result<IndexUrl> read_url(const SourcedValue& raw) {
+  auto url = parse_index_url(raw.text);
+  if (!url) return wrong(raw, url.error().message());
+  if (url->has_user && raw.where.starts_with("deps.")) {
+    return wrong(raw,
+                 "contains a user or a password, which every user of this host could read in the "
                  "list of processes: put it into the file of deps.pip_config or deps.npm_config");
   }
   return url;
@@ -175,13 +175,13 @@ void add_index(std::vector<net::NetRule>& rules, const IndexUrl& url) {
 }
 
 // "mirror.corp", "mirror.corp:8080": as pip takes it, and nothing that would end its line.
-Result<std::string> read_trusted_host(const SaidThere& said) {
-  const auto rule = net::NetRule::parse(said.text);
+Result<std::string> read_trusted_host(const SourcedValue& raw) {
+  const auto rule = net::NetRule::parse(raw.text);
   const bool is_one = rule && (rule->ports.is_all() || rule->ports.first == rule->ports.last);
-  if (!is_one || said.text.find_first_of("/*") != said.text.npos) {
-    return wrong(said, "must be a host, perhaps with a port");
+  if (!is_one || raw.text.find_first_of("/*") != raw.text.npos) {
+    return wrong(raw, "must be a host, perhaps with a port");
   }
-  return said.text;
+  return raw.text;
 }
 
 struct Urls {
@@ -192,19 +192,19 @@ struct Urls {
   std::vector<net::NetRule> npm_rules;
 };
 
-Result<Urls> read_urls(const Settings& settings, const Said& said) {
-  TRY(IndexUrl pip, read_url(said.pip_index));
-  TRY(IndexUrl npm, read_url(said.npm_registry));
+Result<Urls> read_urls(const Settings& settings, const RawIndexSettings& raw) {
+  TRY(IndexUrl pip, read_url(raw.pip_index));
+  TRY(IndexUrl npm, read_url(raw.npm_registry));
   Urls urls{.pip = std::move(pip),
             .pip_extra = {},
             .npm = std::move(npm),
             .pip_rules = {},
             .npm_rules = {}};
-  if (said.pip_extra.size() > kMaxIndexes) {
-    return wrong(said.pip_extra.front(), "names too many indexes");
+  if (raw.pip_extra.size() > kMaxIndexes) {
+    return wrong(raw.pip_extra.front(), "has too many indexes");
   }
   add_index(urls.pip_rules, urls.pip);
-  for (const SaidThere& one : said.pip_extra) {
+  for (const SourcedValue& one : raw.pip_extra) {
     TRY(IndexUrl url, read_url(one));
     add_index(urls.pip_rules, url);
     urls.pip_extra.push_back(std::move(url));
@@ -218,19 +218,19 @@ Result<Urls> read_urls(const Settings& settings, const Said& said) {
   return urls;
 }
 
-Result<std::string> read_certificates(const std::vector<SaidThere>& files) {
+Result<std::string> read_certificates(const std::vector<SourcedValue>& files) {
   std::string bundle;
-  for (const SaidThere& file : files) {
+  for (const SourcedValue& file : files) {
     if (!file.text.starts_with('/')) return wrong(file, "must be an absolute path");
-    auto text = read_text_file(file.text, Missing::kIsAnError, Trust::kAnybodys);
+    auto text = read_text_file(file.text, Missing::kIsAnError, Trust::kAnyOwner);
     if (!text) return wrong(file, text.error().message());
     const std::string certificates = only_certificates(*text);
-    if (certificates.empty()) return wrong(file, file.text + " has no certificate (PEM) in it");
+    if (certificates.empty()) return wrong(file, file.text + " contains no PEM certificate");
     bundle += certificates;
   }
   if (!files.empty()) return bundle;
   for (const char* path : kHostsCertificates) {
-    const auto text = read_text_file(path, Missing::kIsEmpty, Trust::kAnybodys);
+    const auto text = read_text_file(path, Missing::kIsEmpty, Trust::kAnyOwner);
     if (text && !text->empty()) return only_certificates(*text);
   }
   return bundle;
@@ -242,23 +242,24 @@ std::string shown_url(const std::string& text) {
 }
 
 // The host's /usr is part of every sandbox.
-void warn_of_shown_files(const Settings& settings, const Said& said, const Urls& urls) {
+void warn_of_readable_files(const Settings& settings, const RawIndexSettings& raw,
+                            const Urls& urls) {
   const auto warn = [](const std::string& path) {
     if (!path.starts_with("/usr/")) return;
     log::warn("a file with a password of an index can be read in every sandbox: move it to /etc",
               {{"file", path}});
   };
-  bool has_user = urls.pip.has_user && said.pip_index.where.starts_with(settings.deps_pip_config);
+  bool has_user = urls.pip.has_user && raw.pip_index.where.starts_with(settings.deps_pip_config);
   for (std::size_t i = 0; i < urls.pip_extra.size(); ++i) {
     has_user |=
-        urls.pip_extra[i].has_user && said.pip_extra[i].where.starts_with(settings.deps_pip_config);
+        urls.pip_extra[i].has_user && raw.pip_extra[i].where.starts_with(settings.deps_pip_config);
   }
   if (has_user) warn(settings.deps_pip_config);
-  if (!said.npm_words.empty()) warn(settings.deps_npm_config);
+  if (!raw.npm_credentials.empty()) warn(settings.deps_npm_config);
 }
 
 // What npm would say to this registry and no other.
-bool is_for(const NpmFile::Word& word, const IndexUrl& registry) {
+bool is_for(const NpmFile::Credential& word, const IndexUrl& registry) {
   return word.host == registry.host &&
          (word.path.empty() || (registry.path + '/').starts_with(word.path + '/'));
 }
@@ -312,24 +313,24 @@ Result<> check_index_settings(const Settings& settings) {
 }
 
 Result<PackageIndexes> read_package_indexes(const Settings& settings, const Variable& variable) {
-  TRY(const Said said, Sources(settings, variable).read());
-  TRY(Urls urls, read_urls(settings, said));
-  for (const std::string& line : said.left_out) {
+  TRY(const RawIndexSettings raw, Sources(settings, variable).read());
+  TRY(Urls urls, read_urls(settings, raw));
+  for (const std::string& line : raw.left_out) {
     log::warn("a setting of npm is left out", {{"line", line}});
   }
-  warn_of_shown_files(settings, said, urls);
+  warn_of_readable_files(settings, raw, urls);
   PackageIndexes indexes;
   indexes.pip_index = std::move(urls.pip.text);
   for (IndexUrl& url : urls.pip_extra) indexes.pip_extra_indexes.push_back(std::move(url.text));
-  for (const SaidThere& host : said.trusted) {
+  for (const SourcedValue& host : raw.trusted) {
     TRY(std::string trusted, read_trusted_host(host));
     indexes.pip_trusted_hosts.push_back(std::move(trusted));
   }
-  for (const NpmFile::Word& word : said.npm_words) {
-    if (is_for(word, urls.npm)) indexes.npm_words.push_back(npm_line(word));
+  for (const NpmFile::Credential& word : raw.npm_credentials) {
+    if (is_for(word, urls.npm)) indexes.npmrc_lines.push_back(npm_line(word));
   }
   indexes.npm_registry = std::move(urls.npm.text);
-  TRY(indexes.ca_bundle, read_certificates(said.certificates));
+  TRY(indexes.ca_bundle, read_certificates(raw.certificates));
   indexes.pip_rules = std::move(urls.pip_rules);
   indexes.npm_rules = std::move(urls.npm_rules);
   return indexes;
@@ -338,8 +339,8 @@ Result<PackageIndexes> read_package_indexes(const Settings& settings, const Vari
 Result<std::vector<net::NetRule>> index_rules(const Settings& settings, const Variable& variable) {
   std::vector<net::NetRule> rules;
   if (!settings.deps_enabled) return rules;
-  TRY(const Said said, Sources(settings, variable).read());
-  TRY(Urls urls, read_urls(settings, said));
+  TRY(const RawIndexSettings raw, Sources(settings, variable).read());
+  TRY(Urls urls, read_urls(settings, raw));
   rules = std::move(urls.pip_rules);
   for (const net::NetRule& rule : urls.npm_rules) add(rules, rule);
   return rules;

@@ -63,7 +63,7 @@ class PackageIndex : public ::testing::Test {
   std::string dir_;
 };
 
-TEST_F(PackageIndex, IsPyPiAndNpmsOwnUnlessSomebodySaysOtherwise) {
+TEST_F(PackageIndex, DefaultsToPyPiAndTheNpmRegistry) {
   const auto indexes = read();
   ASSERT_TRUE(indexes) << indexes.error().message();
   EXPECT_EQ(indexes->pip_index, "https://pypi.org/simple");
@@ -87,7 +87,7 @@ TEST_F(PackageIndex, SettingsGoBeforeTheEnvironmentAndThatBeforeFiles) {
   EXPECT_THAT(indexes->pip_trusted_hosts, ElementsAre("file.corp"));
   EXPECT_THAT(texts(indexes->pip_rules), ElementsAre("file.corp:80"));
   EXPECT_THAT(texts(indexes->npm_rules), ElementsAre("npm-file.corp:80"));
-  EXPECT_THAT(indexes->npm_words, ElementsAre("//npm-file.corp/:_authToken=t"));
+  EXPECT_THAT(indexes->npmrc_lines, ElementsAre("//npm-file.corp/:_authToken=t"));
   EXPECT_EQ(indexes->shown_pip(), "http://file.corp/simple");
 
   environment = {{"PIP_INDEX_URL", "https://t@env.corp:8443/simple"},
@@ -101,7 +101,7 @@ TEST_F(PackageIndex, SettingsGoBeforeTheEnvironmentAndThatBeforeFiles) {
               ElementsAre("env.corp:8443", "e1.corp:443", "e2.corp:443"));
   EXPECT_THAT(indexes->pip_trusted_hosts, ElementsAre("env.corp:8443"));
   EXPECT_EQ(indexes->npm_registry, "https://npm-env.corp/");
-  EXPECT_THAT(indexes->npm_words, ElementsAre("//npm-env.corp/:_auth=e"));
+  EXPECT_THAT(indexes->npmrc_lines, ElementsAre("//npm-env.corp/:_auth=e"));
   EXPECT_EQ(indexes->shown_pip(),
             "https://env.corp:8443/simple https://e1.corp/s https://e2.corp/s");
 
@@ -115,7 +115,7 @@ TEST_F(PackageIndex, SettingsGoBeforeTheEnvironmentAndThatBeforeFiles) {
               ElementsAre("set.corp:443", "10.0.0.7/32:3141", "files.corp:443", "files.corp:80"));
   EXPECT_THAT(texts(indexes->npm_rules),
               ElementsAre("npm-set.corp:443", "files.corp:443", "files.corp:80"));
-  EXPECT_THAT(indexes->npm_words, IsEmpty());
+  EXPECT_THAT(indexes->npmrc_lines, IsEmpty());
 }
 
 TEST_F(PackageIndex, WordsOfNpmAreForTheRegistrysHostAndPathOnly) {
@@ -129,7 +129,7 @@ TEST_F(PackageIndex, WordsOfNpmAreForTheRegistrysHostAndPathOnly) {
         "//evil.npm.corp/:_authToken=no\n");
   const auto indexes = read();
   ASSERT_TRUE(indexes) << indexes.error().message();
-  EXPECT_THAT(indexes->npm_words,
+  EXPECT_THAT(indexes->npmrc_lines,
               ElementsAre("//npm.corp/:_authToken=root", "//npm.corp/team/:_password=team"));
 }
 

@@ -1,5 +1,5 @@
-// What the server can be told, as plain values. keys.cc says what each is called, what it is when
-// nobody says anything, and what is accepted; load.cc fills it in.
+// The settings as plain values. keys.cc has their names, defaults and bounds; load.cc fills them
+// in.
 #pragma once
 
 #include <chrono>

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-// See launcher/policy.cc: toml++ 3.3 asserts on some malformed headers, and a mistake in a file is
-// an error, not a crash.
+// See launcher/policy/policy.cc: toml++ 3.3 asserts on some malformed headers, and a mistake in a
+// file is an error, not a crash.
 #define TOML_ASSERT(expression) static_assert(true)
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
@@ -20,7 +20,7 @@ namespace {
 
 constexpr off_t kMostBytes = 1 << 20;
 
-std::string place(const std::string& name, const toml::node& node) {
+std::string position_of(const std::string& name, const toml::node& node) {
   return name + ":" + std::to_string(node.source().begin.line);
 }
 
@@ -87,14 +87,14 @@ Result<std::vector<FileEntry>> parse_file(const std::string& text, const std::st
     const toml::table* section = section_node.as_table();
     if (section == nullptr) {
       const std::string key(section_name.str());
-      return fail(Errc::kInvalidArgument, place(name, section_node) + ": unknown key '" + key +
+      return fail(Errc::kInvalidArgument, position_of(name, section_node) + ": unknown key '" + key +
                                               "'" + suggestion_for_key(key));
     }
     for (const auto& [key_name, node] : *section) {
       FileEntry entry;
       entry.key = std::string(section_name.str()) + "." + std::string(key_name.str());
       entry.line = node.source().begin.line;
-      const std::string where = place(name, node);
+      const std::string where = position_of(name, node);
       const Key* key = find_key(entry.key);
       if (key == nullptr) {
         return fail(Errc::kInvalidArgument,
@@ -117,7 +117,7 @@ Result<std::string> read_text_file(const std::string& path, Missing missing, Tru
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return fail(Error::from_errno("stat " + path));
   if (!S_ISREG(info.st_mode)) return fail(Errc::kInvalidArgument, path + " is not a file");
-  if (trust == Trust::kOnlyRoots && (info.st_uid != 0 || (info.st_mode & 022) != 0)) {
+  if (trust == Trust::kOnlyRoot && (info.st_uid != 0 || (info.st_mode & 022) != 0)) {
     return fail(Errc::kPolicy, path + " must be a file of root's that only root can write");
   }
   if (info.st_size > kMostBytes) return fail(Errc::kInvalidArgument, path + " is too long");
@@ -129,7 +129,7 @@ Result<std::string> read_text_file(const std::string& path, Missing missing, Tru
 }
 
 std::optional<std::uint64_t> first_uid_of_policy(const std::string& path) {
-  const auto text = read_text_file(path, Missing::kIsEmpty, Trust::kOnlyRoots);
+  const auto text = read_text_file(path, Missing::kIsEmpty, Trust::kOnlyRoot);
   if (!text) return std::nullopt;
   const auto policy = parse_toml(*text, path);
   if (!policy) return std::nullopt;

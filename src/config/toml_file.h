@@ -1,4 +1,4 @@
-// A TOML file as (key, text, line): what it says, before anybody knows whether it is right.
+// A TOML file as (key, text, line), before its values are checked.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct FileEntry {
 Result<std::vector<FileEntry>> parse_file(const std::string& text, const std::string& name);
 
 enum class Missing : std::uint8_t { kIsEmpty, kIsAnError };
-enum class Trust : std::uint8_t { kAnybodys, kOnlyRoots };
-// kOnlyRoots: refuses a file that others than root may write.
+enum class Trust : std::uint8_t { kAnyOwner, kOnlyRoot };
+// kOnlyRoot: refuses a file that other users than root can write.
 Result<std::string> read_text_file(const std::string& path, Missing missing, Trust trust);
 
 // `uids.first` of the launcher's policy, if there is such a file and it says so. The launcher

@@ -12,14 +12,14 @@
 
 namespace glovebox::config {
 
-// Checks `text` and puts it into the key's member. The error says what is expected; whose value it
-// was is the caller's to add. Lists are separated by commas.
+// Checks `text` and stores it in the key's member. The error says what is expected; the caller adds
+// the source of the value. Lists are separated by commas.
 Result<> assign(Settings& settings, const Key& key, const std::string& text);
 
-// What may stand there, for messages: "a duration like 10s, 500ms or 2m".
+// What is accepted, for messages: "a duration like 10s, 500ms or 2m".
 std::string expectation(const Key& key);
 
-// Thousandths of a CPU: "2", "0.5". Nothing when it is no such number, or out of all bounds.
+// Thousandths of a CPU: "2", "0.5". Nothing if it is not such a number or out of range.
 std::optional<std::uint32_t> parse_cpu_quota(std::string_view text);
 
 // 1 to 65535.

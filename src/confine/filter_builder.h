@@ -1,6 +1,6 @@
-// What the filters of our unprivileged programs have in common: a list of what is allowed, all else
-// fails with EPERM, starting a program ends the process, and memory that is written is never
-// executed. Which calls are on the list is said by each.
+// Common parts of the seccomp filters of our unprivileged programs: an allow list, everything else
+// fails with EPERM, starting a program kills the process, and writable memory is never executable.
+// Each filter adds its own calls.
 #pragma once
 
 #include <seccomp.h>
@@ -18,10 +18,10 @@ inline constexpr std::uint64_t kLow32 = 0xffffffffull;  // the kernel looks at n
 
 class FilterBuilder {
  public:
-  // `whose` begins the message of an error.
+  // Error messages begin with `whose`.
   explicit FilterBuilder(std::string whose);
 
-  // A name that this architecture has not is passed over.
+  // A call that this architecture does not have is ignored.
   void add(std::uint32_t action, const char* name, std::initializer_list<scmp_arg_cmp> when = {});
   void allow(const char* name, std::initializer_list<scmp_arg_cmp> when = {}) {
     add(SCMP_ACT_ALLOW, name, when);
@@ -29,7 +29,7 @@ class FilterBuilder {
   void allow_memory();
   // Reading its own limits, and abort().
   void allow_itself();
-  // Threads that exist get it too.
+  // Also for existing threads.
   Result<> load();
 
  private:

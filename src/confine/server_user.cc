@@ -92,7 +92,7 @@ Result<> clear_capabilities() {
   return {};
 }
 
-Result<> check_there_is_no_way_back(ServerIds ids) {
+Result<> check_root_is_gone(ServerIds ids) {
   uid_t uids[3];
   gid_t gids[3];
   if (::getresuid(&uids[0], &uids[1], &uids[2]) != 0 ||
@@ -149,14 +149,14 @@ Result<> become_server_user(ServerIds ids) {
   if (::geteuid() == 0) {
     TRY_OK(drop_bounding_set());  // needs a capability that is about to go
     TRY_OK(change_ids(ids));
-    TRY_OK(check_there_is_no_way_back(ids));
+    TRY_OK(check_root_is_gone(ids));
   }
   TRY_OK(clear_capabilities());
   TRY_OK(check_no_capabilities());
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return fail(Error::from_errno("forbid new privileges"));
   }
-  // Keys are in our memory: nobody of this user may trace us or find them in a core file.
+  // Keys are in our memory: no process of this user may trace us or find them in a core file.
   if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return fail(Error::from_errno("forbid dumps"));
   ::umask(077);
   return {};

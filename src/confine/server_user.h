@@ -1,4 +1,4 @@
-// Becoming the unprivileged user that parses HTTP. One way: afterwards nothing of root is left.
+// Switches to the unprivileged user that parses HTTP. Cannot be undone.
 #pragma once
 
 #include <sys/types.h>
@@ -22,8 +22,8 @@ struct ServerIds {
 Result<ServerIds> find_server_user(const std::string& user, std::uint64_t default_uid,
                                    const std::string& passwd_file = "/etc/passwd");
 
-// As root: raises the limit of open files, then gives up groups, ids and every capability for good,
-// and checks that there is no way back. As anybody else the ids stay, and the rest is done.
+// As root: raises the limit of open files, then drops groups, ids and all capabilities permanently,
+// and checks that root cannot be regained. As another user the ids stay, and the rest is done.
 // Before any thread is started, and after everything that needs root has been opened.
 Result<> become_server_user(ServerIds ids);
 

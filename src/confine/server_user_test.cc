@@ -89,7 +89,7 @@ int become_as_nobody() {
 }
 
 TEST(BecomeServerUser, KeepsTheUserWhoIsNotRoot) {
-  if (::geteuid() != 0) GTEST_SKIP() << "needs root to become somebody else first";
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to change the user first";
   EXPECT_EQ(status_of(become_as_nobody), 0);
 }
 

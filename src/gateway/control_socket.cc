@@ -31,7 +31,8 @@ Result<UniqueFd> listen_at(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path) {
-    return fail(Errc::kInvalidArgument, path + ": too long for a socket; use a shorter data_dir");
+    return fail(Errc::kInvalidArgument,
+                path + ": too long for the path of a socket; use a shorter data_dir");
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -53,19 +54,19 @@ struct ControlSocket::State : std::enable_shared_from_this<State> {
   asio::io_context& io;
   Gateway& gateway;
   std::shared_ptr<Socket> listening;
-  std::shared_ptr<ClientLink> client;
+  std::shared_ptr<ClientConnection> client;
 
   void use(UniqueFd socket, std::function<void()> closed) {
     if (client) client->close();
-    client = ClientLink::start(io, std::move(socket), gateway, std::move(closed));
+    client = ClientConnection::start(io, std::move(socket), gateway, std::move(closed));
   }
   static asio::awaitable<void> accept(std::shared_ptr<State> self, Clients clients);
 };
 
 ControlSocket::ControlSocket(asio::io_context& io, Gateway& gateway)
     : state_(std::make_shared<State>(io, gateway)) {
-  gateway.on_decided = [state = state_.get()](const wire::NetworkDecided& news) {
-    if (state->client) state->client->tell(news);
+  gateway.on_decided = [state = state_.get()](const wire::NetworkDecided& decided) {
+    if (state->client) state->client->notify(decided);
   };
 }
 
@@ -96,13 +97,13 @@ asio::awaitable<void> ControlSocket::State::accept(std::shared_ptr<State> self, 
     UniqueFd socket(
         ::accept4(listening->native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
-      // Without descriptors it would be ready, and fail, again and again.
+      // Out of descriptors: the socket would stay ready and accept() would keep failing.
       timer.expires_after(kBetweenTries);
       co_await timer.async_wait(kAwaitTuple);
       continue;
     }
     if (!may_be_client(socket.get(), clients)) {
-      log::warn("somebody else wanted to be the gateway's client");
+      log::warn("the gateway refused a client that is not its owner");
       continue;
     }
     self->use(std::move(socket), nullptr);

@@ -1,6 +1,6 @@
-// Where the gateway's clients come from: a socket that only its starter may use, or one descriptor.
-// There is one client at a time, and the newest is it: a server that was started again does not
-// wait for its predecessor's connection to die.
+// Accepts the gateway's clients, on a socket that only the user who started it may use, or takes
+// one connected descriptor. There is one client at a time, and a new one replaces the old: a
+// restarted server does not wait for its predecessor's connection to close.
 #pragma once
 
 #include <sys/types.h>
@@ -12,18 +12,18 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "gateway/client_link.h"
+#include "gateway/client_connection.h"
 #include "gateway/gateway.h"
 
 namespace glovebox::gateway {
 
-// Who may be a client.
+// Which processes may be clients.
 struct Clients {
   uid_t uid = 0;   // and root
   pid_t only = 0;  // if not 0, just this process
 };
 
-// A SEQPACKET socket at this path, for nobody but its owner; one that is left there is replaced.
+// A SEQPACKET socket at this path, mode 0600; a stale one is replaced.
 Result<UniqueFd> listen_at(const std::string& path);
 
 class ControlSocket {
@@ -33,7 +33,7 @@ class ControlSocket {
   ControlSocket(const ControlSocket&) = delete;
   ControlSocket& operator=(const ControlSocket&) = delete;
 
-  // The gateway ends with this client.
+  // Serves this client alone; `ended` is called when it has gone.
   void serve_only(UniqueFd client, std::function<void()> ended);
   void serve(UniqueFd listening, Clients clients);
   bool has_had_client() const;

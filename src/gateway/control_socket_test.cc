@@ -11,7 +11,7 @@
 #include <filesystem>
 
 #include "base/fd_message.h"
-#include "gateway/test_sockets.h"
+#include "gateway/testing/test_sockets.h"
 
 namespace glovebox::gateway {
 namespace {
@@ -76,7 +76,7 @@ TEST_F(ControlSocketTest, AnswersRequestsInTheirOrder) {
   EXPECT_EQ(std::get<wire::NetworksListed>(answer(client).value()).seq, 3u);
 }
 
-TEST_F(ControlSocketTest, NobodyElseCanOpenTheFile) {
+TEST_F(ControlSocketTest, OnlyTheOwnerCanOpenTheFile) {
   const UniqueFd socket = listen_at(path()).value();
   struct stat status {};
   ASSERT_EQ(::stat(path().c_str(), &status), 0);
@@ -112,7 +112,7 @@ TEST_F(ControlSocketTest, TheOneProcessIs) {
   EXPECT_TRUE(answer(client));
 }
 
-TEST_F(ControlSocketTest, WhoeverBreaksTheProtocolIsDropped) {
+TEST_F(ControlSocketTest, DropsAClientThatViolatesTheProtocol) {
   control_->serve(listen_at(path()).value(), {.uid = ::getuid(), .only = 0});
   const UniqueFd client = connect();
   const std::byte nonsense[] = {std::byte{1}, std::byte{99}};

@@ -3,7 +3,7 @@
 namespace glovebox::gateway {
 namespace {
 
-// No field can hold the separator: names, addresses and rules are printable.
+// No field contains the separator: names, addresses and rules are printable.
 std::string kind_of(const wire::NetDecision& decision) {
   std::string kind;
   kind.reserve(decision.name.size() + decision.address.size() + decision.rule.size() + 16);

@@ -1,5 +1,5 @@
-// What was decided for one sandbox, each kind once with how often: the same name, address, port and
-// rule. Bounded; what a hostile sandbox makes up cannot push out what it was allowed.
+// The decisions for one sandbox. Equal ones (same name, address, port and rule) are one entry with
+// a count. Bounded: the denied requests of a hostile sandbox cannot push out the allowed ones.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace glovebox::gateway {
 
 class DecisionLog {
  public:
-  // Denied kinds have not all of the places.
+  // Denied entries may not fill the whole log.
   static constexpr std::size_t kMaxDenied = wire::kMaxDecisions * 3 / 4;
   using Index = std::size_t;
 
-  // Once for each kind that is kept, when it is first seen. Its bytes are not known yet then.
+  // Called when an entry is added. Its bytes are not known yet then.
   std::function<void(const wire::NetDecision&)> on_first;
 
-  // Counts one more; `now_ms` since 1970. Nothing if its kind is not kept.
+  // Counts one decision; `now_ms` since 1970. Nothing if the log is full and has no such entry.
   std::optional<Index> note(wire::NetDecision decision, std::int64_t now_ms);
   void add_bytes(std::optional<Index> index, std::uint64_t out, std::uint64_t in);
 

@@ -9,8 +9,8 @@
 namespace glovebox::gateway {
 namespace {
 
-// How many pipes and relays there can be with so many descriptors. A relay has two, a pipe two; a
-// network three, a question to a resolver one.
+// How many pipes and relays fit into so many descriptors. A relay and a pipe have two each, a
+// network has three, a query to a resolver one.
 struct Room {
   std::size_t pipes = 0;
   std::size_t relays = 0;
@@ -103,21 +103,24 @@ wire::GatewayReply Gateway::answer(wire::GatewayRequest request, std::vector<Uni
 }
 
 Result<> Gateway::open(wire::OpenNetwork request, std::vector<UniqueFd> fds) {
-  if (fds.size() != 3) return fail(Errc::kProtocol, "a network comes with three descriptors");
+  if (fds.size() != 3)
+    return fail(Errc::kProtocol,
+                "OpenNetwork needs three descriptors, not " + std::to_string(fds.size()));
   if (request.is_build && no_builds_) return fail(*no_builds_);
   TRY_OK(net::check_within(request.policy,
                            request.is_build ? shared_.build_ceiling : shared_.ceiling));
   const auto known = networks_.find(request.id);
   const bool is_new = known == networks_.end();
   if (is_new && networks_.size() >= max_networks_) {
-    return fail(Errc::kResourceExhausted, "the gateway has as many networks as it can");
+    return fail(Errc::kResourceExhausted,
+                "the gateway has " + std::to_string(networks_.size()) + " networks, its limit");
   }
-  // Answers of the resolver are shared within a tenant: a network does not change it.
+  // The cache of resolver answers belongs to a tenant, so a network cannot change its tenant.
   if (!is_new && known->second.network->tenant() != request.tenant) {
-    return fail(Errc::kConflict, "that network is another tenant's");
+    return fail(Errc::kConflict, "the sandbox's network belongs to another tenant");
   }
   if (!is_new && known->second.network->is_build() != request.is_build) {
-    return fail(Errc::kConflict, "that network is not what it was opened for");
+    return fail(Errc::kConflict, "a network cannot change between build and other use");
   }
   Entry& entry = is_new ? make_entry(request) : known->second;
   NetworkSockets sockets{std::move(fds[0]), std::move(fds[1]), std::move(fds[2])};
@@ -132,8 +135,9 @@ Result<> Gateway::open(wire::OpenNetwork request, std::vector<UniqueFd> fds) {
 
 Gateway::Entry& Gateway::make_entry(const wire::OpenNetwork& request) {
   const SandboxId id = request.id;
-  const Network::For what = request.is_build ? Network::For::kBuild : Network::For::kAny;
-  auto network = std::make_shared<Network>(shared_, id, request.tenant, what);
+  const Network::Purpose purpose =
+      request.is_build ? Network::Purpose::kBuild : Network::Purpose::kAny;
+  auto network = std::make_shared<Network>(shared_, id, request.tenant, purpose);
   network->on_decided = [this, id](const wire::NetDecision& decision) {
     if (on_decided) on_decided(wire::NetworkDecided{id, decision});
   };
@@ -144,7 +148,7 @@ Gateway::Entry& Gateway::make_entry(const wire::OpenNetwork& request) {
 Result<> Gateway::change(wire::ChangePolicy request) {
   TRY(Entry * entry, find(request.id));
   TRY_OK(net::check_within(request.policy, entry->network->ceiling()));
-  if (!entry->network->is_open()) return fail(Errc::kNotFound, "that sandbox has ended");
+  if (!entry->network->is_open()) return fail(Errc::kNotFound, "the sandbox has ended");
   entry->network->change_policy(std::move(request.policy));
   return {};
 }
@@ -168,12 +172,12 @@ wire::NetworksListed Gateway::list(std::uint32_t seq) const {
 Result<Gateway::Entry*> Gateway::find(const SandboxId& id) {
   const auto found = networks_.find(id);
   if (found == networks_.end()) {
-    return fail(Errc::kNotFound, "the gateway has no network of that sandbox");
+    return fail(Errc::kNotFound, "the gateway has no network for this sandbox");
   }
   return &found->second;
 }
 
-// Whoever waits for its last figures comes soon, or not at all.
+// The totals are kept for a while, for a server that reads them at the end.
 void Gateway::ended(const SandboxId& id) {
   const auto found = networks_.find(id);
   if (found == networks_.end()) return;

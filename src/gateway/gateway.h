@@ -1,5 +1,8 @@
-// The networks of this host's sandboxes, and what a server may ask of them. The server parses
-// clients: the administrator's ceiling is enforced here whatever it says.
+// The networks of this host's sandboxes, and the requests of the server about them. The server
+// parses its clients' input and may be compromised, so the administrator's ceiling is enforced
+// here.
+//
+// Runs on the one thread of its io_context.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -18,10 +21,10 @@ namespace glovebox::gateway {
 
 struct GatewayOptions {
   net::NetCeiling ceiling;
-  // For networks of builds, whatever `ceiling` says; an error is why there are none.
+  // For networks of package builds, instead of `ceiling`; an error: why there are none.
   Result<net::NetCeiling> build_ceiling =
-      fail(Errc::kPolicy, "no index of packages is configured here (deps.index_url, deps.enabled)");
-  std::string hosts = "/etc/hosts";  // asked by builds alone
+      fail(Errc::kPolicy, "no package index is configured (deps.index_url, deps.enabled)");
+  std::string hosts = "/etc/hosts";  // used for builds only
   ResolverOptions resolver;
   std::size_t max_open = 1024;               // relays of one sandbox
   std::optional<std::uint16_t> server_port;  // never dialled on this host
@@ -37,7 +40,7 @@ class Gateway {
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
-  // By itself, for whoever is the client at that time.
+  // Called for each new decision, to notify the current client.
   std::function<void(wire::NetworkDecided)> on_decided;
 
   wire::GatewayReply answer(wire::GatewayRequest request, std::vector<UniqueFd> fds);

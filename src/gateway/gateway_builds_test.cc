@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "gateway/gateway.h"
-#include "gateway/test_box.h"
+#include "gateway/testing/test_box.h"
 
 namespace glovebox::gateway {
 namespace {
@@ -91,7 +91,7 @@ TEST(GatewayBuilds, AnOrdinarySandboxHasNoPartInIt) {
   });
 }
 
-TEST(GatewayBuilds, TheIndexMayBeAnAddressAndAtPort443TheNameIsSaid) {
+TEST(GatewayBuilds, TheIndexMayBeAnAddressAndPort443NeedsTheName) {
   in_box([] {
     Box box(with_index({"198.18.0.7/32:8080", "mirror.corp:443"}), Box::Opened::kNothing);
     box.names.addresses["mirror.corp"] = kOther;
@@ -127,7 +127,7 @@ TEST(GatewayBuilds, TheServersOwnPortIsNeverReachedOnThisHost) {
   });
 }
 
-TEST(GatewayBuilds, WhatIsNobodysIsNotReachedByAName) {
+TEST(GatewayBuilds, UnassignedAddressesAreNotReachedByAName) {
   in_box([] {
     Box box(with_index({"mirror.corp"}), Box::Opened::kNothing);
     box.names.addresses["mirror.corp"] = "127.0.0.1";
@@ -243,7 +243,7 @@ TEST(GatewayBuilds, NamesOfTheIndexAreFoundInTheHostsFileByBuildsAlone) {
 }
 
 // Also where a project is called as the builds' tenant is.
-TEST(GatewayBuilds, WhatABuildWasToldIsNotInAnotherSandboxsCache) {
+TEST(GatewayBuilds, ABuildsAnswersAreNotInAnotherSandboxsCache) {
   in_box([] {
     GatewayOptions options = with_index({"mirror.corp"});
     options.ceiling.policy = policy(net::NetBase::kAll);

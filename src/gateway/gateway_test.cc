@@ -7,9 +7,9 @@
 
 #include <algorithm>
 
-#include "gateway/test_box.h"
-#include "gateway/test_sockets.h"
-#include "gateway/test_world.h"
+#include "gateway/testing/test_box.h"
+#include "gateway/testing/test_sockets.h"
+#include "gateway/testing/test_world.h"
 
 namespace glovebox::gateway {
 namespace {
@@ -71,7 +71,7 @@ TEST(Gateway, ResetsWhatItDoesNot) {
   });
 }
 
-TEST(Gateway, ANameCountsForTheAddressThatItWasToldFor) {
+TEST(Gateway, ANameCountsForTheAddressesItResolvedTo) {
   in_box([] {
     Box box;
     Guest guest;
@@ -90,7 +90,7 @@ TEST(Gateway, ANameCountsForTheAddressThatItWasToldFor) {
   });
 }
 
-TEST(Gateway, AtPort443TheClientMustSayAName) {
+TEST(Gateway, Port443NeedsAServerName) {
   in_box([] {
     Box box;
     Guest guest;
@@ -219,7 +219,7 @@ TEST(Gateway, ANewPolicyCutsWhatItForbidsAndLeavesTheRest) {
   });
 }
 
-TEST(Gateway, BudgetsAreKeptAndSaidToBeSpent) {
+TEST(Gateway, EnforcesBudgetsAndReportsThatTheyAreSpent) {
   in_box([] {
     Box box;
     Guest guest;
@@ -242,7 +242,7 @@ TEST(Gateway, BudgetsAreKeptAndSaidToBeSpent) {
 TEST(Gateway, BytesBeyondTheBudgetDoNotLeave) {
   in_box([] {
     GatewayOptions options;
-    options.ceiling.policy.budgets.bytes_out = 3;  // the administrator's, though nobody asks
+    options.ceiling.policy.budgets.bytes_out = 3;  // the administrator's, without a request
     Box box(std::move(options));
     Guest guest;
     Listener server(kServer, 8000);
@@ -281,7 +281,7 @@ TEST(Gateway, OnlySoManyAreOpenAtOnce) {
   });
 }
 
-TEST(Gateway, AServerThatIsNotThereIsSaidToBe) {
+TEST(Gateway, ReportsAServerThatDoesNotListen) {
   in_box([] {
     Box box;
     Guest guest;
@@ -332,7 +332,7 @@ TEST(Gateway, AnIdThatIsThereGetsNewSocketsAndKeepsItsRelays) {
     old = say(box, std::move(old), "as before");
     EXPECT_TRUE(run_until(box.io, [&] { return reader.has("as before"); }));
     EXPECT_EQ(box.report().totals.connections, 2u);
-    guest.resolve(box.io, "a.example.com");  // and names have a door
+    guest.resolve(box.io, "a.example.com");  // and DNS is answered
     EXPECT_EQ(box.names.asked.size(), 1u);
   });
 }

@@ -12,15 +12,15 @@
 #include <tuple>
 
 #include "base/log.h"
-#include "gateway/dial.h"
-#include "gateway/hello_reader.h"
+#include "gateway/relay/dial.h"
+#include "gateway/relay/hello_reader.h"
 
 namespace glovebox::gateway {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Connections that are taken in before other sandboxes have their turn.
+// Connections accepted before other sandboxes are served.
 constexpr int kAcceptAtOnce = 16;
 constexpr std::chrono::milliseconds kWithoutDescriptors{100};
 constexpr std::chrono::seconds kMayTakeToSayHello{10};
@@ -39,17 +39,18 @@ int socket_option(int socket, int option) {
   return ::getsockopt(socket, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
 }
 
-// The server hands on what the launcher made; a mistake is to be noticed here, not by a guest.
+// The server passes on what the launcher made; a mistake should be noticed here, not by a guest.
 Result<> check_sockets(const NetworkSockets& sockets) {
   const int connections = sockets.connections.get();
   const bool listens = socket_option(connections, SO_ACCEPTCONN) == 1 &&
                        socket_option(connections, SO_TYPE) == SOCK_STREAM &&
                        (socket_option(connections, SO_DOMAIN) == AF_INET6 ||
                         socket_option(connections, SO_DOMAIN) == AF_INET);
-  if (!listens) return fail(Errc::kInvalidArgument, "not a socket that listens for TCP");
+  if (!listens)
+    return fail(Errc::kInvalidArgument, "the first descriptor is not a listening TCP socket");
   if (socket_option(sockets.names.get(), SO_TYPE) != SOCK_DGRAM ||
       socket_option(sockets.names.get(), SO_DOMAIN) != AF_INET) {
-    return fail(Errc::kInvalidArgument, "not a datagram socket for names");
+    return fail(Errc::kInvalidArgument, "the second descriptor is not a datagram socket for DNS");
   }
   return {};
 }
@@ -58,10 +59,9 @@ std::string reason(const Error& error) {
   return error.sys_errno() != 0 ? std::strerror(error.sys_errno()) : error.message();
 }
 
-// The memory for TCP is one for the whole host, and a guest that stops reading keeps what has come.
-// So the more connections a sandbox has, the less may wait in each: some 60 MB in 1024 of them,
-// which the kernel counts twice. A window of 512 KiB is 40 Mbit/s from a server that is 100 ms
-// away.
+// TCP memory is shared by the whole host, and a guest that stops reading keeps what has arrived. So
+// the more connections a sandbox has, the less may wait in each: some 60 MB in 1024 of them, which
+// the kernel counts twice. A window of 512 KiB allows 40 Mbit/s from a server 100 ms away.
 std::size_t receive_bytes(std::size_t open) {
   if (open < 8) return 1024 * 1024;
   if (open < 32) return 512 * 1024;
@@ -69,7 +69,7 @@ std::size_t receive_bytes(std::size_t open) {
   return 32 * 1024;
 }
 
-// No project's, whatever it is called: what builds are told stays among them.
+// Not a possible name of a project: builds have a DNS cache of their own.
 std::string resolver_tenant_of_builds() { return std::string(1, '\0') + "builds"; }
 
 template <class T>
@@ -80,7 +80,7 @@ std::optional<T> least(std::optional<T> a, std::optional<T> b) {
 
 }  // namespace
 
-// Counts a connection from its acceptance until it is relayed or refused.
+// Counts a connection from accept() until it is relayed or refused.
 class Network::Setup {
  public:
   explicit Setup(std::shared_ptr<Network> network)
@@ -95,7 +95,7 @@ class Network::Setup {
   }
   Setup(const Setup&) = delete;
   Setup& operator=(const Setup&) = delete;
-  // Closed when the network is.
+  // Closed together with the network.
   void holds(std::shared_ptr<Socket> socket) {
     network_->waiting_.insert(socket);
     sockets_.push_back(std::move(socket));
@@ -107,11 +107,11 @@ class Network::Setup {
   std::vector<std::shared_ptr<Socket>> sockets_;
 };
 
-Network::Network(Shared& shared, SandboxId id, std::string tenant, For what)
+Network::Network(Shared& shared, SandboxId id, std::string tenant, Purpose purpose)
     : shared_(shared),
       id_(std::move(id)),
       tenant_(std::move(tenant)),
-      is_build_(what == For::kBuild) {
+      is_build_(purpose == Purpose::kBuild) {
   log_.on_first = [this](const wire::NetDecision& decision) {
     if (on_decided) on_decided(decision);
   };
@@ -129,7 +129,7 @@ Result<> Network::open(NetworkSockets sockets, net::NetPolicy policy) {
     (void)sockets.connections.release();
     process->assign(sockets.process.get(), error);
   }
-  if (error) return fail(Errc::kInvalidArgument, "a descriptor that cannot be waited for");
+  if (error) return fail(Errc::kInvalidArgument, "the process descriptor cannot be polled");
   (void)sockets.process.release();
   listener->non_blocking(true, error);
 
@@ -144,13 +144,13 @@ Result<> Network::open(NetworkSockets sockets, net::NetPolicy policy) {
           log_.note(std::move(decision), now_ms());
         });
   }
-  door_.reset();
-  TRY(door_, DnsDoor::open(shared_.io, std::move(sockets.names), names_));
+  dns_responder_.reset();
+  TRY(dns_responder_, DnsResponder::open(shared_.io, std::move(sockets.names), names_));
   if (listener_) listener_->close(error);
   if (process_) process_->close(error);
   listener_ = listener;
   process_ = process;
-  cut_what_is_forbidden();
+  close_forbidden_relays();
   asio::co_spawn(shared_.io, accept(shared_from_this(), listener), asio::detached);
   asio::co_spawn(shared_.io, watch(shared_from_this(), process), asio::detached);
   return {};
@@ -170,15 +170,15 @@ void Network::set_rules(net::NetPolicy policy) {
 
 void Network::change_policy(net::NetPolicy policy) {
   set_rules(std::move(policy));
-  cut_what_is_forbidden();
+  close_forbidden_relays();
 }
 
-// What is being set up is decided again before it is relayed.
-void Network::cut_what_is_forbidden() {
-  // A thousand relays to one place are decided once.
+// Connections in setup are decided again before they are relayed.
+void Network::close_forbidden_relays() {
+  // A thousand relays to one target are decided once.
   const auto differs = [](const Target* a, const Target* b) {
-    return std::tie(a->address, a->port, a->said, a->looked, a->names) <
-           std::tie(b->address, b->port, b->said, b->looked, b->names);
+    return std::tie(a->address, a->port, a->server_name, a->hello_was_read, a->names) <
+           std::tie(b->address, b->port, b->server_name, b->hello_was_read, b->names);
   };
   std::map<const Target*, bool, decltype(differs)> decided(differs);
   std::vector<RelayId> forbidden;
@@ -189,7 +189,7 @@ void Network::cut_what_is_forbidden() {
     }
     if (!known->second) forbidden.push_back(id);
   }
-  decided.clear();  // it points to what goes now
+  decided.clear();  // it points into links_, which changes now
   for (const RelayId id : forbidden) {
     links_.erase(id);
     shared_.relays.cut(id);
@@ -202,7 +202,7 @@ void Network::close() {
   if (process_) process_->close(error);
   listener_.reset();
   process_.reset();
-  door_.reset();
+  dns_responder_.reset();
   if (names_) {
     totals_ = totals();
     names_->close();
@@ -230,9 +230,9 @@ asio::awaitable<void> Network::accept(std::shared_ptr<Network> self, std::shared
       UniqueFd guest(
           ::accept4(from->native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (guest) {
-        self->take_in(std::move(guest));
+        self->handle_connection(std::move(guest));
       } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        log::warn("no descriptors for connections");
+        log::warn("the gateway is out of descriptors for new connections");
         timer.expires_after(kWithoutDescriptors);
         co_await timer.async_wait(kAwaitTuple);
         break;
@@ -244,9 +244,9 @@ asio::awaitable<void> Network::accept(std::shared_ptr<Network> self, std::shared
   }
 }
 
-// Decided at once as far as can be: a refusal costs no more than this.
-void Network::take_in(UniqueFd guest) {
-  // Until it is relayed, every way out of here is a refusal, and says so to the guest.
+// Decides at once where it can, so that a refusal is cheap.
+void Network::handle_connection(UniqueFd guest) {
+  // Until it is relayed, closing the socket resets the connection, so the guest sees a refusal.
   reset_at_close(guest.get());
   sockaddr_storage meant{};
   socklen_t size = sizeof meant;
@@ -259,45 +259,46 @@ void Network::take_in(UniqueFd guest) {
   Target target{*address, port, names_->names_of(*address), std::nullopt, false};
   net::AtConnect decided = net::decide_at_connect(*rules_, target.address, port, target.names);
   if (!decided.verdict.allowed) return note_denied(target, std::move(decided.verdict.rule));
-  if (auto why = why_not_here(target)) return note_denied(target, std::move(*why));
-  if (auto why = why_full()) return note_denied(target, std::move(*why));
+  if (auto why = local_address_refusal(target)) return note_denied(target, std::move(*why));
+  if (auto why = limit_reached()) return note_denied(target, std::move(*why));
   asio::co_spawn(shared_.io,
                  admit(shared_from_this(), std::move(guest), std::move(target), std::move(decided)),
                  asio::detached);
 }
 
-// This host's own services believe that whoever connects from it is one of its users.
-std::optional<std::string> Network::why_not_here(const Target& target) {
-  const auto place = shared_.own_addresses.find(target.address);
-  if (!place) {
-    log::warn("cannot find out whose an address is", {{"error", place.error().message()}});
+// Services of this host trust connections from local addresses.
+std::optional<std::string> Network::local_address_refusal(const Target& target) {
+  const auto location = shared_.own_addresses.find(target.address);
+  if (!location) {
+    log::warn("the route of an address could not be looked up",
+              {{"error", location.error().message()}});
     return "no answer";
   }
-  if (*place == OwnAddresses::Place::kElsewhere) return std::nullopt;
+  if (*location == OwnAddresses::Location::kElsewhere) return std::nullopt;
   const auto& opened = ceiling().opened;
   const bool is_opened = std::any_of(opened.begin(), opened.end(), [&](const net::Cidr& range) {
     return range.contains(target.address);
   });
-  // The administrator's index may be on this very host.
+  // The administrator's package index may be on this host.
   if (!is_opened && !ceiling().any_address) return "reserved: this host";
   if (target.port == shared_.server_port) return "reserved: the server's port";
   return std::nullopt;
 }
 
-bool Network::are_connections_spent() const {
+bool Network::is_connection_budget_spent() const {
   return budgets_.connections && totals_.connections >= *budgets_.connections;
 }
 
-std::optional<std::string> Network::why_full() const {
-  if (are_connections_spent()) return "budget: connections";
+std::optional<std::string> Network::limit_reached() const {
+  if (is_connection_budget_spent()) return "budget: connections";
   if (bytes_left() == 0) return "budget: bytes_out";
   if (links_.size() + setting_up_ >= shared_.max_open) return "limit: open connections";
-  if (is_all_taken()) return "limit: open connections of all sandboxes";
+  if (is_gateway_full()) return "limit: open connections of all sandboxes";
   return std::nullopt;
 }
 
-// The last quarter is for sandboxes that have few.
-bool Network::is_all_taken() const {
+// The last quarter is reserved for sandboxes that have few connections.
+bool Network::is_gateway_full() const {
   const std::size_t all = shared_.max_open_of_all;
   const bool has_few = links_.size() + setting_up_ < kFewOpen;
   return shared_.relays.open() + *shared_.setting_up >= all - (has_few ? 0 : all / 4);
@@ -321,8 +322,8 @@ asio::awaitable<void> Network::admit(std::shared_ptr<Network> self, UniqueFd fd,
       self->note_denied(target, std::move(verdict.rule));
       co_return;
     }
-    // Others were let in while this one waited for its client.
-    if (self->are_connections_spent()) {
+    // Other connections were accepted while this one waited for its ClientHello.
+    if (self->is_connection_budget_spent()) {
       self->note_denied(target, "budget: connections");
       co_return;
     }
@@ -334,29 +335,30 @@ asio::awaitable<void> Network::admit(std::shared_ptr<Network> self, UniqueFd fd,
   ++self->totals_.connections;
   const auto dialling = std::make_shared<Socket>(self->shared_.io);
   setup.holds(dialling);
-  co_await connect_through(self, guest, dialling, std::move(target), std::move(verdict));
+  co_await dial_and_relay(self, guest, dialling, std::move(target), std::move(verdict));
 }
 
 asio::awaitable<net::Verdict> Network::decide_by_hello(std::shared_ptr<Socket> guest,
                                                        Target& target, net::AtConnect decided) {
   net::HelloResult hello = co_await read_hello(guest, Clock::now() + kMayTakeToSayHello);
-  target.looked = true;
+  target.hello_was_read = true;
   if (const auto* refused = std::get_if<net::HelloRefused>(&hello)) {
     if (decided.unnamed_too && refused->is_nameless) co_return decide_now(target);
     co_return net::Verdict{.allowed = false, .rule = "ClientHello: " + refused->why};
   }
-  target.said = std::get<net::HelloName>(hello).name;
+  target.server_name = std::get<net::HelloName>(hello).name;
   if (!decided.unnamed_too) {
-    net::Verdict confirmed = co_await SandboxNames::confirm(names_, *target.said, target.address);
+    net::Verdict confirmed =
+        co_await SandboxNames::confirm(names_, *target.server_name, target.address);
     if (!confirmed.allowed) co_return confirmed;
   }
   co_return decide_now(target);
 }
 
-asio::awaitable<void> Network::connect_through(std::shared_ptr<Network> self,
-                                               std::shared_ptr<Socket> guest,
-                                               std::shared_ptr<Socket> dialling, Target target,
-                                               net::Verdict verdict) {
+asio::awaitable<void> Network::dial_and_relay(std::shared_ptr<Network> self,
+                                              std::shared_ptr<Socket> guest,
+                                              std::shared_ptr<Socket> dialling, Target target,
+                                              net::Verdict verdict) {
   const std::size_t most_waiting = receive_bytes(self->links_.size() + self->setting_up_ - 1);
   auto server = co_await dial(dialling, target.address, target.port, most_waiting,
                               Clock::now() + kMayTakeToConnect);
@@ -366,7 +368,7 @@ asio::awaitable<void> Network::connect_through(std::shared_ptr<Network> self,
     co_return;
   }
   reset_at_close(server->get());
-  // The policy may have been changed meanwhile.
+  // The policy may have changed meanwhile.
   verdict = self->decide_now(target);
   if (!verdict.allowed) {
     self->note_denied(target, std::move(verdict.rule));
@@ -375,22 +377,23 @@ asio::awaitable<void> Network::connect_through(std::shared_ptr<Network> self,
   const auto decision = self->note(target, true, std::move(verdict.rule));
   auto relay = self->shared_.relays.start(UniqueFd(guest->release()), std::move(*server), *self);
   if (!relay) {
-    log::warn("cannot relay a connection", {{"error", relay.error().message()}});
+    log::warn("a connection could not be relayed", {{"error", relay.error().message()}});
     co_return;
   }
   self->links_.emplace(*relay, Link{std::move(target), decision});
 }
 
-// By the rules of this moment, and all that is known of it.
+// By the current rules and everything that is known of the connection.
 net::Verdict Network::decide_now(const Target& target) const {
   net::AtConnect decided =
       net::decide_at_connect(*rules_, target.address, target.port, target.names);
   if (!decided.verdict.allowed || !decided.needs_server_name) return std::move(decided.verdict);
-  if (target.said) {
-    return net::decide_named(*rules_, target.address, target.port, *target.said);
+  if (target.server_name) {
+    return net::decide_named(*rules_, target.address, target.port, *target.server_name);
   }
-  // One that was let in unseen, when no name was denied: what it was asked for must speak for it.
-  if (decided.unnamed_too && (target.looked || !target.names.empty())) {
+  // It was admitted without a ClientHello, when no rule denied names: the names that DNS returned
+  // the address for have to allow it.
+  if (decided.unnamed_too && (target.hello_was_read || !target.names.empty())) {
     return std::move(decided.verdict);
   }
   return {.allowed = false, .rule = "no server name"};
@@ -406,8 +409,8 @@ std::optional<DecisionLog::Index> Network::note(const Target& target, bool allow
   wire::NetDecision decision;
   decision.what = wire::NetDecision::What::kConnect;
   decision.allowed = allowed;
-  if (target.said) {
-    decision.name = target.said->str();
+  if (target.server_name) {
+    decision.name = target.server_name->str();
   } else if (!target.names.empty()) {
     decision.name = target.names.front().str();
   }
@@ -425,7 +428,7 @@ wire::NetTotals Network::totals() const {
     totals.spent |= static_cast<std::uint8_t>(budget);
   };
   if (bytes_left() == 0) spend(wire::NetBudget::kBytesOut);
-  if (are_connections_spent()) spend(wire::NetBudget::kConnections);
+  if (is_connection_budget_spent()) spend(wire::NetBudget::kConnections);
   if (names_ && names_->is_spent()) spend(wire::NetBudget::kNames);
   return totals;
 }

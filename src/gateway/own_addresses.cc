@@ -16,7 +16,7 @@ struct Question {
   std::uint8_t address[16];
 };
 
-// No route at all: a connect() will say so.
+// Without a route connect() will fail.
 bool is_nowhere(int error) {
   return error == ENETUNREACH || error == EHOSTUNREACH || error == EINVAL || error == EACCES ||
          error == EAFNOSUPPORT || error == EOPNOTSUPP;
@@ -27,13 +27,13 @@ bool is_nowhere(int error) {
 Result<OwnAddresses> OwnAddresses::open() {
   UniqueFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
   if (!socket) return fail(Error::from_errno("netlink socket"));
-  // Answers come while the question is sent; a kernel that had none would not hold us up.
+  // The kernel answers within sendto(); a missing answer must not block the gateway.
   const timeval patience{.tv_sec = 1, .tv_usec = 0};
   ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   return OwnAddresses(std::move(socket));
 }
 
-Result<OwnAddresses::Place> OwnAddresses::find(const net::IpAddress& address) {
+Result<OwnAddresses::Location> OwnAddresses::find(const net::IpAddress& address) {
   Question question{};
   question.header.nlmsg_type = RTM_GETROUTE;
   question.header.nlmsg_flags = NLM_F_REQUEST;
@@ -49,7 +49,7 @@ Result<OwnAddresses::Place> OwnAddresses::find(const net::IpAddress& address) {
   kernel.nl_family = AF_NETLINK;
   if (::sendto(socket_.get(), &question, question.header.nlmsg_len, 0,
                reinterpret_cast<const sockaddr*>(&kernel), sizeof kernel) < 0) {
-    return fail(Error::from_errno("ask for a route"));
+    return fail(Error::from_errno("request a route"));
   }
   for (;;) {
     alignas(nlmsghdr) char answer[4096];
@@ -62,23 +62,23 @@ Result<OwnAddresses::Place> OwnAddresses::find(const net::IpAddress& address) {
     nlmsghdr header;
     if (static_cast<std::size_t>(size) < sizeof header || sender.nl_pid != 0) continue;
     std::memcpy(&header, answer, sizeof header);
-    if (header.nlmsg_seq != sequence_) continue;  // to a question that was given up
+    if (header.nlmsg_seq != sequence_) continue;  // to an earlier request
     if (header.nlmsg_type == NLMSG_ERROR) {
       nlmsgerr error{};
       std::memcpy(&error, answer + NLMSG_HDRLEN,
                   std::min(sizeof error, static_cast<std::size_t>(size) - NLMSG_HDRLEN));
-      if (is_nowhere(-error.error)) return Place::kElsewhere;
-      return fail(Error::from_errno("ask for a route", -error.error));
+      if (is_nowhere(-error.error)) return Location::kElsewhere;
+      return fail(Error::from_errno("request a route", -error.error));
     }
     rtmsg route{};
     if (header.nlmsg_type != RTM_NEWROUTE ||
         static_cast<std::size_t>(size) < NLMSG_HDRLEN + sizeof route) {
-      return fail(Errc::kProtocol, "a strange answer of the kernel's about a route");
+      return fail(Errc::kProtocol, "malformed netlink answer about a route");
     }
     std::memcpy(&route, answer + NLMSG_HDRLEN, sizeof route);
     const bool leaves = route.rtm_type == RTN_UNICAST || route.rtm_type == RTN_UNREACHABLE ||
                         route.rtm_type == RTN_BLACKHOLE || route.rtm_type == RTN_PROHIBIT;
-    return leaves ? Place::kElsewhere : Place::kOwn;
+    return leaves ? Location::kElsewhere : Location::kOwn;
   }
 }
 

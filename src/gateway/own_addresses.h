@@ -1,5 +1,5 @@
-// Whether an address is one of this host's own, as the kernel's routes say at this moment: what is
-// sent there would not leave the machine, but reach whatever listens on it.
+// Tells by the kernel's current routes whether an address is local: packets to it would not leave
+// the host but reach a service on it.
 #pragma once
 
 #include "base/result.h"
@@ -10,15 +10,15 @@ namespace glovebox::gateway {
 
 class OwnAddresses {
  public:
-  // In the network namespace of the caller. Nothing is changed by asking.
+  // In the caller's network namespace. Read-only.
   static Result<OwnAddresses> open();
 
-  enum class Place : std::uint8_t {
-    kElsewhere,  // a way out, or none at all
-    kOwn,        // ours, or everybody's on a link of ours: broadcast, anycast, multicast
+  enum class Location : std::uint8_t {
+    kElsewhere,  // routed to another host, or not at all
+    kOwn,        // local, or broadcast, anycast or multicast on a link of this host
   };
-  // An error is the kernel's; whoever asks then dials nothing.
-  Result<Place> find(const net::IpAddress& address);
+  // On an error of the kernel the caller must not dial the address.
+  Result<Location> find(const net::IpAddress& address);
 
  private:
   explicit OwnAddresses(UniqueFd socket) : socket_(std::move(socket)) {}

@@ -5,7 +5,7 @@
 namespace glovebox::gateway {
 namespace {
 
-using Place = OwnAddresses::Place;
+using Place = OwnAddresses::Location;
 
 net::IpAddress address(const char* text) { return net::IpAddress::parse(text).value(); }
 
@@ -15,7 +15,7 @@ TEST(OwnAddresses, LoopbackIsOurs) {
   for (const char* text : {"127.0.0.1", "127.1.2.3", "::1"}) {
     const auto place = own->find(address(text));
     ASSERT_TRUE(place) << text << ": " << place.error().message();
-    EXPECT_EQ(*place, Place::kOwn) << text;
+    EXPECT_EQ(*place, Location::kOwn) << text;
   }
 }
 
@@ -26,7 +26,7 @@ TEST(OwnAddresses, AnAddressOfTheInternetIsElsewhere) {
   for (const char* text : {"192.0.2.1", "2001:db8::1"}) {
     const auto place = own->find(address(text));
     ASSERT_TRUE(place) << text << ": " << place.error().message();
-    EXPECT_EQ(*place, Place::kElsewhere) << text;
+    EXPECT_EQ(*place, Location::kElsewhere) << text;
   }
 }
 
@@ -34,8 +34,8 @@ TEST(OwnAddresses, ManyQuestionsOverOneSocket) {
   auto own = OwnAddresses::open();
   ASSERT_TRUE(own);
   for (int i = 0; i < 1000; ++i) {
-    ASSERT_EQ(own->find(address("127.0.0.1")).value(), Place::kOwn);
-    ASSERT_EQ(own->find(address("192.0.2.1")).value(), Place::kElsewhere);
+    ASSERT_EQ(own->find(address("127.0.0.1")).value(), Location::kOwn);
+    ASSERT_EQ(own->find(address("192.0.2.1")).value(), Location::kElsewhere);
   }
 }
 

@@ -1,4 +1,4 @@
-// So many of something in a second, and a burst of them. The time is told, never asked for.
+// A token bucket: so many per second, with a burst. The caller passes the time.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class TokenBucket {
   }
 
  private:
-  // Tokens are time: as much of it as lies between here and now, at most a burst's.
+  // Tokens are stored as time: what lies between empty_at_ and now, at most a burst.
   std::chrono::nanoseconds step_;
   std::chrono::nanoseconds burst_;
   Time empty_at_{};

@@ -28,7 +28,7 @@ TEST(TokenBucket, FillsUpToItsBurstAndNoFurther) {
   EXPECT_EQ(taken(bucket, kStart + 1h, 1000), 200);
 }
 
-TEST(TokenBucket, SaysHowLongToWait) {
+TEST(TokenBucket, ReportsHowLongToWait) {
   TokenBucket bucket(10, 1);
   EXPECT_EQ(bucket.wait(kStart), 0ns);
   EXPECT_TRUE(bucket.take(kStart));

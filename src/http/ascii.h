@@ -3,9 +3,7 @@
 
 namespace glovebox::http {
 
-inline char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
+inline char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // -1: no hexadecimal digit.
 inline int hex_value(char c) {

@@ -1,6 +1,6 @@
-// glovebox-launcher: the only program of ours with privileges. It clones namespaces, mounts, and
-// writes cgroups, and does so for typed, bounded messages only; it parses nothing of a guest's or
-// a network client's.
+// glovebox-launcher: the only privileged program of Glovebox. It clones namespaces, mounts, and
+// writes cgroups. It accepts only typed, bounded messages, and parses nothing that a guest or a
+// network client has sent.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,17 +23,17 @@ constexpr const char* kHelp =
     "usage: glovebox-launcher --listen [PATH]   serve clients on a socket (default: "
     "/run/glovebox/launcher.sock)\n"
     "       glovebox-launcher --client-fd N     serve one client that is connected already, then "
-    "end\n"
-    "       --policy FILE --templates DIR       instead of those in /etc/glovebox\n"
+    "exit\n"
+    "       --policy FILE --templates DIR       use these instead of those in /etc/glovebox\n"
     "       --zygote-max-age SECONDS --zygote-max-forks N   when a zygote is replaced\n"
-    "       --zygote-memory MB                  of all zygotes of templates made over HTTP "
+    "       --zygote-memory MB                  memory of all zygotes of templates made over HTTP, "
     "together\n"
-    "       --sandboxes N                       at most so many at once, within the policy\n"
+    "       --sandboxes N                       sandboxes at once, within the policy's limit\n"
     "       --mounts-by-path                    clients of a private server may mount host paths\n"
-    "       --end-with PID                      end when this process, which started us, ends\n"
+    "       --end-with PID                      exit when this parent process exits\n"
     "Started by `glovebox run` or by systemd; see docs/architecture.md.\n";
 
-std::string agent_beside_us() {
+std::string default_agent_path() {
   char self[PATH_MAX];
   const ssize_t size = ::readlink("/proc/self/exe", self, sizeof self);
   const std::string path(self, size > 0 ? static_cast<std::size_t>(size) : 0);
@@ -47,40 +47,41 @@ int usage_error(const std::string& what) {
 
 int run_main(int argc, char** argv) {
   LauncherOptions options;
-  options.agent_path = agent_beside_us();
+  options.agent_path = default_agent_path();
   for (int i = 1; i < argc; ++i) {
-    const std::string_view word = argv[i];
+    const std::string_view option = argv[i];
     const bool has_value = i + 1 < argc && argv[i + 1][0] != '-';
-    if (word == "--help") {
+    if (option == "--help") {
       std::fputs(kHelp, stdout);
       return 0;
     }
-    if (word == "--listen") {
+    if (option == "--listen") {
       options.listen = has_value ? argv[++i] : default_state_base() + "/launcher.sock";
-    } else if (word == "--client-fd" && has_value) {
+    } else if (option == "--client-fd" && has_value) {
       options.client_fd = std::atoi(argv[++i]);
-      if (options.client_fd < 3) return usage_error("--client-fd takes a descriptor above 2");
-    } else if (word == "--policy" && has_value) {
+      if (options.client_fd < 3) return usage_error("--client-fd needs a descriptor above 2");
+    } else if (option == "--policy" && has_value) {
       options.policy = argv[++i];
-    } else if (word == "--templates" && has_value) {
+    } else if (option == "--templates" && has_value) {
       options.templates = argv[++i];
-    } else if (word == "--zygote-max-age" && has_value) {
+    } else if (option == "--zygote-max-age" && has_value) {
       options.zygotes.max_age = std::chrono::seconds(std::atoll(argv[++i]));
-    } else if (word == "--zygote-max-forks" && has_value) {
+    } else if (option == "--zygote-max-forks" && has_value) {
       options.zygotes.max_forks = static_cast<std::uint64_t>(std::atoll(argv[++i]));
-    } else if (word == "--sandboxes" && has_value) {
+    } else if (option == "--sandboxes" && has_value) {
       options.sandboxes = static_cast<std::uint32_t>(std::atoi(argv[++i]));
-    } else if (word == "--zygote-memory" && has_value) {
+    } else if (option == "--zygote-memory" && has_value) {
       options.zygotes.own_memory_bytes = static_cast<std::uint64_t>(std::atoll(argv[++i])) << 20;
-    } else if (word == "--mounts-by-path") {
+    } else if (option == "--mounts-by-path") {
       options.mounts_by_path = true;
-    } else if (word == "--end-with" && has_value) {
+    } else if (option == "--end-with" && has_value) {
       options.owner = std::atoi(argv[++i]);
     } else {
-      return usage_error("unknown option '" + std::string(word) + "'");
+      return usage_error("unknown option '" + std::string(option) + "'");
     }
   }
-  if (options.listen.empty() && options.client_fd < 0) return usage_error("nothing to serve");
+  if (options.listen.empty() && options.client_fd < 0)
+    return usage_error("--listen or --client-fd is required");
   if (!options.listen.empty()) {
     ::mkdir(default_state_base().c_str(), 0711);
   }

@@ -8,11 +8,11 @@
 
 #include <algorithm>
 
-#include "launcher/host_layer.h"
-#include "launcher/listener.h"
-#include "launcher/policy.h"
-#include "launcher/sandbox_maker.h"
-#include "launcher/server.h"
+#include "launcher/layers/host_layer.h"
+#include "launcher/policy/policy.h"
+#include "launcher/sandbox/sandbox_maker.h"
+#include "launcher/server/listener.h"
+#include "launcher/server/server.h"
 #include "launcher/state_dir.h"
 #include "probe/cgroup_layout.h"
 #include "sys/clone.h"
@@ -35,15 +35,15 @@ sys::CgroupRoots cgroup_roots() {
           .v1_freezer = layout.usable_v2() ? std::string() : v1("freezer")};
 }
 
-// What is used in user namespaces is bounded by what their maker may use: for the nursery that is
-// us, and the bound of each sandbox is the broker's to set.
-void lift_own_limits() {
+// The kernel also counts what is used in a user namespace against its creator, which is the
+// launcher for nurseries; the broker sets the limits of each sandbox.
+void raise_own_limits() {
   const rlimit none{RLIM_INFINITY, RLIM_INFINITY};
   for (const auto resource : {RLIMIT_SIGPENDING, RLIMIT_MSGQUEUE, RLIMIT_MEMLOCK, RLIMIT_NPROC}) {
     (void)::setrlimit(resource, &none);
   }
-  // The caller's shell may have lowered these for its own programs; they are not the guest's.
-  // About ten descriptors for each session.
+  // The caller's shell may have lowered these for its own programs. A session needs about ten
+  // descriptors.
   constexpr rlim_t kDescriptors = 65'536;
   rlimit descriptors{};
   if (::getrlimit(RLIMIT_NOFILE, &descriptors) == 0 && descriptors.rlim_max < kDescriptors) {
@@ -56,7 +56,7 @@ void lift_own_limits() {
     limit.rlim_cur = limit.rlim_max;
     (void)::setrlimit(resource, &limit);
   }
-  ::signal(SIGXFSZ, SIG_IGN);  // a write past a limit is an error then, and can be told
+  ::signal(SIGXFSZ, SIG_IGN);  // so that a write beyond the limit returns an error
 }
 
 }  // namespace
@@ -70,9 +70,9 @@ Result<> run_launcher(const LauncherOptions& options) {
   if (options.sandboxes != 0) {
     policy.max_sandboxes = std::min(policy.max_sandboxes, options.sandboxes);
   }
-  const sys::CgroupRoots roots = cgroup_roots();  // what this kernel can do
+  const sys::CgroupRoots roots = cgroup_roots();
   const std::string base = default_state_base();
-  sweep_dead_launchers(base, roots);  // what a crashed predecessor left
+  sweep_dead_launchers(base, roots);
   TRY(StateDir state, StateDir::claim(base));
   MakerConfig config;
   config.agent_path = options.agent_path;
@@ -86,9 +86,9 @@ Result<> run_launcher(const LauncherOptions& options) {
     TRY(listener, listen_at(options.listen));
   }
   if (rootless) {
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // what a process sandbox leaves behind is ours to end
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans of a process sandbox become our children
   } else {
-    lift_own_limits();
+    raise_own_limits();
     TRY_OK(sys::keep_capabilities_across_uid_changes());
   }
   const std::uint32_t most = config.sandboxes_at_once;

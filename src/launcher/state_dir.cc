@@ -24,7 +24,7 @@ UniqueFd open_state_directory(int at, const char* name) {
 
 std::string home_prefix(const LauncherId& id) { return "home-" + id.str() + "-"; }
 
-// Programs are run from there, and /run is mounted noexec on many hosts.
+// Programs are run from there, and many hosts mount /run noexec.
 std::string homes_of(const std::string& base) {
   return base == kRootBase ? "/var/lib/glovebox/homes" : base;
 }
@@ -55,13 +55,14 @@ Result<StateDir> StateDir::claim(const std::string& base) {
       return fail(Error::from_errno("make " + base));
     }
     struct stat info {};
-    if (::lstat(base.c_str(), &info) != 0) return fail(Error::from_errno("look at " + base));
-    // In /tmp somebody else could have made it first.
+    if (::lstat(base.c_str(), &info) != 0) return fail(Error::from_errno("stat " + base));
+    // In /tmp another user could have created it first.
     if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid() || (info.st_mode & 022) != 0) {
-      return fail(Errc::kPermissionDenied,
-                  base + " must be a directory of ours that only we can write");
+      return fail(Errc::kPermissionDenied, base +
+                                               " must be a directory that is owned by the "
+                                               "launcher's user and not writable by others");
     }
-    // Others may pass through to a directory of their own whose name they know, and see nothing.
+    // Searchable but not listable: other users reach a directory below it only by its name.
     if ((info.st_mode & 0777) != 0711 && ::chmod(base.c_str(), 0711) != 0) {
       return fail(Error::from_errno("chmod " + base));
     }
@@ -72,22 +73,22 @@ Result<StateDir> StateDir::claim(const std::string& base) {
       return fail(Error::from_errno("make " + path));
     }
     UniqueFd lock = open_state_directory(AT_FDCWD, path.c_str());
-    // A sweeper may have taken the fresh directory for a dead launcher's between the two calls:
-    // then it has the lock, or the directory is gone already, and another id is tried.
+    // Between the two calls a sweeping launcher may have taken the new directory for a dead
+    // launcher's and locked or removed it: then another id is tried.
     if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && same_file(lock.get(), path)) {
       return StateDir(base, std::move(id), std::move(lock));
     }
   }
-  return fail(Errc::kUnavailable, "no launcher directory could be claimed in " + base);
+  return fail(Errc::kUnavailable, "could not create and lock a launcher directory in " + base);
 }
 
 StateDir::~StateDir() { remove(); }
 
 void StateDir::remove() {
   if (!lock_) return;
-  // Removed while still locked, so that no sweeper takes it for a dead one's.
+  // Removed while locked, so that no sweep takes it for a dead launcher's.
   if (::rmdir(path_.c_str()) != 0 && errno != ENOENT) {
-    log::warn("launcher directory not removed", {{"path", path_}});
+    log::warn("the launcher's directory could not be removed", {{"path", path_}});
   }
   lock_.reset();
 }
@@ -110,15 +111,15 @@ int sweep_dead_launchers(const std::string& base, const sys::CgroupRoots& roots)
     const auto id = LauncherId::parse(entry->d_name);
     if (!id) continue;
     const UniqueFd lock = open_state_directory(::dirfd(dir.get()), entry->d_name);
-    if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;  // alive
+    if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;  // a live launcher
     const int groups = sys::Cgroup::sweep(roots, kCgroupPrefix + id->str() + "-");
-    // The directory is what a later sweep finds the rest by: it goes last.
+    // A later sweep finds the rest by this directory, so it is removed last.
     if (!remove_homes(base, *id)) continue;
     if (::unlinkat(::dirfd(dir.get()), entry->d_name, AT_REMOVEDIR) != 0 && errno != ENOENT) {
-      log::warn("dead launcher's directory not removed", {{"launcher", id->str()}});
+      log::warn("the directory of a dead launcher could not be removed", {{"launcher", id->str()}});
       continue;
     }
-    log::info("swept a dead launcher",
+    log::info("cleaned up after a dead launcher",
               {{"launcher", id->str()}, {"cgroups", std::to_string(groups)}});
     ++swept;
   }

@@ -1,6 +1,6 @@
-// A launcher's name on this host: an id and a locked directory. Everything a launcher makes that
-// outlives a process carries the id, so that whoever starts next can clean up after one that was
-// killed, and can tell it from one that is alive by the lock alone.
+// A launcher's identity on this host: an id and a locked directory. Everything a launcher makes
+// that outlives a process carries the id, so that the next launcher can clean up after one that was
+// killed, and can tell it from a live one by the lock alone.
 #pragma once
 
 #include <string>
@@ -25,12 +25,12 @@ class StateDir {
   const LauncherId& id() const { return id_; }
   const std::string& path() const { return path_; }
   const std::string& base() const { return base_; }
-  // The private directory of a process-engine sandbox. Not in ours, over which the launcher mounts
-  // things; and for root not in /run at all, which may be noexec.
+  // The private directory of a process-engine sandbox. Not in the launcher's own directory, over
+  // which it mounts; and for root not in /run, which may be noexec.
   std::string home_of(const SandboxId& sandbox) const;
   // The name of a sandbox's cgroup.
   std::string cgroup_name(const SandboxId& sandbox) const;
-  // Of the v2 cgroup that its nursery is in and its sandboxes' are below.
+  // The name of the v2 cgroup that contains its nurseries and the cgroups of its sandboxes.
   std::string family_name() const;
 
  private:
@@ -45,8 +45,8 @@ class StateDir {
   UniqueFd lock_;
 };
 
-// Removes what dead launchers left below `base` and in the cgroup trees: only things whose id's
-// lock is free. Returns how many launchers were cleaned up after.
+// Removes what dead launchers left below `base` and in the cgroup hierarchies: only what belongs to
+// an id whose lock is free. Returns how many launchers it cleaned up after.
 int sweep_dead_launchers(const std::string& base, const sys::CgroupRoots& roots);
 
 // /run/glovebox for root, the user's runtime directory otherwise.

@@ -50,11 +50,11 @@ TEST_F(StateDirTest, ASweepTakesWhatADeadOneLeft) {
   const std::string dead = LauncherId::make().str();
   fs::create_directory(base_ + "/" + dead);
   fs::create_directory(roots_.v2 + "/glovebox-" + dead + "-sbx");
-  fs::create_directory(roots_.v2 + "/somebody-else");
+  fs::create_directory(roots_.v2 + "/foreign");
   EXPECT_EQ(sweep_dead_launchers(base_, roots_), 1);
   EXPECT_FALSE(fs::exists(base_ + "/" + dead));
   EXPECT_FALSE(fs::exists(roots_.v2 + "/glovebox-" + dead + "-sbx"));
-  EXPECT_TRUE(fs::exists(roots_.v2 + "/somebody-else"));
+  EXPECT_TRUE(fs::exists(roots_.v2 + "/foreign"));
 }
 
 TEST_F(StateDirTest, RefusesADirectoryThatOthersCanWrite) {

@@ -26,7 +26,7 @@
 #include "confine/server_user.h"
 #include "gateway/control_socket.h"
 #include "gateway/gateway.h"
-#include "gateway/narrow_view.h"
+#include "gateway/restrict_filesystem.h"
 #include "net/net_rule.h"
 #include "options/help_text.h"
 
@@ -142,7 +142,7 @@ Result<> serve(const config::Settings& settings, GatewayArguments arguments) {
 
   TRY_OK(confine::become_server_user(ids));
   if (arguments.end_with != 0) TRY_OK(end_with_parent(arguments.end_with));
-  TRY_OK(gateway::see_only_files_of_names());
+  TRY_OK(gateway::restrict_to_resolver_files());
   TRY_OK(confine::install_gateway_filter());
   // From here on the process has no privileges, and the filter is installed.
 

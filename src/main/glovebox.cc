@@ -9,7 +9,7 @@
 #include "cli/commands/template.h"
 #include "engine/launcher_client.h"
 #include "launcher/run_launcher.h"
-#include "launcher/template_file.h"
+#include "launcher/templates/template_file.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include "cli/function_run.h"
 #include "engine/launcher_client.h"
 #include "launcher/run_launcher.h"
-#include "launcher/runtime_files.h"
+#include "launcher/layers/runtime_files.h"
 
 namespace {
 

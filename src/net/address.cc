@@ -129,8 +129,8 @@ constexpr ReservedRange kReserved[] = {
     {"8000::/1", "reserved"},
 };
 
-constexpr std::string_view kNobodys[] = {"metadata",  "this host", "loopback", "link-local",
-                                         "multicast", "broadcast", "discard"};
+constexpr std::string_view kNeverAssigned[] = {"metadata",  "this host", "loopback", "link-local",
+                                               "multicast", "broadcast", "discard"};
 
 struct ParsedRange {
   Cidr range;
@@ -155,8 +155,8 @@ const Cidr& nat64() {
   return range;
 }
 
-// Only a range that lies inside the reserved one opens anything of it: whoever opens 0.0.0.0/0 or
-// 169.254.0.0/16 has not meant the metadata service.
+// Only a range that lies inside the reserved one opens anything of it: opening 0.0.0.0/0 or
+// 169.254.0.0/16 does not include the metadata service.
 bool opens(const ParsedRange& reserved, const Cidr& opened) {
   return reserved.range.contains(opened);
 }
@@ -272,8 +272,7 @@ Result<Cidr> Cidr::parse(std::string_view text) {
   const std::string_view head = text.substr(0, slash);
   const auto address = IpAddress::parse(head);
   if (!address) {
-    return fail(Errc::kInvalidArgument,
-                "not an address: write four decimal numbers, or IPv6, perhaps with /prefix");
+    return fail(Errc::kInvalidArgument, "not an IPv4 or IPv6 address, with an optional /prefix");
   }
   const auto bits = static_cast<unsigned>(address->size() * 8);
   unsigned prefix = bits;
@@ -283,15 +282,14 @@ Result<Cidr> Cidr::parse(std::string_view text) {
     const auto number = parse_prefix(text.substr(slash + 1), is_mapped ? 128 : bits);
     if (!number || (is_mapped && *number < 96)) {
       return fail(Errc::kInvalidArgument,
-                  is_mapped ? "an IPv4-mapped range has a prefix of 96 to 128"
-                            : "the prefix is a number from 0 to " + std::to_string(bits));
+                  is_mapped ? "the prefix of an IPv4-mapped range must be 96 to 128"
+                            : "the prefix must be a number from 0 to " + std::to_string(bits));
     }
     prefix = is_mapped ? *number - 96 : *number;
   }
   Cidr range(*address, static_cast<std::uint8_t>(prefix));
   if (range.base() != *address) {
-    return fail(Errc::kInvalidArgument,
-                "bits behind the prefix are set: perhaps you mean " + range.text());
+    return fail(Errc::kInvalidArgument, "bits beyond the prefix are set: write " + range.text());
   }
   return range;
 }
@@ -327,15 +325,15 @@ std::optional<std::string_view> reserved_as(const IpAddress& address,
   return std::nullopt;
 }
 
-std::optional<std::string_view> nobodys(const IpAddress& address) {
+std::optional<std::string_view> never_assigned(const IpAddress& address) {
   if (const auto inner = address.embedded_v4()) {
-    if (const auto kind = nobodys(*inner)) return kind;
+    if (const auto kind = never_assigned(*inner)) return kind;
   }
   for (const ParsedRange& entry : reserved_ranges()) {
     if (!entry.range.contains(address)) continue;
-    const bool is_nobodys =
-        std::find(std::begin(kNobodys), std::end(kNobodys), entry.kind) != std::end(kNobodys);
-    return is_nobodys ? std::optional(entry.kind) : std::nullopt;
+    const bool is_never_assigned = std::find(std::begin(kNeverAssigned), std::end(kNeverAssigned),
+                                             entry.kind) != std::end(kNeverAssigned);
+    return is_never_assigned ? std::optional(entry.kind) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -364,8 +362,8 @@ Result<> check_can_be_opened(const Cidr& range) {
   if (is_inside || !is_wider) return {};
   return fail(Errc::kInvalidArgument,
               range.text() +
-                  " is wider than a reserved range, such as 10.0.0.0/8: name those "
-                  "that are to be opened");
+                  " is wider than a reserved range, such as 10.0.0.0/8: name the "
+                  "ranges that are to be opened");
 }
 
 }  // namespace glovebox::net

@@ -1,6 +1,6 @@
-// An IP address in one form, and ranges of them. Whoever parses an address, from a guest, a
-// resolver, a policy or the kernel, has one of these, and it is what is compared and what is
-// dialled: an IPv4 address that IPv6 spells (::ffff:10.0.0.1) is that IPv4 address.
+// An IP address in one form, and ranges of them. Every address, from a guest, a resolver, a policy or
+// the kernel, is parsed into one of these, which is then compared and dialled: an IPv4 address in IPv6
+// notation (::ffff:10.0.0.1) is that IPv4 address.
 #pragma once
 
 #include <sys/socket.h>
@@ -72,10 +72,10 @@ std::optional<std::string_view> reserved_as(const IpAddress& address);
 // one that it lies in: 10.1.0.0/16 does, 0.0.0.0/0 opens nothing, and a metadata service is opened
 // by its own address alone. An address that embeds another is free only if both are.
 std::optional<std::string_view> reserved_as(const IpAddress& address, std::span<const Cidr> opened);
-// What no server is at, however private a network may be: "loopback" (of whoever dials), "this
+// What no server is at, however private a network may be: "loopback" (of the dialling host), "this
 // host", "link-local", "metadata", "multicast", "broadcast", "discard"; nothing for an address that
-// may be somebody's. An address that embeds another is what either of them is.
-std::optional<std::string_view> nobodys(const IpAddress& address);
+// may be assigned. An address that embeds another is what either of them is.
+std::optional<std::string_view> never_assigned(const IpAddress& address);
 // All of a range: nothing in it could ever be reached.
 std::optional<std::string_view> reserved_as(const Cidr& range, std::span<const Cidr> opened);
 // For the configuration: kInvalidArgument for a range that is wider than a reserved one and so

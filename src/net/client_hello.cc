@@ -83,7 +83,7 @@ HelloResult read_server_name(Bytes extension) {
 }
 
 HelloResult read_extensions(Bytes extensions) {
-  // A kind that comes twice is forbidden (RFC 8446, 4.2), and which of them counts is anybody's
+  // A kind that comes twice is forbidden (RFC 8446, 4.2), and which of them counts is a
   // guess. One bit for each kind.
   std::bitset<65536> seen;
   std::optional<Bytes> server_name;
@@ -169,9 +169,11 @@ HelloResult read_client_hello(Bytes bytes) {
     rest = rest.subspan(kRecordHeader);
     const Bytes fragment = rest.first(std::min(length, rest.size()));
     message.insert(message.end(), fragment.begin(), fragment.end());
-    if (!message.empty() && byte_at(message, 0) != kClientHello) return refused("not a ClientHello");
+    if (!message.empty() && byte_at(message, 0) != kClientHello)
+      return refused("not a ClientHello");
     if (!size && message.size() >= kHandshakeHeader) {
-      size = kHandshakeHeader + (byte_at(message, 1) << 16 | byte_at(message, 2) << 8 | byte_at(message, 3));
+      size = kHandshakeHeader +
+             (byte_at(message, 1) << 16 | byte_at(message, 2) << 8 | byte_at(message, 3));
     }
     // A ClientHello ends its record: keys may change behind it.
     const std::size_t missing = length - fragment.size();

@@ -254,7 +254,7 @@ TEST(ClientHello, RefusesRecordsOfOtherVersionsWhichServersTake) {
   }
 }
 
-TEST(ClientHello, IsNamelessOnlyWhereSurelyNoNameIsSaid) {
+TEST(ClientHello, IsNamelessOnlyWithoutAnyServerName) {
   const auto is_nameless = [](const std::string& bytes) {
     const HelloResult result = read(bytes);
     const auto* no = std::get_if<HelloRefused>(&result);
@@ -301,7 +301,7 @@ TEST(ClientHello, RefusesMoreThanAHelloInItsRecord) {
             "refused:more than a ClientHello in its record");
 }
 
-TEST(ClientHello, RefusesOneThatIsTooLongAsSoonAsItSaysSo) {
+TEST(ClientHello, RefusesATooLongHelloAsSoonAsItsLengthIsKnown) {
   EXPECT_EQ(said("\x16\x03\x01\x40\x01"s), "refused:TLS record of a wrong length");
   EXPECT_EQ(said(record("\x01\0\x40\0"s)), "refused:ClientHello too long");
   EXPECT_EQ(said(record("\x01\xff\xff\xff"s)), "refused:ClientHello too long");
@@ -323,7 +323,7 @@ TEST(ClientHello, TakesOneThatJustFits) {
   EXPECT_EQ(said(split), "refused:ClientHello too long");
 }
 
-TEST(ClientHello, SaysHowMuchAWholeOneHasAtLeast) {
+TEST(ClientHello, ReportsTheMinimumLengthOfAWholeHello) {
   const auto needs = [](const std::string& bytes) {
     return std::get<HelloIncomplete>(read(bytes)).needs;
   };
@@ -340,7 +340,7 @@ TEST(ClientHello, SaysHowMuchAWholeOneHasAtLeast) {
   EXPECT_EQ(needs(two.substr(0, 55)), whole.size() + 5);
 }
 
-TEST(ClientHello, WhoeverWaitsForThatMuchLooksAFewTimesOnly) {
+TEST(ClientHello, WaitingForTheMinimumLengthParsesOnlyAFewTimes) {
   // The worst that a sandbox can do: each byte in a record of its own.
   const std::string drops = in_records(message({.extensions = std::string(2500, '\0')}), 1);
   int looks = 0;

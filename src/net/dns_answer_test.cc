@@ -76,7 +76,7 @@ TEST(DnsReadAnswer, FollowsAliasesInAnyOrder) {
   EXPECT_EQ(chain->ttl_s, 40u);
 }
 
-TEST(DnsReadAnswer, ARecordOfSomebodyElseIsNobodys) {
+TEST(DnsReadAnswer, IgnoresARecordOfAnotherName) {
   const auto strangers =
       read(answer({a(wire("bank.example"), "192.0.2.66"), a(wire("b.a.example"), "192.0.2.67"),
                    a(wire("example"), "192.0.2.68"), a("\0"s, "192.0.2.69"),
@@ -166,7 +166,7 @@ TEST(DnsReadAnswer, AnswersToOtherQuestionsAreNone) {
   EXPECT_EQ(why_not(answer(records).substr(0, 20)), Errc::kNotFound);
 }
 
-TEST(DnsReadAnswer, SaysTheCode) {
+TEST(DnsReadAnswer, ReturnsTheCode) {
   const auto code = [](unsigned flags) { return read(answer({}, "a.example", 1, flags))->code; };
   EXPECT_EQ(code(0x8183), DnsCode::kNxDomain);
   EXPECT_EQ(code(0x8182), DnsCode::kServFail);
@@ -175,14 +175,14 @@ TEST(DnsReadAnswer, SaysTheCode) {
   EXPECT_TRUE(read(answer({a(kAsked, "192.0.2.1")}, "a.example", 1, 0x8183))->addresses.empty());
 }
 
-TEST(DnsReadAnswer, BelievesNothingOfACutAnswer) {
+TEST(DnsReadAnswer, IgnoresATruncatedAnswer) {
   const auto cut = read(answer({a(kAsked, "192.0.2.1")}, "a.example", 1, kGood | 0x0200));
   ASSERT_TRUE(cut.has_value());
   EXPECT_TRUE(cut->truncated);
   EXPECT_TRUE(cut->addresses.empty());
 }
 
-TEST(DnsReadAnswer, RefusesEveryOneThatIsCutOffWithoutSayingSo) {
+TEST(DnsReadAnswer, RefusesTruncatedAnswersWithoutTheFlag) {
   const std::string whole =
       answer({cname("a.example", "b.example"), a(wire("b.example"), "192.0.2.1")});
   ASSERT_TRUE(read(whole).has_value());

@@ -214,7 +214,7 @@ Result<std::vector<Record>> read_records(Bytes message, MessageReader& reader, s
   for (std::uint16_t i = 0; i < count; ++i) {
     Record record{.owner = reader.position()};
     const auto owner = read_name(message, record.owner, Pointers::kBackwards);
-    if (!owner) return fail(Errc::kProtocol, "DNS answer: a name that is none");
+    if (!owner) return fail(Errc::kProtocol, "DNS answer: malformed name");
     reader.go_to(owner->end);
     record.type = reader.number16();
     const std::uint16_t record_class = reader.number16();
@@ -223,12 +223,12 @@ Result<std::vector<Record>> read_records(Bytes message, MessageReader& reader, s
     record.size = reader.number16();
     record.data = reader.position();
     reader.take(record.size);
-    if (reader.failed()) return fail(Errc::kProtocol, "DNS answer: cut off");
+    if (reader.failed()) return fail(Errc::kProtocol, "DNS answer: truncated");
     const bool is_alias = record.type == static_cast<std::uint16_t>(DnsType::kCname);
     const bool is_asked = record.type == static_cast<std::uint16_t>(type);
     if (record_class != kClassIn || (!is_alias && !is_asked)) continue;
     if (is_asked && record.size != (type == DnsType::kA ? 4 : 16)) {
-      return fail(Errc::kProtocol, "DNS answer: an address of a wrong length");
+      return fail(Errc::kProtocol, "DNS answer: address of wrong length");
     }
     records.push_back(record);
   }
@@ -263,21 +263,21 @@ IpAddress address_of(Bytes message, const Record& record) {
 }
 
 // From the name that was asked along its aliases to the addresses at their end, whatever the order
-// of the records. Those of names that are not on this way are nobody's.
+// of the records. Records of names that are not in this chain are ignored.
 Result<> follow(Bytes message, std::span<const Record> records, const HostName& name, DnsType type,
                 DnsAnswer& answer) {
   HostName current = name;
   std::uint32_t ttl_s = 0x7fffffff;
   while (const Record* alias = find_alias(message, records, current)) {
     if (answer.aliases.size() == kMaxLinks) {
-      return fail(Errc::kProtocol, "DNS answer: aliases without end");
+      return fail(Errc::kProtocol, "DNS answer: too many aliases");
     }
     const auto target = read_name(message, alias->data, Pointers::kBackwards);
     if (!target || target->end != alias->data + alias->size) {
-      return fail(Errc::kProtocol, "DNS answer: an alias that is none");
+      return fail(Errc::kProtocol, "DNS answer: malformed alias");
     }
     Result<HostName> host = target->host();
-    if (!host) return fail(Errc::kProtocol, "DNS answer: an alias that is no host name");
+    if (!host) return fail(Errc::kProtocol, "DNS answer: an alias is not a host name");
     current = std::move(*host);
     answer.aliases.push_back(current);
     ttl_s = std::min(ttl_s, alias->ttl_s);
@@ -314,14 +314,14 @@ tl::expected<DnsQuery, DnsRejected> read_query(Bytes bytes) {
     return tl::unexpected(reject(*header, code, question, std::move(why)));
   };
   if (bytes.size() > kMaxDnsQuery) return no(DnsCode::kFormErr, "question too long");
-  if ((header->flags & kOpcode) != 0) return no(DnsCode::kNotImp, "not a plain question");
+  if ((header->flags & kOpcode) != 0) return no(DnsCode::kNotImp, "not a standard query");
   const auto& counts = header->counts;
   if ((header->flags & kTruncated) != 0 || counts[0] != 1 || counts[1] != 0 || counts[2] != 0 ||
       counts[3] > 1) {
-    return no(DnsCode::kFormErr, "not one question");
+    return no(DnsCode::kFormErr, "must have exactly one question");
   }
   const auto name = read_name(bytes, kHeader, Pointers::kForbidden);
-  if (!name) return no(DnsCode::kFormErr, "a name that is none");
+  if (!name) return no(DnsCode::kFormErr, "malformed name");
   MessageReader reader(bytes, name->end);
   const std::uint16_t type = reader.number16();
   const std::uint16_t query_class = reader.number16();
@@ -330,7 +330,7 @@ tl::expected<DnsQuery, DnsRejected> read_query(Bytes bytes) {
   // Before the name is judged: a message of a wrong form is that, whatever it asks for.
   const std::optional<std::uint16_t> payload = counts[3] == 1 ? read_opt(reader) : std::nullopt;
   if ((counts[3] == 1 && !payload) || !reader.at_end()) {
-    return no(DnsCode::kFormErr, "more than a question", question);
+    return no(DnsCode::kFormErr, "unexpected data after the question", question);
   }
   if (query_class != kClassIn) return no(DnsCode::kRefused, "class is not IN", question);
   Result<HostName> host = name->host();
@@ -419,7 +419,7 @@ std::vector<std::byte> write_question(std::uint16_t id, const HostName& name, Dn
 }
 
 Result<DnsAnswer> read_answer(Bytes bytes, std::uint16_t id, const HostName& name, DnsType type) {
-  const auto other = [] { return fail(Errc::kNotFound, "DNS answer: not to this question"); };
+  const auto other = [] { return fail(Errc::kNotFound, "DNS answer: does not match the query"); };
   const auto header = read_header(bytes);
   if (!header || bytes.size() > kMaxDnsAnswer) return other();
   const bool is_answer = (header->flags & (kIsAnswer | kOpcode)) == kIsAnswer;

@@ -196,7 +196,7 @@ DnsQuery asked(std::string_view name, unsigned type = 1, unsigned payload = 512,
           .asked_name = wire(name)};
 }
 
-TEST(DnsWriteAnswer, SaysTheAddressesOfTheFamilyThatWasAskedFor) {
+TEST(DnsWriteAnswer, ReturnsAddressesOfTheRequestedFamily) {
   const std::vector<IpAddress> addresses = {ip("192.0.2.1"), ip("2001:db8::1"), ip("192.0.2.2")};
   EXPECT_EQ(as_text(write_answer(asked("a.example"), DnsCode::kNoError, addresses, 60)),
             header(7, 0x8180, {.answers = 2}) + question("a.example") + "\xc0\x0c" + n16(1) +
@@ -220,7 +220,7 @@ TEST(DnsWriteAnswer, CanBeReadBack) {
   EXPECT_EQ(read->ttl_s, 42u);
 }
 
-TEST(DnsWriteAnswer, SaysWhyOnlyToWhoUnderstandsIt) {
+TEST(DnsWriteAnswer, AddsTheReasonOnlyForEdnsClients) {
   const std::string why = "not in the policy";
   const std::string plain =
       as_text(write_answer(asked("a.example"), DnsCode::kNxDomain, {}, 0, why));
@@ -231,7 +231,7 @@ TEST(DnsWriteAnswer, SaysWhyOnlyToWhoUnderstandsIt) {
   EXPECT_EQ(told, header(7, 0x8183, {.additional = 1}) + question("a.example") + opt(1232, error));
 }
 
-TEST(DnsWriteAnswer, StaysWithinThePayloadAndSaysSoWhenItIsCut) {
+TEST(DnsWriteAnswer, StaysWithinThePayloadAndSetsTheTruncationFlag) {
   const std::vector<IpAddress> addresses(60, ip("2001:db8::1"));
   for (const unsigned payload : {512u, 513u, 700u, 1232u}) {
     for (const bool has_opt : {false, true}) {

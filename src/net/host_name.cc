@@ -23,8 +23,8 @@ bool is_number(std::string_view label) {
 
 Result<HostName> HostName::parse(std::string_view text) {
   if (text.ends_with('.')) text.remove_suffix(1);
-  if (text.empty()) return fail_invalid("a name is missing");
-  if (text.size() > kMaxName) return fail_invalid("a name has at most 253 bytes");
+  if (text.empty()) return fail_invalid("the name is empty");
+  if (text.size() > kMaxName) return fail_invalid("a name may have at most 253 bytes");
   std::string name(text);
   for (char& c : name) {
     if (static_cast<unsigned char>(c) >= 0x80) {
@@ -32,16 +32,20 @@ Result<HostName> HostName::parse(std::string_view text) {
     }
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     const bool is_known = is_digit(c) || (c >= 'a' && c <= 'z') || c == '-' || c == '_' || c == '.';
-    if (!is_known) return fail_invalid("a name has letters, digits, '-', '_' and dots only");
+    if (!is_known)
+      return fail_invalid("a name may only contain letters, digits, '-', '_' and dots");
   }
   std::string_view rest = name;
   while (true) {
     const std::string_view label = rest.substr(0, rest.find('.'));
-    if (label.empty()) return fail_invalid("a name has something between its dots");
-    if (label.size() > kMaxLabel) return fail_invalid("a part of a name has at most 63 bytes");
+    if (label.empty()) return fail_invalid("a name must not have an empty label");
+    if (label.size() > kMaxLabel)
+      return fail_invalid("a label of a name may have at most 63 bytes");
     if (label.size() == rest.size()) {
       if (is_number(label)) {
-        return fail_invalid("the last part of a name is no number: an address is four decimal numbers");
+        return fail_invalid(
+            "the last label of a name must not be a number: an IPv4 address has four decimal "
+            "numbers");
       }
       return HostName(std::move(name));
     }

@@ -24,7 +24,7 @@ TEST(HostName, HasOneForm) {
   EXPECT_EQ(name("127.0.0.1.nip.io").str(), "127.0.0.1.nip.io");
 }
 
-TEST(HostName, RefusesWhatSomebodyTakesForAnAddress) {
+TEST(HostName, RefusesWhatSomeProgramsTakeForAnAddress) {
   for (const char* text : {"127.0.0.1",    "127.0.0.1.",
                            "127.1",        "127.0.1",
                            "2130706433",   "0",
@@ -51,8 +51,8 @@ TEST(HostName, RefusesWhatIsNoName) {
   EXPECT_FALSE(HostName::parse(std::string_view("\0", 1)));
 }
 
-TEST(HostName, RefusesNonAsciiWithAWordAboutXn) {
-  // The last three are taken for "pypi.org" by whoever folds or normalises: Kelvin-like letters, a
+TEST(HostName, RefusesNonAsciiAndSuggestsXn) {
+  // The last three are taken for "pypi.org" by programs that fold or normalise: Kelvin-like letters, a
   // full-width dot, a soft hyphen.
   for (const char* text :
        {"bücher.example", "pypı.org", "pypi。org", "py\xc2\xadpi.org", "\xff.a"}) {

@@ -328,7 +328,7 @@ Verdict may_resolve(const NetRules& rules, const HostName& name) {
 
 Verdict may_be_at(const NetRules& rules, const IpAddress& address) {
   if (rules.ceiling.any_address) {
-    const auto kind = nobodys(address);
+    const auto kind = never_assigned(address);
     if (kind) return {.allowed = false, .rule = "reserved: " + std::string(*kind)};
     return {.allowed = true, .rule = "any address"};
   }

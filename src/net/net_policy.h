@@ -63,8 +63,8 @@ std::string canonical_text(const NetPolicy& policy);
 struct NetCeiling {
   NetPolicy policy{.base = NetBase::kAll};
   std::vector<Cidr> opened;  // reserved ranges that count as public
-  // What `policy` allows may be at any address that is somebody's: a package index is often a
-  // private mirror. What nobodys() names in address.h stays reserved.
+  // What `policy` allows may be at any assigned address: a package index is often a
+  // private mirror. What never_assigned() names in address.h stays reserved.
   bool any_address = false;
 };
 

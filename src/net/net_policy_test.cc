@@ -193,10 +193,10 @@ TEST(Decide, WhereAnyAddressWillDoARulesNameMayBePrivate) {
   EXPECT_EQ(at_connect(rules, "10.1.2.3", 22, {"mirror.corp"}), "DENY not in the policy");
 }
 
-TEST(Decide, WhereAnyAddressWillDoItIsStillSomebodys) {
+TEST(Decide, AnyAddressStillMustBeAssigned) {
   NetRules rules = under(policy(NetBase::kAll), policy(NetBase::kAll));
   rules.ceiling.any_address = true;
-  const std::pair<std::string_view, std::string_view> nobodys_own[] = {
+  const std::pair<std::string_view, std::string_view> unassigned[] = {
       {"127.0.0.1", "loopback"},
       {"127.9.9.9", "loopback"},
       {"::1", "loopback"},
@@ -221,7 +221,7 @@ TEST(Decide, WhereAnyAddressWillDoItIsStillSomebodys) {
       {"64:ff9b::a9fe:a9fe", "metadata"},
       {"::127.0.0.1", "loopback"},
   };
-  for (const auto& [address, kind] : nobodys_own) {
+  for (const auto& [address, kind] : unassigned) {
     EXPECT_EQ(at_connect(rules, address, 80), "DENY reserved: " + std::string(kind)) << address;
     EXPECT_EQ(named(rules, address, 443, "mirror.corp"), "DENY reserved: " + std::string(kind));
   }
@@ -242,7 +242,7 @@ TEST(Decide, ANameCountsForTheAddressesItWasResolvedTo) {
   EXPECT_EQ(resolves(rules, "secret.evil.example"), "DENY not in the policy");
 }
 
-TEST(Decide, AtPort443TheClientSaysTheName) {
+TEST(Decide, Port443UsesTheServerNameOfTheClient) {
   const NetRules rules = under_no_ceiling(policy(NetBase::kNone, {"pypi.org"}));
   EXPECT_EQ(at_connect(rules, kPublic, 443, {"pypi.org"}), "ASK allow by name");
   EXPECT_EQ(at_connect(rules, kPublic, 443), "ASK allow by name");
@@ -285,7 +285,7 @@ TEST(Decide, DeniedNamesAreReadFromTheHello) {
   EXPECT_EQ(resolves(rules, "evil.example"), "DENY deny evil.example");
   EXPECT_EQ(resolves(rules, "x.bad.example"), "ALLOW base all");
   EXPECT_EQ(resolves(rules, "good.example"), "ALLOW base all");
-  // A denied name somewhere else does not make anybody wait for a hello.
+  // A denied name somewhere else does not cause a wait for a ClientHello.
   const NetRules at_22 = under_no_ceiling(policy(NetBase::kAll, {}, {"evil.example:22"}));
   EXPECT_EQ(at_connect(at_22, kPublic, 443), "ALLOW base all");
   const NetRules range =
@@ -293,7 +293,7 @@ TEST(Decide, DeniedNamesAreReadFromTheHello) {
   EXPECT_EQ(at_connect(range, kPublic, 443), "ASK? allow 93.184.216.0/24");
 }
 
-TEST(Decide, DenyWinsUnlessAllowIsSaidTo) {
+TEST(Decide, DenyWinsUnlessAllowHasPrecedence) {
   const Texts allow = {"good.example", "93.184.216.34"};
   const Texts deny = {"*.example", "93.184.216.0/24"};
   const NetRules strict = under_no_ceiling(policy(NetBase::kNone, allow, deny));

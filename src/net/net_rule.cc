@@ -23,9 +23,9 @@ Result<PortRange> parse_ports(std::string_view text) {
   const auto first = parse_port(text.substr(0, dash));
   const auto last = dash == text.npos ? first : parse_port(text.substr(dash + 1));
   if (!first || !last) {
-    return fail_invalid("a port is a number from 1 to 65535, or two with a '-' between them");
+    return fail_invalid("a port must be a number from 1 to 65535, or a range like 8000-8080");
   }
-  if (*first > *last) return fail_invalid("the ports go from the greater to the less");
+  if (*first > *last) return fail_invalid("the range of ports is reversed");
   return PortRange{.first = *first, .last = *last};
 }
 
@@ -46,12 +46,12 @@ struct Halves {
 Result<Halves> split(std::string_view text) {
   if (text.starts_with('[')) {
     const auto end = text.find(']');
-    if (end == text.npos) return fail_invalid("a ']' is missing");
+    if (end == text.npos) return fail_invalid("the closing ']' is missing");
     const std::string_view target = text.substr(1, end - 1);
     const std::string_view rest = text.substr(end + 1);
-    if (target.find(':') == target.npos) return fail_invalid("only IPv6 addresses are written in [ ]");
+    if (target.find(':') == target.npos) return fail_invalid("only IPv6 addresses may be in [ ]");
     if (rest.empty()) return Halves{.target = target, .is_range = true};
-    if (rest[0] != ':') return fail_invalid("after ']' comes nothing but a ':' and a port");
+    if (rest[0] != ':') return fail_invalid("only ':' and a port may follow ']'");
     return Halves{.target = target, .ports = rest.substr(1), .is_range = true};
   }
   const auto colon = text.find(':');
@@ -61,7 +61,7 @@ Result<Halves> split(std::string_view text) {
   }
   const auto slash = text.find('/');
   if (slash != text.npos && text.find(':', slash) != text.npos) {
-    return fail_invalid("an IPv6 range with a port is written in brackets: [2001:db8::/32]:443");
+    return fail_invalid("an IPv6 range with a port must be in brackets: [2001:db8::/32]:443");
   }
   return Halves{.target = text, .is_range = true};
 }
@@ -75,7 +75,7 @@ Result<NetRule::Target> parse_target(const Halves& halves) {
       return NamesBelow{std::move(domain)};
     }
     if (text.find('*') != text.npos) {
-      return fail_invalid("a '*' stands alone or as the first part of a name: *.example.com");
+      return fail_invalid("a '*' must be alone or the first label of a name: *.example.com");
     }
     if (text.find('/') == text.npos && !IpAddress::parse(text)) {
       TRY(HostName name, HostName::parse(text));
@@ -104,10 +104,10 @@ bool target_covers(const NetRule::Target& a, const NetRule::Target& b) {
 }  // namespace
 
 Result<NetRule> NetRule::parse(std::string_view text) {
-  if (text.empty()) return fail_invalid("a rule is empty");
-  if (text.size() > kMaxRule) return fail_invalid("a rule is too long");
+  if (text.empty()) return fail_invalid("the rule is empty");
+  if (text.size() > kMaxRule) return fail_invalid("the rule is too long");
   if (text.find("://") != text.npos) {
-    return fail_invalid("a rule is a name or an address, not a URL: example.com:443");
+    return fail_invalid("a rule must be a name or an address, not a URL: example.com:443");
   }
   TRY(const Halves halves, split(text));
   TRY(Target target, parse_target(halves));

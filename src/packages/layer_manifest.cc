@@ -15,7 +15,7 @@ namespace json = boost::json;
 
 constexpr std::int64_t kNoteForm = 1;
 constexpr std::size_t kMaxNoteText = 600;  // of any one word in it
-constexpr std::size_t kMaxName = 200;  // of a package's words
+constexpr std::size_t kMaxName = 200;      // of a package's words
 constexpr std::size_t kMaxProject = 64;
 constexpr std::size_t kSpecSize = 64;
 
@@ -30,8 +30,8 @@ json::array cut_texts(const std::vector<std::string>& list) {
 }
 
 json::array package_json(const Artefact& one) {
-  return {cut_text(one.name, kMaxName), cut_text(one.version, kMaxName), cut_text(one.file, kMaxName),
-          cut_text(one.sha256, kMaxName)};
+  return {cut_text(one.name, kMaxName), cut_text(one.version, kMaxName),
+          cut_text(one.file, kMaxName), cut_text(one.sha256, kMaxName)};
 }
 
 json::object asked_json(const LayerManifest::Asked& one) {
@@ -235,7 +235,8 @@ Result<LayerManifest> parse_note(std::string_view text) {
   note.checked_ms = reader.number("checked_ms");
   note.corrupt = reader.flag("corrupt");
   if (!reader.what_is_wrong().empty()) return bad_note(reader.what_is_wrong());
-  if (reader.seen() != value.get_object().size()) return bad_note("it has fields that are not known");
+  if (reader.seen() != value.get_object().size())
+    return bad_note("it has fields that are not known");
   if (note.manager != "pip" && note.manager != "npm") return bad_note("manager");
   return note;
 }

@@ -141,7 +141,8 @@ std::string with_plain_lines(std::string_view text) {
 
 std::string canonical_package(PackageManager manager, std::string_view text) {
   // npm's names have a case, and what follows them may be a tag.
-  return manager == PackageManager::kPip ? canonical_requirement(text) : std::string(without_space(text));
+  return manager == PackageManager::kPip ? canonical_requirement(text)
+                                         : std::string(without_space(text));
 }
 
 std::string spec_key(const PackageSetTarget& place, const Dependencies& wanted) {

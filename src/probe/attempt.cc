@@ -44,9 +44,9 @@ void send_report(int pipe, const Attempt& attempt) {
 }
 
 // A report, or nothing: the helper ended without a word, or the deadline passed.
-enum class Heard : std::uint8_t { kReport, kNothing, kTooLate };
+enum class Received : std::uint8_t { kReport, kNothing, kTooLate };
 
-Heard hear_report(int pipe, std::chrono::milliseconds deadline, Report& report) {
+Received receive_report(int pipe, std::chrono::milliseconds deadline, Report& report) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point end = Clock::now() + deadline;
   while (true) {
@@ -54,16 +54,16 @@ Heard hear_report(int pipe, std::chrono::milliseconds deadline, Report& report) 
     pollfd waiting{.fd = pipe, .events = POLLIN, .revents = 0};
     const int ready = ::poll(&waiting, 1, static_cast<int>(std::max<long>(left.count(), 0)));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return Heard::kTooLate;
+    if (ready <= 0) return Received::kTooLate;
     const ssize_t n = ::read(pipe, &report, sizeof report);
     if (n < 0 && errno == EINTR) continue;
-    return n == static_cast<ssize_t>(sizeof report) ? Heard::kReport : Heard::kNothing;
+    return n == static_cast<ssize_t>(sizeof report) ? Received::kReport : Received::kNothing;
   }
 }
 
 void die_with_parent(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The parent may have died before the line above; then nobody would end us. In a new pid
+  // The parent may have died before the line above; then no process would kill us. In a new pid
   // namespace the parent's number is 0, and cannot be compared.
   const pid_t now = ::getppid();
   if (now != parent && now != 0) ::_exit(127);
@@ -74,7 +74,7 @@ std::string describe_end(int status) {
     const char* name = ::sigabbrev_np(WTERMSIG(status));
     return std::string("the helper was killed by SIG") + (name != nullptr ? name : "?");
   }
-  return "the helper ended without an answer";
+  return "the helper exited without an answer";
 }
 
 }  // namespace
@@ -104,18 +104,18 @@ Attempt attempt_in_helper(const std::function<Attempt()>& body,
   write_end.reset();
 
   Report report{};
-  const Heard heard = hear_report(read_end.get(), deadline, report);
+  const Received received = receive_report(read_end.get(), deadline, report);
   // Our own child that is not yet reaped: its number cannot have been given to another.
-  if (heard == Heard::kTooLate) ::kill(helper, SIGKILL);
+  if (received == Received::kTooLate) ::kill(helper, SIGKILL);
   int status = 0;
   while (::waitpid(helper, &status, 0) < 0 && errno == EINTR) {
   }
-  switch (heard) {
-    case Heard::kTooLate:
+  switch (received) {
+    case Received::kTooLate:
       return Attempt::failed("no answer within " + std::to_string(deadline.count()) + " ms", -1);
-    case Heard::kNothing:
+    case Received::kNothing:
       return Attempt::failed(describe_end(status), -1);
-    case Heard::kReport:
+    case Received::kReport:
       break;
   }
   return {.error = report.error,

@@ -33,7 +33,7 @@ struct Attempt {
 };
 
 // Runs `body` in a helper and waits for its report. A helper that dies, hangs past the deadline or
-// is killed by somebody's seccomp filter is a failed attempt that says so.
+// is killed by an outer seccomp filter is reported as a failed attempt.
 Attempt attempt_in_helper(const std::function<Attempt()>& body,
                           std::chrono::milliseconds deadline = std::chrono::seconds(1));
 

@@ -29,7 +29,7 @@ constexpr milliseconds kTrialDeadline{1500};
 
 int join_group(const std::string& path) { return write_text(path + "/cgroup.procs", "0"); }
 
-// A group empties only when the last process in it is reaped by whoever started it, and v1 has no
+// A group empties only when the last process in it is reaped by its parent, and v1 has no
 // event for it: EBUSY is retried for a moment.
 void remove_group(const std::string& path) {
   // v1 keeps a removed memory group for as long as its pages are somewhere; other trees lack this.
@@ -86,7 +86,8 @@ bool wait_until_frozen(const std::string& path) {
 
 Result<TrialGroup> TrialGroup::make(const std::string& parent, const std::string& what) {
   std::string path = parent + "/" + std::string(kPrefix) + std::to_string(::getpid()) + "-" + what;
-  if (::mkdir(path.c_str(), 0755) != 0) return fail(Error::from_errno("make a group in " + parent));
+  if (::mkdir(path.c_str(), 0755) != 0)
+    return fail(Error::from_errno("create a cgroup in " + parent));
   return TrialGroup(std::move(path));
 }
 
@@ -105,17 +106,18 @@ Attempt try_memory_limit(const TrialGroup& group, CgroupVersion version) {
   if (const int err = write_text(limit, std::to_string(kMemoryLimit)); err != 0) {
     return Attempt::failed("set a memory limit", err);
   }
-  if (read_number(limit) != kMemoryLimit) return Attempt::failed("the limit did not stay", -1);
+  if (read_number(limit) != kMemoryLimit)
+    return Attempt::failed("the limit was not kept by the kernel", -1);
   return attempt_in_helper(
       [&] {
         if (const int err = join_group(group.path()); err != 0) {
           return Attempt::failed("join a memory group", err);
         }
-        if (!touch_memory()) return Attempt::failed("take memory");
+        if (!touch_memory()) return Attempt::failed("allocate memory");
         // Less than was touched: it is not counted here, so no limit would bite. The kernel counts
         // in batches per CPU, hence the half.
         if (read_number(usage).value_or(0) < kTouched / 2) {
-          return Attempt::failed("memory taken in the group is not counted there", -1);
+          return Attempt::failed("memory allocated in the cgroup is not charged to it", -1);
         }
         return Attempt::worked();
       },
@@ -137,7 +139,7 @@ Attempt try_pids_limit(const TrialGroup& group) {
           return errno == EAGAIN ? Attempt::worked() : Attempt::failed("fork under the limit");
         }
         wait_for_child(one_too_many);
-        return Attempt::failed("the limit did not hold", -1);
+        return Attempt::failed("the limit is not enforced", -1);
       },
       kTrialDeadline);
 }
@@ -163,7 +165,7 @@ Attempt try_cpu_limit(const TrialGroup& group, CgroupVersion version) {
         }
         return spin_until_throttled(group.path() + "/cpu.stat")
                    ? Attempt::worked()
-                   : Attempt::failed("the limit was never felt", -1);
+                   : Attempt::failed("the limit is not enforced", -1);
       },
       kTrialDeadline);
 }
@@ -192,7 +194,7 @@ FreezeAndKill try_freeze_and_kill(const TrialGroup& group) {
   (void)!::read(read_end.get(), &ready, 1);
   const std::string pid = std::to_string(child);
   if (const int err = write_text(group.path() + "/cgroup.procs", pid); err != 0) {
-    result.freeze = result.kill = Attempt::failed("put a process into a group", err);
+    result.freeze = result.kill = Attempt::failed("move a process into a cgroup", err);
   } else {
     if (const int freeze_err = write_text(group.path() + "/cgroup.freeze", "1"); freeze_err != 0) {
       result.freeze = Attempt::failed("write cgroup.freeze", freeze_err);

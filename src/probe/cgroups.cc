@@ -12,21 +12,21 @@ namespace glovebox::probe {
 namespace {
 
 // Where a group for this controller would go.
-struct Place {
+struct Parent {
   std::string parent;
   CgroupVersion version;
 };
 
-std::optional<Place> place_of(const std::string& controller, const CgroupFacts& facts) {
+std::optional<Parent> parent_of(const std::string& controller, const CgroupFacts& facts) {
   const CgroupLayout& layout = facts.layout;
   if (layout.usable_v2()) {
-    if (facts.is_root) return Place{layout.v2_mount, CgroupVersion::kV2};
+    if (facts.is_root) return Parent{layout.v2_mount, CgroupVersion::kV2};
     if (facts.own_group.empty()) return std::nullopt;
-    return Place{facts.own_group, CgroupVersion::kV2};
+    return Parent{facts.own_group, CgroupVersion::kV2};
   }
   const auto found = layout.v1_mounts.find(controller);
   if (found == layout.v1_mounts.end()) return std::nullopt;
-  return Place{found->second, CgroupVersion::kV1};
+  return Parent{found->second, CgroupVersion::kV1};
 }
 
 Attempt try_limit(const std::string& controller, const TrialGroup& group, CgroupVersion version) {
@@ -44,21 +44,21 @@ const char* limit_file(const std::string& controller, CgroupVersion version) {
 
 // The v2 tree gives groups below a controller only when the parent says so, and a parent with
 // processes of its own (save the root) cannot say so.
-void explain_absent_v2_controller(const Place& place, ControllerTrial& trial) {
-  const std::string offered = read_text(place.parent + "/cgroup.controllers").value_or("");
+void explain_absent_v2_controller(const Parent& found_parent, ControllerTrial& trial) {
+  const std::string offered = read_text(found_parent.parent + "/cgroup.controllers").value_or("");
   if (!lists_controller(offered, trial.name)) {
-    trial.attempt = Attempt::failed("not offered in " + place.parent, -1);
+    trial.attempt = Attempt::failed("not offered in " + found_parent.parent, -1);
     return;
   }
-  const bool is_root_group = ::access((place.parent + "/cgroup.type").c_str(), F_OK) != 0;
-  const std::string members = read_text(place.parent + "/cgroup.procs").value_or("");
+  const bool is_root_group = ::access((found_parent.parent + "/cgroup.type").c_str(), F_OK) != 0;
+  const std::string members = read_text(found_parent.parent + "/cgroup.procs").value_or("");
   if (!is_root_group && !trim(members).empty()) {
     trial.attempt = Attempt::failed(
-        place.parent + " has processes of its own, so it cannot pass " + trial.name + " on", -1);
+        found_parent.parent + " contains processes, so it cannot delegate " + trial.name, -1);
     return;
   }
-  if (::access((place.parent + "/cgroup.subtree_control").c_str(), W_OK) != 0) {
-    trial.attempt = Attempt::failed("switch it on in " + place.parent);
+  if (::access((found_parent.parent + "/cgroup.subtree_control").c_str(), W_OK) != 0) {
+    trial.attempt = Attempt::failed("enable it in " + found_parent.parent);
     return;
   }
   trial.to_be_enabled = true;
@@ -66,27 +66,28 @@ void explain_absent_v2_controller(const Place& place, ControllerTrial& trial) {
 
 ControllerTrial try_controller(const std::string& name, CgroupFacts& facts) {
   ControllerTrial trial{.name = name};
-  const std::optional<Place> place = place_of(name, facts);
-  if (!place) {
-    trial.attempt = Attempt::failed("no tree here has this controller", -1);
+  const std::optional<Parent> found_parent = parent_of(name, facts);
+  if (!found_parent) {
+    trial.attempt = Attempt::failed("no mounted hierarchy has this controller", -1);
     return trial;
   }
-  trial.where = place->parent;
-  sweep_trial_groups(place->parent);
-  const Result<TrialGroup> group = TrialGroup::make(place->parent, name);
+  trial.where = found_parent->parent;
+  sweep_trial_groups(found_parent->parent);
+  const Result<TrialGroup> group = TrialGroup::make(found_parent->parent, name);
   if (!group) {
-    trial.attempt = Attempt::failed("make a group in " + place->parent, group.error().sys_errno());
+    trial.attempt =
+        Attempt::failed("create a cgroup in " + found_parent->parent, group.error().sys_errno());
     return trial;
   }
-  if (!group->has(limit_file(name, place->version))) {
-    if (place->version == CgroupVersion::kV2) {
-      explain_absent_v2_controller(*place, trial);
+  if (!group->has(limit_file(name, found_parent->version))) {
+    if (found_parent->version == CgroupVersion::kV2) {
+      explain_absent_v2_controller(*found_parent, trial);
     } else {
-      trial.attempt = Attempt::failed("groups have no limit file", -1);
+      trial.attempt = Attempt::failed("cgroups have no limit file", -1);
     }
     return trial;
   }
-  trial.attempt = try_limit(name, *group, place->version);
+  trial.attempt = try_limit(name, *group, found_parent->version);
   if (name == "memory") {
     facts.memory_peak = group->has("memory.peak") || group->has("memory.max_usage_in_bytes");
   }
@@ -105,7 +106,7 @@ void try_levers(CgroupFacts& facts) {
   const Result<TrialGroup> group = TrialGroup::make(parent, "levers");
   if (!group) {
     facts.freeze = facts.kill =
-        Attempt::failed("make a group in " + parent, group.error().sys_errno());
+        Attempt::failed("create a cgroup in " + parent, group.error().sys_errno());
     return;
   }
   facts.own_group_delegated = true;
@@ -118,7 +119,7 @@ void explain_layout(const CgroupFacts& facts, Findings& findings) {
   Finding finding{"cgroups", "layout", State::kOk, std::string(facts.layout.name()), ""};
   if (facts.layout.name() == "none") {
     finding.state = State::kMissing;
-    finding.detail = "no cgroup tree is mounted";
+    finding.detail = "no cgroup hierarchy is mounted";
     finding.fix = "sudo mount -t cgroup2 none /sys/fs/cgroup";
   } else if (facts.layout.name() == "hybrid") {
     finding.detail += ": limits through v1, freeze and kill through " + facts.layout.v2_mount;
@@ -137,7 +138,7 @@ std::string fix_for_limits(const CgroupFacts& facts, const std::string& where) {
   if (facts.is_root) {
     return where.empty()
                ? "mount the controller, or boot with systemd.unified_cgroup_hierarchy=1"
-               : "run outside a container, or in one with its cgroup tree writable and to itself";
+               : "run outside a container, or in one with a writable cgroup hierarchy of its own";
   }
   return "run as root (sudo)";
 }
@@ -145,7 +146,7 @@ std::string fix_for_limits(const CgroupFacts& facts, const std::string& where) {
 void explain_levers(const CgroupFacts& facts, Findings& findings) {
   if (facts.kill.ok() && facts.freeze.ok()) {
     findings.push_back({"cgroups", "freeze and kill", State::kOk,
-                        "a frozen process was killed through the v2 tree", ""});
+                        "a frozen process was killed through the v2 hierarchy", ""});
   } else {
     Finding finding{"cgroups", "freeze and kill", State::kWarn, "", ""};
     finding.detail = !facts.freeze.ok() ? facts.freeze.why() : facts.kill.why();
@@ -153,9 +154,9 @@ void explain_levers(const CgroupFacts& facts, Findings& findings) {
                           ? "; the v1 freezer is used instead"
                           : "; a sandbox is ended through its pid namespace";
     if (facts.is_root && facts.layout.v2_mount.empty()) {
-      finding.fix = "mount a v2 tree beside the v1 ones: /sys/fs/cgroup/unified";
+      finding.fix = "mount a v2 hierarchy beside the v1 ones: /sys/fs/cgroup/unified";
     } else if (facts.kill.error == ENOENT || facts.freeze.error == ENOENT) {
-      finding.fix = "a kernel of 5.14 or later";
+      finding.fix = "use kernel 5.14 or later";
     } else if (facts.is_root) {
       finding.fix = fix_for_limits(facts, facts.layout.v2_mount);
     }
@@ -166,8 +167,9 @@ void explain_levers(const CgroupFacts& facts, Findings& findings) {
   if (!facts.memory_peak) lacking = "memory";
   if (!facts.pids_peak) lacking += lacking.empty() ? "processes" : " and processes";
   findings.push_back({"cgroups", "peaks", peaks ? State::kOk : State::kWarn,
-                      peaks ? "the kernel keeps the peaks of memory and processes"
-                            : "no peak of " + lacking + " from the kernel; sampled instead",
+                      peaks
+                          ? "the kernel records the peaks of memory and processes"
+                          : "no peak of " + lacking + " from the kernel; they are sampled instead",
                       ""});
 }
 
@@ -216,19 +218,19 @@ void explain(const CgroupFacts& facts, Findings& findings) {
       finding.detail = trial.attempt.why();
       finding.fix = fix_for_limits(facts, trial.where);
     } else if (trial.to_be_enabled) {
-      finding.detail = "offered in " + trial.where + "; the launcher switches it on";
+      finding.detail = "offered in " + trial.where + "; the launcher enables it";
     } else {
-      finding.detail = "set in " + trial.where + " and felt";
+      finding.detail = "set in " + trial.where + " and enforced";
     }
     findings.push_back(std::move(finding));
   }
   if (!facts.is_root) {
-    findings.push_back({"cgroups", "delegation",
-                        facts.own_group_delegated ? State::kOk : State::kWarn,
-                        facts.own_group.empty()     ? "no v2 group of this user"
-                        : facts.own_group_delegated ? facts.own_group + " is ours to use"
-                                                    : facts.own_group + " is not delegated to us",
-                        facts.own_group_delegated || facts.own_group.empty() ? "" : kDelegate});
+    findings.push_back(
+        {"cgroups", "delegation", facts.own_group_delegated ? State::kOk : State::kWarn,
+         facts.own_group.empty()     ? "this user has no v2 cgroup"
+         : facts.own_group_delegated ? facts.own_group + " is delegated to this user"
+                                     : facts.own_group + " is not delegated to this user",
+         facts.own_group_delegated || facts.own_group.empty() ? "" : kDelegate});
   }
   explain_levers(facts, findings);
 }

@@ -19,7 +19,7 @@ struct ControllerTrial {
   std::string name{};   // "memory", "pids", "cpu"
   std::string where{};  // the directory its groups go to; empty when the controller is nowhere
   Attempt attempt{};
-  // v2: offered, but not yet switched on for groups below; the launcher switches it on. It was
+  // v2: offered, but not yet switched on for groups below; the launcher enables it. It was
   // therefore not tried: doctor changes nothing that stays.
   bool to_be_enabled = false;
 };

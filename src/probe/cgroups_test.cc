@@ -40,18 +40,18 @@ TEST(Cgroups, AllLimitsMeansEachOfThem) {
   EXPECT_FALSE(facts.all_limits());
   facts.controllers = {{.name = "memory"}, {.name = "pids"}};
   EXPECT_TRUE(facts.all_limits());
-  facts.controllers[1].attempt = Attempt::failed("make a group", EACCES);
+  facts.controllers[1].attempt = Attempt::failed("create a cgroup", EACCES);
   EXPECT_FALSE(facts.all_limits());
 }
 
-TEST(Cgroups, AnOrdinaryUserOnV2IsToldOfDelegation) {
+TEST(Cgroups, TellsAnOrdinaryUserOnV2OfDelegation) {
   CgroupFacts facts;
   facts.layout = pure_v2();
   facts.own_group = "/sys/fs/cgroup/user.slice/user-1000.slice/session-2.scope";
   facts.controllers = {{.name = "memory",
                         .where = facts.own_group,
-                        .attempt = Attempt::failed("make a group", EACCES)}};
-  facts.freeze = facts.kill = Attempt::failed("make a group", EACCES);
+                        .attempt = Attempt::failed("create a cgroup", EACCES)}};
+  facts.freeze = facts.kill = Attempt::failed("create a cgroup", EACCES);
   Findings findings;
   explain(facts, findings);
   ASSERT_NE(find(findings, "memory limit"), nullptr);
@@ -67,7 +67,7 @@ TEST(Cgroups, AUserWithoutAV2GroupIsNotSentToDelegation) {
   facts.layout.v1_mounts = {{"memory", "/sys/fs/cgroup/memory"}};
   facts.controllers = {{.name = "memory",
                         .where = "/sys/fs/cgroup/memory",
-                        .attempt = Attempt::failed("make a group", EACCES)}};
+                        .attempt = Attempt::failed("create a cgroup", EACCES)}};
   Findings findings;
   explain(facts, findings);
   ASSERT_NE(find(findings, "memory limit"), nullptr);
@@ -76,7 +76,7 @@ TEST(Cgroups, AUserWithoutAV2GroupIsNotSentToDelegation) {
   EXPECT_EQ(find(findings, "delegation")->fix, "");
 }
 
-TEST(Cgroups, AHostWithoutAnyTreeIsTold) {
+TEST(Cgroups, ReportsAHostWithoutAnyHierarchy) {
   CgroupFacts facts;
   facts.is_root = true;
   facts.freeze = facts.kill = Attempt::failed("no v2 tree", -1);
@@ -86,7 +86,7 @@ TEST(Cgroups, AHostWithoutAnyTreeIsTold) {
   EXPECT_EQ(find(findings, "layout")->state, State::kMissing);
 }
 
-TEST(Cgroups, AnOldKernelWithoutKillIsToldWhichKernelHasIt) {
+TEST(Cgroups, NamesTheKernelThatHasKill) {
   CgroupFacts facts;
   facts.layout = pure_v2();
   facts.is_root = true;

@@ -14,7 +14,7 @@ void list(std::string& text, const std::string& item) {
 EngineOutlook judge_jail(const HostFacts& host) {
   EngineOutlook jail{.name = "jail"};
   if (!host.rehearsal.ok()) {
-    jail.why = "a jail in small could not be built: " + host.rehearsal.why();
+    jail.why = "a test jail could not be built: " + host.rehearsal.why();
     return jail;
   }
   std::string missing;
@@ -33,7 +33,8 @@ EngineOutlook judge_jail(const HostFacts& host) {
                              : "without: " + missing;
   // On top, and said, but not part of the grade.
   if (!host.landlock.enforced.ok() || host.landlock.abi == 0) jail.why += "; no Landlock";
-  if (!host.mounts.overlay_on_idmapped.ok()) jail.why += "; files show as nobody's";
+  if (!host.mounts.overlay_on_idmapped.ok())
+    jail.why += "; files appear as owned by nobody (uid 65534)";
   return jail;
 }
 
@@ -46,7 +47,7 @@ EngineOutlook judge_process(const HostFacts& host) {
   const bool landlock = host.landlock.abi > 0 && host.landlock.enforced.ok();
   process.strength = landlock ? EngineOutlook::Strength::kFull : EngineOutlook::Strength::kPartial;
   process.why = landlock ? "rlimits, seccomp, Landlock" : "rlimits and seccomp, no Landlock";
-  process.why += "; a convenience, not a security boundary, never chosen by itself";
+  process.why += "; a convenience, not a security boundary, used only when asked for";
   return process;
 }
 

@@ -40,13 +40,13 @@ TEST(Engines, RootlessIsPartial) {
 TEST(Engines, EachMissingLimitMakesItPartialAndIsNamed) {
   for (std::size_t i = 0; i < 3; ++i) {
     HostFacts host = good_host();
-    host.cgroups.controllers[i].attempt = Attempt::failed("make a group", EACCES);
+    host.cgroups.controllers[i].attempt = Attempt::failed("create a cgroup", EACCES);
     EXPECT_EQ(jail_on(host).strength, Strength::kPartial);
     EXPECT_THAT(jail_on(host).why, HasSubstr(host.cgroups.controllers[i].name + " limit"));
   }
 }
 
-TEST(Engines, LandlockIsSaidAndDoesNotLowerTheJail) {
+TEST(Engines, LandlockIsReportedAndDoesNotLowerTheGrade) {
   HostFacts host = good_host();
   host.landlock = {.abi = 0, .error = ENOSYS};
   EXPECT_EQ(jail_on(host).strength, Strength::kFull);

@@ -92,16 +92,16 @@ void explain(const KernelFacts& facts, Findings& findings) {
   const std::vector<std::string> missing = missing_launcher_capabilities(facts.capabilities);
   if (facts.euid != 0) {
     who.state = State::kWarn;
-    who.detail = "uid " + std::to_string(facts.euid) + ", rootless: fewer walls can be built";
+    who.detail = "uid " + std::to_string(facts.euid) + ", rootless: fewer walls are available";
     who.fix = "run as root (sudo), or start glovebox-launcher as a service, for grade jail";
   } else if (!missing.empty()) {
     who.state = State::kWarn;
     who.detail = "uid 0 without " + join(missing);
-    who.fix = "start the container with these capabilities, or run on the host itself";
+    who.fix = "start the container with these capabilities, or run directly on the host";
   } else if (!facts.in_initial_user_namespace) {
     who.state = State::kWarn;
-    who.detail = "root of a user namespace, not of the host: the uids given to it are few";
-    who.fix = "run on the host itself, or map the uids from 1879048192 into this namespace";
+    who.detail = "root of a user namespace, not of the host: only few uids are mapped";
+    who.fix = "run directly on the host, or map the uids from 1879048192 into this namespace";
   } else {
     who.detail = "root, with every capability the launcher needs";
   }
@@ -109,7 +109,7 @@ void explain(const KernelFacts& facts, Findings& findings) {
 
   if (!facts.helpers.ok()) {
     findings.push_back({"kernel", "helpers", State::kMissing,
-                        facts.helpers.why() + "; the lines below were not really tried",
+                        facts.helpers.why() + "; the checks below could not be tried",
                         "raise the limits on processes and open files (ulimit -u, ulimit -n)"});
   }
   if (facts.under_seccomp) {
@@ -121,10 +121,11 @@ void explain(const KernelFacts& facts, Findings& findings) {
   if (facts.can_shield_from_oom) {
     findings.push_back({"kernel", "oom shield", State::kOk, "oom_score_adj -1000 may be set", ""});
   } else {
-    findings.push_back({"kernel", "oom shield", State::kWarn,
-                        "oom_score_adj cannot be lowered (no CAP_SYS_RESOURCE): a full sandbox may "
-                        "lose its agent with its guest",
-                        facts.euid == 0 ? "give the launcher CAP_SYS_RESOURCE" : ""});
+    findings.push_back(
+        {"kernel", "oom shield", State::kWarn,
+         "oom_score_adj cannot be lowered (no CAP_SYS_RESOURCE): when a sandbox is out of "
+         "memory, the kernel may kill its agent",
+         facts.euid == 0 ? "give the launcher CAP_SYS_RESOURCE" : ""});
   }
 }
 

@@ -21,7 +21,7 @@ struct KernelFacts {
   uid_t euid = 0;
   std::uint64_t capabilities = 0;  // effective
   bool in_initial_user_namespace = true;
-  bool under_seccomp = false;        // somebody's filter is already on us, as in a container
+  bool under_seccomp = false;        // this process already has a seccomp filter, as in a container
   bool can_shield_from_oom = false;  // oom_score_adj -1000 was really written
 };
 

@@ -39,7 +39,7 @@ TEST(Kernel, SeesAContainersFilterInItsStatus) {
   EXPECT_FALSE(status_shows_seccomp(""));
 }
 
-TEST(Kernel, AnOrdinaryUserIsToldHowToGetTheOtherWalls) {
+TEST(Kernel, TellsAnOrdinaryUserHowToGetTheOtherWalls) {
   const KernelFacts facts{.release = "6.1.0", .machine = "x86_64", .euid = 1000};
   Findings findings;
   explain(facts, findings);
@@ -56,7 +56,7 @@ TEST(Kernel, RootWithEverythingIsFine) {
   for (const Finding& finding : findings) EXPECT_EQ(finding.state, State::kOk) << finding.name;
 }
 
-TEST(Kernel, ProbingTellsThisHostsRelease) {
+TEST(Kernel, ProbingReportsThisHostsRelease) {
   const KernelFacts facts = probe_kernel();
   EXPECT_NE(facts.release, "");
   EXPECT_TRUE(facts.helpers.ok()) << facts.helpers.why();

@@ -29,7 +29,7 @@ TEST(KernelText, SplitsLinesAndWords) {
   EXPECT_THAT(words(" \n"), IsEmpty());
 }
 
-TEST(KernelText, WritingTellsTheErrno) {
+TEST(KernelText, WritingReportsTheErrno) {
   EXPECT_EQ(write_text("/proc/no-such-file", "1"), ENOENT);
   EXPECT_EQ(write_text("/dev/null", "1"), 0);
 }

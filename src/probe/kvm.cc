@@ -74,33 +74,32 @@ KvmFacts judge_guest(const GuestRun& run, double native_seconds_per_round) {
   KvmFacts facts;
   if (run.finished && !run.right) {
     facts.verdict = KvmFacts::Verdict::kWrong;
-    facts.detail = "the guest ran and computed a wrong sum";
+    facts.detail = "the test guest computed a wrong sum";
     return facts;
   }
   if (run.rounds < kFewRounds || run.seconds <= 0 || native_seconds_per_round <= 0) {
     facts.verdict = KvmFacts::Verdict::kTooSlow;
     facts.detail =
-        "the guest came no further than " + std::to_string(run.rounds) + " rounds of its loop";
+        "the test guest did not get beyond " + std::to_string(run.rounds) + " rounds of its loop";
     return facts;
   }
   facts.slowdown = run.seconds / static_cast<double>(run.rounds) / native_seconds_per_round;
   if (facts.slowdown > kTooSlowFactor) {
     facts.verdict = KvmFacts::Verdict::kTooSlow;
-    facts.detail =
-        "opens and runs, but " + times_text(facts.slowdown) + " times slower than native";
+    facts.detail = "works, but is " + times_text(facts.slowdown) + " times slower than native";
     return facts;
   }
   if (!run.finished) {
     facts.verdict = KvmFacts::Verdict::kBusy;
-    facts.detail = "a guest ran, but did not finish its loop in time";
+    facts.detail = "the test guest did not finish its loop in time";
     return facts;
   }
   facts.verdict = KvmFacts::Verdict::kWorks;
   facts.detail = "a guest ran " + std::to_string(run.rounds / 1'000'000) +
-                 " million rounds at native speed and computed the right sum";
+                 " million rounds of a loop at native speed";
   if (facts.slowdown > 2) {
-    facts.detail =
-        "a guest ran, right, " + times_text(facts.slowdown) + " times slower than native";
+    facts.detail = "the test guest ran correctly, but " + times_text(facts.slowdown) +
+                   " times slower than native";
   }
   return facts;
 }
@@ -119,7 +118,7 @@ KvmFacts probe_kvm() {
   facts.opened = true;
   if (!kCanRunGuest) {
     facts.verdict = KvmFacts::Verdict::kUnproven;
-    facts.detail = "/dev/kvm opens; there is no test guest for this architecture";
+    facts.detail = "/dev/kvm can be opened; there is no test guest for this architecture";
     return facts;
   }
   const Attempt attempt = attempt_in_helper(
@@ -132,7 +131,7 @@ KvmFacts probe_kvm() {
       kGuestDeadline);
   if (!attempt.ok()) {
     facts.verdict = KvmFacts::Verdict::kRefused;
-    facts.detail = "/dev/kvm opens, but: " + attempt.why();
+    facts.detail = "/dev/kvm can be opened, but: " + attempt.why();
     return facts;
   }
   facts = judge_guest(decode(attempt.note).value_or(GuestRun{}), native_seconds_per_round(kRounds));
@@ -151,27 +150,27 @@ void explain(const KvmFacts& facts, Findings& findings) {
     case Verdict::kAbsent:
       finding.state = State::kMissing;
       finding.fix =
-          "switch on VT-x or AMD-V in the firmware, or nested virtualisation in the VM's "
+          "enable VT-x or AMD-V in the firmware, or nested virtualization on the VM's "
           "host; then sudo modprobe kvm_intel (or kvm_amd)";
       break;
     case Verdict::kRefused:
       finding.state = State::kMissing;
-      finding.fix = facts.opened ? "see the kernel log (dmesg) for what KVM says"
-                                 : "sudo usermod -aG kvm $USER and a new login; in a container: "
+      finding.fix = facts.opened ? "see the messages of KVM in the kernel log (dmesg)"
+                                 : "sudo usermod -aG kvm $USER and log in again; in a container: "
                                    "--device /dev/kvm";
       break;
     case Verdict::kTooSlow:
       finding.state = State::kMissing;
       finding.fix =
-          "instructions are emulated, not run: use a host with VT-x or AMD-V given to it; "
-          "neither jail nor process needs KVM";
+          "instructions are emulated: use a host with VT-x or AMD-V; "
+          "the engines jail and process do not need KVM";
       break;
     case Verdict::kBusy:
-      finding.fix = "run doctor again when the host is quieter";
+      finding.fix = "run `glovebox doctor` again when the host is less busy";
       break;
     case Verdict::kWrong:
       finding.state = State::kMissing;
-      finding.fix = "do not use KVM here; neither jail nor process needs it";
+      finding.fix = "do not use KVM here; the engines jail and process do not need it";
       break;
     case Verdict::kUnproven:
       break;

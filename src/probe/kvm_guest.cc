@@ -155,7 +155,7 @@ Attempt run_counting_guest(std::uint32_t rounds, std::chrono::milliseconds time,
   arm_timer(time);
   const Clock::time_point start = Clock::now();
   const auto limit = std::chrono::duration<double>(time).count();
-  bool told = false;
+  bool reported = false;
   while (true) {
     const int ran = ::ioctl(machine.cpu.get(), KVM_RUN, 0);
     run.seconds = seconds_since(start);
@@ -166,11 +166,11 @@ Attempt run_counting_guest(std::uint32_t rounds, std::chrono::milliseconds time,
     }
     const kvm_run& exit = *machine.shared;
     if (exit.exit_reason == KVM_EXIT_IO && exit.io.port == kPort) {
-      told = true;
+      reported = true;
       continue;
     }
     if (exit.exit_reason == KVM_EXIT_HLT) {
-      run.finished = told;
+      run.finished = reported;
       break;
     }
     return Attempt::failed("the guest stopped for reason " + std::to_string(exit.exit_reason), -1);

@@ -51,21 +51,21 @@ void explain(const LandlockFacts& facts, Findings& findings) {
   if (facts.abi == 0) {
     finding.state = State::kWarn;
     const bool off = facts.error == EOPNOTSUPP;
-    finding.detail = off                     ? "built in, but not switched on"
-                     : facts.error == ENOSYS ? "this kernel has none"
+    finding.detail = off                     ? "built in, but not enabled"
+                     : facts.error == ENOSYS ? "this kernel does not have it"
                                              : Error::from_errno("refused", facts.error).message();
-    finding.detail += "; one wall less, the grade stays";
+    finding.detail += "; one wall less, but the same grade";
     finding.fix = off ? "add landlock to the lsm= list of the kernel command line"
-                      : "a kernel of 5.13 or later with CONFIG_SECURITY_LANDLOCK";
+                      : "use kernel 5.13 or later with CONFIG_SECURITY_LANDLOCK";
   } else if (!facts.enforced.ok()) {
     finding.state = State::kMissing;
     finding.detail = "ABI " + std::to_string(facts.abi) + ", but: " + facts.enforced.why();
-    finding.fix = "report this: the kernel says it has Landlock and does not enforce it";
+    finding.fix = "please report this: the kernel claims to have Landlock and does not enforce it";
   } else if (facts.abi < kScopingAbi) {
     finding.state = State::kWarn;
     finding.detail = "ABI " + std::to_string(facts.abi) +
-                     ", a write was denied; no scoping of signals and abstract sockets";
-    finding.fix = "a kernel of 6.12 or later has it; the namespaces keep guests apart anyway";
+                     ", a write was denied; without scoping of signals and abstract sockets";
+    finding.fix = "kernel 6.12 or later has it; namespaces separate guests anyway";
   } else {
     finding.detail = "ABI " + std::to_string(facts.abi) + ", a write was denied";
   }

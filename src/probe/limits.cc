@@ -20,9 +20,9 @@ struct Want {
 // Enough for 200 sandboxes at once, which is what `make bench` runs.
 constexpr Want kWants[] = {
     {"fs.inotify.max_user_instances", 1024, 8192,
-     "all sandboxes of one user share it, and so do file watchers outside"},
-    {"fs.inotify.max_user_watches", 65536, 524288, "all sandboxes of one user share it"},
-    {"kernel.pid_max", 32768, 4194304, "every process on this host counts"},
+     "shared by all sandboxes of one user and by file watchers of the host"},
+    {"fs.inotify.max_user_watches", 65536, 524288, "shared by all sandboxes of one user"},
+    {"kernel.pid_max", 32768, 4194304, "counts every process of this host"},
     {"user.max_user_namespaces", 1024, 65536, "each sandbox takes two"},
     {"user.max_mnt_namespaces", 1024, 65536, "each sandbox takes one"},
     {"user.max_pid_namespaces", 1024, 65536, "each sandbox takes one"},
@@ -39,7 +39,8 @@ Finding of_ceiling(const Want& want, std::int64_t value) {
   finding.state = State::kWarn;
   finding.detail += std::string(", small: ") + want.why;
   const std::string line = std::string(want.sysctl) + "=" + std::to_string(want.recommend);
-  finding.fix = "sudo sysctl -w " + line + "   (to keep it: into /etc/sysctl.d/60-glovebox.conf)";
+  finding.fix =
+      "sudo sysctl -w " + line + "   (to make it permanent: /etc/sysctl.d/60-glovebox.conf)";
   return finding;
 }
 
@@ -87,7 +88,7 @@ void explain(const LimitFacts& facts, Findings& findings) {
   findings.push_back(
       {"limits", "open files", enough ? State::kOk : State::kWarn,
        std::to_string(facts.open_files_soft) + ", up to " + std::to_string(facts.open_files_hard),
-       enough ? "" : "raise it: ulimit -n 65536 as root, or LimitNOFILE= of the service"});
+       enough ? "" : "raise it: ulimit -n 65536 as root, or LimitNOFILE= in the service"});
 }
 
 }  // namespace glovebox::probe

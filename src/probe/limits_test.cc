@@ -13,7 +13,7 @@ TEST(Limits, ASysctlIsAPath) {
             "/proc/sys/fs/inotify/max_user_instances");
 }
 
-TEST(Limits, TheKernelsOwn128InotifyInstancesAreWarnedOfWithTheLineThatRaisesThem) {
+TEST(Limits, WarnsOfTheDefault128InotifyInstancesWithTheSysctlLine) {
   Findings findings;
   explain({.ceilings = {{"fs.inotify.max_user_instances", 128}}, .open_files_hard = 1 << 20},
           findings);

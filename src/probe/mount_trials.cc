@@ -54,7 +54,7 @@ Attempt clone_idmapped_usr() {
 Attempt owner_is_the_slice(int directory, const char* path) {
   struct stat seen {};
   if (::fstatat(directory, path, &seen, AT_EMPTY_PATH) != 0) return Attempt::failed("stat /usr");
-  if (seen.st_uid != kSliceStart) return Attempt::failed("mounted, but owners did not change", -1);
+  if (seen.st_uid != kSliceStart) return Attempt::failed("mounted, but owners are not mapped", -1);
   return Attempt::worked();
 }
 
@@ -98,7 +98,7 @@ Attempt try_tmpfs(Way way) {
       return errno == ENOSPC ? Attempt::worked() : Attempt::failed("create a file");
     }
   }
-  return Attempt::failed("the inode limit does not hold", -1);
+  return Attempt::failed("the inode limit is not enforced", -1);
 }
 
 Attempt try_overlay(Way way) {
@@ -109,7 +109,7 @@ Attempt try_overlay(Way way) {
   const UniqueFd root(static_cast<int>(made.value));
   if (::mkdirat(root.get(), "glovebox-trial", 0755) != 0) return Attempt::failed("write to it");
   struct stat seen {};
-  if (::fstatat(root.get(), "bin", &seen, 0) != 0) return Attempt::failed("see /usr through it");
+  if (::fstatat(root.get(), "bin", &seen, 0) != 0) return Attempt::failed("see /usr in it");
   return Attempt::worked();
 }
 
@@ -157,7 +157,7 @@ Attempt try_proc_of_another_pid_namespace() {
   if (::fstatat(root.get(), "1", &seen, 0) != 0) return Attempt::failed("see pid 1 in it");
   const std::string ours = std::to_string(::getpid());
   if (ours != "1" && ::fstatat(root.get(), ours.c_str(), &seen, 0) == 0) {
-    return Attempt::failed("it shows our pid namespace, not the other one", -1);
+    return Attempt::failed("it shows the wrong pid namespace", -1);
   }
   return Attempt::worked();
 }

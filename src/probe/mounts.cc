@@ -29,25 +29,27 @@ Finding of_attempt(const char* name, const Attempt& attempt, State if_not, std::
 
 void explain_idmaps(const MountFacts& facts, Findings& findings) {
   if (facts.idmapped.ok()) {
-    findings.push_back(
-        {"mounts", "idmapped", State::kOk, "/usr cloned, its owner shown as a slice's root", ""});
-    findings.push_back(of_attempt(
-        "overlay on idmapped", facts.overlay_on_idmapped, State::kWarn, "owners kept through it",
-        "a kernel of 5.19 or later; until then files in the sandbox show as nobody's"));
+    findings.push_back({"mounts", "idmapped", State::kOk,
+                        "/usr was mounted with its owner mapped to a slice's root", ""});
+    findings.push_back(of_attempt("overlay on idmapped", facts.overlay_on_idmapped, State::kWarn,
+                                  "owners are kept",
+                                  "use kernel 5.19 or later; until then files in the sandbox "
+                                  "appear as owned by nobody (uid 65534)"));
     return;
   }
-  Finding finding{"mounts", "idmapped", State::kWarn,
-                  facts.idmapped.why() + "; files in the sandbox show as nobody's", ""};
+  Finding finding{
+      "mounts", "idmapped", State::kWarn,
+      facts.idmapped.why() + "; files in the sandbox appear as owned by nobody (uid 65534)", ""};
   if (!facts.is_root) {
-    finding.detail = "only root can; files in the sandbox show as nobody's";
+    finding.detail = "needs root; files in the sandbox appear as owned by nobody (uid 65534)";
   } else if (facts.root_is_overlay) {
     finding.fix =
-        "the root filesystem is an overlay, which cannot be idmapped: run on the host "
-        "itself, or with /usr on a disk";
+        "the root filesystem is an overlay, which cannot be idmapped: run directly on "
+        "the host, or with /usr on a disk";
   } else if (facts.idmapped.step != kIdmapStep) {
-    finding.fix = "run on the host itself: see the uid slice above";
+    finding.fix = "run directly on the host: see the uid slice above";
   } else {
-    finding.fix = "a kernel of 5.12 or later and /usr on a filesystem that can (ext4, xfs, btrfs)";
+    finding.fix = "use kernel 5.12 or later with /usr on ext4, xfs or btrfs";
   }
   findings.push_back(std::move(finding));
 }
@@ -72,35 +74,34 @@ MountFacts probe_mounts() {
 }
 
 void explain(const MountFacts& facts, Findings& findings) {
-  const std::string allow = facts.is_root ? "the container round us must allow mounts"
+  const std::string allow = facts.is_root ? "the container must allow mounts"
                                           : "run as root, or allow user namespaces (see above)";
   findings.push_back(of_attempt("tmpfs", facts.tmpfs, State::kMissing,
-                                "mounted; size and inode limits hold", allow));
+                                "mounted; size and inode limits are enforced", allow));
   findings.push_back(of_attempt("overlay", facts.overlay, State::kMissing,
-                                "mounted over /usr and written to",
+                                "mounted over /usr and writable",
                                 facts.overlay.error == ENODEV ? "sudo modprobe overlay" : allow));
   findings.push_back(of_attempt("overlay in userns", facts.overlay_in_userns,
                                 facts.is_root ? State::kWarn : State::kMissing,
-                                "mounted inside a user namespace too",
-                                "rootless needs it: a kernel of 5.11 or later, and user "
-                                "namespaces allowed"));
+                                "mounted inside a user namespace as well",
+                                "needed for rootless: use kernel 5.11 or later and allow "
+                                "user namespaces"));
   explain_idmaps(facts, findings);
   if (facts.proc_of_a_pidns.ok()) {
     findings.push_back(
         {"mounts", "proc pidns", State::kOk, "proc mounted for another namespace", ""});
   } else {
-    findings.push_back(
-        {"mounts", "proc pidns", State::kWarn,
-         (facts.is_root ? facts.proc_of_a_pidns.why() : std::string("only root can")) +
-             "; proc is mounted before masking instead",
-         ""});
+    findings.push_back({"mounts", "proc pidns", State::kWarn,
+                        (facts.is_root ? facts.proc_of_a_pidns.why() : std::string("needs root")) +
+                            "; proc is mounted before masking instead",
+                        ""});
   }
   findings.push_back(
       {"mounts", "root filesystem", facts.root_is_overlay ? State::kWarn : State::kOk,
        facts.root_is_overlay ? "an overlay, as in a container" : "not an overlay", ""});
   findings.push_back({"mounts", "merged /usr", facts.usr_is_merged ? State::kOk : State::kWarn,
                       facts.usr_is_merged ? "/bin and /lib are links into /usr"
-                                          : "/bin or /lib is a directory of its own: the sandbox "
+                                          : "/bin or /lib is a separate directory: the sandbox "
                                             "sees only /usr",
                       facts.usr_is_merged ? "" : "sudo apt install usrmerge"});
 }

@@ -39,7 +39,7 @@ TEST(Mounts, AnOldKernelIsNamedAsTheReasonForNoIdmaps) {
   EXPECT_THAT(find(findings, "idmapped")->fix, HasSubstr("5.12"));
 }
 
-TEST(Mounts, AMissingModuleIsToldFromARefusal) {
+TEST(Mounts, DistinguishesAMissingModuleFromARefusal) {
   MountFacts facts;
   facts.is_root = true;
   facts.overlay = Attempt::failed("fsopen overlay", ENODEV);

@@ -45,7 +45,7 @@ Attempt clone_one(const Kind& kind, Way way) {
     ::_exit(outside != 0 && inside == outside ? kSame : 0);
   }
   const int status = wait_for_child(child);
-  if (status == kSame) return Attempt::failed("cloned, but the namespace is the old one", -1);
+  if (status == kSame) return Attempt::failed("cloned, but in the old namespace", -1);
   if (status != 0) return Attempt::failed("the cloned process died", -1);
   return Attempt::worked();
 }
@@ -76,10 +76,11 @@ void explain(const NamespaceFacts& facts, Findings& findings) {
       findings.push_back({"namespaces", trial.name, State::kOk, how, ""});
       continue;
     }
-    findings.push_back({"namespaces", trial.name, State::kMissing, trial.attempt.why(),
-                        trial.attempt.error == EINVAL
-                            ? "this kernel was built without it (CONFIG_*_NS): use a stock kernel"
-                            : "run as root, or let this user make user namespaces (see above)"});
+    findings.push_back(
+        {"namespaces", trial.name, State::kMissing, trial.attempt.why(),
+         trial.attempt.error == EINVAL
+             ? "this kernel was built without it (CONFIG_*_NS): use a distribution kernel"
+             : "run as root, or let this user create user namespaces (see above)"});
   }
 }
 

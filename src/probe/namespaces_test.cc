@@ -14,7 +14,7 @@ TEST(Namespaces, OneThatIsMissingIsNotAllOfThem) {
   EXPECT_TRUE(facts.all_work());
 }
 
-TEST(Namespaces, AKernelBuiltWithoutOneIsToldFromARefusal) {
+TEST(Namespaces, DistinguishesAKernelWithoutNamespacesFromARefusal) {
   Findings findings;
   explain({.trials = {{"net", Attempt::failed("clone", EINVAL)},
                       {"pid", Attempt::failed("clone", EPERM)}}},

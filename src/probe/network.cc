@@ -16,7 +16,7 @@ Attempt failed(const char* step, const Error& error) {
 }
 
 Attempt make_one() {
-  if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return Attempt::failed("make a namespace");
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return Attempt::failed("create a namespace");
   if (const int error = sys::bring_loopback_up(); error != 0) {
     return Attempt::failed("bring loopback up", error);
   }
@@ -29,10 +29,10 @@ Attempt make_one() {
   ::inet_pton(AF_INET, "192.0.2.1", &anywhere.sin_addr);
   const UniqueFd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (::connect(client.get(), reinterpret_cast<const sockaddr*>(&anywhere), sizeof anywhere) != 0) {
-    return Attempt::failed("connect to an address of nobody's");
+    return Attempt::failed("connect to an unassigned address");
   }
   const UniqueFd accepted(::accept(sockets->connections.get(), nullptr, nullptr));
-  return accepted ? Attempt::worked() : Attempt::failed("the connection does not arrive");
+  return accepted ? Attempt::worked() : Attempt::failed("the connection did not arrive");
 }
 
 }  // namespace
@@ -40,11 +40,12 @@ Attempt make_one() {
 NetworkFacts probe_network() { return {.own = attempt_in_helper(make_one)}; }
 
 void explain(const NetworkFacts& facts, Findings& findings) {
-  Finding finding{"network", "own", State::kOk, "a connection ended at our own socket", ""};
+  Finding finding{"network", "own", State::kOk, "a connection was redirected to our own socket",
+                  ""};
   if (!facts.own.ok()) {
     finding.state = State::kWarn;
-    finding.detail = facts.own.why() + "; sandboxes have loopback only";
-    finding.fix = "a kernel with CONFIG_NF_TABLES, NFT_TPROXY, NFT_LIMIT and NFT_REJECT";
+    finding.detail = facts.own.why() + "; sandboxes have only loopback";
+    finding.fix = "use a kernel with CONFIG_NF_TABLES, NFT_TPROXY, NFT_LIMIT and NFT_REJECT";
   }
   findings.push_back(std::move(finding));
 }

@@ -10,7 +10,7 @@ TEST(Network, WithoutOneSandboxesHaveLoopbackOnly) {
   Findings findings;
   explain(NetworkFacts{Attempt::failed("set nftables rules", EOPNOTSUPP)}, findings);
   EXPECT_EQ(findings.at(0).state, State::kWarn);
-  EXPECT_THAT(findings.at(0).detail, ::testing::HasSubstr("loopback only"));
+  EXPECT_THAT(findings.at(0).detail, ::testing::HasSubstr("only loopback"));
   EXPECT_THAT(findings.at(0).fix, ::testing::HasSubstr("TPROXY"));
 }
 

@@ -47,7 +47,7 @@ Attempt ask_version(const std::string& path) {
     output.append(buffer, static_cast<std::size_t>(n));
   }
   ::close(ends[0]);
-  if (wait_for_child(child) != 0) return Attempt::failed("it does not run", -1);
+  if (wait_for_child(child) != 0) return Attempt::failed("it cannot be run", -1);
   Attempt asked = Attempt::worked();
   asked.note = first_line(output);
   return asked;
@@ -97,11 +97,12 @@ void explain_runtime(const ProgramFact& fact, Findings& findings) {
   const std::string package = fact.name == "node" ? "nodejs" : fact.name;
   if (fact.path.empty()) {
     finding.state = State::kWarn;
-    finding.detail = "not at /usr/bin/" + fact.name + ": no such language in the default template";
+    finding.detail =
+        "not at /usr/bin/" + fact.name + ": this language is not available in the default template";
     finding.fix = "sudo apt install " + package;
   } else if (fact.version.empty()) {
     finding.state = State::kWarn;
-    finding.detail = fact.path + " does not run";
+    finding.detail = fact.path + " cannot be run";
     finding.fix = "sudo apt install --reinstall " + package;
   } else {
     finding.detail = fact.path + ", " + fact.version;
@@ -116,7 +117,7 @@ void explain_installers(const ProgramFacts& facts, Findings& findings) {
     Finding finding{"programs", name, State::kOk, path, ""};
     if (path.empty()) {
       finding.state = State::kWarn;
-      finding.detail = std::string("not here: no packages of ") + whose + " can be installed";
+      finding.detail = std::string("not installed: no packages for ") + whose + " can be installed";
       finding.fix = std::string("sudo apt install ") + package;
     }
     findings.push_back(std::move(finding));
@@ -127,7 +128,8 @@ void explain_installers(const ProgramFacts& facts, Findings& findings) {
 
 // Without them every other template works.
 void explain_data_modules(const std::vector<std::string>& absent, Findings& findings) {
-  Finding finding{"programs", "python-data", State::kOk, "numpy, pandas and matplotlib are here", ""};
+  Finding finding{"programs", "python-data", State::kOk,
+                  "numpy, pandas and matplotlib are installed", ""};
   if (!absent.empty()) {
     std::string modules;
     finding.fix = "sudo apt install";
@@ -136,7 +138,7 @@ void explain_data_modules(const std::vector<std::string>& absent, Findings& find
       finding.fix += " python3-" + name;
     }
     finding.state = State::kWarn;
-    finding.detail = "not here: " + modules + ", which the template python-data imports";
+    finding.detail = "not installed: " + modules + ", which the template python-data imports";
   }
   findings.push_back(std::move(finding));
 }
@@ -197,10 +199,10 @@ void explain(const ProgramFacts& facts, Findings& findings) {
   explain_data_modules(facts.absent_modules, findings);
   if (!facts.is_root) {
     Finding finding{"programs", "newuidmap", State::kOk, "", ""};
-    finding.detail = facts.newuidmap ? "there; /etc/subuid gives this user " +
+    finding.detail = facts.newuidmap ? "installed; /etc/subuid gives this user " +
                                            std::to_string(facts.subordinate_uids) + " uids"
-                                     : "not there, or without its privileges";
-    finding.detail += "; a rootless jail maps only you and does not use it";
+                                     : "not installed, or without its privileges";
+    finding.detail += "; a rootless jail maps only your own uid and does not use it";
     findings.push_back(std::move(finding));
   }
   std::string here;
@@ -212,7 +214,7 @@ void explain(const ProgramFacts& facts, Findings& findings) {
   Finding finding{"programs", "for make bench", State::kOk, here, ""};
   if (!absent.empty()) {
     finding.state = State::kWarn;
-    finding.detail = "not here: " + absent + "; only make bench compares with them";
+    finding.detail = "not installed: " + absent + "; only make bench uses them";
     finding.fix = "sudo apt install bubblewrap runc";
   }
   findings.push_back(std::move(finding));

@@ -23,8 +23,8 @@ struct ProgramFacts {
   std::string pip{};                    // where it is, as sandboxes see it; empty: nowhere
   std::string npm{};
   std::vector<std::string> absent_modules{};  // of those that the template python-data imports
-  bool newuidmap = false;              // with the privileges it needs
-  std::uint64_t subordinate_uids = 0;  // of this user, in /etc/subuid
+  bool newuidmap = false;                     // with the privileges it needs
+  std::uint64_t subordinate_uids = 0;         // of this user, in /etc/subuid
   bool is_root = false;
 };
 

@@ -71,17 +71,17 @@ constexpr Step kSteps[] = {
 };
 
 // {step, errno}, as the child tells it; step == size means done.
-using Told = std::array<int, 2>;
+using StepReport = std::array<int, 2>;
 
-[[noreturn]] void play_the_guest(int go, int tell, int overlay) {
+[[noreturn]] void play_the_guest(int go, int report_pipe, int overlay) {
   char byte = 0;
   if (::read(go, &byte, 1) != 1) ::_exit(2);
-  Told told{0, 0};
-  for (; told[0] < static_cast<int>(std::size(kSteps)); ++told[0]) {
-    told[1] = kSteps[told[0]].run(overlay);
-    if (told[1] != 0) break;
+  StepReport report{0, 0};
+  for (; report[0] < static_cast<int>(std::size(kSteps)); ++report[0]) {
+    report[1] = kSteps[report[0]].run(overlay);
+    if (report[1] != 0) break;
   }
-  (void)!::write(tell, told.data(), sizeof told);
+  (void)!::write(report_pipe, report.data(), sizeof report);
   ::_exit(0);
 }
 
@@ -107,25 +107,25 @@ Attempt rehearse_jail(Way way) {
   if (!overlay.ok()) return overlay;
 
   int go[2];
-  int tell[2];
-  if (::pipe(go) != 0 || ::pipe(tell) != 0) return Attempt::failed("pipe");
+  int report_pipe[2];
+  if (::pipe(go) != 0 || ::pipe(report_pipe) != 0) return Attempt::failed("pipe");
   const pid_t child = fork_into(kAllNamespaces);
   if (child < 0) return Attempt::failed("clone all namespaces at once");
   if (child == 0) {
     ::close(go[1]);
-    ::close(tell[0]);
-    play_the_guest(go[0], tell[1], static_cast<int>(overlay.value));
+    ::close(report_pipe[0]);
+    play_the_guest(go[0], report_pipe[1], static_cast<int>(overlay.value));
   }
-  ::close(tell[1]);
+  ::close(report_pipe[1]);
   Attempt mapped = write_maps(child, way);
   if (mapped.ok() && ::write(go[1], "g", 1) != 1) mapped = Attempt::failed("start the guest");
   ::close(go[1]);
-  Told told{0, 0};
-  const bool heard = ::read(tell[0], told.data(), sizeof told) == sizeof told;
+  StepReport report{0, 0};
+  const bool received = ::read(report_pipe[0], report.data(), sizeof report) == sizeof report;
   const int status = wait_for_child(child);
   if (!mapped.ok()) return mapped;
-  if (!heard) return Attempt::failed("the guest died, status " + std::to_string(status), -1);
-  if (told[1] != 0) return Attempt::failed(kSteps[told[0]].name, told[1]);
+  if (!received) return Attempt::failed("the guest died, status " + std::to_string(status), -1);
+  if (report[1] != 0) return Attempt::failed(kSteps[report[0]].name, report[1]);
   return Attempt::worked();
 }
 
@@ -133,8 +133,8 @@ void explain_rehearsal(const Attempt& rehearsal, Way way, Findings& findings) {
   const char* name = "rehearsal";
   if (rehearsal.ok()) {
     findings.push_back({"jail", name, State::kOk,
-                        way == Way::kDirect ? "a jail in small was built and left, with a uid slice"
-                                            : "a jail in small was built and left, rootless",
+                        way == Way::kDirect ? "a test jail was built and left, with a uid slice"
+                                            : "a test jail was built and left, rootless",
                         ""});
     return;
   }

@@ -38,8 +38,8 @@ long ask_parent() { return ::syscall(SYS_getppid); }
 [[noreturn]] void ask_under_notification(int listener_pipe) {
   const int listener =
       static_cast<int>(install_filter(SECCOMP_RET_USER_NOTIF, SECCOMP_FILTER_FLAG_NEW_LISTENER));
-  const int told = listener < 0 ? -errno : listener;
-  if (::write(listener_pipe, &told, sizeof told) != sizeof told || listener < 0) ::_exit(1);
+  const int reported = listener < 0 ? -errno : listener;
+  if (::write(listener_pipe, &reported, sizeof reported) != sizeof reported || listener < 0) ::_exit(1);
   ::_exit(ask_parent() == kAnswer ? 0 : 2);
 }
 
@@ -53,7 +53,7 @@ Attempt answer_a_notification() {
 
   int listener = -1;
   if (::read(ends[0], &listener, sizeof listener) != sizeof listener) {
-    return Attempt::failed("hear from the child");
+    return Attempt::failed("receive from the child");
   }
   if (listener < 0) return Attempt::failed("install a filter with a listener", -listener);
   seccomp_notif request{};
@@ -75,7 +75,7 @@ Attempt answer_a_notification() {
 Attempt install_probe_filter() {
   if (install_filter(SECCOMP_RET_ERRNO | EDOM, 0) != 0) return Attempt::failed("install a filter");
   if (ask_parent() != -1 || errno != EDOM) {
-    return Attempt::failed("the filter was taken and does not filter", -1);
+    return Attempt::failed("the filter was accepted but has no effect", -1);
   }
   return Attempt::worked();
 }
@@ -87,17 +87,17 @@ SeccompFacts probe_seccomp() {
 
 void explain(const SeccompFacts& facts, Findings& findings) {
   if (facts.filter.ok()) {
-    findings.push_back({"seccomp", "filter", State::kOk, "a filter was installed and held", ""});
+    findings.push_back({"seccomp", "filter", State::kOk, "a filter was installed and works", ""});
   } else {
     findings.push_back({"seccomp", "filter", State::kMissing, facts.filter.why(),
-                        "a kernel with CONFIG_SECCOMP_FILTER"});
+                        "use a kernel with CONFIG_SECCOMP_FILTER"});
   }
   if (facts.notification.ok()) {
-    findings.push_back({"seccomp", "notification", State::kOk, "a call was answered", ""});
+    findings.push_back({"seccomp", "notification", State::kOk, "a system call was answered", ""});
   } else {
     findings.push_back({"seccomp", "notification", State::kWarn,
                         facts.notification.why() + "; not needed by jail or process",
-                        "a kernel of 5.0 or later"});
+                        "use kernel 5.0 or later"});
   }
 }
 

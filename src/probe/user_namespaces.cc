@@ -114,7 +114,7 @@ Blame blame_switch(const Attempt& attempt, const UserNamespaceSwitches& switches
             "kernel.apparmor_restrict_unprivileged_userns=0"};
   }
   if (attempt.error == ENOSPC || attempt.error == EUSERS) {
-    return {"this user has used up its namespaces",
+    return {"this user has reached its limit of namespaces",
             "sudo sysctl -w user.max_user_namespaces=65536"};
   }
   if (attempt.error == EPERM && switches.root_without_setfcap && attempt.value == 0) {
@@ -122,12 +122,12 @@ Blame blame_switch(const Attempt& attempt, const UserNamespaceSwitches& switches
             "run as an ordinary user, or give the container CAP_SETFCAP"};
   }
   if (attempt.error == EPERM && switches.under_seccomp) {
-    return {"the seccomp filter of the container round us forbids it",
+    return {"the seccomp filter of the container forbids it",
             "start the container with --security-opt seccomp=unconfined"};
   }
   if (attempt.error == EPERM) {
-    return {"forbidden, and by none of the known switches (a chroot, a security module?)",
-            "look into the kernel log (dmesg, journalctl -k) for who denied it"};
+    return {"forbidden for an unknown reason (a chroot, a security module?)",
+            "see the kernel log (dmesg, journalctl -k)"};
   }
   return {"", ""};
 }
@@ -135,7 +135,7 @@ Blame blame_switch(const Attempt& attempt, const UserNamespaceSwitches& switches
 void explain(const UserNamespaceFacts& facts, Findings& findings) {
   Finding ordinary{"user namespaces", "unprivileged", State::kOk, "", ""};
   if (facts.ordinary_user.ok()) {
-    ordinary.detail = "made and mapped as uid " + std::to_string(facts.ordinary_user.value);
+    ordinary.detail = "created and mapped as uid " + std::to_string(facts.ordinary_user.value);
   } else {
     const Blame blame = blame_switch(facts.ordinary_user, facts.switches);
     // Root's jail does not need it; an ordinary user has nothing without it.
@@ -147,17 +147,18 @@ void explain(const UserNamespaceFacts& facts, Findings& findings) {
   findings.push_back(std::move(ordinary));
 
   if (facts.uid_slice.ok()) {
-    findings.push_back({"user namespaces", "uid slice", State::kOk,
-                        "nested twice, with 65536 host uids of its own", ""});
+    findings.push_back(
+        {"user namespaces", "uid slice", State::kOk, "nested twice, with 65536 host uids", ""});
   } else if (!facts.is_root) {
     findings.push_back({"user namespaces", "uid slice", State::kWarn,
-                        "only root can give a sandbox uids of its own; here guests run as you",
+                        "needs root; without it guests run with your own uid",
                         "run as root for grade jail"});
   } else {
-    findings.push_back({"user namespaces", "uid slice", State::kMissing, facts.uid_slice.why(),
-                        facts.uid_slice.error == ENOSPC
-                            ? "sudo sysctl -w user.max_user_namespaces=65536"
-                            : "run on the host itself: the uids from 1879048192 must exist here"});
+    findings.push_back(
+        {"user namespaces", "uid slice", State::kMissing, facts.uid_slice.why(),
+         facts.uid_slice.error == ENOSPC
+             ? "sudo sysctl -w user.max_user_namespaces=65536"
+             : "run directly on the host: the uids from 1879048192 must be mapped here"});
   }
 }
 

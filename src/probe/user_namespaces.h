@@ -26,7 +26,7 @@ struct UserNamespaceFacts {
   // A user namespace made and mapped by uid 65534, or by us where we cannot become it; `value` is
   // the uid it was tried as.
   Attempt ordinary_user{};
-  Attempt uid_slice{};  // 65,536 uids of nobody's, mapped, and a second level inside
+  Attempt uid_slice{};  // 65,536 unused uids, mapped, and a second level inside
   UserNamespaceSwitches switches{};
   bool is_root = false;
 };

@@ -12,7 +12,8 @@ constexpr std::size_t kDownloadBuffer = std::size_t{1} << 20;
 
 Task<> send_download(node::FileTransfer& transfer, std::uint64_t size,
                      http::ResponseWriter& writer) {
-  std::string buffer(static_cast<std::size_t>(std::min<std::uint64_t>(size, kDownloadBuffer)), '\0');
+  std::string buffer(static_cast<std::size_t>(std::min<std::uint64_t>(size, kDownloadBuffer)),
+                     '\0');
   while (size > 0) {
     const auto most =
         static_cast<std::size_t>(std::min<std::uint64_t>(size, std::uint64_t{buffer.size()}));

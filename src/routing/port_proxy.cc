@@ -31,7 +31,7 @@ bool begins(std::string_view text, std::string_view with) {
 std::string_view credential_in(std::string_view authorization) {
   constexpr std::string_view kScheme = "Bearer ";
   return without_blanks(begins(authorization, kScheme) ? authorization.substr(kScheme.size())
-                                                : authorization);
+                                                       : authorization);
 }
 
 void add_forwarded(const http::Request& request, std::string_view prefix, http::Headers& headers) {

@@ -8,8 +8,8 @@
 namespace glovebox::routing {
 namespace {
 
-http::Response refuse_with(int status, std::string code, const std::string& message,
-                          std::int64_t retry_after_seconds) {
+http::Response refuse_run_for(int status, std::string code, const std::string& message,
+                              std::int64_t retry_after_seconds) {
   http::Response response = http::Response::refuse(status, std::move(code), message);
   if (retry_after_seconds > 0) {
     response.headers.set("Retry-After", std::to_string(retry_after_seconds));
@@ -23,23 +23,23 @@ http::Response refuse_run(const Error& error) {
   const std::string& message = error.message();
   switch (error.code()) {
     case Errc::kInvalidArgument:
-      return refuse_with(400, "invalid_argument", message, 0);
+      return refuse_run_for(400, "invalid_argument", message, 0);
     case Errc::kNotFound:
-      return refuse_with(404, "template_not_found", message, 0);
+      return refuse_run_for(404, "template_not_found", message, 0);
     case Errc::kPolicy:
-      return refuse_with(403, "policy", message, 0);
+      return refuse_run_for(403, "policy", message, 0);
     case Errc::kUnsupported:
       // Asked for explicitly, and this host cannot do it: never less without saying so.
-      return refuse_with(422, "unsupported", message, 0);
+      return refuse_run_for(422, "unsupported", message, 0);
     case Errc::kResourceExhausted:
-      return refuse_with(503, "host_full", message, 1);
+      return refuse_run_for(503, "host_full", message, 1);
     case Errc::kUnavailable:
-      return refuse_with(
+      return refuse_run_for(
           503,
           message.find("launcher") != std::string::npos ? "launcher_restarting" : "unavailable",
           message, 1);
     case Errc::kTimeout:
-      return refuse_with(503, "host_full", message, 1);
+      return refuse_run_for(503, "host_full", message, 1);
     default:
       return http::Response::from_error(error);
   }
@@ -47,9 +47,9 @@ http::Response refuse_run(const Error& error) {
 
 http::Response refuse_run(const store::Refusal& refusal) {
   if (refusal.error.code() == Errc::kPolicy) {
-    return refuse_with(403, "key_limit", refusal.error.message(), 0);
+    return refuse_run_for(403, "key_limit", refusal.error.message(), 0);
   }
-  return refuse_with(429, "key_limit", refusal.error.message(), refusal.retry_after.count());
+  return refuse_run_for(429, "key_limit", refusal.error.message(), refusal.retry_after.count());
 }
 
 http::Response refuse_gone_client() {

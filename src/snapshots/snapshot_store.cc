@@ -274,7 +274,8 @@ Task<> SnapshotStore::copy_out(node::FileTransfer& transfer, std::shared_ptr<Fil
   while (more) {
     std::size_t filled = 0;
     while (more && filled < kSnapshotChunk) {
-      const std::size_t got = co_await transfer.read_some(buffer->data() + filled, kSnapshotChunk - filled);
+      const std::size_t got =
+          co_await transfer.read_some(buffer->data() + filled, kSnapshotChunk - filled);
       more = got != 0;
       filled += got;
       watchdog.feed();

@@ -13,7 +13,7 @@ namespace glovebox::supervisor {
 namespace {
 
 namespace json = boost::json;
-constexpr std::size_t kMostBytes = 4096;
+constexpr std::size_t kMaxBytes = 4096;
 
 Result<ServerReady> parse_ready(std::string_view text) {
   boost::system::error_code error;
@@ -21,7 +21,7 @@ Result<ServerReady> parse_ready(std::string_view text) {
   const json::object* object = error ? nullptr : parsed.if_object();
   const json::value* url = object != nullptr ? object->if_contains("url") : nullptr;
   if (url == nullptr || !url->is_string() || !is_plain_url(std::string(url->get_string()))) {
-    return fail(Errc::kProtocol, "the server reports no proper url");
+    return fail(Errc::kProtocol, "the server reported a malformed url");
   }
   return ServerReady{std::string(url->get_string())};
 }
@@ -29,18 +29,18 @@ Result<ServerReady> parse_ready(std::string_view text) {
 }  // namespace
 
 Result<FromServer> receive_from_server(int channel) {
-  TRY(const Received received, receive_message(channel, kMostBytes, 0));
+  TRY(const Received received, receive_message(channel, kMaxBytes, 0));
   if (received.bytes.empty()) return ChannelClosed{};
   const std::string_view text(reinterpret_cast<const char*>(received.bytes.data()),
                               received.bytes.size());
   if (text == "N") return NeedsLauncher{};
   if (text == "M") return NeedsGateway{};
-  if (text[0] != 'R') return fail(Errc::kProtocol, "the server says something unknown");
+  if (text[0] != 'R') return fail(Errc::kProtocol, "the server sent an unknown message");
   TRY(ServerReady ready, parse_ready(text.substr(1)));
   return ready;
 }
 
-Result<> introduce_launcher(const std::string& launcher_socket, int channel) {
+Result<> pass_launcher_connection(const std::string& launcher_socket, int channel) {
   const auto launcher = connect_to(launcher_socket);
   if (!launcher) return fail(Errc::kUnavailable, launcher.error().message());
   TRY_OK(send_message(launcher->get(), wire::encode(wire::LauncherRequest(wire::BecomeServer{}))));
@@ -49,7 +49,7 @@ Result<> introduce_launcher(const std::string& launcher_socket, int channel) {
   return send_message(channel, kind, fds);
 }
 
-Result<> introduce_gateway(const std::string& gateway_socket, int channel) {
+Result<> pass_gateway_connection(const std::string& gateway_socket, int channel) {
   const auto gateway = connect_to(gateway_socket);
   if (!gateway) return fail(Errc::kUnavailable, gateway.error().message());
   const int fds[] = {gateway->get()};

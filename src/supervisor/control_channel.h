@@ -1,8 +1,8 @@
-// What supervisor and server say to each other over a SEQPACKET socket, the server's descriptor 3:
+// The messages between supervisor and server on a SEQPACKET socket, the server's descriptor 3:
 //   supervisor to server:  "L" with a descriptor: a launcher's connection, to replace any other
 //                          "G" with a descriptor: a gateway's connection, likewise
-//   server to supervisor:  "R{"url":"http://..."}" I serve there; "N" I have no launcher;
-//                          "M" I have no gateway
+//   server to supervisor:  "R{"url":"http://..."}" the server is ready; "N" it has no launcher;
+//                          "M" it has no gateway
 #pragma once
 
 #include <string>
@@ -21,14 +21,14 @@ struct NeedsGateway {};
 struct ChannelClosed {};
 using FromServer = std::variant<ServerReady, NeedsLauncher, NeedsGateway, ChannelClosed>;
 
-// The next message. The server parses clients and may be in somebody else's hands: what is not as
-// above is an error, and nothing else of it is looked at.
+// The next message. The server parses clients' input and may be compromised: any other message is
+// an error and is not interpreted.
 Result<FromServer> receive_from_server(int channel);
 
-// Connects to a launcher, as somebody who may, tells it that this client is a server, and hands the
-// connection on. kUnavailable: the launcher does not listen (yet).
-Result<> introduce_launcher(const std::string& launcher_socket, int channel);
-// The same of the gateway, which needs no word of ours.
-Result<> introduce_gateway(const std::string& gateway_socket, int channel);
+// Connects to the launcher, which the server itself may not do, tells it that this client is a
+// server, and passes the connection on. kUnavailable: the launcher does not listen (yet).
+Result<> pass_launcher_connection(const std::string& launcher_socket, int channel);
+// The same for the gateway, which needs no first message.
+Result<> pass_gateway_connection(const std::string& gateway_socket, int channel);
 
 }  // namespace glovebox::supervisor

@@ -43,7 +43,7 @@ Result<DataDir> DataDir::open(const std::string& path) {
   if (::stat(path.c_str(), &info) != 0) return fail(Error::from_errno("stat " + path));
   if (!S_ISDIR(info.st_mode)) return fail(Errc::kInvalidArgument, path + " is not a directory");
   if (info.st_uid != ::geteuid() || (info.st_mode & 022) != 0) {
-    return fail(Errc::kPolicy, path + " must be your own directory, and nobody else may write it");
+    return fail(Errc::kPolicy, path + " must be owned by you and not writable by other users");
   }
   const std::string lock_path = path + "/serve.lock";
   UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -52,8 +52,8 @@ Result<DataDir> DataDir::open(const std::string& path) {
 }
 
 Result<bool> DataDir::try_lock() {
-  // A record lock and not flock(): the kernel then knows who holds it, and tells. Children do not
-  // inherit it, and this file is opened nowhere else in this process, whose close would free it.
+  // A record lock and not flock(2): the kernel reports its holder, and children do not inherit it.
+  // The file is opened nowhere else in this process: closing it there would release the lock.
   struct flock lock {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;

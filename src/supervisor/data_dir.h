@@ -1,4 +1,4 @@
-// The data directory, as far as the supervisor uses it: its lock, its sockets, serve.json.
+// What the supervisor uses of the data directory: the lock, the sockets and serve.json.
 #pragma once
 
 #include <sys/types.h>
@@ -11,8 +11,8 @@
 
 namespace glovebox::supervisor {
 
-// What `<data-dir>/serve.json` says. Pids in it are for people and a hint for programs: nobody is
-// ever signalled because of them.
+// The content of `<data-dir>/serve.json`. The pids are for people and hints for programs: no
+// process is signalled because of them.
 struct ServeInfo {
   std::string url;
   pid_t pid = 0;
@@ -25,7 +25,7 @@ struct ServeInfo {
 
 class DataDir {
  public:
-  // Makes it if it is not there. Refuses one that others can write: our sockets are in it.
+  // Creates it if it does not exist. kPolicy if other users can write it: the sockets are in it.
   static Result<DataDir> open(const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -35,7 +35,7 @@ class DataDir {
   std::string admin_key() const { return path_ + "/admin.key"; }
   int lock_fd() const { return lock_.get(); }
 
-  // False: another process has it. Given up when this process ends, however it does.
+  // False: another process holds it. Released when this process ends, even if it is killed.
   Result<bool> try_lock();
 
   Result<> write_serve_info(const ServeInfo& info) const;
@@ -49,8 +49,8 @@ class DataDir {
   UniqueFd lock_;
 };
 
-// An address as a server of ours may report it. It goes to a terminal and into a file, and the
-// server is not trusted with either.
+// Whether a url that the server reported is well-formed. It is printed to a terminal and written to
+// a file, and the server is not trusted.
 bool is_plain_url(const std::string& url);
 
 }  // namespace glovebox::supervisor

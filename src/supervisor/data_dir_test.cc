@@ -36,7 +36,7 @@ TEST_F(DataDirectory, IsRefusedWhereOthersCanWrite) {
   ::chmod(directory_.c_str(), 0777);
   const auto opened = DataDir::open(directory_);
   ASSERT_FALSE(opened);
-  EXPECT_THAT(opened.error().message(), HasSubstr("nobody else may write"));
+  EXPECT_THAT(opened.error().message(), HasSubstr("not writable by other users"));
 }
 
 TEST_F(DataDirectory, ServeInfoComesBackAsWritten) {

@@ -52,7 +52,7 @@ Result<Process> start(const StartPlan& plan) {
   ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&actions, 2, 1);
   if (plan.fd3 >= 0) ::posix_spawn_file_actions_adddup2(&actions, plan.fd3, 3);
-  // Ours are all CLOEXEC; whoever started us may have left us some that are not.
+  // Ours are all CLOEXEC; those that we inherited may not be.
   ::posix_spawn_file_actions_addclosefrom_np(&actions, plan.fd3 >= 0 ? 4 : 3);
   posix_spawnattr_t attributes;
   ::posix_spawnattr_init(&attributes);
@@ -61,8 +61,8 @@ Result<Process> start(const StartPlan& plan) {
   ::sigfillset(&every);
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setsigdefault(&attributes, &every);
-  // A session of its own: a terminal's Ctrl-C is ours to handle, and the end of the terminal or of
-  // us is not its end.
+  // In a session of its own: only the supervisor gets a terminal's Ctrl-C, and the program outlives
+  // the terminal and the supervisor.
   ::posix_spawnattr_setflags(&attributes,
                              POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   pid_t pid = 0;
@@ -71,7 +71,7 @@ Result<Process> start(const StartPlan& plan) {
   ::posix_spawn_file_actions_destroy(&actions);
   ::posix_spawnattr_destroy(&attributes);
   if (error != 0) return fail(Error::from_errno("start " + plan.program, error));
-  // A child's pid stays its own until we have waited for it, so this is that child.
+  // A child's pid is not reused before we have waited for it.
   Process process{pid, open_pidfd(pid), true};
   if (!process) {
     const Error failed = Error::from_errno("pidfd_open");
@@ -112,22 +112,21 @@ Result<UniqueFd> connect_to(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) {
-    return fail(Errc::kInvalidArgument, path + " is too long for a socket");
+    return fail(Errc::kInvalidArgument, path + " is too long for the path of a socket");
   }
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return fail(Error::from_errno("socket"));
-  // Non-blocking: with a full queue this fails (EAGAIN) instead of waiting for somebody who hangs.
+  // Non-blocking: with a full backlog this fails (EAGAIN) instead of waiting for a hung process.
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return fail(Error::from_errno("connect to " + path));
   }
   return socket;
 }
 
-// The kernel says which pid called listen(), but a pid may be somebody else's by the time we open
-// it. So: connect, open, and see that the connection still stands and that what was opened lives.
-// A connection ends with the process at its other end; that one was there before and after, so it
-// had its number all the time, and it is the one we hold.
+// The kernel reports the pid that called listen(), but the pid may be reused by the time we open
+// it. So: connect, open the pidfd, and check that the connection is still open and the process
+// alive. A connection ends with its process, so that process had the pid all the time.
 std::optional<Found> find_listener(const std::string& path) {
   auto socket = connect_to(path);
   if (!socket) return std::nullopt;
@@ -140,8 +139,8 @@ std::optional<Found> find_listener(const std::string& path) {
   return found;
 }
 
-// Look, open, look again: the kernel names the holder of a record lock, which lives while it holds
-// it. What has that number at the second look, and is the one we opened before it, is the holder.
+// The kernel reports the holder of a record lock, which lives while it holds it. The pidfd is
+// opened between two queries: if both report the same pid, it belongs to the holder.
 std::optional<Process> find_lock_holder(int fd) {
   const pid_t pid = lock_holder_pid(fd);
   if (pid <= 0) return std::nullopt;

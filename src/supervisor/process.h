@@ -1,4 +1,4 @@
-// A process of ours: a pidfd, and the pid only to be shown. Started here, or found living.
+// A process that was started here or found running: a pidfd, and the pid for display only.
 #pragma once
 
 #include <sys/types.h>
@@ -25,15 +25,15 @@ struct StartPlan {
   std::vector<std::string> environment{};  // "NAME=value"; nothing else is inherited
   int fd3 = -1;                            // becomes its descriptor 3
 };
-// In a session of its own, with no input, its output on our standard error, default signals, and no
-// descriptor of ours or of our caller's but these.
+// Starts a program in its own session, with /dev/null as input, our standard error as output,
+// default signal handlers, and no other descriptor than fd3.
 Result<Process> start(const StartPlan& plan);
 
-// By pidfd: a pid that has been given to somebody else is never hit.
+// By pidfd, so a reused pid is never signalled.
 Result<> send_signal(const Process& process, int signal);
 bool is_alive(const Process& process);
 
-// How a process ended, once it has: "status 1", "signal 9". Nobody but its parent learns that.
+// How a process ended: "status 1", "signal 9". Known only for our own children.
 struct Ending {
   std::string text = "ended";
   bool by_itself = false;  // with an exit status, not by a signal
@@ -47,10 +47,10 @@ struct Found {
   Process process;
   UniqueFd socket;  // connected to it
 };
-// Who listens at `path`, or nothing if nobody does.
+// The process that listens at `path`, if there is one.
 std::optional<Found> find_listener(const std::string& path);
 
-// The process that holds the record lock on `fd`'s file, or nothing if nobody does.
+// The process that holds the record lock on `fd`'s file, if there is one.
 std::optional<Process> find_lock_holder(int fd);
 
 }  // namespace glovebox::supervisor

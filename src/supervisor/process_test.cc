@@ -32,7 +32,7 @@ Result<Process> shell(const std::string& script, int fd3 = -1) {
                 .fd3 = fd3});
 }
 
-TEST(StartedProcess, SaysHowItEnded) {
+TEST(StartedProcess, ReportsHowItEnded) {
   EXPECT_EQ(end_of(*shell("exit 7")).text, "status 7");
   EXPECT_TRUE(end_of(*shell("exit 7")).by_itself);
   const auto sleeper = shell("exec sleep 1000");

@@ -12,22 +12,22 @@
 #include "base/fd_message.h"
 #include "base/log.h"
 #include "engine/launcher_client.h"
-#include "supervisor/part.h"
-#include "supervisor/private_words.h"
-#include "supervisor/program_words.h"
+#include "supervisor/control_channel.h"
+#include "supervisor/private_server_json.h"
+#include "supervisor/program_arguments.h"
 
 namespace glovebox::supervisor {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kBetweenLauncherTries = 20ms;        // a launcher that was just started does not listen yet
-constexpr auto kLauncherMayTake = 30s;      // until it listens
-constexpr auto kBetweenServerReconnects = 500ms;  // to a server that closed its channel
-constexpr auto kAfterTheServersOwnLimit = 2s;
-constexpr auto kLauncherMayStop = 20s;
-constexpr auto kInAHurry = 3s;
-constexpr auto kAfterKill = 10s;  // for the kernel to take it away
+constexpr auto kConnectInterval = 20ms;  // a launcher that was just started does not listen yet
+constexpr auto kLauncherListenTimeout = 30s;
+constexpr auto kReconnectInterval = 500ms;  // to a server that closed its channel
+constexpr auto kServerStopMargin = 2s;      // beyond the server's own timeout
+constexpr auto kStopTimeout = 20s;
+constexpr auto kHurriedStopTimeout = 3s;
+constexpr auto kKillTimeout = 10s;
 
 }  // namespace
 
@@ -44,17 +44,18 @@ bool Supervisor::adopt() {
   if (auto found = find_listener(data_.server_socket())) {
     server_.run(std::move(found->process), now);
     channel_ = std::move(found->socket);
-    // It says so again itself; until then the predecessor's word counts, if it is about this one.
+    // The server will report its url again; until then what the predecessor wrote is used, if it is
+    // about this process.
     if (left && left->pid == server_.pid()) url_ = left->url;
-    // Its own connection to that launcher lives. If it does not, it will say that it needs one.
-    is_introduced_ = launcher_.is_running();
+    // It has a connection to that launcher; if not, it will ask for one.
+    is_connected_ = launcher_.is_running();
   }
   if (auto found = find_listener(data_.gateway_socket())) {
-    adopt_gateway(std::move(found->process), now);
+    gateway_.adopt(std::move(found->process), now);
   }
   was_ever_up_ = has_greeted_ =
-      launcher_.is_running() || server_.is_running() || gateway_.is_running();
-  if (!was_ever_up_) data_.remove_serve_info();  // a dead one's
+      launcher_.is_running() || server_.is_running() || gateway_.program().is_running();
+  if (!was_ever_up_) data_.remove_serve_info();  // left by a dead supervisor
   return was_ever_up_;
 }
 
@@ -72,16 +73,16 @@ Result<> Supervisor::run(Then then) {
   while (true) {
     const auto now = Clock::now();
     if (stopping_ == Stopping::kNo) {
-      start_what_is_due(now);
-      introduce(now);
-      introduce_the_gateway(now);
-      tell_where_we_are();
+      start_due_programs(now);
+      connect_launcher_to_server(now);
+      if (channel_ && server_.is_running()) gateway_.connect_to_server(channel_.get(), now);
+      publish_address();
     } else if (auto stopped = advance_stop(now); !stopped) {
       return stopped;
     }
     if (stopping_ == Stopping::kDone) break;
-    if (auto handled = wait_for_something(now); !handled) {
-      if (!outcome) return handled;  // while it stops because of the first
+    if (auto handled = wait_for_events(now); !handled) {
+      if (!outcome) return handled;  // the second error, while it stops because of the first
       outcome = std::move(handled);
       begin_stop(Clock::now());
     }
@@ -90,11 +91,13 @@ Result<> Supervisor::run(Then then) {
   return outcome;
 }
 
-void Supervisor::start_what_is_due(Clock::time_point now) {
+void Supervisor::start_due_programs(Clock::time_point now) {
   if (launcher_.is_due(now)) start_launcher(now);
   if (server_.is_due(now)) start_server(now);
-  if (!url_.empty() && gateway_.is_due(now)) start_gateway(now);
-  if (server_.is_running() && !channel_ && now >= next_try_) reconnect_to_server(now);
+  if (!url_.empty() && gateway_.program().is_due(now)) {
+    gateway_.start(url_, lifeline_ ? std::optional(::getpid()) : std::nullopt, now);
+  }
+  if (server_.is_running() && !channel_ && now >= next_attempt_) reconnect_to_server(now);
 }
 
 void Supervisor::start_launcher(Clock::time_point now) {
@@ -112,27 +115,27 @@ void Supervisor::start_launcher(Clock::time_point now) {
   }
   auto process = start(plan);
   if (!process) {
-    launcher_.failed(now);
-    return log::warn("cannot start the launcher", {{"error", process.error().message()}});
+    launcher_.start_failed(now);
+    return log::warn("the launcher could not be started", {{"error", process.error().message()}});
   }
   launcher_.run(std::move(*process), now);
   launcher_since_ = now;
-  is_introduced_ = false;
-  next_try_ = now;
+  is_connected_ = false;
+  next_attempt_ = now;
 }
 
 void Supervisor::start_server(Clock::time_point now) {
   auto pair = seqpacket_pair();
   if (!pair) {
-    server_.failed(now);
-    return log::warn("cannot start the server", {{"error", pair.error().message()}});
+    server_.start_failed(now);
+    return log::warn("the server could not be started", {{"error", pair.error().message()}});
   }
   StartPlan plan{.program = engine::program_path("glovebox-server"),
                  .arguments = {"serve", "--control-fd", "3"},
                  .environment = environment_of_server(config_.settings),
                  .fd3 = pair->theirs.get()};
-  for (std::string& word : config::as_arguments(config_.table)) {
-    plan.arguments.push_back(std::move(word));
+  for (std::string& argument : config::as_arguments(config_.table)) {
+    plan.arguments.push_back(std::move(argument));
   }
   if (lifeline_) {
     plan.arguments.insert(plan.arguments.end(), {"--end-with", std::to_string(::getpid())});
@@ -143,68 +146,69 @@ void Supervisor::start_server(Clock::time_point now) {
   }
   auto process = start(plan);
   if (!process) {
-    server_.failed(now);
-    return log::warn("cannot start the server", {{"error", process.error().message()}});
+    server_.start_failed(now);
+    return log::warn("the server could not be started", {{"error", process.error().message()}});
   }
   server_.run(std::move(*process), now);
   channel_ = std::move(pair->ours);
   url_.clear();
-  url_is_this_channels_ = false;
-  is_introduced_ = false;
-  gateway_is_introduced_ = false;
-  next_try_ = next_gateway_try_ = now;
+  url_is_of_this_channel_ = false;
+  is_connected_ = false;
+  next_attempt_ = now;
+  gateway_.server_started(now);
 }
 
 void Supervisor::reconnect_to_server(Clock::time_point now) {
-  next_try_ = now + kBetweenServerReconnects;
+  next_attempt_ = now + kReconnectInterval;
   auto found = find_listener(data_.server_socket());
   if (!found || found->process.pid != server_.pid()) return;
   channel_ = std::move(found->socket);
-  url_is_this_channels_ = false;
+  url_is_of_this_channel_ = false;
 }
 
-void Supervisor::introduce(Clock::time_point now) {
-  if (is_introduced_ || !channel_ || !server_.is_running() || !launcher_.is_running()) return;
-  if (now < next_try_) return;
-  next_try_ = now + kBetweenLauncherTries;
-  const auto introduced = introduce_launcher(data_.launcher_socket(), channel_.get());
-  if (introduced) {
-    is_introduced_ = true;
-    introduced_at_ = now;
+void Supervisor::connect_launcher_to_server(Clock::time_point now) {
+  if (is_connected_ || !channel_ || !server_.is_running() || !launcher_.is_running()) return;
+  if (now < next_attempt_) return;
+  next_attempt_ = now + kConnectInterval;
+  const auto passed = pass_launcher_connection(data_.launcher_socket(), channel_.get());
+  if (passed) {
+    is_connected_ = true;
+    connected_at_ = now;
     return;
   }
-  if (introduced.error().code() != Errc::kUnavailable) {
-    next_try_ = now + kBetweenServerReconnects;
-    log::warn("cannot hand the launcher to the server", {{"error", introduced.error().message()}});
-  } else if (now - launcher_since_ > kLauncherMayTake) {
-    log::warn("the launcher does not listen", {{"error", introduced.error().message()}});
+  if (passed.error().code() != Errc::kUnavailable) {
+    next_attempt_ = now + kReconnectInterval;
+    log::warn("the server could not be given a connection to the launcher",
+              {{"error", passed.error().message()}});
+  } else if (now - launcher_since_ > kLauncherListenTimeout) {
+    log::warn("the launcher does not listen and is killed", {{"error", passed.error().message()}});
     launcher_since_ = now;
     launcher_.signal(SIGKILL);
   }
 }
 
-// serve.json appears when everything works, and is right from then on.
-void Supervisor::tell_where_we_are() {
-  if (url_.empty() || !is_introduced_ || !server_.is_running() || !launcher_.is_running()) return;
+// serve.json appears when everything works, and is kept up to date from then on.
+void Supervisor::publish_address() {
+  if (url_.empty() || !is_connected_ || !server_.is_running() || !launcher_.is_running()) return;
   const ServeInfo info{.url = url_,
                        .pid = server_.pid(),
                        .launcher_pid = launcher_.pid(),
-                       .gateway_pid = gateway_.pid(),
+                       .gateway_pid = gateway_.program().pid(),
                        .supervisor_pid = ::getpid(),
                        .version = version_};
   if (written_ == info) return;
   written_ = info;
   if (auto done = data_.write_serve_info(info); !done) {
-    log::warn("cannot write serve.json", {{"error", done.error().message()}});
+    log::warn("serve.json could not be written", {{"error", done.error().message()}});
   }
   was_ever_up_ = true;
   if (lifeline_ && has_greeted_)
-    data_.remove_admin_key();  // one that was started again has made another
-  if (!has_greeted_) lifeline_ ? tell_owner() : greet();
+    data_.remove_admin_key();  // a restarted server has written it again
+  if (!has_greeted_) lifeline_ ? print_private_address() : print_greeting();
   has_greeted_ = true;
 }
 
-void Supervisor::greet() const {
+void Supervisor::print_greeting() const {
   const std::string key = data_.admin_key();
   const bool usual = std::any_of(config_.table.begin(), config_.table.end(), [](const auto& entry) {
     return entry.key->name == "server.data_dir" && entry.origin == "default";
@@ -219,23 +223,26 @@ void Supervisor::greet() const {
       "  curl -H \"X-API-Key: $(cat %s)\" -H 'Content-Type: application/json' \\\n"
       "       -d '{\"language\":\"python\",\"code\":\"1+1\"}' %s/v1/run\n"
       "\n"
-      "For clients of E2B (docs/api/e2b.md):\n"
+      "For E2B clients (docs/api/e2b.md):\n"
       "  export E2B_API_KEY=$(%sglovebox key show --e2b)\n"
       "  export E2B_API_URL=%s\n"
       "  export E2B_SANDBOX_URL=%s\n"
       "\n"
-      "Ctrl-C stops it.\n",
+      "Press Ctrl-C to stop.\n",
       url_.c_str(), key.c_str(), prefix.c_str(), key.c_str(), url_.c_str(), prefix.c_str(),
       url_.c_str(), url_.c_str());
   std::fflush(stdout);
 }
 
-void Supervisor::tell_owner() const {
-  const auto words = private_words(url_, data_.admin_key(), ::getpid());
-  if (!words) return log::warn("cannot say where we are", {{"error", words.error().message()}});
-  std::printf("%s\n", words->c_str());
+void Supervisor::print_private_address() const {
+  const auto json = private_server_json(url_, data_.admin_key(), ::getpid());
+  if (!json) {
+    return log::warn("the private server's address could not be printed",
+                     {{"error", json.error().message()}});
+  }
+  std::printf("%s\n", json->c_str());
   std::fflush(stdout);
-  // Its owner has it now. A file could be in a directory that he mounts for a guest.
+  // Its owner has the key now. The file could be in a directory that is mounted for a guest.
   data_.remove_admin_key();
 }
 
@@ -245,24 +252,26 @@ Clock::time_point Supervisor::next_deadline(Clock::time_point now) const {
   if (!launcher_.is_running()) next = std::min(next, launcher_.due());
   if (!server_.is_running()) next = std::min(next, server_.due());
   const bool both = server_.is_running() && launcher_.is_running();
-  if (!url_.empty() && !gateway_.is_running()) next = std::min(next, gateway_.due());
-  if (gateway_.is_running() && channel_ && !gateway_is_introduced_) {
-    next = std::min(next, next_gateway_try_);
+  if (!url_.empty() && !gateway_.program().is_running()) {
+    next = std::min(next, gateway_.program().due());
   }
-  if ((both && !is_introduced_) || (server_.is_running() && !channel_)) {
-    next = std::min(next, next_try_);
+  if (const auto attempt = gateway_.next_attempt(); attempt && channel_) {
+    next = std::min(next, *attempt);
+  }
+  if ((both && !is_connected_) || (server_.is_running() && !channel_)) {
+    next = std::min(next, next_attempt_);
   }
   return next;
 }
 
-Result<> Supervisor::wait_for_something(Clock::time_point now) {
-  // A negative descriptor is skipped by poll().
+Result<> Supervisor::wait_for_events(Clock::time_point now) {
+  // poll() skips negative descriptors.
   pollfd events[] = {{signals_.get(), POLLIN, 0},
                      {launcher_.pidfd(), POLLIN, 0},
                      {server_.pidfd(), POLLIN, 0},
                      {channel_.get(), POLLIN, 0},
                      {stopping_ == Stopping::kNo ? lifeline_.get() : -1, POLLIN, 0},
-                     {gateway_.pidfd(), POLLIN, 0}};
+                     {gateway_.program().pidfd(), POLLIN, 0}};
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next_deadline(now) - now).count();
   const int ready = ::poll(events, std::size(events),
                            static_cast<int>(std::clamp<std::int64_t>(wait, 0, 3'600'000)));
@@ -272,7 +281,7 @@ Result<> Supervisor::wait_for_something(Clock::time_point now) {
   if (events[0].revents != 0) TRY_OK(handle_signals(then));
   if (events[4].revents != 0) handle_lifeline(then);
   if (events[3].revents != 0) handle_message(then);
-  if (events[5].revents != 0) handle_end_of_gateway(then);
+  if (events[5].revents != 0) gateway_.ended(then, end_cause());
   if (events[1].revents != 0) TRY_OK(handle_end_of_launcher(then));
   if (events[2].revents != 0) TRY_OK(handle_end_of_server(then));
   return {};
@@ -281,10 +290,10 @@ Result<> Supervisor::wait_for_something(Clock::time_point now) {
 Result<> Supervisor::handle_signals(Clock::time_point now) {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
-    if (info.ssi_signo == SIGHUP) {  // read your files again
+    if (info.ssi_signo == SIGHUP) {  // reload the configuration files
       launcher_.signal(SIGHUP);
       server_.signal(SIGHUP);
-      gateway_.signal(SIGHUP);
+      gateway_.program().signal(SIGHUP);
     } else if (stopping_ == Stopping::kNo) {
       begin_stop(now);
     } else {
@@ -294,33 +303,33 @@ Result<> Supervisor::handle_signals(Clock::time_point now) {
   return {};
 }
 
-// What its owner writes is not looked at; that there is no more to come is what counts.
+// What the owner writes is ignored; only the end of file matters.
 void Supervisor::handle_lifeline(Clock::time_point now) {
   char ignored[512];
   const ssize_t got = ::read(lifeline_.get(), ignored, sizeof ignored);
   if (got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN))) return;
   begin_stop(now);
-  // Nobody is left to wait for an answer.
-  stop_deadline_ = std::min(stop_deadline_, now + kInAHurry);
+  // The owner has exited, so no client waits for an answer.
+  stop_deadline_ = std::min(stop_deadline_, now + kHurriedStopTimeout);
 }
 
 void Supervisor::handle_message(Clock::time_point now) {
   const auto message = receive_from_server(channel_.get());
   if (!message || std::holds_alternative<ChannelClosed>(*message)) {
-    if (!message) log::warn("the server's channel", {{"error", message.error().message()}});
+    if (!message) log::warn("the server's channel failed", {{"error", message.error().message()}});
     channel_.reset();
-    next_try_ = now + kBetweenServerReconnects;
+    next_attempt_ = now + kReconnectInterval;
   } else if (std::holds_alternative<NeedsLauncher>(*message)) {
-    if (is_introduced_) {
-      next_try_ = now + Backoff::kLeast;  // not faster, however often it asks
-      note_parting(now);
+    if (is_connected_) {
+      next_attempt_ = now + Backoff::kMin;  // not faster, however often it asks
+      launcher_connection_lost(now);
     }
-    is_introduced_ = false;
+    is_connected_ = false;
   } else if (std::holds_alternative<NeedsGateway>(*message)) {
-    note_need_of_gateway(now);
-  } else if (!url_is_this_channels_) {  // later ones are not looked at: it has one address
+    gateway_.connection_lost(now);
+  } else if (!url_is_of_this_channel_) {  // later ones are ignored: it has one address
     url_ = std::get<ServerReady>(*message).url;
-    url_is_this_channels_ = true;
+    url_is_of_this_channel_ = true;
     const std::string& listen = config_.settings.listen;
     const std::string port = port_of(url_);
     if (listen.ends_with(":0") && !port.empty() && fixed_listen_.empty()) {
@@ -329,37 +338,36 @@ void Supervisor::handle_message(Clock::time_point now) {
   }
 }
 
-// A launcher that lives and a server that loses it again and again at once are of different
-// versions: one of them was there before an upgrade. The one that we start from now on is the
-// server's.
-void Supervisor::note_parting(Clock::time_point now) {
-  quick_partings_ = now - introduced_at_ < kTooSoonToPart ? quick_partings_ + 1 : 0;
-  if (quick_partings_ < kMostQuickPartings || !launcher_.is_running()) return;
-  log::warn("launcher and server do not understand each other; the launcher is replaced",
+// If a server loses a live launcher repeatedly and at once, the two are of different versions: one
+// of them was started before an upgrade. The launcher is replaced by one of the current version.
+void Supervisor::launcher_connection_lost(Clock::time_point now) {
+  quick_losses_ = now - connected_at_ < kQuickLoss ? quick_losses_ + 1 : 0;
+  if (quick_losses_ < kMaxQuickLosses || !launcher_.is_running()) return;
+  log::warn("the server keeps losing the launcher, probably of another version; it is replaced",
             {{"launcher", std::to_string(launcher_.pid())}});
-  quick_partings_ = 0;
+  quick_losses_ = 0;
   launcher_.signal(SIGTERM);
 }
 
 Result<> Supervisor::handle_end_of_launcher(Clock::time_point now) {
-  const Ending ending = launcher_.end(now, why_ended());
-  is_introduced_ = false;
+  const Ending ending = launcher_.end(now, end_cause());
+  is_connected_ = false;
   if (stopping_ == Stopping::kNo && !was_ever_up_ && ending.by_itself) {
-    return fail(Errc::kUnavailable, "the launcher does not start (its own message is above)");
+    return fail(Errc::kUnavailable, "the launcher does not start (see its message above)");
   }
   return {};
 }
 
 Result<> Supervisor::handle_end_of_server(Clock::time_point now) {
   const bool had_served = !url_.empty();
-  const Ending ending = server_.end(now, why_ended());
+  const Ending ending = server_.end(now, end_cause());
   channel_.reset();
-  is_introduced_ = false;
+  is_connected_ = false;
   url_.clear();
-  url_is_this_channels_ = false;
-  if (!had_served) fixed_listen_.clear();  // perhaps it is that port that it cannot have
+  url_is_of_this_channel_ = false;
+  if (!had_served) fixed_listen_.clear();  // that port may be the reason
   if (stopping_ == Stopping::kNo && !was_ever_up_ && ending.by_itself) {
-    return fail(Errc::kUnavailable, "the server does not start (its own message is above)");
+    return fail(Errc::kUnavailable, "the server does not start (see its message above)");
   }
   return {};
 }
@@ -368,41 +376,42 @@ void Supervisor::begin_stop(Clock::time_point now) {
   log::info("stopping");
   stopping_ = Stopping::kServer;
   has_killed_ = false;
-  // The server first: it finishes what runs, and for that it needs the launcher.
-  stop_deadline_ = now + config_.settings.stop_timeout + kAfterTheServersOwnLimit;
+  // The server first: it needs the launcher to finish what is running.
+  stop_deadline_ = now + config_.settings.stop_timeout + kServerStopMargin;
   server_.signal(SIGTERM);
 }
 
-// The second signal. The launcher still gets a moment: what it has mounted and made, nobody else
-// takes away before the next start.
+// After a second signal. The launcher still gets a moment: no other program removes its mounts and
+// cgroups before the next start.
 void Supervisor::hurry_stop(Clock::time_point now) {
-  stop_deadline_ = stopping_ == Stopping::kServer ? now : std::min(stop_deadline_, now + kInAHurry);
+  stop_deadline_ =
+      stopping_ == Stopping::kServer ? now : std::min(stop_deadline_, now + kHurriedStopTimeout);
 }
 
-Part& Supervisor::stopping_part() {
+SupervisedProgram& Supervisor::stopping_program() {
   if (stopping_ == Stopping::kServer) return server_;
-  return stopping_ == Stopping::kLauncher ? launcher_ : gateway_;
+  return stopping_ == Stopping::kLauncher ? launcher_ : gateway_.program();
 }
 
 Result<> Supervisor::advance_stop(Clock::time_point now) {
-  Part& part = stopping_part();
-  if (!part.is_running()) {
+  SupervisedProgram& program = stopping_program();
+  if (!program.is_running()) {
     has_killed_ = false;
     if (stopping_ == Stopping::kGateway) {
       stopping_ = Stopping::kDone;
       return {};
     }
     stopping_ = stopping_ == Stopping::kServer ? Stopping::kLauncher : Stopping::kGateway;
-    stop_deadline_ = now + kLauncherMayStop;
-    stopping_part().signal(SIGTERM);
-    return stopping_part().is_running() ? Result<>() : advance_stop(now);
+    stop_deadline_ = now + kStopTimeout;
+    stopping_program().signal(SIGTERM);
+    return stopping_program().is_running() ? Result<>() : advance_stop(now);
   }
   if (now < stop_deadline_) return {};
-  if (has_killed_) return fail(Errc::kTimeout, part.name() + " cannot be ended");
-  log::warn("killed", {{"program", part.name()}});
-  part.signal(SIGKILL);
+  if (has_killed_) return fail(Errc::kTimeout, program.name() + " could not be stopped");
+  log::warn("a program did not stop in time and is killed", {{"program", program.name()}});
+  program.signal(SIGKILL);
   has_killed_ = true;
-  stop_deadline_ = now + kAfterKill;
+  stop_deadline_ = now + kKillTimeout;
   return {};
 }
 

@@ -1,9 +1,9 @@
-// `glovebox serve`: keeps a launcher, a server and a gateway running, and introduces them to each
-// other.
+// `glovebox serve`: keeps a launcher, a server and a gateway running, and passes the server its
+// connections to the other two.
 //
-// It listens to nothing and has one thread. None of the three dies with it: a supervisor that is
-// started anew on the same data directory adopts what still runs, and `glovebox serve --stop` ends
-// it. Everybody is known by a pidfd, never by a bare pid.
+// It listens on no socket and has one thread. The three do not die with it: a new supervisor on the
+// same data directory adopts those that still run, and `glovebox serve --stop` stops them.
+// Processes are identified by pidfds, never by pids.
 #pragma once
 
 #include <optional>
@@ -14,12 +14,13 @@
 #include "config/load.h"
 #include "supervisor/control_channel.h"
 #include "supervisor/data_dir.h"
-#include "supervisor/part.h"
+#include "supervisor/supervised_gateway.h"
+#include "supervisor/supervised_program.h"
 
 namespace glovebox::supervisor {
 
-// What a private one has at most at once. Every launcher leases uids for all of its sandboxes, and
-// the machine has some 4,000 of them: there may be as many private servers as there are programs.
+// Sandboxes of a private server at once. Every launcher leases uid slices for all its sandboxes,
+// and a host has some 4,000 slices, which have to suffice for many private servers.
 inline constexpr std::uint32_t kPrivateSandboxes = 128;
 
 enum class Then : std::uint8_t { kServe, kStop };
@@ -28,45 +29,43 @@ class Supervisor {
  public:
   // `data` is locked. `version` goes into serve.json.
   Supervisor(config::Loaded config, DataDir data, std::string version);
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
 
-  // One that belongs to the program that started it and lives no longer: it stops at the end of
-  // file of `lifeline`, says where it is in one line of JSON, and lets its clients mount host
+  // Makes it a private server, which belongs to the program that started it: it stops at the end of
+  // file of `lifeline`, prints its address as one line of JSON, and lets its clients mount host
   // paths. Before run(), and with a data directory of its own.
-  void belong_to(UniqueFd lifeline) { lifeline_ = std::move(lifeline); }
-  // Takes over what a predecessor left running. False: nothing was.
+  void make_private(UniqueFd lifeline) { lifeline_ = std::move(lifeline); }
+  // Takes over the programs that a predecessor left running. False: there were none.
   bool adopt();
-  // kServe: until a signal says stop. kStop: ends what was adopted, starting nothing.
+  // kServe: until a signal. kStop: stops what was adopted and starts nothing.
   Result<> run(Then then);
 
  private:
   enum class Stopping : std::uint8_t { kNo, kServer, kLauncher, kGateway, kDone };
 
-  void start_what_is_due(Clock::time_point now);
+  void start_due_programs(Clock::time_point now);
   void start_launcher(Clock::time_point now);
   void start_server(Clock::time_point now);
-  void adopt_gateway(Process found, Clock::time_point now);
-  void start_gateway(Clock::time_point now);
-  void introduce_the_gateway(Clock::time_point now);
   void reconnect_to_server(Clock::time_point now);
-  void introduce(Clock::time_point now);
-  void tell_where_we_are();
-  void greet() const;
-  void tell_owner() const;
+  void connect_launcher_to_server(Clock::time_point now);
+  void publish_address();
+  void print_greeting() const;
+  void print_private_address() const;
 
-  Result<> wait_for_something(Clock::time_point now);
+  Result<> wait_for_events(Clock::time_point now);
   Result<> handle_signals(Clock::time_point now);
   void handle_lifeline(Clock::time_point now);
   void handle_message(Clock::time_point now);
-  void note_parting(Clock::time_point now);
+  void launcher_connection_lost(Clock::time_point now);
   Result<> handle_end_of_launcher(Clock::time_point now);
   Result<> handle_end_of_server(Clock::time_point now);
-  void note_need_of_gateway(Clock::time_point now);
-  void handle_end_of_gateway(Clock::time_point now);
 
-  Part::Why why_ended() const {
-    return stopping_ == Stopping::kNo ? Part::Why::kByItself : Part::Why::kWeStop;
+  SupervisedProgram::Cause end_cause() const {
+    return stopping_ == Stopping::kNo ? SupervisedProgram::Cause::kByItself
+                                      : SupervisedProgram::Cause::kStopped;
   }
-  Part& stopping_part();
+  SupervisedProgram& stopping_program();
   void begin_stop(Clock::time_point now);
   void hurry_stop(Clock::time_point now);
   Result<> advance_stop(Clock::time_point now);
@@ -76,34 +75,26 @@ class Supervisor {
   DataDir data_;
   std::string version_;
   UniqueFd signals_;
-  UniqueFd lifeline_;  // of a private one
-  Part launcher_{"glovebox-launcher"};
-  Part server_{"glovebox-server"};
-  Part gateway_{"glovebox-gateway"};  // started when the server's port is known
-  UniqueFd channel_;                  // to the server
-  std::string url_;  // where the server says it serves; empty: it has not said so yet
-  bool url_is_this_channels_ = false;
-  std::string fixed_listen_;  // the port that port 0 turned into, so that it stays
-  bool is_introduced_ = false;
-  Clock::time_point introduced_at_{};
-  int quick_partings_ = 0;  // in a row
-  bool gateway_is_introduced_ = false;
-  Clock::time_point gateway_introduced_at_{};
-  int gateway_partings_ = 0;
-  Clock::time_point next_gateway_try_{};
-  Clock::time_point gateway_since_{};
+  UniqueFd lifeline_;  // of a private server
+  SupervisedProgram launcher_{"glovebox-launcher"};
+  SupervisedProgram server_{"glovebox-server"};
+  SupervisedGateway gateway_{config_, data_};  // started when the server's port is known
+  UniqueFd channel_;                           // to the server
+  std::string url_;  // as the server reported it; empty: it has not done so yet
+  bool url_is_of_this_channel_ = false;
+  std::string fixed_listen_;  // with the port that port 0 became, so that restarts keep it
+  // Whether the server has a connection to the launcher.
+  bool is_connected_ = false;
+  Clock::time_point connected_at_{};
+  int quick_losses_ = 0;  // in a row
   bool was_ever_up_ = false;
   bool has_greeted_ = false;
-  Clock::time_point next_try_{};  // of introducing, or of reconnecting
+  Clock::time_point next_attempt_{};  // to connect the launcher, or to reconnect to the server
   Clock::time_point launcher_since_{};
   std::optional<ServeInfo> written_;
   Stopping stopping_ = Stopping::kNo;
   bool has_killed_ = false;
   Clock::time_point stop_deadline_{};
 };
-
-// Says "stop" to whoever serves on this data directory and waits for the end: the supervisor that
-// holds its lock, or what a killed one left running.
-Result<> stop_serving(config::Loaded config, DataDir data, const std::string& version);
 
 }  // namespace glovebox::supervisor

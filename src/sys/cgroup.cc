@@ -53,17 +53,17 @@ std::string quota_us(std::uint32_t cpu_thousandths, std::uint32_t period_us) {
 
 constexpr std::uint32_t kCpuPeriodUs = 100'000;
 
-// In place of an event: the kernel tells nobody when the last dead task has left a v1 cgroup.
+// In place of an event: the kernel does not report when the last dead task has left a v1 cgroup.
 // Bounded by the caller, and in practice the first try succeeds.
 void pause_briefly(int ms) { ::poll(nullptr, 0, ms); }
 
-// In all about 150 ms: whoever has more patience comes again.
-constexpr int kMostTries = 30;
+// About 150 ms in total; a caller may try again.
+constexpr int kMaxTries = 30;
 
-Result<> remove_directory(int parent_fd, const std::string& name, int most_tries = kMostTries) {
+Result<> remove_directory(int parent_fd, const std::string& name, int max_tries = kMaxTries) {
   for (int tries = 0;; ++tries) {
     if (::unlinkat(parent_fd, name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
-    if (errno != EBUSY || tries >= most_tries) {
+    if (errno != EBUSY || tries >= max_tries) {
       return fail(Error::from_errno("remove cgroup " + name));
     }
     pause_briefly(tries < 10 ? 1 : 5);
@@ -90,7 +90,7 @@ void kill_members(int dir_fd) {
   }
 }
 
-// For the cgroups below. What the host does not offer stays off and is told by features().
+// For the cgroups below. What the host does not offer stays off; see features().
 void enable_controllers(const std::string& path) {
   for (const char* controller : {"+memory", "+pids", "+cpu"}) {
     (void)write_control(AT_FDCWD, path + "/cgroup.subtree_control", controller);
@@ -120,14 +120,15 @@ Result<CgroupFamily> CgroupFamily::create(const CgroupRoots& roots, const std::s
   if (::mkdir(family.path_.c_str(), 0755) != 0) {
     const int error = errno;
     family.path_.clear();
-    return fail(Error::from_errno("make cgroup " + name, error));
+    return fail(Error::from_errno("create cgroup " + name, error));
   }
   enable_controllers(family.path_);
   // A cgroup with controllers has processes or children, never both.
   const std::string nursery = family.path_ + "/nursery";
-  if (::mkdir(nursery.c_str(), 0755) != 0) return fail(Error::from_errno("make cgroup " + nursery));
+  if (::mkdir(nursery.c_str(), 0755) != 0)
+    return fail(Error::from_errno("create cgroup " + nursery));
   if (::chown((family.path_ + "/cgroup.procs").c_str(), root, root) != 0) {
-    return fail(Error::from_errno("give away " + family.path_));
+    return fail(Error::from_errno("change the owner of " + family.path_));
   }
   TRY(family.nursery_, open_dir(AT_FDCWD, nursery));
   return family;
@@ -138,7 +139,8 @@ CgroupFamily::~CgroupFamily() {
   nursery_.reset();
   (void)remove_directory(AT_FDCWD, path_ + "/nursery");
   if (const auto removed = remove_directory(AT_FDCWD, path_); !removed) {
-    log::warn("cgroup not removed", {{"name", path_}, {"error", removed.error().message()}});
+    log::warn("a cgroup could not be removed",
+              {{"name", path_}, {"error", removed.error().message()}});
   }
 }
 
@@ -235,13 +237,14 @@ Cgroup& Cgroup::operator=(Cgroup&& other) noexcept {
 
 Cgroup::~Cgroup() {
   if (const auto removed = remove(); !removed) {
-    log::warn("cgroup not removed", {{"name", name_}, {"error", removed.error().message()}});
+    log::warn("a cgroup could not be removed",
+              {{"name", name_}, {"error", removed.error().message()}});
   }
 }
 
 Result<> Cgroup::add_part(const std::string& parent, Part part) {
   const std::string path = parent + "/" + name_;
-  if (::mkdir(path.c_str(), 0755) != 0) return fail(Error::from_errno("make cgroup " + path));
+  if (::mkdir(path.c_str(), 0755) != 0) return fail(Error::from_errno("create cgroup " + path));
   part.parent = parent;
   auto dir = open_dir(AT_FDCWD, path);
   if (!dir) {
@@ -260,7 +263,7 @@ const Cgroup::Part* Cgroup::part_with(bool Part::*what) const {
   return nullptr;
 }
 
-Result<std::vector<UniqueFd>> Cgroup::open_join_files(JoinV2 v2, std::size_t* slowing) const {
+Result<std::vector<UniqueFd>> Cgroup::open_join_files(JoinV2 v2, std::size_t* throttling) const {
   std::vector<UniqueFd> files;
   std::vector<UniqueFd> slow;
   for (const Part& part : parts_) {
@@ -271,7 +274,7 @@ Result<std::vector<UniqueFd>> Cgroup::open_join_files(JoinV2 v2, std::size_t* sl
     const bool slows = !part.v2 && (part.cpu || part.freezer);
     (slows ? slow : files).push_back(std::move(tasks));
   }
-  if (slowing != nullptr) *slowing = slow.size();
+  if (throttling != nullptr) *throttling = slow.size();
   for (UniqueFd& file : slow) files.push_back(std::move(file));
   return files;
 }
@@ -341,7 +344,7 @@ std::optional<std::uint64_t> Cgroup::firm_memory_bytes() const {
 }
 
 std::optional<std::size_t> Cgroup::members() const {
-  // Whoever enters writes to these first.
+  // A process that joins writes to these first.
   const Part* part = part_with(&Part::pids);
   if (part == nullptr) part = part_with(&Part::memory);
   if (part == nullptr) return std::nullopt;
@@ -353,7 +356,7 @@ std::optional<std::size_t> Cgroup::members() const {
 Result<> Cgroup::freeze(bool frozen) const {
   const Part* part = part_with(&Part::freezer);
   if (part == nullptr) {
-    return fail(Errc::kUnsupported, "no cgroup here can stop and continue what is inside");
+    return fail(Errc::kUnsupported, "no cgroup hierarchy of this host can freeze processes");
   }
   if (part->v2) return write_control(part->dir.get(), "cgroup.freeze", frozen ? "1" : "0");
   return write_control(part->dir.get(), "freezer.state", frozen ? "FROZEN" : "THAWED");
@@ -405,7 +408,7 @@ Result<> Cgroup::remove_part(Part& part, bool waits) {
   }
   auto removed = remove_directory(parent.get(), name_, waits ? 2 : 0);
   if (removed || !waits) return removed;
-  // Somebody is in it who did not die with the sandbox.
+  // A process in it did not die with the sandbox.
   if (part.freezer && !part.v2) (void)write_control(part.dir.get(), "freezer.state", "THAWED");
   kill_members(part.dir.get());
   return remove_directory(parent.get(), name_);
@@ -415,7 +418,7 @@ Result<> Cgroup::remove_now() {
   Result<> outcome;
   std::vector<Part> left;
   for (Part& part : parts_) {
-    // Nobody multiplies while he is killed.
+    // No process may fork while the others are killed.
     if (part.pids) (void)write_control(part.dir.get(), "pids.max", "0");
     const auto procs = read_small_file(part.dir.get(), "cgroup.procs");
     if (procs && !procs->empty()) {
@@ -435,17 +438,17 @@ Result<> Cgroup::remove_now() {
 
 int Cgroup::sweep(const CgroupRoots& roots, std::string_view prefix) {
   int removed = 0;
-  std::vector<std::string> places = {roots.v2, roots.v1_memory, roots.v1_pids, roots.v1_cpu,
-                                     roots.v1_cpuacct};
-  std::sort(places.begin(), places.end());
-  places.erase(std::unique(places.begin(), places.end()), places.end());
+  std::vector<std::string> parents = {roots.v2, roots.v1_memory, roots.v1_pids, roots.v1_cpu,
+                                      roots.v1_cpuacct};
+  std::sort(parents.begin(), parents.end());
+  parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
   // First: what is frozen dies when it goes on, and is in all the others until then.
-  places.insert(places.begin(), roots.v1_freezer);
-  std::vector<std::pair<std::string, std::string>> busy;  // whoever is in them takes long to die
-  for (const std::string& place : places) {
-    if (place.empty()) continue;
-    const bool freezer = place == roots.v1_freezer;
-    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(place.c_str()), ::closedir);
+  parents.insert(parents.begin(), roots.v1_freezer);
+  std::vector<std::pair<std::string, std::string>> busy;  // their processes take long to die
+  for (const std::string& parent : parents) {
+    if (parent.empty()) continue;
+    const bool freezer = parent == roots.v1_freezer;
+    const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(parent.c_str()), ::closedir);
     if (!dir) continue;
     while (const dirent* entry = ::readdir(dir.get())) {
       const std::string name = entry->d_name;
@@ -455,17 +458,17 @@ int Cgroup::sweep(const CgroupRoots& roots, std::string_view prefix) {
       if (!group) continue;
       kill_members(group.get());
       if (freezer) (void)write_control(group.get(), "freezer.state", "THAWED");
-      if (place == roots.v2) remove_children(group.get());
+      if (parent == roots.v2) remove_children(group.get());
       (void)write_control(group.get(), "memory.force_empty", "0");
       if (remove_directory(::dirfd(dir.get()), name)) {
         ++removed;
       } else {
-        busy.emplace_back(place, name);
+        busy.emplace_back(parent, name);
       }
     }
   }
-  for (const auto& [place, name] : busy) {
-    const auto dir = open_dir(AT_FDCWD, place);
+  for (const auto& [parent, name] : busy) {
+    const auto dir = open_dir(AT_FDCWD, parent);
     if (dir && remove_directory(dir->get(), name)) ++removed;
   }
   return removed;

@@ -1,5 +1,5 @@
-// One sandbox's cgroups: a directory of the same name in every hierarchy this host has, v2 where
-// it has controllers, v1 otherwise, and the v2 tree beside v1 for killing. Removed on destruction.
+// One sandbox's cgroups: a directory of the same name in every hierarchy of this host, v2 where it
+// has controllers, v1 otherwise, and v2 beside v1 for killing. Removed by the destructor.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,7 @@
 
 namespace glovebox::sys {
 
-// Where sandboxes' cgroups go. An empty path means that hierarchy is not there for us.
+// The parents of sandboxes' cgroups. An empty path: the hierarchy is not available.
 struct CgroupRoots {
   std::string v2{};
   bool v2_controls = false;  // limits through v2; else through the v1 roots below
@@ -45,7 +45,7 @@ struct CgroupFeatures {
   bool cpu = false;
 };
 
-// What is used at this moment; nothing where nobody counts it.
+// Current usage; nothing where no controller counts it.
 struct CgroupNow {
   std::optional<std::uint64_t> memory_bytes;
   std::optional<std::uint32_t> processes;
@@ -58,9 +58,9 @@ struct CgroupUsage {
   std::uint32_t oom_kills = 0;
 };
 
-// A launcher's own v2 cgroup. Its nursery is born in it and its sandboxes' v2 cgroups are below it,
-// because the kernel lets a process fork into another cgroup only where it could write
-// `cgroup.procs` both there and in the nearest common parent.
+// A launcher's own v2 cgroup. Its nurseries are cloned into it and its sandboxes' v2 cgroups are
+// below it, because the kernel lets a process fork into another cgroup only if it can write
+// `cgroup.procs` both there and in the nearest common ancestor.
 class CgroupFamily {
  public:
   static Result<CgroupFamily> create(const CgroupRoots& roots, const std::string& name, uid_t root);
@@ -84,9 +84,9 @@ class CgroupFamily {
 
 class Cgroup {
  public:
-  // Makes the directories and sets the limits. Hierarchies we may not write to are left out and
-  // told by features(); a half-made one is removed.
-  // In the v2 tree it goes below `family`, and whoever is root of `family` may fork into it.
+  // Creates the directories and sets the limits. Hierarchies that cannot be written are left out,
+  // see features(). In the v2 hierarchy it is below `family`, and the owner of `family` may fork
+  // into it.
   static Result<Cgroup> create(const CgroupRoots& roots, const CgroupFamily* family,
                                const std::string& name, const CgroupLimits& limits);
   Cgroup() = default;
@@ -98,14 +98,14 @@ class Cgroup {
   // Moves a process, and all that it will fork, into every one of the directories. Waits for the
   // kernel's whole-system lock, 7 to 27 ms after a quiet moment: the two ways below do not.
   Result<> join(pid_t pid) const;
-  // For a process to put itself, and all that it will fork, into the v1 directories: being
-  // single-threaded, it writes "0" to each. The kernel looks at the rights of whoever opened them.
-  // The v2 one is there for a process that cannot be born in it, and waits for the system's lock.
-  // First those that count what a process has, then those that slow it down or stop it (v1's cpu
-  // and freezer), `*slowing` many: whoever others wait for may leave these to his child.
+  // Files with which a single-threaded process moves itself, and all that it will fork, into the v1
+  // directories by writing "0" to each. The kernel checks the rights of the process that opened
+  // them. The v2 one is for a process that cannot be cloned into it, and takes the system-wide
+  // lock. First those that only count, then the `*throttling` ones that slow a process down or stop
+  // it (v1's cpu and freezer): a process that others wait for leaves these to its child.
   enum class JoinV2 : bool { kNo, kYes };
   Result<std::vector<UniqueFd>> open_join_files(JoinV2 v2 = JoinV2::kNo,
-                                                std::size_t* slowing = nullptr) const;
+                                                std::size_t* throttling = nullptr) const;
   // Sets them anew; features() tells which of them hold.
   void set_limits(const CgroupLimits& limits);
   // The v2 directory, which a process is born into (clone_into); -1 if there is none.
@@ -113,29 +113,28 @@ class Cgroup {
   std::uint64_t cpu_us() const;
   CgroupUsage usage() const;
   CgroupNow now() const;
-  // Its memory without copies of files, which the kernel takes back when it needs the room.
+  // Its memory without page cache, which the kernel can reclaim.
   std::optional<std::uint64_t> firm_memory_bytes() const;
-  // Processes inside that live; the dead who wait for their parent are none. Nothing where there is
-  // no directory to count in.
+  // Live processes inside, without zombies. Nothing without a directory to count in.
   std::optional<std::size_t> members() const;
-  // Stops all that is inside where it is, or lets it go on. The kernel takes its time: is_frozen().
+  // Freezes or thaws all processes inside. Asynchronous: see is_frozen().
   // kUnsupported if no hierarchy of this cgroup can.
   Result<> freeze(bool frozen) const;
   bool is_frozen() const;
   // Kills what is inside, if the kernel has cgroup.kill.
   void kill() const;
-  // Waits shortly for the dead to leave, then kills who is left, and removes. May be called again
-  // after it failed. The destructor does the same and logs.
+  // Waits briefly for dead processes to leave, then kills the others, and removes the directories.
+  // May be called again after it failed. The destructor does the same and logs.
   Result<> remove();
-  // The same, but for a v1 memory cgroup, which stays for a later call of remove(): what it still
-  // counts is let go by the kernel in its own time, and forcing it at once takes half a
-  // millisecond.
+  // The same except for a v1 memory cgroup, which is left to a later remove(): the kernel uncharges
+  // its pages asynchronously, and forcing that takes half a millisecond.
   Result<> remove_but_for_memory();
-  // The same without waiting for anybody: kills who is inside, and removes what is empty by now.
+  // The same without waiting: kills all processes inside, and removes what is empty by now.
   Result<> remove_now();
   bool is_removed() const { return parts_.empty(); }
 
-  // Removes every cgroup whose name starts with `prefix`, killing what is inside; how many.
+  // Removes every cgroup whose name starts with `prefix`, killing the processes inside; returns how
+  // many.
   static int sweep(const CgroupRoots& roots, std::string_view prefix);
 
  private:

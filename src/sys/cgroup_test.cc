@@ -22,7 +22,7 @@ class CgroupTree : public ::testing::Test {
   fs::path root_;
 };
 
-TEST_F(CgroupTree, AMissingHierarchyIsToldAndNotAnError) {
+TEST_F(CgroupTree, AMissingHierarchyIsReportedAndNotAnError) {
   const auto group =
       Cgroup::create(CgroupRoots{.v2 = "", .v1_memory = "/nonexistent"}, nullptr, "x", {});
   ASSERT_TRUE(group);

@@ -14,13 +14,12 @@ struct Cloned {
   pid_t pid = 0;  // 0 in the child
   UniqueFd pidfd;
 };
-// A fork into new namespaces. The child has its own copy of the memory, so it may go on with what
-// the caller knew; SIGCHLD tells the parent of its end. With a v2 cgroup's directory it is born in
-// there, which, unlike joining later, waits for nobody.
+// A fork into new namespaces, with a copy of the memory and SIGCHLD at its end. With a v2 cgroup's
+// directory it is cloned into that cgroup, which, unlike joining later, takes no system-wide lock.
 Result<Cloned> clone_into(std::uint64_t namespace_flags, int cgroup_fd = -1);
 
 // Acts as another effective user for one namespace-creating clone: the kernel charges a user
-// namespace's quotas to whoever made it, and that must not be host root. Capabilities are kept,
+// namespace's quotas to its creator, which must not be host root. Capabilities are kept,
 // which needs SECBIT_NO_SETUID_FIXUP (keep_capabilities_across_uid_changes).
 Result<> keep_capabilities_across_uid_changes();
 Result<> become_effective(uid_t uid, gid_t gid);

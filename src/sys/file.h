@@ -15,7 +15,7 @@ Result<std::string> read_small_file(int dir_fd, const std::string& path);
 // One write, no creation: for control files of the kernel.
 Result<> write_control(int dir_fd, const std::string& path, std::string_view text);
 
-// Without waiting: there is something to read, or the other end is closed. Of -1: no.
+// Without waiting: whether there is data, or the other end is closed. False for -1.
 bool is_readable(int fd);
 
 }  // namespace glovebox::sys

@@ -1,4 +1,4 @@
-// Landlock: a ruleset that says where a program may write, layered on top of every other wall.
+// Landlock: a ruleset of where a program may write, in addition to every other wall.
 // Built once by the agent, entered by each guest program just before it is executed.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace glovebox::sys {
 
-// 0 where the kernel has none or it is switched off.
+// 0 if the kernel does not have it or it is disabled.
 int landlock_abi();
 
 struct LandlockPaths {
@@ -23,9 +23,9 @@ struct LandlockPaths {
 // the sandbox where the ABI can.
 Result<UniqueFd> make_landlock_ruleset(int abi, const LandlockPaths& paths);
 
-// A domain that says nothing of files: whoever is in it can neither trace, look into nor signal
-// anybody outside. Needs ABI kLandlockScopes; before that a domain without rules on files would
-// still forbid moving them between directories.
+// A domain without rules for files: a process in it can neither trace, read nor signal a process
+// outside. Needs ABI kLandlockScopes; before that, a domain without rules for files would still
+// forbid moving them between directories.
 inline constexpr int kLandlockScopes = 6;
 Result<UniqueFd> make_scoping_ruleset();
 

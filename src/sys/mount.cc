@@ -89,10 +89,10 @@ Result<UniqueFd> new_overlay(const OverlayByFd& layers, std::uint64_t attributes
     return ::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_FD, key, nullptr, fd) == 0;
   };
   for (const int layer : layers.lower) {
-    if (!set("lowerdir+", layer)) return fail(Error::from_errno("overlay: a lower layer"));
+    if (!set("lowerdir+", layer)) return fail(Error::from_errno("overlay: set a lower layer"));
   }
   if (layers.upper >= 0 && (!set("upperdir", layers.upper) || !set("workdir", layers.work))) {
-    return fail(Error::from_errno("overlay: the upper layer"));
+    return fail(Error::from_errno("overlay: set the upper layer"));
   }
   TRY_OK(set_options(context.get(), "overlay", layers.options));
   return create(context, "overlay", attributes);
@@ -101,10 +101,10 @@ Result<UniqueFd> new_overlay(const OverlayByFd& layers, std::uint64_t attributes
 Result<> reconfigure(int mount_fd, const std::vector<MountOption>& options) {
   const UniqueFd context(
       static_cast<int>(::syscall(SYS_fspick, mount_fd, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH)));
-  if (!context) return fail(Error::from_errno("pick a filesystem"));
+  if (!context) return fail(Error::from_errno("open the filesystem of a mount"));
   TRY_OK(set_options(context.get(), "again", options));
   if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_RECONFIGURE, nullptr, nullptr, 0) != 0) {
-    return fail(Error::from_errno("change a filesystem"));
+    return fail(Error::from_errno("reconfigure a filesystem"));
   }
   return {};
 }

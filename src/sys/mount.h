@@ -1,5 +1,5 @@
 // Mounts as descriptors: detached trees that are built, restricted and only then attached.
-// One function per kernel idiom; what is mounted where is the launcher's and the agent's business.
+// One function per kernel idiom; the launcher and the agent decide what is mounted where.
 #pragma once
 
 #include <sys/types.h>

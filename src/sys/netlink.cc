@@ -14,7 +14,7 @@
 namespace glovebox::sys {
 namespace {
 
-constexpr int kAnswersWithinMs = 5000;
+constexpr int kAnswerTimeoutMs = 5000;
 
 void append(std::string& to, const void* value, std::size_t size) {
   to.append(static_cast<const char*>(value), size);
@@ -82,8 +82,8 @@ Result<> NetlinkBatch::send(int protocol, const char* what) {
   alignas(nlmsghdr) std::array<char, 8192> buffer;
   while (true) {
     pollfd event{socket.get(), POLLIN, 0};
-    if (::poll(&event, 1, kAnswersWithinMs) != 1) {
-      return fail(Errc::kTimeout, std::string(what) + ": the kernel does not answer");
+    if (::poll(&event, 1, kAnswerTimeoutMs) != 1) {
+      return fail(Errc::kTimeout, std::string(what) + ": the kernel did not answer in time");
     }
     const ssize_t got = ::recv(socket.get(), buffer.data(), buffer.size(), 0);
     if (got < 0) return fail(Error::from_errno(what));

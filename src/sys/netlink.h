@@ -1,5 +1,5 @@
-// Just so much of netlink as one network namespace of ours needs: messages put together, sent in
-// one go, and the kernel's answer awaited. No library and no program of the host's is used.
+// The part of netlink that a sandbox's network namespace needs: messages are built, sent in one
+// batch, and the kernel's answer is awaited. Uses no library and no program of the host.
 #pragma once
 
 #include <cstddef>

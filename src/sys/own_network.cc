@@ -54,7 +54,7 @@ Result<> add_addresses(const OwnAddresses& own) {
   of_v6.bytes(IFA_ADDRESS, &own.v6, sizeof own.v6);
   batch.add(RTM_NEWADDR, NLM_F_CREATE, &v6, sizeof v6, of_v6);
   batch.want_answer();
-  return batch.send(NETLINK_ROUTE, "give loopback its own address");
+  return batch.send(NETLINK_ROUTE, "add an address to loopback");
 }
 
 // One rule of the chain: its expressions, in their order.
@@ -252,7 +252,7 @@ Result<> add_rules(const OwnAddresses& own) {
 
 Result<UniqueFd> listen_for_connections() {
   UniqueFd socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return fail(Error::from_errno("make a listening socket"));
+  if (!socket) return fail(Error::from_errno("create a listening socket"));
   const int on = 1;
   const int off = 0;
   sockaddr_in6 any{};
@@ -272,7 +272,7 @@ Result<UniqueFd> listen_for_connections() {
 
 Result<UniqueFd> listen_for_names(const OwnAddresses& own) {
   UniqueFd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return fail(Error::from_errno("make a socket for names"));
+  if (!socket) return fail(Error::from_errno("create a DNS socket"));
   const int on = 1;
   sockaddr_in at{};
   at.sin_family = AF_INET;
@@ -281,7 +281,7 @@ Result<UniqueFd> listen_for_names(const OwnAddresses& own) {
   if (::setsockopt(socket.get(), SOL_IP, IP_TRANSPARENT, &on, sizeof on) != 0 ||
       ::setsockopt(socket.get(), SOL_IP, IP_PKTINFO, &on, sizeof on) != 0 ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
-    return fail(Error::from_errno("listen for names"));
+    return fail(Error::from_errno("bind the DNS socket"));
   }
   return socket;
 }
@@ -325,7 +325,7 @@ Result<> raise_own_network() {
   v6.bytes(RTA_PREFSRC, &own.v6, sizeof own.v6);
   batch.add(RTM_NEWROUTE, NLM_F_CREATE, &route, sizeof route, v6);
   batch.want_answer();
-  return batch.send(NETLINK_ROUTE, "make every address local");
+  return batch.send(NETLINK_ROUTE, "add local default routes");
 }
 
 }  // namespace glovebox::sys

@@ -1,6 +1,6 @@
-// A network namespace of a sandbox's own, in which every connection and every question for a name
-// ends at two sockets that somebody outside is given. There is no device but loopback, no address
-// but one of its own, no way out: what is sent to any address arrives here.
+// A sandbox's own network namespace, in which every connection and every DNS query ends at two
+// sockets that are passed to the gateway. There is no device but loopback and no route out: packets
+// to any address arrive at these sockets.
 //
 //   nftables, before routing:
 //     to loopback or the own address     left alone, but for our own listening socket
@@ -10,7 +10,7 @@
 //     UDP to port 53, IPv4               to the socket for names
 //     all else                           refused by ICMP
 //
-// The one that makes it has CAP_NET_ADMIN over the namespace; nobody else in it must.
+// Its creator has CAP_NET_ADMIN in the namespace; no other process in it may have it.
 #pragma once
 
 #include "base/result.h"
@@ -22,10 +22,10 @@ inline constexpr const char* kNameServer = "100.64.0.53";  // as resolv.conf say
 
 struct NetworkSockets {
   UniqueFd connections;  // listens; IPv4 and IPv6
-  UniqueFd names;        // datagrams; IP_PKTINFO tells which address was asked
+  UniqueFd names;        // DNS datagrams; IP_PKTINFO has the address they were sent to
 };
 
-// All but the way to it. Loopback is up already.
+// Everything but the routes. Loopback is up already.
 Result<NetworkSockets> prepare_own_network();
 // The default routes. From here on every address is reachable, at the sockets.
 Result<> raise_own_network();

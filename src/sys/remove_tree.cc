@@ -17,7 +17,7 @@ using Directory = std::unique_ptr<DIR, int (*)(DIR*)>;
 
 Directory open_listing(int at, const char* name) {
   // The owner may have taken away his own rights to it. A link in its place would be followed by
-  // this, and changed where it leads; but nobody is alive who could put one there.
+  // this, and changed where it leads; but no live process could put one there.
   struct stat info {};
   if (::fstatat(at, name, &info, AT_SYMLINK_NOFOLLOW) != 0) return {nullptr, ::closedir};
   if (!S_ISDIR(info.st_mode)) {
@@ -35,7 +35,7 @@ bool is_dots(const char* name) {
 }
 
 // Removes the files of top/name, moves its directories up into `top` under names of our own, and
-// removes it. What was deep becomes wide, so nobody's depth can exhaust us.
+// removes it. What was deep becomes wide, so depth cannot exhaust us.
 Result<> flatten(int top, const char* name, const std::string& prefix, unsigned long& counter) {
   {
     const Directory directory = open_listing(top, name);

@@ -1,5 +1,5 @@
-// Removes a directory that somebody else filled: follows no link, and needs three descriptors
-// however deep it is.
+// Removes a directory with untrusted content: follows no symlink, and needs only three descriptors
+// at any depth.
 #pragma once
 
 #include <string>

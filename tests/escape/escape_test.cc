@@ -1,10 +1,8 @@
 // Every attack of the table against every isolating engine, with the real programs. Each row is one
 // test: first its control (the attack works where nothing stops it), then the attack inside. Under
 // a bomb the host must stay responsive, and after each row nothing of it may remain.
-#include <dirent.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -14,11 +12,11 @@
 #include <ostream>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "attack/attack_runner.h"
 #include "attacks/features.h"
+#include "own_host.h"
 
 namespace glovebox::attack {
 
@@ -58,49 +56,7 @@ std::vector<Case> every_case() {
   return cases;
 }
 
-// The entries of a directory; none of one that went away meanwhile.
-std::vector<std::string> entries(const std::string& path) {
-  std::vector<std::string> names;
-  DIR* const directory = ::opendir(path.c_str());
-  if (directory == nullptr) return names;
-  while (const dirent* const entry = ::readdir(directory)) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
-  ::closedir(directory);
-  return names;
-}
-
-// Names of our cgroups in a hierarchy and those below it, down to `depth`. Others come and go while
-// this looks; one that is gone hides none beside it.
-void add_cgroups(const std::string& path, int depth, std::set<std::string>& traces) {
-  for (const std::string& name : entries(path)) {
-    const std::string below = path + "/" + name;
-    if (name.rfind("glovebox-", 0) == 0) traces.insert("cgroup " + below);
-    struct stat info {};
-    if (depth > 0 && ::lstat(below.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
-      add_cgroups(below, depth - 1, traces);
-    }
-  }
-}
-
-// Our cgroups in every hierarchy, and processes that run as a sandbox's uid.
-std::set<std::string> traces_on_host() {
-  std::set<std::string> traces;
-  add_cgroups("/sys/fs/cgroup", 3, traces);
-  constexpr uid_t kFirstSliceUid = 1879048192;
-  constexpr uid_t kLastSliceUid = 2147352575;
-  for (const std::string& name : entries("/proc")) {
-    struct stat info {};
-    if (::stat(("/proc/" + name).c_str(), &info) != 0) continue;
-    if (info.st_uid < kFirstSliceUid || info.st_uid > kLastSliceUid) continue;
-    traces.insert("process " + name);
-  }
-  return traces;
-}
-
-// What was not there before and does not go away. Other tests' sandboxes come and go meanwhile;
-// none of them stays as long as this waits.
+// What was not there before and does not go away.
 std::string new_traces(const std::set<std::string>& before) {
   const auto end = Clock::now() + std::chrono::seconds(10);
   for (;;) {
@@ -211,3 +167,8 @@ TEST(AttackTable, HasMoreThanSixtyRowsThatCountAcrossAllGroups) {
 
 }  // namespace
 }  // namespace glovebox::attack
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  return glovebox::attack::run_on_own_host([] { return RUN_ALL_TESTS(); });
+}

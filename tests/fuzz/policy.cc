@@ -2,7 +2,7 @@
 #include <string>
 
 #include "fuzz_target.h"
-#include "launcher/policy.h"
+#include "launcher/policy/policy.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace glovebox;

@@ -25,7 +25,7 @@ void comes_back(const agent::TarEntry& entry) {
   if (entry.type == agent::TarType::kOther) return;
   const std::string header = agent::tar_header(entry);
   fuzz::promise(header.size() % agent::kTarBlock == 0, "headers are whole blocks");
-  if (header.size() > agent::TarReader::kMostExtra) return;
+  if (header.size() > agent::TarReader::kMaxExtra) return;
   const auto again = reader_of(header, 4096).next();
   fuzz::promise(again.has_value() && again->has_value(), "what was written is read");
   fuzz::promise(**again == entry, "as the same entry");

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "fuzz_target.h"
-#include "launcher/template_file.h"
+#include "launcher/templates/template_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace glovebox;

@@ -217,7 +217,7 @@ class Tools(Talking):
                      {"image/png": base64.b64encode(PNG + b"<script>").decode()}):
             result = talk.call("run_code", code=f"Lie({form!r})")
             self.assertEqual([block["type"] for block in result["content"]], ["text"], result)
-            self.assertIn("that is none", mcp.text_of(result))
+            self.assertIn("malformed image", mcp.text_of(result))
         good = base64.b64encode(PNG).decode()
         result = talk.call("run_code", code=f"Lie({{'image/png': {good!r}}})")
         self.assertEqual(result["content"], [{"type": "image", "data": good, "mimeType": "image/png"}])

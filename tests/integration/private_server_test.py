@@ -130,7 +130,7 @@ class PrivateServer(sealed.TestCase):
             self.assertIsNone(written.json["error"], written)
             self.assertEqual(os.stat(f"{here}/own/b.txt").st_uid, 1234)
             self.assertEqual(run("1", f"{here}/data/../data").status, 200)  # a name, and no link in it
-            for name, status, code, why in ((f"{here}/link", 403, "policy", "there is a link"),
+            for name, status, code, why in ((f"{here}/link", 403, "policy", "contains a symlink"),
                                             (f"{here}/none", 400, "invalid_argument", "No such file"),
                                             (f"{here}/data/a.txt/x", 400, "invalid_argument", "Not a directory"),
                                             ("/proc", 403, "policy", "the kernel's own")):
@@ -156,7 +156,7 @@ class PrivateServer(sealed.TestCase):
         refused = server.client().post_run(language="python", code="1", profile={
             "mounts": [{"name": "/tmp", "path": "/data"}]})
         self.assertEqual((refused.status, refused.code), (403, "policy"), refused)
-        self.assertIn("never a path", refused.json["error"]["message"])
+        self.assertIn("not the host path", refused.json["error"]["message"])
 
     def test_settings_hold_and_words_that_do_not_go_with_it_are_refused(self):
         with Private("--set", "sessions.max=0") as private:

@@ -273,7 +273,7 @@ class AfterReady(HostilePreload):
 class ByHand(HostilePreload):
     """It joins by itself. Only who is sealed is let in; the agent looks."""
     SKIPS = {"capabilities": "no effective capability", "permitted": "no permitted capability", "user": "the guest's user",
-             "group": "the guest's group", "groups": "no other group", "filters": "a guest's filter", "alone": "somebody beside",
+             "group": "the guest's group", "groups": "no other group", "filters": "a guest's filter", "alone": "another process beside",
              "traced": "no tracer"}
     modules = {"by-hand": hostile.PRELUDE + "serve_by_hand()",
                **{"no-" + name: hostile.PRELUDE + f"serve_by_hand({{{name!r}}})" for name in SKIPS}}

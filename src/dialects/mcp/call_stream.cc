@@ -1,12 +1,12 @@
 #include "dialects/mcp/call_stream.h"
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <utility>
 
 #include "base/utf8.h"
 #include "dialects/mcp/json_rpc.h"
-#include "routing/large_response.h"
 
 namespace glovebox::mcp {
 namespace {
@@ -14,14 +14,14 @@ namespace {
 namespace json = boost::json;
 
 std::string event_of(std::string_view message) {
-  // One line: JSON has no line break outside of what is escaped.
+  // One line: serialized JSON has no unescaped line break.
   std::string text = "event: message\ndata: ";
   text.append(message).append("\n\n");
   return text;
 }
 
-// Where a text that was cut in front begins with a whole character.
-std::string_view from_character(std::string_view text) {
+// Without the rest of a character that was cut at the front.
+std::string_view skip_partial_character(std::string_view text) {
   std::size_t skipped = 0;
   while (skipped < 3 && skipped < text.size() &&
          (static_cast<unsigned char>(text[skipped]) & 0xc0u) == 0x80u) {
@@ -50,22 +50,22 @@ http::Response json_answer(std::string message, int status) {
 }
 
 CallStream::~CallStream() {
-  state_->quiet = true;
+  state_->is_stopped = true;
   state_->timer.cancel();
 }
 
 void CallStream::begin() {
   state_->began = state_->last = Clock::now();
   if (!state_->options.forms.events) return;
-  state_->ticking = true;
+  state_->is_ticking = true;
   asio::co_spawn(io_, tick(state_), asio::detached);
 }
 
 void CallStream::show(std::string_view bytes) {
-  if (!state_->ticking || !state_->options.token) return;
-  std::string& shown = state_->shown;
-  shown.append(bytes.substr(bytes.size() - std::min(bytes.size(), kShown)));
-  if (shown.size() > kShown) shown.erase(0, shown.size() - kShown);
+  if (!state_->is_ticking || !state_->options.token) return;
+  std::string& preview = state_->preview;
+  preview.append(bytes.substr(bytes.size() - std::min(bytes.size(), kMaxPreview)));
+  if (preview.size() > kMaxPreview) preview.erase(0, preview.size() - kMaxPreview);
 }
 
 std::string CallStream::progress(State& state, Clock::time_point now) {
@@ -74,37 +74,37 @@ std::string CallStream::progress(State& state, Clock::time_point now) {
   if (state.options.timeout.count() > 0) {
     params["total"] = static_cast<double>(state.options.timeout.count()) / 1000.0;
   }
-  if (!state.shown.empty()) {
-    params["message"] = to_utf8(from_character(state.shown));
-    state.shown.clear();
+  if (!state.preview.empty()) {
+    params["message"] = to_utf8(skip_partial_character(state.preview));
+    state.preview.clear();
   }
   return event_of(notification_text("notifications/progress", std::move(params)));
 }
 
 asio::awaitable<void> CallStream::tick(StatePtr state) {
-  bool there = true;
-  while (!state->quiet && there) {
+  bool is_there = true;
+  while (!state->is_stopped && is_there) {
     state->timer.expires_after(kTick);
     co_await state->timer.async_wait(kAwaitTuple);
-    if (state->quiet) break;
+    if (state->is_stopped) break;
     const auto now = Clock::now();
-    const bool is_late = now - state->last >= (state->writer.begun() ? kSilence : kBeginsWithin);
-    if (state->options.token && (is_late || !state->shown.empty())) {
+    const bool is_late = now - state->last >= (state->writer.begun() ? kMaxSilence : kBeginsWithin);
+    if (state->options.token && (is_late || !state->preview.empty())) {
       std::string event = progress(*state, now);
-      there = co_await send(state, std::move(event));
+      is_there = co_await send(state, std::move(event));
     } else if (is_late) {
       std::string comment = ":\n\n";
-      there = co_await send(state, std::move(comment));
+      is_there = co_await send(state, std::move(comment));
     }
   }
-  state->ticking = false;
+  state->is_ticking = false;
   state->ended.cancel();
 }
 
-asio::awaitable<void> CallStream::quiet() {
-  state_->quiet = true;
+asio::awaitable<void> CallStream::stop_ticking() {
+  state_->is_stopped = true;
   state_->timer.cancel();
-  while (state_->ticking) {
+  while (state_->is_ticking) {
     state_->ended.expires_at(Clock::time_point::max());
     co_await state_->ended.async_wait(kAwaitTuple);
   }
@@ -115,8 +115,8 @@ asio::awaitable<bool> CallStream::send(StatePtr state, std::string event) {
     http::Headers headers{{"Content-Type", "text/event-stream"},
                           {"Cache-Control", "no-store"},
                           {"X-Accel-Buffering", "no"}};
-    const bool there = co_await state->writer.begin(200, std::move(headers));
-    if (!there) co_return false;
+    const bool is_there = co_await state->writer.begin(200, std::move(headers));
+    if (!is_there) co_return false;
   }
   if (event.empty()) co_return true;
   state->last = Clock::now();
@@ -124,26 +124,30 @@ asio::awaitable<bool> CallStream::send(StatePtr state, std::string event) {
 }
 
 asio::awaitable<bool> CallStream::end_stream(std::string event) {
-  const bool there = co_await send(state_, std::move(event));
-  if (!there) co_return false;
+  const bool is_there = co_await send(state_, std::move(event));
+  if (!is_there) co_return false;
   co_return co_await state_->writer.finish();
 }
 
-Task<http::Response> CallStream::finish(routing::App& app, std::string message) {
-  co_await quiet();
+Task<http::Response> CallStream::finish(routing::LargeResponses& responses,
+                                        MemoryBudget& memory_budget, std::string message) {
+  co_await stop_ticking();
   if (!state_->writer.begun() && state_->options.forms.json) {
-    co_return held_answer(app, std::move(message));
+    co_return responses.respond(std::move(message));
   }
-  // Counted until the client has taken it, as a whole answer is.
-  const std::shared_ptr<void> claim = app.memory_budget.claim(message.size());
-  if (!claim) co_return fail(Errc::kResourceExhausted, "too many large answers wait to be read");
+  // Counted until the client has taken it, as LargeResponses counts whole answers.
+  const std::shared_ptr<void> claim = memory_budget.claim(message.size());
+  if (!claim) {
+    co_return fail(Errc::kResourceExhausted,
+                   "too many large answers are waiting to be read; try again later");
+  }
   std::string event = event_of(message);
   co_await end_stream(std::move(event));
   co_return http::Response::streamed();
 }
 
 Task<http::Response> CallStream::drop(std::string otherwise) {
-  co_await quiet();
+  co_await stop_ticking();
   if (!state_->options.forms.events) co_return json_answer(std::move(otherwise));
   std::string nothing;
   co_await end_stream(std::move(nothing));

@@ -29,7 +29,7 @@ CallStream::Options with_progress() {
   return options;
 }
 
-TEST(CallStream, TellsWhatIsPrinted) {
+TEST(CallStream, SendsWhatIsPrinted) {
   asio::io_context io;
   CountingWriter writer;
   CallStream stream(io, writer, with_progress());
@@ -39,15 +39,15 @@ TEST(CallStream, TellsWhatIsPrinted) {
   EXPECT_TRUE(writer.has_begun);
 }
 
-// As when a call ends without an answer, by what it throws.
-TEST(CallStream, OneThatIsGoneSaysNothingMore) {
+// As when a call ends without an answer, by an exception.
+TEST(CallStream, WritesNothingAfterItsDestruction) {
   asio::io_context io;
   CountingWriter writer;
   {
     CallStream stream(io, writer, with_progress());
     stream.begin();
     stream.show("printed");
-    io.poll();  // from here on it waits
+    io.poll();  // until it waits for its first tick
   }
   io.run();
   EXPECT_FALSE(writer.has_begun);

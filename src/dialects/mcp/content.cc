@@ -4,7 +4,7 @@
 
 #include "base/base64.h"
 #include "dialects/mcp/images.h"
-#include "dialects/mcp/tools.h"
+#include "dialects/mcp/tool_call.h"
 #include "sessions/contexts/cell_json.h"
 #include "wire/guest/guest_result.h"
 
@@ -14,7 +14,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::string_view kImageTypes[] = {"image/png", "image/jpeg", "image/gif", "image/webp"};
-// Of forms that are all text, the one that says most to a model.
+// Of text forms, most useful to a model first.
 constexpr std::string_view kTextTypes[] = {"text/plain", "text/markdown", "text/html", "text/latex",
                                            "image/svg+xml"};
 
@@ -24,9 +24,9 @@ std::string_view text_of(const json::object& object, std::string_view name) {
                                                 : std::string_view();
 }
 
-// A value that was shown has several forms: which of them a model gets.
+// A shown value has several forms; a model gets one of them.
 struct Form {
-  bool is_image = false;  // then what it is called as text says nothing more
+  bool is_image = false;  // then its text form is left out
   std::string_view type{};
   std::string_view text{};
 };
@@ -58,8 +58,8 @@ struct Room {
   std::size_t images = 0;
 };
 
-// A part of a result. Parts are written in another order than they are read: what must not be
-// missing comes first.
+// A part of a result. Parts are written in another order than they are read: the parts that must
+// not be missing are written first.
 class ContentWriter {
  public:
   explicit ContentWriter(Room& room) : room_(room) {}
@@ -73,8 +73,8 @@ class ContentWriter {
     if (kept.empty() || is_full(kept.total())) return;
     add(label, kept.text(room_.text.share(others)));
   }
-  // Ours: a few words, for which there is always room.
-  void note(std::string words) { content_.push_back(text_block(std::move(words))); }
+  // The server's own and short: it does not count.
+  void note(std::string text) { content_.push_back(text_block(std::move(text))); }
 
   // One value that was shown, by its MIME types.
   void result(const json::object& forms, std::string_view label, std::uint64_t others = 0) {
@@ -88,7 +88,7 @@ class ContentWriter {
     }
   }
 
-  // The last words of a part say what it lacks.
+  // Adds a note about what was left out.
   void move_to(json::array& content) {
     if (texts_left_out_ != 0) {
       note("[... " + std::to_string(texts_left_out_) + " more texts of " +
@@ -121,7 +121,7 @@ class ContentWriter {
       return;
     }
     if (room_.images > kMaxImages) return;
-    // Some writers break lines; clients of models do not like that.
+    // Some encoders break lines, which many MCP clients do not accept.
     std::string clean(base64);
     std::erase_if(clean, [](char c) { return c == '\n' || c == '\r'; });
     const auto bytes = base64_decode(clean);
@@ -129,7 +129,7 @@ class ContentWriter {
       text("", "[an image of " + std::to_string(bytes->size()) +
                    " bytes was shown, which is too large; draw it smaller]");
     } else if (!bytes || !is_image(*bytes, type)) {
-      text("", "[an image of type " + std::string(type) + " was shown that is none]");
+      text("", "[a malformed image of type " + std::string(type) + " was shown]");
     } else {
       ++room_.images;
       content_.push_back(image_block(std::move(clean), type));
@@ -143,20 +143,20 @@ class ContentWriter {
 };
 
 // As an interpreter would print it.
-std::string error_words(const json::object& error) {
-  std::string words;
+std::string error_text_of(const json::object& error) {
+  std::string text;
   if (const json::value* lines = error.if_contains("traceback");
       lines != nullptr && lines->is_array()) {
     for (const json::value& line : lines->get_array()) {
       if (!line.is_string()) continue;
-      words += line.get_string();
-      if (!words.ends_with('\n')) words += '\n';
+      text += line.get_string();
+      if (!text.ends_with('\n')) text += '\n';
     }
   }
   const std::string last =
       std::string(text_of(error, "name")) + ": " + std::string(text_of(error, "message"));
-  if (words.find(last) == std::string::npos) words += last;
-  return words;
+  if (text.find(last) == std::string::npos) text += last;
+  return text;
 }
 
 }  // namespace
@@ -172,7 +172,7 @@ asio::awaitable<bool> CallSink::on_output(bool is_stderr, std::string_view bytes
 }
 
 asio::awaitable<bool> CallSink::on_result(std::string_view line) {
-  const std::uint64_t room = held_.add(line.size());
+  const std::uint64_t room = memory_budget_.add(line.size());
   kept_ += room;
   co_return room == line.size();
 }
@@ -181,7 +181,8 @@ bool has_failed(const sessions::CellReport& report) {
   return report.outcome.exit_code != 0 || report.outcome.timed_out || !report.died.empty();
 }
 
-json::array cell_content(const sessions::CellReport& report, const CallSink& sink, std::size_t limit) {
+json::array cell_content(const sessions::CellReport& report, const CallSink& sink,
+                         std::size_t limit) {
   Room room{TextRoom(limit)};
   ContentWriter printed(room);
   ContentWriter shown(room);
@@ -189,14 +190,14 @@ json::array cell_content(const sessions::CellReport& report, const CallSink& sin
   wire::SortedResults sorted = wire::sort_results(report.results);
   const json::value error = sessions::cell_error(report, std::move(sorted.exception));
   const json::object* failed = error.if_object();
-  const std::string words = failed != nullptr ? error_words(*failed) : std::string();
+  const std::string problem = failed != nullptr ? error_text_of(*failed) : std::string();
   const std::uint64_t besides = text_size(sorted.shown);
   const std::uint64_t others = sink.out.total() + sink.err.total() + besides;
   if (const json::object* main = sorted.main.if_object()) {
-    last.result(*main, "result", others + words.size());
+    last.result(*main, "result", others + problem.size());
   }
-  if (!words.empty()) {
-    last.text("error", words, others);
+  if (!problem.empty()) {
+    last.text("error", problem, others);
   } else if (report.outcome.exit_code != 0) {
     last.note("error:\nexit code " + std::to_string(report.outcome.exit_code));
   }
@@ -204,10 +205,10 @@ json::array cell_content(const sessions::CellReport& report, const CallSink& sin
   printed.text("stderr", sink.err, besides);
   for (const json::value& one : sorted.shown) shown.result(one.as_object(), "");
   if (report.restarted) {
-    last.note("Note: the interpreter is a new one: its variables are gone, files are not.");
+    last.note("Note: the interpreter was restarted: its variables are gone, files are not.");
   }
   if (report.outcome.truncated) {
-    last.note("Note: there was so much output that some of it was dropped.");
+    last.note("Note: the output was too long; part of it was dropped.");
   }
   json::array blocks;
   for (ContentWriter* part : {&printed, &shown, &last}) part->move_to(blocks);

@@ -1,5 +1,5 @@
-// What a sandbox came up with as content of a result: texts cut to a bound, pictures that are what
-// they say they are. All of it is a stranger's: checked, bounded, made UTF-8.
+// Output of a sandbox as the content of a result: texts cut to a bound, images whose bytes match
+// their type. None of it is trusted: it is checked, bounded and made UTF-8.
 #pragma once
 
 #include <boost/json.hpp>
@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
+#include "base/memory_budget.h"
 #include "dialects/mcp/call_stream.h"
 #include "dialects/mcp/kept_text.h"
 #include "node/runs/run_job.h"
-#include "routing/app.h"
 #include "sessions/contexts/context_table.h"
 
 namespace glovebox::mcp {
@@ -21,15 +21,13 @@ inline constexpr std::size_t kMaxImageBytes = 4u << 20;  // of one, before base6
 
 boost::json::object image_block(std::string base64, std::string_view type);
 
-// What a call prints and shows, as it comes.
+// Receives what a call prints and shows.
 class CallSink final : public node::RunSink {
  public:
-  CallSink(routing::App& app, CallStream& stream)
-      : out(app.settings.mcp.max_output),
-        err(app.settings.mcp.max_output),
-        held_(app.memory_budget),
-        stream_(stream) {}
-  ~CallSink() override { held_.release(kept_); }
+  // `memory_budget` and `stream` are borrowed and outlive this.
+  CallSink(std::size_t max_output, MemoryBudget& memory_budget, CallStream& stream)
+      : out(max_output), err(max_output), memory_budget_(memory_budget), stream_(stream) {}
+  ~CallSink() override { memory_budget_.release(kept_); }
   CallSink(const CallSink&) = delete;
   CallSink& operator=(const CallSink&) = delete;
 
@@ -41,15 +39,16 @@ class CallSink final : public node::RunSink {
   KeptText err;
 
  private:
-  MemoryBudget& held_;
+  MemoryBudget& memory_budget_;
   CallStream& stream_;
   std::uint64_t kept_ = 0;
 };
 
 // Text first, then results in the order in which they were shown, then the value or the error. All
-// text together has at most `limit` bytes, and a few words that say what was left out; the value
+// text together has at most `limit` bytes, and short notes that say what was left out; the value
 // and the error have their part of it however much was printed and shown.
-boost::json::array cell_content(const sessions::CellReport& report, const CallSink& sink, std::size_t limit);
+boost::json::array cell_content(const sessions::CellReport& report, const CallSink& sink,
+                                std::size_t limit);
 bool has_failed(const sessions::CellReport& report);
 
 }  // namespace glovebox::mcp

@@ -1,4 +1,5 @@
-// read_file, write_file, list_files: through the helper inside, as the sandbox's user.
+#include "dialects/mcp/file_tools.h"
+
 #include <algorithm>
 #include <boost/json.hpp>
 #include <utility>
@@ -8,11 +9,8 @@
 #include "base/utf8.h"
 #include "dialects/mcp/content.h"
 #include "dialects/mcp/images.h"
-#include "dialects/mcp/sandbox.h"
-#include "dialects/mcp/tools.h"
-#include "http/target.h"
+#include "sessions/files/directory_listing.h"
 #include "sessions/files/file_json.h"
-#include "wire/guest/file_records.h"
 #include "wire/runs/run_answer.h"
 
 namespace glovebox::mcp {
@@ -26,10 +24,11 @@ constexpr std::size_t kMaxPath = 4096;
 constexpr std::size_t kMaxContent = std::size_t{16} << 20;
 constexpr std::uint64_t kMaxListed = 1000;
 constexpr std::size_t kPiece = 64 * 1024;
-// The rest of a character and a whole one: however few bytes are asked for, there is a next offset.
-constexpr std::size_t kFewest = 7;
+// The rest of one character and a whole one: with at least so many bytes, every piece has a
+// complete character in it and the offset advances.
+constexpr std::size_t kMinPiece = 7;
 
-Result<std::string> read_place(wire::ObjectReader& fields, std::string_view otherwise) {
+Result<std::string> read_tool_path(wire::ObjectReader& fields, std::string_view otherwise) {
   TRY(auto path, fields.text("path", kMaxPath));
   if (!path && otherwise.empty()) return fields.bad("path", "is missing");
   if (!path) return std::string(otherwise);
@@ -38,7 +37,7 @@ Result<std::string> read_place(wire::ObjectReader& fields, std::string_view othe
   return std::move(*path);
 }
 
-// Ends a transfer under way when its caller goes.
+// Closes a transfer under way when its call is cancelled.
 struct CloseOnCancel {
   CloseOnCancel(std::shared_ptr<node::CancelFlag> flag, node::FileTransfer& transfer)
       : cancel(std::move(flag)) {
@@ -51,26 +50,26 @@ struct CloseOnCancel {
   std::shared_ptr<node::CancelFlag> cancel;
 };
 
-struct ReadWish {
+struct ReadArguments {
   FileRequest file;
   std::size_t limit = 0;
-  bool is_whole = false;  // nobody asked for a part: an image may be as long as images may be
+  bool is_whole = false;  // no part was asked for: an image may have kMaxImageBytes
 };
 
-Result<ReadWish> read_wish(const routing::App& app, const json::value& arguments) {
-  const std::uint64_t most = app.settings.mcp.max_output;
-  ReadWish wish;
+Result<ReadArguments> read_arguments(const Settings& settings, const json::value& arguments) {
+  const std::uint64_t most = settings.max_output;
+  ReadArguments wanted;
   TRY(wire::ObjectReader fields, wire::ObjectReader::open(arguments, ""));
-  wish.file.op = FileOp::kRead;
-  TRY(wish.file.path, read_place(fields, {}));
+  wanted.file.op = FileOp::kRead;
+  TRY(wanted.file.path, read_tool_path(fields, {}));
   TRY(const auto offset, fields.whole("offset", 0, std::uint64_t{1} << 53));
   TRY(const auto limit, fields.whole("limit", 1, most));
   TRY_OK(fields.finish());
-  wish.file.from = offset.value_or(0);
-  wish.limit = static_cast<std::size_t>(limit.value_or(most));
-  wish.is_whole = wish.file.from == 0 && !limit;
-  wish.file.most = wish.is_whole ? kMaxImageBytes + 1 : std::max(wish.limit, kFewest);
-  return wish;
+  wanted.file.from = offset.value_or(0);
+  wanted.limit = static_cast<std::size_t>(limit.value_or(most));
+  wanted.is_whole = wanted.file.from == 0 && !limit;
+  wanted.file.most = wanted.is_whole ? kMaxImageBytes + 1 : std::max(wanted.limit, kMinPiece);
+  return wanted;
 }
 
 // Up to `most` bytes more; fewer only at the end.
@@ -88,7 +87,7 @@ Task<> read_more(node::FileTransfer& transfer, std::string& into, std::size_t mo
   co_return Result<>();
 }
 
-// What is neither text nor a picture.
+// For bytes that are neither text nor an image.
 json::object blob_block(const std::string& path, const std::string& bytes) {
   std::string encoded;
   for (std::size_t at = 0; at <= path.size();) {  // slashes stay
@@ -105,7 +104,7 @@ json::object blob_block(const std::string& path, const std::string& bytes) {
             {"blob", base64_encode(bytes)}}}};
 }
 
-// Without the parts of characters that an offset and a limit have cut.
+// Without the characters that an offset and a limit have cut in two.
 std::string_view whole_characters(std::string_view bytes, bool has_before, bool has_after) {
   for (int i = 0; has_before && i < 3 && !bytes.empty() &&
                   (static_cast<unsigned char>(bytes.front()) & 0xc0u) == 0x80u;
@@ -117,7 +116,7 @@ std::string_view whole_characters(std::string_view bytes, bool has_before, bool 
   return bytes.substr(0, pieces.add(bytes).size());
 }
 
-// As many as were asked for, and more only where that is less than one character.
+// As many bytes as were asked for, and more only where that is less than one character.
 std::string_view piece_of(std::string_view bytes, std::size_t limit, bool has_before) {
   std::size_t size = std::min(limit, bytes.size());
   while (size < bytes.size() && whole_characters(bytes.substr(0, size), has_before, true).empty()) {
@@ -126,19 +125,19 @@ std::string_view piece_of(std::string_view bytes, std::size_t limit, bool has_be
   return bytes.substr(0, size);
 }
 
-void add_bytes(ToolResult& result, const ReadWish& wish, const std::string& all,
+void add_bytes(ToolResult& result, const ReadArguments& wanted, const std::string& all,
                std::uint64_t file_size) {
-  const std::uint64_t from = wish.file.from;
+  const std::uint64_t from = wanted.file.from;
   if (all.empty() && from > 0) {
     std::string nothing = "There is nothing from offset " + std::to_string(from) + " on";
-    // What is made up as it is read has no size.
+    // Files of /proc and the like report no size.
     if (file_size > 0) nothing += ": the file has " + std::to_string(file_size) + " bytes";
     result.content.push_back(text_block(nothing + "."));
     return;
   }
-  // A file that grows or is made up as it is read may be longer than it said.
+  // A file that grows, or one of /proc, can be longer than its reported size.
   const std::uint64_t size = std::max(file_size, from + all.size());
-  const std::string_view bytes = piece_of(all, wish.limit, from > 0);
+  const std::string_view bytes = piece_of(all, wanted.limit, from > 0);
   const bool has_after = from + bytes.size() < size;
   const std::string_view text = whole_characters(bytes, from > 0, has_after);
   const bool is_text = is_utf8(text) && text.find('\0') == std::string_view::npos;
@@ -147,7 +146,7 @@ void add_bytes(ToolResult& result, const ReadWish& wish, const std::string& all,
     next = from + static_cast<std::uint64_t>(text.data() + text.size() - bytes.data());
     result.content.push_back(text_block(std::string(text)));
   } else {
-    result.content.push_back(blob_block(wish.file.path, std::string(bytes)));
+    result.content.push_back(blob_block(wanted.file.path, std::string(bytes)));
   }
   if (from == 0 && !has_after) return;
   std::string part = "These are bytes " + std::to_string(from) + " to " + std::to_string(next) +
@@ -156,16 +155,16 @@ void add_bytes(ToolResult& result, const ReadWish& wish, const std::string& all,
   result.content.push_back(text_block(std::move(part)));
 }
 
-struct WriteWish {
+struct WriteArguments {
   FileRequest file;
   std::string bytes;
 };
 
-Result<WriteWish> write_wish(const json::value& arguments) {
-  WriteWish wish;
+Result<WriteArguments> write_arguments(const json::value& arguments) {
+  WriteArguments wanted;
   TRY(wire::ObjectReader fields, wire::ObjectReader::open(arguments, ""));
-  wish.file.op = FileOp::kWrite;
-  TRY(wish.file.path, read_place(fields, {}));
+  wanted.file.op = FileOp::kWrite;
+  TRY(wanted.file.path, read_tool_path(fields, {}));
   TRY(auto content, fields.text("content", kMaxContent));
   if (!content) return fields.bad("content", "is missing");
   TRY(const auto encoding, fields.text("encoding", 32));
@@ -173,16 +172,16 @@ Result<WriteWish> write_wish(const json::value& arguments) {
   if (encoding && *encoding == "base64") {
     auto bytes = base64_decode(*content);
     if (!bytes) return fields.bad("content", "is not base64");
-    wish.bytes = std::move(*bytes);
+    wanted.bytes = std::move(*bytes);
   } else if (!encoding || *encoding == "utf-8") {
-    wish.bytes = std::move(*content);
+    wanted.bytes = std::move(*content);
   } else {
     return fields.bad("encoding", "must be utf-8 or base64");
   }
-  return wish;
+  return wanted;
 }
 
-std::string_view type_word(wire::FileType type) {
+std::string_view type_name(wire::FileType type) {
   switch (type) {
     case wire::FileType::kFile:
       return "file";
@@ -197,14 +196,14 @@ std::string_view type_word(wire::FileType type) {
 
 json::object entry_object(const wire::FileEntry& entry) {
   json::object object{{"path", to_utf8(entry.path)},
-                      {"type", type_word(entry.type)},
+                      {"type", type_name(entry.type)},
                       {"size", std::min(entry.size, std::uint64_t{1} << 53)}};
   if (entry.type == wire::FileType::kSymlink) object["target"] = to_utf8(entry.target);
   return object;
 }
 
-// A line each, as people list them.
-std::string listing(const json::array& entries, bool truncated) {
+// One line to an entry, for people.
+std::string listing_text(const json::array& entries, bool is_truncated) {
   std::string text;
   for (const json::value& one : entries) {
     const json::object& entry = one.as_object();
@@ -218,61 +217,57 @@ std::string listing(const json::array& entries, bool truncated) {
     if (type == "other") text += "  (neither a file nor a directory)";
     text += '\n';
   }
-  if (truncated) text += "[there are more; list a directory below, or use run_command]\n";
+  if (is_truncated) text += "[more entries exist; list a subdirectory, or use run_command]\n";
   return text.empty() ? "(the directory is empty)" : text;
 }
 
-struct Listed {
+struct ListedEntries {
   json::array entries;
-  bool truncated = false;
+  bool is_truncated = false;
 };
 
-Task<Listed> read_entries(node::FileTransfer& transfer, std::size_t most_text) {
-  Listed listed;
+Task<ListedEntries> read_entries(node::FileTransfer& transfer, std::size_t max_text) {
+  ListedEntries listed;
   std::size_t text = 0;
-  wire::RecordReader reader;
-  std::string buffer(kPiece, '\0');
+  sessions::DirectoryListing listing(transfer);
   while (true) {
-    const std::size_t got = co_await transfer.read_some(buffer.data(), buffer.size());
-    if (got == 0) break;
-    reader.add({buffer.data(), got});
-    while (true) {
-      CO_TRY(const std::optional<std::string> record, reader.next());
-      if (!record) break;
-      CO_TRY(const wire::FileEntry entry, wire::decode_file_entry(*record));
-      text += entry.path.size() + entry.target.size();
-      if (listed.entries.size() < kMaxListed && text <= most_text) {
-        listed.entries.push_back(entry_object(entry));
-      } else {
-        listed.truncated = true;
-      }
+    CO_TRY(const std::optional<wire::FileEntry> entry, co_await listing.next());
+    if (!entry) break;
+    text += entry->path.size() + entry->target.size();
+    if (listed.entries.size() < kMaxListed && text <= max_text) {
+      listed.entries.push_back(entry_object(*entry));
+    } else {
+      listed.is_truncated = true;
     }
   }
-  CO_TRY(const wire::FileDone done, co_await transfer.done());
-  if (!reader.empty()) co_return fail(Errc::kProtocol, "the sandbox's list is not whole");
-  listed.truncated = listed.truncated || done.message == "truncated";
+  listed.is_truncated = listed.is_truncated || listing.is_truncated();
   co_return listed;
 }
 
 }  // namespace
 
-Task<ToolResult> read_file(ToolCall& call) {
-  CO_TRY(const ReadWish wish, read_wish(call.app, call.arguments));
-  CO_TRY(const auto session, co_await enter_sandbox(call.app, call.request, call.caller,
-                                                    call.conversation, call.cancel));
-  auto opened = co_await session->transfer(wish.file);
+Task<std::shared_ptr<node::Session>> FileTools::enter(ToolCall& call) {
+  return sandboxes_.enter(call.request, call.caller, call.conversation, call.cancel);
+}
+
+Task<ToolResult> FileTools::read_file(ToolCall& call) {
+  CO_TRY(const ReadArguments wanted, read_arguments(settings_, call.arguments));
+  CO_TRY(const auto session, co_await enter(call));
+  auto opened = co_await session->transfer(wanted.file);
   if (!opened) co_return fail(std::move(opened.error()));
   const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);
   CO_TRY(const wire::FileEntry entry, sessions::entry_of(transfer->entry()));
   const CloseOnCancel closer(call.cancel, *transfer);
   std::string bytes;
-  auto read = co_await read_more(*transfer, bytes, std::max(wish.limit, kFewest));
+  auto read = co_await read_more(*transfer, bytes, std::max(wanted.limit, kMinPiece));
   if (!read) co_return fail(std::move(read.error()));
   ToolResult result;
-  const std::string_view type = wish.is_whole ? image_type(bytes) : std::string_view();
+  const std::string_view type = wanted.is_whole ? image_type(bytes) : std::string_view();
   if (!type.empty() && entry.size <= kMaxImageBytes) {
-    const std::shared_ptr<void> claim = call.app.memory_budget.claim(3 * entry.size);
-    if (!claim) co_return fail(Errc::kResourceExhausted, "the server is busy; try again");
+    const std::shared_ptr<void> claim = memory_budget_.claim(3 * entry.size);
+    if (!claim)
+      co_return fail(Errc::kResourceExhausted,
+                     "the server has no memory left for images; try again later");
     read = co_await read_more(*transfer, bytes, kMaxImageBytes + 1 - bytes.size());
     if (!read) co_return fail(std::move(read.error()));
     if (bytes.size() <= kMaxImageBytes && is_image(bytes, type)) {
@@ -280,56 +275,54 @@ Task<ToolResult> read_file(ToolCall& call) {
       co_return result;
     }
   }
-  add_bytes(result, wish, bytes, entry.size);
+  add_bytes(result, wanted, bytes, entry.size);
   co_return result;
 }
 
-Task<ToolResult> write_file(ToolCall& call) {
-  CO_TRY(WriteWish wish, write_wish(call.arguments));
+Task<ToolResult> FileTools::write_file(ToolCall& call) {
+  CO_TRY(WriteArguments wanted, write_arguments(call.arguments));
   call.arguments = nullptr;  // it can be large
-  CO_TRY(const auto session, co_await enter_sandbox(call.app, call.request, call.caller,
-                                                    call.conversation, call.cancel));
-  const std::string path = wish.file.path;
-  auto opened = co_await session->transfer(std::move(wish.file));
+  CO_TRY(const auto session, co_await enter(call));
+  const std::string path = wanted.file.path;
+  auto opened = co_await session->transfer(std::move(wanted.file));
   if (!opened) co_return fail(std::move(opened.error()));
-  // Goes without a commit, whatever happens: then the file is as it was.
+  // Without a commit the file stays as it was.
   const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);
   const CloseOnCancel closer(call.cancel, *transfer);
-  bool taken = true;
-  if (!wish.bytes.empty()) taken = co_await transfer->write(wish.bytes);
-  if (taken) transfer->commit();
+  bool was_taken = true;
+  if (!wanted.bytes.empty()) was_taken = co_await transfer->write(wanted.bytes);
+  if (was_taken) transfer->commit();
   auto done = co_await transfer->done();
   if (!done) co_return fail(std::move(done.error()));
-  if (!taken) co_return fail(Errc::kUnavailable, "the sandbox did not take all of it");
+  if (!was_taken) co_return fail(Errc::kUnavailable, "the sandbox did not accept the whole file");
   ToolResult result;
   const std::string shown = to_utf8(path);
   result.content.push_back(
-      text_block("Wrote " + std::to_string(wish.bytes.size()) + " bytes to " + shown + "."));
-  result.structured = json::object{{"path", shown}, {"bytes", wish.bytes.size()}};
+      text_block("Wrote " + std::to_string(wanted.bytes.size()) + " bytes to " + shown + "."));
+  result.structured = json::object{{"path", shown}, {"bytes", wanted.bytes.size()}};
   co_return result;
 }
 
-Task<ToolResult> list_files(ToolCall& call) {
+Task<ToolResult> FileTools::list_files(ToolCall& call) {
   CO_TRY(wire::ObjectReader fields, wire::ObjectReader::open(call.arguments, ""));
   FileRequest wanted;
   wanted.op = FileOp::kList;
-  CO_TRY(wanted.path, read_place(fields, "/home/user"));
+  CO_TRY(wanted.path, read_tool_path(fields, "/home/user"));
   CO_TRY(const auto depth, fields.whole("depth", 1, 16));
   CO_TRY_OK(fields.finish());
   wanted.depth = static_cast<std::uint32_t>(depth.value_or(1));
   wanted.most = kMaxListed;
-  CO_TRY(const auto session, co_await enter_sandbox(call.app, call.request, call.caller,
-                                                    call.conversation, call.cancel));
+  CO_TRY(const auto session, co_await enter(call));
   auto opened = co_await session->transfer(std::move(wanted));
   if (!opened) co_return fail(std::move(opened.error()));
   const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);
   const CloseOnCancel closer(call.cancel, *transfer);
-  auto listed = co_await read_entries(*transfer, call.app.settings.mcp.max_output);
+  auto listed = co_await read_entries(*transfer, settings_.max_output);
   if (!listed) co_return fail(std::move(listed.error()));
   ToolResult result;
-  result.content.push_back(text_block(listing(listed->entries, listed->truncated)));
+  result.content.push_back(text_block(listing_text(listed->entries, listed->is_truncated)));
   result.structured =
-      json::object{{"entries", std::move(listed->entries)}, {"truncated", listed->truncated}};
+      json::object{{"entries", std::move(listed->entries)}, {"truncated", listed->is_truncated}};
   co_return result;
 }
 

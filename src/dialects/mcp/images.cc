@@ -7,9 +7,9 @@
 namespace glovebox::mcp {
 namespace {
 
-constexpr std::uint32_t kMaxSide = 65'535;  // what JPEG and GIF can say at most
+constexpr std::uint32_t kMaxSide = 65'535;  // the largest that JPEG and GIF can encode
 
-// Takes bytes off the front. Once there are too few, it has failed and gives zeros.
+// Takes bytes off the front. Once there are too few, good() is false and numbers are 0.
 class Bytes {
  public:
   explicit Bytes(std::string_view rest) : rest_(rest) {}
@@ -66,7 +66,7 @@ bool is_png(std::string_view all) {
   return false;
 }
 
-// SOF0 to SOF15, without the three in between that are something else.
+// SOF0 to SOF15, without DHT, JPG and DAC in between.
 bool is_frame(std::uint32_t marker) {
   return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
 }
@@ -78,13 +78,13 @@ bool is_jpeg(std::string_view all) {
   while (bytes.good()) {
     if (bytes.big(1) != 0xff) return false;
     std::uint32_t marker = bytes.big(1);
-    while (marker == 0xff) marker = bytes.big(1);  // filled up
+    while (marker == 0xff) marker = bytes.big(1);  // fill bytes
     const std::uint32_t length = bytes.big(2);
     if (marker < 0xc0 || length < 2) return false;
     Bytes data(bytes.take(length - 2));
     if (is_frame(marker)) {
       data.take(1);
-      // A height of 0 is told later.
+      // A height of 0 is given later, by a DNL segment.
       const bool is_tall = data.big(2) <= kMaxSide;
       if (!is_tall || !is_side(data.big(2))) return false;
       has_frame = true;
@@ -113,7 +113,7 @@ void skip_colours(Bytes& bytes, std::uint32_t flags) {
 bool is_gif(std::string_view all) {
   Bytes bytes(all);
   bytes.take(6);
-  bytes.take(4);  // the size of the screen, which viewers do not believe
+  bytes.take(4);  // the size of the logical screen, which viewers ignore
   const std::uint32_t flags = bytes.big(1);
   bytes.take(2);
   skip_colours(bytes, flags);

@@ -31,7 +31,7 @@ const std::string kGif =
     "GIF89a\1\0\1\0\x80\0\0......!\xf9\4\0\0\0\0\0,\0\0\0\0\1\0\1\0\0\2\2D\1\0;"s;
 const std::string kWebp = "RIFF\x10\0\0\0WEBPVP8L\3\0\0\0abc\0"s;
 
-TEST(Images, AreToldByTheirFirstBytes) {
+TEST(Images, TypeIsFoundByTheFirstBytes) {
   EXPECT_EQ(image_type("\x89PNG\r\n\x1a\nrest"), "image/png");
   EXPECT_EQ(image_type("\xff\xd8\xff\xe0"), "image/jpeg");
   EXPECT_EQ(image_type("GIF89a"), "image/gif");
@@ -40,7 +40,7 @@ TEST(Images, AreToldByTheirFirstBytes) {
   EXPECT_EQ(image_type(""), "");
 }
 
-TEST(Images, WholeOnesAreTaken) {
+TEST(Images, CompleteImagesAreAccepted) {
   EXPECT_TRUE(is_image(png(), "image/png"));
   EXPECT_TRUE(is_image(kJpeg, "image/jpeg"));
   EXPECT_TRUE(is_image(kJpeg + "of the camera", "image/jpeg"));
@@ -48,7 +48,7 @@ TEST(Images, WholeOnesAreTaken) {
   EXPECT_TRUE(is_image(kWebp, "image/webp"));
 }
 
-TEST(Images, NoBeginningOfOneIsOne) {
+TEST(Images, TruncatedImagesAreRefused) {
   for (const auto& [whole, type] : {std::pair<std::string, const char*>{png(), "image/png"},
                                     {kJpeg, "image/jpeg"},
                                     {kGif, "image/gif"},
@@ -60,7 +60,7 @@ TEST(Images, NoBeginningOfOneIsOne) {
   }
 }
 
-TEST(Images, OthersThatOnlyBeginLikeOneAreRefused) {
+TEST(Images, BytesThatOnlyBeginLikeAnImageAreRefused) {
   EXPECT_FALSE(is_image(kHead + "<script>", "image/png"));
   EXPECT_FALSE(is_image(kHead + std::string(5000, '\0'), "image/png"));
   EXPECT_FALSE(is_image(png(0), "image/png"));

@@ -27,7 +27,8 @@ tl::expected<Message, RpcError> parse_message(std::string_view text) {
   auto document = wire::parse_strict_json(text, {.depth = 32});
   if (!document) return refuse_rpc(kParseError, "Parse error: " + document.error().message());
   if (document->is_array()) {
-    return refuse_rpc(kInvalidRequest, "Invalid Request: batches are not taken; send one message each");
+    return refuse_rpc(kInvalidRequest,
+                      "Invalid Request: batches are not supported; send one message per request");
   }
   json::object* object = document->if_object();
   if (object == nullptr) return refuse_rpc(kInvalidRequest, "Invalid Request: not a JSON object");

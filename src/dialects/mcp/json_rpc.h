@@ -29,7 +29,7 @@ struct Message {
 struct RpcError {
   int code = kInternalError;
   std::string message;
-  boost::json::value id = nullptr;  // whose it is, where that could be read
+  boost::json::value id = nullptr;  // of the request, if it could be read
 };
 
 tl::expected<Message, RpcError> parse_message(std::string_view text);

@@ -21,7 +21,7 @@ TEST(JsonRpc, TellsRequestsNotificationsAndResponsesApart) {
             MessageKind::kResponse);
 }
 
-TEST(JsonRpc, WhatIsNoMessageIsRefusedByItsKind) {
+TEST(JsonRpc, MalformedMessagesAreRefusedWithTheRightCode) {
   EXPECT_EQ(code_of("{"), kParseError);
   EXPECT_EQ(code_of("{\"a\":\"\xff\"}"), kParseError);
   EXPECT_EQ(code_of(R"({"jsonrpc":"2.0","jsonrpc":"2.0","id":1,"method":"ping"})"), kParseError);
@@ -41,11 +41,11 @@ TEST(JsonRpc, WhatIsNoMessageIsRefusedByItsKind) {
   EXPECT_EQ(code_of(R"({"jsonrpc":"2.0","method":"x","id":")" + long_id + "\"}"), kInvalidRequest);
 }
 
-TEST(JsonRpc, ARefusalNamesTheRequestWhereItCan) {
+TEST(JsonRpc, ARefusalHasTheRequestsIdIfItWasReadable) {
   EXPECT_EQ(parse_message(R"({"id":"a","method":"ping"})").error().id, "a");
 }
 
-TEST(KeptText, KeepsTheFirstAndTheLast) {
+TEST(KeptText, KeepsTheBeginningAndTheEnd) {
   KeptText text(10);
   for (const char* piece : {"abc", "def", "ghi", "jkl", "mno"}) text.add(piece);
   EXPECT_TRUE(text.is_cut());
@@ -77,12 +77,12 @@ TEST(KeptText, CanBeCutOnceMore) {
   EXPECT_EQ(text.text(0), "\n[... 16 bytes are left out here ...]\n");
 }
 
-TEST(KeptText, WhatIsNoTextTakesNoMoreRoom) {
+TEST(KeptText, BinaryOutputStaysWithinTheLimit) {
   EXPECT_LE(kept_text(std::string(3000, '\xff'), 3000).size(), 3100u);
   EXPECT_EQ(kept_text(std::string(3000, 'a'), 3000).size(), 3000u);
 }
 
-TEST(TextRoom, NobodyTakesWhatOthersNeed) {
+TEST(TextRoom, LeavesRoomForLaterTexts) {
   TextRoom room(10'000);
   EXPECT_EQ(room.share(0), 10'000u);
   EXPECT_EQ(room.share(3000), 6488u);

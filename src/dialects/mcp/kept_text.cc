@@ -6,7 +6,7 @@
 namespace glovebox::mcp {
 namespace {
 
-bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u; }
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u; }
 
 }  // namespace
 
@@ -24,7 +24,7 @@ void KeptText::add(std::string_view bytes) {
 }
 
 std::string KeptText::text(std::size_t most, bool* was_cut) const {
-  constexpr std::size_t kLine = 64;  // that something is left out
+  constexpr std::size_t kLine = 64;  // the line about what is left out
   std::size_t half = std::min(half_, most / 2);
   std::string text = cut(half);
   if (text.size() > 2 * half + kLine) {
@@ -40,15 +40,16 @@ std::string KeptText::cut(std::size_t half) const {
   if (tail.size() > half_) tail.remove_prefix(tail.size() - half_);
   if (total_ <= 2 * half) return to_utf8(head_ + std::string(tail));
   const std::string_view head = std::string_view(head_).substr(0, half);
-  // What is short is in front of the half that is kept of what is long.
+  // A short tail is filled up with the end of the head.
   const std::string both = tail.size() < half ? head_ + std::string(tail) : std::string();
   if (!both.empty()) tail = both;
   tail.remove_prefix(tail.size() - half);
-  // Neither end of the gap is inside of a character.
+  // Neither end of the gap splits a character.
   wire::Utf8Chunker pieces;
   std::string text = to_utf8(pieces.add(head));
   const std::uint64_t missing = total_ - head.size() - tail.size();
-  for (int i = 0; i < 3 && !tail.empty() && continues(tail.front()); ++i) tail.remove_prefix(1);
+  for (int i = 0; i < 3 && !tail.empty() && is_continuation(tail.front()); ++i)
+    tail.remove_prefix(1);
   text += "\n[... " + std::to_string(missing) + " bytes are left out here ...]\n";
   return text + to_utf8(tail);
 }

@@ -1,16 +1,15 @@
-// What a model reads of the tools: names, words and JSON Schemas.
-#include <boost/json.hpp>
+#include "dialects/mcp/tool_list.h"
 
-#include "dialects/mcp/sandbox.h"
-#include "dialects/mcp/tools.h"
+#include <chrono>
+#include <string_view>
 
 namespace glovebox::mcp {
 namespace {
 
 namespace json = boost::json;
 
-// The server's own numbers are filled in: "$timeout" in words, `timeout_s`.maximum and
-// `limit`.maximum in schemas.
+// "$timeout" and "$limit" are replaced by the server's own limits; list_tools() adds the maximum of
+// `timeout_s` and `limit` to the schemas.
 constexpr std::string_view kTools = R"json([
 {
   "name": "run_code",
@@ -35,8 +34,8 @@ constexpr std::string_view kTools = R"json([
   "inputSchema": {
     "type": "object",
     "properties": {
-      "command": {"type": "string", "minLength": 1, "description": "A line for bash -c, with pipes and redirections as you like."},
-      "cwd": {"type": "string", "description": "Where to run it; absolute. Default: /home/user"},
+      "command": {"type": "string", "minLength": 1, "description": "A command line for bash -c; pipes and redirections work."},
+      "cwd": {"type": "string", "description": "The working directory; absolute. Default: /home/user"},
       "stdin": {"type": "string", "description": "What the command reads from its standard input."},
       "timeout_s": {"type": "number", "exclusiveMinimum": 0, "description": "Kill the command after this many seconds. Default and maximum: $timeout."}
     },
@@ -51,9 +50,9 @@ constexpr std::string_view kTools = R"json([
       "stderr": {"type": "string"},
       "timed_out": {"type": "boolean"},
       "out_of_memory": {"type": "boolean"},
-      "truncated": {"type": "boolean", "description": "some of the output was too long and is left out"},
+      "truncated": {"type": "boolean", "description": "part of the output was too long and is left out"},
       "duration_ms": {"type": "number"},
-      "note": {"type": "string", "description": "what you must know of the sandbox"}
+      "note": {"type": "string", "description": "what you must know about the sandbox"}
     },
     "required": ["exit_code", "stdout", "stderr", "timed_out", "out_of_memory", "truncated", "duration_ms"],
     "additionalProperties": false
@@ -79,7 +78,7 @@ constexpr std::string_view kTools = R"json([
 {
   "name": "write_file",
   "title": "Write a file",
-  "description": "Write a file in this conversation's sandbox, whole or not at all. Missing directories are made; a file that is there is replaced.",
+  "description": "Write a file in this conversation's sandbox, whole or not at all. Missing directories are created; an existing file is replaced.",
   "inputSchema": {
     "type": "object",
     "properties": {
@@ -95,7 +94,7 @@ constexpr std::string_view kTools = R"json([
     "properties": {
       "path": {"type": "string"},
       "bytes": {"type": "integer"},
-      "note": {"type": "string", "description": "what you must know of the sandbox"}
+      "note": {"type": "string", "description": "what you must know about the sandbox"}
     },
     "required": ["path", "bytes"],
     "additionalProperties": false
@@ -110,7 +109,7 @@ constexpr std::string_view kTools = R"json([
     "type": "object",
     "properties": {
       "path": {"type": "string", "minLength": 1, "default": "/home/user", "description": "Absolute, or below /home/user."},
-      "depth": {"type": "integer", "minimum": 1, "maximum": 16, "default": 1, "description": "1: the directory alone; more: directories below it, too."}
+      "depth": {"type": "integer", "minimum": 1, "maximum": 16, "default": 1, "description": "1: the directory itself; more: also the directories below it."}
     },
     "additionalProperties": false
   },
@@ -132,7 +131,7 @@ constexpr std::string_view kTools = R"json([
         }
       },
       "truncated": {"type": "boolean", "description": "there are more than are listed"},
-      "note": {"type": "string", "description": "what you must know of the sandbox"}
+      "note": {"type": "string", "description": "what you must know about the sandbox"}
     },
     "required": ["entries", "truncated"],
     "additionalProperties": false
@@ -142,16 +141,11 @@ constexpr std::string_view kTools = R"json([
 {
   "name": "reset_sandbox",
   "title": "Reset the sandbox",
-  "description": "Throw this conversation's sandbox away, with all variables, files and processes in it. The next call gets a fresh one. Use it when something is broken beyond repair.",
+  "description": "Destroy this conversation's sandbox, with all variables, files and processes in it. The next call gets a fresh one. Use it when something is broken beyond repair.",
   "inputSchema": {"type": "object", "properties": {}, "additionalProperties": false},
   "annotations": {"title": "Reset the sandbox", "readOnlyHint": false, "destructiveHint": true, "idempotentHint": true, "openWorldHint": false}
 }
 ])json";
-
-constexpr Tool kByName[] = {
-    {"run_code", run_code},     {"run_command", run_command}, {"read_file", read_file},
-    {"write_file", write_file}, {"list_files", list_files},   {"reset_sandbox", reset_sandbox},
-};
 
 std::string seconds_text(std::chrono::milliseconds time) {
   std::string text = std::to_string(time.count() / 1000);
@@ -167,15 +161,7 @@ void replace_all(std::string& text, std::string_view what, const std::string& by
 
 }  // namespace
 
-const Tool* find_tool(std::string_view name) {
-  for (const Tool& tool : kByName) {
-    if (tool.name == name) return &tool;
-  }
-  return nullptr;
-}
-
-json::array list_tools(const routing::App& app) {
-  const Settings& settings = app.settings.mcp;
+json::array list_tools(const Settings& settings) {
   std::string text(kTools);
   replace_all(text, "$timeout", seconds_text(settings.timeout));
   replace_all(text, "$limit", std::to_string(settings.max_output));
@@ -192,21 +178,21 @@ json::array list_tools(const routing::App& app) {
   return tools;
 }
 
-std::string instructions(const routing::App& app) {
-  return "These tools work in a sealed Linux sandbox of this conversation's own, made of the "
+std::string instructions(const Settings& settings, const std::string& template_name) {
+  return "These tools work in a sealed Linux sandbox of this conversation's own, created from the "
          "template \"" +
-         template_of(app) +
+         template_name +
          "\" when a tool first needs it. Variables (run_code), files (below /home/user) and "
-         "background processes stay from one call to the next; nothing of it touches the user's "
+         "background processes stay from one call to the next; nothing there touches the user's "
          "own computer, and the user does not see its files unless you show them. There is no "
          "network inside, so nothing can be downloaded or installed from the internet. One call "
          "may take " +
-         seconds_text(app.settings.mcp.timeout) +
+         seconds_text(settings.timeout) +
          " s at most. Calls of run_code in one language run one after the other; everything else "
          "may run in parallel. The sandbox ends " +
-         std::to_string(app.settings.mcp.ttl_s) +
+         std::to_string(settings.ttl_s) +
          " s after the last call; when a result says that it is a fresh one, what was there before "
-         "is gone. If code fails, the result has its traceback: mend the code and run it again.";
+         "is gone. If code fails, the result has its traceback: fix the code and run it again.";
 }
 
 }  // namespace glovebox::mcp

@@ -1,5 +1,5 @@
-// What runs, and what the last executions came to. In memory, bounded; each that has ended is also
-// a run record of the store's (GET /v1/runs/{id}), which is what there is after a restart.
+// Executions that run, and the results of the last ones. In memory, bounded; each that has ended is
+// also a run record in the store (GET /v1/runs/{id}), which survives a restart.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ struct Execution {
   std::int64_t created_ms = 0;
   bool ended = false;
   std::string status = "running";  // then completed, failed or timeout
-  std::string answer{};            // JSON, whole, when it has ended
+  std::string answer{};            // the complete JSON, when it has ended
 };
 
 class Executions {
@@ -38,12 +38,12 @@ class Executions {
   Executions() = default;
   explicit Executions(Bounds bounds) : bounds_(bounds) {}
 
-  // Null: the session has as many as may be.
+  // Null: the session has as many as it may.
   std::shared_ptr<Execution> begin(std::string project, std::string session, std::int64_t now_ms);
   void end(const std::shared_ptr<Execution>& execution, std::string status, std::string answer,
            Clock::time_point now);
 
-  // Of that project and session. Null: not known, or not any more.
+  // Of that project and session. Null: unknown, or forgotten.
   std::shared_ptr<Execution> find(std::string_view project, std::string_view session,
                                   std::string_view id) const;
   std::shared_ptr<Execution> last_of(std::string_view project, std::string_view session) const;

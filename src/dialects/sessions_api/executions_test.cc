@@ -28,7 +28,7 @@ TEST(Executions, AreFoundInTheirOwnProjectAndSession) {
   EXPECT_EQ(all.find("p", "s", id)->answer, "{}");
 }
 
-TEST(Executions, ASessionHasOnlySoMany) {
+TEST(Executions, ASessionsRunningOnesAreLimited) {
   Executions all({.running_per_session = 2});
   const auto one = all.begin("p", "s", 1);
   EXPECT_NE(all.begin("p", "s", 1), nullptr);
@@ -38,7 +38,7 @@ TEST(Executions, ASessionHasOnlySoMany) {
   EXPECT_NE(all.begin("p", "s", 1), nullptr);
 }
 
-TEST(Executions, OldOnesGoAndRunningOnesStay) {
+TEST(Executions, OldOnesAreForgottenAndRunningOnesStay) {
   Executions all({.ended_per_project = 2});
   const auto running = all.begin("p", "s", 1);
   std::vector<std::string> ids;
@@ -57,7 +57,7 @@ TEST(Executions, OldOnesGoAndRunningOnesStay) {
   EXPECT_EQ(all.size(), 4u);
 }
 
-TEST(Executions, BytesAndTimeHaveABound) {
+TEST(Executions, BytesAndAgeAreLimited) {
   Executions all({.ended_bytes = 100, .age = milliseconds(1000)});
   const Clock::time_point now = Clock::now();
   const auto one = all.begin("p", "s", 1);

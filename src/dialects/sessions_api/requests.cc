@@ -5,9 +5,10 @@
 #include <cmath>
 
 #include "base/units.h"
-#include "sessions/processes/process_json.h"
+#include "model/template_rules.h"
 #include "wire/guest/cell.h"
 #include "wire/json/object_reader.h"
+#include "wire/json/request_fields.h"
 #include "wire/json/strict_json.h"
 
 namespace glovebox::sessions_api {
@@ -22,8 +23,8 @@ constexpr std::size_t kMaxCode = wire::kMaxCellBytes / 4;
 constexpr std::size_t kMaxEvent = wire::kMaxCellBytes / 4;
 constexpr std::uint64_t kMb = 1u << 20;
 
-// Runs in the context's own names, so that a persistent session keeps what it defines. Its lines
-// are in tracebacks, so it is short. `__glovebox_handle` goes again.
+// Runs in the context's own namespace, so that a persistent session keeps what it defines. Its
+// lines appear in tracebacks, so it is short. `__glovebox_handle` removes itself.
 constexpr std::string_view kDriver = R"py(def __glovebox_handle(names, code, event, about):
     import inspect, json, linecache, time, types
     end = time.monotonic() + about["timeout_s"]
@@ -47,27 +48,27 @@ constexpr std::string_view kDriver = R"py(def __glovebox_handle(names, code, eve
         value = asyncio.run(value)
     def whole(digits):
         if not -(1 << 63) <= int(digits) < 1 << 64:
-            raise ValueError("a whole number beyond 64 bits")
+            raise ValueError("an integer beyond 64 bits")
     try:
         text = json.dumps(value, allow_nan=False)
         json.loads(text, parse_int=whole)
     except (TypeError, ValueError, RecursionError) as error:
-        raise TypeError("what the handler returned is not JSON: %s" % error) from None
+        raise TypeError("the handler's return value is not JSON: %s" % error) from None
     if len(text) > about["most"]:
-        raise ValueError("what the handler returned is longer than %d bytes" % about["most"])
+        raise ValueError("the handler's return value is longer than %d bytes" % about["most"])
     return text
 )py";
 
-// A literal of JSON's is one of Python's, too: it is raw UTF-8, and its escapes are the same.
-std::string literal(std::string_view text) { return json::serialize(json::string(text)); }
+// A JSON string literal is a Python one, too: it is raw UTF-8, and its escapes are the same.
+std::string python_literal(std::string_view text) { return json::serialize(json::string(text)); }
 
 // "512Mi", "1G", "64MB".
-Result<std::optional<std::uint64_t>> read_file_bytes(ObjectReader& fields, std::string_view name) {
+Result<std::optional<std::uint64_t>> read_size(ObjectReader& fields, std::string_view name) {
   TRY(const auto text, fields.text(name, 32));
   if (!text) return std::nullopt;
   const auto bytes = parse_size(text->ends_with('i') ? *text + "B" : *text);
   if (!bytes || *bytes < kMb || *bytes > (kMb << 20)) {
-    return fields.bad(name, "must be a size of at least 1M, like 512Mi or 1G");
+    return fields.bad(name, "must be a size of at least 1M, such as 512Mi or 1G");
   }
   return *bytes;
 }
@@ -88,8 +89,8 @@ Result<> read_resources(const json::value& value, ProfileRequest& profile) {
   TRY(ObjectReader fields, ObjectReader::open(value, "resources"));
   TRY(const auto cpus, read_cpus(fields));
   if (cpus) profile.cpu_thousandths = static_cast<std::uint32_t>(std::lround(*cpus * 1000));
-  TRY(profile.memory_bytes, read_file_bytes(fields, "memory"));
-  TRY(profile.disk_bytes, read_file_bytes(fields, "disk"));
+  TRY(profile.memory_bytes, read_size(fields, "memory"));
+  TRY(profile.disk_bytes, read_size(fields, "disk"));
   TRY(const auto memory_mb, fields.whole("memory_mb", 8, 1u << 20));
   if (memory_mb) profile.memory_bytes = *memory_mb * kMb;
   TRY(const auto disk_mb, fields.whole("disk_mb", 1, 1u << 20));
@@ -107,10 +108,10 @@ Result<> read_template(ObjectReader& fields, sessions::CreateRequest& request) {
     TRY(const auto text, fields.text(name, 64));
     if (!text) continue;
     if (!is_template_name(*text)) {
-      return fields.bad(name, "must be a name of lower-case letters, digits and dashes");
+      return fields.bad(name, "must be a template name: lower-case letters, digits and dashes");
     }
     if (!request.template_name.empty() && request.template_name != *text) {
-      return fields.bad(name, "is another than template");
+      return fields.bad(name, "contradicts template");
     }
     request.template_name = *text;
   }
@@ -124,8 +125,7 @@ Result<std::optional<std::chrono::seconds>> timeout_in(const json::value& event)
   if (value == nullptr) return std::nullopt;
   const auto bad = [] {
     return fail(Errc::kInvalidArgument,
-                "event.__timeout: must be a whole number of seconds from 1 "
-                "to " +
+                "event.__timeout: must be a whole number of seconds from 1 to " +
                     std::to_string(kMaxTimeout));
   };
   const bool is_whole =
@@ -144,15 +144,16 @@ std::string_view mode_name(Mode mode) {
 }
 
 Mode mode_of(const store::SessionRecord& record) {
-  const auto said = record.metadata.find(std::string(kModeKey));
-  const bool once = said != record.metadata.end() && said->second == mode_name(Mode::kEphemeral);
-  return once ? Mode::kEphemeral : Mode::kPersistent;
+  const auto stored = record.metadata.find(std::string(kModeKey));
+  const bool is_ephemeral =
+      stored != record.metadata.end() && stored->second == mode_name(Mode::kEphemeral);
+  return is_ephemeral ? Mode::kEphemeral : Mode::kPersistent;
 }
 
 std::string agent_of(const store::SessionRecord& record) {
   if (!record.agent_id.empty()) return record.agent_id;
-  const auto said = record.metadata.find(std::string(kAgentKey));
-  return said == record.metadata.end() ? std::string() : said->second;
+  const auto stored = record.metadata.find(std::string(kAgentKey));
+  return stored == record.metadata.end() ? std::string() : stored->second;
 }
 
 Result<sessions::CreateRequest> parse_session(std::string_view body) {
@@ -160,11 +161,11 @@ Result<sessions::CreateRequest> parse_session(std::string_view body) {
   Mode mode = Mode::kEphemeral;
   TRY(const json::value document, wire::parse_strict_json(body.empty() ? "{}" : body));
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
-  TRY(const auto word, fields.text("mode", 32));
-  if (word && *word != "ephemeral" && *word != "persistent") {
+  TRY(const auto asked_mode, fields.text("mode", 32));
+  if (asked_mode && *asked_mode != "ephemeral" && *asked_mode != "persistent") {
     return fields.bad("mode", "must be ephemeral or persistent");
   }
-  if (word == "persistent") mode = Mode::kPersistent;
+  if (asked_mode == "persistent") mode = Mode::kPersistent;
   TRY_OK(read_template(fields, request));
   TRY(const auto agent, sessions::read_agent_id(fields));
   if (const json::value* resources = fields.take("resources")) {
@@ -189,7 +190,7 @@ Result<ExecuteRequest> parse_execute(std::string_view body) {
   request.code = std::move(*code);
   TRY(const auto language, fields.text("language", 32));
   if (language && *language != "python") {
-    return fields.bad("language", "must be python: handlers are Python");
+    return fields.bad("language", "must be python, the only language of handlers");
   }
   TRY(const auto timeout, fields.whole("timeout", 1, kMaxTimeout));
   if (timeout) request.timeout = std::chrono::seconds(*timeout);
@@ -206,14 +207,15 @@ Result<ExecuteRequest> parse_execute(std::string_view body) {
 }
 
 std::string handler_cell(const ExecuteRequest& request, const HandlerContext& about) {
-  const json::object words{{"execution_id", about.execution_id},
-                           {"session_id", about.session_id},
-                           {"memory_mb", about.memory_mb},
-                           {"timeout_s", about.timeout.count()},
-                           {"most", kMaxResult}};
+  const json::object fields{{"execution_id", about.execution_id},
+                            {"session_id", about.session_id},
+                            {"memory_mb", about.memory_mb},
+                            {"timeout_s", about.timeout.count()},
+                            {"most", kMaxResult}};
   std::string cell(kDriver);
-  cell += "__glovebox_handle(globals(), " + literal(request.code) + ", __import__('json').loads(" +
-          literal(request.event) + "), " + json::serialize(words) + ")\n";
+  cell += "__glovebox_handle(globals(), " + python_literal(request.code) +
+          ", __import__('json').loads(" + python_literal(request.event) + "), " +
+          json::serialize(fields) + ")\n";
   return cell;
 }
 

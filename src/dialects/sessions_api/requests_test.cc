@@ -19,7 +19,7 @@ TEST(ApiSession, AnAgentFindsOnlyAPersistentSessionAgain) {
   EXPECT_FALSE(parse_session(R"({"mode":"persistent","agent_id":"mcp:a"})"));
 
   store::SessionRecord record{.id = SandboxId::make()};
-  EXPECT_EQ(mode_of(record), Mode::kPersistent);  // made elsewhere
+  EXPECT_EQ(mode_of(record), Mode::kPersistent);  // created by another API
   record.metadata = once->metadata;
   EXPECT_EQ(mode_of(record), Mode::kEphemeral);
   EXPECT_EQ(agent_of(record), "a");
@@ -30,13 +30,13 @@ TEST(ApiSession, AnAgentFindsOnlyAPersistentSessionAgain) {
 }
 
 TEST(ApiSession, ReadsResourcesInBothSpellings) {
-  const auto words =
+  const auto text =
       parse_session(R"({"resources":{"cpu":"0.5","memory":"512Mi","disk":"1Gi"},"timeout":60})");
-  ASSERT_TRUE(words) << words.error().message();
-  EXPECT_EQ(words->profile.cpu_thousandths, 500u);
-  EXPECT_EQ(words->profile.memory_bytes, 512u << 20);
-  EXPECT_EQ(words->profile.disk_bytes, 1u << 30);
-  EXPECT_EQ(words->ttl_s, 60u);
+  ASSERT_TRUE(text) << text.error().message();
+  EXPECT_EQ(text->profile.cpu_thousandths, 500u);
+  EXPECT_EQ(text->profile.memory_bytes, 512u << 20);
+  EXPECT_EQ(text->profile.disk_bytes, 1u << 30);
+  EXPECT_EQ(text->ttl_s, 60u);
   const auto numbers =
       parse_session(R"({"resources":{"cpu":2,"memory_mb":64,"disk_mb":8,"pids":10}})");
   ASSERT_TRUE(numbers) << numbers.error().message();
@@ -46,7 +46,7 @@ TEST(ApiSession, ReadsResourcesInBothSpellings) {
   EXPECT_TRUE(parse_session(""));
 }
 
-TEST(ApiSession, RefusesTheRest) {
+TEST(ApiSession, RefusesMalformedBodies) {
   for (const char* body :
        {"[]", R"({"mode":"x"})", R"({"agent_id":""})", R"({"agent_id":"\u0000"})",
         R"({"resources":{"memory":"1M"}})", R"({"resources":{"memory":"x"}})",
@@ -57,7 +57,7 @@ TEST(ApiSession, RefusesTheRest) {
   }
 }
 
-TEST(ApiExecute, HasItsTimeInTheEvent) {
+TEST(ApiExecute, TakesItsTimeoutFromTheBodyOrTheEvent) {
   EXPECT_EQ(parse_execute(R"({"code":"x"})")->timeout, seconds(300));
   EXPECT_EQ(parse_execute(R"({"code":"x","timeout":5})")->timeout, seconds(5));
   EXPECT_EQ(parse_execute(R"({"code":"x","timeout":5,"event":{"__timeout":9}})")->timeout,
@@ -75,7 +75,7 @@ TEST(ApiExecute, HasItsTimeInTheEvent) {
   }
 }
 
-TEST(ApiExecute, TheCodeIsALiteralWhateverIsInIt) {
+TEST(ApiExecute, CodeAndEventAreEscapedAsLiterals) {
   ExecuteRequest request;
   request.code = "a\"b\\c\n'''\xe2\x80\xa8";
   request.event = R"({"k":"\"); import os #"})";

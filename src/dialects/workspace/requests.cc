@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "base/utf8.h"
+#include "model/template_rules.h"
 #include "wire/guest/cell.h"
 #include "wire/guest/session_frames.h"
 #include "wire/json/object_reader.h"
@@ -26,9 +27,9 @@ constexpr std::size_t kMaxNames = 64;
 constexpr std::size_t kMaxName = 128;
 constexpr std::uint64_t kMemoryUnit = 1024;  // KB
 
-// In seconds, as this dialect says all times.
-Result<std::optional<milliseconds>> read_timeout(ObjectReader& fields, milliseconds most) {
-  const double seconds = static_cast<double>(most.count()) / 1000.0;
+// In seconds, as all times of this dialect.
+Result<std::optional<milliseconds>> read_timeout(ObjectReader& fields, milliseconds max_timeout) {
+  const double seconds = static_cast<double>(max_timeout.count()) / 1000.0;
   TRY(const auto asked, fields.number("timeout", 0.001, seconds));
   if (!asked) return std::nullopt;
   return milliseconds(std::max<std::int64_t>(1, std::llround(*asked * 1000.0)));
@@ -40,13 +41,13 @@ Result<> read_size(ObjectReader& fields, sessions::CreateRequest& request) {
   const auto bytes = parse_size(*size);
   constexpr std::uint64_t kMost = 1ull << 40;
   if (!bytes || *bytes < (1u << 20) || *bytes > kMost) {
-    return fields.bad("size", "must be the size of its disk, at least 1M, like 50M or 1G");
+    return fields.bad("size", "must be a disk size of at least 1M, such as 50M or 1G");
   }
   request.profile.disk_bytes = *bytes;
   return {};
 }
 
-bool is_session_identifier(std::string_view name) {
+bool is_variable_name(std::string_view name) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
   };
@@ -68,10 +69,10 @@ Result<std::string> agent_of(std::string_view session_id) {
     return fail(Errc::kInvalidArgument,
                 "session_id: must have 1 to " + std::to_string(kMaxSessionId) + " bytes");
   }
-  const bool printable = std::all_of(session_id.begin(), session_id.end(), [](char c) {
+  const bool is_printable = std::all_of(session_id.begin(), session_id.end(), [](char c) {
     return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
   });
-  if (!printable || !is_utf8(session_id)) {
+  if (!is_printable || !is_utf8(session_id)) {
     return fail(Errc::kInvalidArgument, "session_id: must be printable text (UTF-8)");
   }
   return std::string(kPrefix).append(session_id);
@@ -94,7 +95,8 @@ Result<sessions::CreateRequest> parse_create(std::string_view body, const Settin
   TRY(const auto name, fields.text("template", 64));
   if (name) {
     if (!is_template_name(*name)) {
-      return fields.bad("template", "must be a name of lower-case letters, digits and dashes");
+      return fields.bad("template",
+                        "must be a template name: lower-case letters, digits and dashes");
     }
     request.template_name = *name;
   }
@@ -109,15 +111,15 @@ Result<sessions::CreateRequest> parse_create(std::string_view body, const Settin
   TRY_OK(fields.finish());
   if (network && *network && !settings.allow_network) {
     return fail(Errc::kPolicy,
-                "allow_network: this server gives sandboxes of /workspace/se no network "
-                "(SANDBOX_ALLOW_NETWORK)");
+                "allow_network: this server does not allow sandboxes of /workspace/se to use the "
+                "network (SANDBOX_ALLOW_NETWORK)");
   }
   if (network && !*network) request.profile.net = net::NetPolicy{};
   request.net_is_default = !network.has_value();
   return request;
 }
 
-Result<CodeRequest> parse_code(std::string_view body, milliseconds most) {
+Result<CodeRequest> parse_code(std::string_view body, milliseconds max_timeout) {
   CodeRequest request;
   TRY(const json::value document, wire::parse_strict_json(body));
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
@@ -127,7 +129,7 @@ Result<CodeRequest> parse_code(std::string_view body, milliseconds most) {
   TRY_OK(wire::check_no_nul(*code, "code"));
   request.code = std::move(*code);
   TRY(request.stdin_text, fields.text("stdin", kMost));
-  TRY(const auto filename, fields.text("filename", wire::kMaxSessionPath));  // of no meaning here
+  TRY(const auto filename, fields.text("filename", wire::kMaxSessionPath));  // accepted and ignored
   TRY(request.args, fields.texts("args", kMaxArgs, kMaxArg));
   for (const std::string& arg : request.args) TRY_OK(wire::check_no_nul(arg, "args"));
   TRY(const auto kind, fields.text("script_type", 32));
@@ -136,34 +138,35 @@ Result<CodeRequest> parse_code(std::string_view body, milliseconds most) {
   }
   request.shell = kind == "shell";
   if (!request.shell && !request.args.empty()) {
-    return fields.bad("args", "are for script_type shell; Python code goes on in one interpreter");
+    return fields.bad(
+        "args", "only apply to script_type shell; Python code runs in one lasting interpreter");
   }
-  TRY(request.timeout, read_timeout(fields, most));
+  TRY(request.timeout, read_timeout(fields, max_timeout));
   const json::value* params = fields.take("output_params");
   if (params != nullptr) {
     TRY(request.output_params, fields.texts("output_params", kMaxNames, kMaxName));
     for (const std::string& name : *request.output_params) {
-      if (!is_session_identifier(name)) return fields.bad("output_params", "must be names of variables");
+      if (!is_variable_name(name)) return fields.bad("output_params", "must be variable names");
     }
   }
   TRY_OK(fields.finish());
   return request;
 }
 
-Result<std::string> translate_command(std::string_view body, milliseconds most,
-                                      milliseconds otherwise) {
+Result<std::string> translate_command(std::string_view body, milliseconds max_timeout,
+                                      milliseconds default_timeout) {
   TRY(const json::value document, wire::parse_strict_json(body));
   TRY(ObjectReader fields, ObjectReader::open(document, ""));
   TRY(const auto command, fields.text("command", 1u << 20));
   if (!command || command->empty()) return fields.bad("command", "is missing");
   TRY(const auto args, fields.texts("args", kMaxArgs, kMaxArg));
   TRY(const auto stdin_text, fields.text("stdin", wire::kMaxCellBytes));
-  TRY(const auto timeout, read_timeout(fields, most));
+  TRY(const auto timeout, read_timeout(fields, max_timeout));
   TRY_OK(fields.finish());
-  json::object exec{{"timeout_ms", timeout.value_or(otherwise).count()}};
+  json::object exec{{"timeout_ms", timeout.value_or(default_timeout).count()}};
   if (args.empty()) {
     exec["cmd"] = *command;
-  } else {  // words are not for a shell
+  } else {  // arguments are not interpreted by a shell
     json::array argv{json::value(*command)};
     for (const std::string& arg : args) argv.emplace_back(arg);
     exec["argv"] = std::move(argv);
@@ -172,10 +175,10 @@ Result<std::string> translate_command(std::string_view body, milliseconds most,
   return json::serialize(exec);
 }
 
-std::string translate_script(const CodeRequest& request, milliseconds otherwise) {
+std::string translate_script(const CodeRequest& request, milliseconds default_timeout) {
   json::array argv{"/bin/bash", "-c", json::value(request.code), "bash"};
   for (json::value& arg : texts(request.args)) argv.push_back(std::move(arg));
-  json::object exec{{"timeout_ms", request.timeout.value_or(otherwise).count()},
+  json::object exec{{"timeout_ms", request.timeout.value_or(default_timeout).count()},
                     {"argv", std::move(argv)}};
   if (request.stdin_text) exec["stdin"] = *request.stdin_text;
   return json::serialize(exec);
@@ -192,12 +195,12 @@ Result<std::string> path_of(std::string_view name) {
     return fail(Errc::kInvalidArgument, "filename: must not contain a NUL");
   }
   if (name.front() == '/') {
-    return fail(Errc::kInvalidArgument, "filename: is below /home/user");
+    return fail(Errc::kInvalidArgument, "filename: must be below /home/user");
   }
   for (std::string_view rest = name; !rest.empty();) {
     const std::size_t slash = std::min(rest.find('/'), rest.size());
     if (rest.substr(0, slash) == "..") {
-      return fail(Errc::kInvalidArgument, "filename: must not have \"..\" in it");
+      return fail(Errc::kInvalidArgument, "filename: must not contain \"..\"");
     }
     rest.remove_prefix(std::min(slash + 1, rest.size()));
   }

@@ -16,7 +16,7 @@ constexpr milliseconds kMost{300'000};
 
 std::string refusal(const auto& result) { return result ? "accepted" : result.error().message(); }
 
-TEST(WorkspaceIds, AreDataAndComeBackAsTheyWere) {
+TEST(WorkspaceIds, SurviveTheRoundTripToAnAgentId) {
   for (const std::string id :
        {"mine", "../..", "a/b", "x y", "\xc3\xbc\xe4\xb8\xad", "workspace:"}) {
     const auto agent = agent_of(id);
@@ -37,7 +37,7 @@ TEST(WorkspaceIds, AreShortPrintableText) {
   }
 }
 
-TEST(WorkspaceCreate, TakesTheSettingsAndWhatTheRequestSays) {
+TEST(WorkspaceCreate, CombinesTheSettingsAndTheRequest) {
   const Settings settings{.cpu_thousandths = 500, .memory_bytes = 128u << 20};
   const auto plain = parse_create("", settings);
   ASSERT_TRUE(plain);
@@ -55,7 +55,7 @@ TEST(WorkspaceCreate, TakesTheSettingsAndWhatTheRequestSays) {
   EXPECT_EQ(said->metadata.at(std::string(kTimeoutKey)), "1500");
 }
 
-TEST(WorkspaceCreate, RefusesWhatItCannotDo) {
+TEST(WorkspaceCreate, RefusesWhatIsNotAllowed) {
   const Settings settings;
   EXPECT_EQ(parse_create(R"({"allow_network":true})", settings).error().code(), Errc::kPolicy);
   EXPECT_TRUE(parse_create(R"({"allow_network":false})", settings));
@@ -91,15 +91,15 @@ TEST(WorkspaceCode, IsReadStrictly) {
   }
 }
 
-TEST(WorkspaceCommand, IsALineForAShellOrWords) {
+TEST(WorkspaceCommand, IsAShellLineOrAnArgv) {
   const auto line = translate_command(R"({"command":"ls | wc"})", kMost, milliseconds(7000));
   ASSERT_TRUE(line);
   EXPECT_EQ(boost::json::parse(*line),
             boost::json::parse(R"({"timeout_ms":7000,"cmd":"ls | wc"})"));
-  const auto words =
+  const auto translated =
       translate_command(R"({"command":"ls","args":["-l","a b"],"timeout":1})", kMost, kMost);
-  ASSERT_TRUE(words);
-  EXPECT_EQ(boost::json::parse(*words),
+  ASSERT_TRUE(translated);
+  EXPECT_EQ(boost::json::parse(*translated),
             boost::json::parse(R"({"timeout_ms":1000,"argv":["ls","-l","a b"]})"));
   for (const char* body : {"", "{}", R"({"command":""})", R"({"command":["ls"]})",
                            R"({"command":"ls","user":"root"})", R"({"command":"ls","args":"x"})"}) {
@@ -107,7 +107,7 @@ TEST(WorkspaceCommand, IsALineForAShellOrWords) {
   }
 }
 
-TEST(WorkspaceCommand, AScriptIsOneWordToBash) {
+TEST(WorkspaceCommand, AScriptIsOneArgumentOfBash) {
   CodeRequest request;
   request.code = "echo \"$1\"";
   request.args = {"a b"};

@@ -1,12 +1,12 @@
-// glovebox-agent: our program inside. One static binary that is the broker of a nursery, by a
-// fork of that the first process of every jail, and the agent of the process engine. Started by the
-// launcher only.
+// glovebox-agent: Glovebox's program inside sandboxes. One static binary that is the broker of a
+// nursery, by a fork of that the first process of every jail, and the agent of the process engine.
+// Only the launcher starts it.
 #include <cstdio>
 #include <exception>
 #include <string_view>
 
-#include "guest/agent/broker.h"
-#include "guest/agent/process_agent.h"
+#include "guest/agent/init/broker.h"
+#include "guest/agent/run/process_agent.h"
 
 int main(int argc, char** argv) {
   constexpr int kLauncherSocket = 3;

@@ -1,5 +1,5 @@
-// A descriptor and what is waited for on it, in one epoll. A hangup is told by epoll even to who
-// asked for nothing, so a descriptor that nobody wants to look at now is taken out altogether.
+// A descriptor in an epoll set, with the events to wait for. epoll always reports hang-ups, so a
+// descriptor that is not wanted now is removed from the set.
 #pragma once
 
 #include <sys/epoll.h>
@@ -34,7 +34,7 @@ class WatchedFd {
   int get() const { return fd_.get(); }
   explicit operator bool() const { return static_cast<bool>(fd_); }
 
-  // Zero: only that it is broken. False: the kernel would not.
+  // Zero: only errors and hang-ups. False: epoll_ctl failed.
   bool want(std::uint32_t events) {
     if (!fd_ || events_ == events) return static_cast<bool>(fd_);
     epoll_event event{};
@@ -50,8 +50,8 @@ class WatchedFd {
     ::epoll_ctl(epoll_, EPOLL_CTL_DEL, fd_.get(), nullptr);
     events_ = kNothing;
   }
-  // Explicitly out of the epoll first: a child that was forked and not yet executed has a copy, and
-  // would keep it in there.
+  // Removed from the set first: a forked child that has not executed yet has a copy, which would
+  // keep it in the set.
   void close() {
     ignore();
     fd_.reset();

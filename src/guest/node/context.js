@@ -169,7 +169,7 @@ async function runCell(cell) {
   } catch (error) {
     if (error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED') return tellInterrupt(cell);
     cleanStack(error);
-    if (!cell.rich) printError(error);  // else told once, as the error it is
+    if (!cell.rich) printError(error);  // else it is reported once, as an error
     try {
       send(encodeError(error, cell.url));
     } catch {

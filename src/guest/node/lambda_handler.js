@@ -47,7 +47,7 @@ function run(call, send) {
   });
 }
 
-// What nobody caught, a loop that has run dry, an exit: Lambda's words for each.
+// Lambda's messages for an uncaught error, an empty event loop and an exit.
 function watch(about) {
   process.on('uncaughtException', (error) => fail(about, error));
   process.on('unhandledRejection', (reason) => fail(about, new Refused(

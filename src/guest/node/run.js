@@ -47,7 +47,7 @@ function waitForJob() {
   fs.closeSync(READY_FD);
 }
 
-// Whatever is compiled or loaded at first use, while nobody waits yet.
+// Whatever is compiled or loaded at first use, before a client waits.
 function rehearse() {
   new vm.Script('const a = [1].map((x) => x + 1); a', scriptOptions('/rehearsal.js'));
   inspect({ a: [1, 'b'] });
@@ -308,7 +308,7 @@ function isPlain(root) {
   return plain(root, 0);
 }
 
-// Tells of what nobody caught, just before node prints it and ends.
+// Reports an uncaught error, just before node prints it and exits.
 function watchErrors(filename) {
   process.on('uncaughtExceptionMonitor', (error) => {
     if (process.listenerCount('uncaughtException') > 0) return; // the program's own affair
@@ -366,12 +366,12 @@ function send(line) {
   try {
     while (data.length > 0) data = data.subarray(writeSync(RESULTS_FD, data));
   } catch {
-    // Nobody reads, or the program closed it.
+    // There is no reader, or the program closed it.
   }
 }
 
 // Once the program's own exit handlers have run there is nothing left to do; taking the interpreter
-// apart takes milliseconds that somebody waits for.
+// apart takes milliseconds that a client waits for.
 function leaveQuickly() {
   const { emit } = process;
   process.emit = function (name, ...rest) {

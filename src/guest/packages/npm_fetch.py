@@ -1,7 +1,7 @@
 """The step of a build with a network, for JavaScript: npm resolves and downloads a set of packages.
 No code of any package runs here: scripts are not run, and there is no git to be led to.
 
-    in/   wish.json, npmrc, ca.pem
+    in/   request.json, npmrc, ca.pem
     out/  result.json, tree/{package.json, package-lock.json, node_modules/}
 """
 import hashlib
@@ -14,34 +14,34 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import npm_lock
-import npm_words
+import npm_requirements
 import program
-from workplace import Refused, run_step, shorten
+from build_step import Refused, run_step, shorten
 
 NO_NPM = "npm is not installed on this host: apt install npm"
-MOST_MANIFEST = 4 << 20
+MAX_MANIFEST = 4 << 20
 ERROR_BEGINS = re.compile(r"^npm (?:error|ERR!)")
 NOISE = re.compile(r"A complete log of this run can be found in|^npm (?:error|ERR!)\s+/\S+-debug-\d+\.log$|^npm (?:notice|NOTICE)")
 SECRET = re.compile(r"_(?:authToken|auth|password)\s*=\s*(\S+)")
 
 
-def fetch(place):
+def fetch(build):
     npm = find_npm()
-    packages, requirements, lock = place.wish()
+    packages, requirements, lock = build.request()
     if requirements:
-        raise Refused("requirements are for Python; for JavaScript there are packages ('lodash@4') or a package-lock.json as lock")
-    tree = place.new_directory("tree")
+        raise Refused("requirements are for Python; for JavaScript use packages ('lodash@4') or a package-lock.json as lock")
+    tree = build.new_directory("tree")
     if lock:
         project, locked = npm_lock.read(lock)
         write_json(os.path.join(tree, "package-lock.json"), locked)
     else:
-        project = {"name": "packages", "version": "1.0.0", "private": True, "dependencies": npm_words.dependencies(packages)}
+        project = {"name": "packages", "version": "1.0.0", "private": True, "dependencies": npm_requirements.dependencies(packages)}
         if not packages:
-            raise Refused("no packages are asked for")
+            raise Refused("no packages were requested")
     write_json(os.path.join(tree, "package.json"), project)
-    words = [npm, "ci" if lock else "install", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--no-progress",
+    command = [npm, "ci" if lock else "install", "--ignore-scripts", "--omit=dev", "--no-audit", "--no-fund", "--no-progress",
              "--color=false", "--loglevel=http", "--prefix", tree]
-    ended = program.run(words, place, environment(place), secrets(place.input("npmrc")), cwd=tree)
+    ended = program.run(command, build, environment(build), secrets(build.input("npmrc")), cwd=tree)
     if not ended.ok:
         raise Refused(npm_error(ended))
     found, scripts = installed(tree)
@@ -55,19 +55,19 @@ def find_npm():
     return npm
 
 
-def environment(place):
+def environment(build):
     """npm reads in/npmrc and no other settings."""
-    certificates = {"NPM_CONFIG_CAFILE": place.input("ca.pem")} if os.path.exists(place.input("ca.pem")) else {}
+    certificates = {"NPM_CONFIG_CAFILE": build.input("ca.pem")} if os.path.exists(build.input("ca.pem")) else {}
     return program.clean_environment(
-        place, NPM_CONFIG_USERCONFIG=place.input("npmrc"), NPM_CONFIG_GLOBALCONFIG=os.devnull,
-        NPM_CONFIG_CACHE=os.path.join(place.scratch, "npm"), NPM_CONFIG_UPDATE_NOTIFIER="false", NPM_CONFIG_GIT="/nonexistent/git", NPM_CONFIG_ALLOW_GIT="none",
+        build, NPM_CONFIG_USERCONFIG=build.input("npmrc"), NPM_CONFIG_GLOBALCONFIG=os.devnull,
+        NPM_CONFIG_CACHE=os.path.join(build.scratch, "npm"), NPM_CONFIG_UPDATE_NOTIFIER="false", NPM_CONFIG_GIT="/nonexistent/git", NPM_CONFIG_ALLOW_GIT="none",
         NPM_CONFIG_FETCH_RETRIES="2", NPM_CONFIG_FETCH_TIMEOUT="30000",
         NPM_CONFIG_FETCH_RETRY_MINTIMEOUT="500", NPM_CONFIG_FETCH_RETRY_MAXTIMEOUT="5000", NPM_CONFIG_IGNORE_SCRIPTS="true",
         NPM_CONFIG_OMIT_LOCKFILE_REGISTRY_RESOLVED="false", **certificates)
 
 
 def npm_error(ended):
-    return shorten(ended.words(ERROR_BEGINS, NOISE))
+    return shorten(ended.error_text(ERROR_BEGINS, NOISE))
 
 
 def secrets(path):
@@ -85,17 +85,17 @@ def installed(tree):
     with open(path) as file:
         packages = json.load(file)["packages"]
     found, scripts = [], False
-    for place, package in sorted(packages.items()):
-        if not os.path.isdir(os.path.join(tree, place)):
+    for path, package in sorted(packages.items()):
+        if not os.path.isdir(os.path.join(tree, path)):
             continue  # optional, and not for this kind of host
-        scripts = scripts or has_scripts(os.path.join(tree, place))
+        scripts = scripts or has_scripts(os.path.join(tree, path))
         if package.get("inBundle"):
             continue  # a part of the one that it is in
         integrity = package.get("integrity")
         if package.get("link") or not isinstance(integrity, str) or len(integrity.split()) != 1:
-            raise Refused("%s does not come from the registry" % place.removeprefix("node_modules/")[:200])
+            raise Refused("%s does not come from the registry" % path.removeprefix("node_modules/")[:200])
         version = package.get("version", "")
-        name = place.removeprefix("node_modules/")
+        name = path.removeprefix("node_modules/")
         file = str(package.get("resolved") or "").rpartition("/")[2] or "%s-%s.tgz" % (name.rpartition("/")[2], version)
         found.append({"name": name, "version": version, "file": file, "sha256": integrity})
     found.append(shape_of(path))
@@ -114,7 +114,7 @@ def has_scripts(directory):
     """Whether npm would run something of this package when it is installed."""
     try:
         with open(os.path.join(directory, "package.json"), "rb") as file:
-            scripts = json.loads(file.read(MOST_MANIFEST)).get("scripts")
+            scripts = json.loads(file.read(MAX_MANIFEST)).get("scripts")
     except (OSError, ValueError, RecursionError, AttributeError):
         scripts = None
     return isinstance(scripts, dict) and any(one in scripts for one in ("preinstall", "install", "postinstall")) \

@@ -13,20 +13,20 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import npm_fetch
 import program
-from workplace import Refused, run_step, settle, shorten
+from build_step import Refused, run_step, settle, shorten
 
 PROGRAMS = "usr/local/bin"
 SCRIPT_BEGINS = re.compile(r"^> \S+@\S+ \S*install$")  # npm says whose script it runs; the last one failed
 
 
-def install(place):
-    tree = place.input("tree")
+def install(build):
+    tree = build.input("tree")
     modules = os.path.join(tree, "node_modules")
     if not os.path.isdir(modules):
         raise Refused("there are no packages")
     if any_scripts(tree):
-        run_scripts(place, tree)
-    layer = place.new_directory("layer")
+        run_scripts(build, tree)
+    layer = build.new_directory("layer")
     inside = os.path.join(layer, "node_modules")
     os.rename(modules, inside)
     shutil.rmtree(os.path.join(inside, ".cache"), ignore_errors=True)
@@ -38,19 +38,19 @@ def install(place):
 def any_scripts(tree):
     """By the packages themselves, as npm_fetch.py looked at them."""
     with open(os.path.join(tree, "node_modules", ".package-lock.json")) as file:
-        return any(npm_fetch.has_scripts(os.path.join(tree, place)) for place in json.load(file)["packages"])
+        return any(npm_fetch.has_scripts(os.path.join(tree, path)) for path in json.load(file)["packages"])
 
 
-def run_scripts(place, tree):
+def run_scripts(build, tree):
     npm = npm_fetch.find_npm()
     environment = program.clean_environment(
-        place, NPM_CONFIG_USERCONFIG=os.path.join(place.scratch, "no-npmrc"), NPM_CONFIG_GLOBALCONFIG=os.devnull, NPM_CONFIG_UPDATE_NOTIFIER="false",
-        NPM_CONFIG_CACHE=os.path.join(place.scratch, "npm"), NPM_CONFIG_OFFLINE="true",
+        build, NPM_CONFIG_USERCONFIG=os.path.join(build.scratch, "no-npmrc"), NPM_CONFIG_GLOBALCONFIG=os.devnull, NPM_CONFIG_UPDATE_NOTIFIER="false",
+        NPM_CONFIG_CACHE=os.path.join(build.scratch, "npm"), NPM_CONFIG_OFFLINE="true",
         NPM_CONFIG_NODEDIR="/usr", npm_package_config_node_gyp_nodedir="/usr", NPM_CONFIG_DANGEROUSLY_ALLOW_ALL_SCRIPTS="true", CI="1")
-    words = [npm, "rebuild", "--foreground-scripts", "--no-audit", "--no-fund", "--no-progress", "--color=false", "--prefix", tree]
-    ended = program.run(words, place, environment, cwd=tree)
+    command = [npm, "rebuild", "--foreground-scripts", "--no-audit", "--no-fund", "--no-progress", "--color=false", "--prefix", tree]
+    ended = program.run(command, build, environment, cwd=tree)
     if not ended.ok:
-        raise Refused(shorten(ended.words(SCRIPT_BEGINS, npm_fetch.NOISE, last=True)))
+        raise Refused(shorten(ended.error_text(SCRIPT_BEGINS, npm_fetch.NOISE, last=True)))
 
 
 def link_programs(layer, inside):

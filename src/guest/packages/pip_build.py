@@ -11,32 +11,32 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import program
-from workplace import Refused, run_step, shorten, wheel_parts, wheels_in
+from build_step import Refused, run_step, shorten, wheel_parts, wheels_in
 
 ERROR_BEGINS = re.compile(r"^\s*(?:ERROR|error)\b|^\s*× |^\s*WARNING: Built wheel|^Traceback ")
 
 
-def build(place):
-    directory = place.input("source")
+def build(directories):
+    directory = directories.input("source")
     files = [entry.name for entry in os.scandir(directory) if entry.is_file(follow_symlinks=False)]
     if len(files) != 1:
-        raise Refused("in/source has %d files, not one" % len(files))
-    made = os.path.join(place.scratch, "wheels")
-    words = [*program.python_words(), "-m", "pip", "wheel", "--no-index", "--no-deps", "--use-pep517", "--progress-bar", "off",
+        raise Refused("in/source has %d files instead of one" % len(files))
+    made = os.path.join(directories.scratch, "wheels")
+    command = [*program.python_command(), "-m", "pip", "wheel", "--no-index", "--no-deps", "--use-pep517", "--progress-bar", "off",
              "--find-links", os.path.join(directory, "requires"), "--wheel-dir", made, os.path.join(directory, files[0])]
     environment = program.clean_environment(
-        place, PIP_CONFIG_FILE=os.devnull, PIP_NO_INPUT="1", PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_CACHE_DIR="1",
+        directories, PIP_CONFIG_FILE=os.devnull, PIP_NO_INPUT="1", PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_CACHE_DIR="1",
         PIP_NO_COLOR="1", PYTHONHASHSEED="0")
     os.makedirs(os.path.join(directory, "requires"), exist_ok=True)
-    ended = program.run(words, place, environment)
+    ended = program.run(command, directories, environment)
     if not ended.ok:
-        raise Refused(shorten("%s cannot be built here\n%s" % (files[0], ended.words(ERROR_BEGINS))))
+        raise Refused(shorten("%s cannot be built here\n%s" % (files[0], ended.error_text(ERROR_BEGINS))))
     wheels = wheels_in(made)
     if len(wheels) != 1:
-        raise Refused("%s: its build made %d wheels, not one" % (files[0], len(wheels)))
+        raise Refused("%s: its build made %d wheels instead of one" % (files[0], len(wheels)))
     if not files[0].lower().replace("_", "-").replace(".", "-").startswith(wheel_parts(wheels[0])[0] + "-"):
-        raise Refused("%s: its build made %s, which is another package" % (files[0], wheels[0][:200]))
-    shutil.move(os.path.join(made, wheels[0]), os.path.join(place.new_directory("wheels"), wheels[0]))
+        raise Refused("%s: its build made %s, which is a different package" % (files[0], wheels[0][:200]))
+    shutil.move(os.path.join(made, wheels[0]), os.path.join(directories.new_directory("wheels"), wheels[0]))
     return {"state": "ready", "file": wheels[0]}
 
 

@@ -1,7 +1,7 @@
 """The step of a build with a network: finds out what a set of Python packages is made of and fetches
 it. No code of any package runs here; see pip_guarded.py.
 
-    in/   wish.json, pip.conf, ca.pem, built/*.whl and built.json (sources that were built since)
+    in/   request.json, pip.conf, ca.pem, built/*.whl and built.json (sources that were built since)
     out/  result.json, and
           "ready":  wheels/*.whl, all of them
           "source": source/FILE and source/requires/*.whl: to be built, then this again
@@ -18,71 +18,71 @@ from urllib.parse import quote, unquote, urlsplit
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import program
 import pylock
-import requirement_words
+import pip_requirements
 import source_archive
-from requirement_words import Wanted
-from workplace import Refused, canonical, run_step, sha256_of, shorten, wheel_parts, wheels_in
+from pip_requirements import Wanted
+from build_step import Refused, canonical, run_step, sha256_of, shorten, wheel_parts, wheels_in
 
 NO_PIP = "pip is not installed on this host: apt install python3-pip"
 NOT_HERE = "none of the packages is for this host (%s): no marker (what follows the ;) holds here"
 ERROR_BEGINS = re.compile(r"^\s*(?:ERROR|error)\b|^Traceback ")
 NOISE = re.compile(r"^\[notice\]")
-MOST_WORDS = 200
+MAX_ARGUMENTS = 200
 # A build requirement may need building itself, and so on.
-MOST_NESTED = 5
+MAX_NESTED = 5
 
 
-def fetch(place):
-    wanted, options = read_wish(place)
+def fetch(build):
+    wanted, options = read_request(build)
     if not wanted:
-        raise Refused("no packages are asked for: there are only comments or options, or a lock without packages")
-    pip = Pip(place)
-    wheels = place.new_directory("wheels")
+        raise Refused("no packages were requested: there are only comments or options, or a lock without packages")
+    pip = Pip(build)
+    wheels = build.new_directory("wheels")
     note = pip.download(wanted, options, wheels)
     if note is None:
-        found = artefacts(place, pip, wheels)
+        found = artefacts(build, pip, wheels)
         if not found:
             raise Refused(NOT_HERE % interpreter())
         return {"state": "ready", "artefacts": found, "interpreter": interpreter()}
     shutil.rmtree(wheels)
-    source = source_and_requirements(place, pip, note)
+    source = source_and_requirements(build, pip, note)
     return {"state": "source", "source": source, "interpreter": interpreter()}
 
 
-def read_wish(place):
-    packages, requirements, lock = place.wish()
+def read_request(build):
+    packages, requirements, lock = build.request()
     if lock:
         return pylock.wanted_by(lock), []
-    wanted, options = requirement_words.from_file(requirements)
-    return requirement_words.from_packages(packages) + wanted, options
+    wanted, options = pip_requirements.from_file(requirements)
+    return pip_requirements.from_packages(packages) + wanted, options
 
 
-def source_and_requirements(place, pip, note):
+def source_and_requirements(build, pip, note):
     """Puts the source in its place with what its build wants, or first one that this build needs."""
-    directory = place.new_directory("source")
-    for _ in range(MOST_NESTED):
+    directory = build.new_directory("source")
+    for _ in range(MAX_NESTED):
         name, version = source_archive.name_and_version(note["file"], note["name"])
         path = os.path.join(pip.sources, note["file"])
         requires = source_archive.build_requirements(path, note["file"])
         program.say("%s is built from its source; its build wants: %s" % (note["file"], " ".join(requires) or "nothing"))
-        wheels = place.new_directory("source", "requires")
+        wheels = build.new_directory("source", "requires")
         deeper = pip.download([Wanted(one) for one in requires], [], wheels) if requires else None
         if deeper is None:
             os.replace(path, os.path.join(directory, note["file"]))
             return {"name": name, "version": version, "file": note["file"], "sha256": note["sha256"]}
         note = deeper
         shutil.rmtree(wheels)
-    raise Refused("%s: building it needs more than %d packages that must be built first" % (note["file"], MOST_NESTED))
+    raise Refused("%s: building it needs more than %d packages that must be built first" % (note["file"], MAX_NESTED))
 
 
 class Pip:
     """The package client, with the index's settings and nothing else."""
 
-    def __init__(self, place):
-        self.place = place
-        self.sources = os.path.join(place.scratch, "sources")
+    def __init__(self, build):
+        self.build = build
+        self.sources = os.path.join(build.scratch, "sources")
         os.makedirs(self.sources)
-        self.settings = place.input("pip.conf")
+        self.settings = build.input("pip.conf")
         self.secrets = passwords(self.settings)
         self.built = self.read_built()
         self.links = self.list_built()
@@ -93,27 +93,27 @@ class Pip:
 
     def read_built(self):
         """Wheels of earlier rounds by their file name: each is what it was asked to be."""
-        known = self.place.read_json("built.json", missing={})
+        known = self.build.read_json("built.json", missing={})
         built = {}
-        for file in wheels_in(self.place.input("built")):
+        for file in wheels_in(self.build.input("built")):
             source = known.get(file)
             if not isinstance(source, dict) or not all(isinstance(source.get(key), str) for key in ("name", "version", "file", "sha256")):
-                raise Refused("built.json does not say what %s was built from" % file[:200])
+                raise Refused("built.json does not name the source of %s" % file[:200])
             name, version = wheel_parts(file)
             if name != canonical(source["name"]) or not same_version(version, source["version"]):
-                raise Refused("%s was built from %s: that is another package or version" % (file[:200], source["file"][:200]))
-            built[file] = dict(source, wheel_sha256=sha256_of(self.place.input("built", file)))
+                raise Refused("%s was built from %s: a different package or version" % (file[:200], source["file"][:200]))
+            built[file] = dict(source, wheel_sha256=sha256_of(self.build.input("built", file)))
         return built
 
     def list_built(self):
         """A page of them for pip, with their hashes: pip then knows those that are pinned."""
         if not self.built:
             return None
-        path = os.path.join(self.place.scratch, "built.html")
+        path = os.path.join(self.build.scratch, "built.html")
         with open(path, "w") as file:
             file.write("<!DOCTYPE html><html><body>\n")
             for name, source in self.built.items():
-                address = "file://%s#sha256=%s" % (quote(self.place.input("built", name)), source["wheel_sha256"])
+                address = "file://%s#sha256=%s" % (quote(self.build.input("built", name)), source["wheel_sha256"])
                 file.write('<a href="%s">%s</a>\n' % (html.escape(address), html.escape(name)))
             file.write("</body></html>\n")
         return path
@@ -125,16 +125,16 @@ class Pip:
 
     def download(self, wanted, options, directory):
         """None: all is in `directory`. Else the note of a source that has to be built first."""
-        scratch = self.place.scratch
+        scratch = self.build.scratch
         note = os.path.join(scratch, "note.json")
         if os.path.exists(note):
             os.unlink(note)
         here = os.path.dirname(os.path.abspath(__file__))
-        words = [*program.python_words(), os.path.join(here, "pip_guarded.py"), note, self.sources, "download",
+        command = [*program.python_command(), os.path.join(here, "pip_guarded.py"), note, self.sources, "download",
                  "--prefer-binary", "--progress-bar", "off", "--dest", directory, *self.asked(wanted, options)]
-        ended = program.run(words, self.place, self.environment(), self.secrets)
+        ended = program.run(command, self.build, self.environment(), self.secrets)
         if not ended.ok:
-            raise Refused(shorten(ended.words(ERROR_BEGINS, NOISE)))
+            raise Refused(shorten(ended.error_text(ERROR_BEGINS, NOISE)))
         if not os.path.exists(note):
             return None
         with open(note) as file:
@@ -143,21 +143,21 @@ class Pip:
     def asked(self, wanted, options):
         """Words of a command where they can be: what pip says of them is then easier to read."""
         links = ["--find-links", self.links] if self.links else []
-        if len(wanted) <= MOST_WORDS and not any(one.hashes for one in wanted) and "--require-hashes" not in options:
+        if len(wanted) <= MAX_ARGUMENTS and not any(one.hashes for one in wanted) and "--require-hashes" not in options:
             return [*links, *options, "--", *(one.text for one in wanted)]
-        requirements = os.path.join(self.place.scratch, "requirements.txt")
+        requirements = os.path.join(self.build.scratch, "requirements.txt")
         with open(requirements, "w") as file:
             file.writelines([*(one + "\n" for one in options), *(one.line(self.hashes_for(one)) + "\n" for one in wanted)])
         return [*links, "--requirement", requirements]
 
     def environment(self):
         return program.clean_environment(
-            self.place, PIP_CONFIG_FILE=self.settings, PIP_NO_INPUT="1", PIP_DISABLE_PIP_VERSION_CHECK="1",
+            self.build, PIP_CONFIG_FILE=self.settings, PIP_NO_INPUT="1", PIP_DISABLE_PIP_VERSION_CHECK="1",
             PIP_NO_CACHE_DIR="1", PIP_RETRIES="3", PIP_DEFAULT_TIMEOUT="30", PIP_KEYRING_PROVIDER="disabled",
             PIP_NO_COLOR="1")
 
 
-def artefacts(place, pip, wheels):
+def artefacts(build, pip, wheels):
     found = []
     for file in wheels_in(wheels):
         source = pip.built.get(file)

@@ -15,24 +15,24 @@ import json
 import os
 import sys
 
-MOST_SOURCE = 1 << 30
+MAX_SOURCE = 1 << 30
 STARTING = {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "pty.spawn"}
 
 
 def guard(event, _):
     if event in STARTING:
         # pip asks a program or two what kind of host this is, and goes on when they are not there.
-        raise FileNotFoundError(2, "nothing is started while packages are downloaded")
+        raise FileNotFoundError(2, "no process may be started while packages are downloaded")
 
 
 def main():
-    note, sources, *words = sys.argv[1:]
+    note, sources, *command = sys.argv[1:]
     sys.addaudithook(guard)
     from pip._internal.cli.main import main as pip
     if not stop_at_sources(note, sources):
-        words.insert(1, "--only-binary=:all:")
-    sys.argv = ["pip", *words]
-    sys.exit(pip(words))
+        command.insert(1, "--only-binary=:all:")
+    sys.argv = ["pip", *command]
+    sys.exit(pip(command))
 
 
 def stop_at_sources(note, sources):
@@ -79,8 +79,8 @@ def download(session, link, sources, error):
         # Not iter_content: that would undo an encoding which the server made up.
         for block in answer.raw.stream(1 << 18, decode_content=False):
             size += len(block)
-            if size > MOST_SOURCE:
-                raise error("%s is larger than %d MB" % (link.filename, MOST_SOURCE >> 20))
+            if size > MAX_SOURCE:
+                raise error("%s is larger than %d MB" % (link.filename, MAX_SOURCE >> 20))
             for digest in digests.values():
                 digest.update(block)
             file.write(block)

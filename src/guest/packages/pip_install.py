@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import program
 from pip_fetch import ERROR_BEGINS, NOISE
-from workplace import Refused, run_step, settle, shorten, wheel_parts, wheels_in
+from build_step import Refused, run_step, settle, shorten, wheel_parts, wheels_in
 
 PACKAGES = "opt/glovebox-packages/python"  # where they are in a sandbox
 LOCAL = "usr/local"
@@ -26,37 +26,37 @@ SITE_LINE = ("import sys, site; before = len(sys.path); site.addsitedir('/{packa
              "sys.path[at:] = sys.path[before:] + sys.path[at:before]\n")
 
 
-def install(place):
-    layer = place.new_directory("layer")
+def install(build):
+    layer = build.new_directory("layer")
     target = os.path.join(layer, PACKAGES)
     os.makedirs(target)
-    wheels = wheels_in(place.input("wheels"))
+    wheels = wheels_in(build.input("wheels"))
     if not wheels:
         raise Refused("there are no wheels")
-    prefix = os.path.join(place.scratch, "prefix")
-    unpack(place, wheels, prefix)
+    prefix = os.path.join(build.scratch, "prefix")
+    unpack(build, wheels, prefix)
     lay_out(layer, prefix)
     write_site_line(layer)
-    compile_all(place, layer, target)
+    compile_all(build, layer, target)
     settle(layer)
     return {"state": "ready"}
 
 
-def unpack(place, wheels, prefix):
+def unpack(build, wheels, prefix):
     """By name and version: pip would note the path of a file that is given as one. Not with --target:
     that leaves programs out if there is a package that is called bin."""
-    requirements = os.path.join(place.scratch, "requirements.txt")
+    requirements = os.path.join(build.scratch, "requirements.txt")
     with open(requirements, "w") as file:
         file.writelines("%s==%s\n" % wheel_parts(one) for one in wheels)
-    words = [*program.python_words(), "-m", "pip", "install", "--no-index", "--no-deps", "--no-compile", "--ignore-installed",
-             "--only-binary", ":all:", "--no-warn-script-location", "--progress-bar", "off", "--find-links", place.input("wheels"),
+    command = [*program.python_command(), "-m", "pip", "install", "--no-index", "--no-deps", "--no-compile", "--ignore-installed",
+             "--only-binary", ":all:", "--no-warn-script-location", "--progress-bar", "off", "--find-links", build.input("wheels"),
              "--prefix", prefix, "--requirement", requirements]
     environment = program.clean_environment(
-        place, PIP_CONFIG_FILE=os.devnull, PIP_NO_INPUT="1", PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_CACHE_DIR="1",
+        build, PIP_CONFIG_FILE=os.devnull, PIP_NO_INPUT="1", PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_CACHE_DIR="1",
         PIP_NO_COLOR="1", PIP_ROOT_USER_ACTION="ignore", PIP_BREAK_SYSTEM_PACKAGES="1")
-    ended = program.run(words, place, environment)
+    ended = program.run(command, build, environment)
     if not ended.ok:
-        raise Refused(shorten(ended.words(ERROR_BEGINS, NOISE)))
+        raise Refused(shorten(ended.error_text(ERROR_BEGINS, NOISE)))
 
 
 def lay_out(layer, prefix):
@@ -109,21 +109,21 @@ def has_files(directory):
 def write_site_line(layer):
     directory = next((one for one in site.getsitepackages() if one.startswith("/usr/local/")), None)
     if directory is None:
-        raise Refused("this host's Python has no site directory below /usr/local, where a layer could be named")
+        raise Refused("this host's Python has no site directory below /usr/local, which layers need")
     inside = os.path.join(layer, directory.lstrip("/"))
     os.makedirs(inside, exist_ok=True)
     with open(os.path.join(inside, "glovebox-packages.pth"), "w") as file:
         file.write(SITE_LINE.format(packages=PACKAGES, site=directory))
 
 
-def compile_all(place, layer, target):
+def compile_all(build, layer, target):
     """Valid whatever becomes of the files' times, and the same for the same source."""
     workers = len(os.sched_getaffinity(0))
-    words = [*program.python_words(), "-m", "compileall", "-qq", "-j", str(workers), "--invalidation-mode", "unchecked-hash",
+    command = [*program.python_command(), "-m", "compileall", "-qq", "-j", str(workers), "--invalidation-mode", "unchecked-hash",
              "-s", layer, "-p", "/", target]
     program.say("Compiling")
     # Some packages carry files for other versions of Python: what cannot be compiled is left alone.
-    program.run(words, place, program.clean_environment(place))
+    program.run(command, build, program.clean_environment(build))
 
 
 if __name__ == "__main__":

@@ -11,9 +11,9 @@ import signal
 import subprocess
 import sys
 
-MOST_LINE = 2000
-MOST_SHOWN = 4 << 20
-MOST_KEPT = 64 << 10
+MAX_LINE = 2000
+MAX_SHOWN = 4 << 20
+MAX_KEPT = 64 << 10
 CONTROLS = re.compile(r"\x1b(?:\[[0-9;:?<=>]*[ -/]*[@-~]|\][^\x07\x1b]{0,500}(?:\x07|\x1b\\)?|[ -/]*[0-~])"
                       r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -32,7 +32,7 @@ class Ended:
     def ok(self):
         return self.status == 0
 
-    def words(self, begin, noise=None, last=False):
+    def error_text(self, begin, noise=None, last=False):
         """From the first (or last) line that `begin` matches, or all that was kept, without `noise`. That
         line stays whatever is cut: it says what went wrong, what follows says why."""
         lines = [line for line in without_tracebacks(self.lines) if not (noise and noise.search(line))]
@@ -40,9 +40,9 @@ class Ended:
         first = places[-1 if last else 0] if places else None
         lines = lines if first is None else lines[first:]
         if not lines:
-            return "it ended by signal %d and said nothing" % -self.status if self.status < 0 \
-                else "it ended with status %d and said nothing" % self.status
-        ended = " (ended by signal %d)" % -self.status if self.status < 0 else ""
+            return "it was killed by signal %d without output" % -self.status if self.status < 0 \
+                else "it exited with status %d without output" % self.status
+        ended = " (killed by signal %d)" % -self.status if self.status < 0 else ""
         text = "\n".join(lines)
         if first is not None and len(text.encode()) > 7000:
             tail = "\n".join(lines[1:]).encode()[-6000:].decode("utf-8", "ignore")
@@ -61,16 +61,16 @@ def without_tracebacks(lines):
             yield line
 
 
-def clean_environment(place, **more):
-    """Nothing of whoever started us: what a program finds is what is here."""
-    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": place.scratch, "TMPDIR": place.scratch, "LANG": "C.UTF-8",
+def clean_environment(build, **more):
+    """Nothing is inherited from our own environment."""
+    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": build.scratch, "TMPDIR": build.scratch, "LANG": "C.UTF-8",
             "LC_ALL": "C.UTF-8", "SOURCE_DATE_EPOCH": "315532800", **more}
 
 
-def run(words, place, environment, secrets=(), cwd=None):
+def run(command, build, environment, secrets=(), cwd=None):
     """Runs a program to its end."""
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               env=environment, cwd=cwd or place.scratch, start_new_session=True)
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               env=environment, cwd=cwd or build.scratch, start_new_session=True)
     lines = Lines(secrets)
     try:
         read_until_end(process, lines)
@@ -138,17 +138,17 @@ class Lines:
             text = text.replace(secret, "****")
         text = WHO_ASKS.sub("", text)
         text = text.rstrip()
-        if len(text) > MOST_LINE:
-            text = text[:MOST_LINE] + "..."
+        if len(text) > MAX_LINE:
+            text = text[:MAX_LINE] + "..."
         if not text:
             return
         self.kept.append(text)
         self.kept_size += len(text)
-        while self.kept_size > MOST_KEPT:
+        while self.kept_size > MAX_KEPT:
             self.kept_size -= len(self.kept.popleft())
-        if self.shown < MOST_SHOWN:
+        if self.shown < MAX_SHOWN:
             self.shown += len(text) + 1
-            print(text if self.shown < MOST_SHOWN else "... (more is not shown)")
+            print(text if self.shown < MAX_SHOWN else "... (more is not shown)")
 
 
 def plain(text):
@@ -161,6 +161,6 @@ def say(text):
     print(plain(text))
 
 
-def python_words():
+def python_command():
     """How this interpreter is run again, isolated."""
     return [sys.executable or "/usr/bin/python3", "-I", "-B"]

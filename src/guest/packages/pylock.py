@@ -4,10 +4,10 @@ must have one of the lock's hashes.
 """
 import re
 
-from requirement_words import HASH_DIGITS, Wanted, check
-from workplace import Refused
+from pip_requirements import HASH_DIGITS, Wanted, check
+from build_step import Refused
 
-MOST_PACKAGES = 5000
+MAX_PACKAGES = 5000
 # What only a lock's markers know; the set is one for ordinary use: no extras, the lock's own default groups.
 MEMBERSHIP = re.compile(r"""(?P<quote>['"])(?P<name>[^'"]*)(?P=quote)\s+(?P<sense>not\s+in|in)\s+(?P<set>extras|dependency_groups)""")
 ALWAYS, NEVER = 'python_version >= "2"', 'python_version < "2"'
@@ -20,7 +20,7 @@ def read_toml(text):
         try:
             from pip._vendor import tomli as tomllib
         except ImportError:
-            raise Refused("this host's Python cannot read TOML (before 3.11 its pip must have it): use requirements with hashes")
+            raise Refused("this host's Python cannot read TOML (before Python 3.11 pip has to provide it): use requirements with hashes")
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -29,16 +29,16 @@ def read_toml(text):
 
 def wanted_by(text):
     if text.lstrip().startswith("{"):
-        raise Refused("lock: this is a package-lock.json; for Python it is a pylock.toml (`pip lock`, `uv export --format pylock.toml`)")
+        raise Refused("lock: this is a package-lock.json; for Python it must be a pylock.toml (`pip lock`, `uv export --format pylock.toml`)")
     try:
         lock = read_toml(text)
     except Refused as refused:
         raise Refused("lock: %s" % refused)
     packages = lock.get("packages")
     if not str(lock.get("lock-version", "")).startswith("1.") or not isinstance(packages, list):
-        raise Refused("lock: no pylock.toml of version 1 (it has no lock-version = \"1.0\" or no [[packages]])")
-    if len(packages) > MOST_PACKAGES:
-        raise Refused("lock: more than %d packages" % MOST_PACKAGES)
+        raise Refused("lock: not a pylock.toml of version 1 (it has no lock-version = \"1.0\" or no [[packages]])")
+    if len(packages) > MAX_PACKAGES:
+        raise Refused("lock: more than %d packages" % MAX_PACKAGES)
     groups = lock.get("default-groups") or []
     return [wanted(one, groups) for one in packages]
 
@@ -58,7 +58,7 @@ def wanted(package, groups):
     marker = package.get("marker")
     if marker is not None:
         if not isinstance(marker, str):
-            raise Refused("%s: its marker is no text" % where)
+            raise Refused("%s: its marker is not a string" % where)
         text += " ; " + MEMBERSHIP.sub(lambda found: membership(found, groups), marker)
     return Wanted(check(text, where), hashes_of(package, where))
 
@@ -74,7 +74,7 @@ def hashes_of(package, where):
     for file in files:
         hashes = file.get("hashes") if isinstance(file, dict) else None
         if not isinstance(hashes, dict):
-            raise Refused("%s: a file of it has no hashes" % where)
+            raise Refused("%s: one of its files has no hashes" % where)
         for algorithm, digest in sorted(hashes.items()):
             if algorithm in HASH_DIGITS and isinstance(digest, str) \
                     and re.fullmatch("[0-9a-fA-F]{%d}" % HASH_DIGITS[algorithm], digest):

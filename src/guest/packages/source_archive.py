@@ -6,12 +6,12 @@ import tarfile
 import zipfile
 import zlib
 
-import requirement_words
+import pip_requirements
 from pylock import read_toml
-from workplace import Refused, canonical
+from build_step import Refused, canonical
 
-MOST_MEMBERS = 200_000
-MOST_TEXT = 1 << 20
+MAX_MEMBERS = 200_000
+MAX_TEXT = 1 << 20
 # What setuptools' own backend asks for, where a package says nothing (PEP 518).
 DEFAULT = ["setuptools>=40.8.0", "wheel"]
 # What backends ask for only when they are run, where the host does not have it.
@@ -23,12 +23,12 @@ def name_and_version(file, name):
     """By the archive's file name, which begins with the project's `name`."""
     stem = next((file[:-len(suffix)] for suffix in SUFFIXES if file.lower().endswith(suffix)), None)
     if stem is None:
-        raise Refused("%s: a source archive is a .tar.gz or a .zip" % file[:200])
+        raise Refused("%s: a source archive must be a .tar.gz or a .zip" % file[:200])
     # Old archives have dashes in names and versions: the split is where the name is the project's.
     for at in (at for at, one in enumerate(stem) if one == "-"):
         if canonical(stem[:at]) == canonical(name) and stem[at + 1:]:
             return canonical(name), stem[at + 1:]
-    raise Refused("%s: its file name does not say a version of %s" % (file[:200], name[:100]))
+    raise Refused("%s: its file name has no version of %s" % (file[:200], name[:100]))
 
 
 def build_requirements(path, file):
@@ -47,9 +47,9 @@ def build_requirements(path, file):
         return list(DEFAULT)
     requires = system.get("requires") if isinstance(system, dict) else None
     if not isinstance(requires, list) or not all(isinstance(one, str) for one in requires) or len(requires) > 200:
-        raise Refused("%s: pyproject.toml: build-system.requires is no list of packages" % file)
-    requires = [requirement_words.check(one, "%s: build-system.requires" % file) for one in requires]
-    names = {canonical(requirement_words.NAME.match(one).group()) for one in requires}
+        raise Refused("%s: pyproject.toml: build-system.requires is not a list of packages" % file)
+    requires = [pip_requirements.check(one, "%s: build-system.requires" % file) for one in requires]
+    names = {canonical(pip_requirements.NAME.match(one).group()) for one in requires}
     backend = str(system.get("build-backend") or "setuptools.build_meta")
     if backend.startswith("setuptools") and "wheel" not in names:
         requires.append("wheel")  # setuptools before 70.1 asks for it itself when it is run
@@ -62,21 +62,21 @@ def read_member(path, file):
     if file.lower().endswith(".zip"):
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-            if len(members) > MOST_MEMBERS:
+            if len(members) > MAX_MEMBERS:
                 raise ValueError("too many members")
             for member in members:
                 if is_project_file(member.filename):
                     with archive.open(member) as stream:
-                        return decoded(stream.read(MOST_TEXT + 1))
+                        return decoded(stream.read(MAX_TEXT + 1))
         return None
     with tarfile.open(path, "r|*") as archive:
         for number, member in enumerate(archive):
-            if number > MOST_MEMBERS:
+            if number > MAX_MEMBERS:
                 raise ValueError("too many members")
             if is_project_file(member.name):
                 if not member.isreg():
                     raise ValueError("pyproject.toml is no regular file")
-                return decoded(archive.extractfile(member).read(MOST_TEXT + 1))
+                return decoded(archive.extractfile(member).read(MAX_TEXT + 1))
     return None
 
 
@@ -86,6 +86,6 @@ def is_project_file(name):
 
 
 def decoded(data):
-    if len(data) > MOST_TEXT:
+    if len(data) > MAX_TEXT:
         raise ValueError("pyproject.toml is too long")
     return data.decode("utf-8")

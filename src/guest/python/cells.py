@@ -115,7 +115,7 @@ def _read_exactly(size):
         try:
             part = os.read(_cells, min(size, 1 << 20))
         except BlockingIOError:
-            # Somebody who shares the description made it so.
+            # Another process that shares the file description made it so.
             os.set_blocking(_cells, True)
             continue
         except OSError:
@@ -165,7 +165,7 @@ def _serve_cell(results, names, record):
         record = None
         number = cell.number
         status = _run_cell(results, names, cell)
-    except KeyboardInterrupt as error:  # a second one, as the first was being told
+    except KeyboardInterrupt as error:  # a second one, while the first was being reported
         _running = False
         status = runner._report(error, "", None) or 130
     except BaseException as error:
@@ -297,7 +297,7 @@ def _execute(code, names, name):
 def _await(coroutine, name):
     """Runs the cell's coroutine on the context's own event loop, which lasts as the context does."""
     global _running, _loop, _task, _cancelled, _missed
-    _running = _missed = _cancelled = False  # half of an event loop would be of no use to anybody
+    _running = _missed = _cancelled = False  # half of an event loop is useless
     try:
         import asyncio
 
@@ -385,7 +385,7 @@ def _show_figures(results):
 
 
 class NoStdin(io.TextIOBase):
-    """Says what is missing, instead of an end that nobody expects."""
+    """Reports what is missing, instead of an unexpected end."""
 
     encoding = "utf-8"
     errors = "surrogateescape"

@@ -231,7 +231,7 @@ def _quoted_text(text):
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        # A lone surrogate is no text to anybody else.
+        # A lone surrogate is not valid text outside of Python.
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return quoted(text).encode("ascii")
 

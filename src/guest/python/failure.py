@@ -33,7 +33,7 @@ def report(results, error, name, source):
                 pass
             trace = trace.tb_next
         text = type(error).__name__ + "\n"
-    if not Mode.rich:  # else told once, as the error it is
+    if not Mode.rich:  # else it is reported once, as an error
         _print(error, trace, text)
     results.send(_encode(error, text, line))
     return None if isinstance(error, KeyboardInterrupt) else 1
@@ -120,7 +120,7 @@ def _shortened(text):
 
 
 def quoted_text(text):
-    """A JSON string. A lone surrogate is no text to anybody else, and becomes a question mark."""
+    """A JSON string. A lone surrogate is not valid text outside of Python and becomes a question mark."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -43,7 +43,7 @@ def _adapt(pyplot):
     try:
         matplotlib = sys.modules["matplotlib"]
         choice = dict.__getitem__(matplotlib.rcParams, "backend")
-        if not isinstance(choice, str):  # nobody chose: it would try every toolkit there is
+        if not isinstance(choice, str):  # not configured: matplotlib would try every toolkit
             matplotlib.use("Agg")
     except Exception:
         pass

@@ -138,7 +138,7 @@ def make_module(call, source):
     else:
         module.__package__ = call.module.rpartition(".")[0]
     sys.modules[call.module] = module
-    linecache.cache[call.file] = (source.get_source,)  # split into lines only if somebody looks
+    linecache.cache[call.file] = (source.get_source,)  # split into lines only when needed
     return module
 
 

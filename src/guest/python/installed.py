@@ -8,7 +8,7 @@ of them has changed.
 import os
 import sys
 
-_shared = []  # the places of everybody's packages
+_shared = []  # the directories of shared packages
 _seen = {}  # place: what it was like when it was last looked at
 _lines = {}  # place: its .pth files, and what they were like
 _user = (None, None)  # (base, place)
@@ -104,7 +104,7 @@ def _take(place, is_users):
             site.addpackage(place, name, set(sys.path))
     if is_users:
         site.ENABLE_USER_SITE = True
-        # One's own come before what is there for everybody.
+        # The session's own packages come before the shared ones.
         added = sys.path[before:]
         del sys.path[before:]
         at = next((index for index, one in enumerate(sys.path) if _is_for_all(one)), len(sys.path))

@@ -170,7 +170,7 @@ def find_handler(call, directory):
         source = source[1:]
     module = type(sys)(name)
     module.__file__, module.__loader__ = path, Loader(source)
-    # Not in the place of a module that is loaded: whoever calls his handler json.py still has json.
+    # Not in the place of a module that is loaded: a handler named json.py does not replace json.
     sys.modules.setdefault(name, module)
     try:
         code = compile(source, path, "exec", 0, True)
@@ -233,7 +233,7 @@ def remember_source(path, source):
     linecache = sys.modules.get("linecache")
     if linecache is not None:
         text = source if source.endswith("\n") else source + "\n"
-        # Lazy: split into lines only if somebody looks.
+        # Lazy: split into lines only when needed.
         linecache.cache[path] = (lambda: text,)
 
 
@@ -266,7 +266,7 @@ def report(error, request_id, phases):
         text = dumps(words).encode("ascii")
     except BaseException:  # no memory even for that
         error.__traceback__ = None
-        log = "[ERROR] an exception that cannot be told\n"
+        log = "[ERROR] an exception that cannot be described\n"
         text = b'{"errorMessage":"","errorType":"Exception","stackTrace":[]}'
     quietly(flush, sys.stdout)
     quietly(flush, sys.stderr)

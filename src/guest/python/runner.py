@@ -108,7 +108,7 @@ def _read_job_or_exit():
 
 
 def prepare_streams():
-    """UTF-8 whatever the locale, and a line at a time, because somebody may be watching live."""
+    """UTF-8 whatever the locale, and a line at a time, because a client may be watching live."""
     for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, "surrogateescape"), (sys.stderr, "backslashreplace")):
         if stream is None:
             continue
@@ -224,7 +224,7 @@ def _new_main(name, source):
     sys.modules["__main__"] = main
     linecache = sys.modules.get("linecache")
     if linecache is not None:
-        # A lazy entry: split into lines only if somebody looks.
+        # A lazy entry: split into lines only when needed.
         linecache.cache[name] = (source.get_source,)
     return main
 
@@ -325,7 +325,7 @@ def results():
 
 
 class Results:
-    """The pipe for JSON lines. Quiet when nobody reads, and in processes that guest code forked."""
+    """The pipe for JSON lines. Silent when the reader has gone, and in processes that guest code forked."""
 
     def __init__(self, fd):
         self._owner = os.getpid()
@@ -392,7 +392,7 @@ def _finish(status, main):
         _quietly(_die_of_sigint)
         status = 130
     # The kernel takes this process's memory apart before it closes its pipes: 0.4 ms, and 2.4 ms
-    # with the data stack. Whoever waits need not wait for that.
+    # with the data stack. The client need not wait for that.
     _results.send(b'{"type":"exit","code":%d}\n' % status)
     _results.close()
     for fd in (0, 1, 2):

@@ -1,1 +1,1 @@
-../../../sdk/python/glovebox/values/arrays.py
+../../../sdk/python/glovebox/value_arrays.py

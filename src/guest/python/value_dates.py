@@ -1,1 +1,1 @@
-../../../sdk/python/glovebox/values/dates.py
+../../../sdk/python/glovebox/value_dates.py

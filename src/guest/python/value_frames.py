@@ -1,1 +1,1 @@
-../../../sdk/python/glovebox/values/frames.py
+../../../sdk/python/glovebox/value_frames.py

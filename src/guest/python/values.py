@@ -1,1 +1,1 @@
-../../../sdk/python/glovebox/values/codec.py
+../../../sdk/python/glovebox/values.py

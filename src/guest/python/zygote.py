@@ -268,7 +268,7 @@ f(2)["2"]
 
 
 def rehearse(runner):
-    """Does what the job will do, with nothing to show for it, while nobody waits yet.
+    """Does what the job will do, with nothing to show for it, before a client waits.
 
     The first touch of a page that is shared with the zygote costs two microseconds, and a small run
     touches hundreds of them.

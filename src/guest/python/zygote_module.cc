@@ -15,7 +15,7 @@
 // Joiner and shim share our memory and stop us until they end (vfork), so joining costs no second
 // copy of the page tables. The joiner may join because our user made the sandbox's user namespace;
 // it has no capability anywhere else. Once it has joined it holds all of them in there, and from
-// then until the guest has given them up nobody may trace it: we are not dumpable, and so it is
+// then until the guest has given them up no process may trace it: we are not dumpable, and so it is
 // not. The shim is there to die: the kernel gives an orphan to the first process of its parent's
 // pid namespace, and the joiner's is still the nursery's. So the guest becomes the agent's child.
 //
@@ -36,16 +36,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "guest/agent/guest_ids.h"
-#include "guest/agent/seccomp_filter.h"
+#include "guest/agent/init/guest_ids.h"
+#include "guest/agent/init/seccomp_filter.h"
 
 namespace {
 
 // As wire/guest/sandbox_plan.h has them.
 constexpr int kNamespaces = 7;
-constexpr int kPlaces = 6;  // stdin, stdout, stderr, results, job, socket
+constexpr int kRuntimeFds = 6;  // stdin, stdout, stderr, results, job, socket
 constexpr int kMaxCgroups = 8;
-constexpr int kMaxFds = kNamespaces + kMaxCgroups + kPlaces + 1;
+constexpr int kMaxFds = kNamespaces + kMaxCgroups + kRuntimeFds + 1;
 constexpr int kHigh = 64;  // above every number that a guest starts with
 
 // What the launcher says of a sandbox that is to be joined; its descriptors come along.
@@ -65,7 +65,7 @@ struct Sandbox {
   int count;
 };
 
-int place_of(const Sandbox& sandbox, int which) {
+int descriptor_of(const Sandbox& sandbox, int which) {
   return sandbox.fds[kNamespaces + sandbox.join.cgroups + which];
 }
 
@@ -95,7 +95,7 @@ int receive(int socket, Sandbox& sandbox) {
     sandbox.count = static_cast<int>((header->cmsg_len - CMSG_LEN(0)) / sizeof(int));
     memcpy(sandbox.fds, CMSG_DATA(header), sizeof(int) * static_cast<size_t>(sandbox.count));
   }
-  const int expected = kNamespaces + sandbox.join.cgroups + kPlaces + sandbox.join.landlock;
+  const int expected = kNamespaces + sandbox.join.cgroups + kRuntimeFds + sandbox.join.landlock;
   const bool good = got == static_cast<ssize_t>(sizeof sandbox.join) && sandbox.join.kind == 'J' &&
                     sandbox.join.cgroups <= kMaxCgroups && sandbox.join.landlock <= 1 &&
                     sandbox.join.hurry <= 1 && sandbox.join.session <= 1 &&
@@ -107,7 +107,7 @@ int receive(int socket, Sandbox& sandbox) {
   return -1;
 }
 
-// "0" is the writer itself; the right to it is of whoever opened the file.
+// "0" is the writer itself; the kernel checks the rights of the process that opened the file.
 int enter_cgroups(const Sandbox& sandbox, int from, int to) {
   for (int i = from; i < to; ++i) {
     if (write(sandbox.fds[kNamespaces + i], "0", 1) != 1) return errno;
@@ -130,18 +130,18 @@ int enter(const Sandbox& sandbox) {
 }
 
 // In the guest: its own descriptors from 0 on, and no other.
-int take_places(const Sandbox& sandbox) {
-  const int places = kPlaces + sandbox.join.landlock;
-  int high[kPlaces + 1];
-  for (int i = 0; i < places; ++i) {
-    high[i] = fcntl(place_of(sandbox, i), F_DUPFD, kHigh);
+int take_descriptors(const Sandbox& sandbox) {
+  const int count = kRuntimeFds + sandbox.join.landlock;
+  int high[kRuntimeFds + 1];
+  for (int i = 0; i < count; ++i) {
+    high[i] = fcntl(descriptor_of(sandbox, i), F_DUPFD, kHigh);
     if (high[i] < 0) return errno;
   }
-  for (int i = 0; i < places; ++i) {
+  for (int i = 0; i < count; ++i) {
     // The streams stay over an exec; the others are the runtime's own.
     if (dup3(high[i], i, i < 3 ? 0 : O_CLOEXEC) < 0) return errno;
   }
-  return syscall(SYS_close_range, static_cast<unsigned>(places), ~0u, 0) == 0 ? 0 : errno;
+  return syscall(SYS_close_range, static_cast<unsigned>(count), ~0u, 0) == 0 ? 0 : errno;
 }
 
 // What root inside a session can have: see session_caps in guest/agent. Programs that change users
@@ -196,7 +196,7 @@ int seal(const Sandbox& sandbox) {
   if (syscall(SYS_capset, &header, none) != 0) return errno;
   if (!session && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
   if (sandbox.join.landlock != 0) {
-    constexpr int kLandlock = kPlaces;  // where take_places put it
+    constexpr int kLandlock = kRuntimeFds;  // where take_descriptors put it
     if (syscall(SYS_landlock_restrict_self, kLandlock, 0) != 0) return errno;
     close(kLandlock);
   }
@@ -219,13 +219,13 @@ int seal(const Sandbox& sandbox) {
   do {
     got = read(kSocket, &byte, 1);
   } while (got < 0 && errno == EINTR);
-  if (got != 1) _exit(0);  // nobody wanted this sandbox
+  if (got != 1) _exit(0);  // the sandbox was ended
   close(kSocket);
   done = PyObject_CallFunctionObjArgs(run, nullptr);
   _exit(done == nullptr ? 70 : 0);
 }
 
-// Waits until everybody between the zygote and the guest is gone: nobody holds the gate then.
+// Waits until every process between the zygote and the guest has exited and closed the gate.
 void wait_at(const int gate[2]) {
   close(gate[1]);
   char byte;
@@ -243,8 +243,8 @@ int fork_into(Sandbox& sandbox, PyObject* prepare, PyObject* run) {
   if (joiner == 0) {
     error = enter(sandbox);
     if (error != 0) _exit(1);
-    // Root in a session may stop whatever it sees of its own user namespace, the shim too. Nobody
-    // may wait for that: there the shim is a copy of its own, at the price of a second one.
+    // Root in a session may stop whatever it sees of its own user namespace, the shim too. No
+    // process may wait for that: there the shim is a copy of its own, at the price of a second one.
     const bool alone = sandbox.join.session != 0;
     const pid_t shim =
         alone ? static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)) : vfork();
@@ -255,7 +255,7 @@ int fork_into(Sandbox& sandbox, PyObject* prepare, PyObject* run) {
         wait_at(gate);
         const Join& join = sandbox.join;
         int failed = enter_cgroups(sandbox, join.cgroups - join.slowing, join.cgroups);
-        if (failed == 0) failed = take_places(sandbox);
+        if (failed == 0) failed = take_descriptors(sandbox);
         if (failed == 0) failed = seal(sandbox);
         if (failed != 0) _exit(71);
         PyOS_AfterFork_Child();
@@ -293,10 +293,10 @@ void forget_how_we_were_started() {
   // After the name, the third field; arg_start to env_end are fields 48 to 51.
   for (int field = 2; at != nullptr && field < 48; ++field) at = strchr(at + 1, ' ');
   if (at == nullptr) return;
-  unsigned long places[4] = {};
-  for (unsigned long& place : places) {
+  unsigned long bounds[4] = {};
+  for (unsigned long& bound : bounds) {
     char* end = nullptr;
-    place = strtoul(at, &end, 10);
+    bound = strtoul(at, &end, 10);
     at = end;
   }
   const auto wipe = [](unsigned long from, unsigned long to) {
@@ -304,11 +304,11 @@ void forget_how_we_were_started() {
       memset(reinterpret_cast<void*>(from), 0, to - from);
     }
   };
-  wipe(places[0], places[1]);
-  wipe(places[2], places[3]);
+  wipe(bounds[0], bounds[1]);
+  wipe(bounds[2], bounds[3]);
   constexpr char kName[] = "python3";
-  if (places[1] > places[0] && places[1] - places[0] > sizeof kName) {
-    memcpy(reinterpret_cast<void*>(places[0]), kName, sizeof kName);
+  if (bounds[1] > bounds[0] && bounds[1] - bounds[0] > sizeof kName) {
+    memcpy(reinterpret_cast<void*>(bounds[0]), kName, sizeof kName);
   }
 }
 
@@ -369,7 +369,7 @@ PyModuleDef module = {PyModuleDef_HEAD_INIT,
 
 }  // namespace
 
-// Importing it is the first thing a zygote does: from then on nobody can trace it or read it.
+// Importing it is the first thing a zygote does: from then on no process can trace or read it.
 PyMODINIT_FUNC PyInit__glovebox_zygote() {
   if (prctl(PR_SET_DUMPABLE, 0) != 0) return PyErr_SetFromErrno(PyExc_OSError);
   return PyModule_Create(&module);

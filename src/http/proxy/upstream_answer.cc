@@ -87,7 +87,8 @@ UpstreamHead UpstreamHeadReader::take() {
   UpstreamHead head;
   head.status = static_cast<int>(message.result_int());
   for (const auto& field : message) {
-    head.headers.add(std::string(text_of_field(field.name_string())), std::string(text_of_field(field.value())));
+    head.headers.add(std::string(text_of_field(field.name_string())),
+                     std::string(text_of_field(field.value())));
   }
   const auto length = impl_->parser->content_length();
   if (length) head.length = *length;

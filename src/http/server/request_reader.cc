@@ -115,7 +115,8 @@ bool RequestReader::fill_head(Request& request, std::string& raw_path, std::stri
   request.method = parse_method(request.method_word);
   request.target = text_of_part(message.target());
   for (const auto& field : message) {
-    request.headers.add(std::string(text_of_part(field.name_string())), std::string(text_of_part(field.value())));
+    request.headers.add(std::string(text_of_part(field.name_string())),
+                        std::string(text_of_part(field.value())));
   }
   Result<Target> target = parse_target(request.target);
   if (!target) {

@@ -88,7 +88,7 @@ std::string pip_conf(const config::PackageIndexes& indexes) {
 std::string npmrc(const config::PackageIndexes& indexes) {
   std::string text;
   if (!indexes.npm_registry.empty()) text += "registry=" + one_line(indexes.npm_registry) + "\n";
-  for (const std::string& words : indexes.npm_words) text += one_line(words) + "\n";
+  for (const std::string& words : indexes.npmrc_lines) text += one_line(words) + "\n";
   if (!indexes.ca_bundle.empty()) text += "cafile=" + ca_path() + "\n";
   return text;
 }
@@ -98,7 +98,7 @@ std::vector<std::string> secrets_of(const config::PackageIndexes& indexes) {
   add_secret_of_address(all, indexes.pip_index);
   for (const std::string& one : indexes.pip_extra_indexes) add_secret_of_address(all, one);
   add_secret_of_address(all, indexes.npm_registry);
-  for (const std::string& words : indexes.npm_words) {
+  for (const std::string& words : indexes.npmrc_lines) {
     const std::size_t equals = words.find('=');
     // "//host/:_authToken=...": what is not about a registry is no secret.
     if (!words.starts_with("//") && !words.starts_with('_')) continue;

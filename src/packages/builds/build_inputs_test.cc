@@ -12,7 +12,7 @@ config::PackageIndexes indexes() {
   all.pip_extra_indexes = {"https://tokenalone@extra.example/simple", "http://plain.example/"};
   all.pip_trusted_hosts = {"plain.example"};
   all.npm_registry = "https://npm.example/";
-  all.npm_words = {"//npm.example/:_authToken=npmtoken", "strict-ssl=true"};
+  all.npmrc_lines = {"//npm.example/:_authToken=npmtoken", "strict-ssl=true"};
   all.ca_bundle = "pem";
   return all;
 }

@@ -112,7 +112,7 @@ Task<BuildSandboxPtr> SandboxPipeline::open_shop(const BuildSteps& steps, const 
   CO_TRY(BuildSandboxPtr shop, co_await BuildSandbox::make(steps.place, std::move(spec), steps.watch));
   const BuildDeadline::Cut cut(steps.watch, [shop] { shop->abandon(); });
   std::vector<std::pair<std::string, std::string>> files;
-  files.emplace_back(in("wish.json"), package_request_json(request.dependencies));
+  files.emplace_back(in("request.json"), package_request_json(request.dependencies));
   if (is_pip(request)) files.emplace_back(in("pip.conf"), pip_conf(options_.indexes));
   if (!is_pip(request)) files.emplace_back(in("npmrc"), npmrc(options_.indexes));
   if (!options_.indexes.ca_bundle.empty()) {

@@ -42,7 +42,7 @@ class BuildPipelineTest : public testing::Test {
     options.max_layer_bytes = 1u << 20;
     options.indexes.pip_index = "https://bob:hush%21hush@pypi.example/simple";
     options.indexes.npm_registry = "https://npm.example/";
-    options.indexes.npm_words = {"//npm.example/:_authToken=npmsecret"};
+    options.indexes.npmrc_lines = {"//npm.example/:_authToken=npmsecret"};
     options.indexes.ca_bundle = "certificates";
     options.indexes.pip_rules = {net::NetRule::parse("pypi.example:443").value()};
     options.indexes.npm_rules = {net::NetRule::parse("npm.example:443").value()};
@@ -156,7 +156,7 @@ TEST_F(BuildPipelineTest, OnlyTheOneThatFetchesHasTheNetworkAndTheSettings) {
   EXPECT_THAT(shop.files.at("/home/user/in/pip.conf"),
               HasSubstr("index-url = https://bob:hush%21hush@pypi.example/simple\n"));
   EXPECT_EQ(shop.modes.at("/home/user/in/pip.conf"), 0600u);
-  EXPECT_EQ(shop.files.at("/home/user/in/wish.json"), R"({"packages":["good"]})");
+  EXPECT_EQ(shop.files.at("/home/user/in/request.json"), R"({"packages":["good"]})");
   EXPECT_EQ(shop.files.at("/home/user/in/ca.pem"), "certificates");
   EXPECT_FALSE(shop.has("/home/user/in/npmrc"));
   for (const auto& one : host.rooms) {

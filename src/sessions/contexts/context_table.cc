@@ -69,8 +69,8 @@ std::string how_interpreter_ended(const wire::ProcessEnd& end) {
 
 // Its own coroutine, so that a runtime that does not read keeps nobody from its deadline: when the
 // process is killed this ends, too.
-asio::awaitable<void> write_whole(std::shared_ptr<node::Session> session, wire::ProcessNumber process,
-                                std::string bytes) {
+asio::awaitable<void> write_whole(std::shared_ptr<node::Session> session,
+                                  wire::ProcessNumber process, std::string bytes) {
   const auto written =
       co_await session->write_input(process, wire::Stream::kRequests, std::move(bytes));
   if (!written) log::debug("a context took no more", {{"why", written.error().message()}});

@@ -132,7 +132,8 @@ Result<> take_event(FunctionCall& call, const json::value& event, const std::str
     const double most = static_cast<double>(kMaxFunctionTime.count()) / 1000;
     // Written so that a NaN fails, too.
     if (not_a_number || !(seconds >= 0.001 && seconds <= most)) {
-      return bad_field(at + ".__timeout", "must be a number of seconds, more than 0 and at most 3600");
+      return bad_field(at + ".__timeout",
+                       "must be a number of seconds, more than 0 and at most 3600");
     }
     call.event_time = milliseconds(std::llround(seconds * 1000));
     json::object rest = *object;
@@ -155,15 +156,16 @@ Result<> take_context(FunctionCall& call, const json::value& context, const std:
         [&](const ContextName& one) { return name == one.name || name == one.in_node; });
     if (known != std::end(kContextNames)) name = known->name;
     if (!is_name(name, "") || !is_letter(name[0]) || name.find_first_of("./") != name.npos) {
-      return bad_field(where,
-                 "must be a name of letters, digits and underscores, and begin with a letter");
+      return bad_field(
+          where, "must be a name of letters, digits and underscores, and begin with a letter");
     }
     if (taken.contains(name)) return bad_field(where, "is said twice");
     const json::value& value = word.value();
     if (name == "identity" || name == "client_context") {
       if (!value.is_object() && !value.is_null()) return bad_field(where, "must be an object");
     } else if (name == "memory_limit_in_mb") {
-      if (!value.is_int64() && !value.is_string()) return bad_field(where, "must be a whole number");
+      if (!value.is_int64() && !value.is_string())
+        return bad_field(where, "must be a whole number");
     } else if (known != std::end(kContextNames) && !value.is_string()) {
       return bad_field(where, "must be a string");
     } else if (name == "get_remaining_time_in_millis" || name == "getRemainingTimeInMillis") {

@@ -107,7 +107,8 @@ std::string profile_of(const json::object& answer) {
   if (wall) total = *wall + setup.value_or(0);
   std::string text = "profile:\n";
   if (queue.value_or(0) > 0) text += row("queue", ms_or_dash(queue), "(in start)");
-  text += row("start", ms_or_dash(setup), is_true(answer, "warm") ? "warm sandbox" : "cold sandbox");
+  text +=
+      row("start", ms_or_dash(setup), is_true(answer, "warm") ? "warm sandbox" : "cold sandbox");
   text += row("runtime", ms_or_dash(runtime), "the interpreter's own");
   text += row("import", ms_or_dash(import_ms), "the handler's module");
   text += row("handler", ms_or_dash(handler_ms));

@@ -28,7 +28,9 @@ constexpr std::size_t kMaxAddressText = 45;
 // Which of the three budgets follow.
 enum BudgetBit : std::uint8_t { kHasBytesOut = 1, kHasConnections = 2, kHasNames = 4 };
 
-tl::unexpected<Error> malformed_gateway() { return fail(Errc::kProtocol, "malformed gateway message"); }
+tl::unexpected<Error> malformed_gateway() {
+  return fail(Errc::kProtocol, "malformed gateway message");
+}
 
 ByteWriter begin_gateway(GatewayKind kind) {
   ByteWriter writer;
@@ -270,7 +272,9 @@ Result<GatewayReply> get_network_list(ByteReader& from) {
 std::vector<std::byte> encode(const GatewayRequest& request) {
   return std::visit(GatewayEncoder{}, request);
 }
-std::vector<std::byte> encode(const GatewayReply& reply) { return std::visit(GatewayEncoder{}, reply); }
+std::vector<std::byte> encode(const GatewayReply& reply) {
+  return std::visit(GatewayEncoder{}, reply);
+}
 
 Result<GatewayRequest> decode_gateway_request(std::span<const std::byte> bytes) {
   ByteReader from(bytes);

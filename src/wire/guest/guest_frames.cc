@@ -52,7 +52,9 @@ struct GuestEncoder {
     writer.text(chunk.bytes);
     return writer.take();
   }
-  std::vector<std::byte> operator()(const FileEnd&) const { return begin_guest(kGuestFileEnd).take(); }
+  std::vector<std::byte> operator()(const FileEnd&) const {
+    return begin_guest(kGuestFileEnd).take();
+  }
   std::vector<std::byte> operator()(const StartProgram& start) const {
     ByteWriter writer = begin_guest(kGuestStart);
     writer.texts(start.exec.argv);
@@ -70,7 +72,9 @@ struct GuestEncoder {
     writer.text(chunk.bytes);
     return writer.take();
   }
-  std::vector<std::byte> operator()(const StartJob&) const { return begin_guest(kGuestStartJob).take(); }
+  std::vector<std::byte> operator()(const StartJob&) const {
+    return begin_guest(kGuestStartJob).take();
+  }
   std::vector<std::byte> operator()(const FindFiles& find) const {
     ByteWriter writer = begin_guest(kGuestFindFiles);
     writer.text(find.pattern);
@@ -97,7 +101,9 @@ struct GuestEncoder {
     writer.number(resize.size.columns);
     return writer.take();
   }
-  std::vector<std::byte> operator()(const FileStored&) const { return begin_guest(kGuestFileStored).take(); }
+  std::vector<std::byte> operator()(const FileStored&) const {
+    return begin_guest(kGuestFileStored).take();
+  }
   std::vector<std::byte> operator()(const FileFailed& failed) const {
     ByteWriter writer = begin_guest(kGuestFileFailed);
     writer.number(static_cast<std::uint32_t>(failed.sys_errno));
@@ -183,7 +189,9 @@ bool guest_starts_well(ByteReader& from, std::size_t size) {
 
 }  // namespace
 
-std::vector<std::byte> encode(const ClientFrame& frame) { return std::visit(GuestEncoder{}, frame); }
+std::vector<std::byte> encode(const ClientFrame& frame) {
+  return std::visit(GuestEncoder{}, frame);
+}
 std::vector<std::byte> encode(const AgentFrame& frame) { return std::visit(GuestEncoder{}, frame); }
 
 Result<ClientFrame> decode_client_frame(std::span<const std::byte> bytes) {

@@ -55,8 +55,12 @@ struct PlanEncoder {
     writer.texts(make.env);
     return writer.take();
   }
-  std::vector<std::byte> operator()(const RuntimeReady&) const { return begin_plan(kPlanReady).take(); }
-  std::vector<std::byte> operator()(const SandboxHello&) const { return begin_plan(kPlanHello).take(); }
+  std::vector<std::byte> operator()(const RuntimeReady&) const {
+    return begin_plan(kPlanReady).take();
+  }
+  std::vector<std::byte> operator()(const SandboxHello&) const {
+    return begin_plan(kPlanHello).take();
+  }
   std::vector<std::byte> operator()(const SandboxTaken& taken) const {
     ByteWriter writer = begin_plan(kPlanTaken);
     put_limits(writer, taken.limits);
@@ -92,7 +96,9 @@ struct PlanEncoder {
     writer.number(static_cast<std::uint8_t>(sealed.network));
     return writer.take();
   }
-  std::vector<std::byte> operator()(const RaiseNetwork&) const { return begin_plan(kPlanRaise).take(); }
+  std::vector<std::byte> operator()(const RaiseNetwork&) const {
+    return begin_plan(kPlanRaise).take();
+  }
   std::vector<std::byte> operator()(const JoinPlaces& places) const {
     ByteWriter writer = begin_plan(kPlanPlaces);
     writer.number(places.ticket);
@@ -138,7 +144,9 @@ Result<PlanMessage> get_plan(ByteReader& from) {
 
 }  // namespace
 
-std::vector<std::byte> encode(const PlanMessage& message) { return std::visit(PlanEncoder{}, message); }
+std::vector<std::byte> encode(const PlanMessage& message) {
+  return std::visit(PlanEncoder{}, message);
+}
 
 Result<PlanMessage> decode_plan_message(std::span<const std::byte> bytes) {
   ByteReader from(bytes);

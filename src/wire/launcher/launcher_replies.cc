@@ -173,7 +173,9 @@ Result<LauncherReply> get_template(ByteReader& from) {
 
 }  // namespace
 
-std::vector<std::byte> encode(const LauncherReply& reply) { return std::visit(LauncherReplyEncoder{}, reply); }
+std::vector<std::byte> encode(const LauncherReply& reply) {
+  return std::visit(LauncherReplyEncoder{}, reply);
+}
 
 Result<LauncherReply> decode_launcher_reply(std::span<const std::byte> bytes) {
   ByteReader from(bytes);

@@ -70,7 +70,7 @@ TEST(NetPolicyJson, BudgetsAndPrecedence) {
 
 TEST(NetPolicyJson, AMistakeNamesItsPlace) {
   EXPECT_THAT(read(R"({"allow":["a.example","b.example","c.example","a.*.b"]})"),
-              StartsWith("profile.net.allow[3]: a '*' stands alone"));
+              StartsWith("profile.net.allow[3]: a '*' must be alone"));
   EXPECT_THAT(read(R"({"deny":["127.1"]})"), StartsWith("profile.net.deny[0]:"));
   EXPECT_EQ(read(R"({"allow":["a.example\u0000"]})"),
             "profile.net.allow[0]: must not have a NUL character");

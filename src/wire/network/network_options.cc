@@ -28,10 +28,12 @@ std::vector<std::string> split_all(const std::vector<std::string>& values) {
 Result<> add_rule(const char* option, const std::string& word, std::vector<net::NetRule>& rules) {
   auto rule = net::NetRule::parse(word);
   if (!rule) {
-    return fail_invalid(std::string(option) + " '" + word.substr(0, 80) + "': " + rule.error().message());
+    return fail_invalid(std::string(option) + " '" + word.substr(0, 80) +
+                        "': " + rule.error().message());
   }
   if (rules.size() == net::kMaxRules) {
-    return fail_invalid(std::string(option) + ": at most " + std::to_string(net::kMaxRules) + " rules");
+    return fail_invalid(std::string(option) + ": at most " + std::to_string(net::kMaxRules) +
+                        " rules");
   }
   rules.push_back(std::move(*rule));
   return {};

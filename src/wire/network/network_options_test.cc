@@ -60,8 +60,8 @@ TEST(NetworkOptions, OnePolicyInJson) {
 }
 
 TEST(NetworkOptions, AMistakeIsOneClearLine) {
-  EXPECT_THAT(read({""}), StartsWith("--net '': a rule is empty"));
-  EXPECT_THAT(read({"a.example,"}), StartsWith("--net '': a rule is empty"));
+  EXPECT_THAT(read({""}), StartsWith("--net '': the rule is empty"));
+  EXPECT_THAT(read({"a.example,"}), StartsWith("--net '': the rule is empty"));
   EXPECT_THAT(read({"https://a.example"}), HasSubstr("not a URL"));
   for (const char* word : {"HTTPS only", "https", "host", "internet", "None", "ALL"}) {
     EXPECT_THAT(read({word}), HasSubstr("the policies are none, https-only and all")) << word;

@@ -72,7 +72,8 @@ bool has_path(std::string_view word) {
 
 Result<std::vector<std::string>> read_specifiers(const json::array& list, const std::string& path) {
   if (list.size() > kMaxDependencies) {
-    return fail_invalid(path + ": must have at most " + std::to_string(kMaxDependencies) + " entries");
+    return fail_invalid(path + ": must have at most " + std::to_string(kMaxDependencies) +
+                        " entries");
   }
   std::vector<std::string> specifiers;
   for (std::size_t i = 0; i < list.size(); ++i) {

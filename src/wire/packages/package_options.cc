@@ -27,7 +27,7 @@ Result<std::string> read_text_file(const std::string& path, const std::string& o
     text.append(part, static_cast<std::size_t>(got));
     if (text.size() > kMaxRequirementsBytes) {
       return fail_invalid(option + " " + path + ": is larger than " +
-                 std::to_string(kMaxRequirementsBytes / 1024) + " KB");
+                          std::to_string(kMaxRequirementsBytes / 1024) + " KB");
     }
   }
   if (!is_utf8(text)) return fail_invalid(option + " " + path + ": is not UTF-8");
@@ -67,7 +67,7 @@ Result<Dependencies> read_package_options(const PackageOptions& options) {
     if (!one) {
       const std::string& message = one.error().message();
       return fail_invalid("--with " + printable(word) +
-                 message.substr(std::min(message.find(": "), message.size())));
+                          message.substr(std::min(message.find(": "), message.size())));
     }
     packages.emplace_back(word);
   }

@@ -281,7 +281,7 @@ const Attack kAttacks[] = {
     GBX_EGRESS("egress_udp", "datagrams", kProtocols, (datagram<kGoodPlace, 9999>), "--net all"),
     GBX_EGRESS("egress_udp_v6", "IPv6 datagrams", kProtocols, (datagram<kGoodPlace6, 9999>),
                "--net all"),
-    GBX_EGRESS("egress_quic", "QUIC, whose names nobody reads", kProtocols,
+    GBX_EGRESS("egress_quic", "QUIC, whose names are not readable", kProtocols,
                (datagram<kGoodPlace, 443>), "--net all"),
     {.name = "egress_ping",
      .aims_at = "carrying data in echo requests",

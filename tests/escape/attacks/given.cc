@@ -114,7 +114,7 @@ Verdict mount_device(const Args& args) {
 }
 
 // Only the runner can see what this leaves on the host's disk. A program file that runs as its
-// owner is worth having there, whoever that is; there are several ways to make one.
+// owner is worth having there; there are several ways to make one.
 Verdict plant_setuid(const Args& args) {
   const std::string dir = args.get("rw_mount");
   umask(0);
@@ -147,7 +147,7 @@ Verdict plant_setuid_control(const Args& args) {
   });
 }
 
-// `--out` takes this path; what it points to is resolved by whoever takes it.
+// `--out` takes this path; what it points to is resolved by the process that takes it.
 constexpr const char* kOutPath = "out";
 Verdict plant_link(const std::string& target) {
   unlink(kOutPath);
@@ -162,7 +162,7 @@ Verdict out_environ(const Args&) { return plant_link("/proc/self/environ"); }
 Verdict out_fifo(const Args&) {
   unlink(kOutPath);
   if (mkfifo(kOutPath, 0666) != 0) return not_tried("mkfifo");
-  return denied("planted a pipe nobody writes to");
+  return denied("planted a pipe without a writer");
 }
 // The controls play a collector that simply opens what it finds.
 template <Step kPlant>
@@ -281,14 +281,14 @@ const Attack kAttacks[] = {
      .kind = "out",
      .needs = "canary"},
     {.name = "out_environ",
-     .aims_at = "the environment of whoever takes files out",
+     .aims_at = "the environment of the process that takes files out",
      .held_by = "the agent resolves inside",
      .run = out_environ,
      .control = out_environ_control,
      .kind = "out",
      .needs = "canary env"},
     {.name = "out_fifo",
-     .aims_at = "hanging whoever takes files out",
+     .aims_at = "hanging the process that takes files out",
      .held_by = "opened without waiting",
      .run = out_fifo,
      .control = out_fifo_control,

@@ -111,7 +111,7 @@ Verdict shared_segment(const Args&) {
   return reached();
 }
 
-// Kernel memory: bytes that lie in sockets and nobody reads.
+// Kernel memory: bytes that stay unread in sockets.
 Verdict socket_buffers(const Args&) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
@@ -129,7 +129,7 @@ Verdict socket_buffers(const Args&) {
   return reached();
 }
 
-// Arguments are memory too, and a large argv costs whoever looks at the process list.
+// Arguments are memory too, and a large argv costs every reader of the process list.
 Verdict arguments(const Args&) {
   const std::string word(120 * 1024, 'x');
   constexpr int kWords = 40;  // 4.7 MiB, below the kernel's 6

@@ -166,7 +166,7 @@ Verdict higher_priority(const Args&) {
 }
 
 Verdict io_priority(const Args&) {
-  // Class 1 is real-time: before everybody else's reads and writes.
+  // Class 1 is real-time: before all other reads and writes.
   return in_child(
       [] { return by_result("ioprio real-time", syscall(SYS_ioprio_set, 1, 0, 1 << 13)); });
 }
@@ -263,7 +263,7 @@ const Attack kAttacks[] = {
      .held_by = kNoCaps,
      .run = realtime},
     {.name = "privilege_nice",
-     .aims_at = "a higher priority than everybody",
+     .aims_at = "a higher priority than all other processes",
      .held_by = kNoCaps,
      .run = higher_priority},
     {.name = "privilege_io_priority",

@@ -1,4 +1,4 @@
-// Attacks on other processes: the host's, the agent (PID 1), and whoever passes through.
+// Attacks on other processes: the host's, the agent (PID 1), and those that pass through.
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
@@ -170,7 +170,7 @@ Verdict agent_affinity(const Args&) {
 
 Verdict agent_oom_score(const Args&) { return by_open("/proc/1/oom_score_adj", O_WRONLY); }
 
-// Whoever comes into the sandbox (a helper of the agent, a joining interpreter) may for a moment be
+// A process that enters the sandbox (a helper of the agent, a joining interpreter) may for a moment be
 // dumpable and still hold something of the outside. Stand in the door and try everyone.
 Verdict catch_passer_by(const Args& args) {
   const long millis = args.number("millis", 300);
@@ -195,7 +195,7 @@ Verdict catch_passer_by(const Args& args) {
         (now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000;
     if (passed > millis) break;
   }
-  return denied(met == 0 ? "nobody came by" : std::to_string(met) + " looks, none caught");
+  return denied(met == 0 ? "no process came by" : std::to_string(met) + " looks, none caught");
 }
 
 // A careless join: a process of the host enters the pid namespace with its old root and dumpable.
@@ -362,7 +362,7 @@ const Attack kAttacks[] = {
      .control = against_plain_init<agent_oom_score>},
     {.name = "process_joining",
      .aims_at = "a process on its way into the sandbox",
-     .held_by = "nobody joins while dumpable",
+     .held_by = "no process joins while dumpable",
      .run = catch_passer_by,
      .control = catch_passer_by_control,
      .needs = "canary"},

@@ -206,7 +206,7 @@ Clock::time_point end_of(const Args& args) {
   return Clock::now() + std::chrono::milliseconds(args.number("millis", 20000));
 }
 Verdict never_stopped(const Args& args) {
-  return succeeded("nobody stopped it for " + args.get("millis", "20000") + " ms");
+  return succeeded("it was not stopped for " + args.get("millis", "20000") + " ms");
 }
 
 Verdict spin(const Args& args) {
@@ -233,8 +233,11 @@ Verdict spin_in_children(const Args& args) {
 
 Verdict share_of_processor(const Args&) {
   const auto start = Clock::now();
-  for (int child = 0; child < 4; ++child) {
+  // Enough of them for a good share of a machine that is busy with other things, and a session
+  // each, because the kernel may share out processors among sessions first.
+  for (int child = 0; child < 16; ++child) {
     if (fork() == 0) {
+      setsid();
       while (Clock::now() < start + std::chrono::milliseconds(1500)) {
       }
       _exit(0);
@@ -277,7 +280,7 @@ Verdict close_stdio(const Args& args) {
 Verdict stop_itself(const Args& args) {
   if (args.get("millis").empty()) {
     raise(SIGSTOP);
-    return denied("somebody sent SIGCONT");
+    return denied("another process sent SIGCONT");
   }
   const pid_t child = fork();
   if (child == 0) {

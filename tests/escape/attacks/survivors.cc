@@ -174,7 +174,7 @@ const Attack kAttacks[] = {
     GBX_SURVIVOR("survivor_traced", "outliving the run in a tracer's stop", traced),
     GBX_SURVIVOR("survivor_holding_stdio", "keeping the run from ending by its pipes",
                  holding_stdio),
-    GBX_SURVIVOR("survivor_moving_target", "outrunning whoever kills by pid", moving_target),
+    GBX_SURVIVOR("survivor_moving_target", "outrunning a killer that goes by pid", moving_target),
 };
 #undef GBX_SURVIVOR
 

@@ -70,7 +70,7 @@ Verdict by_open(const std::string& path, int flags) {
   struct stat info {};
   fstat(fd, &info);
   close(fd);
-  // Hidden files of /proc are covered by the null device, which opens but is nobody's prize.
+  // Hidden files of /proc are covered by the null device, which opens but holds nothing.
   const bool null_device = S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3);
   if (null_device && path.compare(0, 6, "/proc/") == 0 && path.find("/fd/") == std::string::npos) {
     return denied(path + " is covered by /dev/null");

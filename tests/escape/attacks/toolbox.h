@@ -49,7 +49,7 @@ Verdict in_scratch(const std::function<Verdict(const std::string&)>& body,
 Verdict in_net_namespace(const Body& body);
 // As PID 2 of a pid namespace whose PID 1 is an ordinary root process with nothing to hide.
 Verdict beside_init(const Body& body);
-// As a host uid nobody uses, without any privilege.
+// As an unused host uid, without any privilege.
 inline constexpr unsigned kNobodysUid = 1500000000;
 bool become_nobody(unsigned uid = kNobodysUid);
 // Enters a new user namespace as its root; what is asked of the host's root is then asked of it.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 
 namespace glovebox::agent {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 // Reads ahead: headers are small.
 class PipeReader {
  public:
-  PipeReader(int fd, std::uint64_t most) : fd_(fd), most_(most) {}
+  PipeReader(int fd, std::uint64_t max_bytes) : fd_(fd), bytes_left_(max_bytes) {}
 
   Result<std::size_t> read(char* bytes, std::size_t size) {
     if (at_ == have_) {
@@ -36,16 +36,16 @@ class PipeReader {
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return fail_with(errno);
       const auto some = static_cast<std::size_t>(got);
-      if (some > most_) {
-        return fail(Error(Errc::kResourceExhausted, "the archive is too large", EFBIG));
+      if (some > bytes_left_) {
+        return fail(Error(Errc::kResourceExhausted, "the archive exceeds the size limit", EFBIG));
       }
-      most_ -= some;
+      bytes_left_ -= some;
       return some;
     }
   }
 
   int fd_;
-  std::uint64_t most_;
+  std::uint64_t bytes_left_;
   std::size_t at_ = 0;
   std::size_t have_ = 0;
   char buffer_[64 * 1024];

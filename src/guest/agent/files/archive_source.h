@@ -1,4 +1,4 @@
-// An archive that comes through the pipe, all of it, into an unpacker.
+// Unpacks an archive that arrives through the data pipe.
 #pragma once
 
 #include "base/result.h"

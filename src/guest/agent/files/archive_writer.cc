@@ -7,14 +7,14 @@
 #include <climits>
 
 #include "guest/agent/files/extended_attributes.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 #include "guest/agent/files/tar_writer.h"
 #include "guest/agent/files/tree_walk.h"
 
 namespace glovebox::agent {
 namespace {
 
-constexpr std::size_t kMostFirstNames = 500'000;
+constexpr std::size_t kMaxFirstNames = 500'000;
 
 TarEntry entry_of(const struct stat& info, const std::string& path, TarType type) {
   TarEntry entry;
@@ -81,7 +81,7 @@ Result<> ArchiveWriter::add_regular(int dir, const std::string& name, TarEntry e
     return fail(std::move(file.error()).context(entry.name));
   }
   entry = entry_of(info, entry.name, TarType::kFile);
-  if (info.st_nlink > 1 && first_names_.size() < kMostFirstNames) {
+  if (info.st_nlink > 1 && first_names_.size() < kMaxFirstNames) {
     const auto [first, is_new] = first_names_.try_emplace({info.st_dev, info.st_ino}, entry.name);
     if (!is_new) {
       entry.type = TarType::kHardLink;

@@ -1,5 +1,5 @@
-// Puts files into a tar archive that goes through the pipe. Content is taken from regular files
-// only; a file that becomes shorter while it is read is filled up, and one that went is left out.
+// Writes a tar archive to the data pipe. Content is read from regular files only; a file that is
+// truncated meanwhile is padded with zeros, and one that was removed is left out.
 #pragma once
 
 #include <sys/stat.h>
@@ -24,7 +24,7 @@ class ArchiveWriter {
   Result<> add_directory(int dir, const std::string& path, bool opaque);
   // Anything else, as `path`. Sockets and devices are left out.
   Result<> add(int dir, const std::string& name, const std::string& path);
-  // That the template's file of that name is gone.
+  // A record that the template's file of that name was removed.
   Result<> add_removed(const std::string& path);
   Result<> finish();
 
@@ -37,7 +37,7 @@ class ArchiveWriter {
   PipeWriter& out_;
   Attributes attributes_;
   std::uint64_t entries_ = 0;
-  // Files of several names: under which the content is.
+  // Of files with several hard links: the name that has the content.
   std::map<std::pair<dev_t, ino_t>, std::string> first_names_;
 };
 

@@ -21,12 +21,12 @@ bool same_file(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Without the owner, nobody is to run it as him.
+// Without the right owner a copy must not be setuid.
 unsigned mode_for(const struct stat& info, bool owned) {
   return info.st_mode & (owned ? 07777u : 01777u);
 }
 
-// What a client left at it. Where that cannot be kept, it is left behind.
+// Copies the client's metadata where the file system can store it.
 Result<> take_along(int from, int to) {
   auto written = write_metadata(to, read_metadata(from));
   if (!written && written.error().sys_errno() == EOPNOTSUPP) return {};
@@ -41,8 +41,8 @@ Result<> dress_open(int fd, const struct stat& info) {
   return {};
 }
 
-Result<> dress_named(int dir, const std::string& name, const struct stat& info) {
-  // A link has no mode of its own; changing that of what is at the name now could be another's.
+Result<> apply_attributes_by_name(int dir, const std::string& name, const struct stat& info) {
+  // A symlink has no mode; changing it by name could affect another file.
   (void)!::fchownat(dir, name.c_str(), info.st_uid, info.st_gid, AT_SYMLINK_NOFOLLOW);
   const timespec times[2] = {info.st_atim, info.st_mtim};
   (void)::utimensat(dir, name.c_str(), times, AT_SYMLINK_NOFOLLOW);
@@ -97,7 +97,7 @@ class TreeCopy {
           return ::mkfifoat(to, as.c_str(), info.st_mode & 0777u);
         });
       default:
-        return {};  // a socket is somebody's, and devices are not made here
+        return {};  // sockets and devices are not copied
     }
   }
 
@@ -117,7 +117,7 @@ class TreeCopy {
       }
     }
     ++copied_.entries;
-    return dress_named(to, name, info);
+    return apply_attributes_by_name(to, name, info);
   }
 
   Result<> copy_regular(int from, const std::string& name, int to, const std::string& new_name);
@@ -127,8 +127,9 @@ class TreeCopy {
 
   Replace replace_;
   Copied& copied_;
-  struct stat destination_ {};            // the first directory that is copied to
-  std::vector<struct stat> directories_;  // those the walk is in, to dress when it leaves
+  struct stat destination_ {};  // the first directory that is copied to
+  std::vector<struct stat>
+      directories_;  // those the walk is in, to apply_attributes when it leaves
 };
 
 Result<> TreeCopy::copy_regular(int from, const std::string& name, int to,
@@ -154,7 +155,7 @@ Result<> TreeCopy::copy_regular(int from, const std::string& name, int to,
   struct stat old {};
   if (::fstatat(to, new_name.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0) {
     if (same_file(old, info)) {
-      return fail(Error(Errc::kInvalidArgument, "both are the same file", EINVAL));
+      return fail(Error(Errc::kInvalidArgument, "source and target are the same file", EINVAL));
     }
     if (S_ISDIR(old.st_mode)) return fail_with(EISDIR);
   }
@@ -268,7 +269,7 @@ Result<> copy_content(int from, int to, std::uint64_t size, std::uint64_t& bytes
   return {};
 }
 
-Result<> copy_tree(const Place& from, const Place& to, Trees trees, Replace replace,
+Result<> copy_tree(const ResolvedPath& from, const ResolvedPath& to, Trees trees, Replace replace,
                    Copied& copied) {
   TreeCopy copy(replace, copied);
   struct stat info {};
@@ -278,7 +279,7 @@ Result<> copy_tree(const Place& from, const Place& to, Trees trees, Replace repl
   if (!S_ISDIR(info.st_mode)) {
     const mode_t kind = info.st_mode & S_IFMT;
     if (kind != S_IFREG && kind != S_IFLNK && kind != S_IFIFO) {
-      return fail(Error(Errc::kInvalidArgument, "a device or a socket is not copied", EINVAL));
+      return fail(Error(Errc::kInvalidArgument, "devices and sockets cannot be copied", EINVAL));
     }
     return copy.copy_entry(from.dir.get(), from.name, to.dir.get(), to.name, info);
   }
@@ -298,7 +299,7 @@ Result<> copy_tree(const Place& from, const Place& to, Trees trees, Replace repl
   struct stat made {};
   if (::fstat(target.get(), &made) != 0) return fail_with(errno);
   if (same_file(made, info)) {
-    return fail(Error(Errc::kInvalidArgument, "both are the same directory", EINVAL));
+    return fail(Error(Errc::kInvalidArgument, "source and target are the same directory", EINVAL));
   }
   return copy.copy_directory(std::move(source), std::move(target));
 }

@@ -1,5 +1,5 @@
-// Copies a file or a tree: links as links, FIFOs as FIFOs, holes as holes, with modes and times,
-// and owners where one may. Sockets and devices are left out. Follows no link.
+// Copies a file or a tree: symlinks, FIFOs and holes are preserved, modes and times too, and owners
+// where permitted. Sockets and devices are left out. Follows no symlink.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "guest/agent/files/helper_link.h"
 #include "guest/agent/files/new_file.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 
 namespace glovebox::agent {
 
@@ -18,11 +18,11 @@ struct Copied {
   std::uint64_t entries = 0;
 };
 
-// A directory that is there already is filled; a file is replaced, or not.
-Result<> copy_tree(const Place& from, const Place& to, Trees trees, Replace replace,
+// An existing directory is merged; an existing file is replaced or kept.
+Result<> copy_tree(const ResolvedPath& from, const ResolvedPath& to, Trees trees, Replace replace,
                    Copied& copied);
 
-// All of `from` into the empty file `to`, holes as holes.
+// Copies the content of `from` into the empty file `to`, preserving holes.
 Result<> copy_content(int from, int to, std::uint64_t size, std::uint64_t& bytes);
 
 }  // namespace glovebox::agent

@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "guest/agent/files/entry.h"
-#include "guest/agent/files/test_helper.h"
+#include "guest/agent/files/testing/test_helper.h"
 
 namespace glovebox::agent {
 namespace {
@@ -54,7 +54,7 @@ TEST(Details, MetadataIsKeptReplacedAndMovedAlong) {
   EXPECT_TRUE(run_helper(write, "z").entry().metadata.empty());
 }
 
-TEST(Details, MetadataThatCannotBeToldIsLeftOut) {
+TEST(Details, MetadataThatCannotBeEncodedIsLeftOut) {
   const TestDir dir;
   write_whole(dir / "a", "x");
   const std::string path = dir / "a";
@@ -68,7 +68,7 @@ TEST(Details, MetadataThatCannotBeToldIsLeftOut) {
             (wire::Metadata{{"good", "v"}}));
 }
 
-TEST(Details, ALinkTellsWhereItLeadsInTheEnd) {
+TEST(Details, ReportsTheFinalTargetOfALink) {
   const TestDir dir;
   ASSERT_EQ(::mkdir((dir / "d").c_str(), 0750), 0);
   write_whole(dir / "d/f", "x");

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <climits>
 
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 
 namespace glovebox::agent {
 namespace {
@@ -35,8 +35,8 @@ wire::FileType file_type(std::uint32_t mode) {
 // The guest may have set any time.
 std::int64_t nanoseconds(const struct statx_timestamp& time) {
   constexpr std::int64_t kSecond = 1'000'000'000;
-  constexpr std::int64_t kMost = INT64_MAX / kSecond - 1;
-  return std::clamp<std::int64_t>(time.tv_sec, -kMost, kMost) * kSecond + time.tv_nsec;
+  constexpr std::int64_t kMaxSeconds = INT64_MAX / kSecond - 1;
+  return std::clamp<std::int64_t>(time.tv_sec, -kMaxSeconds, kMaxSeconds) * kSecond + time.tv_nsec;
 }
 
 // The path of what is open here, as this process sees it.
@@ -57,8 +57,8 @@ std::optional<wire::LinkEnd> end_of_link(int dir, const std::string& name) {
   return wire::LinkEnd{path_of(end->get()), file_type(info.stx_mode), info.stx_mode & 07777u};
 }
 
-// Mostly there is none: to ask so costs less than to open each file of a directory. The call knows
-// only paths, so it is asked from within.
+// Usually there is none, and this check is cheaper than opening each file of a directory. The call
+// only takes paths, so it is made from within the directory.
 bool may_have_metadata(int dir, const std::string& name) {
   if (dir != AT_FDCWD && ::fchdir(dir) != 0) return true;
   const bool any = ::llistxattr(name.c_str(), nullptr, 0) > 0;
@@ -70,7 +70,7 @@ bool may_have_metadata(int dir, const std::string& name) {
 
 wire::Metadata read_metadata(int fd) {
   wire::Metadata metadata;
-  // Mostly there is none, and no need for a buffer.
+  // Usually there is none, and no buffer is needed.
   if (::flistxattr(fd, nullptr, 0) <= 0) return metadata;
   std::string names(XATTR_LIST_MAX, '\0');
   const ssize_t size = ::flistxattr(fd, names.data(), names.size());
@@ -95,7 +95,7 @@ Result<> write_metadata(int fd, const wire::Metadata& metadata) {
   for (const auto& [key, value] : metadata) {
     const std::string name = std::string(wire::kMetadataPrefix) + key;
     if (::fsetxattr(fd, name.c_str(), value.data(), value.size(), 0) != 0) {
-      return fail_with(errno, "keep its metadata");
+      return fail_with(errno, "store the metadata");
     }
   }
   return {};
@@ -112,7 +112,7 @@ void add_details(int dir, const std::string& name, wire::FileEntry& entry) {
   if (file) entry.metadata = read_metadata(file->get());
 }
 
-Result<wire::FileEntry> look_at(int dir, const std::string& name, const UserNames& names) {
+Result<wire::FileEntry> stat_entry(int dir, const std::string& name, const UserNames& names) {
   struct statx info {};
   const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | (name.empty() ? AT_EMPTY_PATH : 0);
   if (::statx(dir, name.c_str(), flags, STATX_BASIC_STATS, &info) != 0) {

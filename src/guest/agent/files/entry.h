@@ -1,4 +1,4 @@
-// A file as requests are answered with it.
+// File entries as replies contain them.
 #pragma once
 
 #include <sys/stat.h>
@@ -11,16 +11,16 @@
 
 namespace glovebox::agent {
 
-// Of a file that is open for reading or writing: what a client left at it. What is beyond the
-// bounds, or cannot be read, is left out.
+// The metadata that a client has stored with an open file. What exceeds the bounds, or cannot be
+// read, is left out.
 wire::Metadata read_metadata(int fd);
 Result<> write_metadata(int fd, const wire::Metadata& metadata);
 
-// Where a link leads, and the metadata: what look_at() leaves out. The same `dir` and `name`; a
-// link needs its name.
+// Adds a symlink's target and the metadata, which stat_entry() leaves out. With the same `dir` and
+// `name`.
 void add_details(int dir, const std::string& name, wire::FileEntry& entry);
 
-// What `name` in `dir` is, itself and not what it links to; "" is what `dir` itself is opened on.
-Result<wire::FileEntry> look_at(int dir, const std::string& name, const UserNames& names);
+// The entry `name` in `dir`, not following a symlink; "" is `dir` itself.
+Result<wire::FileEntry> stat_entry(int dir, const std::string& name, const UserNames& names);
 
 }  // namespace glovebox::agent

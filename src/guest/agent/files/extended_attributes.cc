@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <string_view>
 
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 
 namespace glovebox::agent {
 namespace {

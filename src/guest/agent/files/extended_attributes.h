@@ -11,9 +11,9 @@ namespace glovebox::agent {
 
 using ExtendedAttributes = std::vector<std::pair<std::string, std::string>>;
 
-// What cannot be read is left out.
+// Attributes that cannot be read are left out.
 ExtendedAttributes read_attributes(int fd);
-// What is not of the kinds above, or not possible here, is passed over; a full disk is an error.
+// Other kinds, and those that cannot be set here, are skipped; a full disk is an error.
 Result<> write_attributes(int fd, const ExtendedAttributes& attributes);
 
 }  // namespace glovebox::agent

@@ -6,7 +6,7 @@
 #include <csignal>
 
 #include "guest/agent/files/operations.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 
 namespace glovebox::agent {
 namespace {
@@ -21,9 +21,9 @@ struct Operation {
 constexpr Operation kOperations[] = {
     {wire::FileOp::kRead, "read", true, read_file},
     {wire::FileOp::kWrite, "write", true, write_file},
-    {wire::FileOp::kStat, "look at", false, stat_file},
+    {wire::FileOp::kStat, "stat", false, stat_file},
     {wire::FileOp::kList, "list", true, list_files},
-    {wire::FileOp::kMakeDir, "make directory", false, make_directory},
+    {wire::FileOp::kMakeDir, "create directory", false, make_directory},
     {wire::FileOp::kMove, "move", false, move_file},
     {wire::FileOp::kCopy, "copy", false, copy_file},
     {wire::FileOp::kRemove, "remove", false, remove_file},
@@ -34,11 +34,12 @@ constexpr Operation kOperations[] = {
     {wire::FileOp::kSnapshotIn, "unpack a snapshot", true, snapshot_in},
 };
 
-Result<> run(HelperLink& link, const HelperPlaces& places) {
+Result<> run(HelperLink& link, const HelperDescriptors& descriptors) {
   const wire::FileRequest& request = link.request();
   for (const Operation& operation : kOperations) {
     if (operation.op != request.op) continue;
-    if (operation.pipe != (places.data >= 0)) return fail_with(EINVAL, "the agent's descriptors");
+    if (operation.pipe != (descriptors.data >= 0))
+      return fail_with(EINVAL, "the agent's descriptors");
     auto outcome = operation.run(link);
     if (outcome) return outcome;
     std::string doing = operation.name;
@@ -46,19 +47,19 @@ Result<> run(HelperLink& link, const HelperPlaces& places) {
     if (!request.target.empty()) doing += " to " + request.target;
     return fail(std::move(outcome.error()).context(doing));
   }
-  return fail_with(ENOSYS, "an unknown request");
+  return fail_with(ENOSYS, "unknown file operation");
 }
 
 }  // namespace
 
-void run_file_helper(const wire::FileRequest& request, const HelperPlaces& places) {
+void run_file_helper(const wire::FileRequest& request, const HelperDescriptors& descriptors) {
   ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);  // a limit is an error, not an end
-  ::umask(0);                  // every mode below is said in full
+  ::signal(SIGXFSZ, SIG_IGN);  // exceeding a limit is an error
+  ::umask(0);                  // modes are given in full below
   // A path that is not absolute begins nowhere else; and no directory is kept busy.
   (void)!::chdir("/");
-  HelperLink link(request, places);
-  link.say_done(run(link, places));
+  HelperLink link(request, descriptors);
+  link.send_done(run(link, descriptors));
   ::_exit(0);
 }
 

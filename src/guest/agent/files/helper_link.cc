@@ -9,39 +9,41 @@
 
 #include "base/utf8.h"
 #include "base/write_all.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 
 namespace glovebox::agent {
 namespace {
 
 constexpr int kHelperPipeBytes = 1024 * 1024;
 constexpr std::size_t kBuffered = 64 * 1024;
-constexpr std::size_t kReadAtOnce = 256 * 1024;  // what is read and written where splice does not work
-constexpr std::size_t kLongestEnd = 100;     // of each end of a message
+constexpr std::size_t kReadAtOnce =
+    256 * 1024;                       // what is read and written where splice does not work
+constexpr std::size_t kMaxEnd = 100;  // of each end of a message
 
-// A path may be as long as it likes; what went wrong is at the end.
+// A path may be long, and the reason is at the end of the message: the middle is cut.
 std::string shortened(const std::string& message) {
-  if (message.size() <= 2 * kLongestEnd) return message;
-  return message.substr(0, kLongestEnd) + "..." + message.substr(message.size() - kLongestEnd);
+  if (message.size() <= 2 * kMaxEnd) return message;
+  return message.substr(0, kMaxEnd) + "..." + message.substr(message.size() - kMaxEnd);
 }
 
 }  // namespace
 
-HelperLink::HelperLink(const wire::FileRequest& request, const HelperPlaces& places)
-    : request_(request), places_(places) {
+HelperLink::HelperLink(const wire::FileRequest& request, const HelperDescriptors& descriptors)
+    : request_(request), descriptors_(descriptors) {
   done.request = request.request;
-  if (places.data < 0) return;
-  // Waiting here is what slows it to the speed of its reader.
-  const int flags = ::fcntl(places.data, F_GETFL);
-  if (flags >= 0) (void)::fcntl(places.data, F_SETFL, flags & ~O_NONBLOCK);
-  (void)::fcntl(places.data, F_SETPIPE_SZ, kHelperPipeBytes);  // larger is faster; it may be refused
+  if (descriptors.data < 0) return;
+  // Blocking writes slow the helper down to the speed of its reader.
+  const int flags = ::fcntl(descriptors.data, F_GETFL);
+  if (flags >= 0) (void)::fcntl(descriptors.data, F_SETFL, flags & ~O_NONBLOCK);
+  (void)::fcntl(descriptors.data, F_SETPIPE_SZ,
+                kHelperPipeBytes);  // larger is faster; it may be refused
 }
 
-Result<> HelperLink::say(const wire::SessionFrame& frame) {
+Result<> HelperLink::send(const wire::SessionFrame& frame) {
   const std::vector<std::byte> bytes = wire::encode(frame);
   for (;;) {
-    if (::send(places_.status, bytes.data(), bytes.size(), MSG_NOSIGNAL) >= 0) return {};
-    if (errno != EINTR) return fail_with(errno, "tell the agent");
+    if (::send(descriptors_.status, bytes.data(), bytes.size(), MSG_NOSIGNAL) >= 0) return {};
+    if (errno != EINTR) return fail_with(errno, "send to the agent");
   }
 }
 
@@ -49,32 +51,32 @@ Result<> HelperLink::opened(const std::string& record) {
   wire::FileOpened frame;
   frame.request = request_.request;
   frame.entry = record;
-  return say(frame);
+  return send(frame);
 }
 
 Result<> HelperLink::wait_for_commit() {
   char byte = 0;
   ssize_t got = 0;
   do {
-    got = ::read(places_.control, &byte, 1);
+    got = ::read(descriptors_.control, &byte, 1);
   } while (got < 0 && errno == EINTR);
   if (got == 1 && byte == 'c') return {};
   return fail_with(ECANCELED, "abandoned");
 }
 
-void HelperLink::say_done(const Result<>& outcome) {
+void HelperLink::send_done(const Result<>& outcome) {
   if (!outcome) {
     const int error = outcome.error().sys_errno();
     done.sys_errno = error > 0 ? error : EIO;
     done.message = printable(shortened(outcome.error().message()));
   }
-  (void)say(done);
+  (void)send(done);
 }
 
 Result<> PipeWriter::count(std::uint64_t bytes) {
-  if (bytes > most_ - written_) {
+  if (bytes > max_bytes_ - written_) {
     return fail(Error(Errc::kResourceExhausted,
-                      "it is larger than the " + std::to_string(most_) + " bytes that are allowed",
+                      "the data exceeds the limit of " + std::to_string(max_bytes_) + " bytes",
                       EFBIG));
   }
   written_ += bytes;
@@ -134,7 +136,8 @@ Result<std::uint64_t> PipeWriter::send_file(int file, std::uint64_t offset, std:
   bool by_pages = true;
   std::string buffer;
   while (sent < size) {
-    const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(size - sent, kHelperPipeBytes));
+    const auto want =
+        static_cast<std::size_t>(std::min<std::uint64_t>(size - sent, kHelperPipeBytes));
     auto at = static_cast<off_t>(offset + sent);
     if (by_pages) {
       const ssize_t moved = ::splice(file, &at, fd_, nullptr, want, SPLICE_F_MOVE);

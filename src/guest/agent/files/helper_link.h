@@ -1,4 +1,4 @@
-// What a helper says to the agent, and its end of the data pipe.
+// The helper's connection to the agent, and its end of the data pipe.
 #pragma once
 
 #include <string>
@@ -12,37 +12,38 @@ namespace glovebox::agent {
 
 class HelperLink {
  public:
-  HelperLink(const wire::FileRequest& request, const HelperPlaces& places);
+  HelperLink(const wire::FileRequest& request, const HelperDescriptors& descriptors);
 
-  // Says FileOpened. With an entry, or without.
+  // Sends FileOpened, with an entry or without.
   Result<> opened(const std::string& record = {});
-  // After the end of what comes through the pipe: an error unless it is to be kept.
+  // After the end of the incoming data: an error unless the request is committed.
   Result<> wait_for_commit();
 
   const wire::FileRequest& request() const { return request_; }
-  int data() const { return places_.data; }
-  int upper() const { return places_.upper; }
+  int data() const { return descriptors_.data; }
+  int upper() const { return descriptors_.upper; }
 
-  // The last word.
+  // The last message.
   wire::FileDone done;
-  void say_done(const Result<>& outcome);
+  void send_done(const Result<>& outcome);
 
  private:
-  Result<> say(const wire::SessionFrame& frame);
+  Result<> send(const wire::SessionFrame& frame);
 
   const wire::FileRequest& request_;
-  const HelperPlaces& places_;
+  const HelperDescriptors& descriptors_;
 };
 
-// Bytes into the pipe, few and large at a time. More than `most` in all is EFBIG.
+// Buffered writes to the pipe. More than `max_bytes` in total is EFBIG.
 class PipeWriter {
  public:
-  explicit PipeWriter(int fd, std::uint64_t most = UINT64_MAX) : fd_(fd), most_(most) {}
+  explicit PipeWriter(int fd, std::uint64_t max_bytes = UINT64_MAX)
+      : fd_(fd), max_bytes_(max_bytes) {}
   Result<> write(std::string_view bytes);
   Result<> flush();
-  // `size` bytes of a file from `offset` on; fewer when it ends before. By pages where that works.
+  // `size` bytes of a file from `offset` on, fewer if it is shorter. Uses splice where possible.
   Result<std::uint64_t> send_file(int file, std::uint64_t offset, std::uint64_t size);
-  // In place of what send_file() was asked for and did not find.
+  // Padding for what send_file() did not find.
   Result<> fill(std::string_view bytes);
   std::uint64_t written() const { return written_; }
 
@@ -52,7 +53,7 @@ class PipeWriter {
   Result<> count(std::uint64_t bytes);
 
   int fd_;
-  std::uint64_t most_;
+  std::uint64_t max_bytes_;
   std::uint64_t written_ = 0;
   std::string buffer_;
 };

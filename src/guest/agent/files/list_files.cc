@@ -1,5 +1,5 @@
 // What there is: one file, or a directory and what is below it. Sorted by name in each directory
-// (in groups of TreeWalk::kMostNames where there are more), what is in a directory right after it.
+// (in groups of TreeWalk::kMaxNames where there are more), what is in a directory right after it.
 #include <dirent.h>
 #include <fcntl.h>
 
@@ -21,7 +21,7 @@ Result<> stat_file(HelperLink& link) {
   const wire::FileRequest& request = link.request();
   const int flags = O_PATH | (request.follow ? 0 : O_NOFOLLOW);
   TRY(const UniqueFd file, open_path(AT_FDCWD, request.path, flags));
-  TRY(wire::FileEntry entry, look_at(file.get(), "", UserNames::read()));
+  TRY(wire::FileEntry entry, stat_entry(file.get(), "", UserNames::read()));
   if (request.details) add_details(AT_FDCWD, request.path, entry);
   entry.path = request.path;
   link.done.entry = wire::encode_record(entry);
@@ -33,7 +33,7 @@ Result<> list_files(HelperLink& link) {
   const wire::FileRequest& request = link.request();
   TRY(UniqueFd top, open_listing(AT_FDCWD, request.path));
   const UserNames names = UserNames::read();
-  TRY(wire::FileEntry whole, look_at(top.get(), "", names));
+  TRY(wire::FileEntry whole, stat_entry(top.get(), "", names));
   whole.path = request.path;
   TRY_OK(link.opened(wire::encode_record(whole)));
   PipeWriter out(link.data());
@@ -46,7 +46,7 @@ Result<> list_files(HelperLink& link) {
       continue;
     }
     if (walk.path().size() + name->name.size() > wire::kMaxRecordPath) continue;
-    auto entry = look_at(walk.dir(), name->name, names);
+    auto entry = stat_entry(walk.dir(), name->name, names);
     if (!entry) continue;  // it went meanwhile
     if (request.details) add_details(walk.dir(), name->name, *entry);
     if (link.done.entries == request.most) {

@@ -11,7 +11,8 @@
 namespace glovebox::agent {
 namespace {
 
-Result<> rename_to(const Place& from, const std::string& name, const Place& to, Replace replace) {
+Result<> rename_to(const ResolvedPath& from, const std::string& name, const ResolvedPath& to,
+                   Replace replace) {
   const unsigned flags = replace == Replace::kNo ? RENAME_NOREPLACE : 0;
   if (::renameat2(from.dir.get(), name.c_str(), to.dir.get(), to.name.c_str(), flags) != 0) {
     return fail_with(errno);
@@ -20,11 +21,12 @@ Result<> rename_to(const Place& from, const std::string& name, const Place& to, 
 }
 
 // From another file system; or a directory that the template shipped, which an overlay cannot
-// rename. Complete under a name of our own first, so that nobody sees half of it.
-Result<> move_by_copy(const Place& from, const Place& to, Replace replace, Copied& copied) {
+// rename. Complete under a name of our own first, so that no half of it is ever visible.
+Result<> move_by_copy(const ResolvedPath& from, const ResolvedPath& to, Replace replace,
+                      Copied& copied) {
   std::uint64_t removed = 0;
   TRY(UniqueFd dir, open_path(to.dir.get(), ".", O_PATH | O_DIRECTORY));
-  const Place between{std::move(dir), temporary_name()};
+  const ResolvedPath between{std::move(dir), temporary_name()};
   auto outcome = copy_tree(from, between, Trees::kCopy, Replace::kNo, copied);
   if (outcome) outcome = rename_to(between, between.name, to, replace);
   if (!outcome) {
@@ -34,8 +36,8 @@ Result<> move_by_copy(const Place& from, const Place& to, Replace replace, Copie
   return remove_tree_at(from.dir.get(), from.name, OtherMounts::kEnter, removed);
 }
 
-Result<> tell_target(HelperLink& link, const Place& to) {
-  TRY(wire::FileEntry entry, look_at(to.dir.get(), to.name, UserNames::read()));
+Result<> read_target(HelperLink& link, const ResolvedPath& to) {
+  TRY(wire::FileEntry entry, stat_entry(to.dir.get(), to.name, UserNames::read()));
   if (link.request().details) add_details(to.dir.get(), to.name, entry);
   entry.path = link.request().target;
   link.done.entry = wire::encode_record(entry);
@@ -47,8 +49,8 @@ Result<> tell_target(HelperLink& link, const Place& to) {
 Result<> move_file(HelperLink& link) {
   const wire::FileRequest& request = link.request();
   const Replace replace = request.overwrite ? Replace::kYes : Replace::kNo;
-  TRY(const Place from, find_place(request.path));
-  TRY(const Place to, make_way_to(request.target, Owner{}));
+  TRY(const ResolvedPath from, resolve_path(request.path));
+  TRY(const ResolvedPath to, resolve_creating_parents(request.target, Owner{}));
   auto moved = rename_to(from, from.name, to, replace);
   Copied copied{.bytes = 0, .entries = 1};
   if (!moved && moved.error().sys_errno() == EXDEV) {
@@ -58,20 +60,20 @@ Result<> move_file(HelperLink& link) {
   if (!moved) return moved;
   link.done.bytes = copied.bytes;
   link.done.entries = copied.entries;
-  return tell_target(link, to);
+  return read_target(link, to);
 }
 
 Result<> copy_file(HelperLink& link) {
   const wire::FileRequest& request = link.request();
-  TRY(const Place from, find_place(request.path));
-  TRY(const Place to, make_way_to(request.target, Owner{}));
+  TRY(const ResolvedPath from, resolve_path(request.path));
+  TRY(const ResolvedPath to, resolve_creating_parents(request.target, Owner{}));
   Copied copied;
   auto outcome = copy_tree(from, to, request.recursive ? Trees::kCopy : Trees::kRefuse,
                            request.overwrite ? Replace::kYes : Replace::kNo, copied);
   link.done.bytes = copied.bytes;
   link.done.entries = copied.entries;
   if (!outcome) return outcome;
-  return tell_target(link, to);
+  return read_target(link, to);
 }
 
 }  // namespace glovebox::agent

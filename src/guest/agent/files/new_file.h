@@ -1,12 +1,12 @@
-// A file that does not exist until it is complete: without a name where the file system can do
-// that, else under one that nobody guesses; then put in its place in one step.
+// A file that becomes visible only when it is complete: without a name (O_TMPFILE) where the file
+// system supports it, else with an unpredictable one; then renamed atomically.
 #pragma once
 
 #include <string>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 
 namespace glovebox::agent {
 
@@ -14,11 +14,11 @@ enum class Replace : bool { kNo, kYes };
 
 class NewFile {
  public:
-  // In the directory it will be in, which outlives this.
+  // In the directory where it will be, which outlives this object.
   static Result<NewFile> make(int dir);
   NewFile(NewFile&& other) noexcept = default;
   NewFile& operator=(NewFile&&) = delete;
-  ~NewFile();  // removes what was not put
+  ~NewFile();  // removes the file unless put() succeeded
 
   int fd() const { return fd_.get(); }
   Result<> put(const std::string& name, Replace replace);
@@ -33,7 +33,7 @@ class NewFile {
   std::string name_;  // empty: it has none yet
 };
 
-// All that comes through a pipe, until its end. Tells how much that was, also when it fails.
+// Copies a pipe to a file until its end. `bytes` is set even on failure.
 Result<> receive_all(int pipe, int file, std::uint64_t& bytes);
 
 }  // namespace glovebox::agent

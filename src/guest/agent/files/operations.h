@@ -1,5 +1,5 @@
-// What a file helper can do: one function each, in a file of its own. Each says FileOpened where
-// there is a pipe, fills in `link.done`, and returns what went wrong; file_helper.cc does the rest.
+// The operations of a file helper, one function each. Each sends FileOpened if there is a pipe,
+// fills in `link.done`, and returns the error, if any; file_helper.cc does the rest.
 #pragma once
 
 #include "base/result.h"

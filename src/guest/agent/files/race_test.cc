@@ -1,4 +1,4 @@
-// Somebody swaps directories for links while a helper works. Whatever it sees, it does no more than
+// Directories are swapped for symlinks while a helper works. Whatever it sees, it does no more than
 // its user could: nothing behind the link is removed, listed, copied or overwritten by operations
 // that follow none, and nothing hangs or dies.
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "guest/agent/files/tar_writer.h"
-#include "guest/agent/files/test_helper.h"
+#include "guest/agent/files/testing/test_helper.h"
 
 namespace glovebox::agent {
 namespace {
@@ -73,7 +73,7 @@ TEST_F(LinkRace, RemoveReachesNothingBehindALink) {
       request.recursive = true;
       expect_lived(run_helper(request));
     }
-    // Nobody swaps any more: what follows is the test's own, and would go through a link itself.
+    // The swapping has ended: what follows is the test's own, and would go through a link itself.
     expect_secret_is_whole();
     ASSERT_TRUE(shell("cd '" + dir_.path() +
                       "' && rm -rf t; rm -rf l; mkdir -p t/d/d && "

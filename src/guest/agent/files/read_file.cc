@@ -12,9 +12,9 @@ Result<> read_file(HelperLink& link) {
   const wire::FileRequest& request = link.request();
   struct stat info {};
   TRY(const UniqueFd file, open_content(AT_FDCWD, request.path, true, info));
-  TRY(wire::FileEntry entry, look_at(file.get(), "", UserNames::read()));
+  TRY(wire::FileEntry entry, stat_entry(file.get(), "", UserNames::read()));
   entry.path = request.path;
-  // Whoever was told this size gets as much, and not what is appended meanwhile.
+  // The reader gets the announced size, and not what is appended meanwhile.
   const std::uint64_t from = std::min(request.from, entry.size);
   const std::uint64_t size = std::min(request.most, entry.size - from);
   TRY_OK(link.opened(wire::encode_record(entry)));

@@ -7,7 +7,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "guest/agent/files/test_helper.h"
+#include "guest/agent/files/testing/test_helper.h"
 #include "guest/agent/files/user_names.h"
 
 namespace glovebox::agent {
@@ -85,7 +85,7 @@ TEST(ReadFile, HasAnErrorWithoutOpenedForWhatIsNoRegularFile) {
   }
 }
 
-TEST(ReadFile, EndsWhenNobodyReads) {
+TEST(ReadFile, EndsWithoutAReader) {
   const TestDir dir;
   write_whole(dir / "a", std::string(10'000'000, 'x'));
   TestHelper helper(request_for(FileOp::kRead, dir / "a"));
@@ -93,7 +93,7 @@ TEST(ReadFile, EndsWhenNobodyReads) {
   EXPECT_EQ(helper.finish().error(), EPIPE);
 }
 
-TEST(WriteFile, MakesTheWayAndTheFile) {
+TEST(WriteFile, CreatesParentsAndTheFile) {
   const TestDir dir;
   const std::string content(2'500'000, 'y');
   const std::string path = dir / ("a/b/" + odd_name());
@@ -200,7 +200,7 @@ TEST(WriteFile, RefusesWhatIsNoRegularFile) {
   EXPECT_EQ(run_helper(request_for(FileOp::kWrite, dir / "fifo/x"), "x").error(), ENOTDIR);
 }
 
-TEST(WriteFile, SaysThatTheDiskIsFull) {
+TEST(WriteFile, ReportsThatTheDiskIsFull) {
   const TestDir dir;
   const auto small_disk = [&] {
     if (::unshare(CLONE_NEWNS) != 0 ||
@@ -279,7 +279,7 @@ TEST(StatFile, FollowsALinkOnlyWhenAskedTo) {
             wire::FileType::kCharDevice);
 }
 
-TEST(StatFile, TellsAnyTime) {
+TEST(StatFile, ReportsAnyTime) {
   const TestDir dir;
   write_whole(dir / "a", "");
   const timespec times[2] = {{INT64_MAX, 0}, {INT64_MAX, 999'999'999}};

@@ -4,13 +4,13 @@
 #include <linux/openat2.h>
 #include <unistd.h>
 
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 #include "guest/agent/files/tree_walk.h"
 
 namespace glovebox::agent {
 namespace {
 
-constexpr int kMostRounds = 16;  // for one directory that somebody fills meanwhile
+constexpr int kMaxRounds = 16;  // for one directory that is being filled meanwhile
 
 Result<UniqueFd> open_to_empty(int dir, const std::string& name, OtherMounts mounts) {
   const std::uint64_t resolve =
@@ -79,7 +79,7 @@ class Remover {
       inside_.push_back(std::move(inside));
       return {};
     }
-    // Another mount; or swapped for something else meanwhile: whoever removes what it is in will
+    // Another mount, or replaced by something else meanwhile: removing its parent directory will
     // find that out.
     const int error = dir.error().sys_errno();
     if (error == EXDEV || error == ENOENT || error == ENOTDIR || error == ELOOP) return {};
@@ -96,9 +96,9 @@ class Remover {
       return {};
     }
     if (errno == ENOENT || errno == ENOTDIR) return {};
-    // Somebody put more into it; or the listing of what was removed meanwhile left some out.
+    // More was put into it, or the listing of what was removed meanwhile left some out.
     const bool full = errno == ENOTEMPTY || errno == EEXIST;
-    if (full && ++left.rounds < kMostRounds) return go_into(std::move(left));
+    if (full && ++left.rounds < kMaxRounds) return go_into(std::move(left));
     if (mounts_ == OtherMounts::kLeave && (full || errno == EBUSY)) return {};
     return fail_with(errno, walk_.path() + left.name);
   }
@@ -122,7 +122,7 @@ Result<> empty_directory(int dir, OtherMounts mounts, std::uint64_t& removed) {
 
 Result<> remove_tree_at(int dir, const std::string& name, OtherMounts mounts,
                         std::uint64_t& removed) {
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     TRY(const Gone gone, remove_entry(dir, name, removed));
     if (gone == Gone::kYes) return {};
     auto top = open_to_empty(dir, name, mounts);

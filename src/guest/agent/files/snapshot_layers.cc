@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 
 namespace glovebox::agent {
 

@@ -1,4 +1,4 @@
-// Where a sandbox's own files are: the writable layers of its overlays, and what they are over.
+// The writable layers of a sandbox's overlays, and the directories where they are mounted.
 #pragma once
 
 #include <string>

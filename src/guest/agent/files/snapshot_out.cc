@@ -12,7 +12,7 @@
 
 #include "guest/agent/files/archive_writer.h"
 #include "guest/agent/files/operations.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 #include "guest/agent/files/snapshot_layers.h"
 #include "guest/agent/files/tree_walk.h"
 

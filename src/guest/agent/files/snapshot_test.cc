@@ -13,7 +13,7 @@
 
 #include "guest/agent/files/tar_reader.h"
 #include "guest/agent/files/tar_writer.h"
-#include "guest/agent/files/test_helper.h"
+#include "guest/agent/files/testing/test_helper.h"
 
 namespace glovebox::agent {
 namespace {
@@ -169,7 +169,7 @@ TEST(Snapshot, BringsBackWhatDiffersAndNothingElse) {
   inside(dir, "third", is_as_it_was);
 }
 
-TEST(Snapshot, TellsOfADirectoryThroughWhichNothingShows) {
+TEST(Snapshot, ReportsAnOpaqueDirectory) {
   const TestDir dir;
   make_template(dir);
   REQUIRE_MOUNTS(dir);
@@ -278,7 +278,7 @@ TEST(Snapshot, OfAHostileGuestReachesNothingButItsOwnLayers) {
   }
 }
 
-TEST(Snapshot, WithLinksInPlaceOfWhatEverybodyExpectsIsUnpackedAsTheyAre) {
+TEST(Snapshot, LinksInPlaceOfStandardDirectoriesAreUnpackedAsTheyAre) {
   const TestDir dir;
   make_template(dir);
   REQUIRE_MOUNTS(dir);

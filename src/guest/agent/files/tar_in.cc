@@ -8,7 +8,7 @@
 
 #include "guest/agent/files/archive_source.h"
 #include "guest/agent/files/operations.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 #include "guest/agent/files/unpacker.h"
 #include "model/layer.h"
 
@@ -18,11 +18,11 @@ namespace {
 Result<UniqueFd> open_or_make(const std::string& path) {
   auto there = open_listing(AT_FDCWD, path);
   if (there || there.error().sys_errno() != ENOENT) return there;
-  TRY(const Place place, make_way_to(path, Owner{}));
-  if (::mkdirat(place.dir.get(), place.name.c_str(), kDirMode) != 0 && errno != EEXIST) {
+  TRY(const ResolvedPath resolved, resolve_creating_parents(path, Owner{}));
+  if (::mkdirat(resolved.dir.get(), resolved.name.c_str(), kDirMode) != 0 && errno != EEXIST) {
     return fail_with(errno);
   }
-  return open_child(place.dir.get(), place.name);
+  return open_child(resolved.dir.get(), resolved.name);
 }
 
 std::optional<std::uint64_t> mount_of(int fd, const char* path) {

@@ -6,7 +6,7 @@
 
 #include "guest/agent/files/archive_writer.h"
 #include "guest/agent/files/operations.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 #include "guest/agent/files/tree_walk.h"
 
 namespace glovebox::agent {
@@ -43,9 +43,9 @@ Result<> archive_tree(UniqueFd top, ArchiveWriter& archive) {
 
 // Opened before anything is said: what cannot be read is an error and no half archive.
 Result<> archive_file(const wire::FileRequest& request, ArchiveWriter& archive) {
-  TRY(Place named, find_place(request.path));
-  TRY(const Place place, follow_links(std::move(named)));
-  return archive.add(place.dir.get(), place.name, find_place(request.path)->name);
+  TRY(ResolvedPath named, resolve_path(request.path));
+  TRY(const ResolvedPath resolved, follow_links(std::move(named)));
+  return archive.add(resolved.dir.get(), resolved.name, resolve_path(request.path)->name);
 }
 
 }  // namespace

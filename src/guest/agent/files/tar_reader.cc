@@ -7,12 +7,12 @@
 namespace glovebox::agent {
 namespace {
 
-constexpr std::uint64_t kMostContent = INT64_MAX / 2;
+constexpr std::uint64_t kMaxContent = INT64_MAX / 2;
 constexpr std::int64_t kLatest = INT64_MAX / 2;
-constexpr int kMostExtras = 8;  // headers in front of one entry
+constexpr int kMaxExtras = 8;  // headers in front of one entry
 
 tl::unexpected<Error> malformed(const char* what) {
-  return fail(Error(Errc::kInvalidArgument, std::string("not a tar archive: ") + what, EINVAL));
+  return fail(Error(Errc::kInvalidArgument, std::string("malformed tar archive: ") + what, EINVAL));
 }
 
 std::string_view text_at(std::string_view block, std::size_t at, std::size_t size) {
@@ -29,18 +29,19 @@ Result<std::int64_t> number_at(std::string_view block, std::size_t at, std::size
     for (std::size_t i = 1; i < size; ++i) {
       const auto byte = static_cast<unsigned char>(field[i]);
       // Only the last eight bytes may say anything; those before repeat the sign.
-      if (size - i > 8 && byte != (first == 0xff ? 0xff : 0)) return malformed("a large number");
+      if (size - i > 8 && byte != (first == 0xff ? 0xff : 0))
+        return malformed("invalid binary number");
       value = (value << 8) | byte;
     }
     const auto number = static_cast<std::int64_t>(value);
-    if ((number < 0) != (first == 0xff)) return malformed("a large number");
+    if ((number < 0) != (first == 0xff)) return malformed("invalid binary number");
     return number;
   }
   while (!field.empty() && (field.front() == ' ' || field.front() == '\0')) field.remove_prefix(1);
   std::int64_t value = 0;
   for (const char c : field) {
     if (c == ' ' || c == '\0') break;
-    if (c < '0' || c > '7') return malformed("a number");
+    if (c < '0' || c > '7') return malformed("invalid octal number");
     value = value * 8 + (c - '0');  // at most twelve digits
   }
   return value;
@@ -60,7 +61,7 @@ Result<std::uint64_t> decimal(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) {
-    return malformed("a pax number");
+    return malformed("invalid pax number");
   }
   return value;
 }
@@ -71,7 +72,7 @@ Result<std::pair<std::int64_t, std::uint32_t>> parse_time(std::string_view text)
   if (negative) text.remove_prefix(1);
   const std::string_view whole = text.substr(0, text.find('.'));
   TRY(const std::uint64_t seconds, decimal(whole));
-  if (seconds > static_cast<std::uint64_t>(kLatest)) return malformed("a time");
+  if (seconds > static_cast<std::uint64_t>(kLatest)) return malformed("invalid time");
   std::uint32_t nanoseconds = 0;
   if (whole.size() < text.size()) {
     std::string fraction(text.substr(whole.size() + 1, 9));
@@ -130,7 +131,7 @@ Result<std::size_t> TarReader::read_block(char* block) {
     have += got;
     bytes_read_ += got;
   }
-  if (have != 0 && have != kTarBlock) return malformed("it ends too early");
+  if (have != 0 && have != kTarBlock) return malformed("unexpected end");
   return have;
 }
 
@@ -138,7 +139,7 @@ Result<std::size_t> TarReader::read(char* bytes, std::size_t size) {
   const auto want = static_cast<std::size_t>(std::min<std::uint64_t>(size, left_));
   if (want == 0) return std::size_t{0};
   TRY(const std::size_t got, source_(bytes, want));
-  if (got == 0) return malformed("it ends too early");
+  if (got == 0) return malformed("unexpected end");
   left_ -= got;
   bytes_read_ += got;
   return got;
@@ -153,7 +154,7 @@ Result<> TarReader::skip_content() {
 }
 
 Result<std::string> TarReader::read_extra(std::uint64_t size) {
-  if (size > kMostExtra) return malformed("a header is too long");
+  if (size > kMaxExtra) return malformed("header too long");
   std::string bytes;
   left_ = size;
   padding_ = (kTarBlock - size % kTarBlock) % kTarBlock;
@@ -169,14 +170,14 @@ Result<std::string> TarReader::read_extra(std::uint64_t size) {
 Result<> TarReader::take_records(std::string_view records, Extra& extra) {
   while (!records.empty()) {
     const std::size_t space = records.find(' ');
-    if (space == std::string_view::npos || space > 10) return malformed("a pax record");
+    if (space == std::string_view::npos || space > 10) return malformed("invalid pax record");
     TRY(const std::uint64_t length, decimal(records.substr(0, space)));
-    if (length > records.size() || length < space + 4) return malformed("a pax record");
+    if (length > records.size() || length < space + 4) return malformed("invalid pax record");
     std::string_view record = records.substr(space + 1, length - space - 1);
     records.remove_prefix(length);
     const std::size_t equals = record.find('=');
     if (record.back() != '\n' || equals == std::string_view::npos || equals == 0) {
-      return malformed("a pax record");
+      return malformed("invalid pax record");
     }
     record.remove_suffix(1);
     TRY_OK(take_record(record.substr(0, equals), record.substr(equals + 1), extra));
@@ -187,7 +188,7 @@ Result<> TarReader::take_records(std::string_view records, Extra& extra) {
 Result<> TarReader::take_record(std::string_view key, std::string_view value, Extra& extra) {
   constexpr std::string_view kXattr = "SCHILY.xattr.";
   if (key == "path" || key == "linkpath") {
-    if (value.find('\0') != std::string_view::npos) return malformed("a name");
+    if (value.find('\0') != std::string_view::npos) return malformed("invalid name");
     (key == "path" ? extra.name : extra.link) = std::string(value);
   } else if (key == "size") {
     TRY(extra.size, decimal(value));
@@ -199,14 +200,15 @@ Result<> TarReader::take_record(std::string_view key, std::string_view value, Ex
     TRY(extra.mtime, parse_time(value));
   } else if (key.starts_with(kXattr)) {
     const std::string_view name = key.substr(kXattr.size());
-    if (name.empty() || name.find('\0') != std::string_view::npos) return malformed("an attribute");
+    if (name.empty() || name.find('\0') != std::string_view::npos)
+      return malformed("invalid extended attribute");
     extra.xattrs.emplace_back(name, value);
   } else if (key == "GLOVEBOX.removed") {
     extra.removed = value == "1";
   } else if (key == "GLOVEBOX.opaque") {
     extra.opaque = value == "1";
   } else if (key.starts_with("GNU.sparse.")) {
-    return malformed("files with holes are not read; make it without --sparse");
+    return malformed("sparse files are not supported; create it without --sparse");
   }
   return {};
 }
@@ -215,7 +217,7 @@ Result<TarEntry> TarReader::entry_of(std::string_view block, Extra extra) {
   TarEntry entry;
   entry.type = tar_type(block[156]);
   if (block[156] == 'S') {
-    return malformed("files with holes are not read; make it without --sparse");
+    return malformed("sparse files are not supported; create it without --sparse");
   }
   TRY(const std::int64_t size, number_at(block, 124, 12));
   TRY(const std::int64_t mode, number_at(block, 100, 8));
@@ -225,10 +227,10 @@ Result<TarEntry> TarReader::entry_of(std::string_view block, Extra extra) {
   entry.mode = static_cast<std::uint32_t>(mode & 07777);
   const auto wide_uid = extra.uid.value_or(static_cast<std::uint64_t>(uid));
   const auto wide_gid = extra.gid.value_or(static_cast<std::uint64_t>(gid));
-  if (wide_uid >= UINT32_MAX || wide_gid >= UINT32_MAX) return malformed("an owner");
+  if (wide_uid >= UINT32_MAX || wide_gid >= UINT32_MAX) return malformed("invalid owner");
   entry.uid = static_cast<std::uint32_t>(wide_uid);
   entry.gid = static_cast<std::uint32_t>(wide_gid);
-  if (mtime > kLatest || mtime < -kLatest) return malformed("a time");
+  if (mtime > kLatest || mtime < -kLatest) return malformed("invalid time");
   entry.mtime_s = mtime;
   if (extra.mtime) std::tie(entry.mtime_s, entry.mtime_ns) = *extra.mtime;
   if (extra.name) {
@@ -242,16 +244,16 @@ Result<TarEntry> TarReader::entry_of(std::string_view block, Extra extra) {
   }
   entry.link = extra.link ? std::move(*extra.link) : std::string(text_at(block, 157, 100));
   if (entry.type != TarType::kSymlink && entry.type != TarType::kHardLink) entry.link.clear();
-  if (entry.name.empty()) return malformed("an entry without a name");
-  if (entry.name.size() > kLongestName || entry.link.size() > kLongestName) {
-    return malformed("a name is too long");
+  if (entry.name.empty()) return malformed("entry without a name");
+  if (entry.name.size() > kMaxName || entry.link.size() > kMaxName) {
+    return malformed("name too long");
   }
   // Before there was a type for directories, this was how they were told.
   if (entry.type == TarType::kFile && entry.name.ends_with('/')) entry.type = TarType::kDirectory;
   while (entry.name.size() > 1 && entry.name.ends_with('/')) entry.name.pop_back();
-  if (size < 0) return malformed("a size");
+  if (size < 0) return malformed("invalid size");
   if (has_content(entry.type)) entry.size = extra.size.value_or(static_cast<std::uint64_t>(size));
-  if (entry.size > kMostContent) return malformed("a size");
+  if (entry.size > kMaxContent) return malformed("invalid size");
   left_ = entry.size;
   padding_ = (kTarBlock - entry.size % kTarBlock) % kTarBlock;
   entry.xattrs = std::move(extra.xattrs);
@@ -268,20 +270,20 @@ Result<std::optional<TarEntry>> TarReader::next() {
   for (int headers = 0; !ended_; ++headers) {
     const bool first = bytes_read_ == 0;
     TRY(const std::size_t got, read_block(bytes));
-    if (got == 0 && !first) return malformed("it ends too early");
+    if (got == 0 && !first) return malformed("unexpected end");
     if (got == 0 || block.find_first_not_of('\0') == std::string_view::npos) {
       ended_ = true;
       break;
     }
-    if (!sum_is_right(block)) return malformed("a checksum is wrong");
+    if (!sum_is_right(block)) return malformed("wrong checksum");
     const char letter = block[156];
     if (letter != 'x' && letter != 'g' && letter != 'L' && letter != 'K') {
       TRY(TarEntry entry, entry_of(block, std::move(extra)));
       return std::optional<TarEntry>(std::move(entry));
     }
-    if (headers >= kMostExtras) return malformed("too many headers");
+    if (headers >= kMaxExtras) return malformed("too many headers");
     TRY(const std::int64_t size, number_at(block, 124, 12));
-    if (size < 0) return malformed("a size");
+    if (size < 0) return malformed("invalid size");
     TRY(const std::string text, read_extra(static_cast<std::uint64_t>(size)));
     if (letter == 'x') TRY_OK(take_records(text, extra));
     if (letter == 'L') extra.name = until_nul(text);

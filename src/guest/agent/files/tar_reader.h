@@ -1,6 +1,5 @@
-// Reads tar archives that anybody may have made: ustar, pax, and GNU's long names and numbers. It
-// believes no length: what a header claims is read piece by piece, within bounds. What the names
-// lead to is not looked at here.
+// Reads untrusted tar archives: ustar, pax, and GNU's long names and numbers. Lengths in headers
+// are not trusted: data is read in bounded pieces. Names are not interpreted here.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +14,8 @@ namespace glovebox::agent {
 
 class TarReader {
  public:
-  static constexpr std::size_t kMostExtra = 1024 * 1024;  // of a pax header or a long name
-  static constexpr std::size_t kLongestName = 64 * 1024;
+  static constexpr std::size_t kMaxExtra = 1024 * 1024;  // of a pax header or a long name
+  static constexpr std::size_t kMaxName = 64 * 1024;
 
   // Some bytes, at least one; none at the end.
   using Source = std::function<Result<std::size_t>(char* bytes, std::size_t size)>;

@@ -1,4 +1,4 @@
-// Archives: both ways, with the system's tar, and those that somebody made to harm.
+// Archives: both ways, with the system's tar, and malicious ones.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "guest/agent/files/tar_reader.h"
 #include "guest/agent/files/tar_writer.h"
-#include "guest/agent/files/test_helper.h"
+#include "guest/agent/files/testing/test_helper.h"
 #include "guest/agent/files/unpacker.h"
 
 namespace glovebox::agent {
@@ -243,7 +243,7 @@ TEST(TarIn, DropsSetuidAndGivesFilesToTheUser) {
   EXPECT_EQ(info.st_uid, ::getuid());
 }
 
-TEST(TarIn, SaysThatTheDiskIsFull) {
+TEST(TarIn, ReportsThatTheDiskIsFull) {
   const TestDir dir;
   const auto small_disk = [&] {
     if (::unshare(CLONE_NEWNS) != 0 ||
@@ -277,7 +277,7 @@ unsigned mode_of(const std::string& path) {
   return ::lstat(path.c_str(), &info) == 0 ? info.st_mode & 07777u : ~0u;
 }
 
-TEST(TarInALayer, AllCanReadItAndNobodyElseCanWriteIt) {
+TEST(TarInALayer, AllUsersCanReadItAndOnlyTheOwnerCanWriteIt) {
   const TestDir dir;
   TarEntry program = file_entry("bin/program");
   program.mode = 06711;

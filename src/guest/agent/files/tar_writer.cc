@@ -16,8 +16,8 @@ constexpr Field kName{0, 100}, kMode{100, 8}, kUid{108, 8}, kGid{116, 8}, kSize{
     kMtime{136, 12}, kChecksum{148, 8}, kType{156, 1}, kLink{157, 100}, kMagic{257, 8},
     kDevMajor{329, 8}, kDevMinor{337, 8};
 
-constexpr std::uint64_t kMostSmall = 07777777;      // seven octal digits
-constexpr std::uint64_t kMostLarge = 077777777777;  // eleven
+constexpr std::uint64_t kMaxSmall = 07777777;      // seven octal digits
+constexpr std::uint64_t kMaxLarge = 077777777777;  // eleven
 
 char letter_of(TarType type) {
   switch (type) {
@@ -54,11 +54,11 @@ std::string classic(const TarEntry& entry, const std::string& name, char letter)
   std::string block(kTarBlock, '\0');
   put(block, kName, name);
   put_octal(block, kMode, entry.mode & 07777u);
-  put_octal(block, kUid, std::min<std::uint64_t>(entry.uid, kMostSmall));
-  put_octal(block, kGid, std::min<std::uint64_t>(entry.gid, kMostSmall));
-  put_octal(block, kSize, std::min(entry.size, kMostLarge));
+  put_octal(block, kUid, std::min<std::uint64_t>(entry.uid, kMaxSmall));
+  put_octal(block, kGid, std::min<std::uint64_t>(entry.gid, kMaxSmall));
+  put_octal(block, kSize, std::min(entry.size, kMaxLarge));
   const auto mtime = static_cast<std::uint64_t>(std::max<std::int64_t>(entry.mtime_s, 0));
-  put_octal(block, kMtime, std::min(mtime, kMostLarge));
+  put_octal(block, kMtime, std::min(mtime, kMaxLarge));
   block[kType.at] = letter;
   put(block, kLink, entry.link);
   put(block, kMagic, std::string_view("ustar\00000", 8));
@@ -105,11 +105,11 @@ std::string records_of(const TarEntry& entry, const std::string& name) {
   std::string records;
   if (name.size() > kName.size) add_record(records, "path", name);
   if (entry.link.size() > kLink.size) add_record(records, "linkpath", entry.link);
-  if (entry.size > kMostLarge) add_record(records, "size", std::to_string(entry.size));
-  if (entry.uid > kMostSmall) add_record(records, "uid", std::to_string(entry.uid));
-  if (entry.gid > kMostSmall) add_record(records, "gid", std::to_string(entry.gid));
+  if (entry.size > kMaxLarge) add_record(records, "size", std::to_string(entry.size));
+  if (entry.uid > kMaxSmall) add_record(records, "uid", std::to_string(entry.uid));
+  if (entry.gid > kMaxSmall) add_record(records, "gid", std::to_string(entry.gid));
   const bool plain_time = entry.mtime_ns == 0 && entry.mtime_s >= 0 &&
-                          static_cast<std::uint64_t>(entry.mtime_s) <= kMostLarge;
+                          static_cast<std::uint64_t>(entry.mtime_s) <= kMaxLarge;
   if (!plain_time) add_record(records, "mtime", time_text(entry.mtime_s, entry.mtime_ns));
   for (const auto& [key, value] : entry.xattrs) {
     add_record(records, "SCHILY.xattr." + key, value);

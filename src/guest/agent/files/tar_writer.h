@@ -1,4 +1,4 @@
-// Writes tar archives, as bytes: what stands in front of a file's content, and what stands behind.
+// Encodes tar headers, padding and the end of an archive.
 #pragma once
 
 #include <string>

@@ -11,7 +11,7 @@
 
 #include <chrono>
 
-#include "guest/agent/files/test_helper.h"
+#include "guest/agent/files/testing/test_helper.h"
 
 namespace glovebox::agent {
 namespace {
@@ -71,7 +71,7 @@ TEST(ListFiles, GoesAsDeepAsAskedForAndFollowsNoLink) {
   EXPECT_EQ(cut.error(), 0);
 }
 
-TEST(ListFiles, TellsEveryKindAndAnyName) {
+TEST(ListFiles, ReportsEveryKindAndAnyName) {
   const TestDir dir;
   write_whole(dir / odd_name(), "x");
   ASSERT_EQ(::mkfifo((dir / "fifo").c_str(), 0600), 0);
@@ -173,7 +173,7 @@ TEST(CopyFile, ReplacesOnlyWhenAskedTo) {
   EXPECT_EQ(run_helper(recursive(FileOp::kCopy, "/proc/sys", dir / "q")).error(), EACCES);
 }
 
-TEST(CopyFile, SaysThatTheDiskIsFull) {
+TEST(CopyFile, ReportsThatTheDiskIsFull) {
   const TestDir dir;
   write_whole(dir / "big", std::string(4'000'000, 'x'));
   ASSERT_EQ(::mkdir((dir / "m").c_str(), 0755), 0);

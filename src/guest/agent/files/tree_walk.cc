@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 
 namespace glovebox::agent {
 namespace {
 
-constexpr std::size_t kMostOpen = 64;  // directories of one stack
+constexpr std::size_t kMaxOpen = 64;  // directories of one stack
 constexpr std::size_t kListingBytes = 64 * 1024;
 
 bool is_dots(const char* name) {
@@ -26,8 +26,8 @@ Result<> DirStack::push(UniqueFd dir) {
   struct stat info {};
   if (::fstat(dir.get(), &info) != 0) return fail_with(errno);
   levels_.push_back({std::move(dir), info.st_dev, info.st_ino, 0});
-  if (levels_.size() > kMostOpen) {
-    Level& far = levels_[levels_.size() - kMostOpen - 1];
+  if (levels_.size() > kMaxOpen) {
+    Level& far = levels_[levels_.size() - kMaxOpen - 1];
     far.offset = ::lseek(far.fd.get(), 0, SEEK_CUR);
     far.fd.reset();
   }
@@ -43,7 +43,7 @@ Result<> DirStack::pop() {
   struct stat info {};
   if (::fstat(above.fd.get(), &info) != 0) return fail_with(errno);
   if (info.st_dev != above.device || info.st_ino != above.inode) {
-    return fail(Error(Errc::kUnavailable, "a directory was moved meanwhile", ESTALE));
+    return fail(Error(Errc::kUnavailable, "a directory was moved while it was being read", ESTALE));
   }
   if (above.offset > 0) (void)::lseek(above.fd.get(), above.offset, SEEK_SET);
   return {};
@@ -78,9 +78,9 @@ Result<const DirName*> TreeWalk::next() {
   if (listings_.empty()) TRY_OK(begin());
   Listing& here = listings_.back();
   if (here.at == here.names.size() && !here.whole) {
-    TRY(here.names, read_names(stack_.top(), kMostNames));
+    TRY(here.names, read_names(stack_.top(), kMaxNames));
     here.at = 0;
-    here.whole = here.names.size() < kMostNames;
+    here.whole = here.names.size() < kMaxNames;
   }
   if (here.at == here.names.size()) return nullptr;
   return &here.names[here.at++];

@@ -1,5 +1,6 @@
-// Walks a tree of any depth and width by descriptors, following no link, with few descriptors and
-// no recursion. What somebody moves meanwhile ends the walk with ESTALE; it never leads elsewhere.
+// Walks a tree of any depth and width by descriptors, following no symlink, with a bounded number
+// of descriptors and without recursion. If a directory is moved meanwhile, the walk fails with
+// ESTALE; it never leaves the tree.
 #pragma once
 
 #include <sys/types.h>
@@ -42,13 +43,13 @@ struct DirName {
 // left is the end.
 Result<std::vector<DirName>> read_names(int dir, std::size_t most);
 
-// What a walk has found, and somebody has taken away or replaced meanwhile.
+// What a walk has found and what was removed or replaced meanwhile.
 inline bool is_gone(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP; }
 
 class TreeWalk {
  public:
   // More names than this in one directory are taken in groups of so many, each sorted in itself.
-  static constexpr std::size_t kMostNames = 128 * 1024;
+  static constexpr std::size_t kMaxNames = 128 * 1024;
 
   explicit TreeWalk(UniqueFd top) : top_(std::move(top)) {}
 

@@ -10,16 +10,16 @@
 #include "base/write_all.h"
 #include "guest/agent/files/copy_tree.h"
 #include "guest/agent/files/extended_attributes.h"
-#include "guest/agent/files/place.h"
 #include "guest/agent/files/remove_tree.h"
+#include "guest/agent/files/resolved_path.h"
 
 namespace glovebox::agent {
 namespace {
 
-constexpr std::size_t kMostDirectories = 1'000'000;
+constexpr std::size_t kMaxDirectories = 1'000'000;
 constexpr std::size_t kUnpackAtOnce = 256 * 1024;
-constexpr std::size_t kLongestStep = 2048;  // of a path that is opened in one call
-constexpr int kMostTries = 8;               // against somebody who puts things in the way
+constexpr std::size_t kMaxStep = 2048;  // of a path that is opened in one call
+constexpr int kMaxTries = 8;            // if a process keeps creating things in its way
 
 tl::unexpected<Error> refuse(const std::string& why) {
   return fail(Error(Errc::kPolicy, why, EPERM));
@@ -50,7 +50,7 @@ Result<std::string> clean_name(std::string_view name) {
     name.remove_prefix(std::min(name.size(), part.size() + 1));
     if (part.empty() || part == ".") continue;
     if (part == ".." || part.find('\0') != std::string_view::npos) {
-      return fail(Error(Errc::kInvalidArgument, "the archive has a name with \"..\"", EINVAL));
+      return fail(Error(Errc::kInvalidArgument, "the archive contains a name with \"..\"", EINVAL));
     }
     if (!clean.empty()) clean += '/';
     clean += part;
@@ -68,13 +68,13 @@ Result<UniqueFd> Unpacker::walk(int start, std::string_view path, Missing missin
   UniqueFd at;
   do {
     std::size_t size = path.size();
-    if (size > kLongestStep) size = std::min(path.find('/', kLongestStep), path.size());
+    if (size > kMaxStep) size = std::min(path.find('/', kMaxStep), path.size());
     const std::string some(path.substr(0, size));
     path.remove_prefix(std::min(path.size(), size + 1));
     const int from = at ? at.get() : start;
     auto opened = open_path(from, some.empty() ? "." : some, O_RDONLY | O_DIRECTORY, 0, resolve());
     if (!opened && opened.error().sys_errno() == ENOENT && missing == Missing::kMake) {
-      opened = make_way(from, some);
+      opened = create_path(from, some);
     }
     if (!opened) return opened;
     at = std::move(*opened);
@@ -82,7 +82,7 @@ Result<UniqueFd> Unpacker::walk(int start, std::string_view path, Missing missin
   return at;
 }
 
-Result<UniqueFd> Unpacker::make_way(int start, std::string_view path) {
+Result<UniqueFd> Unpacker::create_path(int start, std::string_view path) {
   UniqueFd at;
   while (!path.empty()) {
     const std::string name(path.substr(0, path.find('/')));
@@ -94,7 +94,7 @@ Result<UniqueFd> Unpacker::make_way(int start, std::string_view path) {
   return at;
 }
 
-Result<UniqueFd> Unpacker::open_way(std::string_view parent, Missing missing) {
+Result<UniqueFd> Unpacker::open_parent(std::string_view parent, Missing missing) {
   if (usr_ && (parent == "usr" || parent.starts_with("usr/"))) {
     parent.remove_prefix(std::min<std::size_t>(parent.size(), 4));
     return walk(usr_.get(), parent, missing);
@@ -102,35 +102,36 @@ Result<UniqueFd> Unpacker::open_way(std::string_view parent, Missing missing) {
   return walk(top_.get(), parent, missing);
 }
 
-Result<Unpacker::Spot> Unpacker::find(const std::string& path, Missing missing) {
+Result<Unpacker::Location> Unpacker::find(const std::string& path, Missing missing) {
   const std::size_t slash = path.rfind('/');
   const std::string parent = slash == std::string::npos ? "" : path.substr(0, slash);
-  if (!way_fd_ || way_ != parent) {
+  if (!parent_fd_ || parent_path_ != parent) {
     // Mostly it is a directory of the one before; "" is not, for what is below may be "usr".
-    const bool below = way_fd_ && !way_.empty() && parent.starts_with(way_ + "/");
-    auto opened =
-        below ? walk(way_fd_.get(), std::string_view(parent).substr(way_.size() + 1), missing)
-              : open_way(parent, missing);
+    const bool below =
+        parent_fd_ && !parent_path_.empty() && parent.starts_with(parent_path_ + "/");
+    auto opened = below ? walk(parent_fd_.get(),
+                               std::string_view(parent).substr(parent_path_.size() + 1), missing)
+                        : open_parent(parent, missing);
     if (!opened) return fail(std::move(opened.error()));
-    way_fd_ = std::move(*opened);
-    way_ = parent;
+    parent_fd_ = std::move(*opened);
+    parent_path_ = parent;
   }
-  return Spot{way_fd_.get(), slash == std::string::npos ? path : path.substr(slash + 1)};
+  return Location{parent_fd_.get(), slash == std::string::npos ? path : path.substr(slash + 1)};
 }
 
 // Whatever has the name goes. In a tree that is not a snapshot's a directory stays.
-Result<> Unpacker::make_room(const Spot& spot) {
+Result<> Unpacker::remove_existing(const Location& location) {
   if (!rules_.snapshot) {
-    if (::unlinkat(spot.dir, spot.name.c_str(), 0) != 0 && errno != ENOENT) {
+    if (::unlinkat(location.dir, location.name.c_str(), 0) != 0 && errno != ENOENT) {
       return fail_with(errno);
     }
     return {};
   }
   std::uint64_t removed = 0;
-  return remove_tree_at(spot.dir, spot.name, OtherMounts::kLeave, removed);
+  return remove_tree_at(location.dir, location.name, OtherMounts::kLeave, removed);
 }
 
-Result<> Unpacker::dress(int fd, const TarEntry& entry) {
+Result<> Unpacker::apply_attributes(int fd, const TarEntry& entry) {
   unsigned mode = entry.mode & 01777u;
   if (rules_.snapshot) {
     if (::fchown(fd, entry.uid, entry.gid) != 0) return fail_with(errno);
@@ -144,19 +145,20 @@ Result<> Unpacker::dress(int fd, const TarEntry& entry) {
   return {};
 }
 
-void Unpacker::dress_named(const Spot& spot, const TarEntry& entry) {
+void Unpacker::apply_attributes_by_name(const Location& location, const TarEntry& entry) {
   if (rules_.snapshot) {
-    (void)!::fchownat(spot.dir, spot.name.c_str(), entry.uid, entry.gid, AT_SYMLINK_NOFOLLOW);
+    (void)!::fchownat(location.dir, location.name.c_str(), entry.uid, entry.gid,
+                      AT_SYMLINK_NOFOLLOW);
   }
   const timespec times[2] = {time_of(entry), time_of(entry)};
-  (void)::utimensat(spot.dir, spot.name.c_str(), times, AT_SYMLINK_NOFOLLOW);
+  (void)::utimensat(location.dir, location.name.c_str(), times, AT_SYMLINK_NOFOLLOW);
 }
 
-Result<> Unpacker::make_directory(const Spot& spot, const std::string& path,
+Result<> Unpacker::make_directory(const Location& location, const std::string& path,
                                   const TarEntry& entry) {
-  for (int tries = 0; ::mkdirat(spot.dir, spot.name.c_str(), 0700) != 0; ++tries) {
+  for (int tries = 0; ::mkdirat(location.dir, location.name.c_str(), 0700) != 0; ++tries) {
     if (errno != EEXIST) return fail_with(errno);
-    auto there = open_path(spot.dir, spot.name, O_RDONLY | O_DIRECTORY, 0, resolve());
+    auto there = open_path(location.dir, location.name, O_RDONLY | O_DIRECTORY, 0, resolve());
     if (there) {
       if (!entry.opaque || !rules_.snapshot) break;
       std::uint64_t removed = 0;
@@ -165,23 +167,24 @@ Result<> Unpacker::make_directory(const Spot& spot, const std::string& path,
     }
     // Another mount is there, and stays what it is.
     if (there.error().sys_errno() == EXDEV) return {};
-    if (!rules_.snapshot || tries >= kMostTries) return fail_with(EEXIST);
-    TRY_OK(make_room(spot));
+    if (!rules_.snapshot || tries >= kMaxTries) return fail_with(EEXIST);
+    TRY_OK(remove_existing(location));
   }
-  if (directories_.size() >= kMostDirectories) return fail_with(EFBIG, "too many directories");
+  if (directories_.size() >= kMaxDirectories) return fail_with(EFBIG, "too many directories");
   directories_.push_back({path, entry});
   return {};
 }
 
-Result<> Unpacker::write_file(const Spot& spot, const TarEntry& entry, TarReader& reader) {
+Result<> Unpacker::write_file(const Location& location, const TarEntry& entry, TarReader& reader) {
   UniqueFd file;
   for (int tries = 0; !file; ++tries) {
-    auto made = open_path(spot.dir, spot.name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0600);
-    if (!made && (made.error().sys_errno() != EEXIST || tries >= kMostTries)) {
+    auto made =
+        open_path(location.dir, location.name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, 0600);
+    if (!made && (made.error().sys_errno() != EEXIST || tries >= kMaxTries)) {
       return fail(std::move(made.error()));
     }
     if (made) file = std::move(*made);
-    if (!file) TRY_OK(make_room(spot));
+    if (!file) TRY_OK(remove_existing(location));
   }
   std::string buffer(kUnpackAtOnce, '\0');
   std::size_t have = 0;
@@ -206,68 +209,72 @@ Result<> Unpacker::write_file(const Spot& spot, const TarEntry& entry, TarReader
   TRY_OK(put());
   if (::ftruncate(file.get(), static_cast<off_t>(written)) != 0) return fail_with(errno);
   unpacked_.bytes += written;
-  return dress(file.get(), entry);
+  return apply_attributes(file.get(), entry);
 }
 
 // A second name of what the archive had before, or of what is in the directory already.
-Result<> Unpacker::link_file(const Spot& spot, const std::string& path, const TarEntry& entry) {
+Result<> Unpacker::link_file(const Location& location, const std::string& path,
+                             const TarEntry& entry) {
   TRY(const std::string target, clean_name(entry.link));
-  if (target.empty()) return refuse("a link to a directory");
+  if (target.empty()) return refuse("hard link to a directory");
   if (target == path) return {};
   const std::size_t slash = target.rfind('/');
   const std::string parent = slash == std::string::npos ? "" : target.substr(0, slash);
   const std::string name = slash == std::string::npos ? target : target.substr(slash + 1);
-  TRY(const UniqueFd way, open_way(parent, Missing::kFail));
+  TRY(const UniqueFd way, open_parent(parent, Missing::kFail));
   for (int tries = 0;; ++tries) {
-    if (::linkat(way.get(), name.c_str(), spot.dir, spot.name.c_str(), 0) == 0) return {};
-    if (errno != EEXIST || tries >= kMostTries) return fail_with(errno);
+    if (::linkat(way.get(), name.c_str(), location.dir, location.name.c_str(), 0) == 0) return {};
+    if (errno != EEXIST || tries >= kMaxTries) return fail_with(errno);
     struct stat one {};
     struct stat other {};
-    const bool same = ::fstatat(way.get(), name.c_str(), &one, AT_SYMLINK_NOFOLLOW) == 0 &&
-                      ::fstatat(spot.dir, spot.name.c_str(), &other, AT_SYMLINK_NOFOLLOW) == 0 &&
-                      one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+    const bool same =
+        ::fstatat(way.get(), name.c_str(), &one, AT_SYMLINK_NOFOLLOW) == 0 &&
+        ::fstatat(location.dir, location.name.c_str(), &other, AT_SYMLINK_NOFOLLOW) == 0 &&
+        one.st_dev == other.st_dev && one.st_ino == other.st_ino;
     if (same) return {};
-    TRY_OK(make_room(spot));
+    TRY_OK(remove_existing(location));
   }
 }
 
-Result<> Unpacker::place(const std::string& path, const TarEntry& entry, TarReader& reader) {
+Result<> Unpacker::unpack(const std::string& path, const TarEntry& entry, TarReader& reader) {
   if (entry.removed) {
     if (!rules_.snapshot) return {};
-    auto spot = find(path, Missing::kFail);
+    auto location = find(path, Missing::kFail);
     // Nothing is there that could be removed.
-    if (!spot && (spot.error().sys_errno() == ENOENT || spot.error().sys_errno() == ENOTDIR)) {
+    if (!location &&
+        (location.error().sys_errno() == ENOENT || location.error().sys_errno() == ENOTDIR)) {
       return {};
     }
-    if (!spot) return fail(std::move(spot.error()));
-    return make_room(*spot);
+    if (!location) return fail(std::move(location.error()));
+    return remove_existing(*location);
   }
-  TRY(const Spot spot, find(path, Missing::kMake));
+  TRY(const Location location, find(path, Missing::kMake));
   switch (entry.type) {
     case TarType::kDirectory:
-      return make_directory(spot, path, entry);
+      return make_directory(location, path, entry);
     case TarType::kFile:
-      return write_file(spot, entry, reader);
+      return write_file(location, entry, reader);
     case TarType::kHardLink:
-      return link_file(spot, path, entry);
+      return link_file(location, path, entry);
     case TarType::kSymlink:
     case TarType::kFifo: {
-      if (rules_.layer && entry.type == TarType::kFifo) return refuse("a layer has no pipes");
+      if (rules_.layer && entry.type == TarType::kFifo)
+        return refuse("a layer cannot contain a FIFO");
       const auto make = [&] {
         return entry.type == TarType::kFifo
-                   ? ::mkfifoat(spot.dir, spot.name.c_str(), entry.mode & 0777u)
-                   : ::symlinkat(entry.link.c_str(), spot.dir, spot.name.c_str());
+                   ? ::mkfifoat(location.dir, location.name.c_str(), entry.mode & 0777u)
+                   : ::symlinkat(entry.link.c_str(), location.dir, location.name.c_str());
       };
       for (int tries = 0; make() != 0; ++tries) {
-        if (errno != EEXIST || tries >= kMostTries) return fail_with(errno);
-        TRY_OK(make_room(spot));
+        if (errno != EEXIST || tries >= kMaxTries) return fail_with(errno);
+        TRY_OK(remove_existing(location));
       }
-      dress_named(spot, entry);
+      apply_attributes_by_name(location, entry);
       return {};
     }
     case TarType::kCharDevice:
     case TarType::kBlockDevice:
-      return refuse("devices are not unpacked");
+      return refuse("devices cannot be unpacked");
     case TarType::kOther:
       return {};
   }
@@ -279,24 +286,25 @@ Result<> Unpacker::take(const TarEntry& entry, TarReader& reader) {
   if (path.empty()) {
     // The top itself: it is as it is.
     if (entry.type == TarType::kDirectory) return {};
-    return fail(Error(Errc::kInvalidArgument, "the archive has an entry without a name", EINVAL));
+    return fail(
+        Error(Errc::kInvalidArgument, "the archive contains an entry without a name", EINVAL));
   }
   if (rules_.snapshot) {
     const std::string_view first = std::string_view(path).substr(0, path.find('/'));
     if (first == "proc" || first == "dev" || first == "sys") {
-      return refuse(path + " is not a snapshot's");
+      return refuse(path + " cannot be part of a snapshot");
     }
     if (path == "usr") {
       if (entry.type != TarType::kDirectory || entry.removed) {
-        return refuse("usr is always a directory");
+        return refuse("usr must be a directory");
       }
       return {};
     }
   }
-  auto outcome = place(path, entry, reader);
+  auto outcome = unpack(path, entry, reader);
   if (!outcome) {
     const int error = outcome.error().sys_errno();
-    // Behind or under another mount: nobody would see it.
+    // Behind or under another mount, where it would not be visible.
     if (rules_.snapshot && (error == EXDEV || error == EBUSY)) return {};
     return fail(std::move(outcome.error()).context(path));
   }
@@ -307,11 +315,11 @@ Result<> Unpacker::take(const TarEntry& entry, TarReader& reader) {
 Result<> Unpacker::finish() {
   // From the inside out: what has no right to be searched any more is done last.
   for (auto directory = directories_.rbegin(); directory != directories_.rend(); ++directory) {
-    auto spot = find(directory->path, Missing::kFail);
-    if (!spot) continue;  // the archive itself replaced it later
-    auto dir = open_path(spot->dir, spot->name, O_RDONLY | O_DIRECTORY, 0, resolve());
+    auto location = find(directory->path, Missing::kFail);
+    if (!location) continue;  // the archive itself replaced it later
+    auto dir = open_path(location->dir, location->name, O_RDONLY | O_DIRECTORY, 0, resolve());
     if (!dir) continue;
-    auto outcome = dress(dir->get(), directory->entry);
+    auto outcome = apply_attributes(dir->get(), directory->entry);
     if (!outcome) return fail(std::move(outcome.error()).context(directory->path));
   }
   return {};

@@ -1,5 +1,5 @@
-// Puts the entries of an archive that anybody may have made into a directory, and nowhere else: the
-// way to each is opened from that directory on, through no link and never upwards.
+// Unpacks an untrusted archive into a directory, and nowhere else: each path is opened from that
+// directory on, through no symlink and never through "..".
 #pragma once
 
 #include <string>
@@ -41,7 +41,7 @@ class Unpacker {
  private:
   enum class Missing : bool { kFail, kMake };
   // A name in a directory that is open.
-  struct Spot {
+  struct Location {
     int dir = -1;
     std::string name;
   };
@@ -50,25 +50,25 @@ class Unpacker {
     TarEntry entry;
   };
 
-  Result<Spot> find(const std::string& path, Missing missing);
-  Result<UniqueFd> open_way(std::string_view parent, Missing missing);
+  Result<Location> find(const std::string& path, Missing missing);
+  Result<UniqueFd> open_parent(std::string_view parent, Missing missing);
   Result<UniqueFd> walk(int start, std::string_view path, Missing missing);
-  Result<UniqueFd> make_way(int start, std::string_view path);
-  Result<> place(const std::string& path, const TarEntry& entry, TarReader& reader);
-  Result<> make_directory(const Spot& spot, const std::string& path, const TarEntry& entry);
-  Result<> write_file(const Spot& spot, const TarEntry& entry, TarReader& reader);
-  Result<> link_file(const Spot& spot, const std::string& path, const TarEntry& entry);
-  Result<> make_room(const Spot& spot);
-  Result<> dress(int fd, const TarEntry& entry);
-  void dress_named(const Spot& spot, const TarEntry& entry);
+  Result<UniqueFd> create_path(int start, std::string_view path);
+  Result<> unpack(const std::string& path, const TarEntry& entry, TarReader& reader);
+  Result<> make_directory(const Location& location, const std::string& path, const TarEntry& entry);
+  Result<> write_file(const Location& location, const TarEntry& entry, TarReader& reader);
+  Result<> link_file(const Location& location, const std::string& path, const TarEntry& entry);
+  Result<> remove_existing(const Location& location);
+  Result<> apply_attributes(int fd, const TarEntry& entry);
+  void apply_attributes_by_name(const Location& location, const TarEntry& entry);
   std::uint64_t resolve() const;
 
   UniqueFd top_;
   UniqueFd usr_;
   UnpackRules rules_;
   Unpacked unpacked_;
-  std::string way_;  // the parent that is open, below
-  UniqueFd way_fd_;
+  std::string parent_path_;  // the parent that is open, below
+  UniqueFd parent_fd_;
   std::vector<Directory> directories_;
 };
 

@@ -10,16 +10,16 @@
 namespace glovebox::agent {
 namespace {
 
-constexpr std::size_t kMostBytes = 1024 * 1024;
-constexpr std::size_t kMostNames = 10'000;
-constexpr std::size_t kLongestName = 64;
+constexpr std::size_t kMaxBytes = 1024 * 1024;
+constexpr std::size_t kMaxNames = 10'000;
+constexpr std::size_t kMaxName = 64;
 
 std::string read_bounded(const char* path) {
   struct stat info {};
   const auto fd = open_content(AT_FDCWD, path, true, info);
   std::string text;
   if (!fd) return text;
-  text.resize(kMostBytes);
+  text.resize(kMaxBytes);
   std::size_t size = 0;
   while (size < text.size()) {
     const ssize_t got = ::read(fd->get(), text.data() + size, text.size() - size);
@@ -50,11 +50,11 @@ std::vector<std::string_view> fields(std::string_view line) {
 template <class Take>
 void for_each_line(std::string_view text, Take take) {
   std::size_t lines = 0;
-  while (!text.empty() && lines++ < kMostNames) {
+  while (!text.empty() && lines++ < kMaxNames) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
     const auto parts = fields(line);
-    const bool named = !parts[0].empty() && parts[0].size() <= kLongestName;
+    const bool named = !parts[0].empty() && parts[0].size() <= kMaxName;
     if (named && line.find('\0') == std::string_view::npos) take(parts);
   }
 }
@@ -96,10 +96,10 @@ std::string UserNames::group(std::uint32_t gid) const {
   return found == names_of_groups_.end() ? "" : found->second;
 }
 
-Result<Owner> UserNames::owner(std::string_view words) const {
+Result<Owner> UserNames::owner(std::string_view text) const {
   Owner owner;
-  if (words.empty()) return owner;
-  const std::string_view user = words.substr(0, words.find(':'));
+  if (text.empty()) return owner;
+  const std::string_view user = text.substr(0, text.find(':'));
   if (!user.empty()) {
     if (const auto found = users_.find(user); found != users_.end()) {
       owner.uid = found->second.uid;
@@ -107,17 +107,17 @@ Result<Owner> UserNames::owner(std::string_view words) const {
     } else if (const auto uid = number(user)) {
       owner.uid = *uid;
     } else {
-      return fail(Error(Errc::kInvalidArgument, "there is no such user", EINVAL));
+      return fail(Error(Errc::kInvalidArgument, "no such user", EINVAL));
     }
   }
-  if (user.size() == words.size()) return owner;
-  const std::string_view group = words.substr(user.size() + 1);
+  if (user.size() == text.size()) return owner;
+  const std::string_view group = text.substr(user.size() + 1);
   if (const auto found = groups_.find(group); found != groups_.end()) {
     owner.gid = found->second;
   } else if (const auto gid = number(group)) {
     owner.gid = *gid;
   } else {
-    return fail(Error(Errc::kInvalidArgument, "there is no such group", EINVAL));
+    return fail(Error(Errc::kInvalidArgument, "no such group", EINVAL));
   }
   return owner;
 }

@@ -1,6 +1,6 @@
-// The guest's own users and groups, from its /etc/passwd and /etc/group. The guest may have written
-// anything there: what is read is bounded, what makes no sense is passed over, and the numbers mean
-// something inside this sandbox only.
+// The guest's users and groups, from its /etc/passwd and /etc/group. The guest may have written
+// anything there: reading is bounded, malformed lines are ignored, and the ids are valid inside
+// this sandbox only.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 
 namespace glovebox::agent {
 
 class UserNames {
  public:
-  // Reads the two files; what cannot be read has no names.
+  // Reads the two files; one that cannot be read counts as empty.
   static UserNames read();
   static UserNames parse(std::string_view passwd, std::string_view group);
 
@@ -23,8 +23,8 @@ class UserNames {
   std::string user(std::uint32_t uid) const;
   std::string group(std::uint32_t gid) const;
 
-  // "name" (with his own group), "name:group", ":group"; numbers where there is no such name.
-  Result<Owner> owner(std::string_view words) const;
+  // "name" (with the user's own group), "name:group" or ":group"; names may be numbers.
+  Result<Owner> owner(std::string_view text) const;
 
  private:
   struct User {

@@ -1,8 +1,8 @@
-// Tells what happens to a file or in a tree, until nobody listens any more.
+// Reports events of a file or a tree until the reader closes the pipe.
 #include <poll.h>
 
 #include "guest/agent/files/operations.h"
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 #include "guest/agent/files/watch_tree.h"
 
 namespace glovebox::agent {
@@ -16,23 +16,23 @@ constexpr int kOtherHalfMs = 20;
 Result<> watch_files(HelperLink& link) {
   const wire::FileRequest& request = link.request();
   PipeWriter out(link.data());
-  const auto tell = [&](const wire::WatchEvent& event) {
+  const auto report = [&](const wire::WatchEvent& event) {
     ++link.done.entries;
     return out.write(wire::encode_record(event));
   };
-  TRY(WatchTree tree, WatchTree::make(request.path, request.recursive, tell));
+  TRY(WatchTree tree, WatchTree::make(request.path, request.recursive, report));
   TRY_OK(link.opened());
   TRY_OK(out.write(wire::encode_record(wire::WatchEvent{wire::WatchKind::kReady, false, "", ""})));
   for (;;) {
     TRY_OK(out.flush());
-    // A pipe that nobody reads from says so without being asked.
-    pollfd places[2] = {{tree.fd(), POLLIN, 0}, {link.data(), 0, 0}};
-    const int ready = ::poll(places, 2, tree.has_open_move() ? kOtherHalfMs : -1);
+    // POLLERR is reported when the pipe has no reader any more.
+    pollfd events[2] = {{tree.fd(), POLLIN, 0}, {link.data(), 0, 0}};
+    const int ready = ::poll(descriptors, 2, tree.has_open_move() ? kOtherHalfMs : -1);
     if (ready < 0 && errno == EINTR) continue;
     if (ready < 0) return fail_with(errno);
-    if (places[1].revents != 0) return {};
+    if (events[1].revents != 0) return {};
     if (ready == 0) {
-      TRY_OK(tree.settle());
+      TRY_OK(tree.end_move());
       continue;
     }
     TRY(const bool over, tree.take());

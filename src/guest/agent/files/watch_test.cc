@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guest/agent/files/test_helper.h"
+#include "guest/agent/files/testing/test_helper.h"
 
 namespace glovebox::agent {
 namespace {
@@ -31,7 +31,7 @@ wire::FileRequest watch(const std::string& path, bool recursive) {
     EXPECT_EQ(got->directory, expected.directory);                                        \
   } while (false)
 
-TEST(WatchFiles, TellsWhatHappensInADirectory) {
+TEST(WatchFiles, ReportsEventsInADirectory) {
   const TestDir dir;
   ASSERT_EQ(::mkdir((dir / "sub").c_str(), 0755), 0);
   TestHelper helper(watch(dir.path(), false));
@@ -44,7 +44,8 @@ TEST(WatchFiles, TellsWhatHappensInADirectory) {
   ASSERT_EQ(::chmod((dir / "b").c_str(), 0600), 0);
   EXPECT_NEXT(helper, {WatchKind::kAttribute, false, "b", ""});
   write_whole(dir / "sub/unseen", "x");
-  ASSERT_EQ(::rename((dir / "b").c_str(), (dir / "sub/b").c_str()), 0);  // to where nobody looks
+  ASSERT_EQ(::rename((dir / "b").c_str(), (dir / "sub/b").c_str()),
+            0);  // to a directory that is not watched
   EXPECT_NEXT(helper, {WatchKind::kRemoved, false, "b", ""});
   ASSERT_EQ(::rename((dir / "sub/b").c_str(), (dir / "c").c_str()), 0);
   EXPECT_NEXT(helper, {WatchKind::kCreated, false, "c", ""});
@@ -75,7 +76,7 @@ TEST(WatchFiles, SeesWhatIsMadeInNewDirectories) {
   EXPECT_NEXT(helper, {WatchKind::kRemoved, false, "n/c/f", ""});
 }
 
-TEST(WatchFiles, TellsNothingTwiceAndMissesNothingOfManyNewDirectories) {
+TEST(WatchFiles, ReportsManyNewDirectoriesCompletelyAndOnce) {
   const TestDir dir;
   TestHelper helper(watch(dir.path(), true));
   EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
@@ -92,7 +93,7 @@ TEST(WatchFiles, TellsNothingTwiceAndMissesNothingOfManyNewDirectories) {
   for (const auto& [path, times] : created) EXPECT_EQ(times, 1) << path;
 }
 
-TEST(WatchFiles, TellsAWriteThroughAHelperAsOne) {
+TEST(WatchFiles, ReportsAWriteThroughAHelperOnce) {
   const TestDir dir;
   write_whole(dir / "a", "old");
   TestHelper helper(watch(dir.path(), false));
@@ -103,7 +104,7 @@ TEST(WatchFiles, TellsAWriteThroughAHelperAsOne) {
   EXPECT_NEXT(helper, {WatchKind::kCreated, false, "end", ""});
 }
 
-TEST(WatchFiles, TellsThatANewFileOfAHelperIsWritten) {
+TEST(WatchFiles, ReportsThatANewFileOfAHelperIsWritten) {
   const TestDir dir;
   TestHelper helper(watch(dir.path(), true));
   EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
@@ -142,11 +143,11 @@ TEST(WatchFiles, EndsWithWhatIsWatched) {
   EXPECT_EQ(run_helper(watch("/proc/self", true)).error(), EACCES);
 }
 
-TEST(WatchFiles, SaysThatSomeWereLost) {
+TEST(WatchFiles, ReportsThatSomeWereLost) {
   const TestDir dir;
   TestHelper helper(watch(dir.path(), true));
   EXPECT_NEXT(helper, {WatchKind::kReady, false, "", ""});
-  // Nobody reads: the pipe fills up, then the kernel's queue. A name is long, a queue is not.
+  // There is no reader: the pipe fills up, then the kernel's queue. A name is long, a queue is not.
   const std::string name(200, 'n');
   for (int i = 0; i < 60'000; ++i) {
     const std::string path = dir / (name + std::to_string(i % 500));

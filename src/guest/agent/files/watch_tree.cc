@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "guest/agent/files/place.h"
+#include "guest/agent/files/resolved_path.h"
 #include "guest/agent/files/tree_walk.h"
 
 namespace glovebox::agent {
@@ -31,17 +31,17 @@ bool is_path_below(const std::string& path, const std::string& top) {
 
 }  // namespace
 
-Result<WatchTree> WatchTree::make(const std::string& path, bool recursive, Tell tell) {
+Result<WatchTree> WatchTree::make(const std::string& path, bool recursive, Report report) {
   TRY(const UniqueFd top, open_path(AT_FDCWD, path, O_PATH));
   if (in_proc(top.get())) return fail_with(EACCES);
   UniqueFd inotify(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (!inotify && (errno == EMFILE || errno == ENFILE)) {
-    return fail(Error(Errc::kResourceExhausted, "there are too many watches already", EMFILE));
+    return fail(Error(Errc::kResourceExhausted, "too many inotify instances are in use", EMFILE));
   }
   if (!inotify) return fail_with(errno);
   struct stat info {};
   if (::fstat(top.get(), &info) != 0) return fail_with(errno);
-  WatchTree tree(std::move(inotify), path, recursive, std::move(tell));
+  WatchTree tree(std::move(inotify), path, recursive, std::move(report));
   tree.top_info_ = info;
   tree.top_is_directory_ = S_ISDIR(info.st_mode);
   if (tree.top_is_directory_) {
@@ -71,22 +71,21 @@ Result<bool> WatchTree::add_watch(int dir, const std::string& path) {
   (void)!::chdir("/");
   if (watch < 0 && error == ENOSPC) {
     return fail(Error(Errc::kResourceExhausted,
-                      "there are more directories than may be watched (" +
-                          std::to_string(paths_.size()) + " are)",
+                      "too many directories to watch (" + std::to_string(paths_.size()) + " are)",
                       ENOSPC));
   }
   if (watch < 0) return fail_with(error, path);
   return paths_.insert_or_assign(watch, path).second;
 }
 
-Result<> WatchTree::say(wire::WatchKind kind, bool directory, const std::string& path,
-                        const std::string& to) {
+Result<> WatchTree::send_event(wire::WatchKind kind, bool directory, const std::string& path,
+                               const std::string& to) {
   if (path.size() > wire::kMaxRecordPath || to.size() > wire::kMaxRecordPath) return {};
   wire::WatchEvent event{kind, directory, path, to};
   // One write after another to the same file is told once, until something else happens.
   if (kind == wire::WatchKind::kWritten && event == last_) return {};
   last_ = event;
-  return tell_(event);
+  return report_(event);
 }
 
 bool WatchTree::top_is_there() const {
@@ -131,7 +130,7 @@ Result<> WatchTree::watch_below(const std::string& path, Found found) {
     }
     const std::string whole = join(path, walk.path() + name->name);
     if (found == Found::kNew) {
-      TRY_OK(tell_found(walk.dir(), name->name, whole, name->type == DT_DIR));
+      TRY_OK(report_found(walk.dir(), name->name, whole, name->type == DT_DIR));
     }
     if (name->type != DT_DIR || whole.size() > wire::kMaxRecordPath) continue;
     auto dir = open_child(walk.dir(), name->name);
@@ -143,26 +142,26 @@ Result<> WatchTree::watch_below(const std::string& path, Found found) {
   }
 }
 
-Result<> WatchTree::tell_found(int dir, const std::string& name, const std::string& path,
-                               bool directory) {
+Result<> WatchTree::report_found(int dir, const std::string& name, const std::string& path,
+                                 bool directory) {
   if (is_temporary_name(name)) return {};
   found_.insert(path);
-  TRY_OK(say(wire::WatchKind::kCreated, directory, path));
+  TRY_OK(send_event(wire::WatchKind::kCreated, directory, path));
   struct stat info {};
   const bool written = ::fstatat(dir, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
                        S_ISREG(info.st_mode) && info.st_size > 0;
-  return written ? say(wire::WatchKind::kWritten, false, path) : Result<>{};
+  return written ? send_event(wire::WatchKind::kWritten, false, path) : Result<>{};
 }
 
 // A file that was written before it had a name is complete when it appears. One that is just being
 // written tells it again, which is dropped.
-Result<> WatchTree::tell_content(const std::string& dir, const std::string& name,
-                                 const std::string& path) {
+Result<> WatchTree::report_content(const std::string& dir, const std::string& name,
+                                   const std::string& path) {
   const auto at = open_below(dir);
   struct stat info {};
   const bool written = at && ::fstatat(at->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
                        S_ISREG(info.st_mode) && info.st_size > 0 && info.st_nlink == 1;
-  return written ? say(wire::WatchKind::kWritten, false, path) : Result<>{};
+  return written ? send_event(wire::WatchKind::kWritten, false, path) : Result<>{};
 }
 
 void WatchTree::forget_below(const std::string& path) {
@@ -182,33 +181,33 @@ void WatchTree::rename_below(const std::string& from, const std::string& to) {
   }
 }
 
-Result<> WatchTree::settle() {
+Result<> WatchTree::end_move() {
   if (!moved_from_) return {};
   const Moved moved = std::move(*moved_from_);
   moved_from_.reset();
   if (moved.directory) forget_below(moved.path);
   if (is_temporary_name(moved.name)) return {};
-  return say(wire::WatchKind::kRemoved, moved.directory, moved.path);
+  return send_event(wire::WatchKind::kRemoved, moved.directory, moved.path);
 }
 
 Result<> WatchTree::moved_to(const inotify_event& event, const std::string& path,
                              const std::string& name) {
   const bool directory = (event.mask & IN_ISDIR) != 0;
   if (!moved_from_ || moved_from_->cookie != event.cookie) {
-    TRY_OK(settle());
+    TRY_OK(end_move());
     if (is_temporary_name(name)) return {};
-    TRY_OK(say(wire::WatchKind::kCreated, directory, path));
+    TRY_OK(send_event(wire::WatchKind::kCreated, directory, path));
     return directory && recursive_ ? watch_below(path, Found::kNew) : Result<>{};
   }
   const Moved moved = std::move(*moved_from_);
   moved_from_.reset();
   if (directory) rename_below(moved.path, path);
   // A helper's own file that was put in its place, complete.
-  if (is_temporary_name(moved.name)) return say(wire::WatchKind::kWritten, directory, path);
-  return say(wire::WatchKind::kRenamed, directory, moved.path, path);
+  if (is_temporary_name(moved.name)) return send_event(wire::WatchKind::kWritten, directory, path);
+  return send_event(wire::WatchKind::kRenamed, directory, moved.path, path);
 }
 
-// The kernel calls a file without a name "#" and its number: nobody sees it in the directory.
+// The kernel calls a file without a name "#" and its number: it is not visible in the directory.
 bool WatchTree::is_nameless(const std::string& dir, const std::string& name) {
   if (name[0] != '#' || name.find_first_not_of("0123456789", 1) != std::string::npos) return false;
   const auto at = open_below(dir);
@@ -216,12 +215,12 @@ bool WatchTree::is_nameless(const std::string& dir, const std::string& name) {
   return !at || ::fstatat(at->get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0;
 }
 
-Result<> WatchTree::take_named(const inotify_event& event, const std::string& dir,
-                               const std::string& name) {
+Result<> WatchTree::handle_named_event(const inotify_event& event, const std::string& dir,
+                                       const std::string& name) {
   const std::string path = join(dir, name);
   const bool directory = (event.mask & IN_ISDIR) != 0;
   if ((event.mask & IN_MOVED_TO) != 0) return moved_to(event, path, name);
-  TRY_OK(settle());
+  TRY_OK(end_move());
   if ((event.mask & IN_MOVED_FROM) != 0) {
     moved_from_ = Moved{event.cookie, directory, path, name};
     return {};
@@ -230,49 +229,50 @@ Result<> WatchTree::take_named(const inotify_event& event, const std::string& di
   if (is_temporary_name(name) || (of_content && is_nameless(dir, name))) return {};
   if ((event.mask & IN_CREATE) != 0) {
     if (found_.erase(path) != 0) return {};
-    TRY_OK(say(wire::WatchKind::kCreated, directory, path));
-    if (!directory) return tell_content(dir, name, path);
+    TRY_OK(send_event(wire::WatchKind::kCreated, directory, path));
+    if (!directory) return report_content(dir, name, path);
     return recursive_ ? watch_below(path, Found::kNew) : Result<>{};
   }
-  if ((event.mask & IN_DELETE) != 0) return say(wire::WatchKind::kRemoved, directory, path);
-  if ((event.mask & IN_MODIFY) != 0) return say(wire::WatchKind::kWritten, directory, path);
-  if ((event.mask & IN_ATTRIB) != 0) return say(wire::WatchKind::kAttribute, directory, path);
+  if ((event.mask & IN_DELETE) != 0) return send_event(wire::WatchKind::kRemoved, directory, path);
+  if ((event.mask & IN_MODIFY) != 0) return send_event(wire::WatchKind::kWritten, directory, path);
+  if ((event.mask & IN_ATTRIB) != 0)
+    return send_event(wire::WatchKind::kAttribute, directory, path);
   return {};
 }
 
-Result<bool> WatchTree::take_of_top(std::uint32_t mask) {
+Result<bool> WatchTree::handle_top_event(std::uint32_t mask) {
   if ((mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) != 0) {
-    TRY_OK(settle());
-    TRY_OK(say(wire::WatchKind::kRemoved, top_is_directory_, ""));
+    TRY_OK(end_move());
+    TRY_OK(send_event(wire::WatchKind::kRemoved, top_is_directory_, ""));
     return true;
   }
-  if ((mask & IN_MODIFY) != 0) TRY_OK(say(wire::WatchKind::kWritten, false, ""));
+  if ((mask & IN_MODIFY) != 0) TRY_OK(send_event(wire::WatchKind::kWritten, false, ""));
   if ((mask & IN_ATTRIB) != 0) {
     // Losing its name is told as a change of its attributes first.
-    if (!top_is_directory_ && !top_is_there()) return take_of_top(IN_DELETE_SELF);
-    TRY_OK(say(wire::WatchKind::kAttribute, top_is_directory_, ""));
+    if (!top_is_directory_ && !top_is_there()) return handle_top_event(IN_DELETE_SELF);
+    TRY_OK(send_event(wire::WatchKind::kAttribute, top_is_directory_, ""));
   }
   return false;
 }
 
-Result<bool> WatchTree::take_one(const inotify_event& event, const std::string& name) {
+Result<bool> WatchTree::handle_event(const inotify_event& event, const std::string& name) {
   if ((event.mask & IN_Q_OVERFLOW) != 0) {
-    TRY_OK(settle());
-    TRY_OK(say(wire::WatchKind::kOverflow, false, ""));
-    // Directories may have been made that nobody told of.
+    TRY_OK(end_move());
+    TRY_OK(send_event(wire::WatchKind::kOverflow, false, ""));
+    // Directories may have been created without an event.
     if (recursive_ && top_is_directory_) TRY_OK(watch_below("", Found::kKnown));
     return false;
   }
   const auto watched = paths_.find(event.wd);
   if (watched == paths_.end()) return false;
   if (name.empty()) {
-    if (event.wd == top_watch_) return take_of_top(event.mask);
+    if (event.wd == top_watch_) return handle_top_event(event.mask);
     // Of another directory its parent tells.
     if ((event.mask & IN_IGNORED) != 0) paths_.erase(watched);
     return false;
   }
   const std::string dir = watched->second;
-  TRY_OK(take_named(event, dir, name));
+  TRY_OK(handle_named_event(event, dir, name));
   return false;
 }
 
@@ -289,7 +289,7 @@ Result<bool> WatchTree::take() {
     for (ssize_t at = 0; at < got;) {
       const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
       at += static_cast<ssize_t>(sizeof *event + event->len);
-      TRY(const bool over, take_one(*event, event->len > 0 ? event->name : ""));
+      TRY(const bool over, handle_event(*event, event->len > 0 ? event->name : ""));
       if (over) return true;
     }
   }

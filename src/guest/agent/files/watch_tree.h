@@ -1,5 +1,5 @@
-// Keeps a watch on each directory of a tree, as it grows, shrinks and is moved about, and tells
-// what happens in it by its path.
+// Watches a file, or every directory of a tree as it changes, with inotify, and reports events with
+// their paths.
 #pragma once
 
 #include <sys/inotify.h>
@@ -19,16 +19,16 @@ namespace glovebox::agent {
 
 class WatchTree {
  public:
-  using Tell = std::function<Result<>(const wire::WatchEvent&)>;
+  using Report = std::function<Result<>(const wire::WatchEvent&)>;
 
   // Of a directory, or of a file.
-  static Result<WatchTree> make(const std::string& path, bool recursive, Tell tell);
+  static Result<WatchTree> make(const std::string& path, bool recursive, Report report);
 
   int fd() const { return inotify_.get(); }
-  // What has come. True: the top itself is gone, and with it the watch.
+  // Reads and reports the pending events. True: the top itself was removed, which ends the watch.
   Result<bool> take();
-  // Nothing came for a while: what was moved from here went elsewhere.
-  Result<> settle();
+  // No event followed for a while: an entry that was moved away has left the tree.
+  Result<> end_move();
   bool has_open_move() const { return moved_from_.has_value(); }
 
  private:
@@ -40,11 +40,11 @@ class WatchTree {
   };
   enum class Found : bool { kKnown, kNew };
 
-  WatchTree(UniqueFd inotify, std::string top, bool recursive, Tell tell)
+  WatchTree(UniqueFd inotify, std::string top, bool recursive, Report report)
       : inotify_(std::move(inotify)),
         top_(std::move(top)),
         recursive_(recursive),
-        tell_(std::move(tell)) {}
+        report_(std::move(report)) {}
 
   Result<> begin();
   bool top_is_there() const;
@@ -52,29 +52,30 @@ class WatchTree {
   Result<UniqueFd> open_below(const std::string& path);
   Result<> watch_below(const std::string& path, Found found);
   Result<bool> add_watch(int dir, const std::string& path);
-  Result<> tell_found(int dir, const std::string& name, const std::string& path, bool directory);
-  Result<> tell_content(const std::string& dir, const std::string& name, const std::string& path);
-  Result<bool> take_one(const inotify_event& event, const std::string& name);
-  Result<bool> take_of_top(std::uint32_t mask);
-  Result<> take_named(const inotify_event& event, const std::string& dir, const std::string& name);
+  Result<> report_found(int dir, const std::string& name, const std::string& path, bool directory);
+  Result<> report_content(const std::string& dir, const std::string& name, const std::string& path);
+  Result<bool> handle_event(const inotify_event& event, const std::string& name);
+  Result<bool> handle_top_event(std::uint32_t mask);
+  Result<> handle_named_event(const inotify_event& event, const std::string& dir,
+                              const std::string& name);
   Result<> moved_to(const inotify_event& event, const std::string& path, const std::string& name);
   void forget_below(const std::string& path);
   void rename_below(const std::string& from, const std::string& to);
-  Result<> say(wire::WatchKind kind, bool directory, const std::string& path,
-               const std::string& to = {});
+  Result<> send_event(wire::WatchKind kind, bool directory, const std::string& path,
+                      const std::string& to = {});
 
   UniqueFd inotify_;
-  // By its path, and what must be there: a descriptor would keep it alive, and the kernel tells the
-  // end of what is watched only when it has ended.
+  // By its path and inode: an open descriptor would keep it alive, and the kernel reports its end
+  // only when it has ended.
   std::string top_;
   struct stat top_info_ {};
   bool recursive_;
   bool top_is_directory_ = true;
-  Tell tell_;
+  Report report_;
   int top_watch_ = -1;
   std::unordered_map<int, std::string> paths_;  // of watches: "" or "a/b"
   std::optional<Moved> moved_from_;
-  // What was found in a new directory: the events of the same, which may be waiting, are dropped.
+  // Entries that were found in a new directory: pending events about them are dropped.
   std::set<std::string> found_;
   wire::WatchEvent last_;
 };

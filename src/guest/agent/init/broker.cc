@@ -1,0 +1,150 @@
+#include "guest/agent/init/broker.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/fd_message.h"
+#include "base/log.h"
+#include "guest/agent/init/sandbox_init.h"
+#include "guest/agent/init/zygote_init.h"
+#include "sys/clone.h"
+#include "sys/file.h"
+#include "wire/guest/sandbox_plan.h"
+
+namespace glovebox::agent {
+namespace {
+
+constexpr std::uint64_t kSandboxNamespaces =
+    CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+
+// The kernel counts these for a whole user namespace against its creator. Each sandbox has a
+// creator of its own, so none can use up another's share.
+void limit_next_user_namespace() {
+  for (const auto& [resource, most] :
+       {std::pair{RLIMIT_SIGPENDING, rlim_t{1024}}, std::pair{RLIMIT_MSGQUEUE, rlim_t{819200}},
+        std::pair{RLIMIT_MEMLOCK, rlim_t{8u << 20}}}) {
+    rlimit limit{};
+    ::getrlimit(resource, &limit);
+    limit.rlim_cur = std::min(limit.rlim_max, most);
+    ::setrlimit(resource, &limit);
+  }
+}
+
+Result<> map_users(pid_t pid, const wire::MakeSandbox& make) {
+  const std::string proc = "/proc/" + std::to_string(pid) + "/";
+  // With a slice, ids 0 to 65535 are mapped; without one, the nursery's only user becomes the
+  // guest's `user`.
+  const bool slice = make.slice_count > 1;
+  const std::string map =
+      slice ? "0 " + std::to_string(make.slice_first) + " " + std::to_string(make.slice_count)
+            : "1000 0 1";
+  if (!slice) TRY_OK(sys::write_control(AT_FDCWD, proc + "setgroups", "deny"));
+  TRY_OK(sys::write_control(AT_FDCWD, proc + "uid_map", map));
+  return sys::write_control(AT_FDCWD, proc + "gid_map", map);
+}
+
+// In the parent: maps the users of the sandbox's first process and lets it continue. The child
+// never returns.
+Result<UniqueFd> make_sandbox(const wire::MakeSandbox& make, UniqueFd setup, UniqueFd cgroup,
+                              int launcher_socket) {
+  int mapped[2];
+  if (::pipe2(mapped, O_CLOEXEC) != 0) return fail(Error::from_errno("pipe"));
+  UniqueFd wait_end(mapped[0]);
+  UniqueFd go_end(mapped[1]);
+  // MakeSandbox says which user creates the namespace.
+  if (make.slice_count > 1) TRY_OK(sys::become_effective(make.maker, make.maker));
+  // We may write the child's uid_map only while the child is dumpable, which it inherits from us;
+  // it clears that before any guest is in its sandbox.
+  ::prctl(PR_SET_DUMPABLE, 1);
+  auto cloned = sys::clone_into(kSandboxNamespaces, cgroup.get());
+  if (cloned && cloned->pid == 0) {
+    ::close(launcher_socket);
+    go_end.reset();
+    cgroup.reset();
+    const bool own_slice = make.slice_count > 1;
+    run_sandbox_init(std::move(wait_end), std::move(setup), own_slice);
+  }
+  ::prctl(PR_SET_DUMPABLE, 0);
+  if (make.slice_count > 1) TRY_OK(sys::become_effective(0, 0));
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // cleared by the kernel when the user changes
+  if (!cloned) return fail(std::move(cloned.error()));
+  if (auto done = map_users(cloned->pid, make); !done) {
+    sys::send_signal(cloned->pidfd.get(), SIGKILL);
+    return fail(std::move(done.error()));
+  }
+  (void)!::write(go_end.get(), "", 1);
+  return std::move(cloned->pidfd);
+}
+
+// A zygote shares our user and pid namespace, so that it may join the sandboxes below them, and
+// nothing else.
+constexpr std::uint64_t kZygoteNamespaces =
+    CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+
+Result<UniqueFd> make_zygote(const wire::MakeZygote& make, std::vector<UniqueFd>& fds,
+                             int launcher_socket) {
+  // In its sandbox a zygote's child is always process 3, after the agent and a shim. Libraries
+  // notice a fork by a changed process id, so the zygote itself must be any other.
+  constexpr pid_t kChildsId = 3;
+  while (true) {
+    auto cloned = sys::clone_into(kZygoteNamespaces);
+    if (!cloned) return fail(std::move(cloned.error()));
+    if (cloned->pid == 0) {
+      if (::getpid() == kChildsId) ::_exit(0);
+      ::close(launcher_socket);
+      run_zygote_init(make, std::move(fds));
+    }
+    if (cloned->pid != kChildsId) return std::move(cloned->pidfd);
+  }
+}
+
+// The pidfd for the answer, or the error.
+Result<UniqueFd> handle_request(const wire::PlanMessage& message, std::vector<UniqueFd> fds,
+                                int launcher_socket) {
+  if (const auto* make = std::get_if<wire::MakeSandbox>(&message);
+      make != nullptr && !fds.empty()) {
+    UniqueFd cgroup = fds.size() > 1 ? std::move(fds[1]) : UniqueFd();
+    return make_sandbox(*make, std::move(fds[0]), std::move(cgroup), launcher_socket);
+  }
+  const auto* zygote = std::get_if<wire::MakeZygote>(&message);
+  if (zygote == nullptr) return fail(Errc::kProtocol, "the launcher sent an unexpected request");
+  return make_zygote(*zygote, fds, launcher_socket);
+}
+
+}  // namespace
+
+int run_broker(int launcher_socket) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::signal(SIGCHLD,
+           SIG_IGN);  // the launcher watches sandboxes by pidfd, so children need no wait()
+  // A rootless nursery has only one user.
+  (void)sys::keep_capabilities_across_uid_changes();
+  limit_next_user_namespace();
+  while (true) {
+    auto received = receive_message(launcher_socket, wire::kMaxPlanMessage, kMaxPassedFds);
+    if (!received || received->bytes.empty()) return 0;
+    const auto message = wire::decode_plan_message(received->bytes);
+    if (!message) return 1;
+    auto pidfd = handle_request(*message, std::move(received->fds), launcher_socket);
+    Result<> sent;
+    if (pidfd) {
+      const int fds[] = {pidfd->get()};
+      sent =
+          send_message(launcher_socket, wire::encode(wire::PlanMessage(wire::SandboxHello{})), fds);
+    } else {
+      sent =
+          send_message(launcher_socket, wire::encode(wire::PlanMessage(wire::SandboxFailed{
+                                            pidfd.error().message(), pidfd.error().sys_errno()})));
+    }
+    if (!sent) return 0;
+  }
+}
+
+}  // namespace glovebox::agent

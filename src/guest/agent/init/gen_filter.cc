@@ -1,0 +1,333 @@
+// Build-time program: writes the guest's system-call filter as C arrays.
+//
+// openat2 is not on the list: its mode is behind a pointer that a filter cannot follow, and callers
+// fall back to openat. The list is grouped by what a program needs the calls for. What is not on it
+// does not exist (ENOSYS), so that libraries fall back as on an older kernel; what exists but is
+// refused on purpose answers EPERM, which is what a container's user is used to.
+#include <errno.h>
+#include <linux/filter.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "guest/agent/init/filter_calls.h"
+
+namespace {
+
+using namespace glovebox::agent;  // the lists
+
+void must(int done, const std::string& what) {
+  if (done >= 0) return;
+  fprintf(stderr, "gen_filter: %s: %s\n", what.c_str(), strerror(-done));
+  exit(1);
+}
+
+template <std::size_t N>
+void add_all(scmp_filter_ctx filter, std::uint32_t action, const char* const (&names)[N]) {
+  for (const char* name : names) {
+    const int number = seccomp_syscall_resolve_name(name);
+    if (number == __NR_SCMP_ERROR) {
+      fprintf(stderr, "gen_filter: libseccomp does not know '%s'\n", name);
+      exit(1);
+    }
+    if (number < 0) continue;  // not on this architecture
+    must(seccomp_rule_add(filter, action, number, 0), name);
+  }
+}
+
+scmp_filter_ctx begin(std::uint32_t default_action) {
+  scmp_filter_ctx filter = seccomp_init(default_action);
+  if (filter == nullptr) exit(1);
+  // 32-bit and x32 calls have other numbers for other things: none of them exists here.
+  must(seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)), "bad arch");
+  must(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2), "binary tree");
+  // The caller sets no_new_privs itself; libseccomp is only the compiler here.
+  must(seccomp_attr_set(filter, SCMP_FLTATR_CTL_NNP, 0), "nnp");
+  return filter;
+}
+
+constexpr std::uint64_t kLow32 = 0xffffffffull;  // the kernel looks at no more of an int argument
+
+void refuse_ioctls(scmp_filter_ctx filter) {
+  // Characters pushed into a terminal, and the console's own commands, act on the process that
+  // reads it.
+  for (const std::uint64_t command : {0x5412ull /* TIOCSTI */, 0x541cull /* TIOCLINUX */,
+                                      0x5423ull /* TIOCSETD: loads modules */}) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ioctl), 1,
+                          SCMP_A1(SCMP_CMP_MASKED_EQ, kLow32, command)),
+         "ioctl");
+  }
+}
+
+void refuse_namespaces(scmp_filter_ctx filter) {
+  for (const std::uint64_t flag : {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
+                                   CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET}) {
+    const std::uint64_t bit = flag & kLow32;
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
+                          SCMP_A0(SCMP_CMP_MASKED_EQ, bit, bit)),
+         "clone");
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(unshare), 1,
+                          SCMP_A0(SCMP_CMP_MASKED_EQ, bit, bit)),
+         "unshare");
+  }
+  constexpr std::uint64_t kNewTime = 0x80;
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(unshare), 1,
+                        SCMP_A0(SCMP_CMP_MASKED_EQ, kNewTime, kNewTime)),
+       "unshare time");
+  // Its flags are behind a pointer that a filter cannot follow; glibc falls back to clone.
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0), "clone3");
+}
+
+void refuse_sockets(scmp_filter_ctx filter) {
+  const auto refuse_family = [&](std::uint64_t family) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
+                          SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, family)),
+         "socket");
+  };
+  // Unix and Internet sockets only. Of the others, netlink is the one that programs know: but what
+  // waits in its sockets is kernel memory that is not charged, so it would be a way past
+  // the memory limit, and in a sandbox with nothing but loopback there is little to ask it.
+  for (std::uint64_t family = 0; family < AF_INET6; ++family) {
+    if (family != AF_UNIX && family != AF_INET) refuse_family(family);
+  }
+  // Everything newer (netlink, packet, alg, vsock, xdp, ...), and what only looks like an old one
+  // because of bits above the 32 that the kernel reads.
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
+                        SCMP_A0(SCMP_CMP_GT, AF_INET6)),
+       "socket family");
+  // A pair of anything but Unix sockets would have the kernel load and ask that family first.
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socketpair), 1,
+                        SCMP_A0(SCMP_CMP_NE, AF_UNIX)),
+       "socketpair");
+  for (const std::uint64_t family : {AF_INET, AF_INET6}) {
+    // UDP (17) is the highest that is wanted. Above it are SCTP, UDP-Lite, MPTCP and the like: much
+    // kernel for little use. What is below needs a raw socket.
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPROTONOSUPPORT), SCMP_SYS(socket), 2,
+                          SCMP_A0(SCMP_CMP_EQ, family), SCMP_A2(SCMP_CMP_GT, 17)),
+         "protocol");
+    for (const std::uint64_t type : {3ull /* SOCK_RAW */, 10ull /* SOCK_PACKET */}) {
+      must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 2,
+                            SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, family),
+                            SCMP_A1(SCMP_CMP_MASKED_EQ, 0xf, type)),
+           "raw socket");
+    }
+  }
+}
+
+// A setuid file in a host directory that is mounted writable would be setuid on the host.
+void refuse_setuid_files(scmp_filter_ctx filter) {
+  const auto refuse = [&](int number, std::initializer_list<scmp_arg_cmp> when, const char* what) {
+    must(seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), number,
+                                static_cast<unsigned>(when.size()), when.begin()),
+         what);
+  };
+  constexpr std::uint64_t kCreate = 0100;        // O_CREAT
+  constexpr std::uint64_t kTmpfile = 020000000;  // O_TMPFILE's own bit
+  for (const std::uint64_t bit : {04000ull, 02000ull}) {
+    refuse(SCMP_SYS(chmod), {SCMP_A1(SCMP_CMP_MASKED_EQ, bit, bit)}, "chmod");
+    refuse(SCMP_SYS(fchmod), {SCMP_A1(SCMP_CMP_MASKED_EQ, bit, bit)}, "fchmod");
+    refuse(SCMP_SYS(fchmodat), {SCMP_A2(SCMP_CMP_MASKED_EQ, bit, bit)}, "fchmodat");
+    refuse(SCMP_SYS(mknod), {SCMP_A1(SCMP_CMP_MASKED_EQ, bit, bit)}, "mknod");
+    refuse(SCMP_SYS(mknodat), {SCMP_A2(SCMP_CMP_MASKED_EQ, bit, bit)}, "mknodat");
+    refuse(SCMP_SYS(creat), {SCMP_A1(SCMP_CMP_MASKED_EQ, bit, bit)}, "creat");
+    for (const std::uint64_t makes : {kCreate, kTmpfile}) {  // else the mode is ignored
+      refuse(SCMP_SYS(open),
+             {SCMP_A1(SCMP_CMP_MASKED_EQ, makes, makes), SCMP_A2(SCMP_CMP_MASKED_EQ, bit, bit)},
+             "open");
+      refuse(SCMP_SYS(openat),
+             {SCMP_A2(SCMP_CMP_MASKED_EQ, makes, makes), SCMP_A3(SCMP_CMP_MASKED_EQ, bit, bit)},
+             "openat");
+    }
+  }
+}
+
+void refuse_the_rest(scmp_filter_ctx filter) {
+  // A tracee that stops at its exit dies only when its tracer lets it, even if it is killed: two
+  // that trace each other so would never die, and neither would their sandbox.
+  for (const std::uint64_t request : {0x4206ull /* SEIZE */, 0x4200ull /* SETOPTIONS */}) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(ptrace), 2,
+                          SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, request),
+                          SCMP_A3(SCMP_CMP_MASKED_EQ, 0x40, 0x40 /* PTRACE_O_TRACEEXIT */)),
+         "hold at exit");
+  }
+  // User notifications: a large kernel interface without ordinary use.
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(seccomp), 1,
+                        SCMP_A1(SCMP_CMP_MASKED_EQ, 8, 8 /* FLAG_NEW_LISTENER */)),
+       "listener");
+}
+
+// The process engine has no namespace between the guest and the host's other processes, so what
+// reaches them is refused by name.
+void refuse_for_process_engine(scmp_filter_ctx filter) {
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 0), "socket");
+  for (const int number : {SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv),
+                           SCMP_SYS(process_vm_writev), SCMP_SYS(process_madvise), SCMP_SYS(shmget),
+                           SCMP_SYS(semget), SCMP_SYS(msgget), SCMP_SYS(mq_open)}) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0), "process");
+  }
+  // Landlock says who may read and write a file, not who may change its mode, owner, times or
+  // attributes (nor, before ABI 3, its length): by name, these could reach any file of our user's.
+  // The same on an open descriptor stays.
+  for (const int number :
+       {SCMP_SYS(chmod), SCMP_SYS(fchmodat), SCMP_SYS(chown), SCMP_SYS(lchown), SCMP_SYS(fchownat),
+        SCMP_SYS(utime), SCMP_SYS(utimes), SCMP_SYS(futimesat), SCMP_SYS(setxattr),
+        SCMP_SYS(lsetxattr), SCMP_SYS(removexattr), SCMP_SYS(lremovexattr), SCMP_SYS(truncate)}) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0), "by name");
+  }
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(utimensat), 1,
+                        SCMP_A1(SCMP_CMP_NE, 0)),  // futimens() gives no name
+       "utimensat");
+  // Zero is the caller itself.
+  for (const int number :
+       {SCMP_SYS(prlimit64), SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setscheduler),
+        SCMP_SYS(sched_setparam), SCMP_SYS(sched_setattr)}) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1, SCMP_A0(SCMP_CMP_NE, 0)),
+         "other");
+  }
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setpriority), 1,
+                        SCMP_A1(SCMP_CMP_NE, 0)),
+       "setpriority");
+}
+
+// Root inside a session has the agent's own uid: what the kernel lets one do to a process of the
+// same user is refused where it would reach the agent.
+void refuse_reaching_the_agent(scmp_filter_ctx filter) {
+  must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1,
+                        SCMP_A0(SCMP_CMP_NE, 0)),  // zero is the caller itself
+       "prlimit64");
+  for (const int number : {SCMP_SYS(sched_setaffinity), SCMP_SYS(sched_setscheduler),
+                           SCMP_SYS(sched_setparam), SCMP_SYS(sched_setattr)}) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1,
+                          SCMP_A0(SCMP_CMP_MASKED_EQ, kLow32, 1)),
+         "schedule the agent");
+  }
+  for (const int number : {SCMP_SYS(setpriority), SCMP_SYS(ioprio_set)}) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 1,
+                          SCMP_A1(SCMP_CMP_MASKED_EQ, kLow32, 1)),
+         "slow the agent down");
+  }
+}
+
+// Where neither another uid nor Landlock (ABI 6) keeps signals in.
+void refuse_signals(scmp_filter_ctx filter) {
+  for (const int number :
+       {SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo),
+        SCMP_SYS(rt_tgsigqueueinfo), SCMP_SYS(pidfd_send_signal)}) {
+    must(seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0), "signal");
+  }
+}
+
+// The calls that exist. A zygote has one more than a guest: its children join sandboxes. So has a
+// session: its root may change roots (package tools do).
+enum class For { kRun, kZygote, kSession };
+scmp_filter_ctx make_allow(For whom) {
+  scmp_filter_ctx allow = begin(SCMP_ACT_ERRNO(ENOSYS));
+  add_all(allow, SCMP_ACT_ALLOW, kFiles);
+  add_all(allow, SCMP_ACT_ALLOW, kMemory);
+  add_all(allow, SCMP_ACT_ALLOW, kProcesses);
+  add_all(allow, SCMP_ACT_ALLOW, kScheduling);
+  add_all(allow, SCMP_ACT_ALLOW, kSignalCalls);
+  add_all(allow, SCMP_ACT_ALLOW, kWaiting);
+  add_all(allow, SCMP_ACT_ALLOW, kTime);
+  add_all(allow, SCMP_ACT_ALLOW, kSockets);
+  add_all(allow, SCMP_ACT_ALLOW, kIpc);
+  add_all(allow, SCMP_ACT_ALLOW, kSystem);
+  for (const char* name : kRefused) {
+    const bool more = (whom == For::kZygote && std::string(name) == "setns") ||
+                      (whom == For::kSession && std::string(name) == "chroot");
+    const int number = seccomp_syscall_resolve_name(name);
+    if (number == __NR_SCMP_ERROR) must(-EINVAL, name);
+    if (number < 0) continue;  // not on this architecture
+    must(seccomp_rule_add(allow, more ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(EPERM), number, 0), name);
+  }
+  // sync() succeeds without effect: it would write back every disk of the host. fsync is there for
+  // one's own.
+  must(seccomp_rule_add(allow, SCMP_ACT_ERRNO(0), SCMP_SYS(sync), 0), "sync");
+  // Address randomisation must stay on: only "what is it" and the plain personality.
+  for (const std::uint64_t persona : {0x0ull, 0xffffffffull, 0x8ull}) {
+    must(seccomp_rule_add(allow, SCMP_ACT_ALLOW, SCMP_SYS(personality), 1,
+                          SCMP_A0(SCMP_CMP_EQ, persona)),
+         "personality");
+  }
+  return allow;
+}
+
+void write_array(scmp_filter_ctx filter, const char* name, FILE* to) {
+  char path[] = "/tmp/gen_filter_XXXXXX";
+  const int fd = mkstemp(path);
+  if (fd < 0) exit(1);
+  unlink(path);
+  must(seccomp_export_bpf(filter, fd), "export");
+  std::vector<sock_filter> program(static_cast<std::size_t>(lseek(fd, 0, SEEK_END)) /
+                                   sizeof(sock_filter));
+  if (pread(fd, program.data(), program.size() * sizeof(sock_filter), 0) !=
+      static_cast<ssize_t>(program.size() * sizeof(sock_filter))) {
+    exit(1);
+  }
+  fprintf(to, "constexpr sock_filter %s[] = {\n", name);
+  for (const sock_filter& op : program) {
+    fprintf(to, "{0x%04x,%u,%u,0x%08x},\n", op.code, op.jt, op.jf, op.k);
+  }
+  fprintf(to, "};\n");
+  close(fd);
+  seccomp_release(filter);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  FILE* to = fopen(argv[1], "w");
+  if (to == nullptr) return 1;
+
+  scmp_filter_ctx refuse = begin(SCMP_ACT_ALLOW);
+  refuse_ioctls(refuse);
+  refuse_namespaces(refuse);
+  refuse_sockets(refuse);
+  refuse_setuid_files(refuse);
+  refuse_the_rest(refuse);
+  write_array(refuse, "kRefuse", to);
+
+  write_array(make_allow(For::kRun), "kAllow", to);
+  write_array(make_allow(For::kZygote), "kAllowZygote", to);
+
+  // Setuid files are what sudo is; package tools make them. Only where a host's directory is
+  // mounted writable they are refused as in a run.
+  for (const bool setuid_files : {true, false}) {
+    scmp_filter_ctx session = begin(SCMP_ACT_ALLOW);
+    refuse_ioctls(session);
+    refuse_namespaces(session);
+    refuse_sockets(session);
+    if (!setuid_files) refuse_setuid_files(session);
+    refuse_the_rest(session);
+    refuse_reaching_the_agent(session);
+    write_array(session, setuid_files ? "kRefuseSession" : "kRefuseSessionWithMounts", to);
+  }
+  write_array(make_allow(For::kSession), "kAllowSession", to);
+
+  // What a zygote has more than a guest, and its children give up.
+  scmp_filter_ctx joined = begin(SCMP_ACT_ALLOW);
+  must(seccomp_rule_add(joined, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setns), 0), "setns");
+  write_array(joined, "kJoined", to);
+  scmp_filter_ctx joined_session = begin(SCMP_ACT_ALLOW);
+  must(seccomp_rule_add(joined_session, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setns), 0), "setns");
+  refuse_reaching_the_agent(joined_session);
+  write_array(joined_session, "kJoinedSession", to);
+
+  scmp_filter_ctx process = begin(SCMP_ACT_ALLOW);
+  refuse_for_process_engine(process);
+  write_array(process, "kProcess", to);
+  scmp_filter_ctx signals = begin(SCMP_ACT_ALLOW);
+  refuse_signals(signals);
+  write_array(signals, "kSignals", to);
+  return fclose(to) == 0 ? 0 : 1;
+}

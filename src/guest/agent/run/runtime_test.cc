@@ -1,0 +1,67 @@
+#include "guest/agent/run/runtime.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace glovebox::agent {
+namespace {
+
+const std::string kSealed =
+    "Name:\tpython3\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t3\nPid:\t3\nPPid:\t1\n"
+    "TracerPid:\t0\nUid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\nFDSize:\t64\n"
+    "Groups:\t \nCapInh:\t0000000000000000\nCapPrm:\t0000000000000000\n"
+    "CapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nCapAmb:\t0000000000000000\n"
+    "NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t3\n";
+
+std::string with(const std::string& from, const std::string& to) {
+  std::string status = kSealed;
+  status.replace(status.find(from), from.size(), to);
+  return status;
+}
+
+TEST(CheckSealed, TakesARuntimeThatIsSealedAsAGuestIs) {
+  EXPECT_TRUE(check_sealed(kSealed, true, 3));
+}
+
+TEST(CheckSealed, RefusesARuntimeThatKeptAnything) {
+  const std::pair<const char*, const char*> kept[] = {
+      {"CapEff:\t0000000000000000", "CapEff:\t0000000000000001"},
+      {"CapPrm:\t0000000000000000", "CapPrm:\t0000000000200000"},
+      {"CapInh:\t0000000000000000", "CapInh:\t0000000000000001"},
+      {"CapAmb:\t0000000000000000", "CapAmb:\t0000000000000001"},
+      {"NoNewPrivs:\t1", "NoNewPrivs:\t0"},
+      {"Seccomp:\t2", "Seccomp:\t0"},
+      {"Seccomp_filters:\t3", "Seccomp_filters:\t2"},
+      {"Uid:\t1000\t1000\t1000\t1000", "Uid:\t1000\t1000\t0\t1000"},
+      {"Gid:\t1000\t1000\t1000\t1000", "Gid:\t0\t1000\t1000\t1000"},
+      {"Groups:\t ", "Groups:\t0 "},
+      {"TracerPid:\t0", "TracerPid:\t7"},
+      {"PPid:\t1", "PPid:\t0"},
+  };
+  for (const auto& [from, to] : kept) EXPECT_FALSE(check_sealed(with(from, to), true, 3)) << to;
+}
+
+TEST(CheckSealed, InASessionItMayBecomeRootInsideAndNoMore) {
+  const auto check = [](std::string bounding) {
+    std::string status = with("NoNewPrivs:\t1", "NoNewPrivs:\t0");
+    const std::string none = "CapBnd:\t0000000000000000";
+    status.replace(status.find(none), none.size(), "CapBnd:\t" + bounding);
+    return check_sealed(status, true, 3, SealOf::kSession).has_value();
+  };
+  EXPECT_TRUE(check("00000000a00405fb"));
+  EXPECT_TRUE(check("0000000000000000"));
+  EXPECT_FALSE(check("00000000a02405fb"));  // with SYS_ADMIN
+  EXPECT_FALSE(check("00000000a00c05fb"));  // with SYS_PTRACE
+  EXPECT_FALSE(check("000001ffffffffff"));
+  EXPECT_FALSE(check(""));
+  EXPECT_FALSE(check("x"));
+  EXPECT_TRUE(check_sealed(kSealed, true, 3, SealOf::kSession));
+  EXPECT_FALSE(check_sealed(with("CapEff:\t0000000000000000", "CapEff:\t0000000000000001"), true, 3,
+                            SealOf::kSession));
+}
+
+TEST(CheckSealed, AMissingLineIsNotAPass) { EXPECT_FALSE(check_sealed("Name:\tx\n", true, 2)); }
+
+}  // namespace
+}  // namespace glovebox::agent

@@ -1,0 +1,36 @@
+// The agent of a run: PID 1 of a sealed sandbox. Handles the client's frames: uploads and downloads
+// files, starts the one program of the run, reaps orphans, and exits with its client.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "guest/agent/init/seccomp_filter.h"
+#include "guest/agent/run/runtime.h"
+#include "model/limits.h"
+
+namespace glovebox::agent {
+
+// What is different without namespaces.
+struct ProcessEngine {
+  std::string home;      // stands for /home/user
+  bool own_uid = false;  // no other process of the host has it
+  ExtraFilter filter = ExtraFilter::kProcess;
+  UniqueFd children;  // open_list_of_children()
+};
+
+struct ServePlan {
+  UniqueFd link;
+  UniqueFd landlock;  // empty: this kernel does not have it
+  Limits limits;
+  bool memory_is_bounded = true;
+  bool change_user = true;
+  std::optional<ProcessEngine> process;
+  std::optional<Runtime> runtime;  // waits for its job
+};
+
+// Returns the exit status, once the client has gone or broken the protocol.
+int serve(ServePlan plan);
+
+}  // namespace glovebox::agent

@@ -1,0 +1,80 @@
+// The guest writes passwd and group: whatever is in them, a user is a number of the sandbox's own.
+#include "guest/agent/session/session_user.h"
+
+#include <gtest/gtest.h>
+
+namespace glovebox::agent {
+namespace {
+
+constexpr std::string_view kPasswd =
+    "root:x:0:0:root:/root:/bin/bash\n"
+    "daemon:x:1:1::/usr/sbin:/usr/sbin/nologin\n"
+    "\n"
+    "user:x:1000:1000:,,,:/home/user:/bin/bash\n"
+    "noshell:x:7:8::/n\n"
+    "short:x:9\n"
+    "odd:x:-1:0::/:/bin/sh\n"
+    "large:x:4294967296:0::/:/bin/sh\n"
+    "outside:x:70000:0::/:/bin/sh\n";
+constexpr std::string_view kGroup =
+    "root:x:0:\n"
+    "sudo:x:27:user,other\n"
+    "user:x:1000:user\n"
+    "docker:x:44:other,user\n"
+    "again:x:44:user\n"
+    "superuser:x:45:xuser\n";
+
+TEST(SessionUser, IsFoundByNameAndByNumber) {
+  for (const char* wanted : {"user", "1000"}) {
+    const auto user = find_user(kPasswd, kGroup, wanted);
+    ASSERT_TRUE(user) << wanted;
+    EXPECT_EQ(user->name, "user");
+    EXPECT_EQ(user->uid, 1000u);
+    EXPECT_EQ(user->gid, 1000u);
+    EXPECT_EQ(user->home, "/home/user");
+    EXPECT_EQ(user->shell, "/bin/bash");
+    EXPECT_EQ(user->groups, (std::vector<gid_t>{27, 44}));
+  }
+  EXPECT_EQ(find_user(kPasswd, kGroup, "noshell")->shell, "");
+}
+
+TEST(SessionUser, ANumberNeedsNoEntryANameDoes) {
+  const auto user = find_user(kPasswd, kGroup, "1234");
+  ASSERT_TRUE(user);
+  EXPECT_EQ(user->uid, 1234u);
+  EXPECT_EQ(user->gid, 1234u);
+  EXPECT_EQ(user->home, "/");
+  EXPECT_FALSE(find_user(kPasswd, kGroup, "nobody"));
+  EXPECT_FALSE(find_user(kPasswd, kGroup, ""));
+  EXPECT_FALSE(find_user(kPasswd, kGroup, "99999999999"));
+  EXPECT_FALSE(find_user(kPasswd, kGroup, "65535"));
+  EXPECT_FALSE(find_user(kPasswd, kGroup, "-1"));
+  EXPECT_FALSE(find_user(kPasswd, kGroup, "0x0"));
+}
+
+TEST(SessionUser, BrokenEntriesAreNone) {
+  for (const char* wanted : {"short", "odd", "large", "outside"}) {
+    EXPECT_FALSE(find_user(kPasswd, kGroup, wanted)) << wanted;
+  }
+}
+
+TEST(SessionUser, RootAndUserAreThereWithoutAPasswd) {
+  EXPECT_EQ(find_user("", "", "root")->uid, 0u);
+  EXPECT_EQ(find_user("", "", "user")->uid, 1000u);
+  EXPECT_EQ(find_user(std::string(1'000'000, ':'), "", "user")->home, "/home/user");
+}
+
+TEST(SessionUser, BoundsHold) {
+  std::string group;
+  for (int i = 0; i < 1000; ++i) group += "g:x:" + std::to_string(i + 1) + ":user\n";
+  EXPECT_EQ(find_user(kPasswd, group, "user")->groups.size(), kMaxGroups);
+  // What is beyond the bound of the file is not there.
+  EXPECT_FALSE(find_user(std::string(kMaxUserFile, '\n') + "late:x:5:5::/:\n", "", "late"));
+  // A home that is no path, or longer than any.
+  EXPECT_EQ(find_user("a:x:5:5::relative:/bin/sh\n", "", "a")->home, "/");
+  EXPECT_FALSE(find_user("a:x:5:5::/" + std::string(5000, 'h') + ":/bin/sh\n", "", "a"));
+  EXPECT_FALSE(find_user(std::string("a:x:5:5::/\0x:/bin/sh\n", 21), "", "a"));
+}
+
+}  // namespace
+}  // namespace glovebox::agent

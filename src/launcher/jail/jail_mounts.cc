@@ -1,0 +1,111 @@
+#include "launcher/jail/jail_mounts.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "launcher/jail/idmap.h"
+#include "launcher/policy/request_checks.h"
+
+namespace glovebox::launcher {
+namespace {
+
+// Only ordinary groups are mapped: a user's directory may belong to root's group.
+constexpr std::uint32_t kFirstOrdinaryGroup = 1000;
+
+HostUser without_system_groups(std::uint32_t uid, std::uint32_t gid) {
+  return {uid, gid >= kFirstOrdinaryGroup ? gid : uid};
+}
+
+Result<HostUser> mapped_user(const MountContext& context, int fd, MountMode mode,
+                             const Caller& caller) {
+  if (context.rootless) return HostUser{};  // only one user is mapped
+  if (caller.uid != 0) return without_system_groups(caller.uid, caller.gid);
+  if (context.policy.mount_uid != 0)
+    return HostUser{context.policy.mount_uid, context.policy.mount_uid};
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return fail(Error::from_errno("stat a mount's source"));
+  if (info.st_uid == 0 && mode == MountMode::kReadWrite) {
+    return fail(Errc::kPolicy,
+                "a directory that is owned by root cannot be mounted writable, because a guest is "
+                "never host root: change its owner to an ordinary user (chown), or set mounts.uid "
+                "in /etc/glovebox/policy.toml");
+  }
+  if (info.st_gid < kFirstOrdinaryGroup && mode == MountMode::kReadWrite) {
+    // The group is not mapped, and the kernel denies writing to files with an unmapped owner.
+    return fail(Errc::kPolicy,
+                "a directory of a system group cannot be mounted writable: change its owner and "
+                "group to an ordinary user's (chown USER: DIR)");
+  }
+  return without_system_groups(info.st_uid, info.st_gid);
+}
+
+// An entry of the administrator's list, opened with root's rights. A guest may be able to write to
+// a directory above it, so no symlink in the path is followed.
+Result<UniqueFd> open_listed(const std::string& path, const std::string& name) {
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  UniqueFd fd(static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path.c_str(), &how, sizeof how)));
+  if (fd) return fd;
+  if (errno == ELOOP) {
+    return fail(Errc::kPolicy, "mount '" + name + "': its path contains a symlink");
+  }
+  Error error = Error::from_errno("mount '" + name + "'");
+  const int why = error.sys_errno();
+  if (why != ENOENT && why != ENOTDIR && why != ENAMETOOLONG) return fail(std::move(error));
+  // A missing path that the caller named is the caller's mistake; a missing directory of a listed
+  // entry is reported like an entry that is not listed.
+  return fail(name[0] == '/' ? Errc::kInvalidArgument : Errc::kPolicy, error.message());
+}
+
+// If the policy lists directories, a source must be below one of them.
+Result<> check_listed_source(const Policy& policy, int source) {
+  const std::vector<std::string>& sources = policy.mount_sources;
+  if (sources.empty()) return {};
+  char name[4096];
+  const std::string link = "/proc/self/fd/" + std::to_string(source);
+  const ssize_t size = ::readlink(link.c_str(), name, sizeof name);
+  const std::string path(name, size > 0 ? static_cast<std::size_t>(size) : 0);
+  const auto covers = [&path](const std::string& one) {
+    return path == one || path.rfind(one + "/", 0) == 0;
+  };
+  if (std::any_of(sources.begin(), sources.end(), covers)) return {};
+  return fail(Errc::kPolicy,
+              "the launcher's policy does not allow to mount " + path + " (mounts.sources)");
+}
+
+}  // namespace
+
+Result<std::vector<UniqueFd>> build_mounts(const MountContext& context,
+                                           std::span<const wire::MountRequest> mounts,
+                                           std::span<const UniqueFd> fds, const Caller& caller,
+                                           std::uint32_t host_uid) {
+  std::vector<UniqueFd> trees;
+  std::size_t given = 0;
+  for (const wire::MountRequest& mount : mounts) {
+    UniqueFd listed;
+    if (!mount.name.empty()) {
+      const bool is_path = mount.name[0] == '/';
+      TRY(listed,
+          open_listed(is_path ? mount.name : context.policy.named_mounts.at(mount.name).path,
+                      mount.name));
+      if (is_path) TRY_OK(check_listed_source(context.policy, listed.get()));
+    }
+    const int source = listed ? listed.get() : fds[given++].get();
+    TRY_OK(refuse_special_files(source));
+    TRY_OK(refuse_kernel_filesystems(source));
+    if (!listed) TRY_OK(check_listed_source(context.policy, source));
+    TRY(const HostUser mapped, mapped_user(context, source, mount.mode, caller));
+    auto tree = context.files.build_mount(source, mount.mode, mapped, host_uid + kGuestUser);
+    if (!tree) return fail(std::move(tree.error()).context("mount " + mount.guest.str()));
+    trees.push_back(std::move(*tree));
+  }
+  return trees;
+}
+
+}  // namespace glovebox::launcher

@@ -1,0 +1,318 @@
+#include "launcher/jail/jail_setup.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include "base/fd_message.h"
+#include "launcher/policy/request_checks.h"
+#include "model/environment.h"
+#include "sys/clone.h"
+#include "sys/file.h"
+#include "wire/guest/sandbox_plan.h"
+
+namespace glovebox::launcher {
+namespace {
+
+constexpr std::chrono::seconds kSetupTimeout{20};
+// Shorter, because a zygote's modules could delay it.
+constexpr std::chrono::seconds kWarmSetupTimeout{2};
+constexpr std::chrono::seconds kSetupJoinTimeout{3};
+constexpr int kJailExitTimeoutMs = 2000;
+constexpr const char* kAgentOomScore = "-999";
+
+// The next message of the sandbox's first process. It is our own program and the only one in the
+// sandbox so far; its messages are bounded all the same.
+Result<Received> receive_plan_message(int socket, std::size_t max_fds, wire::PlanMessage& message) {
+  TRY(Received received, receive_message(socket, wire::kMaxPlanMessage, max_fds));
+  if (received.bytes.empty()) return fail(Errc::kUnavailable, "the sandbox's first process died");
+  TRY(message, wire::decode_plan_message(received.bytes));
+  if (const auto* failed = std::get_if<wire::SandboxFailed>(&message)) {
+    // Not every kernel can; the network was asked for, so this is no internal error.
+    const bool no_network = failed->step.starts_with("prepare the network");
+    return fail(
+        Error(no_network ? Errc::kUnsupported : Errc::kInternal, failed->step, failed->sys_errno));
+  }
+  return received;
+}
+
+}  // namespace
+
+Result<> JailSetup::begin() {
+  const wire::CreateSandbox& request = request_.create;
+  const Template* description = resources_.nurseries->find(request.template_name);
+  if (description == nullptr)
+    return fail(Errc::kNotFound, "template '" + request.template_name + "' was removed");
+  runtime_ = request.warm ? description->runtime : RuntimeKind::kNone;
+  layers_ = description->layers;
+  environment_ = description->env;
+  if (runtime_ == RuntimeKind::kPython) {
+    TRY(Zygote * zygote, resources_.nurseries->zygote_for(request.template_name));
+    zygote_uid_ = zygote->uid();
+    zygote_uid_lease_ = zygote->uid_lease();
+    ++zygote->pending;
+    has_zygote_ = true;
+  }
+  if (is_session() && description->runtime == RuntimeKind::kPython) {
+    // Optional here: if it is not ready, it is started for the next session.
+    if (auto zygote = resources_.nurseries->zygote_for(request.template_name)) {
+      session_zygote_ = (*zygote)->uid();
+      zygote_uid_lease_ = (*zygote)->uid_lease();
+    }
+  }
+  deadline_ = Clock::now() + (has_zygote_ ? kWarmSetupTimeout : kSetupTimeout);
+  // First, because the broker takes longest and works while the following is prepared.
+  TRY(Nursery * nursery,
+      resources_.nurseries->nursery_for(request.template_name, in_template_nursery()));
+  broker_ = nursery->pid();
+  sys::CgroupRoots roots = *resources_.roots;
+  roots.v2_directly = false;  // a jail dies with its PID 1
+  if (!is_session()) roots.v1_freezer.clear();
+  const auto& family = *resources_.family;
+  TRY(cgroup_,
+      sys::Cgroup::create(roots, family ? &*family : nullptr, resources_.state->cgroup_name(id_),
+                          cgroup_limits(request.limits)));
+  TRY_OK(check_enforceable(request.limits, cgroup_.features()));
+  std::optional<SliceBlock>& slices = *resources_.slices;
+  if (slices) {
+    TRY(slice_, slices->take());
+  }
+  TRY(SocketPair setup, seqpacket_pair());
+  const int on = 1;
+  ::setsockopt(setup.ours.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+  const std::uint32_t first = slice_.value_or(0);
+  const wire::MakeSandbox make{EngineKind::kJail, first, slice_ ? kSliceSize : 1,
+                               has_zygote_            ? zygote_uid_
+                               : session_zygote_ != 0 ? session_zygote_
+                                                      : first};
+  TRY(broker_request_, nursery->request_sandbox(make, setup.theirs.get(), cgroup_.v2_dir()));
+  setup_ = std::move(setup.ours);
+  return {};
+}
+
+Result<> JailSetup::send_basics() const {
+  TRY(const UniqueFd dev, (*resources_.files)->build_dev());
+  TRY(const std::vector<UniqueFd> to_join, cgroup_.open_join_files());
+  std::vector<int> passed = {dev.get()};
+  for (const UniqueFd& file : to_join) passed.push_back(file.get());
+  const wire::SandboxBasics basics{static_cast<std::uint8_t>(to_join.size()),
+                                   request_.create.network};
+  return send_message(setup_.get(), wire::encode(wire::PlanMessage(basics)), passed);
+}
+
+int JailSetup::event_fd() const {
+  if (stage_ != Stage::kRequested) return setup_.get();
+  const Nursery* nursery =
+      resources_.nurseries->find_nursery(request_.create.template_name, in_template_nursery());
+  return nursery != nullptr ? nursery->socket() : -1;
+}
+
+bool JailSetup::broker_is_gone() const {
+  const Nursery* nursery =
+      resources_.nurseries->find_nursery(request_.create.template_name, in_template_nursery());
+  if (nursery == nullptr || nursery->pid() != broker_) return broker_ != 0;
+  // A killed process takes a moment to exit, and only then its pidfd becomes readable.
+  constexpr int kMomentMs = 50;
+  pollfd dead{nursery->pidfd(), POLLIN, 0};
+  return ::poll(&dead, 1, kMomentMs) == 1;
+}
+
+Result<bool> JailSetup::advance(Clock::time_point now) {
+  if (stage_ == Stage::kRequested) {
+    TRY(const bool answered, on_answer());
+    if (answered) stage_ = Stage::kStarted;
+  }
+  if (stage_ == Stage::kStarted && sys::is_readable(setup_.get())) {
+    TRY_OK(on_hello());
+    stage_ = Stage::kPlanned;
+  }
+  if (stage_ == Stage::kPlanned && sys::is_readable(setup_.get())) {
+    TRY_OK(on_sealed());
+    stage_ = Stage::kDone;
+  }
+  if (stage_ != Stage::kDone && now > deadline_) {
+    return fail(Errc::kTimeout, "the sandbox's first process did not answer in time");
+  }
+  return stage_ == Stage::kDone;
+}
+
+Result<bool> JailSetup::on_answer() {
+  Nursery* nursery =
+      resources_.nurseries->find_nursery(request_.create.template_name, in_template_nursery());
+  if (nursery == nullptr || nursery->pid() != broker_) {
+    return fail(Errc::kUnavailable, "the broker has exited");
+  }
+  TRY(std::optional<UniqueFd> process, nursery->take_answer(broker_request_));
+  if (!process) return false;
+  init_ = std::move(*process);
+  return true;
+}
+
+Result<> JailSetup::on_hello() {
+  const wire::CreateSandbox& request = request_.create;
+  wire::PlanMessage message;
+  TRY(const Received hello, receive_plan_message(setup_.get(), 1, message));
+  if (!std::holds_alternative<wire::SandboxHello>(message) || hello.fds.size() != 1 ||
+      hello.sender_pid <= 0) {
+    return fail(Errc::kProtocol, "the sandbox's first process did not send its hello");
+  }
+  const std::uint32_t host_uid = slice_ ? (*resources_.slices)->host_uid() + *slice_ : 0;
+  const Owner owner{.host_uid = host_uid,
+                    .userns = hello.fds[0].get(),
+                    .own_slice = slice_.has_value(),
+                    .kind = is_session() ? RootKind::kSession : RootKind::kRun};
+  RootBuilder& builder = **resources_.files;
+  TRY(SandboxMounts files, builder.build(request.limits, owner, layers_));
+  const MountContext mounting{*resources_.policy, resources_.rootless, builder};
+  const std::span<const UniqueFd> fds = request_.fds;
+  TRY(const std::vector<UniqueFd> mounts,
+      build_mounts(mounting, request.mounts, fds.empty() ? fds : fds.subspan(is_session() ? 2 : 1),
+                   request_.caller, host_uid));
+  std::vector<int> passed = {files.root.get(), files.usr.get(), files.shm.get()};
+  if (is_session()) passed.push_back(files.upper.get());
+  for (const UniqueFd& mount : mounts) passed.push_back(mount.get());
+  UniqueFd layer;
+  if (!request_.layer_tree.empty()) {
+    const MountMode mode = request.make_layer ? MountMode::kReadWrite : MountMode::kReadOnly;
+    TRY(layer, builder.build_layer(request_.layer_tree, mode, owner));
+    passed.push_back(layer.get());
+  }
+  TRY_OK(send_message(setup_.get(), wire::encode(wire::PlanMessage(plan())), passed));
+  if (!waits()) {
+    const int link[] = {request_.fds[0].get()};
+    const wire::PlanMessage taken = wire::SandboxTaken{request.limits};
+    if (!send_message(setup_.get(), wire::encode(taken), link)) {
+      return fail(Errc::kUnavailable, "the sandbox's first process died");
+    }
+  }
+  // Needs CAP_SYS_RESOURCE, which root in a container may lack. Without it the agent, the smallest
+  // process of all, is still the last that the OOM killer would choose.
+  (void)sys::write_control(AT_FDCWD, "/proc/" + std::to_string(hello.sender_pid) + "/oom_score_adj",
+                           kAgentOomScore);
+  init_pid_ = hello.sender_pid;
+  idmapped_ = files.idmapped;
+  upper_ = std::move(files.upper);
+  return {};
+}
+
+wire::SandboxPlan JailSetup::plan() const {
+  wire::SandboxPlan plan;
+  plan.limits = request_.create.limits;
+  plan.memory_is_bounded = cgroup_.features().memory;
+  plan.session = is_session();
+  plan.runtime = runtime_;
+  if (runtime_ == RuntimeKind::kNode) {
+    plan.runtime_argv = {"/usr/bin/node", "/opt/glovebox/node/run.js", "wait"};
+    plan.runtime_env = base_environment();
+    plan.runtime_env.insert(plan.runtime_env.end(), environment_.begin(), environment_.end());
+  }
+  for (const wire::MountRequest& mount : request_.create.mounts) {
+    plan.mounts.push_back(mount.guest);
+    plan.mount_is_writable.push_back(mount.mode == MountMode::kReadWrite ? 1 : 0);
+  }
+  if (!request_.layer_tree.empty()) {
+    plan.mounts.push_back(*GuestPath::parse(kLayerMountPoint));
+    plan.mount_is_writable.push_back(request_.create.make_layer ? 1 : 0);
+  }
+  return plan;
+}
+
+Result<> JailSetup::on_sealed() {
+  wire::PlanMessage message;
+  TRY(Received received, receive_plan_message(setup_.get(), kMaxPassedFds, message));
+  const auto* sealed = std::get_if<wire::SandboxSealed>(&message);
+  if (sealed == nullptr)
+    return fail(Errc::kProtocol, "the sandbox's first process did not report its walls");
+  walls_ = sealed->walls;
+  if (sealed->network) {
+    if (received.fds.size() < wire::kSocketsOfANetwork) {
+      return fail(Errc::kProtocol, "the sandbox's first process passed no sockets for its network");
+    }
+    network_.emplace(Sandbox::Network{std::move(received.fds[0]), std::move(received.fds[1]),
+                                      request_.create.network == NetworkStage::kUp});
+    received.fds.erase(received.fds.begin(), received.fds.begin() + wire::kSocketsOfANetwork);
+  }
+  if (idmapped_) walls_.add(Wall::kIdmappedLayers);
+  if (cgroup_.features().memory) walls_.add(Wall::kMemoryLimit);
+  if (cgroup_.features().cpu) walls_.add(Wall::kCpuLimit);
+  // RLIMIT_NPROC counts per user and user namespace, so it bounds one sandbox exactly as a cgroup.
+  walls_.add(Wall::kPidsLimit);
+  return has_zygote_ ? request_join(received.fds) : Result<>();
+}
+
+// Gives the zygote the sandbox's descriptors; the agent reports whether the child has arrived.
+Result<> JailSetup::request_join(std::span<const UniqueFd> fds) {
+  constexpr std::size_t kMinFds = wire::kNamespacesOfASandbox + wire::kDescriptorsOfARuntime;
+  if (fds.size() != kMinFds && fds.size() != kMinFds + 1) {
+    return fail(Errc::kProtocol,
+                "the sandbox's first process passed the wrong number of descriptors");
+  }
+  Zygote* zygote = resources_.nurseries->find_zygote(request_.create.template_name, zygote_uid_);
+  if (zygote == nullptr) return fail(Errc::kUnavailable, "the zygote has ended");
+  TRY(const std::vector<UniqueFd> cgroups, cgroup_.open_join_files(sys::Cgroup::JoinV2::kYes));
+  std::vector<int> passed;
+  for (std::size_t i = 0; i < wire::kNamespacesOfASandbox; ++i) passed.push_back(fds[i].get());
+  for (const UniqueFd& file : cgroups) passed.push_back(file.get());
+  for (std::size_t i = wire::kNamespacesOfASandbox; i < fds.size(); ++i) {
+    passed.push_back(fds[i].get());
+  }
+  return zygote->join(passed, {.cgroups = cgroups.size(),
+                               .change_user = slice_.has_value(),
+                               .landlock = fds.size() > kMinFds,
+                               .hurry = request_.hurry});
+}
+
+Sandbox JailSetup::take_sandbox() {
+  finished_ = true;
+  Sandbox sandbox(std::move(id_), request_.create.limits, walls_, std::move(cgroup_),
+                  std::move(init_), slice_);
+  sandbox.hold_uid(zygote_uid_lease_);
+  sandbox.hold_layers(std::move(request_.layers));
+  if (network_) sandbox.set_network(std::move(*network_));
+  if (runtime_ != RuntimeKind::kNone) {
+    sandbox.joining.emplace(Sandbox::Joining{request_.create.template_name, zygote_uid_,
+                                             Clock::now() + kSetupJoinTimeout});
+  }
+  if (is_session()) {
+    const std::string& name = request_.create.template_name;
+    ::fcntl(setup_.get(), F_SETFL, O_NONBLOCK);  // a guest may take over its other end
+    sandbox.become_session({.setup = std::move(setup_),
+                            .server_end = std::move(request_.fds[1]),
+                            .upper = std::move(upper_),
+                            .template_name = name,
+                            .generation = resources_.nurseries->generation_of(name),
+                            .zygote_uid = session_zygote_,
+                            .init_pid = init_pid_});
+  }
+  if (waits()) {
+    UniqueFd link = request_.fds.empty() ? UniqueFd() : std::move(request_.fds[0]);
+    sandbox.wait_with({std::move(setup_), std::move(link), std::move(upper_)});
+  }
+  return sandbox;
+}
+
+JailRequest JailSetup::take_request() {
+  JailRequest request;
+  request.create = request_.create;
+  request.fds = std::move(request_.fds);
+  request.caller = request_.caller;
+  request.ticket = request_.ticket;
+  request.hurry = request_.hurry;
+  request.layers = std::move(request_.layers);
+  request.layer_tree = request_.layer_tree;
+  return request;
+}
+
+JailSetup::~JailSetup() {
+  if (finished_) return;
+  if (has_zygote_) resources_.nurseries->join_finished(request_.create.template_name, zygote_uid_);
+  if (init_) {
+    sys::send_signal(init_.get(), SIGKILL);
+    pollfd dead{init_.get(), POLLIN, 0};
+    ::poll(&dead, 1, kJailExitTimeoutMs);
+  }
+  if (slice_) (*resources_.slices)->give_back(*slice_);
+}
+
+}  // namespace glovebox::launcher

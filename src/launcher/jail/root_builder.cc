@@ -1,0 +1,320 @@
+#include "launcher/jail/root_builder.h"
+
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "launcher/jail/idmap.h"
+#include "sys/mount.h"
+
+namespace glovebox::launcher {
+namespace {
+
+constexpr std::uint64_t kLayerFlags = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+constexpr std::uint64_t kRootFlags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+constexpr std::uint64_t kSessionFlags = MOUNT_ATTR_NODEV;
+
+struct DevLink {
+  const char* name;
+  const char* target;
+};
+
+// A mount can be cloned only from our own mount namespace, and the client's descriptor is from its
+// own. So the file is reopened by its path and must be the same one.
+Result<UniqueFd> same_in_our_namespace(int client_fd) {
+  char name[4096];
+  const ssize_t size = ::readlink(sys::fd_path(client_fd).c_str(), name, sizeof name - 1);
+  if (size <= 0) return fail(Error::from_errno("read the path of a mount's source"));
+  const std::string path(name, static_cast<std::size_t>(size));
+  UniqueFd here(::open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
+  struct stat theirs {};
+  struct stat ours {};
+  if (!here || ::fstat(client_fd, &theirs) != 0 || ::fstat(here.get(), &ours) != 0) {
+    return fail(Error::from_errno("reopen the mount's source " + path));
+  }
+  if (theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino) {
+    return fail(Errc::kNotFound,
+                path + " is a different file for the launcher than for the caller");
+  }
+  return here;
+}
+
+bool has_modules(const std::vector<std::string>& layers) {
+  return std::any_of(layers.begin(), layers.end(), [](const std::string& layer) {
+    struct stat info {};
+    return ::lstat((layer + "/node_modules").c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  });
+}
+
+Result<> make_dir(int at, const std::string& path, mode_t mode, std::uint32_t uid, bool chown) {
+  if (::mkdirat(at, path.c_str(), mode) != 0) return fail(Error::from_errno("make " + path));
+  // The umask only affects modes beyond 0755.
+  if ((mode & 07022) != 0 && ::fchmodat(at, path.c_str(), mode, 0) != 0) {
+    return fail(Error::from_errno("chmod " + path));
+  }
+  if (chown && ::fchownat(at, path.c_str(), uid, uid, AT_SYMLINK_NOFOLLOW) != 0) {
+    return fail(Error::from_errno("chown " + path));
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> size_options(const Limits& limits) {
+  return {{"size", std::to_string(limits.disk_bytes)},
+          {"nr_inodes", std::to_string(limits.disk_inodes)}};
+}
+
+Result<RootBuilder> RootBuilder::open(const std::string& scratch, const std::string& layer) {
+  TRY(const UniqueFd tmpfs,
+      sys::new_mount("tmpfs", {{"size", "1m"}, {"mode", "0700"}}, MOUNT_ATTR_NOSUID));
+  TRY_OK(sys::attach_mount(tmpfs.get(), AT_FDCWD, scratch));
+  RootBuilder builder(scratch, layer);
+  for (const char* name : {"empty", "dev"}) {
+    TRY_OK(make_dir(AT_FDCWD, scratch + "/" + name, 0755, 0, false));
+  }
+  TRY_OK(builder.prepare_dev());
+  // A mount of its own, so that the guest's mountinfo shows "/" and not our path.
+  TRY(builder.empty_, sys::clone_mount(AT_FDCWD, scratch + "/empty", sys::Submounts::kLeaveOut));
+  return builder;
+}
+
+RootBuilder::~RootBuilder() {
+  if (!scratch_) return;
+  (void)!::chdir("/");
+  (void)sys::detach(scratch());
+}
+
+// Once per launcher: a tmpfs with the harmless devices. Every sandbox gets a read-only copy of it.
+Result<> RootBuilder::prepare_dev() {
+  const std::string dev = scratch() + "/dev";
+  TRY(const UniqueFd tmpfs, sys::new_mount("tmpfs", {{"size", "64k"}, {"mode", "0755"}},
+                                           MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC));
+  TRY_OK(sys::attach_mount(tmpfs.get(), AT_FDCWD, dev));
+  for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
+    const std::string path = dev + "/" + name;
+    // A device node of our own if we may create one; rootless, the host's is bind-mounted.
+    struct stat host {};
+    if (::stat((std::string("/dev/") + name).c_str(), &host) == 0 && S_ISCHR(host.st_mode) &&
+        ::mknod(path.c_str(), S_IFCHR | 0666, host.st_rdev) == 0) {
+      if (::chmod(path.c_str(), 0666) != 0) return fail(Error::from_errno("chmod " + path));
+      continue;
+    }
+    const UniqueFd made(::open(path.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0444));
+    if (!made) return fail(Error::from_errno("create " + path));
+    TRY(const UniqueFd device,
+        sys::clone_mount(AT_FDCWD, std::string("/dev/") + name, sys::Submounts::kLeaveOut));
+    TRY_OK(sys::restrict_mount(device.get(), MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
+                               sys::Submounts::kLeaveOut));
+    TRY_OK(sys::attach_mount(device.get(), AT_FDCWD, path));
+  }
+  TRY_OK(make_dir(AT_FDCWD, dev + "/pts", 0755, 0, false));
+  TRY_OK(make_dir(AT_FDCWD, dev + "/shm", 01777, 0, false));
+  for (const DevLink& link : {DevLink{"fd", "/proc/self/fd"}, DevLink{"stdin", "/proc/self/fd/0"},
+                              DevLink{"stdout", "/proc/self/fd/1"},
+                              DevLink{"stderr", "/proc/self/fd/2"}, DevLink{"ptmx", "pts/ptmx"}}) {
+    if (::symlink(link.target, (dev + "/" + link.name).c_str()) != 0) {
+      return fail(Error::from_errno(std::string("link /dev/") + link.name));
+    }
+  }
+  return sys::restrict_mount(tmpfs.get(), MOUNT_ATTR_RDONLY, sys::Submounts::kLeaveOut);
+}
+
+Result<UniqueFd> RootBuilder::idmapped_layer(const std::string& path, const Owner& owner,
+                                             bool& idmapped) {
+  TRY(UniqueFd layer, sys::clone_mount(AT_FDCWD, path, sys::Submounts::kLeaveOut));
+  if (owner.own_slice) {
+    auto done =
+        sys::restrict_mount(layer.get(), kLayerFlags, sys::Submounts::kLeaveOut, owner.userns);
+    if (done) return layer;
+    // Some filesystems cannot be idmapped (overlayfs, older network filesystems). Their files then
+    // appear as owned by the overflow uid; they stay readable, and the wall is reported as missing.
+    if (done.error().sys_errno() != EINVAL && done.error().sys_errno() != EOPNOTSUPP) {
+      return fail(std::move(done.error()));
+    }
+  }
+  idmapped = false;
+  TRY_OK(sys::restrict_mount(layer.get(), kLayerFlags, sys::Submounts::kLeaveOut));
+  return layer;
+}
+
+// The writable directories, with the right owner whether or not the layers are idmapped.
+Result<> RootBuilder::make_upper(int tmpfs, const Owner& owner) const {
+  const std::uint32_t root = owner.host_uid;
+  const std::uint32_t user = owner.own_slice ? root + kGuestUser : root;
+  const bool chown = owner.own_slice;
+  TRY_OK(make_dir(tmpfs, "upper", 0755, root, chown));
+  TRY_OK(make_dir(tmpfs, "work", 0755, root, chown));
+  TRY_OK(make_dir(tmpfs, "shm", 01777, root, chown));
+  if (owner.kind == RootKind::kSession) {
+    TRY_OK(make_dir(tmpfs, "usr-upper", 0755, root, chown));
+    TRY_OK(make_dir(tmpfs, "usr-work", 0755, root, chown));
+  }
+  TRY_OK(make_dir(tmpfs, "upper/tmp", 01777, root, chown));
+  TRY_OK(make_dir(tmpfs, "upper/home", 0755, root, chown));
+  return make_dir(tmpfs, "upper/home/user", 0755, user, chown);
+}
+
+TemporaryMounts::~TemporaryMounts() {
+  for (const std::string& path : paths_) (void)sys::detach(path);
+}
+
+Result<UniqueFd> RootBuilder::build_dev() const {
+  return sys::clone_mount(AT_FDCWD, scratch() + "/dev", sys::Submounts::kTakeAlong);
+}
+
+Result<SandboxMounts> RootBuilder::build(const Limits& limits, const Owner& owner,
+                                         const std::vector<std::string>& layers) {
+  SandboxMounts mounts;
+  mounts.idmapped = true;
+  std::vector<UniqueFd> lower;  // the topmost first
+  std::vector<UniqueFd> usr;    // likewise
+  for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
+    TRY(UniqueFd fd, idmapped_layer(*layer, owner, mounts.idmapped));
+    lower.push_back(std::move(fd));
+    struct stat info {};
+    if (::lstat((*layer + "/usr").c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) continue;
+    TRY(UniqueFd its_usr, idmapped_layer(*layer + "/usr", owner, mounts.idmapped));
+    usr.push_back(std::move(its_usr));
+  }
+  TRY(UniqueFd skeleton, idmapped_layer(layer_, owner, mounts.idmapped));
+  lower.push_back(std::move(skeleton));
+  TRY(UniqueFd hosts_usr, idmapped_layer("/usr", owner, mounts.idmapped));
+  usr.push_back(std::move(hosts_usr));
+  std::vector<sys::MountOption> options = size_options(limits);
+  options.emplace_back("mode", "0755");
+  TRY(mounts.upper, sys::new_mount("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV));
+  TRY_OK(make_upper(mounts.upper.get(), owner));
+  if (owner.kind == RootKind::kSession && has_modules(layers)) {
+    // npm takes the nearest parent with node_modules for the project; without this one it would be
+    // "/", where a layer has its own.
+    const std::uint32_t user = owner.own_slice ? owner.host_uid + kGuestUser : owner.host_uid;
+    TRY_OK(
+        make_dir(mounts.upper.get(), "upper/home/user/node_modules", 0755, user, owner.own_slice));
+  }
+  if (can_use_detached_) {
+    if (build_detached(mounts, lower, usr, owner)) return mounts;
+    can_use_detached_ = false;
+  }
+  TRY_OK(build_attached(mounts, lower, usr, owner));
+  return mounts;
+}
+
+// Attaches nothing: saves three mounts and three umounts, each of which waits for an RCU grace
+// period.
+Result<> RootBuilder::build_detached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
+                                     std::span<const UniqueFd> usr, const Owner& owner) const {
+  const auto open_in_upper = [&mounts](const char* name) {
+    return UniqueFd(::openat(mounts.upper.get(), name, O_PATH | O_DIRECTORY | O_CLOEXEC));
+  };
+  const UniqueFd upper = open_in_upper("upper");
+  const UniqueFd work = open_in_upper("work");
+  if (!upper || !work) return fail(Error::from_errno("open the upper directory"));
+  sys::OverlayByFd root{.lower = {}, .upper = upper.get(), .work = work.get()};
+  for (const UniqueFd& layer : lower) root.lower.push_back(layer.get());
+  if (!owner.own_slice) root.options.emplace_back("userxattr", "");
+  const bool session = owner.kind == RootKind::kSession;
+  TRY(mounts.root, sys::new_overlay(root, session ? kSessionFlags : kRootFlags));
+  sys::OverlayByFd over_usr{.lower = {}};
+  for (const UniqueFd& layer : usr) over_usr.lower.push_back(layer.get());
+  over_usr.lower.push_back(empty_.get());
+  UniqueFd usr_upper;
+  UniqueFd usr_work;
+  if (session) {
+    usr_upper = open_in_upper("usr-upper");
+    usr_work = open_in_upper("usr-work");
+    if (!usr_upper || !usr_work) return fail(Error::from_errno("open the upper directory of /usr"));
+    over_usr.upper = usr_upper.get();
+    over_usr.work = usr_work.get();
+    over_usr.options = root.options;
+  }
+  TRY(mounts.usr, sys::new_overlay(over_usr, session ? kSessionFlags : kLayerFlags));
+  TRY(mounts.shm, sys::clone_mount(mounts.upper.get(), "shm", sys::Submounts::kLeaveOut));
+  return {};
+}
+
+// Kernels before 6.15 accept only attached directories as overlay layers, so they are attached in
+// our own mount namespace meanwhile.
+Result<> RootBuilder::build_attached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
+                                     std::span<const UniqueFd> usr, const Owner& owner) const {
+  const auto attach = [&](int mount, const std::string& name) -> Result<> {
+    const std::string path = scratch() + "/" + name;
+    if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
+      return fail(Error::from_errno("create " + path));
+    }
+    TRY_OK(sys::attach_mount(mount, AT_FDCWD, path));
+    mounts.attached.add(path);
+    return {};
+  };
+  std::string names;
+  for (std::size_t i = 0; i < lower.size(); ++i) {
+    const std::string name = "layer" + std::to_string(i);
+    TRY_OK(attach(lower[i].get(), name));
+    names += (names.empty() ? "" : ":") + name;
+  }
+  std::string usr_names;
+  for (std::size_t i = 0; i < usr.size(); ++i) {
+    const std::string name = "usr" + std::to_string(i);
+    TRY_OK(attach(usr[i].get(), name));
+    usr_names += name + ":";
+  }
+  TRY_OK(attach(mounts.upper.get(), "up"));
+  // Relative paths, because the guest sees these options in its mountinfo.
+  if (::chdir(scratch().c_str()) != 0) return fail(Error::from_errno("chdir to " + scratch()));
+  std::vector<sys::MountOption> root_options = {
+      {"lowerdir", names}, {"upperdir", "up/upper"}, {"workdir", "up/work"}};
+  if (!owner.own_slice) root_options.emplace_back("userxattr", "");
+  const bool session = owner.kind == RootKind::kSession;
+  TRY(mounts.root, sys::new_mount("overlay", root_options, session ? kSessionFlags : kRootFlags));
+  // Not a bind mount: an overlay without an upper directory is always read-only, so that even a
+  // guest with every capability inside could not make the host's files writable. A session's writes
+  // go to its own upper directory.
+  std::vector<sys::MountOption> usr_options = {{"lowerdir", usr_names + "empty"}};
+  if (session) {
+    usr_options.emplace_back("upperdir", "up/usr-upper");
+    usr_options.emplace_back("workdir", "up/usr-work");
+    if (!owner.own_slice) usr_options.emplace_back("userxattr", "");
+  }
+  TRY(mounts.usr, sys::new_mount("overlay", usr_options, session ? kSessionFlags : kLayerFlags));
+  TRY(mounts.shm, sys::clone_mount(AT_FDCWD, scratch() + "/up/shm", sys::Submounts::kLeaveOut));
+  return {};
+}
+
+Result<UniqueFd> RootBuilder::build_layer(const std::string& tree, MountMode mode,
+                                          const Owner& owner) const {
+  TRY(UniqueFd mount, sys::clone_mount(AT_FDCWD, tree, sys::Submounts::kLeaveOut));
+  std::uint64_t flags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+  if (mode == MountMode::kReadOnly) flags |= MOUNT_ATTR_RDONLY;
+  const int mapping = owner.own_slice ? owner.userns : -1;
+  auto done = sys::restrict_mount(mount.get(), flags, sys::Submounts::kLeaveOut, mapping);
+  if (done) return mount;
+  const int error = done.error().sys_errno();
+  if (mapping < 0 || (error != EINVAL && error != EOPNOTSUPP)) return fail(std::move(done.error()));
+  return fail(Error(Errc::kUnsupported,
+                    "the filesystem of " + tree +
+                        " does not support idmapped mounts, which layers need: put the layers "
+                        "directory on ext4, xfs or btrfs",
+                    error));
+}
+
+Result<UniqueFd> RootBuilder::build_mount(int host_fd, MountMode mode, HostUser mapped,
+                                          std::uint32_t guest_host_uid) {
+  TRY(const UniqueFd here, same_in_our_namespace(host_fd));
+  TRY(UniqueFd tree, sys::clone_mount(here.get(), "", sys::Submounts::kLeaveOut));
+  std::uint64_t flags = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+  if (mode == MountMode::kReadOnly) flags |= MOUNT_ATTR_RDONLY;
+  if (mapped.uid != 0 && mapped.uid != guest_host_uid) {
+    TRY(const UniqueFd userns, make_idmap_namespace(mapped, guest_host_uid));
+    auto done = sys::restrict_mount(tree.get(), flags, sys::Submounts::kLeaveOut, userns.get());
+    if (done) return tree;
+    // Without the mapping a guest's files would be a slice's uid on a host disk: never.
+    if (mode == MountMode::kReadWrite) return fail(std::move(done.error()));
+  }
+  TRY_OK(sys::restrict_mount(tree.get(), flags, sys::Submounts::kLeaveOut));
+  return tree;
+}
+
+}  // namespace glovebox::launcher

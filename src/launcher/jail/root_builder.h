@@ -1,0 +1,102 @@
+// Builds the filesystem of a sandbox: an overlay of the read-only layers with a size-limited tmpfs
+// on top, the host's /usr, and a minimal /dev. All are detached mounts, which the sandbox's first
+// process attaches; none appears in the host's mount namespace.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "launcher/jail/idmap.h"
+#include "model/limits.h"
+#include "model/sandbox_spec.h"
+
+namespace glovebox::launcher {
+
+// Layers that are attached in the launcher's mount namespace while the overlays are built; detached
+// by the destructor.
+class TemporaryMounts {
+ public:
+  TemporaryMounts() = default;
+  TemporaryMounts(TemporaryMounts&& other) noexcept : paths_(std::exchange(other.paths_, {})) {}
+  TemporaryMounts& operator=(TemporaryMounts&&) = delete;
+  ~TemporaryMounts();
+  void add(std::string path) { paths_.push_back(std::move(path)); }
+
+ private:
+  std::vector<std::string> paths_;
+};
+
+struct SandboxMounts {
+  UniqueFd root;
+  UniqueFd usr;
+  UniqueFd shm;
+  UniqueFd upper;            // the writable tmpfs: its size may change when the sandbox is taken
+  bool idmapped = false;     // host files keep their owners inside
+  TemporaryMounts attached;  // destroyed after the sandbox was served: each umount takes a while
+};
+
+// The limits of a sandbox's writable filesystem, as mount options of a tmpfs.
+std::vector<std::pair<std::string, std::string>> size_options(const Limits& limits);
+
+// A session may write to its own /usr and use setuid programs.
+enum class RootKind : bool { kRun, kSession };
+
+struct Owner {
+  std::uint32_t host_uid = 0;  // of the sandbox's root
+  int userns = -1;             // borrowed; for idmapping the layers
+  bool own_slice = false;
+  RootKind kind = RootKind::kRun;
+};
+
+class RootBuilder {
+ public:
+  // The caller must be in its own mount namespace; a small tmpfs is mounted there over the empty
+  // directory `scratch`.
+  static Result<RootBuilder> open(const std::string& scratch, const std::string& layer);
+  RootBuilder(RootBuilder&& other) noexcept = default;
+  RootBuilder& operator=(RootBuilder&& other) = delete;
+  ~RootBuilder();
+
+  void use_layer(std::string layer) { layer_ = std::move(layer); }
+
+  // A copy of the prepared /dev.
+  Result<UniqueFd> build_dev() const;
+  // `layers` are root-owned directories, stacked above the host's layer, the last one on top; the
+  // usr of a layer, if it has one, is stacked above the host's /usr.
+  Result<SandboxMounts> build(const Limits& limits, const Owner& owner,
+                              const std::vector<std::string>& layers = {});
+
+  // A host path that the client opened, prepared for attaching: nosuid, nodev, one uid mapped. The
+  // guest's user gets the rights of `mapped` on it; uid 0: no mapping.
+  Result<UniqueFd> build_mount(int host_fd, MountMode mode, HostUser mapped,
+                               std::uint32_t guest_host_uid);
+
+  // A layer's tree for a sandbox that makes or reads it: its files belong to the sandbox's root
+  // inside and to the launcher's user on the disk. kUnsupported where the filesystem cannot do
+  // that.
+  Result<UniqueFd> build_layer(const std::string& tree, MountMode mode, const Owner& owner) const;
+
+ private:
+  RootBuilder(std::string scratch, std::string layer)
+      : scratch_(std::make_unique<std::string>(std::move(scratch))), layer_(std::move(layer)) {}
+  const std::string& scratch() const { return *scratch_; }
+  Result<> prepare_dev();
+  Result<UniqueFd> idmapped_layer(const std::string& path, const Owner& owner, bool& idmapped);
+  Result<> make_upper(int tmpfs, const Owner& owner) const;
+  Result<> build_detached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
+                          std::span<const UniqueFd> usr, const Owner& owner) const;
+  Result<> build_attached(SandboxMounts& mounts, std::span<const UniqueFd> lower,
+                          std::span<const UniqueFd> usr, const Owner& owner) const;
+
+  std::unique_ptr<std::string> scratch_;  // empty once moved from
+  std::string layer_;
+  UniqueFd empty_;                // an empty directory
+  bool can_use_detached_ = true;  // until the kernel has refused
+};
+
+}  // namespace glovebox::launcher

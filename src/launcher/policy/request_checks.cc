@@ -1,0 +1,64 @@
+#include "launcher/policy/request_checks.h"
+
+#include <linux/magic.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace glovebox::launcher {
+
+// The client checks the same and is not trusted: a mounted socket or device would give the guest
+// access to a service of the host.
+Result<> refuse_special_files(int fd) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return fail(Error::from_errno("stat a mount's source"));
+  if (!S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) {
+    return fail(Errc::kPolicy, "only directories and regular files can be mounted");
+  }
+  return {};
+}
+
+// Through the host's /proc or /sys a guest would see the host's processes and settings.
+Result<> refuse_kernel_filesystems(int fd) {
+  struct statfs where {};
+  if (::fstatfs(fd, &where) != 0) return fail(Error::from_errno("stat a mount's source"));
+  for (const long kind : std::initializer_list<long>{
+           PROC_SUPER_MAGIC, SYSFS_MAGIC, CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, DEBUGFS_MAGIC,
+           TRACEFS_MAGIC, SECURITYFS_MAGIC, DEVPTS_SUPER_MAGIC, BPF_FS_MAGIC, NSFS_MAGIC,
+           EFIVARFS_MAGIC, PSTOREFS_MAGIC}) {
+    if (where.f_type == kind) {
+      return fail(Errc::kPolicy, "a kernel filesystem such as /proc or /sys cannot be mounted");
+    }
+  }
+  return {};
+}
+
+Result<> check_link(int fd) {
+  int domain = 0;
+  int type = 0;
+  socklen_t size = sizeof domain;
+  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain != AF_UNIX ||
+      ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET) {
+    return fail(Errc::kProtocol, "the request's first descriptor is not a unix SEQPACKET socket");
+  }
+  return {};
+}
+
+Result<> check_enforceable(const Limits& limits, const sys::CgroupFeatures& features) {
+  const auto refuse = [](std::string_view what) {
+    return fail(Errc::kUnsupported,
+                std::string(what) +
+                    " was asked for but cannot be enforced on this host: Glovebox has no cgroup "
+                    "controller for it (see `glovebox doctor`)");
+  };
+  if (limits.was_asked_for(LimitKind::kMemory) && !features.memory) return refuse("a memory limit");
+  if (limits.was_asked_for(LimitKind::kCpus) && !features.cpu) return refuse("a CPU share");
+  if (limits.was_asked_for(LimitKind::kCpuTime) && !features.any) return refuse("a CPU time limit");
+  return {};
+}
+
+}  // namespace glovebox::launcher

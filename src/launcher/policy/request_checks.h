@@ -1,0 +1,20 @@
+// Checks that the launcher makes itself and does not leave to its clients: of the descriptors that
+// come with a request, and of limits that this host cannot enforce.
+#pragma once
+
+#include "base/result.h"
+#include "model/limits.h"
+#include "sys/cgroup.h"
+
+namespace glovebox::launcher {
+
+// For the source of a mount. kPolicy.
+Result<> refuse_special_files(int fd);
+Result<> refuse_kernel_filesystems(int fd);
+// For the sandbox's own socket: a unix SEQPACKET socket, else kProtocol.
+Result<> check_link(int fd);
+// kUnsupported for a limit that was asked for explicitly and that no cgroup can enforce; a default
+// that cannot be enforced is accepted.
+Result<> check_enforceable(const Limits& limits, const sys::CgroupFeatures& features);
+
+}  // namespace glovebox::launcher

@@ -1,0 +1,155 @@
+#include "launcher/sandbox/sandbox.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+
+#include "base/fd_message.h"
+#include "base/log.h"
+#include "launcher/jail/root_builder.h"
+#include "launcher/policy/request_checks.h"
+#include "sys/clone.h"
+#include "sys/mount.h"
+#include "wire/guest/sandbox_plan.h"
+
+namespace glovebox::launcher {
+
+Sandbox::Sandbox(SandboxId id, Limits limits, WallSet walls, sys::Cgroup cgroup, UniqueFd init,
+                 std::optional<std::uint32_t> slice, std::optional<ProcessStart> process)
+    : id_(std::move(id)),
+      limits_(limits),
+      walls_(walls),
+      slice_(slice),
+      process_(std::move(process)),
+      started_(Clock::now()),
+      cgroup_(std::move(cgroup)),
+      init_(std::move(init)) {
+  check_at_ = soonest_end(started_, {});
+}
+
+sys::CgroupLimits cgroup_limits(const Limits& limits) {
+  return {.memory_bytes = limits.memory_bytes + limits.disk_bytes,
+          .pids = limits.pids,
+          .cpu_thousandths = limits.cpu_thousandths};
+}
+
+Result<> Sandbox::take(const Limits& limits, bool network_up) {
+  if (!waiting_ || !waiting_->link)
+    return fail(Errc::kNotFound, "the sandbox does not wait to be taken");
+  if (network_up && !network_)
+    return fail(Errc::kUnsupported, "the sandbox was made without a network");
+  TRY_OK(check_enforceable(limits, cgroup_.features()));
+  if (cgroup_limits(limits) != cgroup_limits(limits_)) {
+    const sys::CgroupFeatures before = cgroup_.features();
+    cgroup_.set_limits(cgroup_limits(limits));
+    const sys::CgroupFeatures& now = cgroup_.features();
+    if (before.memory != now.memory || before.pids != now.pids || before.cpu != now.cpu) {
+      return fail(Errc::kInternal, "the kernel refused the new cgroup limits");
+    }
+  }
+  if (limits.disk_bytes != limits_.disk_bytes || limits.disk_inodes != limits_.disk_inodes) {
+    TRY_OK(sys::reconfigure(waiting_->upper.get(), size_options(limits)));
+  }
+  limits_ = limits;
+  // The CPU time of making it and of waiting is not charged to the client.
+  cpu_before_take_ = std::chrono::microseconds(cgroup_.cpu_us());
+  started_ = Clock::now();
+  check_at_ = soonest_end(started_, {});
+  const int fds[] = {waiting_->link.get()};
+  TRY_OK(send_message(waiting_->setup.get(),
+                      wire::encode(wire::PlanMessage(wire::SandboxTaken{limits, network_up})),
+                      fds));
+  if (network_up) network_->is_up = true;
+  waiting_.reset();
+  return {};
+}
+
+Result<std::vector<int>> Sandbox::network_descriptors() {
+  if (!network_) return fail(Errc::kUnsupported, "the sandbox was made without a network");
+  if (!network_->is_up) {
+    if (!session_) return fail(Errc::kConflict, "the sandbox's network is not up");
+    TRY_OK(
+        send_message(session_->setup.get(), wire::encode(wire::PlanMessage(wire::RaiseNetwork{}))));
+    network_->is_up = true;
+  }
+  return std::vector<int>{network_->connections.get(), network_->dns.get(), init_.get()};
+}
+
+std::chrono::microseconds Sandbox::cpu_used() const {
+  const std::chrono::microseconds all(cgroup_.cpu_us());
+  return all > cpu_before_take_ ? all - cpu_before_take_ : std::chrono::microseconds(0);
+}
+
+Clock::time_point Sandbox::next_check() const {
+  if (end_reason_ || session_) return Clock::time_point::max();
+  if (joining) return joining->deadline;
+  return waiting_ ? Clock::time_point::max() : check_at_;
+}
+
+Clock::time_point Sandbox::soonest_end(Clock::time_point now,
+                                       std::chrono::microseconds used) const {
+  const Clock::time_point by_wall = started_ + limits_.wall;
+  if (limits_.cpu_time.count() == 0) return by_wall;
+  // The limit cannot be reached sooner than if every CPU it may use ran from now on.
+  const auto left =
+      std::max(std::chrono::microseconds(limits_.cpu_time) - used, std::chrono::microseconds(0));
+  const auto soonest = left * 1000 / std::max<std::uint32_t>(limits_.cpu_thousandths, 1);
+  const std::chrono::microseconds at_least = std::chrono::milliseconds(2);
+  return std::min(by_wall, now + std::max<std::chrono::microseconds>(soonest, at_least));
+}
+
+void Sandbox::check(Clock::time_point now) {
+  if (end_reason_ || joining || waiting_ || session_ || now < check_at_) return;
+  if (now >= started_ + limits_.wall) return kill(EndReason::kWallTimeout);
+  const auto used = limits_.cpu_time.count() > 0 ? cpu_used() : std::chrono::microseconds(0);
+  if (limits_.cpu_time.count() > 0 && used >= limits_.cpu_time) {
+    return kill(EndReason::kCpuTimeout);
+  }
+  check_at_ = soonest_end(now, used);
+}
+
+void Sandbox::kill(EndReason reason) {
+  if (end_reason_) return;
+  end_reason_ = reason;
+  // All processes of a pid namespace die with its first one. The cgroup is killed as well, in case
+  // a process is frozen or not in that namespace.
+  sys::send_signal(init_.get(), SIGKILL);
+  cgroup_.kill();
+}
+
+Usage Sandbox::usage() const {
+  const sys::CgroupUsage counted = cgroup_.usage();
+  Usage usage;
+  usage.cpu = std::max(std::chrono::microseconds(counted.cpu_us) - cpu_before_take_,
+                       std::chrono::microseconds(0));
+  usage.peak_memory_bytes = counted.peak_memory_bytes;
+  usage.processes_peak = counted.processes_peak;
+  usage.oom_kills = counted.oom_kills;
+  return usage;
+}
+
+Usage Sandbox::finish() {
+  if (process_) {
+    ::waitid(P_PIDFD, static_cast<id_t>(init_.get()), nullptr, WEXITED);  // it is our own child
+    cgroup_.kill();
+    clean_up_process(*process_);
+  }
+  const Usage used = usage();
+  waiting_.reset();
+  session_.reset();
+  network_.reset();
+  layers_.clear();  // its mounts went with its last process
+  empty_ = cgroup_.remove_but_for_memory().has_value();
+  if (!empty_)
+    log::warn("the cgroup of a sandbox that has ended is not empty", {{"sandbox", id_.str()}});
+  return used;
+}
+
+bool Sandbox::clean_up() {
+  if (!empty_) empty_ = cgroup_.remove_but_for_memory().has_value();
+  if (empty_) (void)cgroup_.remove();
+  return is_clean();
+}
+
+}  // namespace glovebox::launcher

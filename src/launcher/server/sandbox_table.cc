@@ -1,0 +1,285 @@
+#include "launcher/server/sandbox_table.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/fd_message.h"
+#include "base/log.h"
+#include "model/template_rules.h"
+#include "wire/guest/sandbox_plan.h"
+
+namespace glovebox::launcher {
+namespace {
+
+// Cleaned up per round of the loop, so that requests do not wait for it.
+constexpr std::size_t kCleanedPerRound = 2;
+
+}  // namespace
+
+SandboxTable::SandboxTable(SandboxMaker& maker, ClientConnections& clients, SandboxWatch watch,
+                           std::uint32_t max_sandboxes)
+    : maker_(maker),
+      clients_(clients),
+      max_sandboxes_(max_sandboxes),
+      watch_(std::move(watch)),
+      sessions_(maker.jails().nurseries(), watch_,
+                [&clients](Client& client, const wire::LauncherReply& reply) {
+                  clients.send(client, reply);
+                }) {}
+
+void SandboxTable::create(Client& client, const wire::CreateSandbox& request,
+                          std::vector<UniqueFd> fds) {
+  if (is_shut_down_) {
+    return clients_.refuse(client, request.seq,
+                           Error(Errc::kResourceExhausted,
+                                 "this private launcher has served its one sandbox and is ending"));
+  }
+  if (records_.size() + pending_.size() >= max_sandboxes_) {
+    return clients_.refuse(client, request.seq,
+                           Error(Errc::kResourceExhausted,
+                                 "the launcher has reached its limit of sandboxes at once: " +
+                                     std::to_string(max_sandboxes_)));
+  }
+  if (!maker_.may_use(request.template_name, &client)) {
+    return clients_.refuse(
+        client, request.seq,
+        Error(Errc::kNotFound, "there is no template '" + request.template_name + "'"));
+  }
+  const PendingSandbox pending{&client,       request.seq,  request.limits, request.template_name,
+                               request.waits, request.layer};
+  const std::uint64_t ticket = next_ticket_++;
+  pending_.emplace(ticket, pending);
+  const bool hurry = !client.creates.empty() || maker_.jails().under_way() > 0;
+  auto sandbox = maker_.make(request, std::move(fds), client.caller, &client, ticket, hurry);
+  if (sandbox && !*sandbox) return take_made();  // begun; a spare one may have been used
+  pending_.erase(ticket);
+  if (!sandbox) return clients_.refuse(client, request.seq, sandbox.error());
+  add(std::move(**sandbox), pending);
+}
+
+void SandboxTable::take_made() {
+  for (JailMaker::Made& made : maker_.jails().take_made()) {
+    const auto found = pending_.find(made.ticket);
+    const PendingSandbox pending = found->second;
+    pending_.erase(found);
+    if (made.sandbox) {
+      add(std::move(*made.sandbox), pending);
+    } else if (pending.client != nullptr) {
+      clients_.refuse(*pending.client, pending.seq, made.sandbox.error());
+    }
+  }
+}
+
+void SandboxTable::add(Sandbox sandbox, const PendingSandbox& pending) {
+  std::string id = sandbox.id().str();
+  const bool session = sandbox.session() != nullptr;
+  SandboxRecord& record =
+      records_
+          .try_emplace(std::move(id), SandboxRecord{std::move(sandbox), pending.client, pending.seq,
+                                                    pending.limits, pending.template_name,
+                                                    pending.waits, false, pending.layer})
+          .first->second;
+  if (!session) runs_.push_back(&record);
+  if (auto watched = watch_.add(record); !watched) {
+    log::warn("a sandbox cannot be watched", {{"error", watched.error().message()}});
+    fail_start(record, "the launcher cannot watch it");
+    dead_.push_back(&record);
+    return;
+  }
+  if (record.client == nullptr) return record.sandbox.kill(EndReason::kDestroyed);
+  if (!record.sandbox.joining) announce(record);
+}
+
+// The sandbox is complete: its client may use it.
+void SandboxTable::announce(SandboxRecord& record) {
+  if (record.client == nullptr) return;
+  if (!record.waits && record.sandbox.is_waiting()) {
+    const auto limits = maker_.checked_limits(record.limits);
+    const Result<> taken = limits ? record.sandbox.take(*limits) : Result<>(fail(limits.error()));
+    if (!taken) return fail_start(record, taken.error().message());
+  }
+  record.announced = true;
+  const std::uint32_t generation = maker_.jails().nurseries().generation_of(record.template_name);
+  clients_.send(*record.client,
+                wire::SandboxCreated{record.seq, record.sandbox.id(), record.sandbox.walls(),
+                                     generation, record.sandbox.has_network()});
+}
+
+void SandboxTable::check_joining() {
+  for (SandboxRecord* record : runs_) {
+    if (record->sandbox.joining) check_joining(*record);
+  }
+}
+
+void SandboxTable::check_joining(SandboxRecord& record) {
+  TemplateNurseries& nurseries = maker_.jails().nurseries();
+  const Sandbox::Joining joining = *record.sandbox.joining;
+  pollfd event{record.sandbox.setup_fd(), POLLIN, 0};
+  if (::poll(&event, 1, 0) != 1) {
+    if (Clock::now() < joining.deadline) return;
+    nurseries.join_timed_out(joining.template_name, joining.zygote_uid);
+    return fail_start(record, "the runtime did not arrive in the sandbox in time");
+  }
+  auto received = receive_message(record.sandbox.setup_fd(), wire::kMaxPlanMessage, 0);
+  auto message = received && !received->bytes.empty()
+                     ? wire::decode_plan_message(received->bytes)
+                     : Result<wire::PlanMessage>(fail(Errc::kUnavailable, "its agent is gone"));
+  nurseries.join_finished(joining.template_name, joining.zygote_uid);
+  if (message && std::holds_alternative<wire::RuntimeReady>(*message)) {
+    record.sandbox.joining.reset();
+    return announce(record);
+  }
+  const auto* failed = message ? std::get_if<wire::SandboxFailed>(&*message) : nullptr;
+  fail_start(record, failed != nullptr ? failed->step : "the runtime did not become ready");
+}
+
+// Refuses the request and ends the sandbox; the client may ask for a cold one.
+void SandboxTable::fail_start(SandboxRecord& record, const std::string& why) {
+  // No warning where the sandbox or its template is not wanted any more.
+  const bool is_wanted = record.client != nullptr && !record.sandbox.is_ending() &&
+                         maker_.jails().nurseries().find(record.template_name) != nullptr;
+  if (is_wanted) log::warn("a sandbox did not start", {{"why", why}});
+  record.sandbox.joining.reset();
+  if (record.client != nullptr) {
+    clients_.send(*record.client, wire::SandboxRefused{record.seq, Errc::kUnavailable, 0, why});
+  }
+  record.client = nullptr;
+  record.sandbox.kill(EndReason::kDestroyed);
+}
+
+SandboxRecord* SandboxTable::find(const Client& client, const SandboxId& id) {
+  const auto found = records_.find(id.str());
+  const bool its_own = found != records_.end() && found->second.client == &client;
+  return its_own ? &found->second : nullptr;
+}
+
+std::deque<SandboxId> SandboxTable::adopt_sessions(Client& client) {
+  std::deque<SandboxId> adopted;
+  for (auto& [id, record] : records_) {
+    const bool free = record.client == nullptr && record.announced &&
+                      record.sandbox.session() != nullptr && !record.sandbox.is_ending();
+    if (!free) continue;
+    record.client = &client;
+    adopted.push_back(record.sandbox.id());
+  }
+  return adopted;
+}
+
+bool SandboxTable::is_any_ending() const {
+  return std::any_of(records_.begin(), records_.end(),
+                     [](const auto& entry) { return entry.second.sandbox.is_ending(); });
+}
+
+bool SandboxTable::is_ending_with_layer(const std::string& layer) const {
+  return std::any_of(records_.begin(), records_.end(), [&layer](const auto& entry) {
+    return entry.second.layer == layer && entry.second.sandbox.is_ending();
+  });
+}
+
+void SandboxTable::kill_makers_of(const std::string& layer) {
+  for (auto& [id, record] : records_) {
+    if (record.layer != layer || record.sandbox.is_ending()) continue;
+    log::warn("the disk is full; a sandbox that makes a layer is ended", {{"sandbox", id}});
+    record.sandbox.kill(EndReason::kDestroyed);
+  }
+}
+
+std::set<std::string> SandboxTable::templates_in_use() const {
+  std::set<std::string> in_use;
+  for (const auto& [id, record] : records_) {
+    if (is_dynamic_template_id(record.template_name)) in_use.insert(record.template_name);
+  }
+  for (const auto& [ticket, pending] : pending_) in_use.insert(pending.template_name);
+  return in_use;
+}
+
+void SandboxTable::client_gone(Client& client) {
+  sessions_.forget(client);
+  for (auto& [ticket, pending] : pending_) {
+    if (pending.client == &client) pending.client = nullptr;
+  }
+  for (auto& [id, record] : records_) {
+    if (record.client != &client) continue;
+    record.client = nullptr;
+    // A sandbox with a layer is one step of a build, which no other server continues.
+    if (record.sandbox.session() != nullptr && record.announced && record.layer.empty()) continue;
+    record.sandbox.kill(EndReason::kDestroyed);
+  }
+}
+
+void SandboxTable::kill_all() {
+  for (auto& [id, record] : records_) record.sandbox.kill(EndReason::kDestroyed);
+}
+
+void SandboxTable::add_events(std::vector<pollfd>& events) const {
+  for (const SandboxRecord* record : runs_) {
+    if (record->sandbox.joining) events.push_back({record->sandbox.setup_fd(), POLLIN, 0});
+  }
+}
+
+void SandboxTable::check_limits(Clock::time_point now) {
+  for (SandboxRecord* record : runs_) record->sandbox.check(now);
+}
+
+void SandboxTable::on_events() {
+  SandboxWatch::Events events = watch_.take();
+  for (SandboxRecord* record : events.readable) sessions_.on_readable(*record);
+  dead_.insert(dead_.end(), events.dead.begin(), events.dead.end());
+}
+
+void SandboxTable::finish_dead() {
+  for (SandboxRecord* record : std::exchange(dead_, {})) finish(*record);
+}
+
+void SandboxTable::finish(SandboxRecord& record) {
+  watch_.remove(record);
+  sessions_.forget(record);
+  const Usage usage = record.sandbox.finish();
+  const wire::SandboxEnded ended{record.sandbox.id(), record.sandbox.end_reason(), usage};
+  const bool announced = record.announced;
+  const std::uint32_t seq = record.seq;
+  Client* client = record.client;
+  if (const auto& joining = record.sandbox.joining) {
+    maker_.jails().nurseries().join_finished(joining->template_name, joining->zygote_uid);
+  }
+  if (record.sandbox.is_empty()) maker_.release(record.sandbox);
+  // A private launcher has nothing else to do, so it cleans up at once.
+  if (clients_.is_private() && record.sandbox.is_empty()) (void)record.sandbox.clean_up();
+  if (!record.sandbox.is_clean()) cleanup_.add(std::move(record.sandbox));
+  std::erase(runs_, &record);
+  records_.erase(ended.id.str());
+  if (clients_.is_private() && records_.empty()) {
+    // The connection stays open until the client closes it: closing it while a message of the
+    // client is unread would discard our reply.
+    maker_.shut_down();
+    is_shut_down_ = true;
+  }
+  if (client == nullptr) return;
+  if (announced) {
+    clients_.send(*client, ended);
+  } else {
+    clients_.send(*client, wire::SandboxRefused{seq, Errc::kUnavailable, 0,
+                                                "the sandbox died before it was ready"});
+  }
+}
+
+PendingSandboxCleanup::Release SandboxTable::release() {
+  return [this](const Sandbox& sandbox) { maker_.release(sandbox); };
+}
+
+void SandboxTable::clean_up_some() { cleanup_.clean_up(kCleanedPerRound, release()); }
+
+void SandboxTable::clean_up_all() { cleanup_.clean_up_all(release()); }
+
+std::optional<Clock::time_point> SandboxTable::next_check(Clock::time_point now) const {
+  std::optional<Clock::time_point> next;
+  const auto sooner = [&next](Clock::time_point at) { next = std::min(next.value_or(at), at); };
+  for (const SandboxRecord* record : runs_) sooner(record->sandbox.next_check());
+  if (const auto check = sessions_.next_check(now)) sooner(*check);
+  if (const auto due = cleanup_.next_due()) sooner(*due);
+  return next;
+}
+
+}  // namespace glovebox::launcher
