@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sessions/session_keeper.h"
+#include "sessions/session_lifecycle.h"
 
 namespace glovebox::e2b {
 namespace {
