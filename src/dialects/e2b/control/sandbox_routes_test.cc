@@ -63,11 +63,11 @@ class E2bSandboxes : public ::testing::Test {
     return ids;
   }
   // Numeric code, the same as the status: what JS looks at.
-  void expect_refusal(const api::Answer& answer, int status, const std::string& word = {}) {
+  void expect_refusal(const api::Answer& answer, int status, const std::string& message = {}) {
     EXPECT_EQ(answer.status, status) << answer.body;
     const json::value body = json::parse(answer.body);
     EXPECT_EQ(body.at("code").to_number<int>(), status);
-    EXPECT_THAT(std::string(body.at("message").as_string()), HasSubstr(word));
+    EXPECT_THAT(std::string(body.at("message").as_string()), HasSubstr(message));
   }
 
   api::TestServer test_;
@@ -77,7 +77,7 @@ class E2bSandboxes : public ::testing::Test {
       std::make_shared<sessions::FakeIdleTransfer::Plan>();
 };
 
-TEST_F(E2bSandboxes, ACreatedOneHasAllThatClientsNeed) {
+TEST_F(E2bSandboxes, ACreatedOneHasAllFieldsThatClientsNeed) {
   const json::value made =
       value(call(Method::kPost, "/sandboxes", R"({"templateID":"python","metadata":{"job":"42"},
            "envVars":{"FOO":"bar"},"timeout":60,"secure":true,"autoPause":true,
@@ -157,11 +157,11 @@ TEST_F(E2bSandboxes, MistakesHaveAStatusAndACode) {
   make(R"({"templateID":"default/base:default"})");
 }
 
-TEST_F(E2bSandboxes, WhatHasEndedIsNotThere) {
+TEST_F(E2bSandboxes, EndedOnesAreNotFound) {
   const std::string id = make();
   EXPECT_EQ(call(Method::kDelete, "/sandboxes/" + id).status, 204);
-  const std::string nobody = "sb" + std::string(20, 'a');
-  for (const std::string& gone : {id, nobody, std::string("..%2F..")}) {
+  const std::string unknown = "sb" + std::string(20, 'a');
+  for (const std::string& gone : {id, unknown, std::string("..%2F..")}) {
     expect_refusal(call(Method::kGet, "/sandboxes/" + gone), 404);
     expect_refusal(call(Method::kDelete, "/sandboxes/" + gone), 404);
     expect_refusal(call(Method::kPost, "/sandboxes/" + gone + "/timeout", R"({"timeout":5})"), 404);
@@ -176,7 +176,7 @@ TEST_F(E2bSandboxes, WhatHasEndedIsNotThere) {
   }
 }
 
-TEST_F(E2bSandboxes, AnotherProjectsAreNotThere) {
+TEST_F(E2bSandboxes, OnesOfAnotherProjectAreNotFound) {
   const std::string id = make();
   const std::string other = test_.make_key("other", store::KeyRole::kUser);
   expect_refusal(call(Method::kGet, "/sandboxes/" + id, {}, other), 404);
@@ -205,7 +205,7 @@ TEST_F(E2bSandboxes, TimeoutMayShortenAndConnectNeverDoes) {
   expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/timeout", "{}"), 400);
 }
 
-TEST_F(E2bSandboxes, ATimeoutOfZeroIsTheEndAsTheSandboxHasIt) {
+TEST_F(E2bSandboxes, ATimeoutOfZeroExpiresNow) {
   const std::string killed = make();
   EXPECT_EQ(call(Method::kPost, "/sandboxes/" + killed + "/timeout", R"({"timeout":0})").status,
             204);
@@ -216,7 +216,7 @@ TEST_F(E2bSandboxes, ATimeoutOfZeroIsTheEndAsTheSandboxHasIt) {
   EXPECT_EQ(text(paused, "state"), "paused");
 }
 
-TEST_F(E2bSandboxes, PausedOnesGoOnWhenSomebodyConnects) {
+TEST_F(E2bSandboxes, PausedOnesAreResumedByConnect) {
   const std::string id = make();
   expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/pause", R"({"memory":false})"), 400,
                  "memory");
@@ -239,7 +239,7 @@ TEST_F(E2bSandboxes, PausedOnesGoOnWhenSomebodyConnects) {
   EXPECT_EQ(call(Method::kDelete, "/sandboxes/" + id).status, 204);
 }
 
-TEST_F(E2bSandboxes, TooManyPausedAreRefusedForGood) {
+TEST_F(E2bSandboxes, TooManyPausedAreRefusedWithoutRetry) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(call(Method::kPost, "/sandboxes/" + make() + "/pause", "{}").status, 204);
   }
@@ -248,7 +248,7 @@ TEST_F(E2bSandboxes, TooManyPausedAreRefusedForGood) {
   EXPECT_EQ(refused.headers.get("Should-Retry"), "false");
 }
 
-TEST_F(E2bSandboxes, AreListedByWhatIsAskedFor) {
+TEST_F(E2bSandboxes, AreListedByFilter) {
   const std::string first = make(R"({"metadata":{"a":"b c","k":"1"}})");
   const std::string second = make(R"({"templateID":"python","metadata":{"k":"1"}})");
   const std::string third = make(R"({"autoResume":{"enabled":true},"autoPause":true})");
@@ -352,21 +352,21 @@ TEST_F(E2bSandboxes, AForkHasTheFilesAndTheRulesOfItsSource) {
     EXPECT_EQ(shown.at("memoryMB"),
               value(call(Method::kGet, "/sandboxes/" + id), 200).at("memoryMB"));
   }
-  // A limit that the source was given goes along.
+  // A limit that was requested for the source applies to the fork, too.
   const std::string small(
       value(call(Method::kPost, "/v1/sandboxes", R"({"profile":{"memory_mb":64}})"), 201)
           .at("id")
           .as_string());
   EXPECT_EQ(call(Method::kPost, "/sandboxes/" + small + "/fork", "{}").status, 201);
   EXPECT_EQ(specs_.back().limits.memory_bytes, 64u << 20);
-  // What it was made of is not left behind.
+  // The snapshot that it was made of is removed again.
   EXPECT_TRUE(value(call(Method::kGet, "/snapshots"), 200).as_array().empty());
   expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/fork", R"({"count":0})"), 400);
   EXPECT_EQ(call(Method::kPost, "/sandboxes/" + id + "/pause", "{}").status, 204);
   expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/fork", "{}"), 404, "not running");
 }
 
-TEST_F(E2bSandboxes, EachForkSaysItselfWhyItWasNotMade) {
+TEST_F(E2bSandboxes, EachFailedForkHasItsOwnError) {
   const std::string id = make();
   test_.session_service.make = [](const node::SessionSpec&) {
     return Result<std::shared_ptr<node::Session>>(fail(Errc::kResourceExhausted, "no room"));
@@ -379,7 +379,7 @@ TEST_F(E2bSandboxes, EachForkSaysItselfWhyItWasNotMade) {
   }
 }
 
-TEST_F(E2bSandboxes, FiguresAndLinesHaveTheirForm) {
+TEST_F(E2bSandboxes, MetricsAndLogsHaveTheirForm) {
   test_.session_service.usage.cpu_us = 1000;
   test_.session_service.usage.memory_bytes = 5 << 20;
   test_.session_service.usage.disk_limit_bytes = 9;

@@ -1,4 +1,4 @@
-// What E2B's clients ask of files, one at a time, and who is let in.
+// The filesystem calls of E2B's agent, downloads, and admission to files.
 #include "base/base64.h"
 #include "base/wall_clock.h"
 #include "dialects/e2b/envd/file_entry.h"
@@ -9,7 +9,7 @@
 namespace glovebox::e2b {
 namespace {
 
-TEST(E2bPaths, AreBelowTheHomeUnlessTheyAreWhole) {
+TEST(E2bPaths, AreBelowTheHomeUnlessAbsolute) {
   EXPECT_EQ(request_path("").value(), ".");
   EXPECT_EQ(request_path("~").value(), ".");
   EXPECT_EQ(request_path("~/").value(), ".");
@@ -56,7 +56,7 @@ TEST(E2bSignature, IsAsTheClientsMakeIt) {
       "v1_Bad5BAUyEY5RcSAZoyb6CYmFCzWz3LFBuclAJ3VT21I");
 }
 
-TEST_F(E2bFiles, StatTellsTheWholePath) {
+TEST_F(E2bFiles, StatReportsTheAbsolutePath) {
   const api::Answer answer = call(kStat, R"({"path":"~/a.txt","unknown":1})");
   ASSERT_EQ(answer.status, 200) << answer.body;
   const json::value entry = json::parse(answer.body).at("entry");
@@ -72,17 +72,17 @@ TEST_F(E2bFiles, ErrorsHaveTheirCodes) {
                                                {ENOTDIR, "invalid_argument"},
                                                {ENOSPC, "resource_exhausted"},
                                                {EIO, "internal"}};
-  for (const auto& [error, word] : known) {
+  for (const auto& [error, code_name] : known) {
     session->refuse = [error = error](const FileRequest&) { return error; };
-    EXPECT_EQ(code(call(kStat, R"({"path":"/x"})")), word);
-    EXPECT_EQ(code(call(kListDir, R"({"path":"/x"})")), word);
+    EXPECT_EQ(code(call(kStat, R"({"path":"/x"})")), code_name);
+    EXPECT_EQ(code(call(kListDir, R"({"path":"/x"})")), code_name);
   }
   EXPECT_EQ(code(call(kStat, R"({"path":7})")), "invalid_argument");
   EXPECT_EQ(code(call(kStat, "[]")), "invalid_argument");
   EXPECT_EQ(code(call(kListDir, R"({"path":"/x","depth":-1})")), "invalid_argument");
 }
 
-TEST_F(E2bFiles, UnknownUsersAreNotLetIn) {
+TEST_F(E2bFiles, UnknownUsersAreUnauthenticated) {
   session->refuse = [](const FileRequest&) { return EINVAL; };
   session->message = "there is no user nobody: Invalid argument";
   http::Request request = request_of(R"({"path":"/x"})");
@@ -98,7 +98,7 @@ TEST_F(E2bFiles, UnknownUsersAreNotLetIn) {
   EXPECT_EQ(run(kStat, number).status, 401);
 }
 
-TEST_F(E2bFiles, WhatTheUserMayNotIsDoneForHim) {
+TEST_F(E2bFiles, RequestsThatTheUserMayNotMakeAreRepeatedAsRoot) {
   session->refuse = [](const FileRequest& request) {
     return request.user == "root" || request.op == FileOp::kStat ? 0 : EACCES;
   };
@@ -217,7 +217,7 @@ TEST_F(E2bFiles, ASignatureOpensOneFileOfItsSandbox) {
   EXPECT_EQ(get({"/a", ""}, file_signature({"/a", ""}, token), false).status, 502);
 }
 
-TEST_F(E2bFiles, TellsOfTheSandbox) {
+TEST_F(E2bFiles, ReportsHealthAndEnvironment) {
   http::Request plain;
   plain.path_params.add("id", session->id().str());
   EXPECT_EQ(run(kHealth, plain).status, 204);

@@ -1,4 +1,4 @@
-// The calls to a process that runs: list, input, signals, sizes.
+// Calls for running processes: list, input, signals, terminal sizes.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -93,7 +93,7 @@ TEST_F(ProcessCallsTest, SignalsAndSizes) {
   EXPECT_EQ(code_of(kUpdate, select(terminal, size)), "ok");
 }
 
-TEST_F(ProcessCallsTest, WhatDoesNotRunIsNotFound) {
+TEST_F(ProcessCallsTest, AProcessThatDoesNotRunIsNotFound) {
   const std::uint32_t pid = start(kSleep);
   last()->exit(0);
   settle();

@@ -1,4 +1,4 @@
-// Start and Connect: the order of events, several who follow, deadlines, and ends of all kinds.
+// Start and Connect: the order of events, several followers, deadlines, and ends of all kinds.
 #include <gmock/gmock.h>
 
 #include <cerrno>
@@ -80,14 +80,14 @@ TEST_F(ProcessStartTest, RefusalsComeInsideTheStream) {
             R"({"error":{"code":"invalid_argument","message":"cwd '/nowhere' does not exist"}})");
   EXPECT_THAT(refused({Errc::kNotFound, "execute: No such file", ENOENT}),
               HasSubstr("invalid_argument"));
-  EXPECT_THAT(refused({Errc::kInvalidArgument, "there is no such user", EINVAL}),
+  EXPECT_THAT(refused({Errc::kInvalidArgument, "no such user", EINVAL}),
               HasSubstr("unauthenticated"));
   EXPECT_THAT(call(kStart, "{}").events(), ElementsAre("error:invalid_argument"));
   EXPECT_THAT(call(kStart, "no JSON").events(), ElementsAre("error:invalid_argument"));
   EXPECT_THAT(call(kConnect, R"({"process":{"pid":7}})").events(), ElementsAre("error:not_found"));
 }
 
-TEST_F(ProcessStartTest, StrangersAndSandboxesThatAreGoneAreRefusedOutside) {
+TEST_F(ProcessStartTest, InvalidTokensAndEndedSandboxesAreRefusedOutsideTheStream) {
   http::Headers wrong{{"X-Access-Token", "ea_0"}};
   const Call& stranger = call(kStart, kSleep, wrong);
   EXPECT_FALSE(stranger.writer.begun());
@@ -97,7 +97,7 @@ TEST_F(ProcessStartTest, StrangersAndSandboxesThatAreGoneAreRefusedOutside) {
   EXPECT_TRUE(session->all.empty());
 }
 
-TEST_F(ProcessStartTest, WhoLeavesKillsNothingAndWhoComesGetsWhatIsNew) {
+TEST_F(ProcessStartTest, AClientThatLeavesKillsNothingAndAnotherGetsNewOutput) {
   Call& run = begin(kStart, kSleep);
   wait_for(run, 1);
   const auto process = last();
@@ -142,7 +142,7 @@ TEST_F(ProcessStartTest, OneOfTwoMayLeave) {
   EXPECT_THAT(other.events(), ElementsAre("start", "stdout:still"));
 }
 
-TEST_F(ProcessStartTest, AnEndIsToldForAWhile) {
+TEST_F(ProcessStartTest, AnEndIsRememberedForAWhile) {
   session->on_start = [](sessions::FakeProcess& process) {
     process.exit(4);
     return Result<>();
@@ -157,7 +157,7 @@ TEST_F(ProcessStartTest, AnEndIsToldForAWhile) {
   EXPECT_THAT(test.sessions.notes, ElementsAre("started: x", "exit: status 4"));
 }
 
-TEST_F(ProcessStartTest, AnothersProcessIsFollowedAndNotForgotten) {
+TEST_F(ProcessStartTest, AProcessOfAnotherApiIsFollowedAndNotForgotten) {
   const std::string key = test.make_key("default", store::KeyRole::kUser);
   test.send(http::Method::kPost, "/v1/sandboxes/" + session->id().str() + "/exec", key,
             R"({"cmd":"x","background":true})");
@@ -177,7 +177,7 @@ TEST_F(ProcessStartTest, SilenceIsFilledWithKeepalives) {
   EXPECT_THAT(run.events(), ElementsAre("start", "keepalive"));
 }
 
-TEST_F(ProcessStartTest, ItsTimeIsOverWhetherAnybodyFollowsOrNot) {
+TEST_F(ProcessStartTest, TheDeadlineKillsWithAndWithoutFollowers) {
   http::Headers soon{{"Connect-Timeout-Ms", "60"}};
   Call& left = begin(kStart, kSleep, soon);
   wait_for(left, 1);
@@ -199,7 +199,7 @@ TEST_F(ProcessStartTest, ItsTimeIsOverWhetherAnybodyFollowsOrNot) {
   EXPECT_THAT(other.events(), ElementsAre("start", "end:signal: killed", "fin"));
 }
 
-TEST_F(ProcessStartTest, WhoPrintsWithoutEndHasADeadlineToo) {
+TEST_F(ProcessStartTest, AProcessThatPrintsForeverHasADeadlineToo) {
   http::Headers soon{{"Connect-Timeout-Ms", "60"}};
   Call& run = begin(kStart, kSleep, soon);
   wait_for(run, 1);
@@ -220,7 +220,7 @@ TEST_F(ProcessStartTest, ADeadlineOfConnectEndsOnlyTheStream) {
   EXPECT_TRUE(last()->signals.empty());
 }
 
-TEST_F(ProcessStartTest, AServerBeforeUsMayHaveSetTheDeadline) {
+TEST_F(ProcessStartTest, DeadlinesOutliveTheServerThatSetThem) {
   node::ProcessSpec spec;
   sessions::ProcessLabel label;
   label.cmd = "sleep";

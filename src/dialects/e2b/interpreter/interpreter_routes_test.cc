@@ -1,4 +1,4 @@
-// The code interpreter's handlers, with contexts that are none.
+// The code interpreter's routes, with fake contexts.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -95,7 +95,7 @@ TEST(ExecutionEvent, QuotesGoOnlyWhereTheyMatch) {
   }
 }
 
-TEST(ExecutionEvent, WhatIsNotOfItsKindIsLeftOut) {
+TEST(ExecutionEvent, FieldsOfTheWrongTypeAreLeftOut) {
   const auto event = execution_event(
       R"({"type":"result","mime":{"text/plain":"2","application/json":2,"e2b/chart":"no"}})");
   EXPECT_FALSE(event.contains("json"));
@@ -168,7 +168,7 @@ TEST_F(InterpreterTest, FailuresAreErrorsOfTheExecution) {
   EXPECT_EQ(lines[1].at("name"), "ContextDied");
 }
 
-TEST_F(InterpreterTest, WhatCannotBeAskedForIsRefusedInPlainText) {
+TEST_F(InterpreterTest, InvalidRequestsAreRefusedInPlainText) {
   const auto refused = [this](const std::string& body) {
     const http::Response& answer = call(kExecute, body).result->value();
     EXPECT_TRUE(answer.headers.get("Content-Type").starts_with("text/plain")) << answer.body;
@@ -184,9 +184,9 @@ TEST_F(InterpreterTest, WhatCannotBeAskedForIsRefusedInPlainText) {
   EXPECT_TRUE(session->all.empty());
 }
 
-TEST_F(InterpreterTest, LanguagesThatAreNotServedSaySo) {
-  for (const char* word : {"typescript", "ts", "r", "java", "R"}) {
-    const auto lines = execute(R"({"code":"x","language":")" + std::string(word) + "\"}");
+TEST_F(InterpreterTest, UnsupportedLanguagesFailWithAnExplanation) {
+  for (const char* language : {"typescript", "ts", "r", "java", "R"}) {
+    const auto lines = execute(R"({"code":"x","language":")" + std::string(language) + "\"}");
     ASSERT_EQ(lines.size(), 3u);
     EXPECT_EQ(lines[1].at("type"), "error");
     EXPECT_THAT(std::string(lines[1].at("value").as_string()),
@@ -252,7 +252,7 @@ TEST_F(InterpreterTest, ARestartEndsWhatRuns) {
   EXPECT_EQ(execute(R"({"code":"x"})").size(), 2u);
 }
 
-TEST_F(InterpreterTest, WhoGoesAwayInterruptsTheCode) {
+TEST_F(InterpreterTest, AClientThatLeavesInterruptsTheCode) {
   execute(R"({"code":"x"})");
   session->on_cell = [](sessions::FakeProcess&, const wire::Cell&) {};
   Call& running = begin(kExecute, R"({"code":"loop"})");
@@ -292,7 +292,7 @@ TEST_F(InterpreterTest, AnInterpreterThatDiesWithItsSandboxCutsItToo) {
   EXPECT_FALSE(running.writer.finished);
 }
 
-TEST_F(InterpreterTest, SilenceIsBroken) {
+TEST_F(InterpreterTest, KeepalivesAreSent) {
   execute(R"({"code":"x"})");
   session->on_cell = [](sessions::FakeProcess&, const wire::Cell&) {};
   const Call& running = begin(kExecute, R"({"code":"sleep"})");
@@ -303,7 +303,7 @@ TEST_F(InterpreterTest, SilenceIsBroken) {
   EXPECT_TRUE(running.writer.body.ends_with("{\"type\":\"end_of_execution\"}\n"));
 }
 
-TEST_F(InterpreterTest, WhoMayComeIn) {
+TEST_F(InterpreterTest, AdmissionByAccessTokenAndPortToken) {
   EXPECT_EQ(call(kExecute, R"({"code":"x"})", {{"X-Access-Token", "ea_0"}}).result->value().status,
             401);
   const http::Headers none{{"X-Access-Token", ""}};
