@@ -13,7 +13,7 @@
 #include "dialects/e2b/interpreter/interpreter_stream.h"
 #include "fuzz_target.h"
 #include "sessions/processes/process_label.h"
-#include "sessions/session_keeper.h"
+#include "sessions/session_lifecycle.h"
 #include "wire/guest/session_frames.h"
 #include "wire/json/strict_json.h"
 

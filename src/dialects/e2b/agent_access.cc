@@ -5,6 +5,7 @@
 #include "base/constant_time.h"
 #include "dialects/e2b/error_form.h"
 #include "routing/port_proxy.h"
+#include "routing/port_routing.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -13,7 +14,7 @@ using Verdict = routing::SandboxAccess::Verdict;
 
 bool has_port_token(const http::Request& request, const std::string& expected) {
   return equal_in_constant_time(request.header("E2b-Traffic-Access-Token"), expected) ||
-         equal_in_constant_time(request.header("X-Glovebox-Port-Token"), expected);
+         equal_in_constant_time(request.header(routing::kPortTokenHeader), expected);
 }
 
 }  // namespace

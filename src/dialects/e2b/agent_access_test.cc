@@ -5,90 +5,107 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/json.hpp>
 
-#include "api/testing/test_app.h"
+#include "api/testing/test_server.h"
 #include "sessions/testing/fake_idle_session.h"
 
 namespace glovebox::e2b {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::MatchesRegex;
 
-http::Request to(const std::string& id, const std::string& token = "") {
+http::Request request_to(const std::string& id, const std::string& token = "") {
   http::Request request;
   request.path_params.add("id", id);
   if (!token.empty()) request.headers.add("X-Access-Token", token);
   return request;
 }
 
-struct GateTest : ::testing::Test {
-  Gate enter_with(http::Request request, Token token) {
-    std::optional<Gate> gate;
+struct AgentAccessTest : ::testing::Test {
+  AgentAccess::Admission admit(http::Request request, AccessToken token) {
+    std::optional<AgentAccess::Admission> admission;
     asio::co_spawn(
         test.io,
-        [&]() -> asio::awaitable<void> { gate = co_await enter(*test.app, request, token); },
+        [&]() -> asio::awaitable<void> { admission = co_await access.admit(request, token); },
         asio::detached);
-    test.run_until([&] { return gate.has_value(); });
-    return std::move(*gate);
+    test.run_until([&] { return admission.has_value(); });
+    return std::move(*admission);
   }
+  std::string token_of(const std::string& id) { return test.api->e2b.tokens().token_of(id); }
 
-  api::TestApp test;
+  api::TestServer test;
+  AgentAccess access{test.api->access, test.api->e2b.tokens()};
 };
 
-TEST_F(GateTest, ATokenIsTheSandboxesAndTheServersOwn) {
-  const std::string token = access_token(*test.app, "sbone");
-  EXPECT_THAT(token, MatchesRegex("ea_[0-9a-f]{64}"));
-  EXPECT_EQ(access_token(*test.app, "sbone"), token);
-  EXPECT_TRUE(is_access_token(*test.app, "sbone", token));
-  EXPECT_FALSE(is_access_token(*test.app, "sbtwo", token));
-  EXPECT_FALSE(is_access_token(*test.app, "sbone", ""));
-  EXPECT_FALSE(is_access_token(*test.app, "sbone", token.substr(0, token.size() - 1)));
-  test.app->settings.secret = "another server";
-  EXPECT_FALSE(is_access_token(*test.app, "sbone", token));
-  // A server without a secret has no tokens, not even empty ones.
-  test.app->settings.secret.clear();
-  EXPECT_FALSE(is_access_token(*test.app, "sbone", ""));
-  EXPECT_FALSE(is_access_token(*test.app, "sbone", access_token(*test.app, "sbone")));
-}
-
-TEST_F(GateTest, OnlyWhoHasTheTokenComesIn) {
+TEST_F(AgentAccessTest, TheTokenIsRequiredWhereARouteSaysSo) {
   const auto session = std::make_shared<sessions::FakeIdleSession>(test.io);
   test.sessions.add({.project = "mine", .session = session});
   const std::string id = session->id().str();
-  EXPECT_EQ(enter_with(to(id, access_token(*test.app, id)), Token::kNeeded).session, session);
-  for (const std::string& wrong :
-       {std::string(), std::string("ea_0"), access_token(*test.app, "x")}) {
-    const Gate gate = enter_with(to(id, wrong), Token::kNeeded);
-    EXPECT_EQ(gate.session, nullptr);
-    ASSERT_TRUE(gate.refusal.has_value());
-    EXPECT_EQ(gate.refusal->status, 401);
-    EXPECT_THAT(gate.refusal->body, HasSubstr("\"code\":401"));
+  EXPECT_EQ(admit(request_to(id, token_of(id)), AccessToken::kRequired).session, session);
+  for (const std::string& wrong : {std::string(), std::string("ea_0"), token_of("x")}) {
+    const AgentAccess::Admission refused = admit(request_to(id, wrong), AccessToken::kRequired);
+    EXPECT_EQ(refused.session, nullptr);
+    ASSERT_TRUE(refused.refusal.has_value());
+    EXPECT_EQ(refused.refusal->status, 401);
+    EXPECT_THAT(refused.refusal->body, HasSubstr("\"code\":401"));
   }
-  EXPECT_EQ(enter_with(to(id), Token::kNotAsked).session, session);
+  EXPECT_EQ(admit(request_to(id), AccessToken::kOptional).session, session);
 }
 
-TEST_F(GateTest, WhatIsNotThereIsABadGateway) {
-  for (const Token token : {Token::kNeeded, Token::kNotAsked}) {
-    const Gate gate = enter_with(to("sbnone", access_token(*test.app, "sbnone")), token);
-    ASSERT_TRUE(gate.refusal.has_value());
-    EXPECT_EQ(gate.refusal->status, 502);
-    EXPECT_EQ(gate.refusal->body,
+TEST_F(AgentAccessTest, ASandboxThatDoesNotRunIsABadGateway) {
+  for (const AccessToken token : {AccessToken::kRequired, AccessToken::kOptional}) {
+    const AgentAccess::Admission refused = admit(request_to("sbnone", token_of("sbnone")), token);
+    ASSERT_TRUE(refused.refusal.has_value());
+    EXPECT_EQ(refused.refusal->status, 502);
+    EXPECT_EQ(refused.refusal->body,
               R"({"sandboxId":"sbnone","message":"The sandbox was not found","code":502})");
   }
 }
 
-TEST(E2bUser, IsTheNameInBasic) {
-  http::Request request;
-  EXPECT_EQ(user_of(request), "");
-  request.headers.set("Authorization", "Basic cm9vdDo=");
-  EXPECT_EQ(user_of(request), "root");
-  request.headers.set("Authorization", "basic cm9vdDpzZWNyZXQ=");
-  EXPECT_EQ(user_of(request), "root");
-  for (const char* none : {"Bearer cm9vdDo=", "Basic", "Basic ", "Basic ***"}) {
-    request.headers.set("Authorization", none);
-    EXPECT_EQ(user_of(request), "") << none;
+// Over the real sessions.
+struct PausedSandboxTest : AgentAccessTest {
+  PausedSandboxTest() {
+    test.session_service.make = [this](const node::SessionSpec& spec) {
+      auto session = std::make_shared<sessions::FakeIdleSession>(test.io, spec.template_name);
+      return Result<std::shared_ptr<node::Session>>(session);
+    };
+    const std::string key = test.make_key("default", store::KeyRole::kUser);
+    const api::Answer made = test.send(http::Method::kPost, "/v2/sandboxes", key,
+                                       R"({"autoPause":true,"autoResume":{"enabled":true}})");
+    id = std::string(boost::json::parse(made.body).at("sandboxID").as_string());
+    const std::string pause = "/sandboxes/" + id + "/pause";
+    EXPECT_EQ(test.send(http::Method::kPost, pause, key, "{}").status, 204);
   }
+  AgentAccess::Admission admit_real(http::Request request, AccessToken token) {
+    std::optional<AgentAccess::Admission> admission;
+    asio::co_spawn(
+        test.io,
+        [&]() -> asio::awaitable<void> { admission = co_await real.admit(request, token); },
+        asio::detached);
+    test.run_until([&] { return admission.has_value(); });
+    return std::move(*admission);
+  }
+
+  std::string id;
+  routing::SandboxAccess sandboxes{test.session_services->registry,
+                                   test.session_services->lifecycle};
+  AgentAccess real{sandboxes, test.api->e2b.tokens()};
+};
+
+TEST_F(PausedSandboxTest, IsResumedOnlyByARequestWithItsToken) {
+  for (const AccessToken token : {AccessToken::kRequired, AccessToken::kOptional}) {
+    for (const std::string& wrong : {std::string(), token_of("sbother")}) {
+      const AgentAccess::Admission refused = admit_real(request_to(id, wrong), token);
+      ASSERT_TRUE(refused.refusal.has_value());
+      EXPECT_EQ(refused.refusal->status, 502);
+    }
+  }
+  EXPECT_TRUE(test.session_service.resumed.empty());
+  EXPECT_NE(admit_real(request_to(id, token_of(id)), AccessToken::kOptional).session, nullptr);
+  EXPECT_EQ(test.session_service.resumed.size(), 1u);
+  // Now that it runs, a route that needs no token admits everybody.
+  EXPECT_NE(admit_real(request_to(id), AccessToken::kOptional).session, nullptr);
 }
 
 }  // namespace

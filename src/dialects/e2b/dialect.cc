@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::string_view kIdHeader = "E2b-Sandbox-Id";
 constexpr std::string_view kPortHeader = "E2b-Sandbox-Port";
-constexpr std::string_view kPortTokenHeader = "E2b-Traffic-Access-Token";
-constexpr std::string_view kPrivateHeaders[] = {kPortTokenHeader, kIdHeader, kPortHeader};
+constexpr std::string_view kTrafficTokenHeader = "E2b-Traffic-Access-Token";
+constexpr std::string_view kPrivateHeaders[] = {kTrafficTokenHeader, kIdHeader, kPortHeader};
 
 // Clients run in browsers, too. The rows of the agent API are open: their handlers admit requests
 // by the sandbox's access token.
@@ -79,7 +79,7 @@ void Dialect::append_info(std::vector<routing::RouteInfo>& all) {
   routing::append_info(all, HostedRoutes::rows());
 }
 
-void Dialect::append_agent_info(std::vector<routing::RouteInfo>& all) {
+void Dialect::append_sandbox_info(std::vector<routing::RouteInfo>& all) {
   routing::append_info(all, ProcessStartRoutes::rows());
   routing::append_info(all, ProcessRoutes::rows());
   routing::append_info(all, FilesystemRoutes::rows());
@@ -107,7 +107,7 @@ const http::Route* Dialect::find_untargeted(const http::Request& request) const 
 }
 
 std::string_view Dialect::port_token_of(const http::Request& request) const {
-  return request.header(kPortTokenHeader);
+  return request.header(kTrafficTokenHeader);
 }
 
 std::span<const std::string_view> Dialect::private_headers() const { return kPrivateHeaders; }

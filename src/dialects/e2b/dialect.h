@@ -72,7 +72,7 @@ class Dialect final : public routing::PortDialect {
   void add_routes(routing::RouteTable& table);
   static void append_info(std::vector<routing::RouteInfo>& all);
   // The agent API of sandboxes, for the documentation.
-  static void append_agent_info(std::vector<routing::RouteInfo>& all);
+  static void append_sandbox_info(std::vector<routing::RouteInfo>& all);
 
   // routing::PortDialect: requests that name a sandbox by the headers E2b-Sandbox-Id and
   // E2b-Sandbox-Port.

@@ -34,7 +34,7 @@ const http::Route* EnvdRouter::find(http::Request& request,
   const std::string_view path =
       std::string_view(request.target).substr(0, request.target.find('?'));
   Method method = request.method;
-  // A preflight is about another method: any route of the path tells what CORS needs.
+  // A preflight is about another method: any route of the path will do, they share one CORS rule.
   if (method == Method::kOptions) {
     const http::Router::Match any = router.find(method, path);
     if (!any.allowed.empty()) method = any.allowed.front();

@@ -1,4 +1,4 @@
-// What a server tells its E2B dialect of itself.
+// What the E2B dialect needs to know of its server.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ std::string meaning(std::string_view body, const net::NetCeiling& ceiling = {}) 
   return within ? net::canonical_text(policy) : "beyond: " + within.error().message();
 }
 
-TEST(E2bEgress, SaysNothingAndMeansAllThatIsAllowed) {
+TEST(E2bEgress, WithoutRulesAllowsUpToTheCeiling) {
   EXPECT_EQ(meaning(""), net::canonical_text({.base = net::NetBase::kAll, .allow_wins = true}));
   EXPECT_EQ(meaning(R"({"allow_internet_access":true})"), meaning("{}"));
   net::NetCeiling narrow;
@@ -29,7 +29,7 @@ TEST(E2bEgress, SaysNothingAndMeansAllThatIsAllowed) {
   EXPECT_EQ(meaning("{}", narrow), "\"none\"");
 }
 
-TEST(E2bEgress, FalseIsNothing) {
+TEST(E2bEgress, WithoutInternetAllowsNothing) {
   EXPECT_EQ(meaning(R"({"allow_internet_access":false})"), "\"none\"");
 }
 
@@ -53,7 +53,7 @@ TEST(E2bEgress, AllowsNoMoreThanTheCeiling) {
   EXPECT_THAT(meaning(R"({"allowOut":["evil.example"]})", narrow), HasSubstr("beyond"));
 }
 
-TEST(E2bEgress, WhatTheCeilingCoversIsNotSaidTwice) {
+TEST(E2bEgress, RulesThatTheCeilingCoversAreNotRepeated) {
   net::NetCeiling narrow;
   narrow.policy.base = net::NetBase::kHttpsOnly;
   narrow.policy.allow = {net::NetRule::parse("*.example.org").value()};
@@ -64,7 +64,7 @@ TEST(E2bEgress, WhatTheCeilingCoversIsNotSaidTwice) {
   EXPECT_EQ(policy_of(wanted, narrow).allow.size(), 1u);
 }
 
-TEST(E2bEgress, RefusesWhatCannotBeDone) {
+TEST(E2bEgress, RefusesUnsupportedRules) {
   EXPECT_THAT(meaning(R"({"rules":{"a.example":[]}})"), HasSubstr("rules"));
   EXPECT_THAT(meaning(R"({"egressProxy":{"address":"p:1"}})"), HasSubstr("egressProxy"));
   EXPECT_THAT(meaning(R"({"allowOut":["127.1"]})"), HasSubstr("allowOut"));
@@ -72,7 +72,7 @@ TEST(E2bEgress, RefusesWhatCannotBeDone) {
   EXPECT_THAT(meaning(R"({"denyOut":[1]})"), HasSubstr("denyOut"));
 }
 
-TEST(E2bEgress, IsShownAsItWasSaid) {
+TEST(E2bEgress, IsShownAsItWasGiven) {
   const auto wanted = parse_egress(R"({"allowOut":["a.example"],"denyOut":["0.0.0.0/0"]})");
   const auto shown = egress_json(policy_of(*wanted, {}));
   EXPECT_EQ(boost::json::serialize(shown), R"({"allowOut":["a.example"],"denyOut":["0.0.0.0/0"]})");

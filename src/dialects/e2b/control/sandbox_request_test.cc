@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sessions/session_keeper.h"
+#include "sessions/session_lifecycle.h"
 
 namespace glovebox::e2b {
 namespace {
@@ -22,7 +22,7 @@ TEST(E2bCreate, ABareRequestHasTheDefaultsOfItsGeneration) {
   EXPECT_EQ(parse_create("", kTimeoutV1).value().request.ttl_s, 15u);
 }
 
-TEST(E2bCreate, EverythingThatCanBeDoneIsRead) {
+TEST(E2bCreate, AllSupportedFieldsAreRead) {
   const CreateSandboxRequest wanted =
       parse_create(R"({"templateID":"code-interpreter-v1","timeout":7,
       "metadata":{"job":"42"},"envVars":{"A":"b"},"secure":true,"allow_internet_access":true,
@@ -42,7 +42,7 @@ TEST(E2bCreate, EverythingThatCanBeDoneIsRead) {
   EXPECT_EQ(wanted.egress.deny.size(), 1u);
 }
 
-TEST(E2bCreate, WhatCannotBeDoneIsRefusedWithItsField) {
+TEST(E2bCreate, UnsupportedFieldsAreRefusedByName) {
   const std::pair<const char*, const char*> kBad[] = {
       {R"({"timeout":0})", "timeout"},
       {R"({"timeout":-5})", "timeout"},
@@ -65,11 +65,11 @@ TEST(E2bCreate, WhatCannotBeDoneIsRefusedWithItsField) {
       {R"([])", "object"},
       {R"({"timeout":5,"timeout":6})", ""},
   };
-  for (const auto& [body, word] : kBad) {
+  for (const auto& [body, field] : kBad) {
     const auto wanted = parse_create(body, kTimeoutV2);
     ASSERT_FALSE(wanted) << body;
     EXPECT_EQ(wanted.error().code(), Errc::kInvalidArgument) << body;
-    EXPECT_THAT(wanted.error().message(), HasSubstr(word)) << body;
+    EXPECT_THAT(wanted.error().message(), HasSubstr(field)) << body;
   }
 }
 

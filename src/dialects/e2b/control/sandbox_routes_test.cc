@@ -1,12 +1,10 @@
-// E2B's control plane over the routes, with the real keeper and the real store, on a host that the
-// test plays.
+// E2B's control plane over its routes, with the real sessions and the real store, over a fake node.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
 
-#include "api/testing/test_app.h"
-#include "dialects/e2b/agent_access.h"
+#include "api/testing/test_server.h"
 #include "sessions/testing/fake_idle_session.h"
 
 namespace glovebox::e2b {
@@ -18,26 +16,19 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-sessions::KeeperOptions quick() {
-  sessions::KeeperOptions options;
+sessions::SessionOptions quick() {
+  sessions::SessionOptions options;
   options.tick = std::chrono::milliseconds(5);
   options.reconcile_every = std::chrono::milliseconds(20);
   options.max_paused = 2;
   options.max_ttl_s = 1000;
-  options.shelf.max_per_project = 3;
   options.available_memory = [] { return std::optional<std::uint64_t>(1ull << 40); };
   return options;
 }
 
-routing::AppSettings with_a_secret() {
-  routing::AppSettings settings;
-  settings.secret = "a secret of the test";
-  return settings;
-}
-
 class E2bSandboxes : public ::testing::Test {
  protected:
-  E2bSandboxes() : test_(with_a_secret(), quick()) {
+  explicit E2bSandboxes(api::ApiSettings settings = {}) : test_(std::move(settings), quick()) {
     key_ = test_.make_key("default", store::KeyRole::kUser);
     test_.session_service.make = [this](const node::SessionSpec& spec) {
       specs_.push_back(spec);
@@ -72,21 +63,21 @@ class E2bSandboxes : public ::testing::Test {
     return ids;
   }
   // Numeric code, the same as the status: what JS looks at.
-  void expect_refusal(const api::Answer& answer, int status, const std::string& word = {}) {
+  void expect_refusal(const api::Answer& answer, int status, const std::string& message = {}) {
     EXPECT_EQ(answer.status, status) << answer.body;
     const json::value body = json::parse(answer.body);
     EXPECT_EQ(body.at("code").to_number<int>(), status);
-    EXPECT_THAT(std::string(body.at("message").as_string()), HasSubstr(word));
+    EXPECT_THAT(std::string(body.at("message").as_string()), HasSubstr(message));
   }
 
-  api::TestApp test_;
+  api::TestServer test_;
   std::string key_;
   std::vector<node::SessionSpec> specs_;
   std::shared_ptr<sessions::FakeIdleTransfer::Plan> plan_ =
       std::make_shared<sessions::FakeIdleTransfer::Plan>();
 };
 
-TEST_F(E2bSandboxes, ACreatedOneHasAllThatClientsNeed) {
+TEST_F(E2bSandboxes, ACreatedOneHasAllFieldsThatClientsNeed) {
   const json::value made =
       value(call(Method::kPost, "/sandboxes", R"({"templateID":"python","metadata":{"job":"42"},
            "envVars":{"FOO":"bar"},"timeout":60,"secure":true,"autoPause":true,
@@ -97,8 +88,9 @@ TEST_F(E2bSandboxes, ACreatedOneHasAllThatClientsNeed) {
   EXPECT_EQ(made.at("clientID").as_string(), "glovebox");
   EXPECT_EQ(made.at("envdVersion").as_string(), "0.6.13");
   EXPECT_EQ(made.at("domain").as_string(), "localhost");
-  EXPECT_TRUE(is_access_token(*test_.app, id, made.at("envdAccessToken").as_string()));
-  EXPECT_EQ(std::string(made.at("trafficAccessToken").as_string()), test_.keeper->door(id).token);
+  EXPECT_TRUE(test_.api->e2b.tokens().is_valid(id, made.at("envdAccessToken").as_string()));
+  EXPECT_EQ(std::string(made.at("trafficAccessToken").as_string()),
+            test_.session_services->registry.port_access(id).token);
 
   const json::value shown = value(call(Method::kGet, "/sandboxes/" + id), 200);
   EXPECT_EQ(shown.at("state").as_string(), "running");
@@ -113,12 +105,22 @@ TEST_F(E2bSandboxes, ACreatedOneHasAllThatClientsNeed) {
   EXPECT_EQ(call(Method::kGet, "/v1/sandboxes/" + id).status, 200);
 }
 
-TEST_F(E2bSandboxes, TheDomainIsWhereTheClientCame) {
-  test_.app->settings.domain = "boxes.example";
+class E2bSandboxesWithADomain : public E2bSandboxes {
+ protected:
+  E2bSandboxesWithADomain() : E2bSandboxes({.domain = "boxes.example"}) {}
+};
+
+TEST_F(E2bSandboxesWithADomain, AreReachedBelowIt) {
   EXPECT_EQ(value(call(Method::kPost, "/v2/sandboxes", "{}"), 201).at("domain").as_string(),
             "boxes.example");
-  test_.app->settings.domain.clear();
-  test_.app->settings.is_loopback = false;
+}
+
+class E2bSandboxesOffLoopback : public E2bSandboxes {
+ protected:
+  E2bSandboxesOffLoopback() : E2bSandboxes({.is_loopback = false}) {}
+};
+
+TEST_F(E2bSandboxesOffLoopback, HaveNoDomainUnlessOneIsConfigured) {
   EXPECT_TRUE(value(call(Method::kPost, "/v2/sandboxes", "{}"), 201).at("domain").is_null());
 }
 
@@ -155,11 +157,11 @@ TEST_F(E2bSandboxes, MistakesHaveAStatusAndACode) {
   make(R"({"templateID":"default/base:default"})");
 }
 
-TEST_F(E2bSandboxes, WhatHasEndedIsNotThere) {
+TEST_F(E2bSandboxes, EndedOnesAreNotFound) {
   const std::string id = make();
   EXPECT_EQ(call(Method::kDelete, "/sandboxes/" + id).status, 204);
-  const std::string nobody = "sb" + std::string(20, 'a');
-  for (const std::string& gone : {id, nobody, std::string("..%2F..")}) {
+  const std::string unknown = "sb" + std::string(20, 'a');
+  for (const std::string& gone : {id, unknown, std::string("..%2F..")}) {
     expect_refusal(call(Method::kGet, "/sandboxes/" + gone), 404);
     expect_refusal(call(Method::kDelete, "/sandboxes/" + gone), 404);
     expect_refusal(call(Method::kPost, "/sandboxes/" + gone + "/timeout", R"({"timeout":5})"), 404);
@@ -174,7 +176,7 @@ TEST_F(E2bSandboxes, WhatHasEndedIsNotThere) {
   }
 }
 
-TEST_F(E2bSandboxes, AnotherProjectsAreNotThere) {
+TEST_F(E2bSandboxes, OnesOfAnotherProjectAreNotFound) {
   const std::string id = make();
   const std::string other = test_.make_key("other", store::KeyRole::kUser);
   expect_refusal(call(Method::kGet, "/sandboxes/" + id, {}, other), 404);
@@ -203,7 +205,7 @@ TEST_F(E2bSandboxes, TimeoutMayShortenAndConnectNeverDoes) {
   expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/timeout", "{}"), 400);
 }
 
-TEST_F(E2bSandboxes, ATimeoutOfZeroIsTheEndAsTheSandboxHasIt) {
+TEST_F(E2bSandboxes, ATimeoutOfZeroExpiresNow) {
   const std::string killed = make();
   EXPECT_EQ(call(Method::kPost, "/sandboxes/" + killed + "/timeout", R"({"timeout":0})").status,
             204);
@@ -214,7 +216,7 @@ TEST_F(E2bSandboxes, ATimeoutOfZeroIsTheEndAsTheSandboxHasIt) {
   EXPECT_EQ(text(paused, "state"), "paused");
 }
 
-TEST_F(E2bSandboxes, PausedOnesGoOnWhenSomebodyConnects) {
+TEST_F(E2bSandboxes, PausedOnesAreResumedByConnect) {
   const std::string id = make();
   expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/pause", R"({"memory":false})"), 400,
                  "memory");
@@ -227,7 +229,7 @@ TEST_F(E2bSandboxes, PausedOnesGoOnWhenSomebodyConnects) {
   const json::value token =
       value(call(Method::kPost, "/v2/sandboxes/" + id + "/connect", R"({"timeout":60})"), 201)
           .at("envdAccessToken");
-  EXPECT_TRUE(is_access_token(*test_.app, id, token.as_string()));
+  EXPECT_TRUE(test_.api->e2b.tokens().is_valid(id, token.as_string()));
   EXPECT_EQ(text(id, "state"), "running");
   EXPECT_EQ(call(Method::kPost, "/v2/sandboxes/" + id + "/connect", "{}").status, 200);
   expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/resume", "{}"), 409);
@@ -237,7 +239,7 @@ TEST_F(E2bSandboxes, PausedOnesGoOnWhenSomebodyConnects) {
   EXPECT_EQ(call(Method::kDelete, "/sandboxes/" + id).status, 204);
 }
 
-TEST_F(E2bSandboxes, TooManyPausedAreRefusedForGood) {
+TEST_F(E2bSandboxes, TooManyPausedAreRefusedWithoutRetry) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(call(Method::kPost, "/sandboxes/" + make() + "/pause", "{}").status, 204);
   }
@@ -246,7 +248,7 @@ TEST_F(E2bSandboxes, TooManyPausedAreRefusedForGood) {
   EXPECT_EQ(refused.headers.get("Should-Retry"), "false");
 }
 
-TEST_F(E2bSandboxes, AreListedByWhatIsAskedFor) {
+TEST_F(E2bSandboxes, AreListedByFilter) {
   const std::string first = make(R"({"metadata":{"a":"b c","k":"1"}})");
   const std::string second = make(R"({"templateID":"python","metadata":{"k":"1"}})");
   const std::string third = make(R"({"autoResume":{"enabled":true},"autoPause":true})");
@@ -350,21 +352,21 @@ TEST_F(E2bSandboxes, AForkHasTheFilesAndTheRulesOfItsSource) {
     EXPECT_EQ(shown.at("memoryMB"),
               value(call(Method::kGet, "/sandboxes/" + id), 200).at("memoryMB"));
   }
-  // A limit that the source was given goes along.
+  // A limit that was requested for the source applies to the fork, too.
   const std::string small(
       value(call(Method::kPost, "/v1/sandboxes", R"({"profile":{"memory_mb":64}})"), 201)
           .at("id")
           .as_string());
   EXPECT_EQ(call(Method::kPost, "/sandboxes/" + small + "/fork", "{}").status, 201);
   EXPECT_EQ(specs_.back().limits.memory_bytes, 64u << 20);
-  // What it was made of is not left behind.
+  // The snapshot that it was made of is removed again.
   EXPECT_TRUE(value(call(Method::kGet, "/snapshots"), 200).as_array().empty());
   expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/fork", R"({"count":0})"), 400);
   EXPECT_EQ(call(Method::kPost, "/sandboxes/" + id + "/pause", "{}").status, 204);
   expect_refusal(call(Method::kPost, "/sandboxes/" + id + "/fork", "{}"), 404, "not running");
 }
 
-TEST_F(E2bSandboxes, EachForkSaysItselfWhyItWasNotMade) {
+TEST_F(E2bSandboxes, EachFailedForkHasItsOwnError) {
   const std::string id = make();
   test_.session_service.make = [](const node::SessionSpec&) {
     return Result<std::shared_ptr<node::Session>>(fail(Errc::kResourceExhausted, "no room"));
@@ -377,7 +379,7 @@ TEST_F(E2bSandboxes, EachForkSaysItselfWhyItWasNotMade) {
   }
 }
 
-TEST_F(E2bSandboxes, FiguresAndLinesHaveTheirForm) {
+TEST_F(E2bSandboxes, MetricsAndLogsHaveTheirForm) {
   test_.session_service.usage.cpu_us = 1000;
   test_.session_service.usage.memory_bytes = 5 << 20;
   test_.session_service.usage.disk_limit_bytes = 9;

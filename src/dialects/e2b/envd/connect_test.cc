@@ -31,7 +31,7 @@ TEST(Connect, AMessageIsAnObjectWithOrWithoutAnEnvelope) {
   EXPECT_TRUE(read_message(streaming(envelope("", 0)))->empty());
 }
 
-TEST(Connect, WhatIsNoMessageIsTheCallersMistake) {
+TEST(Connect, AMalformedMessageIsAnInvalidArgument) {
   const std::string good = envelope("{}", 0);
   const std::string bad[] = {"",
                              "\0\0",

@@ -1,4 +1,4 @@
-// Uploads of E2B's clients: whole or not at all, in both forms, packed or not.
+// Uploads: each file whole or not at all, as a body or a form, compressed or not.
 #include <gmock/gmock.h>
 #include <zlib.h>
 
@@ -70,8 +70,8 @@ TEST_F(E2bFiles, UnpacksGzip) {
       400);
 }
 
-std::string form_part(const std::string& words, const std::string& content) {
-  return "--xyz\r\nContent-Disposition: form-data; " + words + "\r\n\r\n" + content + "\r\n";
+std::string form_part(const std::string& parameters, const std::string& content) {
+  return "--xyz\r\nContent-Disposition: form-data; " + parameters + "\r\n\r\n" + content + "\r\n";
 }
 
 TEST_F(E2bFiles, UploadsAForm) {

@@ -1,4 +1,4 @@
-// What E2B's clients ask of files, one at a time, and who is let in.
+// The filesystem calls of E2B's agent, downloads, and admission to files.
 #include "base/base64.h"
 #include "base/wall_clock.h"
 #include "dialects/e2b/envd/file_entry.h"
@@ -9,7 +9,7 @@
 namespace glovebox::e2b {
 namespace {
 
-TEST(E2bPaths, AreBelowTheHomeUnlessTheyAreWhole) {
+TEST(E2bPaths, AreBelowTheHomeUnlessAbsolute) {
   EXPECT_EQ(request_path("").value(), ".");
   EXPECT_EQ(request_path("~").value(), ".");
   EXPECT_EQ(request_path("~/").value(), ".");
@@ -56,8 +56,8 @@ TEST(E2bSignature, IsAsTheClientsMakeIt) {
       "v1_Bad5BAUyEY5RcSAZoyb6CYmFCzWz3LFBuclAJ3VT21I");
 }
 
-TEST_F(E2bFiles, StatTellsTheWholePath) {
-  const api::Answer answer = call(files_stat, R"({"path":"~/a.txt","unknown":1})");
+TEST_F(E2bFiles, StatReportsTheAbsolutePath) {
+  const api::Answer answer = call(kStat, R"({"path":"~/a.txt","unknown":1})");
   ASSERT_EQ(answer.status, 200) << answer.body;
   const json::value entry = json::parse(answer.body).at("entry");
   EXPECT_EQ(entry.at("path").as_string(), "/home/user/a.txt");
@@ -72,63 +72,63 @@ TEST_F(E2bFiles, ErrorsHaveTheirCodes) {
                                                {ENOTDIR, "invalid_argument"},
                                                {ENOSPC, "resource_exhausted"},
                                                {EIO, "internal"}};
-  for (const auto& [error, word] : known) {
+  for (const auto& [error, code_name] : known) {
     session->refuse = [error = error](const FileRequest&) { return error; };
-    EXPECT_EQ(code(call(files_stat, R"({"path":"/x"})")), word);
-    EXPECT_EQ(code(call(files_list_dir, R"({"path":"/x"})")), word);
+    EXPECT_EQ(code(call(kStat, R"({"path":"/x"})")), code_name);
+    EXPECT_EQ(code(call(kListDir, R"({"path":"/x"})")), code_name);
   }
-  EXPECT_EQ(code(call(files_stat, R"({"path":7})")), "invalid_argument");
-  EXPECT_EQ(code(call(files_stat, "[]")), "invalid_argument");
-  EXPECT_EQ(code(call(files_list_dir, R"({"path":"/x","depth":-1})")), "invalid_argument");
+  EXPECT_EQ(code(call(kStat, R"({"path":7})")), "invalid_argument");
+  EXPECT_EQ(code(call(kStat, "[]")), "invalid_argument");
+  EXPECT_EQ(code(call(kListDir, R"({"path":"/x","depth":-1})")), "invalid_argument");
 }
 
-TEST_F(E2bFiles, UnknownUsersAreNotLetIn) {
+TEST_F(E2bFiles, UnknownUsersAreUnauthenticated) {
   session->refuse = [](const FileRequest&) { return EINVAL; };
-  session->words = "there is no user nobody: Invalid argument";
-  Request request = request_of(R"({"path":"/x"})");
+  session->message = "there is no user nobody: Invalid argument";
+  http::Request request = request_of(R"({"path":"/x"})");
   request.headers.add("Authorization", "Basic " + base64_encode("nobody:"));
-  const api::Answer answer = run(files_stat, request);
+  const api::Answer answer = run(kStat, request);
   EXPECT_EQ(answer.status, 401);
   EXPECT_EQ(code(answer), "unauthenticated");
   EXPECT_EQ(last().user, "nobody");
-  session->words = "look at /there is no user x: Invalid argument";
-  EXPECT_EQ(run(files_stat, request).status, 400) << "only the agent says that";
-  Request number = request_of(R"({"path":"/x"})");
+  session->message = "look at /there is no user x: Invalid argument";
+  EXPECT_EQ(run(kStat, request).status, 400) << "only the agent says that";
+  http::Request number = request_of(R"({"path":"/x"})");
   number.headers.add("Authorization", "Basic " + base64_encode("1000:"));
-  EXPECT_EQ(run(files_stat, number).status, 401);
+  EXPECT_EQ(run(kStat, number).status, 401);
 }
 
-TEST_F(E2bFiles, WhatTheUserMayNotIsDoneForHim) {
+TEST_F(E2bFiles, RequestsThatTheUserMayNotMakeAreRepeatedAsRoot) {
   session->refuse = [](const FileRequest& request) {
     return request.user == "root" || request.op == FileOp::kStat ? 0 : EACCES;
   };
-  EXPECT_EQ(call(files_make_dir, R"({"path":"../d"})").status, 200);
+  EXPECT_EQ(call(kMakeDir, R"({"path":"../d"})").status, 200);
   EXPECT_EQ(last().user, "root");
   EXPECT_EQ(last().owner, "user");
   EXPECT_EQ(last().path, "/home/user/../d") << "his home, and not root's";
   session->asked.clear();
   session->refuse = [](const FileRequest&) { return EACCES; };
-  EXPECT_EQ(code(call(files_remove, R"({"path":"/d"})")), "permission_denied");
+  EXPECT_EQ(code(call(kRemove, R"({"path":"/d"})")), "permission_denied");
   EXPECT_EQ(session->asked.size(), 2u) << "once more, and not for ever";
 }
 
 TEST_F(E2bFiles, MakesMovesAndRemoves) {
   session->entries = 0;
-  const api::Answer there = call(files_make_dir, R"({"path":"/d"})");
+  const api::Answer there = call(kMakeDir, R"({"path":"/d"})");
   EXPECT_EQ(there.status, 409);
   EXPECT_EQ(code(there), "already_exists");
   session->refuse = [](const FileRequest&) { return EEXIST; };
-  EXPECT_EQ(code(call(files_make_dir, R"({"path":"/f"})")), "invalid_argument");
+  EXPECT_EQ(code(call(kMakeDir, R"({"path":"/f"})")), "invalid_argument");
   session->refuse = nullptr;
-  const api::Answer moved = call(files_move, R"({"source":"a","destination":"b/c"})");
+  const api::Answer moved = call(kMove, R"({"source":"a","destination":"b/c"})");
   EXPECT_EQ(json::parse(moved.body).at("entry").at("path").as_string(), "/home/user/b/c");
   EXPECT_EQ(last().target, "b/c");
-  EXPECT_EQ(call(files_remove, R"({"path":"a"})").body, "{}");
+  EXPECT_EQ(call(kRemove, R"({"path":"a"})").body, "{}");
   EXPECT_TRUE(last().recursive);
   session->refuse = [](const FileRequest&) { return ENOENT; };
-  EXPECT_EQ(call(files_remove, R"({"path":"a"})").status, 200) << "it is gone";
-  EXPECT_EQ(code(call(files_move, R"({"source":"a","destination":"b"})")), "not_found");
-  EXPECT_EQ(code(call(files_move, R"({"source":"a"})")), "invalid_argument");
+  EXPECT_EQ(call(kRemove, R"({"path":"a"})").status, 200) << "it is gone";
+  EXPECT_EQ(code(call(kMove, R"({"source":"a","destination":"b"})")), "not_found");
+  EXPECT_EQ(code(call(kMove, R"({"source":"a"})")), "invalid_argument");
 }
 
 TEST_F(E2bFiles, ListsADirectory) {
@@ -138,7 +138,7 @@ TEST_F(E2bFiles, ListsADirectory) {
     below.path = name;
     session->content += wire::encode_record(below);
   }
-  const api::Answer answer = call(files_list_dir, R"({"path":"","depth":2})");
+  const api::Answer answer = call(kListDir, R"({"path":"","depth":2})");
   ASSERT_EQ(answer.status, 200) << answer.body;
   const json::array entries = json::parse(answer.body).at("entries").as_array();
   ASSERT_EQ(entries.size(), 3u);
@@ -146,47 +146,46 @@ TEST_F(E2bFiles, ListsADirectory) {
   EXPECT_EQ(entries[2].at("path").as_string(), "/home/user/d/b");
   EXPECT_EQ(entries[2].at("name").as_string(), "b");
   EXPECT_EQ(last().depth, 2u);
-  EXPECT_EQ(call(files_list_dir, R"({"path":"/"})").body, R"({"entries":[]})");
+  EXPECT_EQ(call(kListDir, R"({"path":"/"})").body, R"({"entries":[]})");
   EXPECT_EQ(last().depth, 1u);
   session->content = "not a record";
-  EXPECT_EQ(call(files_list_dir, R"({"path":"/"})").status, -1);
+  EXPECT_EQ(call(kListDir, R"({"path":"/"})").status, -1);
 }
 
 TEST_F(E2bFiles, DownloadsWithALength) {
   session->content = "12345 and more";
-  Request request = request_of();
-  request.method = http::Method::kGet;
+  http::Request request = request_of();
   request.query.add("path", "a.txt");
-  const api::Answer answer = run(download, request);
+  const api::Answer answer = run(kDownload, request);
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.body, "12345");
   EXPECT_EQ(answer.headers.get("Content-Length"), "5");
   session->content = "345";
   request.headers.add("Range", "bytes=2-");
-  EXPECT_EQ(run(download, request).status, 206);
+  EXPECT_EQ(run(kDownload, request).status, 206);
   EXPECT_EQ(last().from, 2u);
   const std::pair<int, int> known[] = {{ENOENT, 404}, {EISDIR, 400}, {ENOSPC, 507}};
   for (const auto& [error, status] : known) {
     session->refuse = [error = error](const FileRequest&) { return error; };
-    const api::Answer refused = run(download, request);
+    const api::Answer refused = run(kDownload, request);
     EXPECT_EQ(refused.status, status);
     EXPECT_EQ(json::parse(refused.body).at("code").to_number<int>(), status);
   }
   session->refuse = [](const FileRequest&) { return ENOENT; };
-  EXPECT_EQ(run(download, request).body, R"({"code":404,"message":"path 'a.txt' does not exist"})");
+  EXPECT_EQ(run(kDownload, request).body,
+            R"({"code":404,"message":"path 'a.txt' does not exist"})");
 }
 
 TEST_F(E2bFiles, ASignatureOpensOneFileOfItsSandbox) {
   const auto get = [&](SignedFile file, const std::string& signature, bool routed) {
-    Request request;
-    request.method = http::Method::kGet;
+    http::Request request;
     if (routed) request.path_params.add("id", session->id().str());
     request.query.add("path", file.path);
     if (!file.user.empty()) request.query.add("username", file.user);
     if (file.expires_s) request.query.add("signature_expiration", std::to_string(*file.expires_s));
     if (!signature.empty()) request.query.add("signature", signature);
     session->content = "12345";
-    return run(download, request);
+    return run(kDownload, request);
   };
   const std::int64_t now = wall_clock_ms() / 1000;
   for (const bool routed : {false, true}) {
@@ -204,29 +203,29 @@ TEST_F(E2bFiles, ASignatureOpensOneFileOfItsSandbox) {
               R"({"code":401,"message":"signature is already expired"})");
     const SignedFile write{"/a", "", FileAccess::kWrite};
     EXPECT_EQ(get({"/a", ""}, file_signature(write, token), routed).status, 401);
-    EXPECT_EQ(
-        get({"/a", ""}, file_signature({"/a", ""}, access_token(*test.app, "sbother")), routed)
-            .status,
-        401);
+    EXPECT_EQ(get({"/a", ""},
+                  file_signature({"/a", ""}, test.api->e2b.tokens().token_of("sbother")), routed)
+                  .status,
+              401);
     EXPECT_EQ(get({"/a", ""}, "", routed).status, 401);
   }
-  Request wrong = request_of();
+  http::Request wrong = request_of();
   wrong.headers.set("X-Access-Token", "ea_0");
   wrong.query.add("path", "/a");
-  EXPECT_EQ(run(download, wrong).status, 401);
+  EXPECT_EQ(run(kDownload, wrong).status, 401);
   test.sessions.known.clear();
   EXPECT_EQ(get({"/a", ""}, file_signature({"/a", ""}, token), false).status, 502);
 }
 
-TEST_F(E2bFiles, TellsOfTheSandbox) {
-  Request plain;
+TEST_F(E2bFiles, ReportsHealthAndEnvironment) {
+  http::Request plain;
   plain.path_params.add("id", session->id().str());
-  EXPECT_EQ(run(envd_health, plain).status, 204);
-  EXPECT_EQ(run(envd_envs, plain).status, 401);
+  EXPECT_EQ(run(kHealth, plain).status, 204);
+  EXPECT_EQ(run(kEnvs, plain).status, 401);
   test.sessions.known.begin()->second.env = {"A=b=c", "D="};
-  EXPECT_EQ(run(envd_envs, request_of()).body, R"({"A":"b=c","D":""})");
+  EXPECT_EQ(run(kEnvs, request_of()).body, R"({"A":"b=c","D":""})");
   test.sessions.known.begin()->second.state = "paused";
-  EXPECT_EQ(run(envd_health, plain).status, 502);
+  EXPECT_EQ(run(kHealth, plain).status, 502);
 }
 
 }  // namespace

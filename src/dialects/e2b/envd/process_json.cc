@@ -239,7 +239,7 @@ std::vector<std::string> command_environment(const node::Session& session, std::
 
 Failure start_failure(const Error& error, std::string_view user, std::string_view cwd) {
   const std::string& message = error.message();
-  if (starts_with_any(message, {"there is no such user", "here is one user only"})) {
+  if (starts_with_any(message, {"no such user", "this sandbox has only one user"})) {
     return {Code::kUnauthenticated, "invalid username: '" + std::string(user) + "'"};
   }
   if (message.starts_with("enter working directory")) {

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 Result<StartRequest> start_of(std::string_view text) { return read_start(json::parse(text)); }
 
-TEST(E2bProcessWords, AStartIsReadWhole) {
+TEST(E2bProcessJson, AStartIsReadWhole) {
   const auto start = start_of(
       R"({"process":{"cmd":"/bin/bash","args":["-l","-c","x"],"envs":{"A-b":"1=2"},"cwd":"/tmp"},
           "stdin":false,"tag":"t","pty":{"size":{"cols":"100","rows":30}},"unknown":{"a":1}})");
@@ -32,7 +32,7 @@ TEST(E2bProcessWords, AStartIsReadWhole) {
   EXPECT_EQ(start->terminal->rows, 30);
 }
 
-TEST(E2bProcessWords, WhatIsNotSaidHasItsDefault) {
+TEST(E2bProcessJson, OmittedFieldsHaveDefaults) {
   const auto start = start_of(R"({"process":{"cmd":"x","cwd":null}})");
   ASSERT_TRUE(start.has_value());
   EXPECT_TRUE(start->has_stdin);
@@ -43,7 +43,7 @@ TEST(E2bProcessWords, WhatIsNotSaidHasItsDefault) {
   EXPECT_EQ(terminal->terminal->rows, 24);
 }
 
-TEST(E2bProcessWords, WhatCannotBeStartedIsRefused) {
+TEST(E2bProcessJson, WhatCannotBeStartedIsRefused) {
   const std::string long_text(200'000, 'x');
   const std::string bad[] = {
       "{}",
@@ -66,7 +66,7 @@ TEST(E2bProcessWords, WhatCannotBeStartedIsRefused) {
   }
 }
 
-TEST(E2bProcessWords, AProcessIsMeantByPidOrTag) {
+TEST(E2bProcessJson, AProcessIsSelectedByPidOrTag) {
   EXPECT_EQ(read_selector(json::parse(R"({"process":{"pid":7}})"))->pid, 7u);
   EXPECT_EQ(read_selector(json::parse(R"({"process":{"pid":"7"}})"))->pid, 7u);
   EXPECT_EQ(read_selector(json::parse(R"({"process":{"tag":"t"}})"))->tag, "t");
@@ -76,7 +76,7 @@ TEST(E2bProcessWords, AProcessIsMeantByPidOrTag) {
   }
 }
 
-TEST(E2bProcessWords, EmptyInputIsInput) {
+TEST(E2bProcessJson, EmptyInputIsInput) {
   const auto input = read_input(json::parse(R"({"input":{"stdin":""}})"));
   ASSERT_TRUE(input.has_value());
   EXPECT_FALSE(input->is_terminal);
@@ -86,7 +86,7 @@ TEST(E2bProcessWords, EmptyInputIsInput) {
   EXPECT_FALSE(read_input(json::parse(R"({"input":{"stdin":"","pty":""}})")).has_value());
 }
 
-TEST(E2bProcessWords, SignalsByNameAndNumber) {
+TEST(E2bProcessJson, SignalsByNameAndNumber) {
   EXPECT_EQ(read_signal(json::parse(R"({"signal":"SIGNAL_SIGKILL"})")), SIGKILL);
   EXPECT_EQ(read_signal(json::parse(R"({"signal":15})")), SIGTERM);
   for (const char* text : {"{}", R"({"signal":"SIGNAL_UNSPECIFIED"})", R"({"signal":2})", "[]"}) {
@@ -94,7 +94,7 @@ TEST(E2bProcessWords, SignalsByNameAndNumber) {
   }
 }
 
-TEST(E2bProcessWords, DirectoriesAreBelowTheHome) {
+TEST(E2bProcessJson, DirectoriesAreBelowTheHome) {
   EXPECT_EQ(*directory_of("", "user"), "/home/user");
   EXPECT_EQ(*directory_of("~", "root"), "/root");
   EXPECT_EQ(*directory_of("~/a", "user"), "/home/user/a");
@@ -105,7 +105,7 @@ TEST(E2bProcessWords, DirectoriesAreBelowTheHome) {
   EXPECT_FALSE(directory_of("~other/a", "user").has_value());
 }
 
-TEST(E2bProcessWords, EndsAreToldAsClientsReadThem) {
+TEST(E2bProcessJson, EndsAreInTheFormThatClientsRead) {
   EXPECT_EQ(end_event({.code = 0}),
             R"({"event":{"end":{"exitCode":0,"exited":true,"status":"exit status 0"}}})");
   EXPECT_EQ(end_event({.code = 3}), R"({"event":{"end":{"exitCode":3,"exited":true,)"
@@ -118,8 +118,8 @@ TEST(E2bProcessWords, EndsAreToldAsClientsReadThem) {
   EXPECT_EQ(data_event("stdout", "hello\n"), R"({"event":{"data":{"stdout":"aGVsbG8K"}}})");
 }
 
-TEST(E2bProcessWords, ARefusedStartSaysWhoseMistakeItIs) {
-  const Error no_user(Errc::kInvalidArgument, "there is no such user: Invalid argument", EINVAL);
+TEST(E2bProcessJson, AFailedStartHasTheCodeOfItsCause) {
+  const Error no_user(Errc::kInvalidArgument, "no such user: Invalid argument", EINVAL);
   EXPECT_EQ(start_failure(no_user, "eve", "").code, Code::kUnauthenticated);
   const Error no_place(Errc::kNotFound, "enter working directory: No such file or directory",
                        ENOENT);
@@ -132,7 +132,7 @@ TEST(E2bProcessWords, ARefusedStartSaysWhoseMistakeItIs) {
   EXPECT_EQ(start_failure(full, "user", "").code, Code::kResourceExhausted);
 }
 
-TEST(E2bProcessWords, TimesAreReadFromTheHeaders) {
+TEST(E2bProcessJson, TimesAreReadFromTheHeaders) {
   http::Request request;
   EXPECT_EQ(timeout_of(request), std::nullopt);
   EXPECT_EQ(keepalive_of(request), std::chrono::seconds(90));

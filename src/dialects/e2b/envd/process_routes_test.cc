@@ -1,4 +1,4 @@
-// The calls to a process that runs: list, input, signals, sizes.
+// Calls for running processes: list, input, signals, terminal sizes.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -15,14 +15,13 @@ class ProcessCallsTest : public ProcessTest {
  protected:
   std::uint32_t start(std::string message) {
     const wire::ProcessNumber before = session->all.empty() ? 0 : session->all.rbegin()->first;
-    begin(process_start, std::move(message));
+    begin(kStart, std::move(message));
     test.run_until([&] { return !session->all.empty() && session->all.rbegin()->first > before; });
     settle();
     return last()->info.pid;
   }
   std::string input(std::uint32_t pid, const std::string& kind, const std::string& bytes) {
-    return code_of(process_send_input,
-                   select(pid, R"(,"input":{")" + kind + "\":\"" + bytes + "\"}"));
+    return code_of(kSendInput, select(pid, R"(,"input":{")" + kind + "\":\"" + bytes + "\"}"));
   }
 };
 
@@ -47,7 +46,7 @@ TEST_F(ProcessCallsTest, OnlyProgramsThatRunAreListed) {
   last()->exit(0);
   start(kSleep);
   last()->info.kind = wire::ProcessKind::kWarmContext;
-  const auto [status, body] = ask(process_list, "{}");
+  const auto [status, body] = ask(kListProcesses, "{}");
   EXPECT_EQ(status, 200);
   const json::value expected = {
       {{"pid", 101},
@@ -62,9 +61,9 @@ TEST_F(ProcessCallsTest, InputArrivesInItsOrderAndEnds) {
   EXPECT_EQ(input(pid, "stdin", "bG8="), "ok");
   EXPECT_EQ(input(pid, "stdin", ""), "ok");
   EXPECT_EQ(last()->input, "hello");
-  EXPECT_EQ(code_of(process_close_stdin, select(pid)), "ok");
+  EXPECT_EQ(code_of(kCloseStdin, select(pid)), "ok");
   EXPECT_TRUE(last()->input_closed);
-  EXPECT_EQ(code_of(process_close_stdin, select(pid)), "ok");
+  EXPECT_EQ(code_of(kCloseStdin, select(pid)), "ok");
   EXPECT_EQ(input(pid, "stdin", "eA=="), "internal");
 }
 
@@ -75,39 +74,38 @@ TEST_F(ProcessCallsTest, MixedUpInputIsRefused) {
   EXPECT_EQ(input(terminal, "stdin", "eA=="), "internal");
   EXPECT_EQ(input(terminal, "pty", "eA=="), "ok");
   EXPECT_EQ(last()->input, "x");
-  EXPECT_EQ(code_of(process_close_stdin, select(terminal)), "unknown");
+  EXPECT_EQ(code_of(kCloseStdin, select(terminal)), "unknown");
   EXPECT_EQ(input(terminal, "pty", "!"), "invalid_argument");
 }
 
 TEST_F(ProcessCallsTest, SignalsAndSizes) {
   const std::uint32_t pid = start(kSleep);
   const auto process = last();
-  EXPECT_EQ(code_of(process_send_signal, select(pid, R"(,"signal":"SIGNAL_SIGTERM")")), "ok");
-  EXPECT_EQ(code_of(process_send_signal, select(pid, R"(,"signal":"SIGNAL_SIGHUP")")),
-            "unimplemented");
-  EXPECT_EQ(code_of(process_send_signal, select(pid)), "unimplemented");
+  EXPECT_EQ(code_of(kSendSignal, select(pid, R"(,"signal":"SIGNAL_SIGTERM")")), "ok");
+  EXPECT_EQ(code_of(kSendSignal, select(pid, R"(,"signal":"SIGNAL_SIGHUP")")), "unimplemented");
+  EXPECT_EQ(code_of(kSendSignal, select(pid)), "unimplemented");
   const std::string size = R"(,"pty":{"size":{"cols":100,"rows":30}})";
-  EXPECT_EQ(code_of(process_update, select(pid, size)), "internal");
-  EXPECT_EQ(code_of(process_update, select(pid)), "ok");
-  EXPECT_EQ(code_of(process_send_signal, select(pid, R"(,"signal":"SIGNAL_SIGKILL")")), "ok");
+  EXPECT_EQ(code_of(kUpdate, select(pid, size)), "internal");
+  EXPECT_EQ(code_of(kUpdate, select(pid)), "ok");
+  EXPECT_EQ(code_of(kSendSignal, select(pid, R"(,"signal":"SIGNAL_SIGKILL")")), "ok");
   EXPECT_THAT(process->signals, ElementsAre(SIGTERM, SIGKILL));
   const std::uint32_t terminal = start(R"({"process":{"cmd":"bash"},"pty":{}})");
-  EXPECT_EQ(code_of(process_update, select(terminal, size)), "ok");
+  EXPECT_EQ(code_of(kUpdate, select(terminal, size)), "ok");
 }
 
-TEST_F(ProcessCallsTest, WhatDoesNotRunIsNotFound) {
+TEST_F(ProcessCallsTest, AProcessThatDoesNotRunIsNotFound) {
   const std::uint32_t pid = start(kSleep);
   last()->exit(0);
   settle();
   const std::string input_of = R"(,"input":{"stdin":""})";
   const std::string signal = R"(,"signal":"SIGNAL_SIGKILL")";
   for (const std::uint32_t gone : {pid, 9999u}) {
-    EXPECT_EQ(code_of(process_send_input, select(gone, input_of)), "not_found");
-    EXPECT_EQ(code_of(process_close_stdin, select(gone)), "not_found");
-    EXPECT_EQ(code_of(process_send_signal, select(gone, signal)), "not_found");
-    EXPECT_EQ(code_of(process_update, select(gone)), "not_found");
+    EXPECT_EQ(code_of(kSendInput, select(gone, input_of)), "not_found");
+    EXPECT_EQ(code_of(kCloseStdin, select(gone)), "not_found");
+    EXPECT_EQ(code_of(kSendSignal, select(gone, signal)), "not_found");
+    EXPECT_EQ(code_of(kUpdate, select(gone)), "not_found");
   }
-  const auto [status, body] = ask(process_send_signal, select(7, signal));
+  const auto [status, body] = ask(kSendSignal, select(7, signal));
   EXPECT_EQ(status, 404);
   EXPECT_EQ(body.at("message"), "process with pid 7 not found");
 }
@@ -116,9 +114,9 @@ TEST_F(ProcessCallsTest, ATagFindsItsProcess) {
   start(R"({"process":{"cmd":"a"},"tag":"one"})");
   const auto tagged = last();
   start(kSleep);
-  EXPECT_EQ(code_of(process_send_signal, R"({"process":{"tag":"one"},"signal":15})"), "ok");
+  EXPECT_EQ(code_of(kSendSignal, R"({"process":{"tag":"one"},"signal":15})"), "ok");
   EXPECT_THAT(tagged->signals, ElementsAre(SIGTERM));
-  EXPECT_EQ(code_of(process_send_signal, R"({"process":{"tag":"two"},"signal":15})"), "not_found");
+  EXPECT_EQ(code_of(kSendSignal, R"({"process":{"tag":"two"},"signal":15})"), "not_found");
 }
 
 TEST_F(ProcessCallsTest, AStreamOfInputIsCutAnywhere) {
@@ -129,7 +127,7 @@ TEST_F(ProcessCallsTest, AStreamOfInputIsCutAnywhere) {
       pieces.push_back(bytes.substr(at, piece));
     }
     FakeBody body(std::move(pieces));
-    Call& one = begin(process_stream_input, "");
+    Call& one = begin(kStreamInput, "");
     one.request.body_stream = &body;
     finish(one);
     return one.events();

@@ -1,4 +1,4 @@
-// Start and Connect: the order of events, several who follow, deadlines, and ends of all kinds.
+// Start and Connect: the order of events, several followers, deadlines, and ends of all kinds.
 #include <gmock/gmock.h>
 
 #include <cerrno>
@@ -26,7 +26,7 @@ TEST_F(ProcessStartTest, EventsComeInTheirOrder) {
     process.exit(3);
     return Result<>();
   };
-  const Call& run = call(process_start, R"({"process":{"cmd":"/bin/bash","args":["-l","-c","x"],
+  const Call& run = call(kStart, R"({"process":{"cmd":"/bin/bash","args":["-l","-c","x"],
                                             "envs":{"A":"1"},"cwd":"sub"},"stdin":false})");
   EXPECT_THAT(run.events(),
               ElementsAre("start", "stdout:out", "stderr:err", "end:exit status 3", "fin"));
@@ -36,7 +36,7 @@ TEST_F(ProcessStartTest, EventsComeInTheirOrder) {
 
 TEST_F(ProcessStartTest, AProgramGetsWhatWasAskedFor) {
   http::Headers root{{"Authorization", "Basic cm9vdDo="}};
-  begin(process_start, R"({"process":{"cmd":"/bin/bash","args":["-l"],"envs":{"A":"1"},
+  begin(kStart, R"({"process":{"cmd":"/bin/bash","args":["-l"],"envs":{"A":"1"},
                            "cwd":"sub"},"tag":"t"})",
         root);
   test.run_until([&] { return !session->all.empty(); });
@@ -53,14 +53,14 @@ TEST_F(ProcessStartTest, AProgramGetsWhatWasAskedFor) {
   EXPECT_EQ(sessions::decode_label(spec.label).tag, "t");
   // A user whom only the guest knows has a home that only the guest knows.
   http::Headers eve{{"Authorization", "Basic ZXZlOg=="}};
-  begin(process_start, kSleep, eve);
+  begin(kStart, kSleep, eve);
   test.run_until([&] { return session->all.size() == 2; });
   EXPECT_EQ(last()->spec.exec.workdir, "");
   EXPECT_THAT(last()->spec.exec.env, Not(Contains(StartsWith("HOME="))));
 }
 
 TEST_F(ProcessStartTest, ATerminalsOutputIsItsOwnKind) {
-  Call& run = begin(process_start, R"({"process":{"cmd":"bash"},"pty":{"size":{"cols":90}}})");
+  Call& run = begin(kStart, R"({"process":{"cmd":"bash"},"pty":{"size":{"cols":90}}})");
   wait_for(run, 1);
   EXPECT_EQ(last()->spec.exec.terminal->columns, 90);
   last()->print("$ ");
@@ -72,7 +72,7 @@ TEST_F(ProcessStartTest, ATerminalsOutputIsItsOwnKind) {
 TEST_F(ProcessStartTest, RefusalsComeInsideTheStream) {
   const auto refused = [this](Error error) {
     session->on_start = [error](sessions::FakeProcess&) { return Result<>(fail(Error(error))); };
-    const Call& run = call(process_start, R"({"process":{"cmd":"x","cwd":"/nowhere"}})");
+    const Call& run = call(kStart, R"({"process":{"cmd":"x","cwd":"/nowhere"}})");
     EXPECT_TRUE(run.writer.finished);
     return run.writer.body.substr(5);
   };
@@ -80,26 +80,25 @@ TEST_F(ProcessStartTest, RefusalsComeInsideTheStream) {
             R"({"error":{"code":"invalid_argument","message":"cwd '/nowhere' does not exist"}})");
   EXPECT_THAT(refused({Errc::kNotFound, "execute: No such file", ENOENT}),
               HasSubstr("invalid_argument"));
-  EXPECT_THAT(refused({Errc::kInvalidArgument, "there is no such user", EINVAL}),
+  EXPECT_THAT(refused({Errc::kInvalidArgument, "no such user", EINVAL}),
               HasSubstr("unauthenticated"));
-  EXPECT_THAT(call(process_start, "{}").events(), ElementsAre("error:invalid_argument"));
-  EXPECT_THAT(call(process_start, "no JSON").events(), ElementsAre("error:invalid_argument"));
-  EXPECT_THAT(call(process_connect, R"({"process":{"pid":7}})").events(),
-              ElementsAre("error:not_found"));
+  EXPECT_THAT(call(kStart, "{}").events(), ElementsAre("error:invalid_argument"));
+  EXPECT_THAT(call(kStart, "no JSON").events(), ElementsAre("error:invalid_argument"));
+  EXPECT_THAT(call(kConnect, R"({"process":{"pid":7}})").events(), ElementsAre("error:not_found"));
 }
 
-TEST_F(ProcessStartTest, StrangersAndSandboxesThatAreGoneAreRefusedOutside) {
+TEST_F(ProcessStartTest, InvalidTokensAndEndedSandboxesAreRefusedOutsideTheStream) {
   http::Headers wrong{{"X-Access-Token", "ea_0"}};
-  const Call& stranger = call(process_start, kSleep, wrong);
+  const Call& stranger = call(kStart, kSleep, wrong);
   EXPECT_FALSE(stranger.writer.begun());
   EXPECT_EQ((*stranger.result)->status, 401);
   test.sessions.known.clear();
-  EXPECT_EQ((*call(process_start, kSleep).result)->status, 502);
+  EXPECT_EQ((*call(kStart, kSleep).result)->status, 502);
   EXPECT_TRUE(session->all.empty());
 }
 
-TEST_F(ProcessStartTest, WhoLeavesKillsNothingAndWhoComesGetsWhatIsNew) {
-  Call& run = begin(process_start, kSleep);
+TEST_F(ProcessStartTest, AClientThatLeavesKillsNothingAndAnotherGetsNewOutput) {
+  Call& run = begin(kStart, kSleep);
   wait_for(run, 1);
   const auto process = last();
   process->print("one");
@@ -113,11 +112,11 @@ TEST_F(ProcessStartTest, WhoLeavesKillsNothingAndWhoComesGetsWhatIsNew) {
   process->print("two");
   settle();
 
-  Call& first = begin(process_connect, select(process->info.pid));
+  Call& first = begin(kConnect, select(process->info.pid));
   wait_for(first, 1);
   test.run_until([&] { return process->info.attached; });
   EXPECT_FALSE(process->spec.lossy);
-  Call& second = begin(process_connect, select(process->info.pid));
+  Call& second = begin(kConnect, select(process->info.pid));
   wait_for(second, 1);
   settle();
   process->print("three");
@@ -130,9 +129,9 @@ TEST_F(ProcessStartTest, WhoLeavesKillsNothingAndWhoComesGetsWhatIsNew) {
 }
 
 TEST_F(ProcessStartTest, OneOfTwoMayLeave) {
-  Call& run = begin(process_start, kSleep);
+  Call& run = begin(kStart, kSleep);
   wait_for(run, 1);
-  Call& other = begin(process_connect, select(last()->info.pid));
+  Call& other = begin(kConnect, select(last()->info.pid));
   wait_for(other, 1);
   run.connection.leave();
   finish(run);
@@ -143,27 +142,26 @@ TEST_F(ProcessStartTest, OneOfTwoMayLeave) {
   EXPECT_THAT(other.events(), ElementsAre("start", "stdout:still"));
 }
 
-TEST_F(ProcessStartTest, AnEndIsToldForAWhile) {
+TEST_F(ProcessStartTest, AnEndIsRememberedForAWhile) {
   session->on_start = [](sessions::FakeProcess& process) {
     process.exit(4);
     return Result<>();
   };
-  call(process_start, R"({"process":{"cmd":"x"},"tag":"t"})");
+  call(kStart, R"({"process":{"cmd":"x"},"tag":"t"})");
   test.run_until([&] { return !session->forgotten.empty(); });
   EXPECT_TRUE(session->all.empty());
   for (const char* which : {R"({"process":{"pid":101}})", R"({"process":{"tag":"t"}})"}) {
-    EXPECT_THAT(call(process_connect, which).events(),
-                ElementsAre("start", "end:exit status 4", "fin"));
+    EXPECT_THAT(call(kConnect, which).events(), ElementsAre("start", "end:exit status 4", "fin"));
   }
-  EXPECT_THAT(call(process_connect, select(99)).events(), ElementsAre("error:not_found"));
+  EXPECT_THAT(call(kConnect, select(99)).events(), ElementsAre("error:not_found"));
   EXPECT_THAT(test.sessions.notes, ElementsAre("started: x", "exit: status 4"));
 }
 
-TEST_F(ProcessStartTest, AnothersProcessIsFollowedAndNotForgotten) {
+TEST_F(ProcessStartTest, AProcessOfAnotherApiIsFollowedAndNotForgotten) {
   const std::string key = test.make_key("default", store::KeyRole::kUser);
   test.send(http::Method::kPost, "/v1/sandboxes/" + session->id().str() + "/exec", key,
             R"({"cmd":"x","background":true})");
-  Call& other = begin(process_connect, select(last()->info.pid));
+  Call& other = begin(kConnect, select(last()->info.pid));
   wait_for(other, 1);
   test.run_until([&] { return last()->info.attached; });
   last()->exit(0);
@@ -174,14 +172,14 @@ TEST_F(ProcessStartTest, AnothersProcessIsFollowedAndNotForgotten) {
 
 TEST_F(ProcessStartTest, SilenceIsFilledWithKeepalives) {
   http::Headers headers{{"Keepalive-Ping-Interval", "1"}};
-  Call& run = begin(process_start, kSleep, headers);
+  Call& run = begin(kStart, kSleep, headers);
   wait_for(run, 2);
   EXPECT_THAT(run.events(), ElementsAre("start", "keepalive"));
 }
 
-TEST_F(ProcessStartTest, ItsTimeIsOverWhetherAnybodyFollowsOrNot) {
+TEST_F(ProcessStartTest, TheDeadlineKillsWithAndWithoutFollowers) {
   http::Headers soon{{"Connect-Timeout-Ms", "60"}};
-  Call& left = begin(process_start, kSleep, soon);
+  Call& left = begin(kStart, kSleep, soon);
   wait_for(left, 1);
   const auto alone = last();
   left.connection.leave();
@@ -190,10 +188,10 @@ TEST_F(ProcessStartTest, ItsTimeIsOverWhetherAnybodyFollowsOrNot) {
   test.run_until([&] { return !alone->signals.empty(); });
   EXPECT_THAT(alone->signals, ElementsAre(SIGKILL));
 
-  Call& stayed = begin(process_start, kSleep, soon);
+  Call& stayed = begin(kStart, kSleep, soon);
   wait_for(stayed, 1);
   const auto watched = last();
-  Call& other = begin(process_connect, select(watched->info.pid));
+  Call& other = begin(kConnect, select(watched->info.pid));
   finish(stayed);
   finish(other);
   EXPECT_THAT(watched->signals, ElementsAre(SIGKILL));
@@ -201,9 +199,9 @@ TEST_F(ProcessStartTest, ItsTimeIsOverWhetherAnybodyFollowsOrNot) {
   EXPECT_THAT(other.events(), ElementsAre("start", "end:signal: killed", "fin"));
 }
 
-TEST_F(ProcessStartTest, WhoPrintsWithoutEndHasADeadlineToo) {
+TEST_F(ProcessStartTest, AProcessThatPrintsForeverHasADeadlineToo) {
   http::Headers soon{{"Connect-Timeout-Ms", "60"}};
-  Call& run = begin(process_start, kSleep, soon);
+  Call& run = begin(kStart, kSleep, soon);
   wait_for(run, 1);
   const auto process = last();
   test.run_until([&] {
@@ -214,15 +212,15 @@ TEST_F(ProcessStartTest, WhoPrintsWithoutEndHasADeadlineToo) {
 }
 
 TEST_F(ProcessStartTest, ADeadlineOfConnectEndsOnlyTheStream) {
-  begin(process_start, kSleep);
+  begin(kStart, kSleep);
   test.run_until([&] { return !session->all.empty(); });
   http::Headers soon{{"Connect-Timeout-Ms", "30"}};
-  const Call& other = call(process_connect, select(last()->info.pid), soon);
+  const Call& other = call(kConnect, select(last()->info.pid), soon);
   EXPECT_THAT(other.events(), ElementsAre("start", "error:deadline_exceeded"));
   EXPECT_TRUE(last()->signals.empty());
 }
 
-TEST_F(ProcessStartTest, AServerBeforeUsMayHaveSetTheDeadline) {
+TEST_F(ProcessStartTest, DeadlinesOutliveTheServerThatSetThem) {
   node::ProcessSpec spec;
   sessions::ProcessLabel label;
   label.cmd = "sleep";
@@ -232,13 +230,13 @@ TEST_F(ProcessStartTest, AServerBeforeUsMayHaveSetTheDeadline) {
   test.run_until([&] { return !session->all.empty(); });
   const auto process = last();
   test.session_service.alive[session->id()] = session;
-  ProcessRegistry::begin(*test.app);
+  test.api->e2b.start();
   test.run_until([&] { return !process->signals.empty(); });
   EXPECT_THAT(process->signals, ElementsAre(SIGKILL));
 }
 
 TEST_F(ProcessStartTest, WithItsSandboxTheStreamIsCut) {
-  Call& run = begin(process_start, kSleep);
+  Call& run = begin(kStart, kSleep);
   wait_for(run, 1);
   session->is_alive = false;
   session->wake();
@@ -249,9 +247,9 @@ TEST_F(ProcessStartTest, WithItsSandboxTheStreamIsCut) {
 }
 
 TEST_F(ProcessStartTest, ASlowFollowerSlowsTheProcessAndCostsLittle) {
-  Call& run = begin(process_start, kSleep);
+  Call& run = begin(kStart, kSleep);
   wait_for(run, 1);
-  Call& other = begin(process_connect, select(last()->info.pid));
+  Call& other = begin(kConnect, select(last()->info.pid));
   wait_for(other, 1);
   const auto process = last();
   run.writer.is_open = false;
@@ -277,9 +275,9 @@ class StuckFollowerTest : public ProcessTest {
   static constexpr std::size_t kMany = 32;
   void SetUp() override {
     ProcessTest::SetUp();
-    stuck = &begin(process_start, kSleep);
+    stuck = &begin(kStart, kSleep);
     wait_for(*stuck, 1);
-    other = &begin(process_connect, select(last()->info.pid));
+    other = &begin(kConnect, select(last()->info.pid));
     wait_for(*other, 1);
     stuck->writer.is_open = false;
     for (std::size_t i = 0; i < kMany; ++i) last()->print(std::string(32 * 1024, 'x'));
@@ -296,7 +294,7 @@ class StuckFollowerTest : public ProcessTest {
 };
 
 TEST_F(StuckFollowerTest, AKillWaitsForNobody) {
-  EXPECT_EQ(code_of(process_send_signal, select(last()->info.pid, R"(,"signal":9)")), "ok");
+  EXPECT_EQ(code_of(kSendSignal, select(last()->info.pid, R"(,"signal":9)")), "ok");
   finish(*other);
   EXPECT_EQ(other->events().size(), kMany + 3);
   EXPECT_EQ(other->events()[kMany + 1], "end:signal: killed");
@@ -320,9 +318,9 @@ TEST_F(StuckFollowerTest, TheOthersWaitOnlySoLong) {
 }
 
 TEST_F(ProcessStartTest, AStuckFollowerThatLeavesHoldsUpNobody) {
-  Call& run = begin(process_start, kSleep);
+  Call& run = begin(kStart, kSleep);
   wait_for(run, 1);
-  Call& other = begin(process_connect, select(last()->info.pid));
+  Call& other = begin(kConnect, select(last()->info.pid));
   wait_for(other, 1);
   run.writer.is_open = false;
   for (int i = 0; i < 32; ++i) last()->print(std::string(32 * 1024, 'x'));
@@ -338,14 +336,14 @@ TEST_F(ProcessStartTest, AStuckFollowerThatLeavesHoldsUpNobody) {
 }
 
 TEST_F(ProcessStartTest, NotTooManyFollow) {
-  begin(process_start, kSleep);
+  begin(kStart, kSleep);
   test.run_until([&] { return !session->all.empty(); });
   settle();
   for (std::size_t i = 1; i < ProcessFollowers::kMaxFollowers; ++i) {
-    begin(process_connect, select(last()->info.pid));
+    begin(kConnect, select(last()->info.pid));
   }
   settle();
-  EXPECT_THAT(call(process_connect, select(last()->info.pid)).events(),
+  EXPECT_THAT(call(kConnect, select(last()->info.pid)).events(),
               ElementsAre("error:resource_exhausted"));
 }
 

@@ -71,7 +71,7 @@ bool SignedFileAccess::is_signed_by(std::string_view sandbox, const SignedFile& 
 std::string SignedFileAccess::signer_of(const SignedFile& file,
                                         const std::string& signature) const {
   std::string signer;
-  // All are tried, so that the time does not tell which one it is.
+  // All are tried, so that the duration does not reveal which one it is.
   for (const SandboxId& id : sessions_.sessions()) {
     if (is_signed_by(id.str(), file, signature)) signer = id.str();
   }

@@ -1,4 +1,4 @@
-// Watches of E2B's clients, streamed and asked for.
+// Watches, streamed and polled.
 #include "dialects/e2b/envd/watchers.h"
 #include "dialects/e2b/testing/files_session.h"
 
@@ -33,15 +33,16 @@ std::string watch_records() {
   return records;
 }
 
-TEST_F(E2bFiles, AWatchTellsInOrder) {
+TEST_F(E2bFiles, AWatchReportsEventsInOrder) {
   session->type = wire::FileType::kDirectory;
   session->content = watch_records();
-  const api::Answer answer = call(files_watch_dir, R"({"path":"d","recursive":true})");
+  const api::Answer answer = call(kWatchDir, R"({"path":"d","recursive":true})");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.headers.get("Content-Type"), "application/connect+json");
-  std::string told;
-  for (const json::value& message : messages(answer.body)) told += json::serialize(message) + "\n";
-  EXPECT_EQ(told,
+  std::string received;
+  for (const json::value& message : messages(answer.body))
+    received += json::serialize(message) + "\n";
+  EXPECT_EQ(received,
             R"({"start":{}}
 {"filesystem":{"name":"a","type":"EVENT_TYPE_CREATE"}}
 {"filesystem":{"name":"a","type":"EVENT_TYPE_WRITE"}}
@@ -54,68 +55,64 @@ TEST_F(E2bFiles, AWatchTellsInOrder) {
   EXPECT_TRUE(last().recursive);
 }
 
-TEST_F(E2bFiles, AWatchThatCannotBeSaysSoInItsStream) {
+TEST_F(E2bFiles, AFailedWatchReportsItsErrorInTheStream) {
   session->refuse = [](const FileRequest&) { return ENOENT; };
-  const api::Answer missing = call(files_watch_dir, R"({"path":"d"})");
+  const api::Answer missing = call(kWatchDir, R"({"path":"d"})");
   EXPECT_EQ(missing.status, 200);
   EXPECT_EQ(messages(missing.body).back().at("end").at("error").at("code").as_string(),
             "not_found");
   session->refuse = nullptr;
-  const api::Answer file = call(files_watch_dir, R"({"path":"f"})");
+  const api::Answer file = call(kWatchDir, R"({"path":"f"})");
   EXPECT_EQ(messages(file.body).back().at("end").at("error").at("code").as_string(),
             "invalid_argument");
   session->type = wire::FileType::kDirectory;
   session->content =
       wire::encode_record(wire::WatchEvent{wire::WatchKind::kOverflow, false, "", ""});
-  const api::Answer lost = call(files_watch_dir, R"({"path":"d"})");
+  const api::Answer lost = call(kWatchDir, R"({"path":"d"})");
   EXPECT_EQ(messages(lost.body).back().at("end").at("error").at("code").as_string(), "internal");
 }
 
-TEST_F(E2bFiles, AWatchEndsAtItsTimeAndIsCutWithItsSandbox) {
+TEST_F(E2bFiles, AWatchEndsAtItsDeadlineAndIsCutWithItsSandbox) {
   session->type = wire::FileType::kDirectory;
   session->stays_open = true;
-  Request request = request_of(R"({"path":"d"})");
+  http::Request request = request_of(R"({"path":"d"})");
   request.headers.add("Connect-Timeout-Ms", "30");
-  EXPECT_EQ(messages(run(files_watch_dir, request).body)
-                .back()
-                .at("end")
-                .at("error")
-                .at("code")
-                .as_string(),
-            "deadline_exceeded");
+  EXPECT_EQ(
+      messages(run(kWatchDir, request).body).back().at("end").at("error").at("code").as_string(),
+      "deadline_exceeded");
   session->stays_open = false;
   session->is_alive = false;
-  EXPECT_EQ(call(files_watch_dir, R"({"path":"d"})").status, -1);
+  EXPECT_EQ(call(kWatchDir, R"({"path":"d"})").status, -1);
 }
 
-TEST_F(E2bFiles, AWatcherIsAskedAndEmptied) {
+TEST_F(E2bFiles, AWatcherIsPolledAndEmptied) {
   session->type = wire::FileType::kDirectory;
   session->stays_open = true;
-  const api::Answer made = call(files_create_watcher, R"({"path":"d","includeEntry":true})");
+  const api::Answer made = call(kCreateWatcher, R"({"path":"d","includeEntry":true})");
   ASSERT_EQ(made.status, 200) << made.body;
   const std::string id(json::parse(made.body).at("watcherId").as_string());
   const std::string body = json::serialize(json::object{{"watcherId", id}});
-  EXPECT_EQ(call(files_get_watcher_events, body).body, R"({"events":[]})");
+  EXPECT_EQ(call(kGetWatcherEvents, body).body, R"({"events":[]})");
   session->content = watch_records();
-  const api::Answer told = call(files_get_watcher_events, body);
-  const json::array events = json::parse(told.body).at("events").as_array();
-  ASSERT_EQ(events.size(), 6u) << told.body;
+  const api::Answer polled = call(kGetWatcherEvents, body);
+  const json::array events = json::parse(polled.body).at("events").as_array();
+  ASSERT_EQ(events.size(), 6u) << polled.body;
   EXPECT_EQ(events[0].at("entry").at("path").as_string(), "/home/user/d/a");
   EXPECT_FALSE(events[2].as_object().contains("entry")) << "the old name of a rename";
-  EXPECT_EQ(call(files_get_watcher_events, body).body, R"({"events":[]})");
-  EXPECT_EQ(call(files_remove_watcher, body).body, "{}");
-  EXPECT_EQ(code(call(files_remove_watcher, body)), "not_found");
-  EXPECT_EQ(code(call(files_get_watcher_events, body)), "not_found");
+  EXPECT_EQ(call(kGetWatcherEvents, body).body, R"({"events":[]})");
+  EXPECT_EQ(call(kRemoveWatcher, body).body, "{}");
+  EXPECT_EQ(code(call(kRemoveWatcher, body)), "not_found");
+  EXPECT_EQ(code(call(kGetWatcherEvents, body)), "not_found");
 }
 
-TEST_F(E2bFiles, AWatcherGoesWithItsSandbox) {
+TEST_F(E2bFiles, AWatcherEndsWithItsSandbox) {
   session->type = wire::FileType::kDirectory;
   session->stays_open = true;
-  ASSERT_EQ(call(files_create_watcher, R"({"path":"d"})").status, 200);
-  EXPECT_EQ(test.app->e2b_watchers->size(), 1u);
+  ASSERT_EQ(call(kCreateWatcher, R"({"path":"d"})").status, 200);
+  EXPECT_EQ(test.api->e2b.watchers().size(), 1u);
   session->is_alive = false;
   session->stays_open = false;
-  test.run_until([&] { return test.app->e2b_watchers->size() == 0; });
+  test.run_until([&] { return test.api->e2b.watchers().size() == 0; });
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The code interpreter's handlers, with contexts that are none.
+// The code interpreter's routes, with fake contexts.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -18,6 +18,7 @@ class InterpreterTest : public ProcessTest {
  protected:
   void SetUp() override {
     ProcessTest::SetUp();
+    port = kInterpreterTestPort;
     session->on_cell = [](sessions::FakeProcess& process, const wire::Cell& cell) {
       process.print(cell.code);
       process.end_cell(cell.number);
@@ -35,22 +36,22 @@ class InterpreterTest : public ProcessTest {
     return lines;
   }
   std::vector<json::object> execute(const std::string& body) {
-    const Call& one = call(interpreter_execute, body);
+    const Call& one = call(kExecute, body);
     EXPECT_TRUE(one.result->has_value() && (*one.result)->is_streamed);
     EXPECT_TRUE(one.writer.finished);
     return lines_of(one);
   }
-  Call& about(Handler handler, const std::string& context) {
-    Call& one = begin(handler, "");
-    one.request.path_params.add("context", context);
-    finish(one);
-    return one;
+  Call& restart(const std::string& context) {
+    return call({http::Method::kPost, "/contexts/" + context + "/restart"}, "");
+  }
+  Call& remove(const std::string& context) {
+    return call({http::Method::kDelete, "/contexts/" + context}, "");
   }
   json::array listed() {
-    return json::parse(call(interpreter_list_contexts, "").result->value().body).as_array();
+    return json::parse(call(kListContexts, "").result->value().body).as_array();
   }
   std::string made(const std::string& body) {
-    const Call& one = call(interpreter_create_context, body);
+    const Call& one = call(kCreateContext, body);
     EXPECT_EQ(one.result->value().status, 200) << one.result->value().body;
     return std::string(json::parse(one.result->value().body).at("id").as_string());
   }
@@ -94,7 +95,7 @@ TEST(ExecutionEvent, QuotesGoOnlyWhereTheyMatch) {
   }
 }
 
-TEST(ExecutionEvent, WhatIsNotOfItsKindIsLeftOut) {
+TEST(ExecutionEvent, FieldsOfTheWrongTypeAreLeftOut) {
   const auto event = execution_event(
       R"({"type":"result","mime":{"text/plain":"2","application/json":2,"e2b/chart":"no"}})");
   EXPECT_FALSE(event.contains("json"));
@@ -167,9 +168,9 @@ TEST_F(InterpreterTest, FailuresAreErrorsOfTheExecution) {
   EXPECT_EQ(lines[1].at("name"), "ContextDied");
 }
 
-TEST_F(InterpreterTest, WhatCannotBeAskedForIsRefusedInPlainText) {
+TEST_F(InterpreterTest, InvalidRequestsAreRefusedInPlainText) {
   const auto refused = [this](const std::string& body) {
-    const Response& answer = call(interpreter_execute, body).result->value();
+    const http::Response& answer = call(kExecute, body).result->value();
     EXPECT_TRUE(answer.headers.get("Content-Type").starts_with("text/plain")) << answer.body;
     return answer.status;
   };
@@ -183,15 +184,15 @@ TEST_F(InterpreterTest, WhatCannotBeAskedForIsRefusedInPlainText) {
   EXPECT_TRUE(session->all.empty());
 }
 
-TEST_F(InterpreterTest, LanguagesThatAreNotServedSaySo) {
-  for (const char* word : {"typescript", "ts", "r", "java", "R"}) {
-    const auto lines = execute(R"({"code":"x","language":")" + std::string(word) + "\"}");
+TEST_F(InterpreterTest, UnsupportedLanguagesFailWithAnExplanation) {
+  for (const char* language : {"typescript", "ts", "r", "java", "R"}) {
+    const auto lines = execute(R"({"code":"x","language":")" + std::string(language) + "\"}");
     ASSERT_EQ(lines.size(), 3u);
     EXPECT_EQ(lines[1].at("type"), "error");
     EXPECT_THAT(std::string(lines[1].at("value").as_string()),
                 HasSubstr("python, javascript and bash"));
   }
-  EXPECT_EQ(call(interpreter_create_context, R"({"language":"r"})").result->value().status, 400);
+  EXPECT_EQ(call(kCreateContext, R"({"language":"r"})").result->value().status, 400);
 }
 
 TEST_F(InterpreterTest, ContextsAreListedInTheirOrder) {
@@ -221,17 +222,17 @@ TEST_F(InterpreterTest, AContextIsRestartedAndDeleted) {
   execute(use);
   EXPECT_EQ(execute(use)[0].at("execution_count"), 2);
   const auto before = session->last().info.number;
-  EXPECT_EQ(about(interpreter_restart_context, id).result->value().status, 200);
+  EXPECT_EQ(restart(id).result->value().status, 200);
   EXPECT_NE(session->last().info.number, before);
   EXPECT_FALSE(session->all.contains(before));
   EXPECT_EQ(execute(use)[0].at("execution_count"), 1);
-  EXPECT_EQ(about(interpreter_delete_context, id).result->value().status, 200);
-  EXPECT_EQ(about(interpreter_delete_context, id).result->value().status, 404);
-  EXPECT_EQ(about(interpreter_restart_context, id).result->value().status, 404);
-  EXPECT_EQ(call(interpreter_execute, use).result->value().status, 404);
+  EXPECT_EQ(remove(id).result->value().status, 200);
+  EXPECT_EQ(remove(id).result->value().status, 404);
+  EXPECT_EQ(restart(id).result->value().status, 404);
+  EXPECT_EQ(call(kExecute, use).result->value().status, 404);
   // Those that are always there need not run for that.
-  EXPECT_EQ(about(interpreter_restart_context, "javascript").result->value().status, 200);
-  EXPECT_EQ(about(interpreter_delete_context, "javascript").result->value().status, 200);
+  EXPECT_EQ(restart("javascript").result->value().status, 200);
+  EXPECT_EQ(remove("javascript").result->value().status, 200);
 }
 
 TEST_F(InterpreterTest, ARestartEndsWhatRuns) {
@@ -243,18 +244,18 @@ TEST_F(InterpreterTest, ARestartEndsWhatRuns) {
   session->last().on_signal = [this](int signal) {
     if (signal == SIGKILL) session->last().exit(0, SIGKILL);
   };
-  const Call& running = begin(interpreter_execute, R"({"code":"loop"})");
+  const Call& running = begin(kExecute, R"({"code":"loop"})");
   test.run_until([&] { return session->last().cells.size() == 2; });
-  about(interpreter_restart_context, "python");
+  restart("python");
   finish(running);
   EXPECT_EQ(lines_of(running)[1].at("name"), "ContextDied");
   EXPECT_EQ(execute(R"({"code":"x"})").size(), 2u);
 }
 
-TEST_F(InterpreterTest, WhoGoesAwayInterruptsTheCode) {
+TEST_F(InterpreterTest, AClientThatLeavesInterruptsTheCode) {
   execute(R"({"code":"x"})");
   session->on_cell = [](sessions::FakeProcess&, const wire::Cell&) {};
-  Call& running = begin(interpreter_execute, R"({"code":"loop"})");
+  Call& running = begin(kExecute, R"({"code":"loop"})");
   test.run_until([&] { return session->last().cells.size() == 2; });
   const std::uint64_t number = session->last().cells.back().number;
   session->last().on_signal = [this, number](int signal) {
@@ -270,7 +271,7 @@ TEST_F(InterpreterTest, WhoGoesAwayInterruptsTheCode) {
 TEST_F(InterpreterTest, ASandboxThatEndsCutsTheConnection) {
   execute(R"({"code":"x"})");
   session->on_cell = [](sessions::FakeProcess&, const wire::Cell&) {};
-  const Call& running = begin(interpreter_execute, R"({"code":"loop"})");
+  const Call& running = begin(kExecute, R"({"code":"loop"})");
   test.run_until([&] { return session->last().cells.size() == 2; });
   session->is_alive = false;
   session->last().events.emplace_back(node::Attachment::Gone{"the sandbox has ended"});
@@ -286,15 +287,15 @@ TEST_F(InterpreterTest, AnInterpreterThatDiesWithItsSandboxCutsItToo) {
     test.sessions.known.begin()->second.state = "stopped";
     process.exit(0, SIGKILL);
   };
-  const Call& running = call(interpreter_execute, R"({"code":"loop"})");
+  const Call& running = call(kExecute, R"({"code":"loop"})");
   EXPECT_FALSE(running.result->has_value());
   EXPECT_FALSE(running.writer.finished);
 }
 
-TEST_F(InterpreterTest, SilenceIsBroken) {
+TEST_F(InterpreterTest, KeepalivesAreSent) {
   execute(R"({"code":"x"})");
   session->on_cell = [](sessions::FakeProcess&, const wire::Cell&) {};
-  const Call& running = begin(interpreter_execute, R"({"code":"sleep"})");
+  const Call& running = begin(kExecute, R"({"code":"sleep"})");
   test.run_until([&] { return running.writer.body.find("keepalive") != std::string::npos; });
   EXPECT_TRUE(running.writer.body.ends_with("{\"type\":\"keepalive\"}\n"));
   session->last().end_cell(session->last().cells.back().number);
@@ -302,24 +303,20 @@ TEST_F(InterpreterTest, SilenceIsBroken) {
   EXPECT_TRUE(running.writer.body.ends_with("{\"type\":\"end_of_execution\"}\n"));
 }
 
-TEST_F(InterpreterTest, WhoMayComeIn) {
-  EXPECT_EQ(call(interpreter_execute, R"({"code":"x"})", {{"X-Access-Token", "ea_0"}})
-                .result->value()
-                .status,
+TEST_F(InterpreterTest, AdmissionByAccessTokenAndPortToken) {
+  EXPECT_EQ(call(kExecute, R"({"code":"x"})", {{"X-Access-Token", "ea_0"}}).result->value().status,
             401);
   const http::Headers none{{"X-Access-Token", ""}};
-  EXPECT_EQ(call(interpreter_list_contexts, "", none).result->value().status, 200);
-  const Response health = call(interpreter_health, "", none).result->value();
+  EXPECT_EQ(call(kListContexts, "", none).result->value().status, 200);
+  const http::Response health = call(kHealth, "", none).result->value();
   EXPECT_EQ(health.body, "\"OK\"");
   test.sessions.known.begin()->second.token = "pt_secret";
-  EXPECT_EQ(call(interpreter_health, "").result->value().status, 403);
-  EXPECT_EQ(call(interpreter_execute, R"({"code":"x"})").result->value().status, 403);
-  EXPECT_EQ(call(interpreter_health, "", {{"E2B-Traffic-Access-Token", "pt_secret"}})
-                .result->value()
-                .status,
+  EXPECT_EQ(call(kHealth, "").result->value().status, 403);
+  EXPECT_EQ(call(kExecute, R"({"code":"x"})").result->value().status, 403);
+  EXPECT_EQ(call(kHealth, "", {{"E2B-Traffic-Access-Token", "pt_secret"}}).result->value().status,
             200);
   test.sessions.known.begin()->second.state = "paused";
-  EXPECT_EQ(call(interpreter_health, "").result->value().status, 502);
+  EXPECT_EQ(call(kHealth, "").result->value().status, 502);
 }
 
 }  // namespace

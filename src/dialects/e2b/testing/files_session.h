@@ -1,5 +1,5 @@
-// For tests of E2B's files: a sandbox that says what the test wants and keeps what was committed,
-// and a client of it.
+// For tests of E2B's file routes: a sandbox that answers as the test wants and keeps what was
+// committed, and a client of it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,9 +10,8 @@
 #include <cerrno>
 #include <map>
 
-#include "api/testing/test_app.h"
-#include "dialects/e2b/agent_access.h"
-#include "dialects/e2b/handlers.h"
+#include "api/testing/test_server.h"
+#include "dialects/e2b/testing/endpoints.h"
 #include "sessions/testing/fake_idle_session.h"
 #include "wire/guest/file_records.h"
 
@@ -21,8 +20,8 @@ namespace json = boost::json;
 using wire::FileOp;
 using wire::FileRequest;
 
-inline Error guest_said(int error, std::string words = "the guest's words") {
-  return Error(Errc::kInternal, std::move(words), error);
+inline Error guest_error(int error, std::string message) {
+  return Error(Errc::kInternal, std::move(message), error);
 }
 
 inline wire::FileEntry entry_at(std::string path, wire::FileType type = wire::FileType::kFile) {
@@ -43,10 +42,10 @@ class FilesSession final : public sessions::FakeIdleSession {
   explicit FilesSession(asio::io_context& context)
       : sessions::FakeIdleSession(context), io(context) {}
 
-  Result<wire::FileDone> say(const FileRequest& request) {
+  Result<wire::FileDone> respond(const FileRequest& request) {
     asked.push_back(request);
     if (refuse) {
-      if (const int error = refuse(request); error != 0) return fail(guest_said(error, words));
+      if (const int error = refuse(request); error != 0) return fail(guest_error(error, message));
     }
     wire::FileEntry entry = entry_at(request.target.empty() ? request.path : request.target, type);
     if (request.op == FileOp::kWrite) entry.metadata = request.metadata;
@@ -55,13 +54,13 @@ class FilesSession final : public sessions::FakeIdleSession {
     done.entries = entries;
     return done;
   }
-  Task<wire::FileDone> file(FileRequest request) override { co_return say(request); }
+  Task<wire::FileDone> file(FileRequest request) override { co_return respond(request); }
   Task<std::unique_ptr<node::FileTransfer>> transfer(FileRequest request) override;
 
   asio::io_context& io;
   std::vector<FileRequest> asked;
   std::function<int(const FileRequest&)> refuse;  // with an errno
-  std::string words = "the guest's words";
+  std::string message = "the guest's message";
   wire::FileType type = wire::FileType::kFile;
   std::uint64_t entries = 1;
   std::string content;                       // what is read: bytes, or records
@@ -112,7 +111,7 @@ class FilesTransfer final : public node::FileTransfer {
 };
 
 inline Task<std::unique_ptr<node::FileTransfer>> FilesSession::transfer(FileRequest request) {
-  const auto opened = say(request);
+  const auto opened = respond(request);
   if (!opened) co_return fail(Error(opened.error()));
   std::unique_ptr<node::FileTransfer> transfer =
       std::make_unique<FilesTransfer>(*this, std::move(request), opened->entry);
@@ -140,19 +139,28 @@ struct E2bFiles : ::testing::Test {
     test.sessions.add({.project = "mine", .session = session});
     test.session_service.alive[session->id()] = session;
   }
-  using Call = Task<Response> (*)(routing::App&, Request&, ResponseWriter&);
-
-  api::Answer run(Call handler, Request request) {
+  // Without the parameter "id" the request names no sandbox.
+  api::Answer run(const Endpoint& endpoint, http::Request request) {
     api::RecordingWriter writer;
-    std::optional<Result<Response>> result;
+    std::optional<Result<http::Response>> result;
+    request.method = endpoint.method;
+    request.target = endpoint.path;
+    request.path = endpoint.path;
+    const routing::PortTarget target{std::string(request.param("id")), kEnvdTestPort};
+    const http::Route* route = target.id.empty() ? test.api->e2b.find_untargeted(request)
+                                                 : test.api->e2b.find(request, target);
+    if (route == nullptr) {
+      ADD_FAILURE() << "no route for " << endpoint.path;
+      return {};
+    }
     asio::co_spawn(
         test.io,
-        [&]() -> asio::awaitable<void> { result = co_await handler(*test.app, request, writer); },
+        [&]() -> asio::awaitable<void> { result = co_await route->handler(request, writer); },
         asio::detached);
     test.run_until([&] { return result.has_value(); });
     api::Answer answer;
     if (!*result) {
-      answer.status = -1;  // it is cut, or becomes an answer elsewhere
+      answer.status = -1;  // the connection is cut, or the server makes it a response
       answer.body = result->error().message();
     } else if ((*result)->is_streamed) {
       answer = {writer.status, writer.headers, writer.body, true};
@@ -161,34 +169,33 @@ struct E2bFiles : ::testing::Test {
     }
     return answer;
   }
-  Request request_of(std::string body = {}) {
-    Request request;
-    request.method = http::Method::kPost;
+  http::Request request_of(std::string body = {}) {
+    http::Request request;
     request.path_params.add("id", session->id().str());
     request.headers.add("X-Access-Token", token);
     request.body = std::move(body);
     return request;
   }
-  api::Answer call(Call handler, std::string body) {
-    return run(handler, request_of(std::move(body)));
+  api::Answer call(const Endpoint& endpoint, std::string body) {
+    return run(endpoint, request_of(std::move(body)));
   }
   api::Answer post(http::Headers headers, std::string query_path, std::string body,
                    std::size_t piece = 100) {
-    Request request = request_of();
+    http::Request request = request_of();
     for (const auto& [name, value] : headers) request.headers.add(name, value);
     if (!query_path.empty()) request.query.add("path", std::move(query_path));
     TextBody stream(std::move(body), piece);
     request.body_stream = &stream;
-    return run(upload, std::move(request));
+    return run(kUpload, std::move(request));
   }
   const FileRequest& last() const { return session->asked.back(); }
   static std::string code(const api::Answer& answer) {
     return std::string(json::parse(answer.body).at("code").as_string());
   }
 
-  api::TestApp test;
+  api::TestServer test;
   std::shared_ptr<FilesSession> session = std::make_shared<FilesSession>(test.io);
-  const std::string token = access_token(*test.app, session->id().str());
+  const std::string token = test.api->e2b.tokens().token_of(session->id().str());
 };
 
 }  // namespace glovebox::e2b

@@ -1,4 +1,4 @@
-// For tests of process.Process: calls of its handlers, without a server, to a session that is none.
+// For tests of process.Process: calls of its routes, without a connection, to a fake session.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,20 +12,19 @@
 #include <string>
 #include <vector>
 
-#include "api/testing/test_app.h"
+#include "api/testing/test_server.h"
 #include "base/base64.h"
-#include "dialects/e2b/agent_access.h"
 #include "dialects/e2b/envd/connect.h"
-#include "dialects/e2b/handlers.h"
+#include "dialects/e2b/testing/endpoints.h"
 #include "node/async/notifier.h"
 #include "sessions/testing/fake_session.h"
 
 namespace glovebox::e2b {
 
-// A client that takes what it is sent, or waits until it may.
-class GatedWriter final : public http::ResponseWriter {
+// A client that reads what it is sent, or stops reading until it is opened.
+class PausableWriter final : public http::ResponseWriter {
  public:
-  explicit GatedWriter(asio::io_context& io) : opened(io) {}
+  explicit PausableWriter(asio::io_context& io) : opened(io) {}
   asio::awaitable<bool> begin(int, http::Headers given) override {
     headers = std::move(given);
     is_begun = true;
@@ -50,16 +49,16 @@ class GatedWriter final : public http::ResponseWriter {
   node::Notifier opened;
 };
 
-// A call under way, or over.
+// A call, pending or done.
 struct Call {
   explicit Call(asio::io_context& io) : writer(io) {}
   http::Request request;
-  GatedWriter writer;
+  PausableWriter writer;
   api::FakeConnection connection;
   std::optional<Result<http::Response>> result;
 
   bool is_done() const { return result.has_value(); }
-  // What has come so far: "start", "stdout:text", "keepalive", "end:status", "fin", "error:code".
+  // The events so far: "start", "stdout:text", "keepalive", "end:status", "fin", "error:code".
   std::vector<std::string> events() const {
     namespace json = boost::json;
     std::vector<std::string> all;
@@ -93,7 +92,6 @@ struct Call {
 
 class ProcessTest : public ::testing::Test {
  protected:
-  using Handler = Task<Response> (*)(routing::App&, Request&, ResponseWriter&);
   static constexpr const char* kSleep = R"({"process":{"cmd":"sleep"}})";
 
   void SetUp() override {
@@ -101,47 +99,52 @@ class ProcessTest : public ::testing::Test {
     test.sessions.add({.project = "default", .session = session, .env = {"HOME=/home/user"}});
   }
 
-  // Begun only. A stream's message goes into an envelope.
-  Call& begin(Handler handler, std::string message, http::Headers headers = {}) {
+  // Does not wait for the response. A stream's message is sent in an envelope.
+  Call& begin(const Endpoint& endpoint, std::string message, http::Headers headers = {}) {
     calls.emplace_back(test.io);
     Call& call = calls.back();
     call.request.path_params.add("id", session->id().str());
     call.request.headers = std::move(headers);
     if (call.request.headers.find("X-Access-Token") == nullptr) {
-      call.request.headers.add("X-Access-Token", access_token(*test.app, session->id().str()));
+      call.request.headers.add("X-Access-Token",
+                               test.api->e2b.tokens().token_of(session->id().str()));
     }
-    const bool streams = handler == process_start || handler == process_connect;
+    const bool streams = endpoint == kStart || endpoint == kConnect;
     call.request.headers.add("Content-Type",
                              streams ? "application/connect+json" : "application/json");
     call.request.body = streams ? envelope(message, 0) : message;
     call.request.source = &call.connection;
-    asio::co_spawn(test.io, run(handler, call), asio::detached);
+    call.request.method = endpoint.method;
+    call.request.target = endpoint.path;
+    const http::Route* route = test.api->e2b.find(call.request, {session->id().str(), port});
+    if (route == nullptr) throw std::logic_error("no route for " + endpoint.path);
+    asio::co_spawn(test.io, run(*route, call), asio::detached);
     return call;
   }
-  // To its end.
-  Call& call(Handler handler, std::string message, http::Headers headers = {}) {
-    Call& one = begin(handler, std::move(message), std::move(headers));
+  // Waits for the response.
+  Call& call(const Endpoint& endpoint, std::string message, http::Headers headers = {}) {
+    Call& one = begin(endpoint, std::move(message), std::move(headers));
     finish(one);
     return one;
   }
   void finish(const Call& call) {
     test.run_until([&] { return call.is_done(); });
   }
-  // A single answer: its status and its body.
-  std::pair<int, boost::json::object> ask(Handler handler, std::string message) {
-    const Call& one = call(handler, std::move(message));
+  // A single response: its status and its body.
+  std::pair<int, boost::json::object> ask(const Endpoint& endpoint, std::string message) {
+    const Call& one = call(endpoint, std::move(message));
     EXPECT_TRUE(one.result->has_value());
     return {(*one.result)->status, boost::json::parse((*one.result)->body).as_object()};
   }
-  std::string code_of(Handler handler, std::string message) {
-    const auto [status, body] = ask(handler, std::move(message));
+  std::string code_of(const Endpoint& endpoint, std::string message) {
+    const auto [status, body] = ask(endpoint, std::move(message));
     if (status == 200) return "ok";
     return std::string(body.at("code").as_string());
   }
   void wait_for(const Call& call, std::size_t events) {
     test.run_until([&] { return call.events().size() >= events || call.is_done(); });
   }
-  // All that is to happen now has happened.
+  // Runs everything that is ready to run.
   void settle() {
     for (int i = 0; i < 50; ++i) test.io.poll();
   }
@@ -150,13 +153,14 @@ class ProcessTest : public ::testing::Test {
     return R"({"process":{"pid":)" + std::to_string(pid) + "}" + more + "}";
   }
 
-  api::TestApp test;
+  api::TestServer test;
+  std::uint16_t port = kEnvdTestPort;
   std::shared_ptr<sessions::FakeSession> session;
   std::list<Call> calls;
 
  private:
-  asio::awaitable<void> run(Handler handler, Call& call) {
-    call.result = co_await handler(*test.app, call.request, call.writer);
+  asio::awaitable<void> run(const http::Route& route, Call& call) {
+    call.result = co_await route.handler(call.request, call.writer);
   }
 };
 
