@@ -58,7 +58,7 @@ class LayerStoreTest : public ::testing::Test {
   // Until nothing but these is left.
   bool comes_to(LayerStore& layer_store, const std::vector<std::string>& wanted) {
     for (int tries = 0; tries < 1000; ++tries) {
-      layer_store.remover().look();
+      layer_store.remover().poll();
       if (names() == wanted) return true;
       ::poll(nullptr, 0, 10);
     }

@@ -127,9 +127,9 @@ void SandboxMaker::tidy_templates(const std::set<std::string>& in_use) {
   jails_.nurseries().tidy(in_use);
 }
 
-void SandboxMaker::host_administrator_templates_changed() {
-  if (auto renewed = jails_.renew_files(); !renewed) {
-    log::warn("the host's layer could not be rebuilt", {{"error", renewed.error().message()}});
+void SandboxMaker::host_files_changed() {
+  if (auto refreshed = jails_.refresh_files(); !refreshed) {
+    log::warn("the host's layer could not be rebuilt", {{"error", refreshed.error().message()}});
   }
   jails_.nurseries().replace_all_zygotes();
 }

@@ -196,7 +196,7 @@ TEST_F(TemplateDefinitionsTest, WaitsForAServerThatComesBackButNotForEver) {
 }
 
 TEST_F(TemplateDefinitionsTest, AreBounded) {
-  for (std::size_t i = 0; i < TemplateDefinitions::kMaxCount; ++i)
+  for (std::size_t i = 0; i < TemplateDefinitions::kMaxDefinitions; ++i)
     ASSERT_TRUE(define(definition(), one_));
   EXPECT_EQ(code_of(define(definition(), one_)), Errc::kResourceExhausted);
 }
