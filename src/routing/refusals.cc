@@ -62,12 +62,12 @@ http::Response refuse_packages(const Error& error) {
   switch (error.code()) {
     case Errc::kInvalidArgument:
     case Errc::kTimeout:
-      return refuse_with(422, "dependencies_failed", message, 0);
+      return refuse_run_for(422, "dependencies_failed", message, 0);
     case Errc::kResourceExhausted:
       if (error.sys_errno() == ENOSPC || error.sys_errno() == EDQUOT) {
-        return refuse_with(507, "disk_full", message, 0);
+        return refuse_run_for(507, "disk_full", message, 0);
       }
-      return refuse_with(503, "builds_full", message, 5);
+      return refuse_run_for(503, "builds_full", message, 5);
     default:
       return refuse_run(error);
   }

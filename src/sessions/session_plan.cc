@@ -11,6 +11,7 @@
 #include "sessions/processes/process_json.h"
 #include "packages/package_plan.h"
 #include "model/environment.h"
+#include "sessions/processes/user_environment.h"
 
 namespace glovebox::sessions {
 namespace {

@@ -8,6 +8,7 @@
 #include "sessions/contexts/context_table.h"
 #include "sessions/processes/process_json.h"
 #include "wire/guest/cell.h"
+#include "sessions/processes/signal_names.h"
 
 namespace glovebox::sessions {
 

@@ -17,6 +17,8 @@
 #include "wire/guest/cell.h"
 #include "wire/guest/guest_result.h"
 #include "wire/guest/job.h"
+#include "sessions/processes/signal_names.h"
+#include "sessions/processes/user_environment.h"
 
 namespace glovebox::sessions {
 namespace {

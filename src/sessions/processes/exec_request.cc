@@ -9,6 +9,7 @@
 #include "wire/json/strict_json.h"
 #include "wire/json/request_fields.h"
 #include "model/environment.h"
+#include "sessions/processes/user_environment.h"
 
 namespace glovebox::sessions {
 namespace {

@@ -10,6 +10,7 @@
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
 #include "wire/runs/stream_text.h"
+#include "sessions/processes/signal_names.h"
 
 namespace glovebox::sessions {
 namespace {

@@ -59,7 +59,7 @@ json::object function_error(std::string_view encoded, const FunctionCallInfo& ab
     return error_object("Runtime.Unknown", "the handler failed, and its error cannot be read",
                         about.request_id);
   }
-  json::object error = error_object(text_of(*object, "errorType"), text_of(*object, "errorMessage"),
+  json::object error = error_object(text_in(*object, "errorType"), text_in(*object, "errorMessage"),
                                     about.request_id);
   for (const std::string_view name : {"stackTrace", "trace"}) {
     if (const json::value* frames = object->if_contains(name)) error[name] = frames_of(*frames);
@@ -96,7 +96,7 @@ std::optional<HandlerReport> parse_line(std::string_view line, const FunctionCal
   const json::value* value = object->if_contains("value");
   const json::value* error = object->if_contains("error");
   if (error != nullptr && error->is_string()) {
-    report.error = error_of(error->get_string(), about);
+    report.error = function_error(error->get_string(), about);
   } else if (value != nullptr && value->is_string()) {
     auto text = base64_decode(value->get_string());
     const auto checked =

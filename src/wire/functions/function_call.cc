@@ -146,7 +146,7 @@ Result<> take_event(FunctionCall& call, const json::value& event, const std::str
 
 Result<> take_context(FunctionCall& call, const json::value& context, const std::string& at) {
   const json::object* object = context.if_object();
-  if (object == nullptr) return bad(at, "must be an object");
+  if (object == nullptr) return bad_field(at, "must be an object");
   json::object taken;
   for (const auto& word : *object) {
     std::string name(word.key().data(), word.key().size());
@@ -169,7 +169,7 @@ Result<> take_context(FunctionCall& call, const json::value& context, const std:
     } else if (known != std::end(kContextNames) && !value.is_string()) {
       return bad_field(where, "must be a string");
     } else if (name == "get_remaining_time_in_millis" || name == "getRemainingTimeInMillis") {
-      return bad(where, "is a function of the context; set the timeout instead");
+      return bad_field(where, "is a function of the context; set the timeout instead");
     }
     if (!value.is_null()) taken[name] = value;
   }
