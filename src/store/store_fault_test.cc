@@ -238,7 +238,7 @@ TEST_F(StoreFault, AFileThatIsNoDatabaseIsRefusedAndLeftAsItIs) {
   ASSERT_FALSE(opened);
   EXPECT_THAT(opened.error().message(), HasSubstr("not a database"));
   EXPECT_THAT(opened.error().message(), HasSubstr(path));
-  EXPECT_THAT(opened.error().message(), HasSubstr("left as it is"));
+  EXPECT_THAT(opened.error().message(), HasSubstr("was not changed"));
   EXPECT_TRUE(content_of(path) == text);
 }
 
