@@ -10,7 +10,7 @@
 #include "routing/route_table.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/processes/input_pump.h"
-#include "sessions/processes/oom_ledger.h"
+#include "sessions/processes/oom_kill_counter.h"
 #include "sessions/processes/process_starter.h"
 #include "sessions/sessions.h"
 

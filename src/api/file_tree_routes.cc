@@ -80,10 +80,9 @@ Task<Response> FileTreeRoutes::list_files(Request& request, ResponseWriter& writ
   if (!read && writer.begun()) co_return fail(Error(read.error()));
   if (!read) co_return routing::file_refusal(read.error());
   if (!*read) co_return Response::streamed();
-  co_return co_await listing.finish(listing.is_truncated() ? ",\"truncated\":true}
-"
-                                                           : ",\"truncated\":false}
-");
+  std::string tail = listing.is_truncated() ? ",\"truncated\":true}\n"
+                                            : ",\"truncated\":false}\n";
+  co_return co_await listing.finish(std::move(tail));
 }
 
 Task<Response> FileTreeRoutes::read_tar(Request& request, ResponseWriter& writer) {

@@ -60,7 +60,7 @@
 #include "runs/run_plan.h"
 #include "sessions/contexts/context_table.h"
 #include "sessions/processes/input_pump.h"
-#include "sessions/processes/oom_ledger.h"
+#include "sessions/processes/oom_kill_counter.h"
 #include "sessions/processes/process_starter.h"
 #include "sessions/session_services.h"
 #include "snapshots/snapshot_store.h"

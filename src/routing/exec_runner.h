@@ -11,7 +11,7 @@
 #include "node/sessions/session_service.h"
 #include "routing/large_responses.h"
 #include "sessions/processes/exec_request.h"
-#include "sessions/processes/oom_ledger.h"
+#include "sessions/processes/oom_kill_counter.h"
 #include "sessions/processes/process_starter.h"
 #include "sessions/sessions.h"
 

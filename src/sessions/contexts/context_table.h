@@ -23,7 +23,7 @@
 #include "node/async/async_fifo_lock.h"
 #include "node/runs/run_job.h"
 #include "node/sessions/session_service.h"
-#include "sessions/processes/oom_ledger.h"
+#include "sessions/processes/oom_kill_counter.h"
 #include "sessions/sessions.h"
 
 namespace glovebox::sessions {

@@ -12,7 +12,7 @@
 #include "base/task.h"
 #include "node/sessions/session_service.h"
 #include "sessions/processes/exec_request.h"
-#include "sessions/processes/oom_ledger.h"
+#include "sessions/processes/oom_kill_counter.h"
 #include "sessions/sessions.h"
 
 namespace glovebox::sessions {

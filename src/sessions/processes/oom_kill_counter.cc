@@ -1,4 +1,4 @@
-#include "sessions/processes/oom_ledger.h"
+#include "sessions/processes/oom_kill_counter.h"
 
 #include <csignal>
 
