@@ -10,7 +10,7 @@ namespace {
 
 // The few characters that JSON does not take as they are. Everything else stays: text that came
 // from JSON is UTF-8.
-std::string quoted(std::string_view text) {
+std::string json_quoted(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -35,7 +35,7 @@ std::string mounts_text(std::vector<ProfileMount> mounts) {
   for (const ProfileMount& mount : mounts) {
     if (text.size() > 1) text += ',';
     text += mount.mode == MountMode::kReadWrite ? "{\"mode\":\"rw\"" : "{\"mode\":\"ro\"";
-    text += ",\"name\":" + quoted(mount.name) + ",\"path\":" + quoted(mount.guest.str()) + "}";
+    text += ",\"name\":" + json_quoted(mount.name) + ",\"path\":" + json_quoted(mount.guest.str()) + "}";
   }
   return text + "]";
 }
@@ -44,7 +44,7 @@ std::string list_text(const std::vector<std::string>& list) {
   std::string text = "[";
   for (const std::string& one : list) {
     if (text.size() > 1) text += ',';
-    text += quoted(one);
+    text += json_quoted(one);
   }
   return text + "]";
 }
@@ -56,10 +56,10 @@ std::string dependencies_text(const Dependencies& wanted) {
   const auto add = [&text](const char* name, const std::string& value) {
     text += (text.empty() ? "{\"" : ",\"") + std::string(name) + "\":" + value;
   };
-  if (!wanted.lock.empty()) add("lock", quoted(wanted.lock));
+  if (!wanted.lock.empty()) add("lock", json_quoted(wanted.lock));
   if (!wanted.packages.empty()) add("packages", list_text(wanted.packages));
   if (!wanted.preload.empty()) add("preload", list_text(wanted.preload));
-  if (!wanted.requirements.empty()) add("requirements", quoted(wanted.requirements));
+  if (!wanted.requirements.empty()) add("requirements", json_quoted(wanted.requirements));
   return ",\"dependencies\":" + text + "}";
 }
 
