@@ -247,7 +247,7 @@ TEST_F(SessionRoutesTest, ItsTimeEndsIt) {
   EXPECT_EQ(state(paused), "paused");
   EXPECT_EQ(text(paused, "reason"), "ttl");
   EXPECT_EQ(state(over), "stopped");
-  EXPECT_THAT(text(over, "reason"), HasSubstr("are paused, and no more may be"));
+  EXPECT_THAT(text(over, "reason"), HasSubstr("are paused, which is the limit"));
 }
 
 TEST_F(SessionRoutesTest, AChangeIsStored) {
@@ -283,7 +283,7 @@ TEST_F(SessionRoutesTest, TheReconcilerBelievesTheNodeAndDestroysStrangers) {
   test_.session_service.alive.erase(last_->id());
   test_.run_until([&] { return test_.session_services->registry.figures().running == 0; });
   EXPECT_EQ(state(id), "error");
-  EXPECT_EQ(text(id, "reason"), "its sandbox was not there any more");
+  EXPECT_EQ(text(id, "reason"), "its sandbox no longer exists");
 }
 
 TEST_F(SessionRoutesTest, WhatCannotBeMadeLeavesNothing) {
@@ -446,7 +446,7 @@ TEST_F(SessionRoutesTest, AServerThatComesAfterFindsThemAgain) {
   EXPECT_EQ(state(paused), "paused");
   EXPECT_THAT(test_.session_service.paused, ElementsAre(paused_id));
   EXPECT_EQ(state(lost), "error");
-  EXPECT_EQ(text(lost, "reason"), "the launcher ended while there was no server");
+  EXPECT_EQ(text(lost, "reason"), "the launcher ended while no server was running");
   EXPECT_EQ(post("/" + paused + "/resume").status, 200);
 }
 
