@@ -1,4 +1,4 @@
-// tests/vectors/profiles.json: what SDKs are given to check their own hashing with.
+// tests/vectors/profiles.json: test vectors with which SDKs check their own hashing.
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
@@ -39,7 +39,7 @@ TEST(ProfileVectors, EverySpellingHasTheTextAndTheHash) {
   EXPECT_GE(spellings, 60u);
 }
 
-TEST(ProfileVectors, WhatIsRefusedIsRefusedAtItsPlace) {
+TEST(ProfileVectors, InvalidProfilesAreRefusedWithTheirField) {
   const auto document = read_vectors();
   ASSERT_TRUE(document) << document.error().message();
   std::size_t refused = 0;

@@ -278,7 +278,7 @@ Task<> SessionCreator::bring_up(EntryPtr entry, std::shared_ptr<node::Session> s
   }
   if (cancel->cancelled()) co_return fail(Errc::kUnavailable, "the request was cancelled");
   // The sandbox may have ended before it had an entry to record its end in.
-  if (!session->alive()) co_return fail(Errc::kUnavailable, "the sandbox ended right after its start");
+  if (!session->alive()) co_return fail(Errc::kUnavailable, "the sandbox ended after its start");
   CO_TRY_OK(registry.set_state(entry, SessionState::kRunning, ""));
   if (snapshot) {
     registry.set_deadline(entry, ttl_time(record.ttl_s));
