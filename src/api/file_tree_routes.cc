@@ -26,7 +26,7 @@ constexpr std::uint64_t kMaxEntries = 1'000'000;
 constexpr std::uint64_t kMaxDepth = 1'000;
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
 constexpr std::size_t kRecords = 64 * 1024;
-// An answer up to here is whole, and can still be an error; a larger one is sent as it comes.
+// An answer up to this size is sent at once, and can still be an error; a larger one is streamed.
 constexpr std::size_t kHeld = 512 * 1024;
 
 Result<FileRequest> list_of(const Request& request) {
@@ -52,7 +52,7 @@ Result<FileRequest> tar_of(const Request& request, FileOp op) {
   return file;
 }
 
-// Turns records into the elements of a JSON array, and sends them when they are many.
+// Converts records into the elements of a JSON array, and sends them in batches.
 class ListAnswer {
  public:
   ListAnswer(node::FileTransfer& transfer, std::string directory, std::uint64_t most,
@@ -73,7 +73,9 @@ class ListAnswer {
     const auto done = co_await transfer_.done();
     if (!done && !writer_.begun()) co_return routing::file_refusal(done.error());
     if (!done) co_return fail(Error(done.error()));
-    if (!reader_.empty()) co_return fail(Errc::kProtocol, "the sandbox's list is not whole");
+    if (!reader_.empty()) {
+      co_return fail(Errc::kProtocol, "incomplete directory listing from the sandbox");
+    }
     const bool cut = done->message == "truncated" || count_ > most_;
     text_ += cut ? "],\"truncated\":true}\n" : "],\"truncated\":false}\n";
     if (!writer_.begun()) co_return Response::json(std::move(text_));
@@ -88,7 +90,7 @@ class ListAnswer {
       TRY(const std::optional<std::string> record, reader_.next());
       if (!record) return {};
       TRY(const wire::FileEntry entry, wire::decode_file_entry(*record));
-      if (++count_ > most_) continue;  // it was told how many
+      if (++count_ > most_) continue;  // the helper ignored the limit
       if (count_ > 1) text_ += ',';
       text_ += json::serialize(sessions::entry_json(entry, sessions::path_below(directory_, entry.path)));
     }
@@ -155,7 +157,7 @@ Task<Response> FileTreeRoutes::read_tar(Request& request, ResponseWriter& writer
   while (there && request.method != http::Method::kHead) {
     const std::size_t got = co_await transfer->read_some(buffer.data(), buffer.size());
     if (got == 0) {
-      // An archive that is not whole must not look so: the connection is cut.
+      // An incomplete archive must not look complete: the connection is cut.
       CO_TRY_OK(co_await transfer->done());
       break;
     }
