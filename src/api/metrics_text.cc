@@ -172,7 +172,7 @@ void write_sessions(Writer& writer, const sessions::SessionFigures& sessions) {
   writer.series(label("state", "paused"), sessions.paused);
   writer.one("glovebox_sessions_created_total", "counter", "Persistent sandboxes created.",
              sessions.created);
-  writer.one("glovebox_sessions_refused_total", "counter", "Persistent sandboxes not created.",
+  writer.one("glovebox_sessions_refused_total", "counter", "Persistent sandboxes refused.",
              sessions.refused);
   writer.begin("glovebox_sessions_ended_total", "counter", "Persistent sandboxes ended, by cause.");
   for (std::size_t i = 0; i < sessions.ended.size(); ++i) {
@@ -192,7 +192,7 @@ void write_packages(Writer& writer, const packages::PackageFigures& figures) {
   writer.series(label("result", "failed"), figures.failed);
   writer.series(label("result", "cancelled"), figures.cancelled);
   writer.one("glovebox_builds_active", "gauge", "Builds that have a sandbox.", figures.building);
-  writer.one("glovebox_builds_queued", "gauge", "Builds that wait for a sandbox.", figures.queued);
+  writer.one("glovebox_builds_queued", "gauge", "Builds waiting for other builds.", figures.queued);
   writer.one("glovebox_layers", "gauge", "Layers of packages that are kept.", figures.layers);
   writer.one("glovebox_layer_bytes", "gauge", "Bytes of layers on disk.", figures.layer_bytes);
   writer.one("glovebox_layers_corrupt_total", "counter", "Layers that were found corrupt.",
