@@ -38,7 +38,8 @@ packages::FakePackageService::Play waits_for_the_end() {
 }
 
 packages::FakePackageService::Play builds() {
-  return [](packages::PackageSetRequest requested_set, packages::OnBuildProgress say, std::shared_ptr<node::CancelFlag>) -> Task<packages::PreparedPackages> {
+  return [](packages::PackageSetRequest requested_set, packages::OnBuildProgress say,
+            std::shared_ptr<node::CancelFlag>) -> Task<packages::PreparedPackages> {
     auto executor = co_await asio::this_coro::executor;
     for (const packages::BuildPhase phase : {packages::BuildPhase::kResolving, packages::BuildPhase::kInstalling}) {
       asio::steady_timer timer(executor, std::chrono::milliseconds(1));
@@ -50,7 +51,8 @@ packages::FakePackageService::Play builds() {
       say(line);
     }
     packages::PreparedPackages made;
-    made.template_id = requested_set.definition.id.empty() ? "own.builtbuiltbuiltbuilt" : requested_set.definition.id;
+    made.template_id = requested_set.definition.id;
+    if (made.template_id.empty()) made.template_id = "own.builtbuiltbuiltbuilt";
     made.layer_id = std::string(32, 'b');
     made.built = true;
     made.waited = std::chrono::milliseconds(1234);
