@@ -11,7 +11,7 @@ using http::Response;
 using http::ResponseWriter;
 namespace {
 
-// The interval of comments that detect a disconnected client and keep proxies from closing.
+// How often a comment is sent: it detects a disconnected client, and proxies keep the stream open.
 constexpr std::chrono::seconds kEventsHeartbeat{15};
 
 std::optional<std::uint64_t> last_event_id(const Request& request) {

@@ -20,7 +20,7 @@ namespace {
 using wire::FileOp;
 using wire::FileRequest;
 
-// The interval of comments that detect a disconnected client and keep proxies from closing.
+// How often a comment is sent: it detects a disconnected client, and proxies keep the stream open.
 constexpr std::chrono::seconds kWatchHeartbeat{15};
 // How often the stream checks whether the server stops and the key is still valid.
 constexpr std::chrono::seconds kLook{1};
