@@ -37,7 +37,7 @@ Result<CodeRequest> parse_code(std::string_view body) {
   CodeRequest request;
   TRY(const json::value document, wire::parse_strict_json(body));
   TRY(wire::ObjectReader fields, wire::ObjectReader::open(document, ""));
-  // Room for the stdin's and the name's.
+  // Leaves room for stdin and the name.
   constexpr std::size_t kMost = wire::kMaxCellBytes / 2 - 8192;
   TRY(auto code, fields.text("code", kMost));
   if (!code) return fields.bad("code", "is missing");
@@ -69,7 +69,7 @@ Task<std::shared_ptr<sessions::Context>> context_for(std::shared_ptr<sessions::C
   auto context = table->find(*request.context);
   if (!context) co_return fail(Errc::kNotFound, "there is no such context");
   if (request.language && *request.language != context->spec.language) {
-    co_return fail(Errc::kInvalidArgument, "language: the context speaks " +
+    co_return fail(Errc::kInvalidArgument, "language: the language of this context is " +
                                                std::string(sessions::language_name(context->spec.language)));
   }
   co_return context;
@@ -80,7 +80,7 @@ sessions::CellAnswer about_cell(const Request& request, const sessions::Context&
 }
 
 Response client_gone() {
-  // Nobody reads it; the number is for the log.
+  // The client does not get this answer; the status is for the log.
   return routing::refuse_gone_client();
 }
 

@@ -17,11 +17,11 @@ Task<Response> run_in_background(const ExecRoutes::Dependencies& deps, std::shar
                                  sessions::ExecRequest exec) {
   auto given = std::move(exec.stdin_bytes);
   exec.stdin_bytes.reset();
-  // No client waits until it is read: what is held for that is small.
+  // No client waits while this input is held for the process, so only a little is accepted.
   constexpr std::size_t kMostInput = 1u << 20;
   if (given && given->size() > kMostInput) {
     co_return fail(Errc::kInvalidArgument,
-                   "stdin: of a background program at most 1 MB; write the rest with "
+                   "stdin: at most 1 MB for a background program; write the rest with "
                    "POST …/processes/{process}/stdin");
   }
   CO_TRY(std::shared_ptr<void> claim, deps.processes.claim_stdin(given));

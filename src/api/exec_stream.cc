@@ -45,7 +45,7 @@ class ExecStream {
     input_ended_.expires_at(Clock::time_point::max());
   }
 
-  // The first message. After an error the client has been told.
+  // Handles the first message. On failure the client has already received the error.
   asio::awaitable<bool> begin(std::string message) {
     auto begun = co_await begin_by(std::move(message));
     if (!begun) co_await send_error(begun.error());
@@ -53,7 +53,7 @@ class ExecStream {
   }
 
   asio::awaitable<void> run() {
-    // Both go on at once; this waits for the other before anything it uses goes.
+    // Both directions run concurrently; this one waits for the other before it returns.
     is_reading_ = true;
     asio::co_spawn(deps_.io, read_input(), [this](const std::exception_ptr&) {
       is_reading_ = false;
@@ -65,7 +65,7 @@ class ExecStream {
     } catch (...) {
       thrown = std::current_exception();
     }
-    // Whoever reads the socket while it closes is the only one.
+    // read_input() stays the only reader of the socket while it closes.
     stopping_ = true;
     pump_->release();
     co_await socket_.close(thrown ? http::close_code::kInternal : http::close_code::kNormal);
@@ -123,12 +123,12 @@ class ExecStream {
     const auto process = session_->find_process(*number);
     if (!process) co_return fail(Errc::kNotFound, "there is no such process");
     if (process->kind != wire::ProcessKind::kProgram) {
-      co_return fail(Errc::kConflict, "it belongs to a context: use POST …/code");
+      co_return fail(Errc::kConflict, "the process belongs to a context; use POST …/code");
     }
     kills_ = disconnect == "kill";
     const node::AttachFrom from{.out = out.value_or(0), .err = err.value_or(0)};
-    // Before it is read: from now on nothing is lost while somebody reads, nor when this server
-    // dies meanwhile.
+    // Set before the first read: from now on no output is lost while this stream reads, even if
+    // this server dies meanwhile.
     (void)session_->set_lossy(process->number, false);
     CO_TRY(attachment_, co_await session_->attach(process->number, from));
     process_ = process->number;
@@ -146,7 +146,7 @@ class ExecStream {
       Attachment::Event event =
           co_await attachment_->next(std::min(deadline_, Clock::now() + kLookAtKey));
       if (!deps_.authenticator.principal_of(request_)) {  // its key was revoked meanwhile
-        const Error why(Errc::kPermissionDenied, "the key is not valid any more");
+        const Error why(Errc::kPermissionDenied, "the API key is no longer valid");
         co_await send_error(why, "unauthorized");
         break;
       }
@@ -165,7 +165,7 @@ class ExecStream {
         co_await send_error(why, gone_code(gone->why));
         co_return;
       }
-      // Looked at after every event: whoever prints without end has no end otherwise.
+      // Checked after every event: else a process that prints without end would never time out.
       if (Clock::now() >= deadline_) {
         timed_out_ = true;
         deadline_ = Clock::time_point::max();
@@ -181,12 +181,12 @@ class ExecStream {
     return "taken_over";
   }
 
-  // The process stays, or goes, without its client.
+  // Keeps or kills the process when the client has disconnected.
   void leave() {
     if (kills_ && !detached_) {
       (void)session_->signal(process_, SIGKILL, true);
     }
-    // From here on nobody reads: it must not stop for that.
+    // No client reads the output from here on: the process must not block on it.
     (void)session_->set_lossy(process_, true);
   }
 
@@ -208,7 +208,7 @@ class ExecStream {
     co_return co_await send(std::move(object));
   }
 
-  // What waits for the rest of a character.
+  // Sends bytes that were held back as an incomplete character.
   asio::awaitable<bool> send_rest(bool is_stderr) {
     const auto rest = (is_stderr ? err_ : out_).rest();
     co_return co_await send_piece(is_stderr, rest.offset, rest.text);
@@ -253,7 +253,7 @@ class ExecStream {
         continue;
       }
       auto done = co_await obey(std::move(message->data));
-      // A mistake of the client's ends nothing.
+      // An invalid message does not end the stream.
       if (!done) co_await send_error(std::move(done.error()));
     }
     client_gone_ = true;
@@ -268,7 +268,7 @@ class ExecStream {
       CO_TRY(auto bytes, wire::read_bytes(fields, "data"));
       CO_TRY_OK(fields.finish());
       if (!bytes) co_return fields.bad("data", "is missing (or give data_base64)");
-      // Waits while the process does not read: the client is not read, either.
+      // Waits while the process does not read; meanwhile the client's messages are not read.
       co_await pump_->push(std::move(*bytes));
     } else if (type == "close_stdin") {
       CO_TRY_OK(fields.finish());
@@ -302,7 +302,7 @@ class ExecStream {
   Clock::time_point deadline_ = Clock::time_point::max();
   wire::StreamText out_;
   wire::StreamText err_;
-  bool kills_ = false;  // when the client goes
+  bool kills_ = false;  // on disconnect
   bool is_reading_ = false;
   bool client_gone_ = false;
   bool detached_ = false;

@@ -123,7 +123,7 @@ Task<Response> FileRoutes::write_file(Request& request, ResponseWriter&) {
   const std::string path = file.path;
   auto opened = co_await session->transfer(std::move(file));
   if (!opened) co_return routing::file_refusal(opened.error());
-  // Goes without a commit, whatever happens: then the file is as it was.
+  // If anything fails, the transfer ends without a commit and the file stays unchanged.
   const std::unique_ptr<node::FileTransfer> transfer = std::move(*opened);
   const auto done = co_await routing::take_upload(*transfer, *request.body_stream);
   if (!done && done.error().sys_errno() == 0) co_return fail(Error(done.error()));

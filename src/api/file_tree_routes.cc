@@ -101,7 +101,7 @@ Task<Response> FileTreeRoutes::read_tar(Request& request, ResponseWriter& writer
   while (there && request.method != http::Method::kHead) {
     const std::size_t got = co_await transfer->read_some(buffer.data(), buffer.size());
     if (got == 0) {
-      // An archive that is not whole must not look so: the connection is cut.
+      // An incomplete archive must not look complete: the connection is cut.
       CO_TRY_OK(co_await transfer->done());
       break;
     }

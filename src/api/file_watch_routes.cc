@@ -20,9 +20,9 @@ namespace {
 using wire::FileOp;
 using wire::FileRequest;
 
-// A comment now and then: a vanished client is noticed, and proxies keep the line open.
+// How often a comment is sent: it detects a disconnected client, and proxies keep the stream open.
 constexpr std::chrono::seconds kWatchHeartbeat{15};
-// So often it is looked whether the server stops and the key is still good.
+// How often the stream checks whether the server stops and the key is still valid.
 constexpr std::chrono::seconds kLook{1};
 
 Result<FileRequest> watch_of(const Request& request) {
@@ -75,7 +75,7 @@ asio::awaitable<void> stream_changes(const FileWatchRoutes::Dependencies& deps, 
   co_await writer.finish();
 }
 
-// Nothing is expected of the client, but its going must be noticed.
+// No messages are expected from the client, but its disconnect must be noticed.
 asio::awaitable<void> listen(http::WebSocket& socket) {
   while (true) {
     const auto message = co_await socket.receive();

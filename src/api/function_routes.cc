@@ -22,7 +22,7 @@ struct CallPlan {
 
 Result<CallPlan> plan_call(const FunctionRoutes::Dependencies& deps, wire::FunctionRequest request,
                            const std::string& project) {
-  // What is run is known only with the limits, which are part of what the handler is told.
+  // The code is encoded after planning, because it contains the limits for the handler's context.
   request.run.code = "";
   TRY(runs::RunPlan run, deps.planner.plan(std::move(request.run), project));
   if (!run.job.job || (run.language != "python" && run.language != "javascript")) {

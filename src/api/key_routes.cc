@@ -95,7 +95,7 @@ Task<Response> KeyRoutes::create_key(Request& request, ResponseWriter&) {
   json::object body = key_json(created.record);
   body["key"] = created.secret;
   Response response = Response::json(json::serialize(body) + "\n", 201);
-  // The only time the secret is seen: nothing on the way may keep it.
+  // Only this answer contains the secret: no proxy or cache may store it.
   response.headers.set("Cache-Control", "no-store");
   co_return response;
 }

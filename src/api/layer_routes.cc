@@ -44,7 +44,7 @@ Response refuse_layer(const Error& error) {
 
 std::string requested_layer(const Request& request) { return std::string(request.param("id")); }
 
-// The whole id of a layer that an administrator named by its beginning.
+// The full id of a layer that an administrator named by a prefix of its id.
 Task<std::string> whole_id(const LayerRoutes::Dependencies& deps, std::string said) {
   std::string any_project = "*";
   CO_TRY(packages::LayerView layer, co_await deps.packages.find(std::move(any_project), std::move(said)));

@@ -111,27 +111,27 @@ Task<Response> ProcessRoutes::write_process(Request& request, ResponseWriter&) {
   CO_TRY(const auto close, fields.truth("close"));
   CO_TRY_OK(fields.finish());
   if (process.kind != wire::ProcessKind::kProgram) {
-    co_return fail(Errc::kInvalidArgument, "a context has no stdin of its own: see POST …/code");
+    co_return fail(Errc::kInvalidArgument, "a context has no stdin; use POST …/code");
   }
   if (process.ended) co_return fail(Errc::kConflict, "the process has exited");
   const auto pump = deps_.inputs.of(session, process.number);
   const auto deadline = Clock::now() + kInputWithin;
   const auto pushed = co_await pump->push(std::move(bytes).value_or(std::string()), deadline);
   if (pushed == sessions::InputPump::Pushed::kClosed) {
-    co_return fail(Errc::kConflict, "nobody reads its stdin any more");
+    co_return fail(Errc::kConflict, "the process no longer reads its stdin");
   }
   if (pushed == sessions::InputPump::Pushed::kNoRoom) {
     Response response =
-        Response::refuse(503, "stdin_full", "the process does not read what was sent before");
+        Response::refuse(503, "stdin_full", "the process has not read its earlier input yet");
     response.headers.set("Retry-After", "1");
     co_return response;
   }
   if (close.value_or(false)) pump->close_input();
   const bool arrived = co_await pump->drained(deadline);
   if (!arrived && pump->is_closed()) {
-    co_return fail(Errc::kConflict, "nobody reads its stdin any more");
+    co_return fail(Errc::kConflict, "the process no longer reads its stdin");
   }
-  // Not yet read, and on its way.
+  // Accepted, but the process has not read it yet.
   if (!arrived) co_return Response::empty(202);
   co_return Response::empty();
 }
@@ -140,8 +140,9 @@ Task<Response> ProcessRoutes::delete_process(Request& request, ResponseWriter&) 
   CO_TRY(const auto session, deps_.lookup.session_of(request));
   CO_TRY(const node::ProcessInfo process, process_of(*session, request));
   if (process.kind != wire::ProcessKind::kProgram) {
-    co_return fail(Errc::kConflict, "it belongs to context " + sessions::decode_label(process.label).context +
-                                        ": delete that");
+    co_return fail(Errc::kConflict, "the process belongs to context " +
+                                        sessions::decode_label(process.label).context +
+                                        "; delete the context instead");
   }
   if (!process.ended) {
     CO_TRY_OK(session->signal(process.number, SIGKILL, true));

@@ -30,7 +30,7 @@ json::object now_json(const sessions::SessionSampler::Measured& measured) {
   json::object now = sample_json(measured.now);
   const auto& peak = measured.usage.peak_memory_bytes;
   now["peak_memory_bytes"] = peak ? json::value(*peak) : json::value(nullptr);
-  // What the kernel holds it to: the disk is memory too.
+  // The limit that the kernel enforces: the disk is in memory, too.
   now["memory_limit_bytes"] = measured.limits.memory_bytes + measured.limits.disk_bytes;
   now["disk_limit_bytes"] = measured.usage.disk_limit_bytes;
   now["processes_limit"] = measured.limits.pids;

@@ -7,7 +7,7 @@
 namespace glovebox::api {
 namespace {
 
-// Headers that no guest sees: tokens of ours and of the dialects.
+// Headers that are never passed to a guest: our own tokens and those of the dialects.
 std::vector<std::string_view> private_headers(const routing::PortDialect& dialect) {
   std::vector<std::string_view> names{routing::kPortTokenHeader};
   const auto more = dialect.private_headers();

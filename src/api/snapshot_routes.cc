@@ -21,11 +21,11 @@ Response snapshot_answer(const store::SnapshotRecord& snapshot, int status = 200
 
 Result<std::string> snapshot_project(const SnapshotRoutes::Dependencies& deps, const Request& request) {
   const auto who = deps.authenticator.principal_of(request);
-  if (!who) return fail(Errc::kPermissionDenied, "this API key is not valid any more");
+  if (!who) return fail(Errc::kPermissionDenied, "this API key is no longer valid");
   return routing::project_of(*who, request);
 }
 
-// A full disk is one, whether it is the sandbox's or the server's.
+// A full disk gets the same error, whether it is the sandbox's or the server's.
 Response refuse_snapshot(const Error& error) {
   if (error.sys_errno() == ENOSPC || error.sys_errno() == EDQUOT || error.sys_errno() == EFBIG) {
     return Response::refuse(507, "disk_full", error.message());

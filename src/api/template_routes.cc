@@ -38,9 +38,10 @@ Task<Response> TemplateRoutes::delete_template(Request& request, ResponseWriter&
   CO_TRY(const routing::Caller caller, deps_.authenticator.caller_of(request));
   std::string name(request.param("name"));
   if (deps_.templates.find(caller.project, name) == nullptr) {
-    // Every project may know of the administrator's.
+    // The administrator's templates are visible to every project.
     if (deps_.node.find_template(name) == nullptr) co_return no_such_template();
-    co_return Response::refuse(403, "policy", "this template is the administrator's");
+    co_return Response::refuse(
+        403, "policy", "the template belongs to the administrator and cannot be removed here");
   }
   std::string project = caller.project;
   Result<> removed = co_await deps_.templates.remove(std::move(project), std::move(name));

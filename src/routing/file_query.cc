@@ -77,9 +77,9 @@ Result<std::uint64_t> FileQuery::whole(std::string_view name, std::uint64_t low,
 
 Result<> FileQuery::finish() const {
   for (const auto& [name, value] : query_) {
-    // Which project's sandbox it is was read elsewhere.
+    // The Authenticator reads `project`.
     if (name != "project" && std::find(known_.begin(), known_.end(), name) == known_.end()) {
-      return bad_query(printable(std::string_view(name).substr(0, 60)), "is not known");
+      return bad_query(printable(std::string_view(name).substr(0, 60)), "unknown parameter");
     }
   }
   return {};

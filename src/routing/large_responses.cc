@@ -10,7 +10,7 @@
 namespace glovebox::routing {
 namespace {
 
-// Touches nothing but what it is given.
+// Runs on the worker thread: uses only its arguments.
 asio::awaitable<std::string> write(std::string exit_json, std::shared_ptr<Outcome> outcome) {
   co_return wire::run_answer_json(exit_json, *outcome);
 }

@@ -56,7 +56,7 @@ asio::awaitable<void> handle(TestServer& test, std::shared_ptr<Exchange> exchang
     if (auto refused = route.admit ? route.admit(request) : std::nullopt) {
       result = std::move(*refused);
     } else {
-      // As the server does: what is thrown is an error of this one request.
+      // Like the server: an exception is an error of this one request.
       try {
         result = co_await match.route->handler(request, exchange->writer);
       } catch (const std::exception& error) {
@@ -64,7 +64,7 @@ asio::awaitable<void> handle(TestServer& test, std::shared_ptr<Exchange> exchang
       }
     }
   }
-  // As the server does: a refusal takes the form that the route's clients expect.
+  // Like the server: a refusal has the form that the route's clients expect.
   if (match.route != nullptr && match.route->error_form) {
     const bool is_refusal = result ? result->problem.has_value() : !exchange->writer.begun();
     if (is_refusal) {
@@ -193,7 +193,7 @@ void TestServer::run_until(const std::function<bool()>& ready) {
   while (!ready()) {
     io.run_one_for(std::chrono::milliseconds(200));
     if (std::chrono::steady_clock::now() > deadline) {
-      ADD_FAILURE() << "what was waited for did not happen";
+      ADD_FAILURE() << "the awaited condition did not occur";
       return;
     }
   }

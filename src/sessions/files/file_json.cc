@@ -39,12 +39,12 @@ std::string_view type_name(wire::FileType type) {
   return "file";
 }
 
-// A guest's files can be of any time; what people and parsers know is between the years 1 and 9999.
+// A guest can give its files any time; parsers accept only the years 1 to 9999.
 std::string time_text(std::int64_t ns) {
   constexpr std::int64_t kFirst = -62'135'596'800'000;
   constexpr std::int64_t kLast = 253'402'300'799'000;
   std::int64_t ms = ns / 1'000'000;
-  if (ms < 0) ms -= (ms % 1000 + 1000) % 1000;  // to the second, so that the rest is not negative
+  if (ms < 0) ms -= (ms % 1000 + 1000) % 1000;  // round down, so that the rest is not negative
   return utc_text(std::clamp(ms, kFirst, kLast));
 }
 
@@ -66,7 +66,7 @@ Result<std::string> check_owner(std::string_view text, std::string_view name) {
   const std::string_view user = text.substr(0, colon);
   const bool good =
       wire::is_user_name(user) && (colon == std::string_view::npos || wire::is_user_name(text.substr(colon + 1)));
-  if (!good) return bad_parameter(name, "must be a user, or user:group");
+  if (!good) return bad_parameter(name, "must be user or user:group");
   return std::string(text);
 }
 

@@ -33,11 +33,11 @@ Error as_refusal(Error error) {
   return Error(Errc::kInvalidArgument, "cannot start: " + error.message(), error.sys_errno());
 }
 
-// `claim` counts the bytes for as long as they wait here.
+// `claim` counts the bytes for as long as they are held here.
 asio::awaitable<void> write_and_close(std::shared_ptr<node::Session> session,
                                       wire::ProcessNumber process, std::string bytes,
                                       std::shared_ptr<void>) {
-  // A program that does not read its input is no error.
+  // It is no error if a program does not read its input.
   const auto written =
       co_await session->write_input(process, wire::Stream::kStdin, std::move(bytes));
   if (!written) co_return;
@@ -67,11 +67,11 @@ Task<node::Session::Started> ProcessStarter::start_exec(std::shared_ptr<node::Se
   Result<node::Session::Started> started = fail(Errc::kInternal, "nothing was started");
   for (const Shell shell : shells) {
     node::ProcessSpec spec = process_spec(request, sessions_.environment(session->id()), shell);
-    // In the background it can be written to later; a stream is there to be written to.
+    // Clients may write to a background process or a stream later.
     spec.has_stdin = request.stdin_bytes.has_value() || kind != ExecKind::kCollect;
     spec.lossy = kind == ExecKind::kBackground;
     started = co_await start(session, std::move(spec), attach, line);
-    // Where there is no bash. (No such directory or user: said again by the second one.)
+    // The sandbox may have no bash. (If the directory or user is missing, sh fails the same way.)
     if (started || request.cmd.empty() || started.error().code() != Errc::kNotFound) break;
   }
   if (!started) co_return fail(as_refusal(std::move(started.error())));

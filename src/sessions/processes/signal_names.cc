@@ -36,7 +36,7 @@ std::optional<int> parse_signal(std::string_view word) {
   }
   if (name == "CLD") return SIGCHLD;
   if (name == "IOT") return SIGABRT;
-  // As the kernel and `kill -l` number them: libc keeps the first two for itself.
+  // Numbered like the kernel and `kill -l` do: libc reserves the first two for itself.
   if (name == "RTMIN") return 34;
   if (name == "RTMAX") return 64;
   if (name.starts_with("RTMIN+")) {
