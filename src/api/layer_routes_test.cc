@@ -145,8 +145,9 @@ TEST_F(LayerRoutesTest, BadRequestsNameTheField) {
     EXPECT_EQ(answer.status, 400) << answer.body;
     return answer.body;
   };
-  EXPECT_THAT(refusal("{}"), HasSubstr("dependencies: names no package"));
-  EXPECT_THAT(refusal(R"({"dependencies":[]})"), HasSubstr("dependencies: names no package"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("dependencies: must name at least one package"));
+  EXPECT_THAT(refusal(R"({"dependencies":[]})"),
+              HasSubstr("dependencies: must name at least one package"));
   EXPECT_THAT(refusal(R"({"dependencies":["a","./b"]})"), HasSubstr("dependencies[1]: "));
   EXPECT_THAT(refusal(R"({"dependencies":["a"],"language":"cobol"})"), HasSubstr("language: "));
   EXPECT_THAT(refusal(R"({"dependencies":["a"],"template":"Base"})"), HasSubstr("template: "));

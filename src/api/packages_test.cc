@@ -33,7 +33,7 @@ packages::FakePackageService::Play waits_for_the_end() {
     cancel->on_cancel([&] { timer.cancel(); });
     if (!cancel->cancelled()) co_await timer.async_wait(kAwaitTuple);
     cancel->on_cancel(nullptr);
-    co_return fail(Errc::kUnavailable, "nobody waits for it any more");
+    co_return fail(Errc::kUnavailable, "the request was cancelled");
   };
 }
 
@@ -125,7 +125,7 @@ TEST_F(DependencyRoutes, WhatCannotHavePackagesIsRefusedAtOnce) {
               HasSubstr("has neither Python nor Node"));
   EXPECT_THAT(refusal(R"({"language":"node","code":"1",
                           "profile":{"dependencies":{"requirements":"a"}}})"),
-              HasSubstr("profile.dependencies.requirements: is for Python"));
+              HasSubstr("profile.dependencies.requirements: only for Python"));
   EXPECT_THAT(
       refusal(R"({"language":"python","code":"1","profile":{"dependencies":["a","-r x"]}})"),
       HasSubstr("profile.dependencies[1]: "));

@@ -1,4 +1,4 @@
-// Bytes between sandboxes: all of them, no more than allowed, and not for ever.
+// Transfers between sandboxes: complete, limited in size, and ended when they stall.
 #include "packages/builds/tree_transfer.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-class TreeMoveTest : public testing::Test {
+class TreeTransferTest : public testing::Test {
  protected:
   template <class T>
   Result<T> await(Task<T> task) {
@@ -45,7 +45,7 @@ class TreeMoveTest : public testing::Test {
   FakeBuildHost host{io};
 };
 
-TEST_F(TreeMoveTest, ATreeArrivesWhole) {
+TEST_F(TreeTransferTest, ATreeArrivesWhole) {
   FakeRoom& from = room();
   FakeRoom& to = room();
   from.put("/a/one", std::string(700'000, 'x'));
@@ -61,7 +61,7 @@ TEST_F(TreeMoveTest, ATreeArrivesWhole) {
   EXPECT_EQ(to.files.size(), 2u);
 }
 
-TEST_F(TreeMoveTest, MoreThanIsAllowedIsAnErrorAndNothingIsKept) {
+TEST_F(TreeTransferTest, RefusesTooMuchDataAndKeepsNothing) {
   FakeRoom& from = room();
   FakeRoom& to = room();
   from.put("/a/one", std::string(300'000, 'x'));
@@ -72,7 +72,7 @@ TEST_F(TreeMoveTest, MoreThanIsAllowedIsAnErrorAndNothingIsKept) {
   EXPECT_TRUE(to.files.empty());
 }
 
-TEST_F(TreeMoveTest, WhatDoesNotMoveIsGivenUp) {
+TEST_F(TreeTransferTest, AbortsAStalledTransfer) {
   FakeRoom& from = room();
   FakeRoom& to = room();
   from.put("/a/one", "x");
@@ -82,10 +82,10 @@ TEST_F(TreeMoveTest, WhatDoesNotMoveIsGivenUp) {
                                       end(to, wire::FileOp::kTarIn, "/z"), bounds));
   ASSERT_FALSE(moved.has_value());
   EXPECT_EQ(moved.error().code(), Errc::kTimeout);
-  EXPECT_EQ(moved.error().message(), "a sandbox of the build does not go on");
+  EXPECT_EQ(moved.error().message(), "the transfer between build sandboxes stalled");
 }
 
-TEST_F(TreeMoveTest, WhatIsNotThereIsNotMoved) {
+TEST_F(TreeTransferTest, FailsForAMissingTree) {
   FakeRoom& from = room();
   FakeRoom& to = room();
   const auto moved = await(transfer_bytes(io, end(from, wire::FileOp::kTarOut, "/a"),
@@ -93,7 +93,7 @@ TEST_F(TreeMoveTest, WhatIsNotThereIsNotMoved) {
   EXPECT_EQ(moved.error().code(), Errc::kNotFound);
 }
 
-TEST_F(TreeMoveTest, TheHashIsThatOfTheArchive) {
+TEST_F(TreeTransferTest, HashesTheArchive) {
   FakeRoom& from = room();
   from.put("/layer/x", std::string(400'000, 'y'));
   const auto hashed =
