@@ -69,9 +69,9 @@ Profile fill_in(const ProfileRequest& requested, const Limits& defaults) {
   Profile profile;
   profile.limits = defaults;
   profile.limits.asked_for = 0;
-  const auto apply_limit = [&](const auto& wish, auto& limit, LimitKind kind) {
-    if (!wish) return;
-    limit = *wish;
+  const auto apply_limit = [&](const auto& value, auto& limit, LimitKind kind) {
+    if (!value) return;
+    limit = *value;
     profile.limits.mark_asked_for(kind);
   };
   apply_limit(requested.wall, profile.limits.wall, LimitKind::kWall);
