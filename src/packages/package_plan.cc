@@ -88,17 +88,20 @@ bool has_dependencies(const Dependencies& all, const Dependencies& some) {
          (some.lock.empty() || some.lock == all.lock);
 }
 
-Result<ChosenTemplate> choose_template_with(const node::RunService& node, const templates::ProjectTemplates* book,
+Result<ChosenTemplate> choose_template_with(const node::RunService& node,
+                                            const templates::ProjectTemplates* own_templates,
                                             const std::string& project, const std::string& name,
                                             const Dependencies& asked) {
   ChosenTemplate chosen;
-  const store::TemplateRecord* own = book != nullptr ? book->find(project, name) : nullptr;
+  const store::TemplateRecord* own =
+      own_templates != nullptr ? own_templates->find(project, name) : nullptr;
   if (own != nullptr) chosen.own_id = own->definition.id;
   const bool is_whole = own == nullptr || own->snapshot.empty();
   const bool has_set =
       is_whole && (!asked.empty() || (own != nullptr && !own->dependencies.empty()));
   if (!has_set) {
-    TRY(const TemplateStatus* status, templates::choose_template(node, book, project, name));
+    TRY(const TemplateStatus* status,
+        templates::choose_template(node, own_templates, project, name));
     chosen.known_ = &status->description;
     return chosen;
   }

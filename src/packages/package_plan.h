@@ -33,7 +33,8 @@ class ChosenTemplate {
 
 // Errors as choose_template's; kInvalidArgument: its sandboxes have neither Python nor Node, or the
 // dependencies cannot be combined with those of the template.
-Result<ChosenTemplate> choose_template_with(const node::RunService& node, const templates::ProjectTemplates* book,
+Result<ChosenTemplate> choose_template_with(const node::RunService& node,
+                                            const templates::ProjectTemplates* own_templates,
                                             const std::string& project, const std::string& name,
                                             const Dependencies& asked);
 
