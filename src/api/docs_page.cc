@@ -2,8 +2,8 @@
 
 #include <openssl/sha.h>
 
-#include "base/base64.h"
 #include "api/routes.h"
+#include "base/base64.h"
 
 namespace glovebox::api {
 namespace {

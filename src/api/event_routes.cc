@@ -3,7 +3,6 @@
 #include <charconv>
 #include <utility>
 
-
 namespace glovebox::api {
 
 using http::Request;
@@ -36,8 +35,9 @@ std::string as_text(events::EventHub::Subscription& events) {
 
 // The callback may use the subscription: on_disconnect() is never called after the handler has
 // returned, and the subscription lives as long as the handler.
-asio::awaitable<void> send_events(const EventRoutes::Dependencies& deps, std::unique_ptr<events::EventHub::Subscription> events,
-                             Request& request, ResponseWriter& writer) {
+asio::awaitable<void> send_events(const EventRoutes::Dependencies& deps,
+                                  std::unique_ptr<events::EventHub::Subscription> events,
+                                  Request& request, ResponseWriter& writer) {
   events::EventHub::Subscription* borrowed = events.get();
   request.on_disconnect([borrowed] { borrowed->close(); });
   // Sent immediately, so that the client knows that it is subscribed.
@@ -48,7 +48,8 @@ asio::awaitable<void> send_events(const EventRoutes::Dependencies& deps, std::un
     const auto woken = co_await events->wait(kEventsHeartbeat);
     if (woken == events::EventHub::Subscription::Wake::kClosed) break;
     if (!deps.authenticator.principal_of(request)) break;  // its key was revoked meanwhile
-    text = woken == events::EventHub::Subscription::Wake::kNothing ? ": still here\n\n" : as_text(*events);
+    text = woken == events::EventHub::Subscription::Wake::kNothing ? ": still here\n\n"
+                                                                   : as_text(*events);
   }
   co_await writer.finish();
 }
@@ -58,7 +59,8 @@ asio::awaitable<void> send_events(const EventRoutes::Dependencies& deps, std::un
 std::span<const routing::RouteRow<EventRoutes>> EventRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<EventRoutes> kRows[] = {
-      {Method::kGet, "/v1/events", routing::Access::kKey, &EventRoutes::stream_events, "What happens in your project, live"},
+      {Method::kGet, "/v1/events", routing::Access::kKey, &EventRoutes::stream_events,
+       "What happens in your project, live"},
   };
   return kRows;
 }

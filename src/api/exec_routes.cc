@@ -13,7 +13,8 @@ using http::ResponseWriter;
 namespace {
 
 namespace json = boost::json;
-Task<Response> run_in_background(const ExecRoutes::Dependencies& deps, std::shared_ptr<node::Session> session,
+Task<Response> run_in_background(const ExecRoutes::Dependencies& deps,
+                                 std::shared_ptr<node::Session> session,
                                  sessions::ExecRequest exec) {
   auto given = std::move(exec.stdin_bytes);
   exec.stdin_bytes.reset();
@@ -26,12 +27,13 @@ Task<Response> run_in_background(const ExecRoutes::Dependencies& deps, std::shar
   }
   CO_TRY(std::shared_ptr<void> claim, deps.processes.claim_stdin(given));
   CO_TRY(node::Session::Started started,
-         co_await deps.processes.start_exec(session, std::move(exec), sessions::ExecKind::kBackground));
+         co_await deps.processes.start_exec(session, std::move(exec),
+                                            sessions::ExecKind::kBackground));
   const wire::ProcessNumber number = started.info.number;
   if (given) deps.processes.feed_stdin(session, number, std::move(*given), std::move(claim));
   const auto process = session->find_process(number);
-  co_return Response::json(json::serialize(sessions::process_json(process ? *process : started.info)) + "\n",
-                           202);
+  co_return Response::json(
+      json::serialize(sessions::process_json(process ? *process : started.info)) + "\n", 202);
 }
 
 }  // namespace
@@ -39,7 +41,8 @@ Task<Response> run_in_background(const ExecRoutes::Dependencies& deps, std::shar
 std::span<const routing::RouteRow<ExecRoutes>> ExecRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<ExecRoutes> kRows[] = {
-      {Method::kPost, "/v1/sandboxes/{id}/exec", routing::Access::kKey, &ExecRoutes::post_exec, "Run a command in a sandbox", http::kDefaultBodyLimit},
+      {Method::kPost, "/v1/sandboxes/{id}/exec", routing::Access::kKey, &ExecRoutes::post_exec,
+       "Run a command in a sandbox", http::kDefaultBodyLimit},
   };
   return kRows;
 }

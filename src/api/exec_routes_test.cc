@@ -126,7 +126,9 @@ TEST_F(ExecRouteTest, UsesShIfThereIsNoBash) {
   EXPECT_EQ(send(Method::kPost, "/exec", R"({"cmd":"x"})").status, 200);
   EXPECT_THAT(tried, ElementsAre("/bin/bash", "/bin/sh"));
   // A missing program is an invalid argument, not a missing sandbox.
-  session->on_start = [](sessions::FakeProcess&) { return Result<>(fail(Errc::kNotFound, "no /x")); };
+  session->on_start = [](sessions::FakeProcess&) {
+    return Result<>(fail(Errc::kNotFound, "no /x"));
+  };
   const Answer refused = send(Method::kPost, "/exec", R"({"argv":["/x"]})");
   EXPECT_EQ(refused.status, 400);
   EXPECT_THAT(refused.body, HasSubstr("no /x"));
@@ -235,7 +237,9 @@ TEST_F(ExecRouteTest, CodeStreamsLiveEvents) {
 }
 
 TEST_F(ExecRouteTest, ADeadInterpreterIsAnErrorWithAName) {
-  session->on_cell = [](sessions::FakeProcess& process, const wire::Cell&) { process.exit(0, SIGSEGV); };
+  session->on_cell = [](sessions::FakeProcess& process, const wire::Cell&) {
+    process.exit(0, SIGSEGV);
+  };
   const auto answer = object_of(send(Method::kPost, "/code", R"({"code":"x"})"));
   EXPECT_EQ(answer.at("error").at("name"), "ContextDied");
   EXPECT_EQ(answer.at("error").at("code"), "context_died");

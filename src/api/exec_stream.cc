@@ -12,11 +12,11 @@
 #include "routing/sandbox_lookup.h"
 #include "sessions/processes/input_pump.h"
 #include "sessions/processes/process_json.h"
+#include "sessions/processes/signal_names.h"
 #include "wire/json/object_reader.h"
+#include "wire/json/request_fields.h"
 #include "wire/json/strict_json.h"
 #include "wire/runs/stream_text.h"
-#include "wire/json/request_fields.h"
-#include "sessions/processes/signal_names.h"
 
 namespace glovebox::api {
 
@@ -35,8 +35,8 @@ constexpr std::chrono::seconds kLookAtKey{5};
 
 class ExecStream {
  public:
-  ExecStream(const ExecStreamRoutes::Dependencies& deps, const Request& request, std::shared_ptr<node::Session> session,
-             WebSocket& socket)
+  ExecStream(const ExecStreamRoutes::Dependencies& deps, const Request& request,
+             std::shared_ptr<node::Session> session, WebSocket& socket)
       : deps_(deps),
         request_(request),
         session_(std::move(session)),
@@ -102,7 +102,8 @@ class ExecStream {
     first_input_ = std::exchange(request.stdin_bytes, std::nullopt).value_or(std::string());
     deadline_ = sessions::deadline_of(request, std::chrono::milliseconds(0));
     CO_TRY(node::Session::Started started,
-           co_await deps_.processes.start_exec(session_, std::move(request), sessions::ExecKind::kStream));
+           co_await deps_.processes.start_exec(session_, std::move(request),
+                                               sessions::ExecKind::kStream));
     attachment_ = std::move(started.attachment);
     process_ = started.info.number;
     co_await send_started(started.info.pid);
@@ -177,7 +178,8 @@ class ExecStream {
 
   std::string gone_code(std::string_view why) const {
     if (!session_->alive()) return "session_ended";
-    if (deps_.is_stopping || why.find("took over") == std::string_view::npos) return "server_stopping";
+    if (deps_.is_stopping || why.find("took over") == std::string_view::npos)
+      return "server_stopping";
     return "taken_over";
   }
 
@@ -231,8 +233,8 @@ class ExecStream {
                         {"oom_killed", oom},
                         {"timed_out", timed_out_}};
     if (end.signal != 0) object["signal"] = end.signal;
-    deps_.sessions.note(session_->id(), "exit", "status " + std::to_string(sessions::exit_code_of(end)),
-                       process_);
+    deps_.sessions.note(session_->id(), "exit",
+                        "status " + std::to_string(sessions::exit_code_of(end)), process_);
     co_await send(std::move(object));
   }
 
@@ -315,7 +317,8 @@ class ExecStream {
 std::span<const routing::RouteRow<ExecStreamRoutes>> ExecStreamRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<ExecStreamRoutes> kRows[] = {
-      {Method::kGet, "/v1/sandboxes/{id}/exec/stream", routing::Access::kKey, nullptr, "A process and its client, live (WebSocket)", 0, &ExecStreamRoutes::exec_stream},
+      {Method::kGet, "/v1/sandboxes/{id}/exec/stream", routing::Access::kKey, nullptr,
+       "A process and its client, live (WebSocket)", 0, &ExecStreamRoutes::exec_stream},
   };
   return kRows;
 }

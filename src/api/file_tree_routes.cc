@@ -5,11 +5,11 @@
 
 #include "base/percent_encoding.h"
 #include "http/target.h"
+#include "routing/file_query.h"
 #include "routing/file_upload.h"
 #include "routing/listing_response.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/files/file_json.h"
-#include "routing/file_query.h"
 
 namespace glovebox::api {
 
@@ -55,9 +55,12 @@ Result<FileRequest> tar_of(const Request& request, FileOp op) {
 std::span<const routing::RouteRow<FileTreeRoutes>> FileTreeRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<FileTreeRoutes> kRows[] = {
-      {Method::kGet, "/v1/sandboxes/{id}/files/list", routing::Access::kKey, &FileTreeRoutes::list_files, "What is in a directory"},
-      {Method::kGet, "/v1/sandboxes/{id}/files/tar", routing::Access::kKey, &FileTreeRoutes::read_tar, "A tree as a tar archive"},
-      {Method::kPut, "/v1/sandboxes/{id}/files/tar", routing::Access::kKey, &FileTreeRoutes::write_tar, "Unpack a tar archive", 0, nullptr, true},
+      {Method::kGet, "/v1/sandboxes/{id}/files/list", routing::Access::kKey,
+       &FileTreeRoutes::list_files, "What is in a directory"},
+      {Method::kGet, "/v1/sandboxes/{id}/files/tar", routing::Access::kKey,
+       &FileTreeRoutes::read_tar, "A tree as a tar archive"},
+      {Method::kPut, "/v1/sandboxes/{id}/files/tar", routing::Access::kKey,
+       &FileTreeRoutes::write_tar, "Unpack a tar archive", 0, nullptr, true},
   };
   return kRows;
 }
@@ -80,8 +83,7 @@ Task<Response> FileTreeRoutes::list_files(Request& request, ResponseWriter& writ
   if (!read && writer.begun()) co_return fail(Error(read.error()));
   if (!read) co_return routing::file_refusal(read.error());
   if (!*read) co_return Response::streamed();
-  std::string tail = listing.is_truncated() ? ",\"truncated\":true}\n"
-                                            : ",\"truncated\":false}\n";
+  std::string tail = listing.is_truncated() ? ",\"truncated\":true}\n" : ",\"truncated\":false}\n";
   co_return co_await listing.finish(std::move(tail));
 }
 

@@ -43,7 +43,9 @@ Result<CallPlan> plan_call(const FunctionRoutes::Dependencies& deps, wire::Funct
 std::span<const routing::RouteRow<FunctionRoutes>> FunctionRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<FunctionRoutes> kRows[] = {
-      {Method::kPost, "/v1/functions/invoke", routing::Access::kKey, &FunctionRoutes::invoke_function, "Call an AWS Lambda handler in a fresh sandbox", routing::BodyLimit::configured()},
+      {Method::kPost, "/v1/functions/invoke", routing::Access::kKey,
+       &FunctionRoutes::invoke_function, "Call an AWS Lambda handler in a fresh sandbox",
+       routing::BodyLimit::configured()},
   };
   return kRows;
 }
@@ -59,7 +61,8 @@ Task<Response> FunctionRoutes::invoke_function(Request& request, ResponseWriter&
   ExitJson exit_json = [about = std::move(plan->about)](wire::RunAnswer& answer) {
     return wire::function_exit_json(answer, about);
   };
-  co_return co_await deps_.flow.execute_run(request, writer, *who, std::move(plan->run), std::move(exit_json));
+  co_return co_await deps_.flow.execute_run(request, writer, *who, std::move(plan->run),
+                                            std::move(exit_json));
 }
 
 }  // namespace glovebox::api

@@ -33,8 +33,8 @@ std::optional<Response> answer_for(store::IdempotentEntry entry) {
       return response;
     }
     case store::IdempotentState::kRunning: {
-      Response response =
-          Response::refuse(409, "still_running", "the first request with this key is still running");
+      Response response = Response::refuse(409, "still_running",
+                                           "the first request with this key is still running");
       response.headers.set("Retry-After", "1");
       return response;
     }
@@ -51,7 +51,8 @@ std::optional<Response> answer_for(store::IdempotentEntry entry) {
 
 }  // namespace
 
-Idempotency::Idempotency(store::Store& store, const store::Principal& who, const http::Request& request)
+Idempotency::Idempotency(store::Store& store, const store::Principal& who,
+                         const http::Request& request)
     : store_(store),
       request_(request),
       project_(who.project),

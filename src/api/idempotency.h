@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "store/store.h"
 #include "http/message.h"
 #include "store/key.h"
+#include "store/store.h"
 
 namespace glovebox::api {
 

@@ -4,9 +4,9 @@
 
 #include <boost/json.hpp>
 
-#include "packages/testing/fake_package_service.h"
-#include "packages/layer_request.h"
 #include "api/testing/test_server.h"
+#include "packages/layer_request.h"
+#include "packages/testing/fake_package_service.h"
 
 namespace glovebox::api {
 namespace {
@@ -22,7 +22,8 @@ class LayerRoutesTest : public ::testing::Test {
  protected:
   LayerRoutesTest() {
     mine_ = test_.make_key("mine", store::KeyRole::kUser);
-    book_.layers = {packages::layer_of(kFirst, {"mine", "other"}), packages::layer_of(kSecond, {"other"})};
+    book_.layers = {packages::layer_of(kFirst, {"mine", "other"}),
+                    packages::layer_of(kSecond, {"other"})};
     book_.made_layer = kFirst;
   }
   Answer send(Method method, const std::string& path, const std::string& key,
@@ -145,8 +146,9 @@ TEST_F(LayerRoutesTest, BadRequestsNameTheField) {
     EXPECT_EQ(answer.status, 400) << answer.body;
     return answer.body;
   };
-  EXPECT_THAT(refusal("{}"), HasSubstr("dependencies: names no package"));
-  EXPECT_THAT(refusal(R"({"dependencies":[]})"), HasSubstr("dependencies: names no package"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("dependencies: must name at least one package"));
+  EXPECT_THAT(refusal(R"({"dependencies":[]})"),
+              HasSubstr("dependencies: must name at least one package"));
   EXPECT_THAT(refusal(R"({"dependencies":["a","./b"]})"), HasSubstr("dependencies[1]: "));
   EXPECT_THAT(refusal(R"({"dependencies":["a"],"language":"cobol"})"), HasSubstr("language: "));
   EXPECT_THAT(refusal(R"({"dependencies":["a"],"template":"Base"})"), HasSubstr("template: "));

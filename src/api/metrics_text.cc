@@ -197,8 +197,7 @@ void write_packages(Writer& writer, const packages::PackageFigures& figures) {
   writer.one("glovebox_layer_bytes", "gauge", "Bytes of layers on disk.", figures.layer_bytes);
   writer.one("glovebox_layers_corrupt_total", "counter", "Layers that were found corrupt.",
              figures.corrupt);
-  writer.one("glovebox_set_templates", "gauge", "Templates of package sets.",
-             figures.templates);
+  writer.one("glovebox_set_templates", "gauge", "Templates of package sets.", figures.templates);
 }
 
 }  // namespace

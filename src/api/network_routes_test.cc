@@ -5,9 +5,9 @@
 
 #include <boost/json.hpp>
 
-#include "wire/json/stored_policy.h"
-#include "sessions/testing/fake_idle_session.h"
 #include "api/testing/test_server.h"
+#include "sessions/testing/fake_idle_session.h"
+#include "wire/json/stored_policy.h"
 
 namespace glovebox::api {
 namespace {

@@ -60,10 +60,14 @@ std::vector<node::PoolFigures> with_dynamic_summed(std::vector<node::PoolFigures
 std::span<const routing::RouteRow<OperationsRoutes>> OperationsRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<OperationsRoutes> kRows[] = {
-      {Method::kPost, "/v1/gc", routing::Access::kAdmin, &OperationsRoutes::collect_garbage, "Remove what is past its retention"},
-      {Method::kGet, "/metrics", routing::Access::kOperator, &OperationsRoutes::metrics, "Figures for Prometheus"},
-      {Method::kGet, "/health", routing::Access::kOpen, &OperationsRoutes::health, "Is the server alive?"},
-      {Method::kGet, "/health/ready", routing::Access::kOpen, &OperationsRoutes::health_ready, "Can the server run something now?"},
+      {Method::kPost, "/v1/gc", routing::Access::kAdmin, &OperationsRoutes::collect_garbage,
+       "Remove what is past its retention"},
+      {Method::kGet, "/metrics", routing::Access::kOperator, &OperationsRoutes::metrics,
+       "Figures for Prometheus"},
+      {Method::kGet, "/health", routing::Access::kOpen, &OperationsRoutes::health,
+       "Is the server alive?"},
+      {Method::kGet, "/health/ready", routing::Access::kOpen, &OperationsRoutes::health_ready,
+       "Can the server run something now?"},
   };
   return kRows;
 }

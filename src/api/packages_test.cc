@@ -27,7 +27,8 @@ constexpr const char* kRun =
 
 // A preparation that lasts until it is cancelled.
 packages::FakePackageService::Play waits_for_the_end() {
-  return [](packages::PackageSetRequest, packages::OnBuildProgress, std::shared_ptr<node::CancelFlag> cancel) -> Task<packages::PreparedPackages> {
+  return [](packages::PackageSetRequest, packages::OnBuildProgress,
+            std::shared_ptr<node::CancelFlag> cancel) -> Task<packages::PreparedPackages> {
     auto executor = co_await asio::this_coro::executor;
     asio::steady_timer timer(executor, std::chrono::hours(1));
     cancel->on_cancel([&] { timer.cancel(); });
@@ -41,7 +42,8 @@ packages::FakePackageService::Play builds() {
   return [](packages::PackageSetRequest requested_set, packages::OnBuildProgress say,
             std::shared_ptr<node::CancelFlag>) -> Task<packages::PreparedPackages> {
     auto executor = co_await asio::this_coro::executor;
-    for (const packages::BuildPhase phase : {packages::BuildPhase::kResolving, packages::BuildPhase::kInstalling}) {
+    for (const packages::BuildPhase phase :
+         {packages::BuildPhase::kResolving, packages::BuildPhase::kInstalling}) {
       asio::steady_timer timer(executor, std::chrono::milliseconds(1));
       co_await timer.async_wait(kAwaitTuple);
       if (!say) continue;
@@ -127,7 +129,7 @@ TEST_F(DependencyRoutes, RefusesPackagesWhereTheyAreNotSupported) {
               HasSubstr("has neither Python nor Node"));
   EXPECT_THAT(refusal(R"({"language":"node","code":"1",
                           "profile":{"dependencies":{"requirements":"a"}}})"),
-              HasSubstr("profile.dependencies.requirements: is for Python"));
+              HasSubstr("profile.dependencies.requirements: only for Python"));
   EXPECT_THAT(
       refusal(R"({"language":"python","code":"1","profile":{"dependencies":["a","-r x"]}})"),
       HasSubstr("profile.dependencies[1]: "));
@@ -152,7 +154,8 @@ TEST_F(DependencyRoutes, TheCauseOfAFailedSetDecidesTheStatus) {
 }
 
 TEST_F(DependencyRoutes, AFailedBuildIsRecordedAndMayBeTriedAgain) {
-  book_.play = packages::fails_after({}, Error(Errc::kInvalidArgument, "ERROR: No matching distribution\nx"));
+  book_.play = packages::fails_after(
+      {}, Error(Errc::kInvalidArgument, "ERROR: No matching distribution\nx"));
   const http::Headers named{{"Idempotency-Key", "once"}};
   const Answer first = post("/v1/run", kRun, named);
   EXPECT_EQ(first.status, 422);
@@ -217,9 +220,11 @@ TEST_F(DependencyRoutes, ADisconnectedClientEndsItsBuild) {
 }
 
 TEST_F(DependencyRoutes, BuildOutputForASlowReaderIsBounded) {
-  book_.play = [](packages::PackageSetRequest, packages::OnBuildProgress say, std::shared_ptr<node::CancelFlag>) -> Task<packages::PreparedPackages> {
+  book_.play = [](packages::PackageSetRequest, packages::OnBuildProgress say,
+                  std::shared_ptr<node::CancelFlag>) -> Task<packages::PreparedPackages> {
     for (int i = 0; i < 5000; ++i) {
-      const packages::BuildProgress word{packages::BuildPhase::kInstalling, std::string(10'000, 'x')};
+      const packages::BuildProgress word{packages::BuildPhase::kInstalling,
+                                         std::string(10'000, 'x')};
       say(word);
     }
     const packages::BuildProgress last{packages::BuildPhase::kSealing, ""};

@@ -13,7 +13,6 @@ using http::ResponseWriter;
 
 namespace {
 
-
 // A refusal by the server, for requests by path.
 Response bad_gateway(const Forwarded& forwarded, std::uint16_t port) {
   const std::string where = "port " + std::to_string(port) + " of the sandbox: ";

@@ -66,9 +66,11 @@ class Ports : public ::testing::Test {
     url_.host = "127.0.0.1";
     url_.port = listener->port;
     http::ServerOptions options;
-    options.route_first = [this](http::Request& request) { return test_.api->route_first(request); };
-    server_ = std::make_unique<http::Server>(test_.io, test_.api->make_router(),
-                                             std::move(options));
+    options.route_first = [this](http::Request& request) {
+      return test_.api->route_first(request);
+    };
+    server_ =
+        std::make_unique<http::Server>(test_.io, test_.api->make_router(), std::move(options));
     EXPECT_TRUE(server_->serve(std::move(listener->fd)).has_value());
     thread_ = std::thread([this] {
       const auto work = asio::make_work_guard(test_.io);

@@ -5,15 +5,15 @@
 #include <csignal>
 #include <utility>
 
+#include "routing/query.h"
 #include "routing/sandbox_lookup.h"
 #include "sessions/processes/input_pump.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
-#include "wire/json/object_reader.h"
-#include "wire/json/strict_json.h"
-#include "routing/query.h"
-#include "wire/json/request_fields.h"
 #include "sessions/processes/signal_names.h"
+#include "wire/json/object_reader.h"
+#include "wire/json/request_fields.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::api {
 
@@ -49,12 +49,18 @@ Response process_answer(const node::ProcessInfo& process) {
 std::span<const routing::RouteRow<ProcessRoutes>> ProcessRoutes::rows() {
   using http::Method;
   static constexpr routing::RouteRow<ProcessRoutes> kRows[] = {
-      {Method::kGet, "/v1/sandboxes/{id}/processes", routing::Access::kKey, &ProcessRoutes::list_processes, "The processes of a sandbox"},
-      {Method::kGet, "/v1/sandboxes/{id}/processes/{process}", routing::Access::kKey, &ProcessRoutes::get_process, "One process"},
-      {Method::kDelete, "/v1/sandboxes/{id}/processes/{process}", routing::Access::kKey, &ProcessRoutes::delete_process, "End a process and forget it"},
-      {Method::kPost, "/v1/sandboxes/{id}/processes/{process}/signal", routing::Access::kKey, &ProcessRoutes::signal_process, "Send a process a signal"},
-      {Method::kGet, "/v1/sandboxes/{id}/processes/{process}/wait", routing::Access::kKey, &ProcessRoutes::wait_process, "Wait until a process has ended"},
-      {Method::kPost, "/v1/sandboxes/{id}/processes/{process}/stdin", routing::Access::kKey, &ProcessRoutes::write_process, "Write to a process", 2u << 20},
+      {Method::kGet, "/v1/sandboxes/{id}/processes", routing::Access::kKey,
+       &ProcessRoutes::list_processes, "The processes of a sandbox"},
+      {Method::kGet, "/v1/sandboxes/{id}/processes/{process}", routing::Access::kKey,
+       &ProcessRoutes::get_process, "One process"},
+      {Method::kDelete, "/v1/sandboxes/{id}/processes/{process}", routing::Access::kKey,
+       &ProcessRoutes::delete_process, "End a process and forget it"},
+      {Method::kPost, "/v1/sandboxes/{id}/processes/{process}/signal", routing::Access::kKey,
+       &ProcessRoutes::signal_process, "Send a process a signal"},
+      {Method::kGet, "/v1/sandboxes/{id}/processes/{process}/wait", routing::Access::kKey,
+       &ProcessRoutes::wait_process, "Wait until a process has ended"},
+      {Method::kPost, "/v1/sandboxes/{id}/processes/{process}/stdin", routing::Access::kKey,
+       &ProcessRoutes::write_process, "Write to a process", 2u << 20},
   };
   return kRows;
 }

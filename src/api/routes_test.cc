@@ -204,7 +204,8 @@ TEST(Routes, EventStreamsPerKeyAreLimited) {
   EXPECT_EQ(code_of(refused), "too_many_listeners");
   EXPECT_EQ(refused.headers.get("Retry-After"), "5");
   listen(theirs);
-  test.run_until([&] { return test.events.subscribers() == events::EventHub::kListenersPerKey + 1; });
+  test.run_until(
+      [&] { return test.events.subscribers() == events::EventHub::kListenersPerKey + 1; });
   test.events.close();
   test.run_until([&] { return ended == events::EventHub::kListenersPerKey + 1; });
 }

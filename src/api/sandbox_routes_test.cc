@@ -6,8 +6,8 @@
 #include <boost/json.hpp>
 #include <fstream>
 
-#include "sessions/testing/fake_idle_session.h"
 #include "api/testing/test_server.h"
+#include "sessions/testing/fake_idle_session.h"
 
 namespace glovebox::api {
 namespace {
@@ -37,7 +37,8 @@ sessions::SessionOptions quick() {
 
 class SessionRoutesTest : public ::testing::Test {
  protected:
-  explicit SessionRoutes(sessions::SessionOptions options = quick()) : test_({}, std::move(options)) {
+  explicit SessionRoutes(sessions::SessionOptions options = quick())
+      : test_({}, std::move(options)) {
     key_ = test_.make_key("default", store::KeyRole::kUser);
     test_.session_service.make = [this](const node::SessionSpec& spec) {
       specs_.push_back(spec);
@@ -79,7 +80,8 @@ class SessionRoutesTest : public ::testing::Test {
   std::string key_;
   std::vector<node::SessionSpec> specs_;
   std::shared_ptr<sessions::FakeIdleSession> last_;
-  std::shared_ptr<sessions::FakeIdleTransfer::Plan> plan_ = std::make_shared<sessions::FakeIdleTransfer::Plan>();
+  std::shared_ptr<sessions::FakeIdleTransfer::Plan> plan_ =
+      std::make_shared<sessions::FakeIdleTransfer::Plan>();
 };
 
 TEST_F(SessionRoutesTest, ACreatedSandboxIsRunning) {
@@ -102,7 +104,8 @@ TEST_F(SessionRoutesTest, ACreatedSandboxIsRunning) {
   EXPECT_TRUE(shown.at("port_token").is_null());
   EXPECT_TRUE(shown.at("private_ports").as_bool());
   EXPECT_THAT(test_.session_services->registry.environment(last_->id()), Contains("A=1"));
-  EXPECT_EQ(test_.session_services->registry.port_access(id).token, std::string(made.at("port_token").as_string()));
+  EXPECT_EQ(test_.session_services->registry.port_access(id).token,
+            std::string(made.at("port_token").as_string()));
   EXPECT_EQ(*test_.session_services->registry.use("default", id), last_);
 }
 
@@ -139,7 +142,8 @@ TEST_F(SessionRoutesTest, StatesFollowTheTable) {
   expect_wrong_state(post("/" + id + "/pause"), "paused");
   expect_wrong_state(post("/" + id + "/keepalive"), "paused");
   expect_wrong_state(post("/" + id + "/snapshots"), "paused");
-  EXPECT_EQ(test_.session_services->registry.use("default", id).error().message(), "the sandbox is paused");
+  EXPECT_EQ(test_.session_services->registry.use("default", id).error().message(),
+            "the sandbox is paused");
   EXPECT_EQ(object(post("/" + id + "/resume")).at("state").as_string(), "running");
   EXPECT_EQ(test_.send(Method::kDelete, "/v1/sandboxes/" + id, key_).status, 204);
   EXPECT_THAT(test_.session_service.destroyed, ElementsAre(last_->id()));

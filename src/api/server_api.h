@@ -120,7 +120,7 @@ class ServerApi {
   const ApiSettings settings;
   bool is_stopping = false;
   std::function<http::ServerFigures()> http_figures = [] { return http::ServerFigures{}; };
-  MemoryBudget memory_budget;  // for answers and input that wait to be read
+  MemoryBudget memory_budget;   // for answers and input that wait to be read
   asio::thread_pool worker{1};  // for work that would block the server's one thread too long
   runs::Metrics metrics;
   routing::Authenticator authenticator;

@@ -35,8 +35,7 @@ struct Caller {
 class Authenticator {
  public:
   // `store` is borrowed and outlives this. On loopback, operators need no key.
-  Authenticator(store::Store& store, bool is_loopback)
-      : store_(store), is_loopback_(is_loopback) {}
+  Authenticator(store::Store& store, bool is_loopback) : store_(store), is_loopback_(is_loopback) {}
 
   // Nothing: the request has no key, or an invalid one.
   std::optional<store::Principal> principal_of(const http::Request& request) const;

@@ -26,7 +26,8 @@ const std::string* FileQuery::take(std::string_view name) {
 Result<std::string> FileQuery::path() {
   const std::string* text = take("path");
   const std::string* encoded = take("path_base64");
-  if (text != nullptr && encoded != nullptr) return bad_query("path", "cannot be combined with path_base64");
+  if (text != nullptr && encoded != nullptr)
+    return bad_query("path", "cannot be combined with path_base64");
   if (text == nullptr && encoded == nullptr) return bad_query("path", "is missing");
   if (text != nullptr) return sessions::check_path(*text, "path");
   auto bytes = base64_decode(*encoded);

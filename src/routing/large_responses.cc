@@ -33,7 +33,8 @@ Result<http::Response> LargeResponses::respond(std::string body) {
   if (response.body.size() <= kSmall) return response;
   response.holds = budget_.claim(response.body.size());
   if (!response.holds) {
-    return fail(Errc::kResourceExhausted, "too many large answers are waiting to be read; try again later");
+    return fail(Errc::kResourceExhausted,
+                "too many large answers are waiting to be read; try again later");
   }
   return response;
 }

@@ -1,5 +1,5 @@
-// The entries of a directory as one JSON object, {"entries":[...]}: sent whole while it is small, so
-// that it can still become an error, and streamed when it is large.
+// The entries of a directory as one JSON object, {"entries":[...]}: sent whole while it is small,
+// so that it can still become an error, and streamed when it is large.
 #pragma once
 
 #include <cstdint>

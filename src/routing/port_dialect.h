@@ -1,6 +1,6 @@
-// What a dialect adds to the routing of requests to sandboxes' ports: how its clients name a sandbox
-// and a port, which ports the dialect answers itself instead of the guest, and which of its headers
-// are never passed on to a guest.
+// What a dialect adds to the routing of requests to sandboxes' ports: how its clients name a
+// sandbox and a port, which ports the dialect answers itself instead of the guest, and which of its
+// headers are never passed on to a guest.
 #pragma once
 
 #include <optional>

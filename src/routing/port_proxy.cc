@@ -94,9 +94,7 @@ SplitTarget split_port_target(std::string_view target) {
 // Removes our own credentials before the request reaches the guest.
 void PortProxy::remove_credentials(const http::Request& request, RoutedBy routed_by,
                                    http::Headers& headers) const {
-  const auto is_key = [&](std::string_view text) {
-    return authenticator_.is_key(text);
-  };
+  const auto is_key = [&](std::string_view text) { return authenticator_.is_key(text); };
   // Each value is checked: the second one may be a key even if the first is not. A request by path
   // was sent with a key: the header that contains it is removed completely.
   const bool had_key_header = headers.find("X-API-Key") != nullptr;
@@ -161,7 +159,8 @@ http::ProxyPlan PortProxy::plan(const http::Request& request, std::uint16_t port
   add_forwarded(request, prefix, headers);
   headers.set("Host", "localhost:" + std::to_string(port));
   plan.headers = std::move(headers);
-  const bool offers_ours = http::header_list_contains(request.header("Sec-WebSocket-Protocol"), kOurProtocol);
+  const bool offers_ours =
+      http::header_list_contains(request.header("Sec-WebSocket-Protocol"), kOurProtocol);
   plan.on_answer = [routed_by, prefix, offers_ours](int status, http::Headers& answer) {
     if (routed_by == RoutedBy::kPath) {
       restrict_answer(answer, prefix);

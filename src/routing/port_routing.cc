@@ -89,8 +89,9 @@ asio::awaitable<PortRouting::Admitted> PortRouting::admit(const Request& request
   if (admission.verdict == SandboxAccess::Verdict::kNotRunning) {
     admitted.refusal = port_refusal(502, target.id, "The sandbox was not found");
   } else if (admission.verdict == SandboxAccess::Verdict::kUnauthorized) {
-    admitted.refusal = port_refusal(
-        403, target.id, "This sandbox's ports are private: send its token in X-Glovebox-Port-Token");
+    admitted.refusal =
+        port_refusal(403, target.id,
+                     "This sandbox's ports are private: send its token in X-Glovebox-Port-Token");
   } else if (target.port == 0) {
     admitted.refusal = port_refusal(502, target.id, "There is no such port");
   } else {

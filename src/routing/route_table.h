@@ -87,16 +87,15 @@ class RouteTable {
           return (routes.*call)(request, stream);
         };
       }
-      add_route({row.method, row.pattern, row.access, row.summary},
-                row.max_body, row.streams_body, std::move(handler), std::move(upgrade), style);
+      add_route({row.method, row.pattern, row.access, row.summary}, row.max_body, row.streams_body,
+                std::move(handler), std::move(upgrade), style);
     }
   }
 
   http::Router router() && { return http::Router(std::move(routes_)); }
 
  private:
-  static Task<http::Response> ask_for_upgrade(http::Request& request,
-                                              http::ResponseWriter& writer);
+  static Task<http::Response> ask_for_upgrade(http::Request& request, http::ResponseWriter& writer);
   void add_route(const RouteInfo& info, BodyLimit max_body, bool streams_body,
                  http::Handler handler, http::UpgradeHandler upgrade, const RouteStyle& style);
 

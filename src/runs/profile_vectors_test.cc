@@ -54,7 +54,8 @@ TEST(ProfileVectors, InvalidProfilesAreRefusedWithTheirField) {
 }
 
 TEST(Digest, MatchesTheKnownVector) {
-  EXPECT_EQ(store::sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(store::sha256_hex("abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
 }  // namespace

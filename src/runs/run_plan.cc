@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "store/sha256.h"
+#include "model/environment.h"
 #include "net/reach.h"
 #include "packages/package_plan.h"
+#include "store/sha256.h"
 #include "templates/project_templates.h"
-#include "model/environment.h"
 
 namespace glovebox::runs {
 namespace {
@@ -69,7 +69,8 @@ Result<> set_program(const Template& made_of, wire::RunRequest& request, node::R
 Result<RunPlan> RunPlanner::plan(wire::RunRequest request, const std::string& project) const {
   const std::string name = template_for(request);
   TRY(packages::ChosenTemplate chosen,
-      packages::choose_template_with(node_, &templates_, project, name, request.profile.dependencies));
+      packages::choose_template_with(node_, &templates_, project, name,
+                                     request.profile.dependencies));
   const Template& made_of = chosen.made_of();
   if (request.code && !request.language.empty() && !made_of.language.empty() &&
       request.language != made_of.language) {

@@ -1,12 +1,12 @@
 #include "sessions/session_creator.h"
 
 #include "base/wall_clock.h"
+#include "model/environment.h"
 #include "net/reach.h"
 #include "node/sandboxes/check_grade.h"
 #include "packages/package_plan.h"
 #include "sessions/processes/process_json.h"
 #include "store/store_call.h"
-#include "model/environment.h"
 
 namespace glovebox::sessions {
 namespace {
@@ -113,8 +113,8 @@ Result<SessionPlan> SessionCreator::plan_of(
                         : own != nullptr && own->definition.id != snapshot->template_id);
   const bool is_gone = !plan && snapshot && plan.error().code() == Errc::kNotFound;
   if (!is_another && !is_gone) return plan;
-  return fail(Errc::kConflict, "snapshot: it was made from the template \"" + name +
-                                   "\", which no longer exists");
+  return fail(Errc::kConflict,
+              "snapshot: it was made from the template \"" + name + "\", which no longer exists");
 }
 
 Result<SessionCreator::Requirements> SessionCreator::requirements_of(
@@ -181,8 +181,7 @@ Task<std::shared_ptr<node::Session>> SessionCreator::make_sandbox(
   node::SessionSpec first = spec;
   Result<std::shared_ptr<node::Session>> made =
       co_await deps_.service.create_session(std::move(first), cancel);
-  if (!made && made.error().code() == Errc::kUnsupported && net_is_default &&
-      !spec.net.is_none()) {
+  if (!made && made.error().code() == Errc::kUnsupported && net_is_default && !spec.net.is_none()) {
     // The caller did not ask for the network explicitly, and this host cannot give one.
     spec.net = {};
     node::SessionSpec without = spec;
@@ -216,27 +215,27 @@ Task<CreatedSession> SessionCreator::make(CreateRequest request, SessionOwner ow
     co_return fail(std::move(made.error()));
   }
   const std::shared_ptr<node::Session> session = *made;
-  store::SessionRecord record{.id = session->id(),
-                              .project = owner.project,
-                              .key_id = owner.key.str(),
-                              .template_name = plan.template_name,
-                              .template_id = plan.template_id,
-                              .snapshot = request.snapshot,
-                              .state = SessionState::kStarting,
-                              .agent_id = request.agent_id,
-                              .metadata = std::move(request.metadata),
-                              .env = joined_environment(std::move(plan.template_env), request.env),
-                              .on_timeout = request.on_timeout,
-                              .ttl_s = ttl_s,
-                              .created_ms = wall_clock_ms(),
-                              .engine = spec.engine,
-                              .walls = session->walls(),
-                              .limits = spec.limits,
-                              .profile = plan.profile_hash,
-                              .net = net::canonical_text(spec.net),
-                              .dependencies =
-                                  plan.set ? plan.set->dependencies : glovebox::Dependencies{},
-                              .layer = plan.set ? request.set_layer : std::string()};
+  store::SessionRecord record{
+      .id = session->id(),
+      .project = owner.project,
+      .key_id = owner.key.str(),
+      .template_name = plan.template_name,
+      .template_id = plan.template_id,
+      .snapshot = request.snapshot,
+      .state = SessionState::kStarting,
+      .agent_id = request.agent_id,
+      .metadata = std::move(request.metadata),
+      .env = joined_environment(std::move(plan.template_env), request.env),
+      .on_timeout = request.on_timeout,
+      .ttl_s = ttl_s,
+      .created_ms = wall_clock_ms(),
+      .engine = spec.engine,
+      .walls = session->walls(),
+      .limits = spec.limits,
+      .profile = plan.profile_hash,
+      .net = net::canonical_text(spec.net),
+      .dependencies = plan.set ? plan.set->dependencies : glovebox::Dependencies{},
+      .layer = plan.set ? request.set_layer : std::string()};
   if (request.private_ports) record.port_token = random_label(40);
   const auto entry = std::make_shared<SessionEntry>(deps_.io, std::move(record));
   entry->memory = deps_.usage.hold(owner.key, needed);

@@ -47,7 +47,7 @@ class SessionCreator {
 
   // The resources that a creation needs.
   struct Requirements {
-    std::uint64_t bytes = 0;  // of memory and disk
+    std::uint64_t bytes = 0;                              // of memory and disk
     std::optional<packages::PackageSetRequest> packages;  // to be prepared before create()
   };
   Result<Requirements> requirements_of(const CreateRequest& request,

@@ -7,11 +7,11 @@
 #include <charconv>
 
 #include "base/unique_fd.h"
-#include "store/sha256.h"
-#include "sessions/processes/process_json.h"
-#include "packages/package_plan.h"
 #include "model/environment.h"
+#include "packages/package_plan.h"
+#include "sessions/processes/process_json.h"
 #include "sessions/processes/user_environment.h"
+#include "store/sha256.h"
 
 namespace glovebox::sessions {
 namespace {
@@ -29,7 +29,8 @@ void keep_snapshots_layer(const TemplateScope& scope, packages::PackageSetReques
 Result<SessionPlan> plan_session(const node::RunService& node, std::string template_name,
                                  const CreateRequest& request, EngineKind engine,
                                  std::optional<Grade> floor, const TemplateScope& scope) {
-  TRY(const Dependencies asked, packages::joined_dependencies(scope.kept, request.profile.dependencies));
+  TRY(const Dependencies asked,
+      packages::joined_dependencies(scope.kept, request.profile.dependencies));
   TRY(packages::ChosenTemplate chosen,
       packages::choose_template_with(node, scope.book, scope.project, template_name, asked));
   const Template& made_of = chosen.made_of();

@@ -96,9 +96,9 @@ Task<> SessionReconciler::expire(EntryPtr entry) {
   }
   if (paused || record.state != SessionState::kRunning) co_return Result<>();
   const bool is_full = paused.error().code() == Errc::kResourceExhausted;
-  co_return co_await lifecycle_.end_and_destroy(
-      entry, SessionState::kStopped, is_full ? EndCause::kPausedCeiling : EndCause::kTtl,
-      "ttl; not paused: " + paused.error().message());
+  co_return co_await lifecycle_.end_and_destroy(entry, SessionState::kStopped,
+                                                is_full ? EndCause::kPausedCeiling : EndCause::kTtl,
+                                                "ttl; not paused: " + paused.error().message());
 }
 
 void SessionReconciler::on_ended(const node::SessionEnded& ended) {
@@ -157,8 +157,7 @@ Task<> SessionReconciler::reconcile() {
   }
   for (const EntryPtr& entry : lost) {
     if (is_over(entry->record.state)) continue;
-    registry_.end(entry, SessionState::kError,
-                  is_first ? EndCause::kLauncherLost : EndCause::kGone,
+    registry_.end(entry, SessionState::kError, is_first ? EndCause::kLauncherLost : EndCause::kGone,
                   is_first ? "the launcher ended while no server was running"
                            : "its sandbox no longer exists");
   }

@@ -37,7 +37,7 @@ class StoreFault : public StoreTest {
   }
 };
 
-// In the child: writes runs for ever, and says after each commit how many are on disk.
+// In the child: writes runs endlessly, and reports after each commit how many are on disk.
 [[noreturn]] void write_until_killed(const StoreOptions& options, int report_fd) {
   Result<std::unique_ptr<SqliteStore>> store = SqliteStore::open(options);
   if (!store) ::_exit(1);

@@ -140,9 +140,8 @@ void TestServer::build(sessions::SessionOptions options) {
     throw std::runtime_error(started.error().message());
   }
   const ServerApi::Dependencies api_dependencies{
-      io,     node,       session_service, *store,   usage,
-      events, *templates, *snapshots,      packages, *session_services,
-      sessions};
+      io,         node,     session_service,   *store,  usage, events, *templates,
+      *snapshots, packages, *session_services, sessions};
   api = std::make_unique<ServerApi>(api_dependencies, settings_);
   router = api->make_router();
 }
@@ -153,7 +152,7 @@ TestServer::~TestServer() {
 }
 
 void TestServer::begin(http::Method method, std::string target, std::string key, std::string body,
-                    http::Headers headers, std::function<void(Answer)> done) {
+                       http::Headers headers, std::function<void(Answer)> done) {
   auto exchange = std::make_shared<Exchange>();
   http::Request& request = exchange->request;
   request.method = method;
@@ -178,7 +177,7 @@ void TestServer::begin(http::Method method, std::string target, std::string key,
 }
 
 Answer TestServer::send(http::Method method, std::string target, std::string key, std::string body,
-                     http::Headers headers) {
+                        http::Headers headers) {
   std::optional<Answer> answer;
   begin(method, std::move(target), std::move(key), std::move(body), std::move(headers),
         [&](Answer given) { answer = std::move(given); });
@@ -199,7 +198,8 @@ void TestServer::run_until(const std::function<bool()>& ready) {
   }
 }
 
-std::string TestServer::make_key(std::string project, store::KeyRole role, store::KeyLimits limits) {
+std::string TestServer::make_key(std::string project, store::KeyRole role,
+                                 store::KeyLimits limits) {
   store::NewKey key{.project = std::move(project), .name = "test", .role = role, .limits = limits};
   std::string secret;
   store->create_key(key, [&](Result<store::CreatedKey> created) { secret = created->secret; });

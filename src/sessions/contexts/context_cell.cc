@@ -7,8 +7,8 @@
 #include "sessions/contexts/context_output.h"
 #include "sessions/contexts/context_table.h"
 #include "sessions/processes/process_json.h"
-#include "wire/guest/cell.h"
 #include "sessions/processes/signal_names.h"
+#include "wire/guest/cell.h"
 
 namespace glovebox::sessions {
 
@@ -244,8 +244,7 @@ Task<> ContextTable::restart(std::shared_ptr<Context> context) {
   }
   context->cells = 0;
   sessions_.note(session_->id(), "context",
-                 "context " + context->id + " was restarted and is empty",
-                 context->process);
+                 "context " + context->id + " was restarted and is empty", context->process);
   co_return Result<>();
 }
 
@@ -294,8 +293,7 @@ Task<CellReport> ContextTable::run_in_turn(std::shared_ptr<Context> context, Cel
     CellReader reader(*this, *context, is_ours ? sink : dropping, *cancel, cell.number,
                       is_ours ? request.output_limit : 0, deadline);
     CellReport& told = is_ours ? report : dropped;
-    if (!is_ours)
-      log::info("draining a context of an earlier server", {{"context", context->id}});
+    if (!is_ours) log::info("draining a context of an earlier server", {{"context", context->id}});
     sink.set_may_have_run(is_ours);
     CO_TRY_OK(co_await reader.read(std::move(attachment), told));
     report.outcome.timed_out = told.outcome.timed_out;
@@ -332,8 +330,8 @@ Task<CellReport> ContextTable::run_in_turn(std::shared_ptr<Context> context, Cel
     auto started = co_await start(*context);
     if (!started) {
       log::warn("cannot restart a context", {{"context", context->id},
-                                                   {"sandbox", session_->id().str()},
-                                                   {"why", started.error().message()}});
+                                             {"sandbox", session_->id().str()},
+                                             {"why", started.error().message()}});
     }
   }
   co_return report;

@@ -17,7 +17,7 @@ namespace glovebox::sessions {
 class ContextOutput {
  public:
   struct Line {
-    std::string result;        // not empty: a result, unparsed
+    std::string result;         // not empty: a result, unparsed
     wire::ContextEvent word{};  // else this
   };
   std::vector<Line> add(std::string_view bytes);

@@ -14,11 +14,11 @@
 #include "sessions/contexts/context_output.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
+#include "sessions/processes/signal_names.h"
+#include "sessions/processes/user_environment.h"
 #include "wire/guest/cell.h"
 #include "wire/guest/guest_result.h"
 #include "wire/guest/job.h"
-#include "sessions/processes/signal_names.h"
-#include "sessions/processes/user_environment.h"
 
 namespace glovebox::sessions {
 namespace {
@@ -259,7 +259,8 @@ Task<> ContextTable::wait_until_ready(Context& context, std::unique_ptr<Attachme
         context.read.out = end;
       }
     } else if (const auto* exited = std::get_if<Attachment::Exited>(&event)) {
-      std::string why = "the interpreter " + how_interpreter_ended(exited->end) + " before it was ready";
+      std::string why =
+          "the interpreter " + how_interpreter_ended(exited->end) + " before it was ready";
       if (!said.empty()) why += ": " + printable(said);
       co_return fail(Errc::kInvalidArgument, std::move(why));
     } else if (const auto* gone = std::get_if<Attachment::Gone>(&event)) {

@@ -64,8 +64,8 @@ Result<std::string> check_path(std::string path, std::string_view name) {
 Result<std::string> check_owner(std::string_view text, std::string_view name) {
   const std::size_t colon = text.find(':');
   const std::string_view user = text.substr(0, colon);
-  const bool good =
-      wire::is_user_name(user) && (colon == std::string_view::npos || wire::is_user_name(text.substr(colon + 1)));
+  const bool good = wire::is_user_name(user) &&
+                    (colon == std::string_view::npos || wire::is_user_name(text.substr(colon + 1)));
   if (!good) return bad_parameter(name, "must be user or user:group");
   return std::string(text);
 }
@@ -85,7 +85,8 @@ Result<std::string> read_path(wire::ObjectReader& fields, std::string_view name,
   constexpr std::size_t kMostEncoded = wire::kMaxSessionPath * 4 / 3 + 4;
   TRY(auto text, fields.text(name, wire::kMaxSessionPath));
   TRY(auto encoded, fields.text(name_base64, kMostEncoded));
-  if (text && encoded) return fields.bad(name, "cannot be combined with " + std::string(name_base64));
+  if (text && encoded)
+    return fields.bad(name, "cannot be combined with " + std::string(name_base64));
   if (!text && !encoded) return fields.bad(name, "is missing");
   if (text) return check_path(std::move(*text), name);
   auto bytes = base64_decode(*encoded);

@@ -3,13 +3,13 @@
 #include <boost/json.hpp>
 
 #include "base/wall_clock.h"
+#include "model/environment.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
-#include "wire/guest/guest_frames.h"
-#include "wire/json/strict_json.h"
-#include "wire/json/request_fields.h"
-#include "model/environment.h"
 #include "sessions/processes/user_environment.h"
+#include "wire/guest/guest_frames.h"
+#include "wire/json/request_fields.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::sessions {
 namespace {

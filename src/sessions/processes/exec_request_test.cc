@@ -9,8 +9,8 @@
 #include "sessions/contexts/context_output.h"
 #include "sessions/processes/process_json.h"
 #include "sessions/processes/process_label.h"
-#include "wire/runs/stream_text.h"
 #include "sessions/processes/signal_names.h"
+#include "wire/runs/stream_text.h"
 
 namespace glovebox::sessions {
 namespace {

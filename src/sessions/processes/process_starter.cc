@@ -48,8 +48,7 @@ asio::awaitable<void> write_and_close(std::shared_ptr<node::Session> session,
 
 Task<node::Session::Started> ProcessStarter::start(std::shared_ptr<node::Session> session,
                                                    node::ProcessSpec spec,
-                                                   node::Session::Attach attach,
-                                                   std::string line) {
+                                                   node::Session::Attach attach, std::string line) {
   co_await oom_kills_.open(session->id());
   forget_oldest(*session);
   CO_TRY(node::Session::Started started, co_await session->start(std::move(spec), attach));
@@ -83,15 +82,13 @@ Clock::time_point deadline_of(const ExecRequest& request, std::chrono::milliseco
   return timeout.count() == 0 ? Clock::time_point::max() : Clock::now() + timeout;
 }
 
-void ProcessStarter::feed_stdin(std::shared_ptr<node::Session> session,
-                                wire::ProcessNumber process, std::string bytes,
-                                std::shared_ptr<void> claim) {
+void ProcessStarter::feed_stdin(std::shared_ptr<node::Session> session, wire::ProcessNumber process,
+                                std::string bytes, std::shared_ptr<void> claim) {
   auto writing = write_and_close(std::move(session), process, std::move(bytes), std::move(claim));
   asio::co_spawn(io_, std::move(writing), asio::detached);
 }
 
-Result<std::shared_ptr<void>> ProcessStarter::claim_stdin(
-    const std::optional<std::string>& given) {
+Result<std::shared_ptr<void>> ProcessStarter::claim_stdin(const std::optional<std::string>& given) {
   std::shared_ptr<void> claim = memory_budget_.claim(given ? given->size() : 0);
   if (claim) return claim;
   return fail(Errc::kResourceExhausted, "too much input is waiting to be read; try again later");

@@ -56,7 +56,8 @@ Result<int> read_signal(wire::ObjectReader& fields, std::string_view name) {
              is_signal(static_cast<int>(std::clamp<std::int64_t>(value->get_int64(), 0, 1000)))) {
     signal = static_cast<int>(value->get_int64());
   }
-  if (!signal) return fields.bad(name, "must be a signal: a name like \"TERM\", or a number from 1 to 64");
+  if (!signal)
+    return fields.bad(name, "must be a signal: a name like \"TERM\", or a number from 1 to 64");
   return *signal;
 }
 

@@ -9,8 +9,8 @@
 #include <optional>
 
 #include "base/base64.h"
-#include "wire/json/strict_json.h"
 #include "wire/json/json_fields.h"
+#include "wire/json/strict_json.h"
 
 namespace glovebox::wire {
 namespace {
@@ -142,7 +142,7 @@ std::string exit_reason(const Outcome& outcome) {
   return "Runtime exited with error: exit status " + std::to_string(outcome.exit_code);
 }
 
-// How it ended when the handler itself did not say; nothing when it may speak for itself.
+// How it ended if the handler did not report it; nothing if its own report counts.
 std::optional<json::object> end_of(const RunAnswer& answer, const FunctionCallInfo& about,
                                    const HandlerReport& report) {
   const Outcome& outcome = answer.outcome;
@@ -186,7 +186,7 @@ std::string function_exit_json(RunAnswer& answer, const FunctionCallInfo& about)
   text += ",\"error\":" + (report.error ? json::serialize(*report.error) : "null");
   text += ",\"aws_request_id\":" + json::serialize(json::string(about.request_id));
   text += ",\"timeout_ms\":" + std::to_string(about.timeout.count());
-  // The guest's own word.
+  // As the guest reports it.
   text += ",\"phases\":{\"import_ms\":" + ms_or_null(report.import_ms) +
           ",\"handler_ms\":" + ms_or_null(report.handler_ms) + "}";
   return text + "," + run_frame_json(answer).substr(1);

@@ -10,8 +10,8 @@
 
 #include "base/assert.h"
 #include "base/hex.h"
-#include "wire/json/object_reader.h"
 #include "wire/json/json_fields.h"
+#include "wire/json/object_reader.h"
 
 namespace glovebox::wire {
 namespace {
@@ -159,7 +159,7 @@ Result<> take_context(FunctionCall& call, const json::value& context, const std:
       return bad_field(
           where, "must be a name of letters, digits and underscores, and begin with a letter");
     }
-    if (taken.contains(name)) return bad_field(where, "is said twice");
+    if (taken.contains(name)) return bad_field(where, "is given twice");
     const json::value& value = word.value();
     if (name == "identity" || name == "client_context") {
       if (!value.is_object() && !value.is_null()) return bad_field(where, "must be an object");

@@ -81,7 +81,8 @@ Result<std::vector<std::string>> read_specifiers(const json::array& list, const 
     const json::string* text = list[i].if_string();
     if (text == nullptr) return fail_invalid(at + "must be a string");
     const std::string_view word = trimmed(std::string_view(text->data(), text->size()));
-    if (auto good = check_package_specifier(word); !good) return fail_invalid(at + good.error().message());
+    if (auto good = check_package_specifier(word); !good)
+      return fail_invalid(at + good.error().message());
     specifiers.emplace_back(word);
   }
   std::sort(specifiers.begin(), specifiers.end());

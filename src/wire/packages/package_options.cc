@@ -55,7 +55,7 @@ json::array modules_of(const std::vector<std::string>& options) {
 Result<Dependencies> read_package_options(const PackageOptions& options) {
   if (options.with.size() > kMaxDependencies) {
     return fail_invalid("--with: at most " + std::to_string(kMaxDependencies) +
-               " packages; more fit into --requirements FILE");
+                        " packages; more fit into --requirements FILE");
   }
   if (options.is_given() && !options.names_packages()) {
     return fail_invalid("--preload: goes with --with, --requirements or --lock");

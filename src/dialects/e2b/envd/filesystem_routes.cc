@@ -11,8 +11,8 @@
 #include "dialects/e2b/envd/file_paths.h"
 #include "dialects/e2b/envd/filesystem_request.h"
 #include "http/router.h"
-#include "sessions/files/file_json.h"
 #include "routing/listing_response.h"
+#include "sessions/files/file_json.h"
 
 namespace glovebox::e2b {
 

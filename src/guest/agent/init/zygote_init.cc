@@ -23,7 +23,13 @@
 namespace glovebox::agent {
 namespace {
 
-enum ZygoteFd : std::size_t { kZygoteSocketFd, kZygoteRootFd, kZygoteUsrFd, kZygoteDevFd, kZygoteFirstCgroupFd };
+enum ZygoteFd : std::size_t {
+  kZygoteSocketFd,
+  kZygoteRootFd,
+  kZygoteUsrFd,
+  kZygoteDevFd,
+  kZygoteFirstCgroupFd
+};
 constexpr int kItsSocket = 3;
 
 struct ZygoteSetup {
@@ -174,7 +180,8 @@ void run_zygote_init(const wire::MakeZygote& make, std::vector<UniqueFd> fds) {
       const wire::SandboxFailed failed{std::string(step.name) + ": " + done.error().message(),
                                        done.error().sys_errno()};
       if (!setup.fds.empty()) {
-        (void)send_message(setup.fds[kZygoteSocketFd].get(), wire::encode(wire::PlanMessage(failed)));
+        (void)send_message(setup.fds[kZygoteSocketFd].get(),
+                           wire::encode(wire::PlanMessage(failed)));
       }
       ::_exit(1);
     }
