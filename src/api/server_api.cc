@@ -1,5 +1,7 @@
 #include "api/server_api.h"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
 #include <cstdio>
 
 #include "base/log.h"
@@ -25,7 +27,8 @@ e2b::Settings e2b_settings(const ApiSettings& settings) {
 }  // namespace
 
 ServerApi::ServerApi(const Dependencies& on, ApiSettings settings_)
-    : settings(std::move(settings_)),
+    : io_(on.io),
+      settings(std::move(settings_)),
       memory_budget(settings.max_held_output),
       authenticator(on.store, settings.is_loopback),
       watcher(on.io, on.node, on.templates, on.events),
@@ -140,6 +143,11 @@ void ServerApi::log_exchange(const http::Exchange& exchange) {
                         {"ms", ms},
                         {"key", who ? who->key.str() : "-"},
                         {"gone", exchange.client_gone ? "yes" : "no"}});
+}
+
+void ServerApi::start() {
+  e2b.start();
+  asio::co_spawn(io_, watcher.watch(), asio::detached);
 }
 
 void ServerApi::stop() {

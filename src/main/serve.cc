@@ -329,7 +329,7 @@ Result<> serve(const Settings& settings, FromSupervisor from_supervisor) {
   // A private server has only one supervisor.
   if (from_supervisor.end_with != 0) places.control_socket.reset();
   link.start(std::move(from_supervisor.channel), std::move(places.control_socket));
-  asio::co_spawn(io, api.watcher.watch(), asio::detached);
+  api.start();
   const Running running{io, *node, sessions, *packages, events, api, server, link};
   asio::co_spawn(io, wait_for_stop(signals, running, settings.stop_timeout), asio::detached);
   link.say_ready();
