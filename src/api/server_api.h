@@ -116,6 +116,10 @@ class ServerApi {
   // Called when the server stops: it is no longer ready.
   void stop();
 
+ private:
+  asio::io_context& io_;
+
+ public:
   // Member order is construction order: each may use those above it.
   const ApiSettings settings;
   bool is_stopping = false;
