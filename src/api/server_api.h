@@ -113,6 +113,9 @@ class ServerApi {
   // Writes one line to the log, and counts the answer.
   void log_exchange(const http::Exchange& exchange);
 
+  // Takes over what an earlier server started, and begins to watch templates. Once, when the server
+  // begins to serve.
+  void start();
   // Called when the server stops: it is no longer ready.
   void stop();
 
