@@ -2,7 +2,7 @@
 
 #include <openssl/sha.h>
 
-#include "api/routes.h"
+#include "api/route_documentation.h"
 #include "base/base64.h"
 
 namespace glovebox::api {

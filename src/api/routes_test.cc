@@ -1,4 +1,4 @@
-#include "api/routes.h"
+#include "api/route_documentation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

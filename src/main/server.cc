@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/routes.h"
+#include "api/route_documentation.h"
 #include "base/standard_streams.h"
 #include "main/serve.h"
 

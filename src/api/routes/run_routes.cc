@@ -1,4 +1,4 @@
-#include "api/run_routes.h"
+#include "api/routes/run_routes.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "api/sandbox_routes.h"
+#include "api/routes/sandbox_routes.h"
 
 #include <boost/json.hpp>
 #include <utility>

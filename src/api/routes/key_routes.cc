@@ -1,4 +1,4 @@
-#include "api/key_routes.h"
+#include "api/routes/key_routes.h"
 
 #include <boost/json.hpp>
 #include <utility>

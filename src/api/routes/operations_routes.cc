@@ -1,4 +1,4 @@
-#include "api/operations_routes.h"
+#include "api/routes/operations_routes.h"
 
 #include <boost/json.hpp>
 #include <map>

@@ -1,4 +1,4 @@
-#include "api/function_routes.h"
+#include "api/routes/function_routes.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "api/layer_routes.h"
+#include "api/routes/layer_routes.h"
 
 #include <boost/json.hpp>
 #include <utility>

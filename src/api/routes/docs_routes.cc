@@ -1,4 +1,4 @@
-#include "api/docs_routes.h"
+#include "api/routes/docs_routes.h"
 
 #include "api/docs_page.h"
 

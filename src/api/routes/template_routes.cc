@@ -1,4 +1,4 @@
-#include "api/template_routes.h"
+#include "api/routes/template_routes.h"
 
 #include <boost/json.hpp>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "api/code_routes.h"
+#include "api/routes/code_routes.h"
 
 #include <boost/json.hpp>
 #include <utility>

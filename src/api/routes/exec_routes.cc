@@ -1,4 +1,4 @@
-#include "api/exec_routes.h"
+#include "api/routes/exec_routes.h"
 
 #include <boost/json.hpp>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "api/run_record_routes.h"
+#include "api/routes/run_record_routes.h"
 
 #include <boost/json.hpp>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "api/exec_stream.h"
+#include "api/routes/exec_stream.h"
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>

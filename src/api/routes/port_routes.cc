@@ -1,4 +1,4 @@
-#include "api/port_routes.h"
+#include "api/routes/port_routes.h"
 
 #include <string>
 

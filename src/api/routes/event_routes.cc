@@ -1,4 +1,4 @@
-#include "api/event_routes.h"
+#include "api/routes/event_routes.h"
 
 #include <charconv>
 #include <utility>
